@@ -1,0 +1,76 @@
+// What goes into the gateway and what comes out: the seam between the HTTP routes (or the controllers' broker) and the
+// pipeline. Refusals of our own are thrown as MagicError; whatever an upstream said, errors too, is an answer.
+import type { Principal } from "#contract/identity.ts";
+
+export type Operation = "chat" | "embeddings";
+
+/** The controller on whose behalf a call is made, with what its contract allows it. */
+export interface CallingController {
+  readonly name: string;
+  /** Model names and patterns of `scopes.llm.models`. */
+  readonly models: readonly string[];
+  /** `scopes.llm.usd_per_day`; null: no limit of its own. */
+  readonly usdPerDay: number | null;
+}
+
+/** One completion or embedding call. */
+export interface GatewayCall {
+  readonly operation: Operation;
+  readonly principal: Principal;
+  readonly requestId: string;
+  /** The parsed body: a JSON object, nothing else is known about it yet. */
+  readonly body: Record<string, unknown>;
+  /** The bytes that were parsed: forwarded untouched where nothing has to change; the idempotency fingerprint is over them. */
+  readonly raw: Buffer;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly idempotencyKey: string | null;
+  readonly controller: CallingController | null;
+  /** Aborted when the client has left. An unkeyed upstream call is cancelled then, a keyed one runs to its end. */
+  readonly signal: AbortSignal;
+  /** `performance.now()` when the request's first byte was handled; overhead and time to first token count from here. */
+  readonly startedAt: number;
+}
+
+/** Takes the bytes of a streamed answer. `write` returns false when it wants no more until `AnswerStream.resume`. */
+export interface ByteSink {
+  write(bytes: Uint8Array): boolean;
+  /** The stream ended in order: `[DONE]` or an error event has been written. */
+  end(): void;
+}
+
+/** A streamed answer (server-sent events), pushed without promises: an event costs one function call. */
+export interface AnswerStream {
+  /** Begins the delivery; to be called once, at once. */
+  start(sink: ByteSink): void;
+  /** The sink has room again. */
+  resume(): void;
+}
+
+interface AnswerHead {
+  readonly status: number;
+  /** Lower-case names; without content-length and x-request-id, which the route adds. */
+  readonly headers: Record<string, string>;
+}
+export type GatewayAnswer = AnswerHead &
+  ({ readonly body: Uint8Array; readonly stream?: never } | { readonly stream: AnswerStream; readonly body?: never });
+
+/** The gateway as its callers see it. */
+export interface Gateway {
+  /** Carries one call out: engagement, route, reserve, attempts, settle, ledger. Throws MagicError for refusals of our own. */
+  complete(call: GatewayCall): Promise<GatewayAnswer>;
+  /** The models that this principal could call: for `GET /v1/models`. */
+  models(principal: Principal): Promise<readonly ModelEntry[]>;
+}
+
+/** One model of the list: priced or not, allowed or why not. Prices in US dollars per million tokens. */
+export interface ModelEntry {
+  /** `provider/model`, an alias or a policy's name. */
+  readonly id: string;
+  readonly kind: "model" | "alias" | "policy";
+  readonly provider: string | null;
+  readonly context_length: number | null;
+  readonly price: { readonly input: number; readonly output: number; readonly cache_read: number | null } | null;
+  readonly allowed: boolean;
+  /** Why it is not allowed, naming the rule. */
+  readonly reason: string | null;
+}
