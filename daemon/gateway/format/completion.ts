@@ -1,0 +1,93 @@
+// OpenAI's chat completion and its stream's chunks, as this gateway gives them out. Types only; usage is in usage.ts.
+// `reasoning_content` and `usage.cost_usd` are additions that the specification's open objects allow.
+import type { WireUsage } from "./usage.ts";
+
+export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter" | "function_call";
+
+export interface ToolCall {
+  readonly id: string;
+  readonly type: "function";
+  readonly function: { readonly name: string; readonly arguments: string };
+}
+
+export interface TokenLogprob {
+  readonly token: string;
+  readonly logprob: number;
+  readonly bytes: readonly number[] | null;
+  readonly top_logprobs: readonly Omit<TokenLogprob, "top_logprobs">[];
+}
+
+export interface Logprobs {
+  readonly content: readonly TokenLogprob[] | null;
+  readonly refusal: readonly TokenLogprob[] | null;
+}
+
+export interface UrlCitation {
+  readonly type: "url_citation";
+  readonly url_citation: {
+    readonly start_index: number;
+    readonly end_index: number;
+    readonly url: string;
+    readonly title: string;
+  };
+}
+
+export interface AnswerMessage {
+  readonly role: "assistant";
+  readonly content: string | null;
+  readonly refusal: string | null;
+  readonly reasoning_content?: string;
+  readonly annotations?: readonly UrlCitation[];
+  readonly tool_calls?: readonly ToolCall[];
+  readonly function_call?: { readonly name: string; readonly arguments: string };
+}
+
+export interface Choice {
+  readonly index: number;
+  readonly message: AnswerMessage;
+  readonly logprobs: Logprobs | null;
+  readonly finish_reason: FinishReason;
+}
+
+export interface ChatCompletion {
+  readonly id: string;
+  readonly object: "chat.completion";
+  /** Unix time in seconds. */
+  readonly created: number;
+  readonly model: string;
+  readonly choices: readonly Choice[];
+  readonly usage: WireUsage;
+  readonly system_fingerprint?: string;
+}
+
+export interface ToolCallDelta {
+  readonly index: number;
+  readonly id?: string;
+  readonly type?: "function";
+  readonly function?: { readonly name?: string; readonly arguments?: string };
+}
+
+export interface Delta {
+  readonly role?: "assistant";
+  readonly content?: string | null;
+  readonly refusal?: string | null;
+  readonly reasoning_content?: string;
+  readonly tool_calls?: readonly ToolCallDelta[];
+  readonly function_call?: { readonly name?: string; readonly arguments?: string };
+}
+
+export interface ChunkChoice {
+  readonly index: number;
+  readonly delta: Delta;
+  readonly logprobs: Logprobs | null;
+  readonly finish_reason: FinishReason | null;
+}
+
+export interface ChatChunk {
+  readonly id: string;
+  readonly object: "chat.completion.chunk";
+  readonly created: number;
+  readonly model: string;
+  readonly choices: readonly ChunkChoice[];
+  readonly usage?: WireUsage | null;
+}

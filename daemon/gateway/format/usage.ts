@@ -1,0 +1,102 @@
+// Token usage: one partition for every provider, and OpenAI's form of it. Every provider counts differently (Anthropic's and
+// Bedrock's input excludes what the cache read and wrote, Gemini's thoughts stand beside the candidates); adapters turn theirs
+// into this one, so that no class is ever counted twice.
+
+/** Disjoint classes: prompt = input + cached + cache_write; completion = output + reasoning. Never negative. */
+export interface TokenUsage {
+  /** Prompt tokens read neither from nor written to a cache. */
+  readonly input: number;
+  /** Prompt tokens read from the provider's cache. */
+  readonly cached: number;
+  /** Prompt tokens written to the provider's cache. */
+  readonly cache_write: number;
+  /** Answer tokens that are not reasoning. */
+  readonly output: number;
+  readonly reasoning: number;
+  /** True where the provider gave no figures and these are this gateway's guess. */
+  readonly estimated?: boolean;
+}
+
+/** `usage` of a completion (OpenAI, "The chat completion object"), plus what it cost. */
+export interface WireUsage {
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly total_tokens: number;
+  readonly prompt_tokens_details: {
+    readonly cached_tokens: number;
+    readonly audio_tokens: number;
+    readonly cache_write_tokens?: number;
+  };
+  readonly completion_tokens_details: {
+    readonly reasoning_tokens: number;
+    readonly audio_tokens: number;
+    readonly accepted_prediction_tokens: number;
+    readonly rejected_prediction_tokens: number;
+  };
+  readonly cost_usd?: number | null;
+}
+
+export const noUsage: TokenUsage = { input: 0, cached: 0, cache_write: 0, output: 0, reasoning: 0 };
+
+/** Tokens of the prompt: the sum of its three classes. */
+export function promptTokens(usage: TokenUsage): number {
+  return usage.input + usage.cached + usage.cache_write;
+}
+
+/** Tokens of the answer, reasoning included. */
+export function completionTokens(usage: TokenUsage): number {
+  return usage.output + usage.reasoning;
+}
+
+/** OpenAI's form; `cost` is left out when undefined, null when it is unknown. */
+export function wireUsage(usage: TokenUsage, cost?: number | null): WireUsage {
+  const prompt = promptTokens(usage);
+  const completion = completionTokens(usage);
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+    prompt_tokens_details: {
+      cached_tokens: usage.cached,
+      audio_tokens: 0,
+      ...(usage.cache_write > 0 ? { cache_write_tokens: usage.cache_write } : {}),
+    },
+    completion_tokens_details: {
+      reasoning_tokens: usage.reasoning,
+      audio_tokens: 0,
+      accepted_prediction_tokens: 0,
+      rejected_prediction_tokens: 0,
+    },
+    ...(cost === undefined ? {} : { cost_usd: cost }),
+  };
+}
+
+/** Reads OpenAI's form (untrusted: an upstream sent it). Details never exceed their total. Null when it has no counts. */
+export function usageFromWire(wire: unknown): TokenUsage | null {
+  if (typeof wire !== "object" || wire === null) return null;
+  const fields = wire as Record<string, unknown>;
+  const prompt = count(fields["prompt_tokens"]);
+  const completion = count(fields["completion_tokens"]);
+  if (fields["prompt_tokens"] === undefined && fields["completion_tokens"] === undefined) return null;
+  const promptDetails = (fields["prompt_tokens_details"] ?? {}) as Record<string, unknown>;
+  const completionDetails = (fields["completion_tokens_details"] ?? {}) as Record<string, unknown>;
+  const cached = Math.min(count(promptDetails["cached_tokens"]), prompt);
+  const written = Math.min(count(promptDetails["cache_write_tokens"]), prompt - cached);
+  const thought = count(completionDetails["reasoning_tokens"]);
+  // xAI counts reasoning beside completion_tokens: then the total says so.
+  const total = count(fields["total_tokens"]);
+  const beside = thought > 0 && total === prompt + completion + thought;
+  const reasoning = beside ? thought : Math.min(thought, completion);
+  return {
+    input: prompt - cached - written,
+    cached,
+    cache_write: written,
+    output: beside ? completion : completion - reasoning,
+    reasoning,
+  };
+}
+
+/** A token count from an upstream's JSON; anything but a positive finite number counts as none. */
+export function count(value: unknown): number {
+  return typeof value === "number" && Number.isFinite(value) && value > 0 ? Math.floor(value) : 0;
+}

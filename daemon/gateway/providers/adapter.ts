@@ -1,0 +1,149 @@
+// What a provider is to the gateway. The pipeline drives `Provider` (one attempt at a time, no retries inside); an HTTP provider
+// is written as a `Wire` (pure: request out, answer in) and becomes a Provider through `providers/http-provider.ts`.
+// Adding one: a folder here, and a line in `providers/registry.ts`.
+import type { ChatRequest } from "#daemon/gateway/format/request.ts";
+import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
+import type { Failure } from "./failure.ts";
+
+export type ProviderKind = "openai" | "azure" | "anthropic" | "google" | "bedrock" | "sandbox";
+
+/** One configured provider and the model asked of it. Credentials are resolved; the object is never logged. */
+export interface Target {
+  /** The name under `gateway.providers`. */
+  readonly provider: string;
+  readonly kind: ProviderKind;
+  /** What follows `provider/`, verbatim. */
+  readonly model: string;
+  /** As configured or the vendor's own; without trailing slash. Null for the sandbox. */
+  readonly baseUrl: string | null;
+  readonly credentials: Credentials;
+  /** The model's largest answer where known: the default of `max_tokens` where the wire demands one. */
+  readonly maxOutputTokens?: number | undefined;
+  /** Seed of the sandbox provider. */
+  readonly seed?: number | undefined;
+}
+
+export interface Credentials {
+  readonly apiKey?: string | undefined;
+  readonly region?: string | undefined;
+  readonly accessKeyId?: string | undefined;
+  readonly secretAccessKey?: string | undefined;
+  readonly sessionToken?: string | undefined;
+}
+
+/** One client request, the same for all its attempts. */
+export interface ChatCall {
+  readonly request: ChatRequest;
+  /** The body as it came; forwarded with only `model` exchanged where nothing else changes. Null for in-process callers. */
+  readonly raw: Buffer | null;
+  readonly requestId: string;
+  /** Drop what the provider does not support, instead of 400. */
+  readonly dropUnsupported: boolean;
+  /** The end user as the token names it; wins over the body's `user`. Null: the body's. */
+  readonly user: string | null;
+  /** W3C trace context to pass on. */
+  readonly traceparent?: string | undefined;
+}
+
+/** A parameter that the provider cannot honour. */
+export interface Unsupported {
+  /** A path such as `n`, `response_format`, `messages[2].content[0].input_audio`. */
+  readonly param: string;
+  /** Why, in words for the caller. */
+  readonly reason: string;
+  /** False where leaving it out would change the meaning of the request (an image, audio): never dropped. */
+  readonly droppable: boolean;
+}
+
+/** What the gateway says about an answer in its headers. */
+export interface Notes {
+  /** Parameters left out because `drop_unsupported` is set. */
+  readonly dropped: readonly string[];
+  /** How a JSON schema is kept: by the provider, or by us with a forced tool or an instruction. */
+  readonly responseFormat?: "native" | "emulated" | undefined;
+}
+
+export interface AttemptOptions {
+  /** Aborts the upstream call; its reason is not shown. */
+  readonly signal: AbortSignal;
+  /** Milliseconds that the headers may take, and every silence after them. */
+  readonly timeoutMs: number;
+  /**
+   * Called once, when the usage is known and before it is written out: the `cost_usd` for the body or usage chunk (null: unknown;
+   * undefined: leave it out).
+   */
+  readonly cost: (usage: TokenUsage) => number | null | undefined;
+  /** Called at the first byte of the upstream's answer and at the first content; for time-to-first-token. */
+  readonly onHeaders?: (status: number) => void;
+}
+
+/** Where a stream's bytes go: complete SSE events, in order. */
+export interface FrameSink {
+  /** False asks for a pause until `drained` resolves. */
+  write(frame: Uint8Array | string): boolean;
+  /** Resolves when there is room again, or nobody listens any more. */
+  drained(): Promise<void>;
+}
+
+/** How a stream ended. After `completed`, `data: [DONE]` was the last frame; after `failed`, an error event was. */
+export interface StreamEnd {
+  readonly result: "completed" | "failed" | "aborted";
+  /** From the provider; estimated from what came where it gave none. */
+  readonly usage: TokenUsage;
+  readonly failure: Failure | null;
+}
+
+export interface CompletionOutcome {
+  readonly kind: "completion";
+  /** JSON, UTF-8, `usage.cost_usd` in place. */
+  readonly body: Buffer;
+  readonly usage: TokenUsage;
+  readonly notes: Notes;
+  /** The upstream's own request id, for the log. */
+  readonly upstreamId: string | null;
+}
+
+/** The first content has come, or a clean end without any: from here on another attempt is out of the question. */
+export interface StreamOutcome {
+  readonly kind: "stream";
+  readonly notes: Notes;
+  readonly upstreamId: string | null;
+  /** Delivers everything; call it once, at once. Never rejects. */
+  pipe(sink: FrameSink): Promise<StreamEnd>;
+}
+
+export interface FailureOutcome {
+  readonly kind: "failure";
+  readonly failure: Failure;
+  /** What the provider says it charged although it failed, if so. */
+  readonly usage: TokenUsage | null;
+}
+
+export type ChatOutcome = CompletionOutcome | StreamOutcome | FailureOutcome;
+
+export interface EmbeddingCall {
+  readonly request: EmbeddingRequest;
+  readonly raw: Buffer | null;
+  readonly requestId: string;
+  readonly user: string | null;
+}
+
+/** OpenAI's embeddings request after validation. */
+export interface EmbeddingRequest {
+  readonly model?: string | null;
+  readonly input: string | readonly string[] | readonly number[] | readonly (readonly number[])[];
+  readonly encoding_format?: "float" | "base64" | null;
+  readonly dimensions?: number | null;
+  readonly user?: string | null;
+}
+
+/** What the pipeline drives. Never throws for what an upstream does: that is a FailureOutcome. */
+export interface Provider {
+  readonly kind: ProviderKind;
+  /** What this provider cannot do of this request: for `route explain`, for the choice of a candidate, and for the 400. */
+  unsupported(request: ChatRequest, model: string): readonly Unsupported[];
+  /** One attempt: exactly one upstream request. Resolves at the whole completion or at the stream's first content. */
+  chat(call: ChatCall, target: Target, options: AttemptOptions): Promise<ChatOutcome>;
+  /** Undefined where the provider's wire is not OpenAI's. */
+  embed?(call: EmbeddingCall, target: Target, options: AttemptOptions): Promise<CompletionOutcome | FailureOutcome>;
+}

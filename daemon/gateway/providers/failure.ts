@@ -1,0 +1,100 @@
+// What went wrong at an upstream, in one form for all providers. The pipeline decides by it whether to try again; the client
+// gets it in OpenAI's form. Its message never holds a credential: adapters build it with `failure()`.
+import { redactText } from "#shared/redact.ts";
+
+export type FailureKind =
+  | "rate_limit" // 429 that a later try may pass
+  | "quota" // 429 insufficient_quota: money, not speed
+  | "auth" // 401
+  | "permission" // 403
+  | "not_found" // 404
+  | "invalid" // 400, 413, 422: the request itself
+  | "overloaded" // 503, 529
+  | "server" // other 5xx
+  | "timeout" // headers or the next bytes did not come in time
+  | "reset" // connect, TLS or socket failure
+  | "truncated" // the answer ended before its end mark
+  | "protocol" // an answer that is no answer: invalid JSON, 200 with an error, over a cap
+  | "egress" // the egress guard refused the address
+  | "aborted"; // our own caller left
+
+export interface Failure {
+  readonly kind: FailureKind;
+  /** Status for the client: 400, 401, 403, 404, 413, 422, 429, 499, 502, 503 or 504. */
+  readonly status: number;
+  /** What the upstream answered; null when there was no answer. */
+  readonly upstreamStatus: number | null;
+  readonly message: string;
+  /** OpenAI's `error.type`, `code`, `param`. */
+  readonly type: string;
+  readonly code: string | null;
+  readonly param: string | null;
+  /** The upstream's hint, in milliseconds from now. */
+  readonly retryAfterMs: number | null;
+}
+
+/** Another try at the same candidate may pass: 429 (speed), 500, 503, 529. */
+export function retriesHere(f: Failure): boolean {
+  if (f.kind === "rate_limit" || f.kind === "overloaded") return true;
+  return f.kind === "server" && f.upstreamStatus === 500;
+}
+
+/** The next candidate may do better: 429 of both sorts, 5xx, time-out, reset and broken answers. */
+export function fallsThrough(f: Failure): boolean {
+  switch (f.kind) {
+    case "rate_limit":
+    case "quota":
+    case "overloaded":
+    case "server":
+    case "timeout":
+    case "reset":
+    case "truncated":
+    case "protocol":
+      return true;
+    default:
+      return false;
+  }
+}
+
+const shapes: Record<FailureKind, { status: number; type: string; code: string | null }> = {
+  rate_limit: { status: 429, type: "rate_limit_error", code: "rate_limit_exceeded" },
+  quota: { status: 429, type: "insufficient_quota", code: "insufficient_quota" },
+  auth: { status: 401, type: "authentication_error", code: "upstream_authentication" },
+  permission: { status: 403, type: "permission_error", code: "upstream_permission" },
+  not_found: { status: 404, type: "not_found_error", code: "model_not_found" },
+  invalid: { status: 400, type: "invalid_request_error", code: null },
+  overloaded: { status: 503, type: "server_error", code: "overloaded" },
+  server: { status: 502, type: "server_error", code: "upstream_error" },
+  timeout: { status: 504, type: "server_error", code: "upstream_timeout" },
+  reset: { status: 502, type: "server_error", code: "upstream_error" },
+  truncated: { status: 502, type: "server_error", code: "upstream_truncated" },
+  protocol: { status: 502, type: "server_error", code: "upstream_error" },
+  egress: { status: 403, type: "permission_error", code: "egress_blocked" },
+  aborted: { status: 499, type: "server_error", code: "client_closed" },
+};
+
+/** Builds a failure; `secrets` are cut out of the message, which is capped at 2,000 characters. */
+export function failure(
+  kind: FailureKind,
+  message: string,
+  more: Partial<Omit<Failure, "kind" | "message">> & { readonly secrets?: readonly string[] } = {},
+): Failure {
+  const { secrets, ...fields } = more;
+  const text = redactText(message.slice(0, 2000), secrets);
+  return { kind, message: text, upstreamStatus: null, param: null, retryAfterMs: null, ...shapes[kind], ...fields };
+}
+
+/** OpenAI's error body: `{"error": {message, type, param, code}}`. */
+export function failureBody(f: Failure): string {
+  return JSON.stringify({ error: { message: f.message, type: f.type, param: f.param, code: f.code } });
+}
+
+/** Thrown inside an adapter while it reads an answer; `attempt` turns it into an outcome. */
+export class UpstreamError extends Error {
+  readonly failure: Failure;
+  constructor(f: Failure) {
+    super(f.message);
+    this.name = "UpstreamError";
+    this.failure = f;
+  }
+}
