@@ -1,6 +1,7 @@
 // What goes into the gateway and what comes out: the seam between the HTTP routes (or the controllers' broker) and the
 // pipeline. Refusals of our own are thrown as MagicError; whatever an upstream said, errors too, is an answer.
 import type { Principal } from "#contract/identity.ts";
+import type { FrameSink } from "./providers/adapter.ts";
 
 export type Operation = "chat" | "embeddings";
 
@@ -18,10 +19,10 @@ export interface GatewayCall {
   readonly operation: Operation;
   readonly principal: Principal;
   readonly requestId: string;
-  /** The parsed body: a JSON object, nothing else is known about it yet. */
+  /** The parsed body: a JSON object, nothing else is known about it yet; the pipeline validates it (format/validate.ts). */
   readonly body: Record<string, unknown>;
-  /** The bytes that were parsed: forwarded untouched where nothing has to change; the idempotency fingerprint is over them. */
-  readonly raw: Buffer;
+  /** The bytes that were parsed: forwarded untouched where nothing has to change; the idempotency fingerprint is over them. Null for in-process callers. */
+  readonly raw: Buffer | null;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly idempotencyKey: string | null;
   readonly controller: CallingController | null;
@@ -31,19 +32,10 @@ export interface GatewayCall {
   readonly startedAt: number;
 }
 
-/** Takes the bytes of a streamed answer. `write` returns false when it wants no more until `AnswerStream.resume`. */
-export interface ByteSink {
-  write(bytes: Uint8Array): boolean;
-  /** The stream ended in order: `[DONE]` or an error event has been written. */
-  end(): void;
-}
-
-/** A streamed answer (server-sent events), pushed without promises: an event costs one function call. */
+/** A streamed answer: complete server-sent events, the last one `[DONE]` or an error event. */
 export interface AnswerStream {
-  /** Begins the delivery; to be called once, at once. */
-  start(sink: ByteSink): void;
-  /** The sink has room again. */
-  resume(): void;
+  /** Delivers everything into the sink; to be called once, at once. Resolves when the last frame was written. Never rejects. */
+  pipe(sink: FrameSink): Promise<void>;
 }
 
 interface AnswerHead {
