@@ -106,6 +106,13 @@ export const errors = {
     title: "The Host or Origin is not this daemon's",
     next: "Call the daemon by the address that it listens on, not through a web page.",
   },
+  tls_required: {
+    ...operator,
+    status: 403,
+    exit: "auth",
+    title: "Credentials need TLS here",
+    next: "Start the daemon with --tls, or let it listen on loopback.",
+  },
   not_available_in_sandbox: {
     ...caller,
     status: 403,

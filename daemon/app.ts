@@ -1,0 +1,110 @@
+// Everything wired together, and nowhere else. Runs in the daemon's process and, for tests, in any other.
+import { join } from "node:path";
+import type { FastifyInstance } from "fastify";
+import { type Clock, systemClock } from "#shared/clock.ts";
+import { stateFolder } from "#shared/paths.ts";
+import type { Authenticator } from "./http/guards/authenticate.ts";
+import { localAuthenticator } from "./http/guards/local-authenticator.ts";
+import { createHttp } from "./http/listener.ts";
+import { type Check, healthRoutes } from "./http/routes/health.ts";
+import { metricsRoutes } from "./http/routes/metrics.ts";
+import { type LocalCredentials, loadLocalCredentials } from "./identity/local-credentials.ts";
+import { createLogger, type Level, type Logger, type LogSink } from "./telemetry/log.ts";
+import { createLogStream, type LogStream } from "./telemetry/log-stream.ts";
+import { createMetrics, type Metrics } from "./telemetry/metrics.ts";
+import { createTracer, type Tracer } from "./telemetry/trace.ts";
+
+export interface AppConfig {
+  /** The project's folder; state lies in `.magic` below it. */
+  readonly root: string;
+  /** Where to listen: by default 127.0.0.1 and any free port. */
+  readonly host?: string;
+  readonly port?: number;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly clock?: Clock;
+  readonly logLevel?: Level;
+  /** Where log lines go besides the live stream. */
+  readonly logSinks?: readonly LogSink[];
+  /** True in the daemon's own process: reports its memory and event loop too. */
+  readonly ownProcess?: boolean;
+}
+
+export interface App {
+  readonly fastify: FastifyInstance;
+  readonly root: string;
+  readonly state: string;
+  readonly credentials: LocalCredentials;
+  readonly logger: Logger;
+  readonly logStream: LogStream;
+  readonly metrics: Metrics;
+  readonly tracer: Tracer;
+  /** The origin that it answers at; undefined before listen(). */
+  readonly url: string | undefined;
+  listen(): Promise<string>;
+  /** Answers what is under way, refuses what is new, then frees everything. Calling it again waits for the first call. */
+  close(): Promise<void>;
+}
+
+export async function createApp(config: AppConfig): Promise<App> {
+  const { root, host = "127.0.0.1", clock = systemClock } = config;
+  const state = stateFolder(root);
+  const credentials = await loadLocalCredentials(state);
+  const logStream = createLogStream();
+  const logger = createLogger({
+    level: config.logLevel ?? "info",
+    sinks: [logStream.sink, ...(config.logSinks ?? [])],
+    clock,
+    secrets: () => Object.values(credentials),
+  });
+  const metrics = createMetrics({ process: config.ownProcess ?? false });
+  const tracer = createTracer({ clock });
+  const authenticator: Authenticator = localAuthenticator(credentials);
+  const checks: Record<string, Check> = {};
+  let draining = false;
+  const fastify = createHttp({ host, authenticator, logger, metrics, tracer, draining: () => draining });
+
+  healthRoutes(fastify, { checks, deployment: () => "development" });
+  metricsRoutes(fastify, { metrics });
+
+  let url: string | undefined;
+  let closing: Promise<void> | undefined;
+  return {
+    fastify,
+    root,
+    state,
+    credentials,
+    logger,
+    logStream,
+    metrics,
+    tracer,
+    get url() {
+      return url;
+    },
+    async listen() {
+      await fastify.listen({ host, port: config.port ?? 0 });
+      url = originOf(host, fastify);
+      return url;
+    },
+    close() {
+      draining = true;
+      closing ??= (async () => {
+        await fastify.close();
+        await tracer.flush();
+      })();
+      return closing;
+    },
+  };
+}
+
+// A wildcard address cannot be called: name the loopback one instead.
+function originOf(host: string, fastify: FastifyInstance): string {
+  const address = fastify.server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  const name = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
+  return `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
+}
+
+/** Where the daemon of a root writes its log. */
+export function logPath(state: string): string {
+  return join(state, "logs", "daemon.log");
+}

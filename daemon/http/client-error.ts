@@ -1,0 +1,32 @@
+// Bytes that are no HTTP request: one answer, then the connection is closed, so that nothing after them is read as a request.
+import type { Socket } from "node:net";
+
+const known: Readonly<Record<string, [number, string, string]>> = {
+  HPE_HEADER_OVERFLOW: [431, "Request Header Fields Too Large", "The headers are too large."],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, "Request Timeout", "The request was not complete in time."],
+};
+
+export function answerMalformed(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === "ECONNRESET" || socket.destroyed) {
+    socket.destroy();
+    return;
+  }
+  const [status, reason, detail] = known[error.code ?? ""] ?? [
+    400,
+    "Bad Request",
+    "The request is not well-formed HTTP.",
+  ];
+  const body = JSON.stringify({
+    type: "https://magic.dev/errors/invalid_request",
+    title: reason,
+    status,
+    detail,
+    code: "invalid_request",
+  });
+  if (socket.writable)
+    socket.write(
+      `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/problem+json\r\n` +
+        `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+    );
+  socket.destroySoon();
+}

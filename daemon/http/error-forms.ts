@@ -1,0 +1,130 @@
+// One error, three forms on the wire: problem+json (RFC 9457) for the core API and the runtime, OpenAI's for the gateway,
+// RFC 6749's (section 5.2) for the token endpoint. All are made from the catalogue.
+import { type ErrorCode, errors, isMagicError, MagicError } from "#contract/errors.ts";
+import type { ErrorForm } from "./route-config.ts";
+import { fieldProblems } from "./validation.ts";
+
+export interface ErrorAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+const DOCS = "https://magic.dev/errors/";
+
+/** What an error that reached the error handler means: a MagicError of the catalogue, always. */
+export function classify(error: unknown): MagicError {
+  if (isMagicError(error)) return error;
+  const known = error as { code?: string; statusCode?: number; validation?: Parameters<typeof fieldProblems>[0] };
+  if (known.validation) {
+    const problems = fieldProblems(known.validation);
+    const list = problems.map(({ pointer, detail }) => `${pointer || "(the whole)"}: ${detail}`).join("; ");
+    return new MagicError("validation_failed", list.slice(0, 2_000), { problems, cause: error });
+  }
+  const code = fastifyCodes[known.code ?? ""];
+  if (code) return new MagicError(code, (error as Error).message, { cause: error });
+  if (error instanceof SyntaxError && known.statusCode === 400)
+    return new MagicError("invalid_request", "The body is not valid JSON.", { cause: error });
+  if (known.code === "SQLITE_FULL" || known.code === "ENOSPC")
+    return new MagicError("storage_full", "The disk is full: nothing was stored.", { cause: error });
+  return new MagicError("internal", "Something unexpected happened; the daemon's log has it.", { cause: error });
+}
+
+/** The answer for an error in one of the three forms. */
+export function answerFor(error: MagicError, form: ErrorForm, requestId: string): ErrorAnswer {
+  const make = form === "openai" ? openai : form === "oauth" ? oauth : problem;
+  const answer = make(error, requestId);
+  const headers: Record<string, string> = { ...answer.headers };
+  if (error.retryAfterS !== undefined) headers["retry-after"] = String(Math.max(1, Math.ceil(error.retryAfterS)));
+  if (answer.status === 401)
+    headers["www-authenticate"] = form === "oauth" ? "Basic" : `Bearer realm="magic", error="invalid_token"`;
+  if (answer.status === 503 && error.code === "draining") headers["connection"] = "close";
+  return { ...answer, headers };
+}
+
+function problem(error: MagicError, requestId: string): ErrorAnswer {
+  const entry = errors[error.code];
+  const status = entry.status === 0 ? 500 : entry.status;
+  return {
+    status,
+    headers: { "content-type": "application/problem+json" },
+    body: {
+      ...error.extra,
+      type: DOCS + error.code,
+      title: entry.title,
+      status,
+      detail: error.message,
+      instance: `urn:magic:request:${requestId}`,
+      code: error.code,
+      request_id: requestId,
+      retryable: entry.retryable,
+      ...(error.problems.length > 0 && { errors: error.problems }),
+    },
+  };
+}
+
+// https://platform.openai.com/docs/guides/error-codes: bad bodies are 400 there, and clients switch on `type` and `code`.
+function openai(error: MagicError): ErrorAnswer {
+  const entry = errors[error.code];
+  const status = error.code === "validation_failed" ? 400 : entry.status === 0 ? 500 : entry.status;
+  const { param = pointerAsParam(error), type = openaiType(status, error.code), ...extra } = error.extra;
+  const code = error.code === "invalid_key" ? "invalid_api_key" : error.code;
+  return {
+    status,
+    headers: { "content-type": "application/json" },
+    body: { error: { message: error.message, type, param: param ?? null, code, ...extra } },
+  };
+}
+
+function openaiType(status: number, code: ErrorCode): string {
+  if (code === "insufficient_quota" || code === "budget_exceeded") return "insufficient_quota";
+  if (status === 401) return "authentication_error";
+  if (status === 403) return "permission_error";
+  if (status === 429) return "rate_limit_error";
+  return status >= 500 ? "server_error" : "invalid_request_error";
+}
+
+// /messages/0/role -> messages[0].role, the way OpenAI names a parameter.
+function pointerAsParam(error: MagicError): string | null {
+  const pointer = error.problems[0]?.pointer;
+  if (!pointer) return null;
+  return pointer
+    .slice(1)
+    .split("/")
+    .map((token) => token.replaceAll("~1", "/").replaceAll("~0", "~"))
+    .reduce(
+      (path, token) => (/^\d+$/.test(token) ? `${path}[${token}]` : path === "" ? token : `${path}.${token}`),
+      "",
+    );
+}
+
+function oauth(error: MagicError): ErrorAnswer {
+  const entry = errors[error.code];
+  const byCode: Partial<Record<ErrorCode, string>> = {
+    invalid_key: "invalid_client",
+    expired: "invalid_grant",
+    insufficient_scope: "invalid_scope",
+    internal: "server_error",
+    draining: "temporarily_unavailable",
+    rate_limited: "temporarily_unavailable",
+  };
+  const status = error.code === "validation_failed" ? 400 : entry.status === 0 ? 500 : entry.status;
+  const { error: named, ...extra } = error.extra;
+  return {
+    status,
+    headers: { "content-type": "application/json", "cache-control": "no-store" },
+    body: { error: named ?? byCode[error.code] ?? "invalid_request", error_description: error.message, ...extra },
+  };
+}
+
+const fastifyCodes: Readonly<Record<string, ErrorCode>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: "payload_too_large",
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: "unsupported_media_type",
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: "invalid_request",
+  FST_ERR_CTP_EMPTY_JSON_BODY: "invalid_request",
+  FST_ERR_CTP_INVALID_JSON_BODY: "invalid_request",
+  FST_ERR_BAD_URL: "invalid_request",
+  FST_ERR_MAX_PARAM_LENGTH: "not_found",
+  FST_ERR_VALIDATION: "validation_failed",
+  ECONNRESET: "client_closed",
+};

@@ -1,0 +1,22 @@
+// The one place where an error becomes an answer, and where a server's own fault is logged with its stack.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { errorFields, type Logger } from "#daemon/telemetry/log.ts";
+import { answerFor, classify } from "./error-forms.ts";
+
+/** Answers every error of a route or hook in the form of the route's `config.errors`. */
+export function useErrorHandler(app: FastifyInstance, logger: Logger): void {
+  app.setErrorHandler((error, request, reply) => sendError(error, request, reply, logger));
+}
+
+export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply, logger: Logger): FastifyReply {
+  const known = classify(error);
+  const answer = answerFor(known, request.routeOptions?.config?.errors ?? "problem", request.id);
+  if (answer.status >= 500 && known.code !== "draining")
+    logger.error("request.failed", { request_id: request.id, code: known.code, ...errorFields(known.cause ?? known) });
+  request.span?.set({ error_code: known.code });
+  return reply
+    .code(answer.status)
+    .headers(answer.headers)
+    .serializer((value: unknown) => JSON.stringify(value))
+    .send(answer.body);
+}

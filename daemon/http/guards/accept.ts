@@ -1,0 +1,51 @@
+// 406 for a caller that accepts none of a route's media types (RFC 9110, section 12.5.1), 415 for compressed bodies: what is
+// not decoded cannot be a bomb.
+import type { FastifyInstance } from "fastify";
+import { MagicError } from "#contract/errors.ts";
+import { producedBy } from "../route-config.ts";
+
+export function useContentGuards(app: FastifyInstance): void {
+  app.addHook("onRequest", (request, _reply, done) => {
+    if (request.is404) return done();
+    const produced = producedBy(request.routeOptions.config);
+    if (!accepts(request.headers.accept, produced))
+      throw new MagicError("not_acceptable", `This answers ${produced.join(" or ")}.`);
+    const encoding = request.headers["content-encoding"];
+    if (encoding !== undefined && encoding.trim().toLowerCase() !== "identity")
+      throw new MagicError(
+        "unsupported_media_type",
+        `A body with Content-Encoding ${encoding.slice(0, 50)} is not taken.`,
+      );
+    done();
+  });
+}
+
+/** True when the Accept header (absent: anything) admits one of the media types, or problem+json beside JSON. */
+export function accepts(header: string | undefined, produced: readonly string[]): boolean {
+  if (header === undefined || header.trim() === "") return true;
+  const ranges = header.split(",").map(parseRange);
+  const offered = produced.includes("application/json") ? [...produced, "application/problem+json"] : produced;
+  return offered.some((type) => quality(type, ranges) > 0);
+}
+
+interface Range {
+  readonly type: string;
+  readonly q: number;
+}
+
+function parseRange(text: string): Range {
+  const [type = "", ...parameters] = text.split(";").map((part) => part.trim().toLowerCase());
+  const q = parameters.find((parameter) => parameter.startsWith("q="));
+  const value = q === undefined ? 1 : Number(q.slice(2));
+  return { type, q: Number.isFinite(value) ? value : 0 };
+}
+
+// The most specific range decides.
+function quality(type: string, ranges: readonly Range[]): number {
+  const [major] = type.split("/");
+  for (const wanted of [type, `${major}/*`, "*/*"]) {
+    const found = ranges.find((range) => range.type === wanted);
+    if (found) return found.q;
+  }
+  return 0;
+}

@@ -1,0 +1,59 @@
+// No web page may drive the daemon: a request must name it by an address of its own (against DNS rebinding) and must not come
+// from a page of another origin. Also here: exactly one Host header, since two are how proxies and servers are set at odds.
+import { hostname } from "node:os";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { MagicError } from "#contract/errors.ts";
+import { isLoopback } from "./loopback.ts";
+
+export interface HostGuardOptions {
+  /** The address that the daemon listens on, and names by which it may be called besides. */
+  readonly host: string;
+  readonly names?: readonly string[];
+}
+
+export function useHostGuard(app: FastifyInstance, options: HostGuardOptions): void {
+  const allowed = new Set([
+    "localhost",
+    options.host.toLowerCase(),
+    ...(options.names ?? []).map((name) => name.toLowerCase()),
+  ]);
+  if (!isLoopback(options.host)) allowed.add(hostname().toLowerCase());
+  for (const wildcard of ["0.0.0.0", "::"]) allowed.delete(wildcard);
+  app.addHook("onRequest", (request, _reply, done) => {
+    checkHost(request, allowed);
+    checkOrigin(request);
+    done();
+  });
+}
+
+function checkHost(request: FastifyRequest, allowed: ReadonlySet<string>): void {
+  const raw = request.raw.rawHeaders;
+  let count = 0;
+  for (let i = 0; i < raw.length; i += 2) if (raw[i]?.length === 4 && raw[i]?.toLowerCase() === "host") count++;
+  if (count > 1) throw new MagicError("invalid_request", "The request has more than one Host header.");
+  const name = hostOf(request.headers.host ?? "");
+  if (name === undefined) throw new MagicError("invalid_request", "The Host header is missing or malformed.");
+  // The port is not compared: a forwarded port is another one, and a page cannot choose the name that it was loaded from.
+  if (allowed.has(name) || isLoopback(name) || name === addressOf(request)) return;
+  throw new MagicError("forbidden_origin", `The Host ${JSON.stringify(name.slice(0, 200))} is not this daemon's.`);
+}
+
+function checkOrigin(request: FastifyRequest): void {
+  const origin = request.headers.origin;
+  if (origin === undefined) return;
+  const own = `//${request.headers.host?.toLowerCase()}`;
+  const scheme = origin.indexOf("//");
+  if (/^https?:$/.test(origin.slice(0, scheme)) && origin.slice(scheme).toLowerCase() === own) return;
+  throw new MagicError("forbidden_origin", `The Origin ${JSON.stringify(origin.slice(0, 200))} is not this daemon's.`);
+}
+
+// "[::1]:4141" -> "::1", "LOCALHOST:80" -> "localhost"; undefined for what is no host[:port].
+function hostOf(header: string): string | undefined {
+  const match = /^(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::\d{1,5})?$/i.exec(header);
+  return (match?.[1] ?? match?.[2])?.toLowerCase();
+}
+
+function addressOf(request: FastifyRequest): string | undefined {
+  const address = request.raw.socket.localAddress?.toLowerCase();
+  return address?.startsWith("::ffff:") ? address.slice("::ffff:".length) : address;
+}

@@ -1,0 +1,81 @@
+// The HTTP server with everything that every request passes, in this order: id and log, Host and Origin, draining, who calls
+// and with which scope, what it accepts; then the body, its schema, the handler. Routes are registered by app.ts.
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import fastify, { type FastifyInstance } from "fastify";
+import { MagicError } from "#contract/errors.ts";
+import { REQUEST_ID } from "#contract/protocol.ts";
+import type { Logger } from "#daemon/telemetry/log.ts";
+import type { Metrics } from "#daemon/telemetry/metrics.ts";
+import type { Tracer } from "#daemon/telemetry/trace.ts";
+import { newId } from "#shared/ids.ts";
+import { BODY_LIMIT, useBodies } from "./body.ts";
+import { answerMalformed } from "./client-error.ts";
+import { sendError, useErrorHandler } from "./error-handler.ts";
+import { useContentGuards } from "./guards/accept.ts";
+import { type Authenticator, useAuthentication } from "./guards/authenticate.ts";
+import { useHostGuard } from "./guards/host.ts";
+import { useNotFound } from "./not-found.ts";
+import { useRequestLog } from "./request-log.ts";
+import { requireRouteConfig } from "./route-config.ts";
+import { useValidation } from "./validation.ts";
+
+export interface HttpOptions {
+  readonly host: string;
+  readonly hostNames?: readonly string[];
+  readonly authenticator: Authenticator;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly tracer: Tracer;
+  /** True while the daemon is stopping: new requests on open connections are told to come back. */
+  readonly draining?: () => boolean;
+}
+
+/** Milliseconds: for all headers, for the whole request, and how often both are looked at. An answer may take any time. */
+const timeouts = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 2_000 };
+
+export function createHttp(options: HttpOptions): FastifyInstance {
+  const { logger } = options;
+  const app: FastifyInstance = fastify({
+    serverFactory: (handler) => newServer(handler as Parameters<typeof createServer>[1]),
+    genReqId: (raw) => requestIdOf(raw as IncomingMessage),
+    bodyLimit: BODY_LIMIT,
+    return503OnClosing: false,
+    clientErrorHandler: answerMalformed,
+    frameworkErrors: (error, request, reply) => {
+      reply.header("x-request-id", request.id);
+      sendError(error, request, reply, logger);
+    },
+    routerOptions: { maxParamLength: 512 },
+  });
+  requireRouteConfig(app);
+  useNotFound(app);
+  useErrorHandler(app, logger);
+  useValidation(app);
+  useBodies(app);
+  useRequestLog(app, options);
+  useHostGuard(app, { host: options.host, names: options.hostNames ?? [] });
+  app.addHook("onRequest", (_request, _reply, done) => {
+    if (options.draining?.()) throw new MagicError("draining", "The daemon is stopping.", { retryAfterS: 2 });
+    done();
+  });
+  useAuthentication(app, options);
+  useContentGuards(app);
+  return app;
+}
+
+function newServer(handler: Parameters<typeof createServer>[1]): Server {
+  return createServer(
+    {
+      ...timeouts,
+      keepAliveTimeout: 72_000,
+      // Only WebSocket upgrades leave HTTP; a client that offers h2c is answered over HTTP/1.1.
+      shouldUpgradeCallback: (request) => request.headers.upgrade?.toLowerCase() === "websocket",
+    },
+    handler,
+  );
+}
+
+function requestIdOf(raw: IncomingMessage): string {
+  const given = raw.headers["x-request-id"];
+  return typeof given === "string" && REQUEST_ID.test(given) ? given : newId("req");
+}

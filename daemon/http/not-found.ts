@@ -1,0 +1,34 @@
+// What no route answers: 405 with Allow where another method would, else 404.
+import type { FastifyInstance } from "fastify";
+import { MagicError } from "#contract/errors.ts";
+
+/** Register before the routes: it learns their methods as they are declared. */
+export function useNotFound(app: FastifyInstance): void {
+  const known = new Map<string, { readonly pattern: RegExp; readonly methods: Set<string> }>();
+  app.addHook("onRoute", (route) => {
+    const entry = known.get(route.url) ?? { pattern: patternOf(route.url), methods: new Set<string>() };
+    for (const method of [route.method].flat()) entry.methods.add(method.toUpperCase());
+    known.set(route.url, entry);
+  });
+  app.setNotFoundHandler((request, reply) => {
+    const path = request.url.split("?", 1)[0] ?? "/";
+    const allowed = new Set<string>();
+    for (const { pattern, methods } of known.values())
+      if (pattern.test(path)) for (const method of methods) allowed.add(method);
+    if (allowed.size === 0) throw new MagicError("not_found", `There is nothing at ${path.slice(0, 200)}.`);
+    const allow = [...allowed].sort().join(", ");
+    reply.header("allow", allow);
+    throw new MagicError("method_not_allowed", `${request.method} is not allowed here; allowed: ${allow}.`);
+  });
+}
+
+function patternOf(url: string): RegExp {
+  const parts = url.split("/").map((part) => {
+    if (part === "*") return ".*";
+    return part
+      .split(/(:[A-Za-z0-9_]+)/)
+      .map((piece) => (piece.startsWith(":") && piece.length > 1 ? "[^/]+" : RegExp.escape(piece)))
+      .join("");
+  });
+  return new RegExp(`^${parts.join("/")}$`);
+}

@@ -1,0 +1,58 @@
+// One log line, one metric and one span for every request, whatever became of it. Query strings are left out: they may hold secrets.
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { Logger } from "#daemon/telemetry/log.ts";
+import type { Metrics } from "#daemon/telemetry/metrics.ts";
+import type { Tracer } from "#daemon/telemetry/trace.ts";
+import { anonymous } from "./route-config.ts";
+
+export interface RequestLogOptions {
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly tracer: Tracer;
+}
+
+export function useRequestLog(app: FastifyInstance, { logger, metrics, tracer }: RequestLogOptions): void {
+  const labels = ["method", "route", "status"] as const;
+  const seconds = metrics.histogram("magic_http_request_duration_seconds", "Time to the end of the answer", labels);
+  const open = metrics.gauge("magic_http_requests_open", "Requests that are being answered");
+  app.decorateRequest("span", undefined);
+  app.decorateRequest("principal", null as never);
+  app.decorateRequest("requestId", {
+    getter(this: FastifyRequest) {
+      return this.id;
+    },
+  });
+  app.addHook("onRequest", (request, reply, done) => {
+    request.principal = anonymous;
+    reply.header("x-request-id", request.id);
+    reply.header("x-content-type-options", "nosniff");
+    open.inc();
+    if (!request.routeOptions.config?.quiet)
+      request.span = tracer.start(`${request.method} ${request.routeOptions.url ?? "(none)"}`, {
+        requestId: request.id,
+        traceparent: request.headers["traceparent"] as string | undefined,
+      });
+    done();
+  });
+  app.addHook("onResponse", (request, reply, done) => {
+    open.dec();
+    const route = request.routeOptions.url ?? "(none)";
+    const closed = !reply.raw.writableFinished;
+    const status = closed ? 499 : reply.statusCode;
+    seconds.observe({ method: request.method, route, status: String(status) }, reply.elapsedTime / 1000);
+    request.span?.end(status >= 500 ? "error" : "ok", { status });
+    if (request.routeOptions.config?.quiet && status < 400) return done();
+    logger.info("http.request", {
+      request_id: request.id,
+      method: request.method,
+      path: request.url.split("?", 1)[0]?.slice(0, 500),
+      route,
+      status,
+      duration_ms: Math.round(reply.elapsedTime * 100) / 100,
+      identity: request.principal.id ?? request.principal.type,
+      environment: request.principal.environment,
+      ...(closed && { code: "client_closed" }),
+    });
+    done();
+  });
+}

@@ -1,0 +1,47 @@
+// Is it up, and what of it is not: for the command line, load balancers and monitors. Public, and never logged.
+import type { FastifyInstance } from "fastify";
+import { API_VERSION, VERSION } from "#contract/protocol.ts";
+import { Health } from "#contract/wire/health.ts";
+
+export type Check = () => "ok" | "failed" | Promise<"ok" | "failed">;
+
+export interface HealthServices {
+  /** What must work for the daemon to be ready, by name. */
+  readonly checks: Readonly<Record<string, Check>>;
+  /** The deployment's own word for itself, from magic.yaml. */
+  readonly deployment: () => "development" | "production";
+}
+
+export function healthRoutes(app: FastifyInstance, { checks, deployment }: HealthServices): void {
+  const config = { scope: null, surface: "core", quiet: true } as const;
+  const schema = { operationId: "getHealth", response: { 200: Health, 503: Health } };
+  for (const url of ["/health", "/v1/health"])
+    app.get(url, { config, schema: url === "/health" ? {} : schema }, async (_request, reply) => {
+      const results: Record<string, string> = {};
+      for (const [name, check] of Object.entries(checks)) results[name] = await outcome(check);
+      const ready = Object.values(results).every((result) => result === "ok");
+      return reply.code(ready ? 200 : 503).send({
+        status: ready ? "ok" : "unavailable",
+        version: VERSION,
+        api_version: API_VERSION,
+        environment: deployment(),
+        uptime_s: Math.floor(process.uptime()),
+        checks: results,
+      });
+    });
+}
+
+// A check that hangs is a check that failed.
+async function outcome(check: Check): Promise<"ok" | "failed"> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<"failed">((resolve) => {
+    timer = setTimeout(resolve, 2_000, "failed");
+  });
+  try {
+    return await Promise.race([check(), late]);
+  } catch {
+    return "failed";
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,93 @@
+// Validation by JSON Schema 2020-12, with every problem at once. Schemas are compiled at the first request that needs them,
+// because compiling all of them would cost the daemon's start.
+import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+import type { FastifyInstance } from "fastify";
+import type { FieldProblem } from "#contract/errors.ts";
+
+const MAX_PROBLEMS = 100;
+const strict = { strict: true, strictTypes: false, strictRequired: false, useDefaults: true, allowUnionTypes: true };
+
+/** Bodies this large get their first problem only: a list of millions of problems would be an attack on memory. */
+export const LARGE_BODY = 256 * 1024;
+const largeBodies = new WeakSet<object>();
+
+/** Told by the body parser, which alone knows the size. */
+export function markLargeBody(body: unknown): void {
+  if (typeof body === "object" && body !== null) largeBodies.add(body);
+}
+
+/** Bodies are taken as they are; path, query and headers are text and are coerced to the schema's types. */
+export function useValidation(app: FastifyInstance): void {
+  const compilers = {
+    body: newAjv({ coerceTypes: false, allErrors: true }),
+    largeBody: newAjv({ coerceTypes: false, allErrors: false }),
+    text: newAjv({ coerceTypes: "array", allErrors: true }),
+  };
+  app.setValidatorCompiler(({ schema, httpPart }) => {
+    const compiled: { [name in keyof typeof compilers]?: ValidateFunction } = {};
+    return (value: unknown) => {
+      const large = typeof value === "object" && value !== null && largeBodies.has(value);
+      const kind = httpPart !== "body" ? "text" : large ? "largeBody" : "body";
+      compiled[kind] ??= compilers[kind].compile(withShared(app, compilers[kind], schema));
+      const check = compiled[kind];
+      if (check(value)) return { value };
+      return { error: asError(check.errors ?? []) };
+    };
+  });
+  // Answers are written from documents that the routes make member by member: nothing needs to be stripped from them.
+  app.setSerializerCompiler(() => (value) => JSON.stringify(value));
+}
+
+/** The problems of a failed validation; each pointer names the missing or unknown key itself. */
+export function fieldProblems(found: readonly ErrorObject[]): FieldProblem[] {
+  const seen = new Set<string>();
+  const problems: FieldProblem[] = [];
+  for (const one of found) {
+    const key = keyOf(one);
+    const pointer = key === undefined ? one.instancePath : `${one.instancePath}/${escapePointer(key)}`;
+    const id = `${pointer} ${one.keyword}`;
+    if (seen.has(id) || problems.length === MAX_PROBLEMS) continue;
+    seen.add(id);
+    problems.push({ pointer, code: one.keyword, detail: describe(one) });
+  }
+  return problems;
+}
+
+/** One token of a JSON pointer (RFC 6901, section 3). */
+export function escapePointer(key: string): string {
+  return key.replaceAll("~", "~0").replaceAll("/", "~1");
+}
+
+function newAjv(options: { coerceTypes: boolean | "array"; allErrors: boolean }): Ajv2020 {
+  const ajv = new Ajv2020({ ...strict, ...options });
+  addFormats.default(ajv);
+  return ajv;
+}
+
+// Schemas that routes share by $ref are registered with Fastify: give each compiler those that it has not seen.
+function withShared(app: FastifyInstance, ajv: Ajv2020, schema: unknown): object {
+  for (const [id, shared] of Object.entries(app.getSchemas()))
+    if (!ajv.getSchema(id)) ajv.addSchema(shared as object, id);
+  return schema as object;
+}
+
+function asError(found: ErrorObject[]): Error & { validation: ErrorObject[] } {
+  return Object.assign(new Error("validation failed"), { validation: found });
+}
+
+function keyOf(error: ErrorObject): string | undefined {
+  const params = error.params as Record<string, unknown>;
+  const key = params["missingProperty"] ?? params["additionalProperty"] ?? params["unevaluatedProperty"];
+  return key === undefined ? undefined : String(key);
+}
+
+function describe(error: ErrorObject): string {
+  const params = error.params as Record<string, unknown>;
+  if (error.keyword === "additionalProperties" || error.keyword === "unevaluatedProperties") return "unknown field";
+  if (error.keyword === "required") return "missing";
+  if (error.keyword === "enum")
+    return `must be one of ${(params["allowedValues"] as unknown[]).map(String).join(", ")}`;
+  if (error.keyword === "const") return `must be ${JSON.stringify(params["allowedValue"])}`;
+  return error.message ?? "not valid";
+}

@@ -1,0 +1,54 @@
+// The credentials that `magic daemon start` prints. They outlive the daemon: made once for a root, kept beside its state in a
+// file that only the user can read.
+import { randomBytes } from "node:crypto";
+import { mkdir, open, readFile, rename } from "node:fs/promises";
+import { join } from "node:path";
+import { MagicError } from "#contract/errors.ts";
+import type { RuntimeFile } from "#contract/protocol.ts";
+
+export type LocalCredentials = Pick<RuntimeFile, "local_token" | "gateway_token" | "api_key" | "admin_key">;
+
+const prefixes: Readonly<Record<keyof LocalCredentials, string>> = {
+  local_token: "mt_local_",
+  gateway_token: "gt_",
+  api_key: "sk_test_",
+  admin_key: "sk_admin_",
+};
+
+/** The root's credentials, made at the first call. `folder` is the state folder. Throws `state_unusable` for a damaged file. */
+export async function loadLocalCredentials(folder: string): Promise<LocalCredentials> {
+  const path = join(folder, "credentials.json");
+  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
+  if (text !== undefined) return parse(text, path);
+  const credentials = createLocalCredentials();
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  // Whole or not at all, also when the machine stops in between.
+  const file = await open(`${path}.${process.pid}`, "w", 0o600);
+  await file.writeFile(JSON.stringify(credentials));
+  await file.sync();
+  await file.close();
+  await rename(`${path}.${process.pid}`, path);
+  return credentials;
+}
+
+/** New ones, 256 random bits each. */
+export function createLocalCredentials(): LocalCredentials {
+  const made = Object.entries(prefixes).map(([name, prefix]) => [name, prefix + randomBytes(32).toString("base64url")]);
+  return Object.fromEntries(made) as LocalCredentials;
+}
+
+function parse(text: string, path: string): LocalCredentials {
+  try {
+    const found = JSON.parse(text) as LocalCredentials;
+    const complete = Object.entries(prefixes).every(([name, prefix]) =>
+      String(found[name as keyof LocalCredentials]).startsWith(prefix),
+    );
+    if (complete) return found;
+  } catch {
+    // Told below, without the text: it may hold credentials.
+  }
+  throw new MagicError("state_unusable", `${path} is damaged: remove it, and new credentials are made.`);
+}

@@ -1,0 +1,128 @@
+// The log on disk: lines are collected and appended a few times a second; files rotate by size, so that all of them together
+// stay bounded. A full or read-only disk costs log lines, never the daemon.
+import { appendFileSync } from "node:fs";
+import { appendFile, mkdir, readdir, rename, rm, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { LogLine, LogSink } from "./log.ts";
+
+export interface LogFile {
+  readonly sink: LogSink;
+  /** Resolves when everything logged so far is with the operating system. */
+  flush(): Promise<void>;
+  /** For the last moments of a crashing process. */
+  flushSync(): void;
+  close(): Promise<void>;
+}
+
+export interface LogFileOptions {
+  readonly path: string;
+  /** Bytes after which a file is rotated, and how many rotated ones are kept. */
+  readonly maxBytes?: number;
+  readonly keep?: number;
+  readonly intervalMs?: number;
+}
+
+const MAX_PENDING = 4 * 1024 * 1024;
+
+export function openLogFile(options: LogFileOptions): LogFile {
+  const { path, maxBytes = 8 * 1024 * 1024, keep = 3, intervalMs = 200 } = options;
+  let pending: string[] = [];
+  let pendingBytes = 0;
+  let lost = 0;
+  let size: number | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let writing: Promise<void> | undefined;
+
+  const take = (): string => {
+    const text = pending.join("");
+    pending = [];
+    pendingBytes = 0;
+    return text;
+  };
+
+  const writeOnce = async () => {
+    const text = take();
+    if (text === "") return;
+    try {
+      size ??= await stat(path).then(
+        (found) => found.size,
+        () => 0,
+      );
+      if (size > 0 && size + text.length > maxBytes) {
+        await rotate(path, keep);
+        size = 0;
+      }
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      await appendFile(path, text, { mode: 0o600 });
+      size += Buffer.byteLength(text);
+    } catch {
+      lost += text.split("\n").length - 1;
+      size = undefined;
+    }
+  };
+
+  // One write at a time: a rotation must not meet an append.
+  const flush = async (): Promise<void> => {
+    clearTimeout(timer);
+    timer = undefined;
+    while (writing) await writing;
+    writing = writeOnce().finally(() => {
+      writing = undefined;
+    });
+    return writing;
+  };
+
+  return {
+    sink(line) {
+      if (pendingBytes > MAX_PENDING) {
+        lost++;
+        return;
+      }
+      if (lost > 0) {
+        pending.push(`${JSON.stringify({ level: "warn", event: "log.lost", lines: lost })}\n`);
+        lost = 0;
+      }
+      pending.push(`${line.text}\n`);
+      pendingBytes += line.text.length;
+      timer ??= setTimeout(() => void flush(), intervalMs).unref();
+    },
+    flush,
+    flushSync() {
+      const text = take();
+      try {
+        if (text !== "") appendFileSync(path, text, { mode: 0o600 });
+      } catch {
+        // The process is ending and its disk refuses: nothing is left to tell.
+      }
+    },
+    close: flush,
+  };
+}
+
+/** The files that hold the log, oldest first. */
+export async function logFiles(path: string): Promise<string[]> {
+  const name = path.slice(dirname(path).length + 1);
+  const entries = await readdir(dirname(path)).catch(() => [] as string[]);
+  const rotated = entries
+    .filter((entry) => entry.startsWith(`${name}.`) && /^\d+$/.test(entry.slice(name.length + 1)))
+    .sort((a, b) => Number(b.slice(name.length + 1)) - Number(a.slice(name.length + 1)));
+  return [...rotated, ...(entries.includes(name) ? [name] : [])].map((entry) => join(dirname(path), entry));
+}
+
+// daemon.log -> daemon.log.1 -> daemon.log.2 ...; the oldest goes.
+async function rotate(path: string, keep: number): Promise<void> {
+  await rm(`${path}.${keep}`, { force: true });
+  for (let number = keep - 1; number >= 1; number--)
+    await rename(`${path}.${number}`, `${path}.${number + 1}`).catch(ignoreAbsent);
+  await rename(path, keep > 0 ? `${path}.1` : `${path}.0`).catch(ignoreAbsent);
+}
+
+function ignoreAbsent(error: NodeJS.ErrnoException): void {
+  if (error.code !== "ENOENT") throw error;
+}
+
+/** The cursor of a line as it stands in the file; undefined for anything that is not a log line. */
+export function parseLogLine(text: string): LogLine | undefined {
+  const cursor = /^\{"cursor":"([0-9a-z]{26})",/.exec(text)?.[1];
+  return cursor === undefined ? undefined : { cursor, text };
+}

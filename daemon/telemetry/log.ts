@@ -1,0 +1,96 @@
+// The logger: one JSON line per event, with time, level, event and whatever fields belong to it. A line gets its cursor here;
+// where it goes (the stream of log-stream.ts, the file of log-file.ts) is the sinks' matter. Nothing here touches the disk.
+import { pino } from "pino";
+import { isMagicError } from "#contract/errors.ts";
+import { type Clock, rfc3339, systemClock } from "#shared/clock.ts";
+import { sortable } from "#shared/ids.ts";
+import { redactText } from "#shared/redact.ts";
+
+export const levels = ["debug", "info", "warn", "error"] as const;
+export type Level = (typeof levels)[number];
+
+export type LogFields = Readonly<Record<string, unknown>>;
+
+export interface Logger {
+  debug(event: string, fields?: LogFields): void;
+  info(event: string, fields?: LogFields): void;
+  warn(event: string, fields?: LogFields): void;
+  error(event: string, fields?: LogFields): void;
+  /** A logger whose every line carries these fields too. */
+  child(fields: LogFields): Logger;
+}
+
+/** One finished line. Cursors sort by time, also across restarts of the daemon; `text` is the JSON without a newline. */
+export interface LogLine {
+  readonly cursor: string;
+  readonly text: string;
+}
+
+/** Where lines go. Must return at once: it runs inside the call that logs. */
+export type LogSink = (line: LogLine) => void;
+
+export interface LoggerOptions {
+  readonly level?: Level;
+  readonly sinks: readonly LogSink[];
+  readonly clock?: Clock;
+  /** Secrets to strike out wherever they appear; read at every line, so that later ones count too. */
+  readonly secrets?: () => readonly string[];
+}
+
+const MAX_LINE = 64 * 1024;
+
+/** A logger that hands every line, redacted and with its cursor, to all sinks. */
+export function createLogger(options: LoggerOptions): Logger {
+  const clock = options.clock ?? systemClock;
+  const write = (text: string) => {
+    const cursor = sortable(clock.now());
+    const clean = redactText(bounded(text), options.secrets?.());
+    const line = { cursor, text: `{"cursor":"${cursor}",${clean.slice(1)}` };
+    for (const sink of options.sinks) sink(line);
+  };
+  const root = pino(
+    {
+      base: null,
+      level: options.level ?? "info",
+      messageKey: "event",
+      timestamp: () => `,"time":"${rfc3339(clock.now())}"`,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    { write: (line: string) => write(line.trimEnd()) },
+  );
+  return wrap(root);
+}
+
+/** A logger that drops everything. */
+export const silentLogger: Logger = {
+  debug() {},
+  info() {},
+  warn() {},
+  error() {},
+  child: () => silentLogger,
+};
+
+/** The fields by which an error is logged: message, code, stack and causes; never its other properties, which may hold secrets. */
+export function errorFields(error: unknown, depth = 3): LogFields {
+  if (!(error instanceof Error)) return { error: { message: String(error) } };
+  const code = isMagicError(error) ? error.code : (error as NodeJS.ErrnoException).code;
+  const cause = error.cause === undefined || depth === 0 ? {} : { cause: errorFields(error.cause, depth - 1)["error"] };
+  return { error: { name: error.name, message: error.message, ...(code && { code }), stack: error.stack, ...cause } };
+}
+
+function wrap(inner: pino.Logger): Logger {
+  return {
+    debug: (event, fields = {}) => inner.debug(fields, event),
+    info: (event, fields = {}) => inner.info(fields, event),
+    warn: (event, fields = {}) => inner.warn(fields, event),
+    error: (event, fields = {}) => inner.error(fields, event),
+    child: (fields) => wrap(inner.child(fields)),
+  };
+}
+
+// A line is kept whole in rings and sent to readers: one huge field must not fill them.
+function bounded(text: string): string {
+  if (text.length <= MAX_LINE) return text;
+  const { time, level, event, request_id } = JSON.parse(text) as Record<string, unknown>;
+  return JSON.stringify({ level, time, request_id, event, truncated_from: text.length, head: text.slice(0, 4096) });
+}

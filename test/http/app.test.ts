@@ -1,0 +1,175 @@
+import { mkdtemp, rm, stat } from "node:fs/promises";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Type } from "typebox";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type App, createApp } from "#daemon/app.ts";
+
+let root: string;
+let app: App;
+let url: string;
+
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), "magic-app-"));
+  app = await createApp({ root });
+  const body = Type.Object(
+    { name: Type.String(), count: Type.Integer({ minimum: 1 }), deep: Type.Object({ table: Type.String() }) },
+    { additionalProperties: false },
+  );
+  const config = { scope: "syncs:write", surface: "core" } as const;
+  app.fastify.post("/v1/things/:id", { config, schema: { body } }, async (request) => ({ id: request.id }));
+  app.fastify.get("/v1/things", { config: { scope: "audit:read" } }, async () => {
+    throw new Error("secret stays inside");
+  });
+  app.fastify.post("/v1/completions", { config: { ...config, errors: "openai" }, schema: { body } }, async () => ({}));
+  url = await app.listen();
+});
+
+afterAll(async () => {
+  await app.close();
+  await rm(root, { recursive: true, force: true });
+});
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
+  fetch(url + path, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...bearer(app.credentials.local_token), ...headers },
+    body: typeof body === "string" ? body : JSON.stringify(body),
+  });
+
+test("health answers without a credential, and both paths alike", async () => {
+  for (const path of ["/health", "/v1/health"]) {
+    const answer = await fetch(url + path);
+    expect(answer.status).toBe(200);
+    expect(await answer.json()).toMatchObject({ status: "ok", api_version: "v1", environment: "development" });
+  }
+});
+
+test("a well-formed request id is kept, another is replaced", async () => {
+  const kept = await fetch(`${url}/health`, { headers: { "x-request-id": "my-id.1" } });
+  expect(kept.headers.get("x-request-id")).toBe("my-id.1");
+  const replaced = await fetch(`${url}/health`, { headers: { "x-request-id": "no spaces" } });
+  expect(replaced.headers.get("x-request-id")).toMatch(/^req_/);
+});
+
+test("a validation error lists every problem, and each pointer names the key itself", async () => {
+  const answer = await post("/v1/things/1", { count: 0, deep: {}, extra: 1 });
+  expect(answer.status).toBe(422);
+  expect(answer.headers.get("content-type")).toContain("application/problem+json");
+  const problem = (await answer.json()) as { code: string; errors: { pointer: string }[] };
+  expect(problem.code).toBe("validation_failed");
+  expect(problem.errors.map((error) => error.pointer).sort()).toEqual(["/count", "/deep/table", "/extra", "/name"]);
+});
+
+test("a huge invalid body is answered with its first problem", async () => {
+  const answer = await post(
+    "/v1/things/1",
+    [...Array(300_000)].map(() => 1),
+  );
+  expect(answer.status).toBe(422);
+  expect(((await answer.json()) as { errors: unknown[] }).errors).toHaveLength(1);
+});
+
+test("the gateway's errors have OpenAI's form", async () => {
+  const invalid = await post("/v1/completions", { name: "x", count: 1, deep: { table: 2 } });
+  expect(invalid.status).toBe(400);
+  expect(await invalid.json()).toMatchObject({ error: { type: "invalid_request_error", param: "deep.table" } });
+  const unknown = await post("/v1/completions", {}, bearer("sk_test_unknown"));
+  expect(unknown.status).toBe(401);
+  expect(await unknown.json()).toMatchObject({ error: { code: "invalid_api_key" } });
+});
+
+test("a caller without the scope gets 403 before anything is validated", async () => {
+  const answer = await fetch(`${url}/v1/things`, { headers: bearer(app.credentials.api_key) });
+  expect(answer.status).toBe(403);
+  expect(await answer.json()).toMatchObject({ code: "insufficient_scope", scope: "audit:read" });
+});
+
+test("an unexpected error is logged, and its message is not answered", async () => {
+  const answer = await fetch(`${url}/v1/things`, { headers: bearer(app.credentials.local_token) });
+  expect(answer.status).toBe(500);
+  expect(await answer.text()).not.toContain("secret stays inside");
+  expect(app.logStream.after().lines.some(({ text }) => text.includes("secret stays inside"))).toBe(true);
+});
+
+test("404, 405 with Allow, 406, 413, 415 and broken JSON are told apart", async () => {
+  const status = async (answer: Promise<Response>) => {
+    const { code } = (await (await answer).json()) as { code: string };
+    return [(await answer).status, code];
+  };
+  expect(await status(fetch(`${url}/v1/nothing`))).toEqual([404, "not_found"]);
+  const method = await fetch(`${url}/v1/things/7`, { method: "DELETE" });
+  expect([method.status, method.headers.get("allow")]).toEqual([405, "POST"]);
+  expect(await status(fetch(`${url}/health`, { headers: { accept: "text/html" } }))).toEqual([406, "not_acceptable"]);
+  expect(await status(post("/v1/things/1", "{nope"))).toEqual([400, "invalid_request"]);
+  expect(await status(post("/v1/things/1", '{"__proto__": {"x": 1}}'))).toEqual([400, "invalid_request"]);
+  expect(await status(post("/v1/things/1", "a=b", { "content-type": "text/plain" }))).toEqual([
+    415,
+    "unsupported_media_type",
+  ]);
+  expect(await status(post("/v1/things/1", "{}", { "content-encoding": "gzip" }))).toEqual([
+    415,
+    "unsupported_media_type",
+  ]);
+  const large = await raw(
+    `POST /v1/things/1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${app.credentials.local_token}\r\nContent-Type: application/json\r\nContent-Length: 70000000\r\n\r\n`,
+  );
+  expect(large).toContain("413");
+});
+
+test.each([
+  ["a foreign Host", "Host: evil.example\r\n", 403],
+  ["a Host that begins like ours", "Host: localhost.evil.example\r\n", 403],
+  ["two Host headers", "Host: localhost\r\nHost: localhost\r\n", 400],
+  ["no Host", "", 400],
+  ["an unreadable Host", "Host: a b\r\n", 400],
+  ["a foreign Origin", "Host: localhost\r\nOrigin: https://evil.example\r\n", 403],
+  ["a page from another local port", "Host: localhost\r\nOrigin: http://localhost:3000\r\n", 403],
+  ["an opaque Origin", "Host: localhost\r\nOrigin: null\r\n", 403],
+  [
+    "both Content-Length and Transfer-Encoding",
+    "Host: localhost\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n",
+    400,
+  ],
+  ["two Content-Lengths", "Host: localhost\r\nContent-Length: 4\r\nContent-Length: 5\r\n", 400],
+  ["an ordinary request", "Host: localhost\r\n", 200],
+  ["a page of the daemon's own", "Host: localhost:1\r\nOrigin: http://localhost:1\r\n", 200],
+])("%s gets the right answer, and the next request is served", async (_name, headers, status) => {
+  const answer = await raw(`GET /health HTTP/1.1\r\n${headers}Connection: close\r\n\r\n`);
+  expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  expect((await fetch(`${url}/health`)).status).toBe(200);
+});
+
+test("a route that does not say who may call it is refused at start", async () => {
+  const other = await createApp({ root });
+  expect(() => other.fastify.get("/v1/open", async () => "")).toThrow(/names no scope/);
+  await other.close();
+});
+
+test("the credentials are the user's alone, and outlive the app", async () => {
+  const again = await createApp({ root });
+  expect(again.credentials).toEqual(app.credentials);
+  expect((await stat(join(root, ".magic", "credentials.json"))).mode & 0o777).toBe(0o600);
+  await again.close();
+});
+
+test("metrics count requests by route", async () => {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  expect(text).toContain('route="/v1/things/:id"');
+});
+
+function raw(text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(new URL(url).port), "127.0.0.1", () => socket.write(text));
+    let answer = "";
+    socket.setEncoding("utf8");
+    socket.on("data", (chunk) => {
+      answer += chunk;
+      if (answer.includes("\r\n\r\n") && text.includes("70000000")) socket.destroy();
+    });
+    socket.on("close", () => resolve(answer));
+    socket.on("error", reject);
+  });
+}
