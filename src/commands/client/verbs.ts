@@ -1,0 +1,4 @@
+// The verbs of `magic client`: what its --help shows, and where their code is.
+import type { Verbs } from "#commands/command.ts";
+
+export const verbs: Verbs = {};

@@ -1,0 +1,151 @@
+// argv -> the one command that it names. Only that command's file is loaded; --help loads none.
+import { Command, type CommanderError, Option } from "commander";
+import { MagicError } from "#contract/errors.ts";
+import { formats } from "#output/output.ts";
+import type { CommandEntry, CommandModule } from "./command.ts";
+import { groups, isNoun } from "./registry.ts";
+
+export interface Chosen {
+  readonly module: CommandModule<never>;
+  readonly command: Command;
+}
+
+export interface Program {
+  readonly root: Command;
+  /** What was chosen once `parse` is through; undefined where --help was printed. */
+  chosen: Chosen | undefined;
+}
+
+const withValue = new Set(["--output", "--url", "--root"]);
+
+/** The command tree with everything listed and only what `argv` names loaded. */
+export async function createProgram(argv: readonly string[], write: (text: string) => void): Promise<Program> {
+  const root = new Command("magic");
+  const program: Program = { root, chosen: undefined };
+  quieten(root, write);
+  root
+    .description("AI gateway, locked-down controllers and integrations: one command line and one local daemon.")
+    .usage("<command> [options]")
+    .helpCommand(false)
+    .helpOption("-h, --help", "show this help")
+    .addHelpText("after", "\nStart with `magic demo`, or `magic scaffold --name hello` and `magic dev`.");
+  globalOptions(root);
+  const [first, second] = words(argv);
+  if (first === undefined) root.option("-V, --version", "show the version");
+  for (const group of groups) {
+    root.commandsGroup(group.heading);
+    for (const [name, entry] of Object.entries(group.commands)) {
+      const command = root.command(name).description(entry.summary).helpOption("-h, --help", "show this help");
+      quieten(command, write);
+      if (name !== first) continue;
+      if (!isNoun(entry)) await attach(program, command, entry);
+      else await nounVerbs(program, command, (await entry.verbs()).verbs, second, write);
+    }
+  }
+  return program;
+}
+
+async function nounVerbs(
+  program: Program,
+  noun: Command,
+  verbs: Readonly<Record<string, CommandEntry>>,
+  chosen: string | undefined,
+  write: (text: string) => void,
+): Promise<void> {
+  noun.usage("<verb> [options]").helpCommand(false);
+  for (const [verb, entry] of Object.entries(verbs)) {
+    const command = noun.command(verb).description(entry.summary);
+    quieten(command, write);
+    if (verb === chosen) await attach(program, command, entry);
+  }
+}
+
+async function attach(program: Program, command: Command, entry: CommandEntry): Promise<void> {
+  const module = (await entry.load()).default;
+  module.configure?.(command);
+  command.action(() => {
+    program.chosen = { module, command };
+  });
+}
+
+function globalOptions(root: Command): void {
+  root
+    .optionsGroup("Options of every command:")
+    .option("--json", "print one JSON document")
+    .addOption(new Option("--output <format>", "text, json, or ndjson for streams").choices(formats))
+    .option("--live", "the live environment instead of the sandbox")
+    .option("--url <url>", "another daemon (also MAGIC_URL, with MAGIC_API_KEY)")
+    .option("--root <dir>", "the project's folder (also MAGIC_ROOT)")
+    .option("-q, --quiet", "no notes, only data and errors");
+}
+
+// commander prints and exits by itself unless it is told not to; help is data, errors are ours to render.
+function quieten(command: Command, write: (text: string) => void): void {
+  command
+    .exitOverride()
+    .configureOutput({ writeOut: write, writeErr: () => {}, outputError: () => {} })
+    .configureHelp({ showGlobalOptions: true, sortSubcommands: false })
+    .showSuggestionAfterError(true);
+}
+
+/** The words of argv that are neither options nor the global options' values. */
+function words(argv: readonly string[]): string[] {
+  const found: string[] = [];
+  for (let at = 0; at < argv.length; at++) {
+    const word = argv[at] ?? "";
+    if (word === "--") break;
+    if (withValue.has(word)) at++;
+    else if (!word.startsWith("-")) found.push(word);
+  }
+  return found;
+}
+
+/** commander's refusal as a usage error that names everything missing, not only the first. Undefined: help was shown. */
+export function usageError(error: CommanderError, program: Program, argv: readonly string[]): MagicError | undefined {
+  if (error.code === "commander.helpDisplayed") return undefined;
+  const command = commandOf(program.root, argv);
+  const path = commandPath(command);
+  const extra = { next: `See \`${path} --help\`.` };
+  if (error.code === "commander.help") {
+    const verbs = command.commands.map((verb) => verb.name()).join(", ");
+    return new MagicError("usage", `\`${path}\` needs a verb: ${verbs}.`, { extra });
+  }
+  const missing = error.code.startsWith("commander.missing") ? missingOf(command) : [];
+  if (missing.length > 0)
+    return new MagicError("usage", `Missing: ${missing.join(", ")}.`, { extra: { ...extra, missing } });
+  const detail = error.message.replace(/^error: /, "").replace(/\n\((.*)\)$/, ". $1");
+  return new MagicError("usage", detail.charAt(0).toUpperCase() + detail.slice(1), { extra });
+}
+
+function commandOf(root: Command, argv: readonly string[]): Command {
+  let command = root;
+  for (const word of words(argv)) {
+    const next = command.commands.find((candidate) => candidate.name() === word);
+    if (!next) break;
+    command = next;
+  }
+  return command;
+}
+
+function commandPath(command: Command): string {
+  return command.parent ? `${commandPath(command.parent)} ${command.name()}` : command.name();
+}
+
+function missingOf(command: Command): string[] {
+  const args = command.registeredArguments
+    .filter((argument, at) => argument.required && command.args[at] === undefined)
+    .map((argument) => `<${argument.name()}>`);
+  const options = command.options
+    .filter((option) => option.mandatory && command.getOptionValue(option.attributeName()) === undefined)
+    .map((option) => option.flags);
+  return [...args, ...options];
+}
+
+/** argv without --help where its command does not exist: then the answer is the unknown name, not the help of what is above it. */
+export function withoutStrayHelp(root: Command, argv: readonly string[]): string[] {
+  const named = words(argv);
+  const command = commandOf(root, argv);
+  const depth = commandPath(command).split(" ").length - 1;
+  const stray = command.commands.length > 0 && named.length > depth;
+  return stray ? argv.filter((word) => word !== "--help" && word !== "-h") : [...argv];
+}

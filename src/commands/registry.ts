@@ -1,0 +1,62 @@
+// Every top-level command: what --help shows, and where its code is. Nothing here loads a command.
+// A new verb goes into its noun's `verbs.ts`; a new noun or plain command gets a line here.
+import type { CommandEntry, NounEntry } from "./command.ts";
+
+export interface Group {
+  readonly heading: string;
+  readonly commands: Readonly<Record<string, CommandEntry | NounEntry>>;
+}
+
+export const groups: readonly Group[] = [
+  {
+    heading: "Build controllers:",
+    commands: {
+      controller: {
+        summary: "Deployed controllers: versions, rollback, delete",
+        verbs: () => import("#commands/controller/verbs.ts"),
+      },
+    },
+  },
+  {
+    heading: "Run and observe:",
+    commands: {
+      daemon: {
+        summary: "Start, stop and look at the local daemon",
+        verbs: () => import("#commands/daemon/verbs.ts"),
+      },
+    },
+  },
+  {
+    heading: "AI gateway:",
+    commands: {
+      model: { summary: "List models and their prices", verbs: () => import("#commands/model/verbs.ts") },
+      route: { summary: "Explain where a request would go", verbs: () => import("#commands/route/verbs.ts") },
+      thread: { summary: "List, show and delete threads", verbs: () => import("#commands/thread/verbs.ts") },
+    },
+  },
+  {
+    heading: "Integrations:",
+    commands: {
+      connector: {
+        summary: "List, add, test and read connectors",
+        verbs: () => import("#commands/connector/verbs.ts"),
+      },
+      connection: { summary: "Connect systems to each other", verbs: () => import("#commands/connection/verbs.ts") },
+      sync: { summary: "Move data between connections", verbs: () => import("#commands/sync/verbs.ts") },
+      webhook: { summary: "Send events to your addresses", verbs: () => import("#commands/webhook/verbs.ts") },
+    },
+  },
+  {
+    heading: "Access:",
+    commands: {
+      key: { summary: "API keys: create, roll, revoke", verbs: () => import("#commands/key/verbs.ts") },
+      client: { summary: "OAuth clients: create, roll, revoke", verbs: () => import("#commands/client/verbs.ts") },
+      token: { summary: "Gateway tokens: create, roll, revoke", verbs: () => import("#commands/token/verbs.ts") },
+      audit: { summary: "Read and verify the audit log", verbs: () => import("#commands/audit/verbs.ts") },
+    },
+  },
+];
+
+export function isNoun(entry: CommandEntry | NounEntry): entry is NounEntry {
+  return "verbs" in entry;
+}

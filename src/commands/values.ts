@@ -1,0 +1,47 @@
+// What a command reads from its line: global options, and values that may be missing.
+import { MagicError } from "#contract/errors.ts";
+import type { Format } from "#output/output.ts";
+import type { GlobalOptions, Wanted } from "./command.ts";
+
+/** The format that argv asks for, read before the line is parsed so that even a usage error has the right form. */
+export function formatOf(argv: readonly string[], env: NodeJS.ProcessEnv): Format {
+  let format: Format =
+    env["MAGIC_OUTPUT"] === "json" || env["MAGIC_OUTPUT"] === "ndjson" ? env["MAGIC_OUTPUT"] : "text";
+  for (let at = 0; at < argv.length; at++) {
+    const word = argv[at] ?? "";
+    if (word === "--") break;
+    if (word === "--json") format = "json";
+    const value = word === "--output" ? argv[at + 1] : word.startsWith("--output=") ? word.slice(9) : undefined;
+    if (value === "text" || value === "json" || value === "ndjson") format = value;
+  }
+  return format;
+}
+
+export function globalsOf(
+  options: Readonly<Record<string, unknown>>,
+  format: Format,
+  env: NodeJS.ProcessEnv,
+): GlobalOptions {
+  const text = (value: unknown) => (typeof value === "string" && value !== "" ? value : undefined);
+  return {
+    format,
+    live: options["live"] === true || env["MAGIC_ENVIRONMENT"] === "live",
+    url: text(options["url"]) ?? text(env["MAGIC_URL"]),
+    root: text(options["root"]),
+    quiet: options["quiet"] === true,
+  };
+}
+
+/** Asks for what is missing on a terminal; elsewhere one usage error lists every missing flag. */
+export async function needValues<T extends Record<string, Wanted<unknown>>>(
+  wanted: T,
+  interactive: boolean,
+): Promise<{ [K in keyof T]: NonNullable<T[K]["value"]> }> {
+  const given: Record<string, unknown> = {};
+  const missing = Object.entries(wanted).filter(([, { value }]) => value === undefined);
+  const unasked = missing.filter(([, { ask }]) => !interactive || !ask).map(([, { flag }]) => flag);
+  if (unasked.length > 0)
+    throw new MagicError("usage", `Missing: ${unasked.join(", ")}.`, { extra: { missing: unasked } });
+  for (const [name, { value, ask }] of Object.entries(wanted)) given[name] = value ?? (await ask?.());
+  return given as { [K in keyof T]: NonNullable<T[K]["value"]> };
+}

@@ -1,0 +1,69 @@
+// How a failing command ends: a sentence for people, or, in the machine formats, one JSON document as the last line of stderr.
+import { type ErrorCode, errors, isMagicError, MagicError } from "#contract/errors.ts";
+import { type ExitCode, exitCodes } from "#contract/exit-codes.ts";
+import { redactText } from "#shared/redact.ts";
+import type { Format, Streams } from "./output.ts";
+import { createPaint, printable, printableJson, wantsColour } from "./paint.ts";
+
+/** Anything thrown as a MagicError: what is not one is an error of magic's own. */
+export function asMagicError(thrown: unknown): MagicError {
+  if (isMagicError(thrown)) return thrown;
+  const detail = thrown instanceof Error ? thrown.message : String(thrown);
+  return new MagicError("internal", detail, { cause: thrown });
+}
+
+export function exitCodeOf(error: MagicError): ExitCode {
+  return exitCodes[errors[error.code]?.exit ?? "internal"];
+}
+
+/** Writes the failure to stderr and returns the exit code. Stdout is not touched. */
+export function reportFailure(
+  thrown: unknown,
+  format: Format,
+  streams: Pick<Streams, "stdout" | "stderr">,
+  env: NodeJS.ProcessEnv,
+): ExitCode {
+  const error = asMagicError(thrown);
+  const code = exitCodeOf(error);
+  const terminal = streams.stderr.isTTY === true && streams.stdout.isTTY === true;
+  const colours = wantsColour(env, terminal);
+  if (env["MAGIC_DEBUG"]) streams.stderr.write(`${printable(stackOf(thrown), false)}\n`);
+  const text = format === "text" ? failureText(error, colours) : printableJson(failureDocument(error, code), 0);
+  streams.stderr.write(`${redactText(text)}\n`);
+  return code;
+}
+
+/** `{code, detail, exit_code, request_id, ...}` */
+export function failureDocument(error: MagicError, exitCode: ExitCode): Record<string, unknown> {
+  const entry = errors[error.code];
+  return {
+    code: error.code,
+    detail: error.message,
+    exit_code: exitCode,
+    request_id: error.extra["request_id"] ?? null,
+    title: entry?.title,
+    next: entry?.next,
+    retryable: entry?.retryable ?? false,
+    ...(error.problems.length > 0 ? { errors: error.problems } : {}),
+    ...(error.retryAfterS === undefined ? {} : { retry_after_s: error.retryAfterS }),
+    ...error.extra,
+  };
+}
+
+// What happened, why, what to do next, then the code and the request id for whoever searches for them.
+function failureText(error: MagicError, colours: boolean): string {
+  const paint = createPaint(colours);
+  const entry = errors[error.code as ErrorCode];
+  const lines = [`${paint.red("error:")} ${error.message}`];
+  for (const problem of error.problems) lines.push(`  ${paint.cyan(problem.pointer || "/")}  ${problem.detail}`);
+  const next = error.extra["next"] ?? entry?.next;
+  if (typeof next === "string" && next !== "Nothing.") lines.push(`  ${paint.dim("next:")} ${next}`);
+  const id = error.extra["request_id"];
+  lines.push(paint.dim(`  code ${error.code}${typeof id === "string" ? `, request ${id}` : ""}`));
+  return printable(lines.join("\n"), colours);
+}
+
+function stackOf(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return String(thrown);
+  return `${thrown.stack ?? thrown.message}${thrown.cause === undefined ? "" : `\ncaused by ${stackOf(thrown.cause)}`}`;
+}

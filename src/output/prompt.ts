@@ -1,0 +1,38 @@
+// Questions to a person at a terminal. They are asked on stderr: stdout is for data. Ctrl-C is an interruption, not an answer.
+import { MagicError } from "#contract/errors.ts";
+
+const where = { output: process.stderr };
+
+export async function askText(message: string, initial?: string): Promise<string> {
+  const { input } = await import("@inquirer/prompts");
+  return answer(input({ message, required: true, ...(initial === undefined ? {} : { default: initial }) }, where));
+}
+
+/** Not shown while it is typed. */
+export async function askSecret(message: string): Promise<string> {
+  const { password } = await import("@inquirer/prompts");
+  return answer(password({ message, mask: true }, where));
+}
+
+export async function askConfirm(message: string, initial = false): Promise<boolean> {
+  const { confirm } = await import("@inquirer/prompts");
+  return answer(confirm({ message, default: initial }, where));
+}
+
+export async function askChoice<T extends string>(
+  message: string,
+  choices: readonly { readonly value: T; readonly name: string; readonly description?: string }[],
+): Promise<T> {
+  const { select } = await import("@inquirer/prompts");
+  return answer(select<T>({ message, choices: [...choices] }, where));
+}
+
+async function answer<T>(asked: Promise<T>): Promise<T> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (error instanceof Error && error.name === "ExitPromptError")
+      throw new MagicError("interrupted", "Interrupted", { cause: error });
+    throw error;
+  }
+}

@@ -1,0 +1,59 @@
+// Columns for people: lists as tables, one resource as a block of names and values.
+import type { Paint } from "./paint.ts";
+
+export interface Column<Row> {
+  readonly title: string;
+  readonly value: (row: Row) => string | number | null | undefined;
+  readonly align?: "left" | "right";
+  /** Colours the padded cell. */
+  readonly paint?: (text: string, row: Row) => string;
+}
+
+/** A table without borders: dim titles, two spaces between columns; `empty` stands for no rows. */
+export function table<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  paint: Paint,
+  empty = "Nothing there yet.",
+): string {
+  if (rows.length === 0) return paint.dim(empty);
+  const cells = rows.map((row) => columns.map((column) => cell(column.value(row))));
+  const widths = columns.map((column, at) =>
+    Math.max(width(column.title), ...cells.map((line) => width(line[at] ?? ""))),
+  );
+  const pad = (text: string, at: number) => {
+    const gap = " ".repeat(Math.max(0, (widths[at] ?? 0) - width(text)));
+    return columns[at]?.align === "right" ? gap + text : text + gap;
+  };
+  const head = columns.map((column, at) => pad(column.title, at)).join("  ");
+  const body = cells.map((line, index) =>
+    line
+      .map((text, at) => {
+        const row = rows[index];
+        const padded = pad(text, at);
+        const style = columns[at]?.paint;
+        return style && row !== undefined ? style(padded, row) : padded;
+      })
+      .join("  ")
+      .trimEnd(),
+  );
+  return [paint.dim(head.trimEnd()), ...body].join("\n");
+}
+
+/** `name   value` lines, aligned; undefined values are left out. */
+export function record(
+  values: Readonly<Record<string, string | number | boolean | null | undefined>>,
+  paint: Paint,
+): string {
+  const shown = Object.entries(values).filter(([, value]) => value !== undefined);
+  const longest = Math.max(0, ...shown.map(([name]) => width(name)));
+  return shown.map(([name, value]) => `${paint.dim(name.padEnd(longest))}  ${cell(value)}`).join("\n");
+}
+
+function cell(value: string | number | boolean | null | undefined): string {
+  return value === null || value === undefined ? "-" : String(value).replace(/\s*\n\s*/g, " ");
+}
+
+function width(text: string): number {
+  return [...text].length;
+}
