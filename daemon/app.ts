@@ -3,11 +3,15 @@ import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { type Clock, systemClock } from "#shared/clock.ts";
 import { stateFolder } from "#shared/paths.ts";
+import { createSandboxGateway } from "./gateway/sandbox-gateway.ts";
 import type { Authenticator } from "./http/guards/authenticate.ts";
 import { localAuthenticator } from "./http/guards/local-authenticator.ts";
 import { createHttp } from "./http/listener.ts";
+import { chatCompletionRoutes } from "./http/routes/chat-completions.ts";
+import { embeddingRoutes } from "./http/routes/embeddings.ts";
 import { type Check, healthRoutes } from "./http/routes/health.ts";
 import { metricsRoutes } from "./http/routes/metrics.ts";
+import { modelRoutes } from "./http/routes/models.ts";
 import { type LocalCredentials, loadLocalCredentials } from "./identity/local-credentials.ts";
 import { createLogger, type Level, type Logger, type LogSink } from "./telemetry/log.ts";
 import { createLogStream, type LogStream } from "./telemetry/log-stream.ts";
@@ -65,6 +69,10 @@ export async function createApp(config: AppConfig): Promise<App> {
 
   healthRoutes(fastify, { checks, deployment: () => "development" });
   metricsRoutes(fastify, { metrics });
+  const gateway = createSandboxGateway();
+  chatCompletionRoutes(fastify, { gateway });
+  embeddingRoutes(fastify, { gateway });
+  modelRoutes(fastify, { gateway });
 
   let url: string | undefined;
   let closing: Promise<void> | undefined;

@@ -1,0 +1,128 @@
+// What the sandbox answers: a pure function of the seed and the request. Text is the last user message again; schemas and tools are
+// obeyed; `stop`, `max_tokens`, `n` and `logprobs` act as they do at a real model.
+import { createHash } from "node:crypto";
+import type { FinishReason, Logprobs, ToolCall } from "#daemon/gateway/format/completion.ts";
+import { estimatePrompt } from "#daemon/gateway/format/estimate.ts";
+import type { ChatRequest, Content } from "#daemon/gateway/format/request.ts";
+import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
+import { seededRandom } from "./random.ts";
+import { sampleForSchema } from "./sample.ts";
+import { plannedCalls } from "./tools.ts";
+
+export interface SandboxChoice {
+  /** The text in the pieces that a stream sends one by one; null beside tool calls. */
+  readonly pieces: readonly string[] | null;
+  readonly toolCalls: readonly ToolCall[];
+  /** The deprecated form: one call without an id. */
+  readonly legacy: boolean;
+  readonly logprobs: Logprobs | null;
+  readonly finish: FinishReason;
+}
+
+export interface SandboxAnswer {
+  readonly id: string;
+  readonly choices: readonly SandboxChoice[];
+  readonly usage: TokenUsage;
+}
+
+/** Tokens of the simulated model: four characters each. */
+const TOKEN = /[\s\S]{1,4}/gu;
+
+/** Deterministic in `seed` and the request's meaning (whether it is streamed does not count). */
+export function answerFor(request: ChatRequest, seed: number): SandboxAnswer {
+  const { stream: _stream, stream_options: _options, ...meaning } = request;
+  const digest = createHash("sha256")
+    .update(`${seed}\n${JSON.stringify(meaning)}`)
+    .digest("hex");
+  const choices = Array.from({ length: request.n ?? 1 }, (_, index) => choice(request, digest, index));
+  let output = 0;
+  for (const one of choices) output += (one.pieces?.length ?? 0) + callTokens(one.toolCalls);
+  return {
+    id: `chatcmpl-${digest.slice(0, 29)}`,
+    choices,
+    usage: { input: estimatePrompt(request), cached: 0, cache_write: 0, output, reasoning: 0 },
+  };
+}
+
+function choice(request: ChatRequest, digest: string, index: number): SandboxChoice {
+  const said = lastUserText(request);
+  const { calls, legacy } = plannedCalls(request, said);
+  const seed = index === 0 ? digest : `${digest}/${index}`;
+  if (calls.length > 0) {
+    const toolCalls = calls.map((call, position): ToolCall => {
+      const args = JSON.stringify(sampleForSchema(call.parameters, seededRandom(`${seed}/${position}`)) ?? {});
+      const id = `call_${createHash("sha256").update(`${seed}/${position}`).digest("hex").slice(0, 24)}`;
+      return { id, type: "function", function: { name: call.name, arguments: args } };
+    });
+    return {
+      pieces: null,
+      toolCalls,
+      legacy,
+      logprobs: null,
+      finish: legacy ? "function_call" : "tool_calls",
+    };
+  }
+  return textChoice(request, textFor(request, said, seed));
+}
+
+function textFor(request: ChatRequest, said: string, seed: string): string {
+  const format = request.response_format;
+  if (format?.type === "json_schema") {
+    return JSON.stringify(sampleForSchema(format.json_schema.schema ?? { type: "object" }, seededRandom(seed)) ?? null);
+  }
+  if (format?.type === "json_object") return JSON.stringify({ echo: said });
+  return said;
+}
+
+function textChoice(request: ChatRequest, text: string): SandboxChoice {
+  const stops = typeof request.stop === "string" ? [request.stop] : (request.stop ?? []);
+  let kept = text;
+  for (const stop of stops) {
+    const at = stop === "" ? -1 : kept.indexOf(stop);
+    if (at >= 0) kept = kept.slice(0, at);
+  }
+  let pieces: string[] = kept.match(TOKEN) ?? [];
+  let finish: FinishReason = "stop";
+  const most = request.max_completion_tokens ?? request.max_tokens ?? Number.POSITIVE_INFINITY;
+  if (pieces.length > most) {
+    pieces = pieces.slice(0, most);
+    finish = "length";
+  }
+  return {
+    pieces,
+    toolCalls: [],
+    legacy: false,
+    logprobs: request.logprobs ? logprobs(request, pieces) : null,
+    finish,
+  };
+}
+
+function logprobs(request: ChatRequest, pieces: readonly string[]): Logprobs {
+  const content = pieces.map((token) => {
+    const entry = { token, logprob: -0.0625, bytes: [...Buffer.from(token)] };
+    const others = Array.from({ length: Math.max(0, (request.top_logprobs ?? 0) - 1) }, (_, rank) => ({
+      token: `<${rank + 1}>`,
+      logprob: -4 - rank,
+      bytes: null,
+    }));
+    return { ...entry, top_logprobs: request.top_logprobs ? [entry, ...others] : [] };
+  });
+  return { content, refusal: null };
+}
+
+/** The last user message as text; parts joined with nothing between. Without one: the last message that has text. */
+function lastUserText(request: ChatRequest): string {
+  const texts = request.messages.map((message) => ({ role: message.role, text: textOf(message.content) }));
+  return (texts.findLast((one) => one.role === "user") ?? texts.findLast((one) => one.text !== ""))?.text ?? "";
+}
+
+function textOf(content: Content | null | undefined): string {
+  if (typeof content === "string") return content;
+  return (content ?? []).map((part) => (part.type === "text" ? part.text : "")).join("");
+}
+
+function callTokens(calls: readonly ToolCall[]): number {
+  let tokens = 0;
+  for (const call of calls) tokens += Math.ceil((call.function.name.length + call.function.arguments.length) / 4) + 4;
+  return tokens;
+}

@@ -1,0 +1,44 @@
+// Embeddings without a model: unit vectors drawn from a hash of the text. The same text has the same vector; different texts are
+// nearly orthogonal. Enough to exercise a client and a vector store; means nothing.
+
+import { estimateTokens } from "#daemon/gateway/format/estimate.ts";
+import type { EmbeddingRequest } from "#daemon/gateway/providers/adapter.ts";
+import { seededRandom } from "./random.ts";
+
+const DIMENSIONS = 256;
+export const MAX_DIMENSIONS = 4096;
+
+/** OpenAI's embedding list, without `usage.cost_usd`. */
+export function embed(request: EmbeddingRequest, seed: number): { data: unknown[]; tokens: number } {
+  const size = request.dimensions ?? DIMENSIONS;
+  let tokens = 0;
+  const data = inputs(request.input).map((input, index) => {
+    tokens += typeof input === "string" ? Math.max(1, estimateTokens(input)) : input.length;
+    const vector = unitVector(`${seed}\n${typeof input === "string" ? input : input.join(" ")}`, size);
+    const embedding =
+      request.encoding_format === "base64" ? Buffer.from(vector.buffer).toString("base64") : [...vector];
+    return { object: "embedding", index, embedding };
+  });
+  return { data, tokens };
+}
+
+function inputs(input: EmbeddingRequest["input"]): readonly (string | readonly number[])[] {
+  if (typeof input === "string") return [input];
+  return typeof input[0] === "number"
+    ? [input as readonly number[]]
+    : (input as readonly (string | readonly number[])[]);
+}
+
+function unitVector(seed: string, size: number): Float32Array<ArrayBuffer> {
+  const random = seededRandom(seed);
+  const vector = new Float32Array(size);
+  let squares = 0;
+  for (let i = 0; i < size; i++) {
+    const component = random.below(2_000_001) / 1_000_000 - 1;
+    vector[i] = component;
+    squares += component * component;
+  }
+  const length = Math.sqrt(squares) || 1;
+  for (let i = 0; i < size; i++) vector[i] = (vector[i] ?? 0) / length;
+  return vector;
+}

@@ -1,0 +1,165 @@
+// The sandbox as a provider: answers in-process, offline, without keys, in the wire format that the real ones have.
+import { setImmediate as turn } from "node:timers/promises";
+import type { AnswerMessage, ChatCompletion, Choice } from "#daemon/gateway/format/completion.ts";
+import type { ChatRequest } from "#daemon/gateway/format/request.ts";
+import { chunkWriter, DONE } from "#daemon/gateway/format/sse.ts";
+import { strictProblem } from "#daemon/gateway/format/strict.ts";
+import { type TokenUsage, wireUsage } from "#daemon/gateway/format/usage.ts";
+import { systemClock } from "#shared/clock.ts";
+import type {
+  AttemptOptions,
+  ChatCall,
+  ChatOutcome,
+  CompletionOutcome,
+  EmbeddingCall,
+  FailureOutcome,
+  FrameSink,
+  Notes,
+  Provider,
+  StreamEnd,
+  StreamOutcome,
+  Target,
+} from "../adapter.ts";
+import { failure } from "../failure.ts";
+import { supportOf } from "../support.ts";
+import { answerFor, type SandboxAnswer, type SandboxChoice } from "./answer.ts";
+import { embed, MAX_DIMENSIONS } from "./embedding.ts";
+
+/** Listed by `GET /v1/models`; both take chat and embeddings alike. */
+export const sandboxModels = ["echo", "embedding"] as const;
+
+export const sandboxProvider: Provider = {
+  kind: "sandbox",
+  unsupported: (request) => supportOf("sandbox", request),
+  chat,
+  embed: embeddings,
+};
+
+async function chat(call: ChatCall, target: Target, options: AttemptOptions): Promise<ChatOutcome> {
+  const unknown = unknownModel(target);
+  if (unknown) return unknown;
+  const problem = strictProblem(call.request);
+  if (problem) return refused(problem.detail, problem.param);
+  const blocked = supportOf("sandbox", call.request)[0];
+  if (blocked && !(call.dropUnsupported && blocked.droppable)) {
+    return refused(`sandbox/${target.model} does not support '${blocked.param}': ${blocked.reason}.`, blocked.param);
+  }
+  const answer = answerFor(call.request, target.seed ?? 1);
+  options.onHeaders?.(200);
+  const notes: Notes = { dropped: [], responseFormat: structured(call.request) ? "native" : undefined };
+  if (call.request.stream) return stream(answer, call.request, target, options, notes);
+  const body = Buffer.from(JSON.stringify(completion(answer, target, options)));
+  return { kind: "completion", body, usage: answer.usage, notes, upstreamId: null };
+}
+
+function structured(request: ChatRequest): boolean {
+  return request.response_format?.type === "json_schema";
+}
+
+function unknownModel(target: Target): FailureOutcome | null {
+  if ((sandboxModels as readonly string[]).includes(target.model)) return null;
+  const known = sandboxModels.map((model) => `sandbox/${model}`).join(", ");
+  const message = `There is no model sandbox/${target.model}; there are ${known}.`;
+  return { kind: "failure", failure: failure("not_found", message, { param: "model" }), usage: null };
+}
+
+function refused(message: string, param: string): FailureOutcome {
+  return { kind: "failure", failure: failure("invalid", message, { param }), usage: null };
+}
+
+function completion(answer: SandboxAnswer, target: Target, options: AttemptOptions): ChatCompletion {
+  return {
+    id: answer.id,
+    object: "chat.completion",
+    created: Math.floor(systemClock.now() / 1000),
+    model: target.model,
+    choices: answer.choices.map(wireChoice),
+    usage: wireUsage(answer.usage, options.cost(answer.usage)),
+    system_fingerprint: "fp_sandbox",
+  };
+}
+
+function wireChoice(choice: SandboxChoice, index: number): Choice {
+  const call = choice.toolCalls[0];
+  let message: AnswerMessage = { role: "assistant", content: choice.pieces?.join("") ?? null, refusal: null };
+  if (choice.legacy && call) message = { ...message, function_call: call.function };
+  else if (call) message = { ...message, tool_calls: choice.toolCalls };
+  return { index, message, logprobs: choice.logprobs, finish_reason: choice.finish };
+}
+
+function stream(
+  answer: SandboxAnswer,
+  request: ChatRequest,
+  target: Target,
+  options: AttemptOptions,
+  notes: Notes,
+): StreamOutcome {
+  const asked = request.stream_options?.include_usage === true;
+  const head = { id: answer.id, created: Math.floor(systemClock.now() / 1000), model: target.model };
+  const writer = chunkWriter(head, asked);
+
+  async function pipe(sink: FrameSink): Promise<StreamEnd> {
+    let sent = 0;
+    for (const frame of frames(answer, writer)) {
+      if (options.signal.aborted)
+        return { result: "aborted", usage: answer.usage, failure: failure("aborted", "The client left.") };
+      // A turn of the event loop now and then: a long answer must not keep others waiting.
+      if (++sent % 64 === 0) await turn();
+      if (!sink.write(frame)) await sink.drained();
+    }
+    const cost = options.cost(answer.usage);
+    if (asked) sink.write(writer.usage(wireUsage(answer.usage, cost)));
+    sink.write(DONE);
+    return { result: "completed", usage: answer.usage, failure: null };
+  }
+  return { kind: "stream", notes, upstreamId: null, pipe };
+}
+
+function* frames(answer: SandboxAnswer, writer: ReturnType<typeof chunkWriter>): Generator<string> {
+  for (const [index, choice] of answer.choices.entries()) {
+    const first = choice.toolCalls[0];
+    yield writer.delta(index, { role: "assistant", content: choice.pieces ? "" : null });
+    for (const [at, piece] of (choice.pieces ?? []).entries()) {
+      const logprob = choice.logprobs?.content?.[at];
+      yield writer.delta(index, { content: piece }, logprob ? { content: [logprob], refusal: null } : null);
+    }
+    if (choice.legacy && first) yield writer.delta(index, { function_call: first.function });
+    else {
+      for (const [at, call] of choice.toolCalls.entries()) {
+        yield writer.delta(index, {
+          tool_calls: [
+            { index: at, id: call.id, type: "function", function: { name: call.function.name, arguments: "" } },
+          ],
+        });
+        for (const part of call.function.arguments.match(/[\s\S]{1,16}/gu) ?? []) {
+          yield writer.delta(index, { tool_calls: [{ index: at, function: { arguments: part } }] });
+        }
+      }
+    }
+    yield writer.finish(index, choice.finish);
+  }
+}
+
+async function embeddings(
+  call: EmbeddingCall,
+  target: Target,
+  options: AttemptOptions,
+): Promise<CompletionOutcome | FailureOutcome> {
+  const unknown = unknownModel(target);
+  if (unknown) return unknown;
+  if ((call.request.dimensions ?? 1) > MAX_DIMENSIONS) {
+    return refused(`'dimensions' must be at most ${MAX_DIMENSIONS}.`, "dimensions");
+  }
+  const { data, tokens } = embed(call.request, target.seed ?? 1);
+  const usage: TokenUsage = { input: tokens, cached: 0, cache_write: 0, output: 0, reasoning: 0 };
+  const cost = options.cost(usage);
+  const body = Buffer.from(
+    JSON.stringify({
+      object: "list",
+      data,
+      model: target.model,
+      usage: { prompt_tokens: tokens, total_tokens: tokens, ...(cost === undefined ? {} : { cost_usd: cost }) },
+    }),
+  );
+  return { kind: "completion", body, usage, notes: { dropped: [], responseFormat: undefined }, upstreamId: null };
+}

@@ -1,0 +1,123 @@
+// What each kind of provider can do of OpenAI's chat completions: one table, used for the 400, for dropping, for choosing candidates
+// and for `route explain`. A neutral value (`n: 1`, `logprobs: false`, null) asks for nothing. OpenAI's own wires take everything.
+import { chatRequestSchema } from "#contract/wire/chat.ts";
+import type { ChatRequest } from "#daemon/gateway/format/request.ts";
+import type { ProviderKind, Unsupported } from "./adapter.ts";
+
+type Translated = Exclude<ProviderKind, "openai" | "azure">;
+
+/** Parameters that ask for something, with the kinds that have it. */
+const parameters: readonly {
+  readonly param: keyof ChatRequest;
+  readonly asks: (request: ChatRequest) => boolean;
+  readonly had: readonly Translated[];
+  readonly reason: string;
+  readonly droppable?: false;
+}[] = [
+  { param: "n", asks: (r) => (r.n ?? 1) > 1, had: ["google", "sandbox"], reason: "it gives one choice a request" },
+  { param: "seed", asks: (r) => set(r.seed), had: ["google", "sandbox"], reason: "it has no seed" },
+  {
+    param: "logprobs",
+    asks: (r) => r.logprobs === true,
+    had: ["google", "sandbox"],
+    reason: "it gives no log probabilities",
+  },
+  {
+    param: "logit_bias",
+    asks: (r) => Object.keys(r.logit_bias ?? {}).length > 0,
+    had: ["sandbox"],
+    reason: "it cannot weigh single tokens",
+  },
+  {
+    param: "presence_penalty",
+    asks: (r) => (r.presence_penalty ?? 0) !== 0,
+    had: ["google", "sandbox"],
+    reason: "it has no such penalty",
+  },
+  {
+    param: "frequency_penalty",
+    asks: (r) => (r.frequency_penalty ?? 0) !== 0,
+    had: ["google", "sandbox"],
+    reason: "it has no such penalty",
+  },
+  {
+    param: "temperature",
+    asks: (r) => (r.temperature ?? 0) > 1,
+    had: ["google", "sandbox"],
+    reason: "its temperature ends at 1",
+  },
+  {
+    param: "parallel_tool_calls",
+    asks: (r) => r.parallel_tool_calls === false && (r.tools?.length ?? 0) > 0,
+    had: ["anthropic", "sandbox"],
+    reason: "it cannot be kept from calling tools in parallel",
+  },
+  {
+    param: "verbosity",
+    asks: (r) => set(r.verbosity) && r.verbosity !== "medium",
+    had: ["sandbox"],
+    reason: "it has no verbosity",
+  },
+  { param: "prediction", asks: (r) => set(r.prediction), had: ["sandbox"], reason: "it has no predicted outputs" },
+  { param: "web_search_options", asks: (r) => set(r.web_search_options), had: [], reason: "no web search is offered" },
+  { param: "moderation", asks: (r) => set(r.moderation), had: [], reason: "it does not moderate" },
+  { param: "store", asks: (r) => r.store === true, had: ["sandbox"], reason: "it stores no completions" },
+  {
+    param: "service_tier",
+    asks: (r) => set(r.service_tier) && r.service_tier !== "auto" && r.service_tier !== "default",
+    had: ["sandbox"],
+    reason: "it has no such tier",
+  },
+  {
+    param: "modalities",
+    asks: (r) => r.modalities?.includes("audio") ?? false,
+    had: [],
+    reason: "it does not answer in audio",
+    droppable: false,
+  },
+  { param: "audio", asks: (r) => set(r.audio), had: [], reason: "it does not answer in audio", droppable: false },
+];
+
+const known = new Set(Object.keys(chatRequestSchema.properties));
+
+/** What this kind of provider cannot do of the request, in the table's order. Empty for OpenAI's wires. */
+export function supportOf(kind: ProviderKind, request: ChatRequest): readonly Unsupported[] {
+  if (kind === "openai" || kind === "azure") return [];
+  const found: Unsupported[] = [];
+  for (const { param, asks, had, reason, droppable } of parameters) {
+    if (!had.includes(kind) && asks(request)) found.push({ param, reason, droppable: droppable ?? true });
+  }
+  for (const param of Object.keys(request)) {
+    if (!known.has(param))
+      found.push({ param, reason: "OpenAI's chat completions have no such parameter", droppable: true });
+  }
+  if (Array.isArray(request.tools)) {
+    for (const [index, tool] of request.tools.entries()) {
+      if (tool?.type === "custom") {
+        found.push({ param: `tools[${index}]`, reason: "it has no custom tools, only functions", droppable: false });
+      }
+    }
+  }
+  found.push(...contentOf(kind, request));
+  return found;
+}
+
+function contentOf(kind: Translated, request: ChatRequest): Unsupported[] {
+  const found: Unsupported[] = [];
+  for (const [m, message] of request.messages.entries()) {
+    if (!Array.isArray(message.content)) continue;
+    for (const [p, part] of message.content.entries()) {
+      const at = `messages[${m}].content[${p}]`;
+      if (part?.type === "input_audio") {
+        found.push({ param: `${at}.input_audio`, reason: "it does not listen to audio", droppable: false });
+      } else if (part?.type === "file" && kind !== "sandbox" && typeof part.file?.file_data !== "string") {
+        found.push({ param: `${at}.file`, reason: "files go by file_data, ids are OpenAI's own", droppable: false });
+      }
+    }
+  }
+  return found;
+}
+
+function set(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}

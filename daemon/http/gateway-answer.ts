@@ -1,0 +1,66 @@
+// From an HTTP request to a gateway call, and from its answer to HTTP: a body at once, or server-sent events written straight to the
+// socket with its back-pressure. A client that leaves aborts the call's signal.
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { MagicError } from "#contract/errors.ts";
+import { headers as names } from "#contract/protocol.ts";
+import type { Gateway, GatewayAnswer, Operation } from "#daemon/gateway/call.ts";
+import type { FrameSink } from "#daemon/gateway/providers/adapter.ts";
+import type { RawBody } from "./raw-body.ts";
+
+/** Carries out one completion or embedding request and answers it. Throws what the gateway refuses. */
+export async function answerCall(
+  gateway: Gateway,
+  operation: Operation,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const sent = request.body as RawBody | undefined;
+  if (!sent) throw new MagicError("invalid_request", "The body is empty; send a JSON object.");
+  const left = new AbortController();
+  const onClose = () => {
+    if (!reply.raw.writableFinished) left.abort();
+  };
+  reply.raw.once("close", onClose);
+  const key = request.headers[names.idempotencyKey];
+  const answer = await gateway.complete({
+    operation,
+    principal: request.principal,
+    requestId: request.id,
+    body: sent.body,
+    raw: sent.raw,
+    headers: request.headers,
+    idempotencyKey: typeof key === "string" ? key : null,
+    controller: null,
+    signal: left.signal,
+    startedAt: performance.now() - reply.elapsedTime,
+  });
+  if (answer.stream) return stream(answer, reply);
+  return reply.code(answer.status).headers(answer.headers).send(answer.body);
+}
+
+async function stream(answer: GatewayAnswer & { stream: object }, reply: FastifyReply): Promise<FastifyReply> {
+  reply.hijack();
+  const raw = reply.raw;
+  raw.writeHead(answer.status, { ...reply.getHeaders(), ...answer.headers } as Record<string, string>);
+  await answer.stream.pipe(sinkOf(raw));
+  raw.end();
+  return reply;
+}
+
+function sinkOf(raw: FastifyReply["raw"]): FrameSink {
+  return {
+    // What is written to a socket that has closed goes nowhere; the signal tells the pipeline.
+    write: (frame) => raw.destroyed || raw.write(frame),
+    drained: () =>
+      new Promise((resolve) => {
+        if (raw.destroyed || !raw.writableNeedDrain) return resolve();
+        const settled = () => {
+          raw.off("drain", settled);
+          raw.off("close", settled);
+          resolve();
+        };
+        raw.on("drain", settled);
+        raw.on("close", settled);
+      }),
+  };
+}

@@ -1,0 +1,26 @@
+// Bodies that are kept as they came: the gateway forwards the client's own bytes and takes the fingerprint of an Idempotency-Key over
+// them. Refusals are the gateway's (OpenAI's form), not Fastify's JSON parser's.
+import type { FastifyInstance } from "fastify";
+import { readBody } from "#daemon/gateway/format/read.ts";
+import { BODY_LIMIT } from "./body.ts";
+
+export interface RawBody {
+  readonly raw: Buffer;
+  readonly body: Record<string, unknown>;
+}
+
+/** For the routes of this (encapsulated) instance alone. */
+export function useRawBodies(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser<Buffer>(
+    "application/json",
+    { parseAs: "buffer", bodyLimit: BODY_LIMIT },
+    (_request, raw, done) => {
+      try {
+        done(null, { raw, body: readBody(raw) } satisfies RawBody);
+      } catch (error) {
+        done(error as Error);
+      }
+    },
+  );
+}
