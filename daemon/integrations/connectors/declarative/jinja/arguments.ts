@@ -1,0 +1,54 @@
+// How functions, filters and methods read their arguments: by position or by name, with a default, refusing what they do not know.
+import { EvaluationError, UndefinedError } from "./errors.ts";
+import { asNumber, isNumber, str, typeName, Undefined } from "./python.ts";
+
+export class Arguments {
+  readonly positional: readonly unknown[];
+  readonly named: ReadonlyMap<string, unknown>;
+  readonly #who: string;
+
+  constructor(who: string, positional: readonly unknown[], named: ReadonlyMap<string, unknown> = new Map()) {
+    this.#who = who;
+    this.positional = positional;
+    this.named = named;
+  }
+
+  /** Names the parameters, in order; more or unknown arguments are an error, as in Python. */
+  bind(...names: string[]): this {
+    if (this.positional.length > names.length)
+      throw new EvaluationError(`${this.#who}() takes ${names.length} arguments, got ${this.positional.length}`);
+    for (const name of this.named.keys())
+      if (!names.includes(name))
+        throw new EvaluationError(`${this.#who}() got an unexpected keyword argument '${name}'`);
+    return this;
+  }
+
+  has(at: number, name: string): boolean {
+    return at < this.positional.length || this.named.has(name);
+  }
+
+  any(at: number, name: string, otherwise?: unknown): unknown {
+    if (at < this.positional.length) return this.positional[at];
+    return this.named.has(name) ? this.named.get(name) : otherwise;
+  }
+
+  required(at: number, name: string): unknown {
+    if (!this.has(at, name)) throw new EvaluationError(`${this.#who}() missing argument '${name}'`);
+    return this.any(at, name);
+  }
+
+  text(at: number, name: string, otherwise?: string): string {
+    const value = otherwise === undefined ? this.required(at, name) : this.any(at, name, otherwise);
+    if (value instanceof Undefined) throw new UndefinedError(`${value.what} is undefined`);
+    if (typeof value !== "string")
+      throw new EvaluationError(`${this.#who}() needs a text for '${name}', not ${typeName(value)}`);
+    return value;
+  }
+
+  number(at: number, name: string, otherwise?: number): number {
+    const value = otherwise === undefined ? this.required(at, name) : this.any(at, name, otherwise);
+    if (!isNumber(value) && typeof value !== "boolean")
+      throw new EvaluationError(`${this.#who}() needs a number for '${name}', not ${str(typeName(value))}`);
+    return asNumber(value);
+  }
+}

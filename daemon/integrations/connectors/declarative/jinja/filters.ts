@@ -1,0 +1,456 @@
+// The filters: Jinja 3.1's own and those of the manifest language (hash, hmac, base64encode, regex_search...).
+import { createHash, createHmac } from "node:crypto";
+import { Arguments } from "./arguments.ts";
+import { EvaluationError, UndefinedError } from "./errors.ts";
+import { capitalize, member, replace, title } from "./methods.ts";
+import { arithmetic, formatPercent, item, MAX_SIZE, slice } from "./operators.ts";
+import {
+  asNumber,
+  type Callable,
+  compare,
+  type Dict,
+  equals,
+  Float,
+  float,
+  int,
+  isDict,
+  isInt,
+  isNumber,
+  iterate,
+  str,
+  Tuple,
+  truth,
+  typeName,
+  Undefined,
+} from "./python.ts";
+import { compileRegex } from "./regex.ts";
+import { tests } from "./tests.ts";
+
+export type Filter = (value: unknown, args: Arguments) => unknown;
+
+const text = (value: unknown): string => str(value);
+
+// Jinja's lazy filters take anything false for an empty sequence.
+const sequence = (value: unknown): readonly unknown[] => (truth(value) ? iterate(value) : []);
+
+function mapping(value: unknown): Dict {
+  if (!isDict(value)) throw new EvaluationError(`'${typeName(value)}' object has no attribute 'items'`);
+  return value;
+}
+
+function numeric(value: unknown): number {
+  if (!isNumber(value) && typeof value !== "boolean")
+    throw new EvaluationError(`must be real number, not ${typeName(value)}`);
+  return asNumber(value);
+}
+
+function defined(value: unknown): unknown {
+  if (value instanceof Undefined) throw new UndefinedError(`${value.what} is undefined`);
+  return value;
+}
+
+function length(value: unknown): number {
+  if (value instanceof Undefined) return 0;
+  if (isDict(value)) return value.size;
+  if (isNumber(value) || value === null || typeof value === "boolean")
+    throw new EvaluationError(`object of type '${typeName(value)}' has no len()`);
+  return iterate(value).length;
+}
+
+function toInt(value: unknown, args: Arguments): unknown {
+  const otherwise = args.any(0, "default", 0);
+  const base = args.number(1, "base", 10);
+  if (typeof value === "boolean") return value ? 1 : 0;
+  if (typeof value === "string") {
+    const digits = value.trim().replace(/(?<=[\da-fA-F])_(?=[\da-fA-F])/g, "");
+    if (base === 10 && /^[+-]?\d+$/.test(digits)) return int(BigInt(digits.replace(/^\+/, "")));
+    if (base !== 10 && /^[+-]?(0[xXoObB])?[\da-zA-Z]+$/.test(digits)) {
+      const parsed = Number.parseInt(digits.replace(/0[oObB]/, ""), base);
+      if (!Number.isNaN(parsed)) return parsed;
+    }
+    return /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(digits) ? int(BigInt(Math.trunc(Number(digits)))) : otherwise;
+  }
+  if (isNumber(value))
+    return typeof value === "bigint"
+      ? value
+      : Number.isFinite(asNumber(value))
+        ? Math.trunc(asNumber(value))
+        : otherwise;
+  return value instanceof Undefined ? failUndefined(value) : otherwise;
+}
+
+const failUndefined = (value: Undefined): never => {
+  throw new UndefinedError(`${value.what} is undefined`);
+};
+
+function toFloat(value: unknown, args: Arguments): unknown {
+  const otherwise = args.any(0, "default", new Float(0));
+  if (isNumber(value) || typeof value === "boolean") return float(asNumber(value));
+  if (typeof value === "string" && /^\s*[+-]?(\d+(_\d+)*\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$/.test(value))
+    return float(Number(value.replaceAll("_", "")));
+  return value instanceof Undefined ? failUndefined(value) : otherwise;
+}
+
+/** The value of `attribute` ("a.b.0") of an item, as map, sort, groupby and their like read it. */
+function attributeOf(subject: unknown, path: unknown, otherwise?: unknown): unknown {
+  if (isInt(path)) return item(subject, path);
+  let value = subject;
+  for (const part of String(path).split("."))
+    value = /^\d+$/.test(part) ? item(value, Number(part)) : isDict(value) ? item(value, part) : member(value, part);
+  return value instanceof Undefined && otherwise !== undefined ? otherwise : value;
+}
+
+function map(value: unknown, args: Arguments): unknown {
+  if (args.named.has("attribute"))
+    return sequence(value).map((each) => attributeOf(each, args.named.get("attribute"), args.named.get("default")));
+  const name = args.text(0, "filter");
+  const filter = filters.get(name);
+  if (!filter) throw new EvaluationError(`No filter named '${name}'.`);
+  const rest = new Arguments(name, args.positional.slice(1), args.named);
+  return sequence(value).map((each) => filter(each, rest));
+}
+
+function choose(value: unknown, args: Arguments, keep: boolean, byAttribute: boolean): unknown[] {
+  const from = byAttribute ? 1 : 0;
+  const name = args.positional.length > from ? String(args.positional[from]) : undefined;
+  const test = name === undefined ? undefined : tests.get(name);
+  if (name !== undefined && !test) throw new EvaluationError(`No test named '${name}'.`);
+  return sequence(value).filter((each) => {
+    const subject = byAttribute ? attributeOf(each, args.required(0, "attribute")) : each;
+    return (test ? test(subject, args.positional.slice(from + 1)) : truth(subject)) === keep;
+  });
+}
+
+function sorted(value: unknown, reverse: boolean, caseSensitive: boolean, attribute: unknown): unknown[] {
+  const key = (each: unknown): unknown => {
+    const found =
+      attribute === null || attribute === undefined
+        ? each
+        : String(attribute).includes(",")
+          ? String(attribute)
+              .split(",")
+              .map((one) => attributeOf(each, one))
+          : attributeOf(each, attribute);
+    return !caseSensitive && typeof found === "string" ? found.toLowerCase() : found;
+  };
+  const keyed = iterate(value).map((each) => [key(each), each] as const);
+  keyed.sort(([a], [b]) => (reverse ? compare(b, a) : compare(a, b)));
+  return keyed.map(([, each]) => each);
+}
+
+function unique(value: unknown, args: Arguments): unknown[] {
+  const caseSensitive = truth(args.any(0, "case_sensitive", false));
+  const seen: unknown[] = [];
+  return iterate(value).filter((each) => {
+    const found = args.has(1, "attribute") ? attributeOf(each, args.any(1, "attribute")) : each;
+    const key = !caseSensitive && typeof found === "string" ? found.toLowerCase() : found;
+    if (seen.some((other) => equals(other, key))) return false;
+    seen.push(key);
+    return true;
+  });
+}
+
+function groupBy(value: unknown, args: Arguments): unknown[] {
+  const attribute = args.required(0, "attribute");
+  const groups: [unknown, unknown[]][] = [];
+  for (const each of sorted(value, false, false, attribute)) {
+    const key = attributeOf(each, attribute, args.any(1, "default"));
+    const last = groups.at(-1);
+    if (last && equals(last[0], key)) last[1].push(each);
+    else groups.push([key, [each]]);
+  }
+  return groups.map(
+    ([grouper, list]) =>
+      new Map<unknown, unknown>([
+        ["grouper", grouper],
+        ["list", list],
+        [0, grouper],
+        [1, list],
+      ]),
+  );
+}
+
+// Python rounds halves to the even neighbour; `method` may ask for ceil or floor.
+function round(value: unknown, args: Arguments): unknown {
+  const precision = args.number(0, "precision", 0);
+  const method = args.text(1, "method", "common");
+  const number = numeric(defined(value));
+  if (isInt(value) || typeof value === "boolean") return method === "common" ? asNumber(value) : float(number);
+  const scale = 10 ** precision;
+  if (method !== "common") return float((method === "ceil" ? Math.ceil : Math.floor)(number * scale) / scale);
+  const scaled = number * scale;
+  const below = Math.floor(scaled);
+  const rounded = scaled - below === 0.5 ? (below % 2 === 0 ? below : below + 1) : Math.round(scaled);
+  return float(rounded / scale);
+}
+
+function sum(value: unknown, args: Arguments): unknown {
+  return iterate(value).reduce(
+    (total, each) =>
+      arithmetic(
+        "+",
+        total,
+        args.has(0, "attribute") && args.any(0, "attribute") !== null
+          ? attributeOf(each, args.any(0, "attribute"))
+          : each,
+      ),
+    args.any(1, "start", 0),
+  );
+}
+
+function join(value: unknown, args: Arguments): string {
+  const attribute = args.any(1, "attribute", null);
+  return iterate(value)
+    .map((each) => text(attribute === null ? each : attributeOf(each, attribute)))
+    .join(text(args.any(0, "d", "")));
+}
+
+// htmlsafe_json_dumps: Python's separators, sorted keys, and the characters that end a script element escaped.
+function tojson(value: unknown, args: Arguments): string {
+  const indent = args.any(0, "indent", null);
+  return pythonJson(defined(value), indent === null ? undefined : asNumber(indent), 0)
+    .replaceAll("<", "\\u003c")
+    .replaceAll(">", "\\u003e")
+    .replaceAll("&", "\\u0026")
+    .replaceAll("'", "\\u0027");
+}
+
+function pythonJson(value: unknown, indent: number | undefined, level: number): string {
+  const newline = indent === undefined ? "" : `\n${" ".repeat(indent * (level + 1))}`;
+  const end = indent === undefined ? "" : `\n${" ".repeat(indent * level)}`;
+  const comma = indent === undefined ? ", " : `,${newline}`;
+  if (typeof value === "string")
+    return JSON.stringify(value).replace(
+      /[\u007f-\uffff]/g,
+      (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
+    );
+  if (value === null || typeof value === "boolean") return String(value);
+  if (isNumber(value)) return str(value);
+  if (isDict(value)) {
+    if (!value.size) return "{}";
+    const keys = [...value].sort(([a], [b]) => compare(a, b));
+    return `{${newline}${keys.map(([key, each]) => `${JSON.stringify(text(key))}: ${pythonJson(each, indent, level + 1)}`).join(comma)}${end}}`;
+  }
+  if (Array.isArray(value) || value instanceof Tuple) {
+    const items = iterate(value);
+    return items.length
+      ? `[${newline}${items.map((each) => pythonJson(each, indent, level + 1)).join(comma)}${end}]`
+      : "[]";
+  }
+  throw new EvaluationError(`Object of type ${typeName(value)} is not JSON serializable`);
+}
+
+function hash(value: unknown, args: Arguments): string {
+  const kind = args.text(0, "hash_type", "md5");
+  const salt = args.any(1, "salt", null);
+  if (!/^(md5|sha1|sha224|sha256|sha384|sha512)$/.test(kind))
+    throw new EvaluationError(`No hashing function named ${kind}.`);
+  return createHash(kind)
+    .update(text(value) + (salt === null ? "" : text(salt)))
+    .digest("hex");
+}
+
+function hmac(value: unknown, args: Arguments): string {
+  const kind = args.text(1, "hash_type", "sha256");
+  if (kind !== "sha256" && kind !== "sha512" && kind !== "sha1" && kind !== "md5")
+    throw new EvaluationError(`Hash type ${kind} is not supported`);
+  return createHmac(kind, args.text(0, "key")).update(text(value)).digest("hex");
+}
+
+function regexSearch(value: unknown, args: Arguments): unknown {
+  const matcher = compileRegex(args.text(0, "regex")).matcher(text(value));
+  if (!matcher.find()) return "";
+  return matcher.groupCount() > 0 ? (matcher.group(1) ?? "") : (matcher.group() ?? "");
+}
+
+// Python's \1 and \g<name> become the references of the linear-time engine.
+function regexReplace(value: unknown, args: Arguments): string {
+  const replacement = args
+    .text(1, "replacement")
+    .replaceAll("$", "\\$")
+    .replace(/\\g<(\w+)>/g, (_all, name: string) => ["$", "{", name, "}"].join(""))
+    .replace(/\\(\d)/g, "$$$1");
+  return compileRegex(args.text(0, "regex")).matcher(text(value)).replaceAll(replacement);
+}
+
+function truncate(value: string, args: Arguments): string {
+  const size = args.number(0, "length", 255);
+  const end = args.text(2, "end", "...");
+  if (value.length <= size + args.number(3, "leeway", 5)) return value;
+  const cut = value.slice(0, Math.max(0, size - end.length));
+  return truth(args.any(1, "killwords", false)) ? cut + end : cut.replace(/\s+\S*$/, "") + end;
+}
+
+function batch(value: unknown, args: Arguments): unknown[][] {
+  const size = Math.max(1, args.number(0, "linecount"));
+  const items = iterate(value);
+  const rows = Array.from({ length: Math.ceil(items.length / size) }, (_, at) =>
+    items.slice(at * size, at * size + size),
+  );
+  const fill = args.any(1, "fill_with", null);
+  const last = rows.at(-1);
+  return fill !== null && last
+    ? [...rows.slice(0, -1), [...last, ...Array<unknown>(size - last.length).fill(fill)]]
+    : rows;
+}
+
+const escapes: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  "'": "&#39;",
+  '"': "&#34;",
+};
+const escapeHtml = (value: unknown): string =>
+  text(value).replace(/[&<>'"]/g, (character) => escapes[character] ?? character);
+const quote = (value: string): string =>
+  encodeURIComponent(value)
+    .replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
+    .replaceAll("%2F", "/");
+
+function urlencode(value: unknown): string {
+  if (typeof value === "string" || isNumber(value) || typeof value === "boolean" || value === null)
+    return quote(text(value));
+  const pairs: readonly (readonly unknown[])[] = isDict(value)
+    ? [...value]
+    : iterate(value).map((each) => iterate(each));
+  return pairs
+    .map(([key, each]) => `${quote(text(key)).replaceAll("/", "%2F")}=${quote(text(each)).replaceAll("/", "%2F")}`)
+    .join("&");
+}
+
+const orUndefined = (value: unknown, what: string): unknown => (value === undefined ? new Undefined(what) : value);
+
+const table: Readonly<Record<string, Filter>> = {
+  abs: (v) =>
+    v instanceof Float
+      ? new Float(Math.abs(v.value))
+      : typeof v === "bigint"
+        ? v < 0n
+          ? -v
+          : v
+        : Math.abs(numeric(defined(v))),
+  attr: (v, a) => member(v, a.text(0, "name")),
+  base64encode: (v) => Buffer.from(text(v), "utf8").toString("base64"),
+  base64decode: (v) => Buffer.from(text(v), "base64").toString("utf8"),
+  base64binascii_decode: (v) => Buffer.from(text(v), "base64").toString("utf8"),
+  batch,
+  capitalize: (v) => capitalize(text(v)),
+  center: (v, a) =>
+    text(v)
+      .padStart(
+        text(v).length + Math.floor(Math.max(0, Math.min(a.number(0, "width", 80), MAX_SIZE) - text(v).length) / 2),
+      )
+      .padEnd(Math.min(a.number(0, "width", 80), MAX_SIZE)),
+  count: (v) => length(v),
+  default: (v, a) =>
+    v instanceof Undefined || (truth(a.any(1, "boolean", false)) && !truth(v)) ? a.any(0, "default_value", "") : v,
+  dictsort: (v, a) => {
+    const by = a.text(1, "by", "key") === "value" ? 1 : 0;
+    const entries = [...mapping(v)].map((entry) => [entry[by], new Tuple(entry)] as const);
+    const key = (each: unknown): unknown =>
+      typeof each === "string" && !truth(a.any(0, "case_sensitive", false)) ? each.toLowerCase() : each;
+    entries.sort(([x], [y]) => compare(key(x), key(y)) * (truth(a.any(2, "reverse", false)) ? -1 : 1));
+    return entries.map(([, entry]) => entry);
+  },
+  escape: escapeHtml,
+  filesizeformat: (v) => `${asNumber(v)} Bytes`,
+  first: (v) => orUndefined(iterate(v)[0], "No first item, sequence was empty."),
+  float: toFloat,
+  forceescape: escapeHtml,
+  format: (v, a) => formatPercent(text(v), a.named.size ? new Map(a.named) : new Tuple(a.positional)),
+  groupby: groupBy,
+  hash,
+  hmac,
+  indent: (v, a) => {
+    const pad =
+      typeof a.any(0, "width", 4) === "string"
+        ? String(a.any(0, "width"))
+        : " ".repeat(Math.min(a.number(0, "width", 4), 1000));
+    const [head = "", ...lines] = text(v).split("\n");
+    return [
+      truth(a.any(1, "first", false)) ? pad + head : head,
+      ...lines.map((line) => (line || truth(a.any(2, "blank", false)) ? pad + line : line)),
+    ].join("\n");
+  },
+  int: toInt,
+  items: (v) => (v instanceof Undefined ? [] : [...mapping(v)].map((entry) => new Tuple(entry))),
+  join,
+  last: (v) => orUndefined(iterate(v).at(-1), "No last item, sequence was empty."),
+  length: (v) => length(v),
+  list: (v) => [...iterate(v)],
+  lower: (v) => text(v).toLowerCase(),
+  map,
+  max: (v, a) =>
+    orUndefined(
+      sorted(v, true, truth(a.any(0, "case_sensitive", false)), a.any(1, "attribute", null))[0],
+      "No aggregated item, sequence was empty.",
+    ),
+  min: (v, a) =>
+    orUndefined(
+      sorted(v, false, truth(a.any(0, "case_sensitive", false)), a.any(1, "attribute", null))[0],
+      "No aggregated item, sequence was empty.",
+    ),
+  pprint: (v) => str(v),
+  random: (v) =>
+    orUndefined(iterate(v)[Math.floor(Math.random() * iterate(v).length)], "No random item, sequence was empty."),
+  regex_replace: regexReplace,
+  regex_search: regexSearch,
+  reject: (v, a) => choose(v, a, false, false),
+  rejectattr: (v, a) => choose(v, a, false, true),
+  replace: (v, a) =>
+    replace(
+      text(v),
+      text(a.required(0, "old")),
+      text(a.required(1, "new")),
+      a.any(2, "count", null) === null ? -1 : a.number(2, "count"),
+    ),
+  reverse: (v) => (typeof v === "string" ? [...v].reverse().join("") : [...iterate(v)].reverse()),
+  round,
+  safe: (v) => v,
+  select: (v, a) => choose(v, a, true, false),
+  selectattr: (v, a) => choose(v, a, true, true),
+  slice: (v, a) => {
+    const items = iterate(v);
+    const [count, each, extra] = [
+      a.number(0, "slices"),
+      Math.floor(items.length / a.number(0, "slices")),
+      items.length % a.number(0, "slices"),
+    ];
+    return Array.from({ length: Math.min(count, MAX_SIZE) }, (_, at) =>
+      slice([...items], [at * each + Math.min(at, extra), (at + 1) * each + Math.min(at + 1, extra)]),
+    );
+  },
+  sort: (v, a) =>
+    sorted(v, truth(a.any(0, "reverse", false)), truth(a.any(1, "case_sensitive", false)), a.any(2, "attribute", null)),
+  string: (v) => text(v),
+  striptags: (v) =>
+    text(v)
+      .replace(/<!--[\s\S]*?-->|<[^>]*>/g, "")
+      .replace(/\s+/g, " ")
+      .trim(),
+  sum,
+  // Jinja's own idea of a word, which is not str.title()'s.
+  title: (v) => text(v).replace(/[^-\s({[<]+/g, (word) => word.charAt(0).toUpperCase() + word.slice(1).toLowerCase()),
+  tojson,
+  trim: (v, a) =>
+    a.any(0, "chars", null) === null
+      ? text(v).trim()
+      : str((member(text(v), "strip") as Callable).call([a.any(0, "chars")], new Map())),
+  truncate: (v, a) => truncate(text(v), a),
+  unique,
+  upper: (v) => text(v).toUpperCase(),
+  urlencode,
+  wordcount: (v) => text(v).match(/[\p{L}\p{N}_]+/gu)?.length ?? 0,
+  xmlattr: (v) =>
+    [...mapping(v)]
+      .filter(([, each]) => each !== null && !(each instanceof Undefined))
+      .map(([key, each]) => ` ${text(key)}="${escapeHtml(each)}"`)
+      .join(""),
+};
+
+export const filters: ReadonlyMap<string, Filter> = new Map([
+  ...Object.entries(table),
+  ["d", table["default"] as Filter],
+  ["e", escapeHtml],
+]);

@@ -1,0 +1,57 @@
+// The door of this folder: a template and a context in, a native value out, as the reference (Jinja2 and ast.literal_eval) makes it.
+
+import { UndefinedError } from "./errors.ts";
+import { render } from "./evaluate.ts";
+import { literalEval } from "./literal.ts";
+import { globals } from "./macros.ts";
+import { parse, type Statement } from "./parser.ts";
+import { fromJson, toJson } from "./python.ts";
+
+/** Parsed templates are kept: a manifest renders the same few thousands of times. */
+const MAX_CACHED = 5000;
+const parsed = new Map<string, readonly Statement[]>();
+
+const aliases: readonly (readonly [alias: string, name: string])[] = [
+  ["stream_interval", "stream_slice"],
+  ["stream_partition", "stream_slice"],
+];
+
+export interface Interpolator {
+  /** The rendered text. Throws TemplateSyntaxError, UndefinedError, EvaluationError. */
+  render(template: string, context: Readonly<Record<string, unknown>>): string;
+  /** The rendered text read as a Python literal; a missing value gives `otherwise`. JSON in, JSON out. */
+  evaluate(template: string, context: Readonly<Record<string, unknown>>, otherwise?: unknown): unknown;
+}
+
+/** An evaluator on the given clock (milliseconds since the epoch). */
+export function createInterpolator(now: () => number = Date.now): Interpolator {
+  const functions = globals(now);
+  const renderOne = (template: string, context: Readonly<Record<string, unknown>>): string => {
+    if (!template.includes("{")) return template;
+    const names = new Map<string, unknown>();
+    for (const name of Object.keys(context)) names.set(name, fromJson(context[name]));
+    for (const [alias, name] of aliases) if (!names.has(alias) && names.has(name)) names.set(alias, names.get(name));
+    return render(statementsOf(template), names, functions);
+  };
+  return {
+    render: renderOne,
+    evaluate: (template, context, otherwise) => {
+      try {
+        const text = renderOne(template, context);
+        if (text !== "" || otherwise === undefined) return toJson(literalEval(text));
+      } catch (error) {
+        if (!(error instanceof UndefinedError) || otherwise === undefined) throw error;
+      }
+      return typeof otherwise === "string" ? toJson(literalEval(renderOne(otherwise, context))) : otherwise;
+    },
+  };
+}
+
+function statementsOf(template: string): readonly Statement[] {
+  const known = parsed.get(template);
+  if (known) return known;
+  const body = parse(template);
+  if (parsed.size >= MAX_CACHED) parsed.clear();
+  parsed.set(template, body);
+  return body;
+}

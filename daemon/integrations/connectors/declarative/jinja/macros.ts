@@ -1,0 +1,97 @@
+// The functions of the manifest language (now_utc, day_delta, format_datetime...) and Jinja's own globals.
+import { Arguments } from "./arguments.ts";
+import { addDuration, DateTime, PyDate, parseDuration, parseIso, strftime, strptime, TimeDelta } from "./datetime.ts";
+import { EvaluationError } from "./errors.ts";
+import { asNumber, Callable, compare, isNumber, iterate, str, Undefined } from "./python.ts";
+
+type Macro = (args: Arguments) => unknown;
+
+/** Jinja's sandbox refuses longer ranges. */
+const MAX_RANGE = 100_000;
+const DEFAULT_FORMAT = "%Y-%m-%dT%H:%M:%S.%f%z";
+
+/** Every global function, on the given clock (milliseconds since the epoch). */
+export function globals(now: () => number): ReadonlyMap<string, Callable> {
+  const nowUtc = (): DateTime => new DateTime(BigInt(Math.round(now() * 1000)), 0);
+  const macros: Readonly<Record<string, Macro>> = {
+    now_utc: () => nowUtc(),
+    now_local: () => new DateTime(nowUtc().us, null),
+    today_utc: () => new PyDate(Math.floor(now() / 86_400_000)),
+    today_with_timezone: () => new PyDate(Math.floor(now() / 86_400_000)),
+    timestamp: (a) => timestamp(a.bind("dt").required(0, "dt")),
+    max: (a) => extreme(a, 1),
+    min: (a) => extreme(a, -1),
+    day_delta: (a) => {
+      a.bind("num_days", "format");
+      const days = a.number(0, "num_days");
+      return strftime(
+        new DateTime(nowUtc().us + BigInt(Math.round(days * 86_400e6)), 0),
+        a.text(1, "format", DEFAULT_FORMAT),
+      );
+    },
+    duration: (a) => {
+      const duration = parseDuration(a.bind("datestring").text(0, "datestring"));
+      // Python's isodate gives a calendar duration here; against a date it is counted from now.
+      return duration.months
+        ? new TimeDelta(addDuration(nowUtc(), duration).us - nowUtc().us)
+        : new TimeDelta(duration.us);
+    },
+    format_datetime: (a) => formatDatetime(a.bind("dt", "format", "input_format")),
+    str_to_datetime: (a) => parseIso(a.bind("s").text(0, "s")),
+    sanitize_url: (a) => encodeURIComponent(a.text(0, "value")),
+    camel_case_to_snake_case: (a) =>
+      a
+        .text(0, "value")
+        .replace(/(.)([A-Z][a-z]+)/g, "$1_$2")
+        .replace(/([a-z0-9])([A-Z])/g, "$1_$2")
+        .toLowerCase(),
+    generate_uuid: () => crypto.randomUUID(),
+    range: (a) => range(a),
+    dict: (a) => new Map([...((a.any(0, "mapping", new Map()) as Map<unknown, unknown>) ?? []), ...a.named]),
+    namespace: (a) => new Map([...((a.any(0, "mapping", new Map()) as Map<unknown, unknown>) ?? []), ...a.named]),
+  };
+  return new Map(
+    Object.entries(macros).map(([name, macro]) => [
+      name,
+      new Callable(name, (positional, named) => macro(new Arguments(name, positional, named))),
+    ]),
+  );
+}
+
+function timestamp(value: unknown): unknown {
+  if (isNumber(value)) return Math.trunc(asNumber(value));
+  if (value instanceof DateTime) return Number(value.us / 1_000_000n);
+  if (value instanceof PyDate) return value.days * 86_400;
+  return Number(parseIso(str(value)).us / 1_000_000n);
+}
+
+function formatDatetime(args: Arguments): string {
+  const value = args.required(0, "dt");
+  const format = args.text(1, "format");
+  const input = args.any(2, "input_format", null);
+  if (value instanceof Undefined) throw new EvaluationError(`${value.what} is undefined`);
+  if (value instanceof DateTime || value instanceof PyDate) return strftime(value, format);
+  if (isNumber(value) && input === null)
+    return strftime(new DateTime(BigInt(Math.round(asNumber(value) * 1e6)), 0), format);
+  const text = str(value);
+  const parsed = typeof input === "string" ? strptime(text, input) : parseIso(text);
+  if (!parsed) throw new EvaluationError(`time data '${text}' does not match format '${input}'`);
+  return strftime(new DateTime(parsed.us, parsed.offset ?? 0), format);
+}
+
+function extreme(args: Arguments, sign: 1 | -1): unknown {
+  const items = args.positional.length === 1 ? iterate(args.positional[0]) : args.positional;
+  if (!items.length) throw new EvaluationError("max() arg is an empty sequence");
+  return items.reduce((best, item) => (compare(item, best) * sign > 0 ? item : best));
+}
+
+function range(args: Arguments): number[] {
+  const [first, second] = [args.number(0, "start"), args.any(1, "stop")];
+  const [start, stop, step] =
+    second === undefined ? [0, first, 1] : [first, asNumber(second), args.number(2, "step", 1)];
+  if (step === 0) throw new EvaluationError("range() arg 3 must not be zero");
+  const length = Math.max(0, Math.ceil((stop - start) / step));
+  if (length > MAX_RANGE)
+    throw new EvaluationError(`Range too big. The sandbox blocks ranges larger than MAX_RANGE (${MAX_RANGE}).`);
+  return Array.from({ length }, (_, at) => start + at * step);
+}

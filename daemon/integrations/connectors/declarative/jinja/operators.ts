@@ -1,0 +1,252 @@
+// Python's arithmetic, subscripts and slices over the values of python.ts, with bounds on what a template can make.
+import { addDuration, DateTime, PyDate, TimeDelta } from "./datetime.ts";
+import { EvaluationError, UndefinedError } from "./errors.ts";
+import {
+  asNumber,
+  type Dict,
+  equals,
+  float,
+  int,
+  isDict,
+  isInt,
+  isNumber,
+  str,
+  Tuple,
+  typeName,
+  Undefined,
+} from "./python.ts";
+
+/** The longest text or list that a template may make. */
+export const MAX_SIZE = 10_000_000;
+
+type Arithmetic = (left: unknown, right: unknown) => unknown;
+
+const operations: Readonly<Record<string, Arithmetic>> = {
+  "+": add,
+  "-": subtract,
+  "*": multiply,
+  "/": divide,
+  "//": floorDivide,
+  "%": modulo,
+  "**": power,
+};
+
+export function arithmetic(operator: string, left: unknown, right: unknown): unknown {
+  for (const side of [left, right])
+    if (side instanceof Undefined) throw new UndefinedError(`${side.what} is undefined`);
+  const operation = operations[operator];
+  if (!operation) throw new EvaluationError(`no operator '${operator}'`);
+  return operation(left, right);
+}
+
+const unsupported = (operator: string, left: unknown, right: unknown): never => {
+  throw new EvaluationError(
+    `unsupported operand type(s) for ${operator}: '${typeName(left)}' and '${typeName(right)}'`,
+  );
+};
+
+const number = (value: unknown): boolean => isNumber(value) || typeof value === "boolean";
+const integer = (value: unknown): boolean => isInt(value) || typeof value === "boolean";
+const big = (value: unknown): bigint => BigInt(value as number | bigint | boolean);
+
+function numeric(
+  operator: string,
+  left: unknown,
+  right: unknown,
+  whole: (a: bigint, b: bigint) => bigint,
+  real: (a: number, b: number) => number,
+): unknown {
+  if (!number(left) || !number(right)) return unsupported(operator, left, right);
+  if (integer(left) && integer(right)) {
+    const quick = real(asNumber(left), asNumber(right));
+    return Number.isSafeInteger(quick) && typeof left !== "bigint" && typeof right !== "bigint"
+      ? quick
+      : int(whole(big(left), big(right)));
+  }
+  return float(real(asNumber(left), asNumber(right)));
+}
+
+function add(left: unknown, right: unknown): unknown {
+  if (typeof left === "string" && typeof right === "string")
+    return bounded(left.length + right.length, () => left + right);
+  if (typeof left === "string" || typeof right === "string") {
+    if (typeof left === "string")
+      throw new EvaluationError(`can only concatenate str (not "${typeName(right)}") to str`);
+    return unsupported("+", left, right);
+  }
+  if (Array.isArray(left) && Array.isArray(right))
+    return bounded(left.length + right.length, () => [...left, ...right]);
+  if (left instanceof Tuple && right instanceof Tuple) return new Tuple([...left.items, ...right.items]);
+  if (right instanceof TimeDelta) return shift(left, right.us) ?? unsupported("+", left, right);
+  if (left instanceof TimeDelta) return shift(right, left.us) ?? unsupported("+", left, right);
+  return numeric(
+    "+",
+    left,
+    right,
+    (a, b) => a + b,
+    (a, b) => a + b,
+  );
+}
+
+function shift(value: unknown, us: bigint): unknown {
+  if (value instanceof DateTime) return addDuration(value, { months: 0, us });
+  if (value instanceof PyDate) return new PyDate(value.days + new TimeDelta(us).days());
+  return value instanceof TimeDelta ? new TimeDelta(value.us + us) : undefined;
+}
+
+function subtract(left: unknown, right: unknown): unknown {
+  if (right instanceof TimeDelta) return shift(left, -right.us) ?? unsupported("-", left, right);
+  if (left instanceof DateTime && right instanceof DateTime) return new TimeDelta(left.us - right.us);
+  if (left instanceof PyDate && right instanceof PyDate)
+    return new TimeDelta(BigInt(left.days - right.days) * 86_400_000_000n);
+  return numeric(
+    "-",
+    left,
+    right,
+    (a, b) => a - b,
+    (a, b) => a - b,
+  );
+}
+
+function multiply(left: unknown, right: unknown): unknown {
+  const [sequence, times] = integer(left) && !integer(right) ? [right, left] : [left, right];
+  if (integer(times) && (typeof sequence === "string" || Array.isArray(sequence) || sequence instanceof Tuple)) {
+    const count = Math.max(0, asNumber(times));
+    if (count > MAX_SIZE) throw new EvaluationError(`${count} repetitions are too many`);
+    if (typeof sequence === "string") return bounded(sequence.length * count, () => sequence.repeat(count));
+    const items = sequence instanceof Tuple ? sequence.items : sequence;
+    const repeated = bounded(items.length * count, () => Array.from({ length: count }, () => items).flat(1));
+    return sequence instanceof Tuple ? new Tuple(repeated) : repeated;
+  }
+  if (left instanceof TimeDelta && integer(right)) return new TimeDelta(left.us * big(right));
+  if (right instanceof TimeDelta && integer(left)) return new TimeDelta(right.us * big(left));
+  return numeric(
+    "*",
+    left,
+    right,
+    (a, b) => a * b,
+    (a, b) => a * b,
+  );
+}
+
+function divide(left: unknown, right: unknown): unknown {
+  if (left instanceof TimeDelta && right instanceof TimeDelta) return float(Number(left.us) / Number(right.us));
+  if (!number(left) || !number(right)) return unsupported("/", left, right);
+  if (asNumber(right) === 0) throw new EvaluationError("division by zero");
+  return float(asNumber(left) / asNumber(right));
+}
+
+function floorDivide(left: unknown, right: unknown): unknown {
+  if (number(right) && asNumber(right) === 0) throw new EvaluationError("integer division or modulo by zero");
+  const whole = (a: bigint, b: bigint): bigint => (a % b !== 0n && a < 0n !== b < 0n ? a / b - 1n : a / b);
+  return numeric("//", left, right, whole, (a, b) => Math.floor(a / b));
+}
+
+function modulo(left: unknown, right: unknown): unknown {
+  if (typeof left === "string") return formatPercent(left, right);
+  if (number(right) && asNumber(right) === 0) throw new EvaluationError("integer modulo by zero");
+  return numeric(
+    "%",
+    left,
+    right,
+    (a, b) => ((a % b) + b) % b,
+    (a, b) => a - Math.floor(a / b) * b,
+  );
+}
+
+function power(left: unknown, right: unknown): unknown {
+  if (!number(left) || !number(right)) return unsupported("**", left, right);
+  if (integer(left) && integer(right) && asNumber(right) >= 0) {
+    if (asNumber(right) > 10_000) throw new EvaluationError("the exponent is too large");
+    return int(big(left) ** big(right));
+  }
+  return float(asNumber(left) ** asNumber(right));
+}
+
+/** printf-style formatting: `'%s-%d' % (a, b)`, and the `format` filter. */
+export function formatPercent(format: string, values: unknown): string {
+  const list = values instanceof Tuple ? [...values.items] : [values];
+  let used = 0;
+  const text = format.replace(
+    /%(?:\((\w+)\))?([-+ 0#]*)(\d+)?(?:\.(\d+))?([sdifgeExXorc%])/g,
+    (_, key: string | undefined, flags: string, width = "", precision: string | undefined, kind: string) => {
+      if (kind === "%") return "%";
+      if (key === undefined && used >= list.length) throw new EvaluationError("not enough arguments for format string");
+      const value = key === undefined ? list[used++] : isDict(values) ? values.get(key) : undefined;
+      const body = percentOne(value, kind, precision);
+      const signed = flags.includes("+") && "difge".includes(kind) && !body.startsWith("-") ? `+${body}` : body;
+      const size = Math.min(Number(width), 1000);
+      if (flags.includes("-")) return signed.padEnd(size);
+      return flags.includes("0") && kind !== "s"
+        ? signed.replace(
+            /^([+-]?)(.*)$/,
+            (_all, sign: string, digits: string) => sign + digits.padStart(size - sign.length, "0"),
+          )
+        : signed.padStart(size);
+    },
+  );
+  if (used < list.length && !isDict(values) && !Array.isArray(values))
+    throw new EvaluationError("not all arguments converted during string formatting");
+  return text;
+}
+
+function percentOne(value: unknown, kind: string, precision: string | undefined): string {
+  if (kind === "s") return precision === undefined ? str(value) : str(value).slice(0, Number(precision));
+  if (!number(value)) throw new EvaluationError(`%${kind} format: a real number is required, not ${typeName(value)}`);
+  if ("di".includes(kind)) return String(integer(value) ? big(value) : Math.trunc(asNumber(value)));
+  if (kind === "f") return asNumber(value).toFixed(Math.min(Number(precision ?? 6), 100));
+  if ("eE".includes(kind))
+    return asNumber(value)
+      .toExponential(Math.min(Number(precision ?? 6), 100))
+      .replace(/e([+-])(\d)$/, "e$10$2");
+  if (kind === "x") return big(value).toString(16);
+  if (kind === "X") return big(value).toString(16).toUpperCase();
+  if (kind === "o") return big(value).toString(8);
+  return String(Number(asNumber(value).toPrecision(Math.max(1, Math.min(Number(precision ?? 6), 100)))));
+}
+
+/** `object[key]`: an item, else Undefined as Jinja's getitem. */
+export function item(object: unknown, key: unknown): unknown {
+  if (object instanceof Undefined) throw new UndefinedError(`${object.what} is undefined`);
+  if (isDict(object)) return lookup(object, key);
+  const items = typeof object === "string" ? [...object] : object instanceof Tuple ? object.items : object;
+  if (Array.isArray(items) && integer(key)) {
+    const at = asNumber(key);
+    const value = items[at < 0 ? items.length + at : at];
+    return value === undefined ? new Undefined(`${typeName(object)} object has no element ${at}`) : value;
+  }
+  return new Undefined(`'${typeName(object)} object' has no attribute ${str(key)}`);
+}
+
+export function lookup(dict: Dict, key: unknown): unknown {
+  if (dict.has(key)) return dict.get(key);
+  if (typeof key === "string") return new Undefined(`'dict object' has no attribute '${key}'`);
+  for (const [candidate, value] of dict) if (equals(candidate, key)) return value;
+  return new Undefined(`'dict object' has no attribute ${str(key)}`);
+}
+
+/** `object[start:stop:step]`. */
+export function slice(object: unknown, parts: readonly unknown[]): unknown {
+  if (object instanceof Undefined) throw new UndefinedError(`${object.what} is undefined`);
+  const items = typeof object === "string" ? [...object] : object instanceof Tuple ? [...object.items] : object;
+  if (!Array.isArray(items)) throw new EvaluationError(`'${typeName(object)}' object is not subscriptable`);
+  const [start, stop, step] = parts.map((part) => (part === undefined || part === null ? undefined : asNumber(part)));
+  const by = step ?? 1;
+  if (by === 0) throw new EvaluationError("slice step cannot be zero");
+  const clamp = (value: number | undefined, otherwise: number): number => {
+    if (value === undefined) return otherwise;
+    const from = value < 0 ? value + items.length : value;
+    return by > 0 ? Math.min(Math.max(from, 0), items.length) : Math.min(Math.max(from, -1), items.length - 1);
+  };
+  const first = clamp(start, by > 0 ? 0 : items.length - 1);
+  const last = clamp(stop, by > 0 ? items.length : -1);
+  const out: unknown[] = [];
+  for (let at = first; by > 0 ? at < last : at > last; at += by) out.push(items[at]);
+  if (typeof object === "string") return out.join("");
+  return object instanceof Tuple ? new Tuple(out) : out;
+}
+
+function bounded<T>(size: number, make: () => T): T {
+  if (size > MAX_SIZE) throw new EvaluationError(`a value of ${size} elements is too large`);
+  return make();
+}

@@ -1,0 +1,317 @@
+// Python's values in JavaScript, and their str(), repr(), truth, equality and order. Text is string, None is null, int is number or
+// bigint, a list is an array, a dict is a Map or a plain object of the context; what JavaScript lacks has a class here.
+import { EvaluationError } from "./errors.ts";
+
+/** A missing value: prints as nothing, is false, and fails once something is asked of it. */
+export class Undefined {
+  readonly what: string;
+  constructor(what: string) {
+    this.what = what;
+  }
+}
+
+/** A float whose value is a whole number; other floats are plain numbers. */
+export class Float {
+  readonly value: number;
+  constructor(value: number) {
+    this.value = value;
+  }
+}
+
+export class Tuple {
+  readonly items: readonly unknown[];
+  /** The field names of a named tuple. */
+  readonly names: readonly string[];
+  constructor(items: readonly unknown[], names: readonly string[] = []) {
+    this.items = items;
+    this.names = names;
+  }
+}
+
+/** Python's complex, bytes, set and Ellipsis come out of literals only; they print as they were written. */
+export class Opaque {
+  readonly type: string;
+  readonly repr: string;
+  constructor(type: string, repr: string) {
+    this.type = type;
+    this.repr = repr;
+  }
+}
+
+/** A function of the evaluator's: the only thing that a template can call. */
+export class Callable {
+  readonly name: string;
+  readonly call: (positional: unknown[], named: ReadonlyMap<string, unknown>) => unknown;
+  constructor(name: string, call: (positional: unknown[], named: ReadonlyMap<string, unknown>) => unknown) {
+    this.name = name;
+    this.call = call;
+  }
+}
+
+/** What datetime values implement: see datetime.ts. */
+export interface PythonObject {
+  readonly pythonType: string;
+  str(): string;
+  repr(): string;
+  truth(): boolean;
+  /** A value that orders and equals within one type. */
+  key(): number | bigint;
+}
+
+export function isPythonObject(value: unknown): value is PythonObject {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "pythonType" in value &&
+    typeof (value as PythonObject).str === "function"
+  );
+}
+
+export type Dict = Map<unknown, unknown>;
+
+export function isDict(value: unknown): value is Dict {
+  return value instanceof Map;
+}
+
+/** The context's JSON as Python sees it: objects become Maps, so that no property of JavaScript's is ever reachable. */
+export function fromJson(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(fromJson);
+  if (value === undefined) return null;
+  if (
+    typeof value !== "object" ||
+    value === null ||
+    value instanceof Map ||
+    isPythonObject(value) ||
+    value instanceof Callable ||
+    value instanceof Float
+  )
+    return value;
+  const map = new Map<unknown, unknown>();
+  for (const key of Object.keys(value)) map.set(key, fromJson((value as Record<string, unknown>)[key]));
+  return map;
+}
+
+/** A Python value as JSON; tuples become arrays, keys text. Values that JSON cannot hold fail. */
+export function toJson(value: unknown): unknown {
+  if (value instanceof Float) return value.value;
+  if (value instanceof Tuple) return value.items.map(toJson);
+  if (Array.isArray(value)) return value.map(toJson);
+  if (isDict(value)) {
+    const object: Record<string, unknown> = {};
+    for (const [key, item] of value)
+      Object.defineProperty(object, typeof key === "string" ? key : str(key), {
+        value: toJson(item),
+        enumerable: true,
+        configurable: true,
+        writable: true,
+      });
+    return object;
+  }
+  if (value instanceof Undefined) return "";
+  if (value instanceof Opaque || isPythonObject(value)) return str(value);
+  return value;
+}
+
+export function isInt(value: unknown): value is number | bigint {
+  return typeof value === "bigint" || (typeof value === "number" && Number.isInteger(value));
+}
+
+export function isNumber(value: unknown): value is number | bigint | Float {
+  return typeof value === "number" || typeof value === "bigint" || value instanceof Float;
+}
+
+export function float(value: number): number | Float {
+  return Number.isInteger(value) ? new Float(value) : value;
+}
+
+export function int(value: bigint): number | bigint {
+  return value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER ? Number(value) : value;
+}
+
+/** The numeric value as a JavaScript number; booleans count as 0 and 1 as in Python. */
+export function asNumber(value: unknown): number {
+  if (value instanceof Float) return value.value;
+  return Number(value);
+}
+
+export function typeName(value: unknown): string {
+  if (value === null) return "NoneType";
+  if (typeof value === "boolean") return "bool";
+  if (typeof value === "string") return "str";
+  if (isInt(value)) return "int";
+  if (isNumber(value)) return "float";
+  if (Array.isArray(value)) return "list";
+  if (value instanceof Tuple) return "tuple";
+  if (isDict(value)) return "dict";
+  if (value instanceof Undefined) return "Undefined";
+  if (value instanceof Opaque) return value.type;
+  if (value instanceof Callable) return "function";
+  if (isPythonObject(value)) return value.pythonType;
+  return "object";
+}
+
+export function truth(value: unknown): boolean {
+  if (value === null || value === false || value === "" || value === 0 || value === 0n) return false;
+  if (value instanceof Undefined) return false;
+  if (value instanceof Float) return value.value !== 0;
+  if (Array.isArray(value)) return value.length > 0;
+  if (value instanceof Tuple) return value.items.length > 0;
+  if (isDict(value)) return value.size > 0;
+  if (isPythonObject(value)) return value.truth();
+  return true;
+}
+
+/** Python's str(). */
+export function str(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (value instanceof Undefined) return "";
+  if (isPythonObject(value)) return value.str();
+  return repr(value);
+}
+
+/** Python's repr(). */
+export function repr(value: unknown): string {
+  if (value === null) return "None";
+  if (value === true) return "True";
+  if (value === false) return "False";
+  if (typeof value === "string") return reprText(value);
+  if (typeof value === "bigint") return value.toString();
+  if (value instanceof Float) return reprFloat(value.value);
+  if (typeof value === "number") return Number.isInteger(value) ? BigInt(value).toString() : reprFloat(value);
+  if (Array.isArray(value)) return `[${value.map(repr).join(", ")}]`;
+  if (value instanceof Tuple)
+    return value.items.length === 1 ? `(${repr(value.items[0])},)` : `(${value.items.map(repr).join(", ")})`;
+  if (isDict(value)) return `{${[...value].map(([key, item]) => `${repr(key)}: ${repr(item)}`).join(", ")}}`;
+  if (value instanceof Undefined) return "Undefined";
+  if (value instanceof Opaque) return value.repr;
+  if (value instanceof Callable) return `<function ${value.name}>`;
+  if (isPythonObject(value)) return value.repr();
+  throw new EvaluationError("a value that templates cannot show");
+}
+
+function reprText(text: string): string {
+  const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
+  let out = quote;
+  for (const character of text) {
+    const code = character.codePointAt(0) ?? 0;
+    if (character === quote || character === "\\") out += `\\${character}`;
+    else if (character === "\n") out += "\\n";
+    else if (character === "\r") out += "\\r";
+    else if (character === "\t") out += "\\t";
+    else if (/[\p{C}\p{Z}]/u.test(character) && character !== " ") out += escapeCode(code);
+    else out += character;
+  }
+  return out + quote;
+}
+
+function escapeCode(code: number): string {
+  if (code <= 0xff) return `\\x${code.toString(16).padStart(2, "0")}`;
+  if (code <= 0xffff) return `\\u${code.toString(16).padStart(4, "0")}`;
+  return `\\U${code.toString(16).padStart(8, "0")}`;
+}
+
+// JavaScript and Python agree on the shortest digits; they differ in when the exponent begins and how it looks.
+export function reprFloat(value: number): string {
+  if (Number.isNaN(value)) return "nan";
+  if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
+  if (value === 0) return Object.is(value, -0) ? "-0.0" : "0.0";
+  const [digits = "0", power = "0"] = value.toExponential().split("e");
+  const exponent = Number(power);
+  if (exponent < -4 || exponent >= 16)
+    return `${digits}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
+  const sign = value < 0 ? "-" : "";
+  const bare = digits.replace(/[-.]/g, "");
+  if (exponent < 0) return `${sign}0.${"0".repeat(-exponent - 1)}${bare}`;
+  const whole = bare.slice(0, exponent + 1).padEnd(exponent + 1, "0");
+  return `${sign}${whole}.${bare.slice(exponent + 1) || "0"}`;
+}
+
+export function equals(left: unknown, right: unknown): boolean {
+  if (left === right) return true;
+  if (left instanceof Undefined || right instanceof Undefined)
+    return left instanceof Undefined && right instanceof Undefined;
+  if (numeric(left) && numeric(right)) {
+    const [a, b] = [bigOrNumber(left), bigOrNumber(right)];
+    return !(a < b) && !(a > b) && !Number.isNaN(a) && !Number.isNaN(b);
+  }
+  if (Array.isArray(left) && Array.isArray(right)) return sameItems(left, right);
+  if (left instanceof Tuple && right instanceof Tuple) return sameItems(left.items, right.items);
+  if (isDict(left) && isDict(right)) {
+    if (left.size !== right.size) return false;
+    for (const [key, value] of left) if (!right.has(key) || !equals(value, right.get(key))) return false;
+    return true;
+  }
+  if (isPythonObject(left) && isPythonObject(right))
+    return left.pythonType === right.pythonType && left.key() === right.key();
+  return false;
+}
+
+function sameItems(left: readonly unknown[], right: readonly unknown[]): boolean {
+  return left.length === right.length && left.every((item, at) => equals(item, right[at]));
+}
+
+function numeric(value: unknown): boolean {
+  return typeof value === "boolean" || isNumber(value);
+}
+
+function bigOrNumber(value: unknown): number | bigint {
+  return typeof value === "bigint" ? value : asNumber(value);
+}
+
+/** Negative, zero or positive as Python orders two values; throws where Python has no order. */
+export function compare(left: unknown, right: unknown, operator = "<"): number {
+  if (numeric(left) && numeric(right)) {
+    const [a, b] = [bigOrNumber(left), bigOrNumber(right)];
+    return a < b ? -1 : a > b ? 1 : 0;
+  }
+  if (typeof left === "string" && typeof right === "string") return compareText(left, right);
+  const [a, b] = [sequence(left), sequence(right)];
+  if (a && b && Array.isArray(left) === Array.isArray(right)) {
+    for (let at = 0; at < Math.min(a.length, b.length); at++)
+      if (!equals(a[at], b[at])) return compare(a[at], b[at], operator);
+    return a.length - b.length;
+  }
+  if (isPythonObject(left) && isPythonObject(right) && left.pythonType === right.pythonType) {
+    const [x, y] = [left.key(), right.key()];
+    return x < y ? -1 : x > y ? 1 : 0;
+  }
+  throw new EvaluationError(
+    `'${operator}' not supported between instances of '${typeName(left)}' and '${typeName(right)}'`,
+  );
+}
+
+// Python compares code points, JavaScript UTF-16 units.
+function compareText(left: string, right: string): number {
+  if (left === right) return 0;
+  const [a, b] = [[...left], [...right]];
+  for (let at = 0; at < Math.min(a.length, b.length); at++) {
+    const difference = (a[at]?.codePointAt(0) ?? 0) - (b[at]?.codePointAt(0) ?? 0);
+    if (difference) return difference;
+  }
+  return a.length - b.length;
+}
+
+function sequence(value: unknown): readonly unknown[] | undefined {
+  if (Array.isArray(value)) return value;
+  return value instanceof Tuple ? value.items : undefined;
+}
+
+/** What a loop over the value yields: characters of a text, keys of a dict. */
+export function iterate(value: unknown): readonly unknown[] {
+  const items = sequence(value);
+  if (items) return items;
+  if (typeof value === "string") return [...value];
+  if (isDict(value)) return [...value.keys()];
+  if (value instanceof Undefined) return [];
+  throw new EvaluationError(`'${typeName(value)}' object is not iterable`);
+}
+
+export function contains(container: unknown, item: unknown): boolean {
+  if (typeof container === "string") {
+    if (typeof item !== "string")
+      throw new EvaluationError(`'in <string>' requires string as left operand, not ${typeName(item)}`);
+    return container.includes(item);
+  }
+  if (isDict(container)) return [...container.keys()].some((key) => equals(key, item));
+  return iterate(container).some((candidate) => equals(candidate, item));
+}

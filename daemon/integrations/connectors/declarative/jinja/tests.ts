@@ -1,0 +1,82 @@
+// The tests behind `is`: Jinja 3.1's own.
+import { EvaluationError } from "./errors.ts";
+import {
+  asNumber,
+  Callable,
+  compare,
+  contains,
+  equals,
+  isDict,
+  isInt,
+  isNumber,
+  iterate,
+  Tuple,
+  Undefined,
+} from "./python.ts";
+
+export type Test = (value: unknown, args: readonly unknown[]) => boolean;
+
+const whole = (value: unknown): number => {
+  if (!isNumber(value) && typeof value !== "boolean")
+    throw new EvaluationError("not all arguments converted during string formatting");
+  return asNumber(value);
+};
+const iterable = (value: unknown): boolean =>
+  typeof value === "string" ||
+  Array.isArray(value) ||
+  value instanceof Tuple ||
+  isDict(value) ||
+  value instanceof Undefined;
+
+const table: Readonly<Record<string, Test>> = {
+  boolean: (v) => typeof v === "boolean",
+  callable: (v) => v instanceof Callable,
+  defined: (v) => !(v instanceof Undefined),
+  divisibleby: (v, [by]) => whole(v) % whole(by) === 0,
+  eq: (v, [other]) => equals(v, other),
+  escaped: () => false,
+  even: (v) => whole(v) % 2 === 0,
+  false: (v) => v === false,
+  float: (v) => isNumber(v) && !isInt(v),
+  ge: (v, [other]) => compare(v, other, ">=") >= 0,
+  gt: (v, [other]) => compare(v, other, ">") > 0,
+  in: (v, [other]) => contains(other, v),
+  integer: (v) => isInt(v),
+  iterable,
+  le: (v, [other]) => compare(v, other, "<=") <= 0,
+  lower: (v) => typeof v === "string" && v !== v.toUpperCase() && v === v.toLowerCase(),
+  lt: (v, [other]) => compare(v, other) < 0,
+  mapping: (v) => isDict(v),
+  ne: (v, [other]) => !equals(v, other),
+  none: (v) => v === null,
+  number: (v) => isNumber(v) || typeof v === "boolean",
+  odd: (v) => Math.abs(whole(v) % 2) === 1,
+  sameas: (v, [other]) => v === other,
+  sequence: (v) =>
+    typeof v === "string" ||
+    Array.isArray(v) ||
+    v instanceof Tuple ||
+    isDict(v) ||
+    (v instanceof Undefined && iterate(v).length === 0),
+  string: (v) => typeof v === "string",
+  true: (v) => v === true,
+  undefined: (v) => v instanceof Undefined,
+  upper: (v) => typeof v === "string" && v !== v.toLowerCase() && v === v.toUpperCase(),
+};
+
+const aliases: Readonly<Record<string, string>> = {
+  equalto: "eq",
+  "==": "eq",
+  "!=": "ne",
+  ">": "gt",
+  greaterthan: "gt",
+  ">=": "ge",
+  "<": "lt",
+  lessthan: "lt",
+  "<=": "le",
+};
+
+export const tests: ReadonlyMap<string, Test> = new Map([
+  ...Object.entries(table),
+  ...Object.entries(aliases).map(([alias, name]) => [alias, table[name] as Test] as const),
+]);

@@ -1,0 +1,134 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { createInterpolator } from "#daemon/integrations/connectors/declarative/jinja/interpolate.ts";
+import { literalEval } from "#daemon/integrations/connectors/declarative/jinja/literal.ts";
+import { sharedPath } from "#test/shared.ts";
+
+const noon = Date.UTC(2024, 1, 29, 12, 0, 0, 123);
+const jinja = createInterpolator(() => noon);
+
+interface Case {
+  readonly template: string;
+  readonly context: Record<string, unknown>;
+  readonly rendered: string;
+  readonly literal_eval: unknown;
+}
+
+const recorded = sharedPath("airbyte-manifests/jinja-cases.json");
+test.skipIf(!recorded)("every recorded case of the reference gives the same text and the same value", () => {
+  const cases = JSON.parse(readFileSync(recorded ?? "", "utf8")) as Case[];
+  const wrong = cases.filter((each) => {
+    const value = jinja.evaluate(each.template, each.context);
+    return (
+      jinja.render(each.template, each.context) !== each.rendered ||
+      JSON.stringify(value) !== JSON.stringify(each.literal_eval)
+    );
+  });
+  expect(wrong).toEqual([]);
+  expect(cases.length).toBeGreaterThan(500);
+});
+
+const context = {
+  config: {
+    n: 5,
+    list: [3, 1, 2],
+    text: "x y Z",
+    dict: { a: 1, none: null },
+    rows: [
+      { id: 1, g: "a" },
+      { id: 2, g: "b" },
+    ],
+  },
+};
+
+test.each([
+  ["{{ config.n / 5 }}", "1.0"],
+  ["{{ 7 % -3 }} {{ -7 // 2 }} {{ -2 ** 2 }}", "-2 -4 4"],
+  ["{{ config.dict }}", "{'a': 1, 'none': None}"],
+  ["{{ config.list[::-1] }} {{ config.text[1:3] }}|", "[2, 1, 3]  y|"],
+  ["{{ 'a' ~ none ~ true }}", "aNoneTrue"],
+  ["{{ config.missing }}|{{ config.missing is defined }}", "|False"],
+  ["{{ '{:05.1f}/{x}'.format(2.345, x='q') }}", "002.3/q"],
+  ["{{ config.rows | selectattr('g', 'equalto', 'b') | map(attribute='id') | first | default(0) }}", "2"],
+  ["{% for r in config.rows %}{{ loop.index }}{{ r.g }}{{ ',' if not loop.last }}{% endfor %}", "1a,2b"],
+  ["{% set ns = namespace(n=0) %}{% for i in range(4) %}{% set ns.n = ns.n + i %}{% endfor %}{{ ns.n }}", "6"],
+  ["{{ now_utc() }}", "2024-02-29 12:00:00.123000+00:00"],
+  ["{{ now_utc().strftime('%Y-%m-%dT%H:%M:%SZ') }}", "2024-02-29T12:00:00Z"],
+  ["{{ today_utc() }}", "2024-02-29"],
+  ["{{ day_delta(-1, format='%Y-%m-%d') }}", "2024-02-28"],
+  ["{{ duration('P6DT23H') }}", "6 days, 23:00:00"],
+  ["{{ (now_utc() - duration('P1D')).strftime('%d') }}", "28"],
+  ["{{ timestamp('2022-02-28T00:00:00-08:00') }}", "1646035200"],
+  ["{{ format_datetime('2021-05-06', '%s') }}", "1620259200"],
+  [
+    "{{ format_datetime('Thu, 06 May 2021 10:00:00 +0200', '%Y-%m-%dT%H:%M:%S.%fZ', '%a, %d %b %Y %H:%M:%S %z') }}",
+    "2021-05-06T10:00:00.000000Z",
+  ],
+  ["{{ 'Test client_secret' | hash('md5', salt='salt') }}", "5011a0168579c2d94cbbe1c6ad14327c"],
+  ['{{ "goodbye, cruel world" | regex_search("goodbye,\\\\s(.*)$") }}', "cruel world"],
+  ['{{ "hello-world_foo" | regex_replace("[_-]", " ") }}', "hello world foo"],
+])("%s renders as Jinja2 3.1.6 does", (template, expected) => {
+  expect(jinja.render(template, context)).toBe(expected);
+});
+
+describe("literal_eval", () => {
+  test.each<[string, unknown]>([
+    ["007", "007"],
+    ["00", 0],
+    ["0x10", 16],
+    ["1_000", 1000],
+    ["2024-11-12", "2024-11-12"],
+    ["--1", "--1"],
+    [" 1", 1],
+    ["'a' 'b'", "ab"],
+    ["[1, None, True]", [1, null, true]],
+    ['{"a": true}', '{"a": true}'],
+    ["1 + 2", "1 + 2"],
+    ["[1,", "[1,"],
+    ["nan", "nan"],
+  ])("%s", (text, expected) => {
+    expect(literalEval(text)).toEqual(expected);
+  });
+  test("an integer beyond 2^53 keeps its digits", () => {
+    expect(literalEval("12345678901234567890")).toBe(12345678901234567890n);
+  });
+});
+
+describe("a hostile template", () => {
+  test.each([
+    "{{ ''.__class__ }}",
+    "{{ config.constructor }}",
+    "{{ config.__proto__ }}",
+    "{{ config.list.constructor }}",
+    "{{ config['__proto__'] }}",
+    "{{ config.text['constructor'] }}",
+  ])("%s reaches nothing", (template) => {
+    expect(jinja.render(template, context)).toBe("");
+  });
+  test.each([
+    "{{ ''.constructor.constructor('return process')() }}",
+    "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+    "{{ config.toString() }}",
+    "{{ 'x' * 10**12 }}",
+    "{{ range(10**9) | list }}",
+    "{% for a in range(90000) %}{% for b in range(90000) %}x{% endfor %}{% endfor %}",
+    `{{ ${"(".repeat(101)}1${")".repeat(101)} }}`,
+    "{{ 2 ** 1000000 }}",
+    "{% include 'etc/passwd' %}",
+    "{{ 'a' | regex_search('(?=a)') }}",
+  ])("%s is refused in bounded time", (template) => {
+    const started = performance.now();
+    expect(() => jinja.render(template, context)).toThrow(
+      /undefined|not callable|too large|too many|too big|steps|nesting|unsupported|not supported/i,
+    );
+    expect(performance.now() - started).toBeLessThan(5000);
+  });
+  test("a pattern that makes backtracking engines explode takes linear time", () => {
+    expect(jinja.render(`{{ '${"a".repeat(5000)}!' | regex_search('^(a+)+$') }}`, {})).toBe("");
+  });
+  test("a record with the key __proto__ stays data", () => {
+    const record = JSON.parse('{"__proto__": {"polluted": 1}}');
+    expect(jinja.evaluate("{{ record }}", { record })).toEqual(record);
+    expect(({} as { polluted?: number }).polluted).toBeUndefined();
+  });
+});
