@@ -2,7 +2,7 @@
 import { createHash, createHmac } from "node:crypto";
 import { Arguments } from "./arguments.ts";
 import { EvaluationError, UndefinedError } from "./errors.ts";
-import { capitalize, member, replace, title } from "./methods.ts";
+import { capitalize, member, replace } from "./methods.ts";
 import { arithmetic, formatPercent, item, MAX_SIZE, slice } from "./operators.ts";
 import {
   asNumber,
