@@ -1,0 +1,77 @@
+// What the engine needs of a destination. Rows are staged, merged and committed together with the state, or nothing is visible.
+import type { DeleteMode, DiscoveredObject, Reject, SyncFailure } from "#contract/sync.ts";
+import type { ObjectName } from "./name.ts";
+import type { RawStream, StreamState } from "./source.ts";
+import type { Column, Row, TableSchema, Value } from "./types.ts";
+
+export interface Destination {
+  /** Throws a MagicError that says what to do. */
+  check(): Promise<void>;
+  discover(): Promise<readonly DiscoveredObject[]>;
+  open(request: OpenRequest): Promise<WriteSession>;
+  close(): Promise<void>;
+}
+
+export interface OpenRequest {
+  readonly table: ObjectName;
+  readonly syncId: string;
+  /** The source's object, as `_magic_state.stream`. */
+  readonly stream: string;
+  readonly stateFile: string | null;
+  readonly signal: AbortSignal;
+  waiting(what: string): void;
+}
+
+/** What was committed by the last run: the source's place, and the schema it was read with. */
+export interface CommittedState {
+  readonly state: StreamState | null;
+  readonly schema: TableSchema | null;
+}
+
+export interface WritePlan {
+  /** replace: shadow table and swap. upsert: by primary key. append: as they come. */
+  readonly kind: "replace" | "upsert" | "append";
+  /** In the order of the rows' values, with the destination's names. */
+  readonly columns: readonly Column[];
+  readonly primaryKey: readonly string[];
+  readonly deletes: DeleteMode;
+  /** Decides between two rows of one key in one run: the later in reading order wins where null. */
+  readonly cursorField: string | null;
+  readonly onBadRecord: "quarantine" | "fail";
+  /** The schema to keep with the state, as the source gave it. */
+  readonly sourceSchema: TableSchema;
+}
+
+export interface WriteResult {
+  readonly written: number;
+  readonly rejects: readonly Reject[];
+}
+
+export interface WriteSession {
+  /** Read when the session was opened; with a lock, so that two runs of one sync cannot both go on. */
+  readonly committed: CommittedState;
+  /** The table's columns; null: it does not exist. Our own (`_magic_...`) are left out. */
+  readonly existing: readonly Column[] | null;
+  readonly warnings: readonly SyncFailure[];
+  /** Makes the table or alters it (new and wider columns) and whatever the rows are staged in. Throws schema_drift. */
+  begin(plan: WritePlan): Promise<void>;
+  /** Formats for `writeRaw`, given the plan; empty: rows only. */
+  readonly rawFormats: readonly RawStream["format"][];
+  /** The destination's PostgreSQL type for every column of the plan; only with rawFormats. */
+  readonly rawTypes: readonly string[];
+  writeRaw?(raw: RawStream): Promise<{ readonly written: number; readonly bytes: number }>;
+  write(rows: readonly Row[]): Promise<WriteResult>;
+  /** Commits rows and state so far, and goes on; only for upsert and append. */
+  checkpoint(state: StreamState): Promise<void>;
+  /** Handles rows that have gone; returns how many. `keys` are all the source's primary keys. */
+  deleteMissing(keys: AsyncIterable<readonly Value[][]>): Promise<number>;
+  /** Merges what was staged; everything but the commit. Returns records that turned out bad only now (e.g. duplicate keys). */
+  merge(): Promise<readonly Reject[]>;
+  /** Rows in the table as it will be (without soft-deleted ones); null: cannot say. */
+  count(): Promise<number | null>;
+  checksum?(): Promise<string | null>;
+  /** Swaps or commits, with the state. After it the rows are visible. */
+  commit(state: StreamState | null): Promise<void>;
+  /** Undoes everything since the last commit and leaves no table of ours behind. */
+  abort(): Promise<void>;
+}

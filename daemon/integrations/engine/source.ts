@@ -1,0 +1,89 @@
+// What the engine needs of a source. A connector implements Source; the records of a declarative connector come in by records.ts.
+import type { DiscoveredObject, SyncFailure } from "#contract/sync.ts";
+import type { ObjectName } from "./name.ts";
+import type { Row, TableSchema, Value } from "./types.ts";
+
+/** Where reading goes on: opaque to the engine but for `cursor`, the greatest cursor value read, as text. Plain JSON. */
+export interface StreamState {
+  readonly cursor?: string | null;
+  readonly [key: string]: unknown;
+}
+
+export interface Source {
+  /** Throws a MagicError that says what to do: credentials_rejected, unreachable... */
+  check(): Promise<void>;
+  discover(): Promise<readonly DiscoveredObject[]>;
+  open(request: ReadRequest): Promise<SourceStream>;
+  close(): Promise<void>;
+}
+
+export interface ReadRequest {
+  readonly object: ObjectName;
+  /** Columns to read, in order; null: all. An unknown one is an error. */
+  readonly columns: readonly string[] | null;
+  readonly mode: "full_refresh" | "incremental";
+  readonly cursorField: string | null;
+  /** null: as the source declares it. */
+  readonly primaryKey: readonly string[] | null;
+  /** The committed state; null: read from the beginning. */
+  readonly state: StreamState | null;
+  /** Aborted when the run is cancelled or stalls; every wait must end then. */
+  readonly signal: AbortSignal;
+  /** Says what the source is waiting for, e.g. `rows of public.orders`; for messages and the stall time-out. */
+  waiting(what: string): void;
+}
+
+/** A part of the object that can be read by itself, in any order. */
+export interface Partition {
+  readonly id: string;
+  /** An estimate; null where unknown. */
+  readonly records: number | null;
+}
+
+/** Rows, values in the order of the schema's columns; `state` where reading can resume after them (a checkpoint). */
+export interface Batch {
+  readonly rows: readonly Row[];
+  /** Bytes read for it, about. */
+  readonly bytes: number;
+  readonly state?: StreamState;
+  /** Records that could not be read at all. */
+  readonly rejects?: readonly { readonly key: string; readonly column: string | null; readonly reason: string }[];
+}
+
+/** Bytes that a destination may take without anybody parsing them. */
+export interface RawStream {
+  readonly format: "pg-binary" | "pg-text" | "csv";
+  readonly stream: NodeJS.ReadableStream;
+  /** Records in it; known when the stream has ended. */
+  count(): number | null;
+}
+
+/** What a destination's columns look like, for a source that can convert while it reads. */
+export interface RawRequest {
+  readonly format: RawStream["format"];
+  /** For every source column the destination's PostgreSQL type. */
+  readonly types: readonly string[];
+}
+
+export interface SourceStream {
+  readonly schema: TableSchema;
+  /** True: the partitions together are one consistent picture, which `count` and `checksum` describe. */
+  readonly snapshot: boolean;
+  /** False: nothing changed since `state`; the run has nothing to do. */
+  readonly changed: boolean;
+  readonly warnings: readonly SyncFailure[];
+  readonly partitions: readonly Partition[];
+  read(partition: Partition): AsyncIterable<Batch>;
+  /** The formats in which `copyRaw` can give a partition, best first. */
+  readonly rawFormats: readonly RawStream["format"][];
+  copyRaw?(partition: Partition, request: RawRequest): Promise<RawStream>;
+  /** State after everything was read. */
+  endState(): StreamState | null;
+  /** All rows of the object at the snapshot, also those that an incremental run does not read. */
+  count?(): Promise<number | null>;
+  /** See postgres/checksum.ts; null: cannot. */
+  checksum?(types: readonly string[]): Promise<string | null>;
+  /** The primary keys of all rows, for finding deleted ones. */
+  keys?(): AsyncIterable<readonly Value[][]>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,133 @@
+// Live syncs as both programs speak of them: modes, what a worker process is asked to do, what it answers over its IPC channel.
+
+export const syncModes = ["full_refresh", "incremental", "cdc"] as const;
+export type SyncMode = (typeof syncModes)[number];
+export const deleteModes = ["soft", "hard", "ignore"] as const;
+/** What happens to rows that have gone at the source: marked in `_magic_deleted_at`, removed, or left. */
+export type DeleteMode = (typeof deleteModes)[number];
+export const badRecordModes = ["quarantine", "fail"] as const;
+export type BadRecordMode = (typeof badRecordModes)[number];
+
+/** Seconds without progress after which a run is failed with what it was waiting for. */
+export const DEFAULT_STALL_TIMEOUT_S = 600;
+/** So many rejected records stand in a run's document. */
+export const REJECTS_SHOWN = 100;
+
+/** One end of a sync: `url` is a postgres://, mysql:// or http(s):// URL or a file's path; the object's name as in interface.md. */
+export interface SyncEnd {
+  readonly url: string;
+  readonly object: string;
+  /** What a URL cannot hold: a password kept apart, a signing secret. Never logged. */
+  readonly credentials?: Readonly<Record<string, string>>;
+  /** A declarative connector instead of a URL: its definition and configuration. */
+  readonly connector?: { readonly id: string; readonly manifest: unknown; readonly config: unknown };
+}
+
+/** Everything that a run needs; plain JSON. */
+export interface SyncSpec {
+  readonly run_id: string;
+  /** Names the state in `_magic_state`; null: derived from both ends, so that the same command resumes. */
+  readonly sync_id: string | null;
+  readonly source: SyncEnd;
+  readonly destination: SyncEnd;
+  readonly mode: SyncMode;
+  /** null: as the source declares it. */
+  readonly primary_key: readonly string[] | null;
+  readonly cursor_field: string | null;
+  /** null: a full refresh replaces, an incremental run leaves them. */
+  readonly deletes: DeleteMode | null;
+  readonly on_bad_record: BadRecordMode;
+  /** Source columns to take, in order; null: all. */
+  readonly columns: readonly string[] | null;
+  /** Source column -> destination column. */
+  readonly mapping: Readonly<Record<string, string>> | null;
+  readonly stall_timeout_s: number;
+  /** Forget the state and read everything. */
+  readonly reset?: boolean;
+  /** Where destinations without transactions (files, http) keep the sync's state. */
+  readonly state_file: string | null;
+  /** `HOST:PORT` private addresses that may be reached; "any" for what a person typed on the command line. */
+  readonly allow_private: readonly string[] | "any";
+}
+
+/** A record that could not be written. `key` is its primary key, or `row N` in reading order. */
+export interface Reject {
+  readonly key: string;
+  readonly column: string | null;
+  readonly reason: string;
+}
+
+export interface SyncProof {
+  /** Rows at the source when it was read; null where it cannot say. */
+  readonly source_count: number | null;
+  readonly destination_count: number | null;
+  /** Order-independent, equal on both sides; null where one side cannot compute it. */
+  readonly checksum: string | null;
+}
+
+export interface SyncProgress {
+  readonly phase: "connect" | "discover" | "read" | "merge" | "verify" | "commit";
+  readonly records_read: number;
+  readonly records_written: number;
+  readonly records_rejected: number;
+  readonly bytes: number;
+  /** An estimate of all records; null where unknown. */
+  readonly records_total: number | null;
+  readonly partitions: { readonly done: number; readonly total: number };
+  /** What the run is waiting for right now. */
+  readonly waiting_for: string;
+}
+
+export interface SyncFailure {
+  readonly code: string;
+  readonly message: string;
+}
+
+export interface SyncOutcome {
+  readonly status: "completed" | "failed" | "canceled";
+  readonly records_read: number;
+  readonly records_synced: number;
+  readonly records_rejected: number;
+  readonly bytes: number;
+  readonly rejects: readonly Reject[];
+  readonly warnings: readonly SyncFailure[];
+  readonly proof: SyncProof;
+  readonly error: SyncFailure | null;
+  readonly sync_id: string;
+  /** False: the run found nothing to do. */
+  readonly changed: boolean;
+}
+
+/** Parent -> worker. */
+export type SyncWorkerRequest =
+  | { readonly type: "run"; readonly spec: SyncSpec }
+  | {
+      readonly type: "check";
+      readonly id: number;
+      readonly end: SyncEnd;
+      readonly allow_private: readonly string[] | "any";
+    }
+  | {
+      readonly type: "discover";
+      readonly id: number;
+      readonly end: SyncEnd;
+      readonly allow_private: readonly string[] | "any";
+    }
+  | { readonly type: "cancel" };
+
+/** Worker -> parent. */
+export type SyncWorkerReply =
+  | { readonly type: "ready" }
+  | { readonly type: "progress"; readonly progress: SyncProgress }
+  | { readonly type: "done"; readonly outcome: SyncOutcome }
+  | { readonly type: "answer"; readonly id: number; readonly result?: unknown; readonly error?: SyncFailure };
+
+/** One object of a source or destination: a table, a view, a file, an API's stream. */
+export interface DiscoveredObject {
+  readonly name: string;
+  readonly schema: Readonly<Record<string, unknown>>;
+  readonly primary_key: readonly string[];
+  readonly cursor_candidates: readonly string[];
+  /** An estimate; null where unknown. */
+  readonly records: number | null;
+}
