@@ -475,6 +475,14 @@ export const errors = {
     title: "The disk is full",
     next: "Free space where the state folder is.",
   },
+  storage_unavailable: {
+    ...operator,
+    retryable: true,
+    status: 503,
+    exit: "daemon_unavailable",
+    title: "The database that holds the state does not answer",
+    next: "See that the database runs and that nothing else holds it, then send it again.",
+  },
   internal: {
     actor: "magic",
     retryable: false,

@@ -1,0 +1,75 @@
+// What goes wrong in storage, as codes of the catalogue, and as plain data so that it crosses from the storage thread.
+import { type ErrorCode, type FieldProblem, isMagicError, MagicError } from "#contract/errors.ts";
+
+export interface Failure {
+  readonly code: ErrorCode | null;
+  readonly message: string;
+  readonly stack: string | undefined;
+  readonly problems: readonly FieldProblem[];
+  readonly retryAfterS: number | undefined;
+  readonly extra: Readonly<Record<string, unknown>>;
+}
+
+export function toFailure(error: unknown): Failure {
+  const known = isMagicError(error) ? (error as MagicError) : translate(error);
+  const { message, stack } = error instanceof Error ? error : new Error(String(error));
+  return known === null
+    ? { code: null, message, stack, problems: [], retryAfterS: undefined, extra: {} }
+    : { ...pick(known), stack };
+}
+
+function pick({ code, message, problems, retryAfterS, extra }: MagicError): Omit<Failure, "stack"> {
+  return { code, message, problems, retryAfterS, extra };
+}
+
+export function fromFailure({ code, message, stack, problems, retryAfterS, extra }: Failure): Error {
+  const error =
+    code === null
+      ? new Error(message)
+      : new MagicError(code, message, {
+          problems,
+          extra,
+          ...(retryAfterS === undefined ? {} : { retryAfterS }),
+        });
+  // The stack of the storage thread says where; this thread's only says that a message came.
+  if (stack !== undefined) error.stack = stack;
+  return error;
+}
+
+/** The catalogue's word for an error of SQLite, Postgres or the file system; null where there is none. */
+export function translate(error: unknown): MagicError | null {
+  if (typeof error !== "object" || error === null) return null;
+  const { errcode, code, message } = error as { errcode?: unknown; code?: unknown; message?: unknown };
+  const options = { cause: error };
+  if (typeof errcode === "number") return ofSqlite(errcode, String(message), options);
+  if (typeof code !== "string") return null;
+  if (code === "ENOSPC" || code === "EDQUOT" || code === "53100")
+    return new MagicError("storage_full", undefined, options);
+  if (code === "EACCES" || code === "EPERM" || code === "EROFS" || code === "ENOTDIR" || code === "EISDIR")
+    return new MagicError("state_unusable", String(message), options);
+  if (unreachable.has(code) || code.startsWith("08") || code.startsWith("57P"))
+    return new MagicError("storage_unavailable", "the Postgres that holds the state cannot be reached", options);
+  return null;
+}
+
+const unreachable = new Set(["ECONNREFUSED", "ECONNRESET", "ENOTFOUND", "EPIPE", "ETIMEDOUT", "EAI_AGAIN", "53300"]);
+
+// The low byte is SQLite's primary result code: https://sqlite.org/rescode.html
+function ofSqlite(errcode: number, message: string, options: { cause: object }): MagicError | null {
+  switch (errcode & 0xff) {
+    case 13: // SQLITE_FULL
+      return new MagicError("storage_full", undefined, options);
+    case 11: // SQLITE_CORRUPT
+    case 26: // SQLITE_NOTADB
+      return new MagicError("database_corrupt", message, options);
+    case 8: // SQLITE_READONLY
+    case 14: // SQLITE_CANTOPEN
+      return new MagicError("state_unusable", `the database cannot be written: ${message}`, options);
+    case 5: // SQLITE_BUSY: another program holds the file
+      return new MagicError("storage_unavailable", "another program holds the database", options);
+    case 10: // SQLITE_IOERR: a disk that fails and one that is full look alike here
+      return new MagicError("storage_full", `the disk refused a read or write: ${message}`, options);
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,37 @@
+// Brings a database to the newest schema. The caller sees to it that only one migrates at a time.
+import type { Kysely } from "kysely";
+import { Migrator } from "kysely/migration";
+import { MagicError } from "#contract/errors.ts";
+import type { DialectName } from "./dialect.ts";
+import { translate } from "./failure.ts";
+import { migrations } from "./migrations/index.ts";
+import type { Db } from "./schema.ts";
+
+/** @throws MagicError `state_unusable` when a newer version made the database; what the database says otherwise. */
+export async function migrate(db: Db, dialect: DialectName): Promise<void> {
+  const migrator = new Migrator({
+    db: db as unknown as Kysely<unknown>,
+    migrationTableName: "magic_migration",
+    migrationLockTableName: "magic_migration_lock",
+    // A noun's first migration may land after another's tenth.
+    allowUnorderedMigrations: true,
+    provider: {
+      getMigrations: async () =>
+        Object.fromEntries(
+          Object.entries(migrations).map(([name, step]) => [
+            name,
+            { up: (database: Kysely<unknown>) => step.up(database, dialect) },
+          ]),
+        ),
+    },
+  });
+  const { error } = await migrator.migrateToLatest();
+  if (error === undefined) return;
+  if (/previously executed migration .* is missing/.test(String(error)))
+    throw new MagicError(
+      "state_unusable",
+      "a newer version of magic made this database; upgrade magic, the database was left as it is",
+      { cause: error },
+    );
+  throw translate(error) ?? error;
+}

@@ -1,0 +1,75 @@
+// State in Postgres: a pool, and one serializable transaction for each unit, run again when it meets another.
+import { setTimeout as sleep } from "node:timers/promises";
+import { Kysely, PostgresDialect } from "kysely";
+import pg from "pg";
+import { unitsClient } from "../client.ts";
+import { translate } from "../failure.ts";
+import { findUnit, type Unit } from "../find-unit.ts";
+import { parseInteger } from "../integers.ts";
+import { migrate } from "../migrate.ts";
+import type { Database } from "../schema.ts";
+import type { Storage } from "../storage.ts";
+
+const attempts = 12;
+// serialization_failure, deadlock_detected, and unique_violation that serializable transactions may meet first.
+const conflicts = new Set(["40001", "40P01"]);
+// Any number that is ours: the key of the advisory lock under which one replica migrates while the others wait.
+const migrationLock = 4_141_000_001;
+
+export async function openPostgres(connectionString: string): Promise<Storage> {
+  const pool = new pg.Pool({ connectionString, max: 10, types: { getTypeParser }, connectionTimeoutMillis: 10_000 });
+  // An idle connection that breaks is replaced by the next call; without a listener it would end the process.
+  pool.on("error", () => {});
+  const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
+  try {
+    await migrateOnce(pool, db);
+  } catch (error) {
+    await db.destroy();
+    throw translate(error) ?? error;
+  }
+
+  async function runUnit(unit: Unit, args: unknown): Promise<unknown> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await db
+          .transaction()
+          .setIsolationLevel("serializable")
+          .execute((transaction) => unit(transaction, args));
+      } catch (error) {
+        const code = (error as { code?: unknown }).code;
+        if (typeof code !== "string" || !conflicts.has(code) || attempt === attempts) throw translate(error) ?? error;
+        await sleep(Math.random() * 4 * 2 ** Math.min(attempt, 6));
+      }
+    }
+  }
+
+  const units = unitsClient(async (noun, unit, args) => runUnit(findUnit(noun, unit), args));
+  return {
+    units,
+    dialect: "postgres",
+    async check() {
+      await units.setting.get({ key: "" });
+    },
+    close: () => db.destroy(),
+  };
+}
+
+async function migrateOnce(pool: pg.Pool, db: Kysely<Database>): Promise<void> {
+  const holder = await pool.connect();
+  try {
+    await holder.query("SELECT pg_advisory_lock($1)", [migrationLock]);
+    await migrate(db, "postgres");
+    await holder.query("SELECT pg_advisory_unlock($1)", [migrationLock]);
+    holder.release();
+  } catch (error) {
+    holder.release(true);
+    throw error;
+  }
+}
+
+const { INT8, NUMERIC } = pg.types.builtins;
+
+function getTypeParser(oid: number, format?: "text" | "binary"): unknown {
+  if (format !== "binary" && (oid === INT8 || oid === NUMERIC)) return parseInteger;
+  return pg.types.getTypeParser(oid, format as "text");
+}

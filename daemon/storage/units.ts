@@ -1,0 +1,17 @@
+// Every unit of work that storage offers, by noun. A lane adds a noun in three steps:
+//
+// 1. tables/<noun>.ts: an interface of its tables; add it to `Database` in schema.ts.
+// 2. migrations/NNN-<noun>.ts: makes the tables, portable over SQLite and Postgres; add it to migrations/index.ts.
+// 3. repositories/<noun>.ts: exported async functions `(db: Db, args) => result`; add the module to `repositories` below.
+//    Callers then have `storage.units.<noun>.<function>(args)`.
+//
+// A unit is all or nothing and durable once it has answered. It runs in the storage thread and holds the writer: SQL and plain
+// computation only, no timers, no I/O. It may be run again from its start (a serialization conflict, a neighbour that met a full
+// disk), so it keeps no state outside the database. Arguments and results are plain data. What both dialects understand: text
+// for ids, times (RFC 3339) and JSON; `bigint` for integers (read as number up to 2^53, as bigint beyond); 0 and 1 for booleans;
+// RETURNING, ON CONFLICT and partial indexes; no FOR UPDATE (units are serializable), no `->>`. Refusals are MagicErrors.
+import * as setting from "./repositories/setting.ts";
+
+export const repositories = { setting };
+
+export type Repositories = typeof repositories;

