@@ -1,0 +1,70 @@
+// The head of the audit chain, kept outside the database: who can write the database alone cannot cut the log's end off
+// unseen. It also holds the base that retention left behind. Itself under a MAC, in the user's state folder, 0600.
+import { createHmac, hash } from "node:crypto";
+import { mkdir, open, readFile, rename } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { sameDigest } from "../credentials/secret.ts";
+import { type ChainHead, GENESIS } from "./chain.ts";
+
+export interface Anchor {
+  /** The last entry that was stored when this was written. */
+  readonly head: ChainHead;
+  /** The checkpoint of retention: entries up to here may be gone. */
+  readonly base: ChainHead;
+}
+
+export interface AnchorFile {
+  /** undefined where there is none; "invalid" where it is damaged or its MAC does not hold. */
+  read(): Promise<Anchor | "invalid" | undefined>;
+  /** Replaces it whole. `durable`: on the disk when it resolves; otherwise it survives the process, not the machine. */
+  write(anchor: Anchor, durable?: boolean): Promise<void>;
+}
+
+export const EMPTY: Anchor = { head: GENESIS, base: GENESIS };
+
+/** The anchor's name for a root: by its path, so that a copied root keeps an anchor of its own. */
+export function anchorName(root: string): string {
+  return hash("sha256", root, "hex").slice(0, 32);
+}
+
+export function anchorPath(userState: string, name: string): string {
+  return join(userState, "audit", `${name}.json`);
+}
+
+export function anchorFile(path: string, key: Buffer): AnchorFile {
+  const macOfAnchor = ({ head, base }: Anchor): string =>
+    createHmac("sha256", key)
+      .update(JSON.stringify(["anchor", head.sequence, head.mac, base.sequence, base.mac]))
+      .digest("base64url");
+  return {
+    async read() {
+      const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+        if (error.code === "ENOENT") return undefined;
+        throw error;
+      });
+      if (text === undefined) return undefined;
+      try {
+        const { head, base, mac } = JSON.parse(text) as Anchor & { mac: string };
+        const anchor = { head, base };
+        return sameDigest(mac, macOfAnchor(anchor)) ? anchor : "invalid";
+      } catch {
+        return "invalid";
+      }
+    },
+    async write({ head, base }, durable = false) {
+      const anchor: Anchor = {
+        head: { sequence: head.sequence, mac: head.mac },
+        base: { sequence: base.sequence, mac: base.mac },
+      };
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      const file = await open(`${path}.new`, "w", 0o600);
+      try {
+        await file.writeFile(`${JSON.stringify({ ...anchor, mac: macOfAnchor(anchor) })}\n`);
+        if (durable) await file.sync();
+      } finally {
+        await file.close();
+      }
+      await rename(`${path}.new`, path);
+    },
+  };
+}

@@ -1,0 +1,153 @@
+// Writes the audit log: entries wait in memory for a moment, are chained, stored in one transaction, then anchored. Order of
+// arrival is order in the chain. `record` is for the hot path; `recordDurably` is for what must not be lost with the process.
+import type { Clock } from "#shared/clock.ts";
+import type { Anchor, AnchorFile } from "./anchor.ts";
+import { type AuditRecord, type ChainedRecord, type ChainHead, chain, GENESIS } from "./chain.ts";
+
+export interface AuditStore {
+  /** The last stored entry's place; undefined in an empty log. */
+  head(): Promise<ChainHead | undefined>;
+  /** Appends in one transaction unless the stored log already goes beyond `after`: then answers with its head, storing nothing. */
+  append(after: number, entries: readonly ChainedRecord[]): Promise<ChainHead | "appended">;
+}
+
+export interface AuditLog {
+  /** Puts it in the next batch: stored within 50 ms; lost if the process is killed before. */
+  record(record: AuditRecord): void;
+  /** Resolves when it is stored. */
+  recordDurably(record: AuditRecord): Promise<void>;
+  /** Resolves when everything recorded so far is stored. */
+  flush(): Promise<void>;
+  /** The anchor as it stands. */
+  anchor(): Anchor;
+  /** Moves the base of the chain up to `base`: entries up to it may be deleted afterwards. */
+  checkpoint(base: ChainHead): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface AuditLogOptions {
+  readonly key: Buffer;
+  readonly store: AuditStore;
+  readonly anchors: AnchorFile;
+  /** Read when the log's own anchor is missing: the one of the root that this root was copied from. */
+  readonly inherited?: AnchorFile | undefined;
+  readonly clock: Clock;
+  readonly onError: (event: "audit.append_failed" | "audit.anchor_failed" | "audit.overflow", error: unknown) => void;
+}
+
+const DELAY_MS = 50;
+const BATCH = 500;
+/** Entries that wait at most; beyond it the database has failed for long, and memory is worth more. */
+const MAX_WAITING = 100_000;
+
+interface Waiting {
+  readonly record: AuditRecord;
+  readonly done?: { resolve(): void; reject(error: unknown): void };
+}
+
+/** Opens the log behind its anchor: where the database is behind (cut off), numbering goes on from the anchor, so the gap stays visible. */
+export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> {
+  const { key, store, anchors, onError } = options;
+  const found = (await anchors.read()) ?? (await options.inherited?.read());
+  const anchored = found === undefined || found === "invalid" ? undefined : found;
+  const stored = (await store.head()) ?? GENESIS;
+  let head: ChainHead = anchored && anchored.head.sequence >= stored.sequence ? anchored.head : stored;
+  let base = anchored?.base ?? GENESIS;
+  // A missing or damaged anchor of a log that has entries is left so: writing a new one would hide what was done to it.
+  const anchoring = anchored !== undefined || (found === undefined && stored.sequence === 0);
+  // Before the first entry: a log with entries and no anchor has been tampered with, and a crash must not look like that.
+  await writeAnchor(true);
+
+  const waiting: Waiting[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  let running: Promise<void> | undefined;
+
+  function enqueue(entry: Waiting): void {
+    if (waiting.length >= MAX_WAITING) {
+      const error = new Error("the audit queue is full");
+      onError("audit.overflow", error);
+      entry.done?.reject(error);
+      return;
+    }
+    waiting.push(entry);
+    if (entry.done || waiting.length >= BATCH) void drain();
+    else timer ??= setTimeout(drain, DELAY_MS).unref();
+  }
+
+  function drain(): Promise<void> {
+    clearTimeout(timer);
+    timer = undefined;
+    running ??= (async () => {
+      // One turn later, so that what arrives together is stored together.
+      await new Promise(setImmediate);
+      while (waiting.length > 0 && (await storeBatch()));
+    })().finally(() => {
+      running = undefined;
+    });
+    return running;
+  }
+
+  /** False when storing failed: the batch stays in the queue for the next try. */
+  async function storeBatch(): Promise<boolean> {
+    const batch = waiting.slice(0, BATCH);
+    try {
+      await append(batch.map(({ record }) => record));
+    } catch (error) {
+      onError("audit.append_failed", error);
+      // Those who wait are told; their entries stay queued all the same.
+      for (const [index, { record, done }] of batch.entries()) {
+        done?.reject(error);
+        if (done) waiting[index] = { record };
+      }
+      timer ??= setTimeout(drain, 1_000).unref();
+      return false;
+    }
+    waiting.splice(0, batch.length);
+    for (const { done } of batch) done?.resolve();
+    await writeAnchor(false);
+    return true;
+  }
+
+  // Another replica may have appended meanwhile: chain on behind it and try again.
+  async function append(records: readonly AuditRecord[]): Promise<void> {
+    for (let attempt = 0; attempt < 20; attempt++) {
+      const entries = chain(key, head, records);
+      const answer = await store.append(head.sequence, entries);
+      if (answer === "appended") {
+        head = entries.at(-1) ?? head;
+        return;
+      }
+      head = answer;
+    }
+    throw new Error("the audit log is appended to by too many others");
+  }
+
+  async function writeAnchor(durable: boolean): Promise<void> {
+    if (!anchoring) return;
+    await anchors.write({ head, base }, durable).catch((error: unknown) => onError("audit.anchor_failed", error));
+  }
+
+  async function flush(): Promise<void> {
+    while (running) await running;
+    if (waiting.length > 0) await drain();
+  }
+
+  return {
+    record: (record) => enqueue({ record }),
+    recordDurably: (record) =>
+      new Promise((resolve, reject) => {
+        enqueue({ record, done: { resolve, reject } });
+      }),
+    flush,
+    anchor: () => ({ head, base }),
+    async checkpoint(next) {
+      base = next;
+      await anchors.write({ head, base }, true);
+    },
+    async close() {
+      await flush();
+      clearTimeout(timer);
+      if (head.sequence > 0) await writeAnchor(true);
+    },
+  };
+}

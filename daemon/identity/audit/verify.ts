@@ -1,0 +1,53 @@
+// Proves the audit log: walks the chain from its base to the anchored head and names what does not fit.
+import { sameDigest } from "../credentials/secret.ts";
+import type { Anchor } from "./anchor.ts";
+import { type ChainedRecord, type ChainHead, GENESIS, macOf } from "./chain.ts";
+
+export interface AuditProblem {
+  /** altered: an entry's content or MAC was changed. missing: entries were taken out. truncated: the end was cut off.
+   *  anchor_mismatch: the log is not the one that the anchor saw. anchor_missing, anchor_invalid: the anchor itself. */
+  readonly code: "altered" | "missing" | "truncated" | "anchor_mismatch" | "anchor_missing" | "anchor_invalid";
+  /** The first entry concerned. */
+  readonly sequence: number;
+}
+
+export interface Verification {
+  readonly valid: boolean;
+  readonly entries: number;
+  readonly problems: readonly AuditProblem[];
+}
+
+const MAX_PROBLEMS = 1_000;
+
+/**
+ * Walks `pages` (ascending by sequence, from the anchor's base on). `anchor` is undefined where there is none and "invalid"
+ * where its own MAC does not hold. Reports at most 1,000 problems.
+ */
+export async function verifyChain(
+  key: Buffer,
+  anchor: Anchor | "invalid" | undefined,
+  pages: AsyncIterable<readonly ChainedRecord[]>,
+): Promise<Verification> {
+  const problems: AuditProblem[] = [];
+  const report = (code: AuditProblem["code"], sequence: number) => {
+    if (problems.length < MAX_PROBLEMS) problems.push({ code, sequence });
+  };
+  const known = anchor === "invalid" ? undefined : anchor;
+  let head: ChainHead = known?.base ?? GENESIS;
+  let entries = 0;
+  for await (const page of pages)
+    for (const entry of page) {
+      entries++;
+      if (entry.sequence > head.sequence + 1) {
+        report("missing", head.sequence + 1);
+        // The gap's last MAC is gone: this entry can only be checked against the anchor, the next ones against this one.
+      } else if (!sameDigest(entry.mac, macOf(key, head.mac, entry.sequence, entry))) report("altered", entry.sequence);
+      if (known && entry.sequence === known.head.sequence && !sameDigest(entry.mac, known.head.mac))
+        report("anchor_mismatch", entry.sequence);
+      head = entry;
+    }
+  if (anchor === "invalid") report("anchor_invalid", head.sequence);
+  else if (anchor === undefined && entries > 0) report("anchor_missing", head.sequence);
+  if (known && head.sequence < known.head.sequence) report("truncated", head.sequence + 1);
+  return { valid: problems.length === 0, entries, problems };
+}

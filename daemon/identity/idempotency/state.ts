@@ -1,0 +1,66 @@
+// Idempotency-Key: what a key means, and what the stored state of one says to do. The storage unit decides atomically; the
+// surfaces act on its answer: the core refuses a duplicate that is under way, the gateway joins it.
+import { hash } from "node:crypto";
+import { MagicError } from "#contract/errors.ts";
+
+/** 24 hours: how long an answer is kept for its key. */
+export const KEEP_MS = 24 * 3_600_000;
+
+/** The answer of the first request with a key, as replays repeat it. */
+export interface StoredAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** What the storage says to a request with a key. */
+export type Reservation =
+  /** The first: go on, then complete or release it. */
+  | { readonly state: "reserved"; readonly id: string }
+  /** Another request with the same content is under way in a living process. */
+  | { readonly state: "in_progress" }
+  /** It was under way in a process that died: nobody knows whether it took effect. */
+  | { readonly state: "unknown" }
+  /** The key was used for other content. */
+  | { readonly state: "reused" }
+  /** Done: `answer` is sealed text that the caller stored. */
+  | { readonly state: "done"; readonly answer: string };
+
+/** The key of the header, checked; undefined without one. Throws `idempotency_key_invalid`. */
+export function idempotencyKeyOf(header: string | readonly string[] | undefined): string | undefined {
+  if (header === undefined) return undefined;
+  if (typeof header === "string" && /^[\x21-\x7e]{1,255}$/.test(header)) return header;
+  throw new MagicError(
+    "idempotency_key_invalid",
+    "An Idempotency-Key is 1 to 255 printable ASCII characters, no spaces.",
+  );
+}
+
+/** Method, path and body in one digest; the order of a JSON object's members makes no difference to a parsed body. */
+export function fingerprintOf(method: string, path: string, body: unknown): string {
+  return hash("sha256", `${method} ${path}\n${canonical(body)}`, "base64url");
+}
+
+/** JSON with the members of every object sorted. */
+export function canonical(value: unknown): string {
+  if (value === undefined) return "";
+  return JSON.stringify(value, (_key, part: unknown) =>
+    typeof part === "object" && part !== null && !Array.isArray(part)
+      ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : part,
+  );
+}
+
+/** The error for every state that is neither `reserved` nor `done`. */
+export function refusalOf(state: "in_progress" | "unknown" | "reused"): MagicError {
+  if (state === "in_progress")
+    return new MagicError("idempotency_in_progress", "A request with this Idempotency-Key is under way.", {
+      retryAfterS: 1,
+    });
+  if (state === "reused")
+    return new MagicError("idempotency_key_reused", "This Idempotency-Key was used with another method, path or body.");
+  return new MagicError(
+    "idempotency_outcome_unknown",
+    "The daemon stopped while the first request with this Idempotency-Key was under way.",
+  );
+}
