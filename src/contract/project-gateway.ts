@@ -1,0 +1,190 @@
+// The `gateway:` part of magic.yaml: providers, models, policies, prices, limits, budgets.
+import Type, { type Static } from "typebox";
+
+/** A reference to the environment, as it is written in magic.yaml. */
+export const env = (name: string): string => `\${env:${name}}`;
+
+export const providerTypes = ["openai", "anthropic", "google", "bedrock", "azure", "sandbox"] as const;
+export type ProviderType = (typeof providerTypes)[number];
+
+export const strategies = ["priority", "weighted", "cheapest", "fastest", "sticky"] as const;
+
+const Model = Type.String({ minLength: 1, examples: ["openai/gpt-4o-mini"] });
+const Models = (description: string) => Type.Array(Model, { description, examples: [["openai/*"]] });
+const Text = (description: string, example?: string) =>
+  Type.String({ minLength: 1, description, ...(example === undefined ? {} : { examples: [example] }) });
+
+export const ProviderConfig = Type.Object(
+  {
+    type: Type.Optional(
+      Type.Enum([...providerTypes], {
+        description: "The wire format; by default the provider's own name says it.",
+        examples: ["openai"],
+      }),
+    ),
+    api_key: Type.Optional(Text("The credential, best a reference.", env("OPENAI_API_KEY"))),
+    base_url: Type.Optional(
+      Type.String({
+        pattern: "^https?://|\\$\\{env:",
+        "x-form": "an http:// or https:// URL",
+        description: "With /v1 for openai; an origin for the others.",
+        examples: ["http://127.0.0.1:11434/v1"],
+      }),
+    ),
+    region: Type.Optional(Text("AWS region, for bedrock.", "us-east-1")),
+    access_key_id: Type.Optional(Text("AWS access key, for bedrock.", env("AWS_ACCESS_KEY_ID"))),
+    secret_access_key: Type.Optional(Text("AWS secret key, for bedrock.", env("AWS_SECRET_ACCESS_KEY"))),
+    session_token: Type.Optional(Text("AWS session token, for bedrock.", env("AWS_SESSION_TOKEN"))),
+    organization: Type.Optional(Text("OpenAI organization.")),
+    project: Type.Optional(Text("OpenAI project.")),
+    seed: Type.Optional(
+      Type.Integer({ description: "For the sandbox: the same seed gives the same answers.", examples: [1] }),
+    ),
+    models: Type.Optional(Models("The models that it serves; lets a bare model id find it.")),
+    headers: Type.Optional(Type.Record(Type.String(), Type.String(), { description: "More request headers." })),
+  },
+  { additionalProperties: false, examples: [{ api_key: env("OPENAI_API_KEY") }] },
+);
+export type ProviderConfig = Static<typeof ProviderConfig>;
+
+const Candidate = Type.Union(
+  [
+    Model,
+    Type.Object(
+      { model: Model, weight: Type.Optional(Type.Number({ minimum: 0, examples: [1] })) },
+      { additionalProperties: false },
+    ),
+  ],
+  { "x-form": "a model, or `{ model, weight }`", examples: ["openai/gpt-4o-mini"] },
+);
+
+export const PolicyConfig = Type.Object(
+  {
+    strategy: Type.Optional(
+      Type.Enum([...strategies], {
+        description: "How the next candidate is chosen; by default in order.",
+        examples: ["priority"],
+      }),
+    ),
+    candidates: Type.Array(Candidate, {
+      minItems: 1,
+      description: "The models that may serve it.",
+      examples: [["openai/gpt-4o-mini", "sandbox/echo"]],
+    }),
+    retries: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 10, description: "More attempts at the same candidate.", examples: [2] }),
+    ),
+    timeout_ms: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 3_600_000,
+        description: "For each attempt's headers, and every silence after them.",
+        examples: [60000],
+      }),
+    ),
+    total_timeout_ms: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 3_600_000, description: "For all attempts together.", examples: [120000] }),
+    ),
+    hedge_ms: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 600_000,
+        description: "Start the next candidate too when the first is silent for so long.",
+        examples: [2000],
+      }),
+    ),
+  },
+  {
+    additionalProperties: false,
+    examples: [{ strategy: "priority", candidates: ["openai/gpt-4o-mini", "sandbox/echo"], retries: 2 }],
+  },
+);
+export type PolicyConfig = Static<typeof PolicyConfig>;
+
+const Usd = Type.Optional(Type.Number({ minimum: 0, description: "US dollars per million tokens.", examples: [0.15] }));
+export const PriceConfig = Type.Object(
+  { input: Usd, output: Usd, cache_read: Usd, cache_write: Usd, reasoning: Usd },
+  { additionalProperties: false, examples: [{ input: 0.15, output: 0.6 }] },
+);
+export type PriceConfig = Static<typeof PriceConfig>;
+
+const Count = (description: string, example: number) =>
+  Type.Optional(Type.Integer({ minimum: 0, description, examples: [example] }));
+
+export const BudgetConfig = Type.Object(
+  {
+    scope: Type.Enum(["engagement", "token", "user", "team", "project", "controller"], {
+      description: "Whose spending counts together.",
+      examples: ["team"],
+    }),
+    name: Type.Optional(Text("Which one; without it, each of them.", "research")),
+    usd: Type.Number({ minimum: 0, description: "US dollars.", examples: [50] }),
+    per: Type.Optional(
+      Type.Enum(["day", "month"], { description: "Calendar day or month, UTC.", examples: ["month"] }),
+    ),
+    alert_at: Type.Optional(
+      Type.Number({
+        exclusiveMinimum: 0,
+        maximum: 1,
+        description: "The share at which a warning is logged.",
+        examples: [0.8],
+      }),
+    ),
+  },
+  { additionalProperties: false, examples: [{ scope: "team", name: "research", usd: 50, per: "month" }] },
+);
+export type BudgetConfig = Static<typeof BudgetConfig>;
+
+const providerName = {
+  pattern: "^[A-Za-z0-9][A-Za-z0-9_.-]*$",
+  "x-form": "letters, digits, dots, dashes and underscores (no slash)",
+};
+
+export const GatewayConfig = Type.Object(
+  {
+    engagement: Type.Optional(Text("The name under which usage is recorded.", "acme")),
+    providers: Type.Optional(
+      Type.Record(Type.String(), ProviderConfig, {
+        propertyNames: providerName,
+        description: "By name; a model is `name/model`.",
+        examples: [{ openai: { api_key: env("OPENAI_API_KEY") } }],
+      }),
+    ),
+    models: Type.Optional(
+      Type.Object(
+        {
+          allow: Type.Optional(Models("Patterns of models that may be used.")),
+          deny: Type.Optional(Models("Patterns of models that may not; wins over allow.")),
+          aliases: Type.Optional(Type.Record(Type.String(), Model, { examples: [{ fast: "openai/gpt-4o-mini" }] })),
+        },
+        { additionalProperties: false, examples: [{ allow: ["*"], aliases: { fast: "openai/gpt-4o-mini" } }] },
+      ),
+    ),
+    default: Type.Optional(Text("A model, alias or policy for requests that name none.", "auto")),
+    policies: Type.Optional(
+      Type.Record(Type.String(), PolicyConfig, { description: "By name; a policy's name is a model name." }),
+    ),
+    prices: Type.Optional(
+      Type.Record(Type.String(), PriceConfig, { description: "By provider/model; overrides the built-in prices." }),
+    ),
+    limits: Type.Optional(
+      Type.Object(
+        {
+          requests_per_minute: Count("For each token.", 600),
+          tokens_per_minute: Count("For each token.", 200000),
+          concurrent: Count("Requests of a token at the same time.", 64),
+        },
+        { additionalProperties: false, examples: [{ requests_per_minute: 600 }] },
+      ),
+    ),
+    budgets: Type.Optional(Type.Array(BudgetConfig)),
+    allow_unpriced: Type.Optional(
+      Type.Boolean({ description: "Serve models whose price is unknown; their cost_usd is null.", examples: [true] }),
+    ),
+    drop_unsupported: Type.Optional(
+      Type.Boolean({ description: "Drop parameters that a provider lacks instead of refusing.", examples: [true] }),
+    ),
+  },
+  { additionalProperties: false, description: "The AI gateway.", examples: [{ default: "auto" }] },
+);
+export type GatewayConfig = Static<typeof GatewayConfig>;

@@ -1,0 +1,204 @@
+// magic.yaml: the project's configuration. One schema gives the types, the checks and the JSON Schema that editors complete from.
+// Every key is optional; whoever uses a value owns its default. `${env:NAME}` may stand in any text and is filled in when it is loaded.
+import Type, { type Static } from "typebox";
+import { env, GatewayConfig } from "./project-gateway.ts";
+
+const Env = (name: string, description: string) => Type.String({ description, minLength: 1, examples: [env(name)] });
+
+const Port = Type.Integer({ minimum: 0, maximum: 65535, description: "0: any free port.", examples: [4141] });
+
+const DaemonConfig = Type.Object(
+  {
+    host: Type.Optional(
+      Type.String({
+        minLength: 1,
+        description: "Where to listen. Plain HTTP is for loopback only.",
+        examples: ["127.0.0.1"],
+      }),
+    ),
+    port: Type.Optional(Port),
+    log_level: Type.Optional(
+      Type.Enum(["debug", "info", "warn", "error"], {
+        description: "The least important lines that are kept.",
+        examples: ["info"],
+      }),
+    ),
+    tls: Type.Optional(
+      Type.Object(
+        {
+          cert: Type.Optional(Type.String({ minLength: 1, description: "PEM file with the certificate chain." })),
+          key: Type.Optional(Type.String({ minLength: 1, description: "PEM file with the private key." })),
+        },
+        { additionalProperties: false, description: "TLS 1.3. Without files a local certificate is made." },
+      ),
+    ),
+  },
+  { additionalProperties: false, description: "The local daemon.", examples: [{ host: "127.0.0.1", port: 4141 }] },
+);
+
+const Database = Type.Object(
+  {
+    url: Type.String({
+      pattern: "^(postgres|postgresql|mysql|mariadb|sqlite):|\\$\\{env:",
+      "x-form": "a postgres://, mysql:// or sqlite: URL",
+      examples: [env("DATABASE_URL")],
+    }),
+    mode: Type.Optional(
+      Type.Enum(["read", "write"], {
+        description: "read (the default) is enforced by the database's session.",
+        examples: ["read"],
+      }),
+    ),
+  },
+  { additionalProperties: false, examples: [{ url: env("DATABASE_URL"), mode: "read" }] },
+);
+
+const names = {
+  pattern: "^[A-Za-z_][A-Za-z0-9_-]*$",
+  "x-form": "letters, digits, dashes and underscores, a letter first",
+};
+
+export const ProjectConfig = Type.Object(
+  {
+    $schema: Type.Optional(Type.String({ description: "The JSON Schema of this file, for editors." })),
+    version: Type.Optional(Type.Literal(1, { description: "The version of this file's format.", examples: [1] })),
+    controllers: Type.Optional(
+      Type.String({
+        minLength: 1,
+        description: "The folder with one folder for each controller.",
+        examples: ["controllers"],
+      }),
+    ),
+    daemon: Type.Optional(DaemonConfig),
+    gateway: Type.Optional(GatewayConfig),
+    databases: Type.Optional(
+      Type.Record(Type.String(), Database, {
+        propertyNames: names,
+        description: "Databases that controllers name in scopes.db.",
+        examples: [{ main: { url: env("DATABASE_URL"), mode: "read" } }],
+      }),
+    ),
+    secrets: Type.Optional(
+      Type.Record(Type.String(), Env("CRM_TOKEN", "A secret: a reference to the environment, not the value itself."), {
+        propertyNames: names,
+        description: "Secrets that controllers name in scopes.secrets.",
+        examples: [{ CRM_TOKEN: env("CRM_TOKEN") }],
+      }),
+    ),
+    egress: Type.Optional(
+      Type.Object(
+        {
+          allow_private: Type.Optional(
+            Type.Array(
+              Type.String({
+                pattern: "^(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9_.-]+):([0-9]{1,5}|\\*)$|\\$\\{env:",
+                "x-form": "`host:port`",
+                examples: ["127.0.0.1:9000"],
+              }),
+              {
+                description: "Private addresses that may be reached; for development.",
+                examples: [["127.0.0.1:9000"]],
+              },
+            ),
+          ),
+        },
+        {
+          additionalProperties: false,
+          description: "What may be reached from here.",
+          examples: [{ allow_private: ["127.0.0.1:9000"] }],
+        },
+      ),
+    ),
+    environment: Type.Optional(
+      Type.Object(
+        {
+          tier: Type.Optional(
+            Type.Enum(["starter", "professional", "enterprise"], {
+              description: "The account's tier: rates, connections, active syncs.",
+              examples: ["starter"],
+            }),
+          ),
+          seed: Type.Optional(
+            Type.Integer({
+              description: "Simulated values of the sandbox depend on it and on ids alone.",
+              examples: [1],
+            }),
+          ),
+          deployment: Type.Optional(
+            Type.Enum(["development", "production"], {
+              description: "What /v1/health reports as environment.",
+              examples: ["development"],
+            }),
+          ),
+        },
+        { additionalProperties: false, examples: [{ tier: "starter", seed: 1 }] },
+      ),
+    ),
+    webhooks: Type.Optional(
+      Type.Object(
+        {
+          retry_schedule_s: Type.Optional(
+            Type.Array(Type.Number({ minimum: 0, maximum: 2_592_000 }), {
+              minItems: 1,
+              maxItems: 50,
+              description: "Seconds before each attempt.",
+              examples: [[0, 5, 300, 1800]],
+            }),
+          ),
+          timeout_s: Type.Optional(
+            Type.Number({ exclusiveMinimum: 0, maximum: 300, description: "Seconds for one attempt.", examples: [15] }),
+          ),
+        },
+        { additionalProperties: false, examples: [{ timeout_s: 15 }] },
+      ),
+    ),
+    auth: Type.Optional(
+      Type.Object(
+        {
+          access_token_ttl_s: Type.Optional(
+            Type.Integer({
+              minimum: 1,
+              maximum: 86_400,
+              description: "Seconds that an access token lives.",
+              examples: [900],
+            }),
+          ),
+          issuer: Type.Optional(
+            Type.String({
+              minLength: 1,
+              description: "The `iss` of access tokens; by default the daemon's origin.",
+              examples: ["https://magic.example.com"],
+            }),
+          ),
+        },
+        { additionalProperties: false, examples: [{ access_token_ttl_s: 900 }] },
+      ),
+    ),
+    telemetry: Type.Optional(
+      Type.Object(
+        {
+          otlp_endpoint: Type.Optional(
+            Type.String({
+              pattern: "^https?://|\\$\\{env:",
+              "x-form": "an http:// or https:// URL",
+              examples: ["http://127.0.0.1:4318"],
+            }),
+          ),
+          otlp_headers: Type.Optional(Type.Record(Type.String(), Type.String())),
+        },
+        {
+          additionalProperties: false,
+          description: "Where traces are exported to.",
+          examples: [{ otlp_endpoint: "http://127.0.0.1:4318" }],
+        },
+      ),
+    ),
+  },
+  {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    title: "magic.yaml",
+    description: "A magic project's configuration.",
+    additionalProperties: false,
+  },
+);
+export type ProjectConfig = Static<typeof ProjectConfig>;

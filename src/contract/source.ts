@@ -1,0 +1,172 @@
+// Text that a person wrote (YAML 1.2 or JSON) -> its value, and where every part of it stands. Hostile text is expected: sizes
+// and depth are bounded, aliases are refused (`&a [*a]` is a circular object, and a few lines of them can grow without end).
+import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, visit } from "yaml";
+import type { Problem } from "./problem.ts";
+
+export interface Position {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** A file that was read; its value is plain JSON. */
+export interface Source {
+  readonly file: string;
+  readonly value: unknown;
+  /** Where the value at a JSON pointer stands; with `key`, where that key of the mapping there stands. */
+  locate(pointer: string, key?: string): Position;
+  /** The scalar as it was written (`1.0`, not 1); undefined for mappings and lists. */
+  written(pointer: string): string | undefined;
+}
+
+export interface ReadResult {
+  /** Undefined where the text cannot be read at all. */
+  readonly source: Source | undefined;
+  readonly problems: readonly Problem[];
+}
+
+/** Larger files are no contract or configuration. */
+export const MAX_SOURCE_BYTES = 512 * 1024;
+const MAX_DEPTH = 100;
+// A broken file can have one at every character; nobody reads further than this.
+const MAX_PROBLEMS = 100;
+
+/** Reads YAML or JSON. Every problem of form is reported, not only the first. */
+export function readSource(content: string | Uint8Array, file: string): ReadResult {
+  const size = typeof content === "string" ? Buffer.byteLength(content) : content.byteLength;
+  if (size > MAX_SOURCE_BYTES)
+    return refuse(file, "too_large", `The file has ${size} bytes, more than ${MAX_SOURCE_BYTES}.`, "Make it smaller.");
+  const text = decode(content);
+  if (text === undefined) return refuse(file, "not_utf8", "The file is not valid UTF-8.", "Save it as UTF-8 text.");
+  if (text.trim() === "") return refuse(file, "empty", "The file is empty.", "Write the document into it.");
+  const lines = new LineCounter();
+  try {
+    return parse(text, file, lines);
+  } catch (error) {
+    // The parser is recursive: text that nests without end exhausts the stack, which is caught like any other refusal.
+    if (error instanceof RangeError) return refuse(file, "too_deep", "The text nests too deeply.", "Nest less deeply.");
+    return refuse(file, "yaml_syntax", `The text cannot be read: ${(error as Error).message}.`, "Correct the YAML.");
+  }
+}
+
+function parse(text: string, file: string, lines: LineCounter): ReadResult {
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, version: "1.2", stringKeys: true });
+  const at = (offset: number): Position => {
+    const { line, col } = lines.linePos(offset);
+    return { line, column: col };
+  };
+  const problems: Problem[] = [...document.errors, ...document.warnings].map((error) => ({
+    file,
+    ...at(error.pos[0]),
+    pointer: "",
+    ...syntaxProblem(error.code, error.message),
+  }));
+  // The parser itself catches the exhausted stack and reports it at every level.
+  if (document.errors.some((error) => error.message.startsWith("Maximum call stack"))) throw new RangeError();
+  problems.push(...forbidden(document.contents, file, at));
+  if (problems.length > 0) return { source: undefined, problems: problems.slice(0, MAX_PROBLEMS) };
+  const root = document.contents;
+  const source: Source = {
+    file,
+    value: document.toJS({ maxAliasCount: 0 }),
+    locate: (pointer, key) => locate(root, at, pointer, key),
+    written: (pointer) => {
+      const node = walk(root, pointer).node;
+      return isScalar(node) && typeof node.source === "string" ? node.source : undefined;
+    },
+  };
+  return { source, problems };
+}
+
+/** The parts of a JSON pointer, unescaped. */
+export function pointerParts(pointer: string): string[] {
+  return pointer === ""
+    ? []
+    : pointer
+        .slice(1)
+        .split("/")
+        .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
+}
+
+/** `/a~1b/0` of parts. */
+export function toPointer(parts: readonly (string | number)[]): string {
+  return parts.map((part) => `/${String(part).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
+}
+
+function decode(content: string | Uint8Array): string | undefined {
+  try {
+    const text = typeof content === "string" ? content : new TextDecoder("utf-8", { fatal: true }).decode(content);
+    return text.startsWith("\ufeff") ? text.slice(1) : text;
+  } catch {
+    return undefined;
+  }
+}
+
+function refuse(file: string, code: string, message: string, fix: string): ReadResult {
+  return { source: undefined, problems: [{ file, line: 1, column: 1, pointer: "", code, message, fix }] };
+}
+
+const syntaxFixes: Readonly<Record<string, readonly [code: string, fix: string]>> = {
+  DUPLICATE_KEY: ["duplicate_key", "Keep one of the two."],
+  TAB_AS_INDENT: ["yaml_tab", "Indent with spaces."],
+  NON_STRING_KEY: ["yaml_key", "Put the key in quotes."],
+  MULTIPLE_DOCS: ["yaml_documents", "Keep one document: remove what follows `---`."],
+  TAG_RESOLVE_FAILED: ["yaml_tag", "Remove the tag."],
+  BAD_INDENT: ["yaml_syntax", "Indent keys of one mapping alike."],
+  MISSING_CHAR: ["yaml_syntax", "Close the bracket or quote, or put the colon."],
+  BLOCK_AS_IMPLICIT_KEY: ["yaml_syntax", "Put a value that holds `: ` in quotes."],
+  MULTILINE_IMPLICIT_KEY: ["yaml_syntax", "Put the key and its colon on one line."],
+};
+
+function syntaxProblem(yamlCode: string, message: string): Pick<Problem, "code" | "message" | "fix"> {
+  const [code, fix] = syntaxFixes[yamlCode] ?? ["yaml_syntax", "Correct the YAML here."];
+  if (yamlCode === "MULTIPLE_DOCS") return { code, message: "A second document begins here.", fix };
+  if (yamlCode === "NON_STRING_KEY") return { code, message: "Keys must be text.", fix };
+  return { code, message: `${message.split("\n")[0]?.replace(/\.?$/, ".") ?? ""}`, fix };
+}
+
+/** What YAML allows and JSON does not: aliases, merge keys, not-a-number, and names that change an object's prototype. */
+function forbidden(root: Node | null, file: string, at: (offset: number) => Position): Problem[] {
+  const problems: Problem[] = [];
+  const add = (node: Node, code: string, message: string, fix: string) =>
+    problems.push({ file, ...at(node.range?.[0] ?? 0), pointer: "", code, message, fix });
+  visit(root, {
+    Collection: (_key, node, path) => {
+      if (path.length <= MAX_DEPTH * 2) return undefined;
+      add(node, "too_deep", `More than ${MAX_DEPTH} levels are nested here.`, "Nest less deeply.");
+      return visit.SKIP;
+    },
+    Alias: (_key, node) => {
+      add(node, "yaml_alias", `The alias *${node.source} is not allowed.`, "Write the value out here.");
+      return visit.SKIP;
+    },
+    Scalar: (_key, node) => {
+      if (typeof node.value === "number" && !Number.isFinite(node.value))
+        add(node, "not_json", `${node.source ?? node.value} is not a JSON number.`, "Write a finite number.");
+    },
+    Pair: (_key, pair) => {
+      if (isScalar(pair.key) && pair.key.value === "__proto__")
+        add(pair.key, "forbidden_key", "The key __proto__ is not allowed.", "Give it another name.");
+      if (isAlias(pair.key)) add(pair.key, "yaml_alias", "A key cannot be an alias.", "Write the key out.");
+    },
+  });
+  return problems;
+}
+
+function walk(root: Node | null, pointer: string): { node: Node | null; complete: boolean } {
+  let node = root;
+  for (const part of pointerParts(pointer)) {
+    const next: unknown = isMap(node) ? node.get(part, true) : isSeq(node) ? node.get(Number(part), true) : undefined;
+    if (next === undefined || next === null) return { node, complete: false };
+    node = next as Node;
+  }
+  return { node, complete: true };
+}
+
+function locate(root: Node | null, at: (offset: number) => Position, pointer: string, key?: string): Position {
+  const { node } = walk(root, pointer);
+  if (key !== undefined && isMap(node)) {
+    const pair = node.items.find((item) => isScalar(item.key) && String(item.key.value) === key);
+    if (isScalar(pair?.key)) return at(pair.key.range?.[0] ?? 0);
+  }
+  return at(node?.range?.[0] ?? 0);
+}
