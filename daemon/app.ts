@@ -4,10 +4,12 @@ import type { FastifyInstance } from "fastify";
 import { type Clock, systemClock } from "#shared/clock.ts";
 import { stateFolder } from "#shared/paths.ts";
 import { createSandboxGateway } from "./gateway/sandbox-gateway.ts";
+import type { Activity } from "./http/activity.ts";
 import type { Authenticator } from "./http/guards/authenticate.ts";
 import { localAuthenticator } from "./http/guards/local-authenticator.ts";
 import { createHttp } from "./http/listener.ts";
 import { chatCompletionRoutes } from "./http/routes/chat-completions.ts";
+import { daemonRoutes } from "./http/routes/daemon.ts";
 import { embeddingRoutes } from "./http/routes/embeddings.ts";
 import { type Check, healthRoutes } from "./http/routes/health.ts";
 import { metricsRoutes } from "./http/routes/metrics.ts";
@@ -29,6 +31,8 @@ export interface AppConfig {
   readonly logLevel?: Level;
   /** Where log lines go besides the live stream. */
   readonly logSinks?: readonly LogSink[];
+  /** Flags of the daemon's command line that parts of it read, e.g. `allow-weak-sandbox`. */
+  readonly flags?: Readonly<Record<string, string | boolean | undefined>>;
   /** True in the daemon's own process: reports its memory and event loop too. */
   readonly ownProcess?: boolean;
 }
@@ -44,7 +48,11 @@ export interface App {
   readonly tracer: Tracer;
   /** The origin that it answers at; undefined before listen(). */
   readonly url: string | undefined;
-  listen(): Promise<string>;
+  readonly activity: Activity;
+  /** What magic.yaml says about the listener. */
+  readonly project: { readonly port: number | undefined };
+  /** Listens on `port`, by default on the configured one or any free one; resolves to the origin. Fails with EADDRINUSE. */
+  listen(port?: number): Promise<string>;
   /** Answers what is under way, refuses what is new, then frees everything. Calling it again waits for the first call. */
   close(): Promise<void>;
 }
@@ -65,10 +73,19 @@ export async function createApp(config: AppConfig): Promise<App> {
   const authenticator: Authenticator = localAuthenticator(credentials);
   const checks: Record<string, Check> = {};
   let draining = false;
-  const fastify = createHttp({ host, authenticator, logger, metrics, tracer, draining: () => draining });
+  const { fastify, activity } = createHttp({
+    host,
+    clock,
+    authenticator,
+    logger,
+    metrics,
+    tracer,
+    draining: () => draining,
+  });
 
   healthRoutes(fastify, { checks, deployment: () => "development" });
   metricsRoutes(fastify, { metrics });
+  daemonRoutes(fastify, { root, activity, isolation: async () => null });
   const gateway = createSandboxGateway();
   chatCompletionRoutes(fastify, { gateway });
   embeddingRoutes(fastify, { gateway });
@@ -88,8 +105,10 @@ export async function createApp(config: AppConfig): Promise<App> {
     get url() {
       return url;
     },
-    async listen() {
-      await fastify.listen({ host, port: config.port ?? 0 });
+    activity,
+    project: { port: undefined },
+    async listen(port = config.port ?? 0) {
+      await fastify.listen({ host, port });
       url = originOf(host, fastify);
       return url;
     },

@@ -7,7 +7,9 @@ import { REQUEST_ID } from "#contract/protocol.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
 import type { Metrics } from "#daemon/telemetry/metrics.ts";
 import type { Tracer } from "#daemon/telemetry/trace.ts";
+import type { Clock } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
+import { type Activity, useActivity } from "./activity.ts";
 import { BODY_LIMIT, useBodies } from "./body.ts";
 import { answerMalformed } from "./client-error.ts";
 import { sendError, useErrorHandler } from "./error-handler.ts";
@@ -23,6 +25,7 @@ export interface HttpOptions {
   readonly host: string;
   readonly hostNames?: readonly string[];
   readonly authenticator: Authenticator;
+  readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly tracer: Tracer;
@@ -33,7 +36,7 @@ export interface HttpOptions {
 /** Milliseconds: for all headers, for the whole request, and how often both are looked at. An answer may take any time. */
 const timeouts = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 2_000 };
 
-export function createHttp(options: HttpOptions): FastifyInstance {
+export function createHttp(options: HttpOptions): { readonly fastify: FastifyInstance; readonly activity: Activity } {
   const { logger } = options;
   const app: FastifyInstance = fastify({
     serverFactory: (handler) => newServer(handler as Parameters<typeof createServer>[1]),
@@ -52,6 +55,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   useErrorHandler(app, logger);
   useValidation(app);
   useBodies(app);
+  const activity = useActivity(app, options.clock);
   useRequestLog(app, options);
   useHostGuard(app, { host: options.host, names: options.hostNames ?? [] });
   app.addHook("onRequest", (_request, _reply, done) => {
@@ -60,7 +64,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   });
   useAuthentication(app, options);
   useContentGuards(app);
-  return app;
+  return { fastify: app, activity };
 }
 
 function newServer(handler: Parameters<typeof createServer>[1]): Server {

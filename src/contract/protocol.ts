@@ -35,6 +35,44 @@ export interface DaemonDocument extends Omit<RuntimeFile, "pid_started" | "host"
   readonly base_url: string;
 }
 
+/** The files in `<root>/.magic` by which daemons and commands find each other. */
+export const runtimeNames = {
+  runtime: "daemon.json",
+  starting: "daemon.starting.json",
+  crash: "daemon.crash.json",
+  lock: "daemon.lock",
+  output: "logs/daemon.out",
+  log: "logs/daemon.log",
+} as const;
+
+/** Written by the owner of the lock until it is ready. */
+export interface StartingMark {
+  readonly pid: number;
+  readonly pid_started: string | null;
+  readonly started_at: string;
+}
+
+/** The last crashes, newest last; `shown` when a command has told the user of the newest. */
+export interface CrashNote {
+  readonly crashes: readonly {
+    readonly at: string;
+    readonly pid: number;
+    readonly message: string;
+    readonly stack: string;
+  }[];
+  readonly shown: boolean;
+}
+
+/** What the daemon's process tells the command that spawned it, over the IPC channel, once. */
+export type ReadyMessage =
+  | { readonly type: "ready"; readonly runtime: RuntimeFile; readonly notes: readonly string[] }
+  | {
+      readonly type: "failed";
+      readonly code: string;
+      readonly detail: string;
+      readonly extra: Readonly<Record<string, unknown>>;
+    };
+
 export const headers = {
   requestId: "x-request-id",
   environment: "magic-environment",

@@ -1,0 +1,34 @@
+// When the daemon was last used, and what must go on although nobody calls: what idle exit asks.
+import type { FastifyInstance } from "fastify";
+import type { Clock } from "#shared/clock.ts";
+
+export interface Activity {
+  /** Milliseconds since a request last began or ended; health checks do not count. */
+  idleFor(): number;
+  /** The first holder that says that it must go on. */
+  heldBy(): string | undefined;
+  /** Adds a reason to go on, such as an enabled schedule. */
+  hold(name: string, holds: () => boolean): void;
+}
+
+export function useActivity(app: FastifyInstance, clock: Clock): Activity {
+  const holders = new Map<string, () => boolean>();
+  let last = clock.monotonic();
+  let open = 0;
+  app.addHook("onRequest", (request, _reply, done) => {
+    if (!request.routeOptions.config?.quiet) last = clock.monotonic();
+    open++;
+    done();
+  });
+  app.addHook("onResponse", (request, _reply, done) => {
+    if (!request.routeOptions.config?.quiet) last = clock.monotonic();
+    open--;
+    done();
+  });
+  holders.set("open requests", () => open > 0);
+  return {
+    idleFor: () => clock.monotonic() - last,
+    heldBy: () => [...holders].find(([, holds]) => holds())?.[0],
+    hold: (name, holds) => void holders.set(name, holds),
+  };
+}

@@ -1,0 +1,30 @@
+// GET /v1/daemon: proves to the command line that it talks to the daemon of its root, and tells `doctor` how it fares.
+import type { FastifyInstance } from "fastify";
+import { PROTOCOL, VERSION } from "#contract/protocol.ts";
+import { DaemonInfo, type Isolation } from "#contract/wire/daemon.ts";
+import type { Activity } from "../activity.ts";
+
+export interface DaemonServices {
+  readonly root: string;
+  readonly activity: Activity;
+  /** The cell's lockdown on this machine; null where no controllers can run. */
+  readonly isolation: () => Promise<Isolation | null>;
+}
+
+export function daemonRoutes(app: FastifyInstance, { root, activity, isolation }: DaemonServices): void {
+  const config = { scope: "logs:read", surface: "local", quiet: true } as const;
+  const schema = { operationId: "getDaemon", response: { 200: DaemonInfo } };
+  app.get("/v1/daemon", { config, schema }, async (): Promise<DaemonInfo> => {
+    return {
+      pid: process.pid,
+      root,
+      version: VERSION,
+      protocol: PROTOCOL,
+      uptime_s: Math.floor(process.uptime()),
+      memory_mb: Math.round(process.memoryUsage.rss() / 2 ** 20),
+      idle_ms: Math.round(activity.idleFor()),
+      held_by: activity.heldBy() ?? null,
+      isolation: await isolation(),
+    };
+  });
+}

@@ -1,0 +1,59 @@
+// Which port: the one asked for, or an error that names its holder; the default one, or the next that is free, with a notice.
+import { MagicError } from "#contract/errors.ts";
+import { DEFAULT_PORT } from "#contract/protocol.ts";
+import { portHolder } from "./port-holder.ts";
+
+const ATTEMPTS = 100;
+
+export interface Listening {
+  readonly url: string;
+  readonly notes: readonly string[];
+}
+
+/** @param asked the port of --port or magic.yaml; 0 is any free one; undefined lets the default move on. */
+export async function listenOn(
+  asked: number | undefined,
+  listen: (port: number) => Promise<string>,
+): Promise<Listening> {
+  if (asked !== undefined) return { url: await listenOrName(asked, listen), notes: [] };
+  for (let port = DEFAULT_PORT; port < DEFAULT_PORT + ATTEMPTS; port++) {
+    try {
+      const url = await listen(port);
+      const holder = port === DEFAULT_PORT ? undefined : await portHolder(DEFAULT_PORT);
+      const notes =
+        port === DEFAULT_PORT
+          ? []
+          : [`Port ${DEFAULT_PORT} is taken${holder ? ` by ${holder}` : ""}: listening on ${port}.`];
+      return { url, notes };
+    } catch (error) {
+      if (!isTaken(error)) throw refused(port, error);
+    }
+  }
+  throw new MagicError("port_taken", `Ports ${DEFAULT_PORT} to ${DEFAULT_PORT + ATTEMPTS - 1} are all taken.`);
+}
+
+async function listenOrName(port: number, listen: (port: number) => Promise<string>): Promise<string> {
+  try {
+    return await listen(port);
+  } catch (error) {
+    if (!isTaken(error)) throw refused(port, error);
+    const holder = await portHolder(port);
+    throw new MagicError("port_taken", `Port ${port} is taken${holder ? ` by ${holder}` : ""}.`, {
+      cause: error,
+      extra: { port, ...(holder && { holder }) },
+    });
+  }
+}
+
+function isTaken(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === "EADDRINUSE";
+}
+
+function refused(port: number, error: unknown): unknown {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === "EACCES")
+    return new MagicError("port_taken", `Port ${port} is not open to this user.`, { cause: error });
+  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND")
+    return new MagicError("usage", "The host is not an address of this machine.", { cause: error });
+  return error;
+}

@@ -1,0 +1,180 @@
+// A daemon's life: own the root, wire the app, listen, tell the command that started it, serve, drain, go.
+import { realpathSync } from "node:fs";
+import { join } from "node:path";
+import { errors, isMagicError } from "#contract/errors.ts";
+import { exitCodes } from "#contract/exit-codes.ts";
+import { PROTOCOL, type ReadyMessage, type RuntimeFile, runtimeNames, VERSION } from "#contract/protocol.ts";
+import type { App } from "#daemon/app.ts";
+import { errorFields } from "#daemon/telemetry/log.ts";
+import { type LogFile, openLogFile } from "#daemon/telemetry/log-file.ts";
+import { rfc3339 } from "#shared/clock.ts";
+import { stateFolder } from "#shared/paths.ts";
+import { processStarted } from "#shared/process-identity.ts";
+import { forgetCrashes, noteCrash } from "./crash-note.ts";
+import { watchIdle } from "./idle.ts";
+import { acquireLock, type OwnerLock } from "./lock.ts";
+import { type DaemonOptions, parseOptions } from "./options.ts";
+import { listenOn } from "./port.ts";
+import {
+  anotherIsReady,
+  removeOwnFiles,
+  removeStartingMark,
+  writeRuntimeFile,
+  writeStartingMark,
+} from "./runtime-file.ts";
+import { prepareStateFolder } from "./state-folder.ts";
+
+/** Milliseconds that answers under way get when the daemon is told to stop. */
+const DRAIN_TIMEOUT = 15_000;
+/** Milliseconds after which a daemon counts as one that runs well. */
+const STEADY_AFTER = 60_000;
+const IDLE_AFTER = 30 * 60_000;
+
+/** Runs until a signal, or the idle time, ends it; resolves only when it does not come up, with the exit code. */
+export async function runDaemon(argv: readonly string[]): Promise<number> {
+  // Whatever this process makes is the user's alone, also where nobody thought of a mode.
+  process.umask(0o077);
+  // The modules load while the lock is taken.
+  const loading = import("#daemon/app.ts");
+  loading.catch(() => undefined);
+  let lock: OwnerLock | undefined;
+  let state: string | undefined;
+  try {
+    const options = parseOptions(argv);
+    const root = realpathSync(options.root);
+    state = stateFolder(root);
+    await prepareStateFolder(state);
+    const folder = state;
+    lock = await acquireLock(join(state, runtimeNames.lock), () => anotherIsReady(folder));
+    writeStartingMark(state, {
+      pid: process.pid,
+      pid_started: processStarted(process.pid),
+      started_at: rfc3339(Date.now()),
+    });
+    const logFile = openLogFile({ path: join(state, runtimeNames.log) });
+    const { createApp } = await loading;
+    const app = await createApp({
+      root,
+      ownProcess: true,
+      ...(options.host !== undefined && { host: options.host }),
+      flags: options.flags,
+      logSinks: [
+        logFile.sink,
+        ...(options.foreground ? [({ text }: { text: string }) => process.stderr.write(`${text}\n`)] : []),
+      ],
+    });
+    await serve({ app, options, root, state, lock, logFile });
+    return exitCodes.ok;
+  } catch (error) {
+    if (state && lock) removeOwnFiles(state);
+    const known = isMagicError(error) ? error : undefined;
+    const detail = error instanceof Error ? (known ? error.message : (error.stack ?? error.message)) : String(error);
+    await tell({ type: "failed", code: known?.code ?? "internal", detail, extra: known?.extra ?? {} });
+    return exitCodes[errors[known?.code ?? "internal"].exit];
+  }
+}
+
+interface Life {
+  readonly app: App;
+  readonly options: DaemonOptions;
+  readonly root: string;
+  readonly state: string;
+  readonly lock: OwnerLock;
+  readonly logFile: LogFile;
+}
+
+async function serve(life: Life): Promise<void> {
+  const { app, options, root, state, logFile } = life;
+  const { url, notes } = await listenOn(options.port ?? app.project.port, (port) => app.listen(port));
+  const runtime = runtimeOf(app, root, url);
+  writeRuntimeFile(state, runtime);
+  removeStartingMark(state);
+  app.logger.info("daemon.ready", { url, pid: process.pid, version: VERSION, root });
+  superviseProcess(life);
+  setTimeout(() => forgetCrashes(state), STEADY_AFTER).unref();
+  await tell({ type: "ready", runtime, notes });
+  if (!options.foreground && process.connected) process.disconnect?.();
+  void logFile.flush();
+}
+
+function runtimeOf(app: App, root: string, url: string): RuntimeFile {
+  const { hostname, port } = new URL(url);
+  return {
+    pid: process.pid,
+    pid_started: processStarted(process.pid),
+    started_at: rfc3339(Date.now()),
+    host: hostname,
+    port: Number(port),
+    url,
+    protocol: PROTOCOL,
+    version: VERSION,
+    root,
+    ...app.credentials,
+  };
+}
+
+function superviseProcess(life: Life): void {
+  const { app, options, state, logFile } = life;
+  let ending: Promise<void> | undefined;
+  const end = (reason: string) => {
+    ending ??= stop(life, reason);
+  };
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const)
+    process.on(signal, () => {
+      // A second one means: now.
+      if (ending) process.exit(exitCodes.interrupted);
+      end(signal);
+    });
+  const crash = (error: unknown) => {
+    noteCrash(state, error);
+    app.logger.error("daemon.crashed", errorFields(error));
+    logFile.flushSync();
+    removeOwnFiles(state);
+    process.exit(exitCodes.internal);
+  };
+  process.on("uncaughtException", crash);
+  process.on("unhandledRejection", crash);
+  // A closed terminal or pipe must not end the daemon.
+  process.stdout.on("error", () => undefined);
+  process.stderr.on("error", () => undefined);
+  if (options.foreground) process.on("disconnect", () => end("parent gone"));
+  if (options.startedBy === "command")
+    watchIdle({
+      idleFor: app.activity.idleFor,
+      heldBy: app.activity.heldBy,
+      afterMs: Number(process.env["MAGIC_IDLE_EXIT_MS"] ?? IDLE_AFTER),
+      end: () => end("idle"),
+    });
+}
+
+async function stop({ app, state, lock, logFile }: Life, reason: string): Promise<void> {
+  app.logger.info("daemon.stopping", { reason });
+  // From here on commands look for, or start, another daemon; the lock makes that one wait until this one is gone.
+  removeOwnFiles(state);
+  const hard = setTimeout(() => {
+    app.logger.warn("daemon.drain_timeout", { after_ms: DRAIN_TIMEOUT });
+    app.fastify.server.closeAllConnections();
+    setTimeout(() => process.exit(exitCodes.ok), 1_000).unref();
+  }, DRAIN_TIMEOUT);
+  let code: number = exitCodes.ok;
+  try {
+    await app.close();
+  } catch (error) {
+    app.logger.error("daemon.stop_failed", errorFields(error));
+    code = exitCodes.internal;
+  }
+  clearTimeout(hard);
+  app.logger.info("daemon.stopped", { reason });
+  await logFile.close();
+  lock.release();
+  process.exit(code);
+}
+
+/** Tells the command that started this process; nobody listens where it was started otherwise. */
+function tell(message: ReadyMessage): Promise<void> {
+  if (!process.send || !process.connected) {
+    if (message.type === "failed") process.stderr.write(`${message.code}: ${message.detail}\n`);
+    return Promise.resolve();
+  }
+  return new Promise((resolve) => void process.send?.(message, undefined, undefined, () => resolve()));
+}

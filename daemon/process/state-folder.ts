@@ -1,0 +1,39 @@
+// The state folder: the user's alone, ignored by git, and checked before anything is built on it.
+import { chmod, mkdir, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { MagicError } from "#contract/errors.ts";
+
+/** Makes the folder (0700) and its .gitignore, and proves that it can be written to. Throws `state_unusable` with the reason. */
+export async function prepareStateFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(join(folder, "logs"), { recursive: true, mode: 0o700 });
+    const { mode, uid } = await stat(folder);
+    if (process.getuid && uid !== process.getuid())
+      throw new MagicError("state_unusable", `${folder} belongs to another user (uid ${uid}).`);
+    if ((mode & 0o077) !== 0) await chmod(folder, 0o700);
+    await writeFile(join(folder, ".gitignore"), "*\n", { mode: 0o600 });
+  } catch (error) {
+    throw unusable(folder, error);
+  }
+}
+
+/** The error of the file system as one of ours; any other passes. */
+export function unusable(folder: string, error: unknown): unknown {
+  const reason = reasons[(error as NodeJS.ErrnoException).code ?? ""];
+  return reason === undefined
+    ? error
+    : new MagicError("state_unusable", `The state folder ${folder} ${reason}.`, { cause: error });
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  EACCES: "cannot be read and written by this user",
+  EPERM: "cannot be read and written by this user",
+  EROFS: "is on a read-only disk",
+  ENOSPC: "is on a full disk",
+  EDQUOT: "is on a disk whose quota is used up",
+  ENOTDIR: "is not a folder",
+  EEXIST: "is not a folder",
+  ENOENT: "cannot be made: the root does not exist",
+  ELOOP: "is a link to itself",
+  EIO: "is on a disk that fails",
+};

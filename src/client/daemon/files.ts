@@ -1,0 +1,87 @@
+// What a daemon leaves in the root's state folder for the command line to find: the runtime file of a ready one, the mark of
+// a starting one, the note of a crashed one. Their writers are in daemon/process.
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { MagicError } from "#contract/errors.ts";
+import {
+  type CrashNote,
+  type DaemonDocument,
+  type RuntimeFile,
+  runtimeNames,
+  type StartingMark,
+} from "#contract/protocol.ts";
+import { stateFolder } from "#shared/paths.ts";
+
+/** The runtime file of a root; undefined where there is none or it is damaged. Throws `state_unusable` when it cannot be trusted or read. */
+export function readRuntimeFile(root: string): RuntimeFile | undefined {
+  const path = join(stateFolder(root), runtimeNames.runtime);
+  const found = readJson<RuntimeFile>(path);
+  if (found === undefined) return undefined;
+  const { uid, mode } = statSync(path);
+  if (process.getuid && uid !== process.getuid())
+    throw new MagicError("state_unusable", `${path} belongs to another user: its daemon is not trusted.`);
+  if (process.platform !== "win32" && (mode & 0o077) !== 0)
+    throw new MagicError(
+      "state_unusable",
+      `${path} can be read by other users (mode ${(mode & 0o777).toString(8)}): it must be 600.`,
+    );
+  return isRuntimeFile(found) ? found : undefined;
+}
+
+export function readStartingMark(root: string): StartingMark | undefined {
+  const found = readJson<StartingMark>(join(stateFolder(root), runtimeNames.starting));
+  return typeof found?.pid === "number" ? found : undefined;
+}
+
+export function readCrashNote(root: string): CrashNote | undefined {
+  const found = readJson<CrashNote>(join(stateFolder(root), runtimeNames.crash));
+  return Array.isArray(found?.crashes) && found.crashes.length > 0 ? found : undefined;
+}
+
+/** What `magic daemon start|status --json` prints for a running daemon. */
+export function daemonDocument(runtime: RuntimeFile): DaemonDocument {
+  const { pid, url, gateway_token, api_key, admin_key, local_token, version, protocol, root } = runtime;
+  return {
+    pid,
+    url,
+    gateway_url: url,
+    base_url: url,
+    gateway_token,
+    api_key,
+    admin_key,
+    local_token,
+    version,
+    protocol,
+    root,
+  };
+}
+
+function isRuntimeFile(found: RuntimeFile): boolean {
+  return (
+    typeof found.pid === "number" &&
+    typeof found.url === "string" &&
+    typeof found.local_token === "string" &&
+    typeof found.protocol === "number"
+  );
+}
+
+function readJson<T>(path: string): T | undefined {
+  try {
+    return JSON.parse(readFileSync(path, "utf8")) as T;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR" || error instanceof SyntaxError) return undefined;
+    throw new MagicError("state_unusable", `${path} cannot be read (${code}).`, { cause: error });
+  }
+}
+
+/** So that a crash is told once, not by every command. */
+export function markCrashShown(root: string, note: CrashNote): void {
+  try {
+    writeFileSync(join(stateFolder(root), runtimeNames.crash), JSON.stringify({ ...note, shown: true }), {
+      mode: 0o600,
+    });
+  } catch {
+    // Told twice is better than a command that fails for it.
+  }
+}

@@ -1,0 +1,119 @@
+// Starts a daemon as a process of its own and waits until it says that it is ready, or why it will not be.
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type ErrorCode, errors, MagicError } from "#contract/errors.ts";
+import { type ReadyMessage, type RuntimeFile, runtimeNames } from "#contract/protocol.ts";
+import { stateFolder, userStateFolder } from "#shared/paths.ts";
+
+export interface SpawnOptions {
+  readonly root: string;
+  readonly host?: string | undefined;
+  readonly port?: number | undefined;
+  /** A daemon that a command started by itself may end when it is idle; one that the user started stays. */
+  readonly startedBy: "user" | "command";
+  /** Stays a child of this process, writes its log to stderr, and ends with it. */
+  readonly foreground?: boolean;
+  /** More flags for the daemon's own command line. */
+  readonly flags?: readonly string[];
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+export interface Started {
+  readonly runtime: RuntimeFile;
+  /** What the user should know, e.g. that another port was taken. */
+  readonly notes: readonly string[];
+  readonly child: ChildProcess;
+}
+
+/** Milliseconds that a daemon may take until it is ready. */
+const START_TIMEOUT = 30_000;
+
+/** @throws the daemon's own reason (`port_taken`, `daemon_owned`, `state_unusable`...), or `daemon_unavailable` when it died silently. */
+export async function spawnDaemon(options: SpawnOptions): Promise<Started> {
+  const output = options.foreground ? ("inherit" as const) : openOutput(options.root);
+  const child = spawn(process.execPath, [fileURLToPath(import.meta.resolve("#entry/daemon")), ...flagsOf(options)], {
+    cwd: options.root,
+    detached: !options.foreground,
+    stdio: ["ignore", options.foreground ? 2 : output, output, "ipc"],
+    env: { NODE_COMPILE_CACHE: compileCache(options.env), ...(options.env ?? process.env) },
+  });
+  if (typeof output === "number") closeSync(output);
+  const message = await firstMessage(child, options.root);
+  if (message.type === "failed") throw asError(message);
+  if (!options.foreground) {
+    child.disconnect();
+    child.unref();
+  }
+  return { runtime: message.runtime, notes: message.notes, child };
+}
+
+function flagsOf(options: SpawnOptions): string[] {
+  return [
+    `--root=${options.root}`,
+    `--started-by=${options.startedBy}`,
+    ...(options.host === undefined ? [] : [`--host=${options.host}`]),
+    ...(options.port === undefined ? [] : [`--port=${options.port}`]),
+    ...(options.foreground ? ["--foreground"] : []),
+    ...(options.flags ?? []),
+  ];
+}
+
+// What the daemon's runtime itself prints when it dies (out of memory, a failed assertion) has no other place. Where the folder
+// cannot be used the daemon says so over IPC.
+function openOutput(root: string): number | "ignore" {
+  const path = join(stateFolder(root), runtimeNames.output);
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    return openSync(path, "w", 0o600);
+  } catch {
+    return "ignore";
+  }
+}
+
+function compileCache(env: NodeJS.ProcessEnv = process.env): string {
+  return join(userStateFolder(env), "compile-cache");
+}
+
+function firstMessage(child: ChildProcess, root: string): Promise<ReadyMessage> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      child.kill("SIGKILL");
+      reject(new MagicError("daemon_unavailable", `The daemon was not ready after ${START_TIMEOUT / 1000} s.`));
+    }, START_TIMEOUT);
+    const settle = (end: () => void) => {
+      clearTimeout(timer);
+      child.removeAllListeners();
+      end();
+    };
+    child.once("message", (message) => settle(() => resolve(message as ReadyMessage)));
+    child.once("error", (error) =>
+      settle(() => reject(new MagicError("daemon_unavailable", `The daemon did not start: ${error.message}.`))),
+    );
+    child.once("exit", (code, signal) =>
+      settle(() =>
+        reject(
+          new MagicError(
+            "daemon_unavailable",
+            `The daemon ended before it was ready (${signal ?? `code ${code}`}).${lastWords(root)}`,
+          ),
+        ),
+      ),
+    );
+  });
+}
+
+function lastWords(root: string): string {
+  try {
+    const text = readFileSync(join(stateFolder(root), runtimeNames.output), "utf8").trim();
+    return text === "" ? "" : ` It said: ${text.slice(-1000)}`;
+  } catch {
+    return "";
+  }
+}
+
+function asError(message: ReadyMessage & { type: "failed" }): MagicError {
+  const code = Object.hasOwn(errors, message.code) ? (message.code as ErrorCode) : "internal";
+  return new MagicError(code, message.detail, { extra: message.extra });
+}

@@ -1,0 +1,160 @@
+// Requests to a daemon, for commands: JSON in and out, and every refusal as a MagicError with the daemon's code and request id.
+import { type ErrorCode, errors, type FieldProblem, MagicError } from "#contract/errors.ts";
+import { type Environment, headers as names } from "#contract/protocol.ts";
+
+export interface ApiRequest {
+  readonly body?: unknown;
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+}
+
+export type Method = "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
+
+export interface ApiClient {
+  /** The daemon's origin. */
+  readonly url: string;
+  readonly token: string | undefined;
+  readonly environment: Environment;
+  /** The answer's document (undefined for 204). Throws the daemon's refusal, or `daemon_unavailable`. */
+  request<T = unknown>(method: Method, path: string, options?: ApiRequest): Promise<T>;
+  /** The answer itself, once its status is a success: for streams and for headers. */
+  send(method: Method, path: string, options?: ApiRequest): Promise<Response>;
+}
+
+export interface ApiClientOptions {
+  readonly url: string;
+  readonly token: string | undefined;
+  readonly environment: Environment;
+  readonly fetch?: typeof fetch;
+}
+
+/** @throws MagicError `tls_required` when a credential would cross the network in the clear. */
+export function createApiClient(options: ApiClientOptions): ApiClient {
+  const { token, environment, fetch: fetcher = fetch } = options;
+  const origin = originOf(options.url);
+  if (token !== undefined && origin.protocol === "http:" && !loopback(origin.hostname))
+    throw new MagicError("tls_required", `The key is not sent to ${origin.origin}: it is neither https nor loopback.`);
+
+  const send = async (method: Method, path: string, request: ApiRequest = {}): Promise<Response> => {
+    const target = new URL(path, origin);
+    for (const [name, value] of Object.entries(request.query ?? {}))
+      if (value !== undefined) target.searchParams.set(name, String(value));
+    const answer = await fetcher(target, {
+      method,
+      redirect: "error",
+      headers: {
+        accept: "application/json",
+        [names.environment]: environment,
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...(request.body !== undefined && { "content-type": "application/json" }),
+        ...request.headers,
+      },
+      ...(request.body !== undefined && { body: JSON.stringify(request.body) }),
+      ...(request.signal && { signal: request.signal }),
+    }).catch((error: unknown) => {
+      throw unreachable(error, origin.origin, request.signal);
+    });
+    if (answer.ok) return answer;
+    throw refusal(answer, await answer.text().catch(() => ""));
+  };
+
+  return {
+    url: origin.origin,
+    token,
+    environment,
+    send,
+    async request<T>(method: Method, path: string, request?: ApiRequest) {
+      const answer = await send(method, path, request);
+      const text = await answer.text().catch((error: unknown) => {
+        throw unreachable(error, origin.origin, request?.signal);
+      });
+      return (text === "" ? undefined : parse(text, answer)) as T;
+    },
+  };
+}
+
+function originOf(url: string): URL {
+  const parsed = URL.parse(url);
+  if (!parsed || !/^https?:$/.test(parsed.protocol))
+    throw new MagicError(
+      "usage",
+      `${JSON.stringify(url)} is not the URL of a daemon, such as https://magic.example.com.`,
+    );
+  return parsed;
+}
+
+function loopback(host: string): boolean {
+  return host === "localhost" || host === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(host);
+}
+
+function unreachable(error: unknown, origin: string, signal: AbortSignal | undefined): unknown {
+  if (signal?.aborted) return signal.reason instanceof MagicError ? signal.reason : new MagicError("interrupted");
+  const { cause } = error as { cause?: { code?: string; message?: string } };
+  const why = cause?.code ?? cause?.message ?? (error instanceof Error ? error.message : String(error));
+  return new MagicError("daemon_unavailable", `There is no answer from ${origin} (${why}).`, { cause: error });
+}
+
+/** The MagicError that an answer of problem+json, of OpenAI's or of RFC 6749's form stands for. */
+export function refusal(answer: Pick<Response, "status" | "headers">, text: string): MagicError {
+  const body = asRecord(tryParse(text));
+  const openai = asRecord(body["error"]);
+  const named = body["code"] ?? openai["code"] ?? body["error"];
+  const detail =
+    body["detail"] ?? openai["message"] ?? body["error_description"] ?? `The daemon answered ${answer.status}.`;
+  const retryAfter = Number(answer.headers.get("retry-after"));
+  const { type, title, status, instance, code, errors: problems, retryable, detail: _detail, ...extra } = body;
+  return new MagicError(codeOf(named, answer.status), String(detail), {
+    problems: Array.isArray(problems) ? (problems as FieldProblem[]) : [],
+    ...(retryAfter > 0 && { retryAfterS: retryAfter }),
+    extra: {
+      ...(typeof body["error"] === "undefined" && extra),
+      status: answer.status,
+      request_id: body["request_id"] ?? answer.headers.get(names.requestId),
+    },
+  });
+}
+
+const byStatus: Readonly<Record<number, ErrorCode>> = {
+  400: "invalid_request",
+  401: "invalid_key",
+  403: "insufficient_scope",
+  404: "not_found",
+  405: "method_not_allowed",
+  406: "not_acceptable",
+  409: "conflict",
+  413: "payload_too_large",
+  415: "unsupported_media_type",
+  422: "validation_failed",
+  429: "rate_limited",
+  502: "upstream_error",
+  503: "overloaded",
+  504: "upstream_timeout",
+  507: "storage_full",
+};
+
+// A newer daemon may know codes that this command line does not: the status says the kind.
+function codeOf(named: unknown, status: number): ErrorCode {
+  if (typeof named === "string" && Object.hasOwn(errors, named)) return named as ErrorCode;
+  if (named === "invalid_api_key" || named === "invalid_client") return "invalid_key";
+  return byStatus[status] ?? "internal";
+}
+
+function parse(text: string, answer: Response): unknown {
+  if (!answer.headers.get("content-type")?.includes("json")) return text;
+  const document = tryParse(text);
+  if (document === undefined) throw new MagicError("daemon_unavailable", "The daemon's answer is not valid JSON.");
+  return document;
+}
+
+function tryParse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function asRecord(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+}

@@ -1,0 +1,52 @@
+// What `daemon start` and `daemon restart` share: where to listen, and the text that shows a daemon.
+import type { Command } from "commander";
+import { MagicError } from "#contract/errors.ts";
+import type { RuntimeFile } from "#contract/protocol.ts";
+import type { TextForm } from "#output/output.ts";
+import { record } from "#output/table.ts";
+
+export interface ListenOptions {
+  readonly port?: string;
+  readonly host?: string;
+  readonly allowWeakSandbox?: boolean;
+  readonly tls?: boolean;
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+}
+
+export function addListenOptions(command: Command): Command {
+  return command
+    .option("--port <n>", "the port to listen on; 0 is any free one (default 4141, or the next free one)")
+    .option("--host <address>", "the address to listen on (default 127.0.0.1)")
+    .option("--tls", "serve TLS 1.3 only")
+    .option("--tls-cert <file>", "the certificate chain, PEM (default: a local one made on the spot)")
+    .option("--tls-key <file>", "its private key, PEM")
+    .option("--allow-weak-sandbox", "run controllers where this machine cannot lock them down");
+}
+
+export function portOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new MagicError("usage", `--port ${text} is not a port: 0 to 65535.`);
+}
+
+/** The flags that the daemon's own command line takes besides host and port. */
+export function flagsOf(options: ListenOptions): string[] {
+  return [
+    ...(options.allowWeakSandbox ? ["--allow-weak-sandbox"] : []),
+    ...(options.tls ? ["--tls"] : []),
+    ...(options.tlsCert === undefined ? [] : [`--tls-cert=${options.tlsCert}`]),
+    ...(options.tlsKey === undefined ? [] : [`--tls-key=${options.tlsKey}`]),
+  ];
+}
+
+export function showDaemon(runtime: RuntimeFile, headline: string): TextForm {
+  return (paint) =>
+    [
+      `${paint.green("●")} ${headline}: ${paint.bold(runtime.url)}`,
+      record(
+        { root: runtime.root, pid: runtime.pid, version: runtime.version, "gateway token": runtime.gateway_token },
+        paint,
+      ),
+    ].join("\n");
+}

@@ -1,0 +1,51 @@
+// magic daemon start: the same document whether it was started now or runs already.
+
+import { type StartResult, startDaemon, tellCrash } from "#client/daemon/connect.ts";
+import { daemonDocument, readCrashNote } from "#client/daemon/files.ts";
+import { type Context, defineCommand } from "#commands/command.ts";
+import { MagicError } from "#contract/errors.ts";
+import { exitCodes } from "#contract/exit-codes.ts";
+import { findRoot } from "#shared/paths.ts";
+import { addListenOptions, flagsOf, type ListenOptions, portOf, showDaemon } from "./listen-options.ts";
+
+interface Options extends ListenOptions {
+  readonly foreground?: boolean;
+}
+
+export default defineCommand<Options>({
+  configure: (command) =>
+    addListenOptions(command).option("--foreground", "stay in the terminal, log to stderr, end with Ctrl-C"),
+  handlesInterrupt: true,
+  async run(context) {
+    const { output, options, globals, env, cwd } = context;
+    const root = findRoot(globals.root, env, cwd).path;
+    const crash = readCrashNote(root);
+    if (crash) tellCrash(root, crash, output.warn);
+    const started = await startDaemon({
+      root,
+      host: options.host,
+      port: portOf(options.port),
+      foreground: options.foreground ?? false,
+      flags: flagsOf(options),
+      env,
+    });
+    for (const note of started.notes) output.note(note);
+    if (options.foreground && !started.started)
+      throw new MagicError("daemon_owned", `A daemon runs for ${root} already (pid ${started.runtime.pid}).`);
+    output.result(
+      daemonDocument(started.runtime),
+      showDaemon(started.runtime, started.started ? "Started" : "Runs already"),
+    );
+    return options.foreground ? stay(context, started) : exitCodes.ok;
+  },
+});
+
+// Until the daemon ends: by itself, or because this command was told to.
+function stay({ signal }: Context<Options>, { started }: StartResult): Promise<0 | 1> {
+  return new Promise((resolve) => {
+    const child = started?.child;
+    child?.once("exit", (code) => resolve(code === 0 || signal.aborted ? exitCodes.ok : exitCodes.internal));
+    signal.addEventListener("abort", () => child?.kill("SIGTERM"), { once: true });
+    if (signal.aborted) child?.kill("SIGTERM");
+  });
+}

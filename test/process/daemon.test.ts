@@ -1,0 +1,154 @@
+import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import { isSameProcess } from "#shared/process-identity.ts";
+import { gone, makeProject, type Project, until } from "./magic.ts";
+
+const projects: Project[] = [];
+const project = async () => {
+  const made = await makeProject();
+  projects.push(made);
+  return made;
+};
+afterEach(async () => {
+  for (const made of projects.splice(0)) await made.remove();
+});
+
+const start = (made: Project, ...more: string[]) => made.magic(["daemon", "start", "--json", "--port", "0", ...more]);
+
+test("start prints the document, and the same one again while it runs; tokens outlive a restart", async () => {
+  const made = await project();
+  const first = await start(made);
+  expect(first.code).toBe(0);
+  expect(Object.keys(first.json).sort()).toEqual(
+    "admin_key api_key base_url gateway_token gateway_url local_token pid protocol root url version".split(" "),
+  );
+  const second = await start(made);
+  expect(second.json).toEqual(first.json);
+  expect((await fetch(`${String(first.json["url"])}/health`)).status).toBe(200);
+  const stopped = await made.magic(["daemon", "stop", "--json"]);
+  expect(stopped.json).toMatchObject({ stopped: true, pid: first.json["pid"], killed: false });
+  expect(isSameProcess(Number(first.json["pid"]), null)).toBe(false);
+  const third = await start(made);
+  expect(third.json["pid"]).not.toBe(first.json["pid"]);
+  for (const name of ["local_token", "gateway_token", "api_key", "admin_key"])
+    expect(third.json[name]).toBe(first.json[name]);
+});
+
+test("state is the user's alone and git ignores it", async () => {
+  const made = await project();
+  await start(made);
+  const state = join(made.root, ".magic");
+  expect((await stat(state)).mode & 0o777).toBe(0o700);
+  for (const name of ["daemon.json", "credentials.json", "daemon.lock", "logs/daemon.log"])
+    expect([name, (await stat(join(state, name))).mode & 0o077]).toEqual([name, 0]);
+  expect(await readFile(join(state, ".gitignore"), "utf8")).toBe("*\n");
+});
+
+test("five commands that start a daemon at once get the same one", async () => {
+  const made = await project();
+  const outcomes = await Promise.all(Array.from({ length: 5 }, () => start(made)));
+  expect(outcomes.map(({ code, stderr }) => [code, stderr])).toEqual(outcomes.map(() => [0, ""]));
+  expect(new Set(outcomes.map(({ json }) => json["pid"])).size).toBe(1);
+});
+
+test("after kill -9 the next start takes over the stale files", async () => {
+  const made = await project();
+  const first = await start(made);
+  process.kill(Number(first.json["pid"]), "SIGKILL");
+  await gone(Number(first.json["pid"]));
+  expect((await made.magic(["daemon", "status", "--json"])).json).toMatchObject({ state: "stale", running: false });
+  const second = await start(made);
+  expect(second.code).toBe(0);
+  expect(second.json["pid"]).not.toBe(first.json["pid"]);
+  expect(second.json["local_token"]).toBe(first.json["local_token"]);
+});
+
+test("a runtime file whose pid now belongs to another process is not believed, nor is that process signalled", async () => {
+  const made = await project();
+  await start(made);
+  const path = join(made.root, ".magic", "daemon.json");
+  const runtime = JSON.parse(await readFile(path, "utf8")) as Record<string, unknown>;
+  await made.magic(["daemon", "stop"]);
+  await writeFile(path, JSON.stringify({ ...runtime, pid: process.pid }), { mode: 0o600 });
+  expect((await made.magic(["daemon", "stop", "--json"])).json).toMatchObject({ stopped: false });
+  expect((await start(made)).code).toBe(0);
+});
+
+test("a port that was asked for and is taken is an error that names its holder", async () => {
+  const made = await project();
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  const outcome = await made.magic(["daemon", "start", "--json", "--port", String(port)]);
+  server.close();
+  expect([outcome.code, outcome.stdout]).toEqual([7, ""]);
+  expect(outcome.failure).toMatchObject({ code: "port_taken", exit_code: 7, port });
+  expect(String(outcome.failure["detail"])).toContain(`pid ${process.pid}`);
+});
+
+test.each([
+  ["is a file", async (root: string) => writeFile(join(root, ".magic"), "mine")],
+  [
+    "holds a damaged lock file",
+    async (root: string) => {
+      await mkdir(join(root, ".magic"));
+      await writeFile(join(root, ".magic", "daemon.lock"), "this is no database, and someone may want it back");
+    },
+  ],
+  [
+    "holds damaged credentials",
+    async (root: string) => {
+      await mkdir(join(root, ".magic"));
+      await writeFile(join(root, ".magic", "credentials.json"), "{");
+    },
+  ],
+])("a state folder that %s is refused, and nothing in it is overwritten", async (_name, spoil) => {
+  const made = await project();
+  await spoil(made.root);
+  const before = await contents(made.root);
+  const outcome = await start(made);
+  expect([outcome.code, outcome.stdout, outcome.failure["code"]]).toEqual([1, "", "state_unusable"]);
+  expect(await contents(made.root)).toMatchObject(before);
+});
+
+test.skipIf(process.getuid?.() === 0)("a root that cannot be written to is refused", async () => {
+  const made = await project();
+  await chmod(made.root, 0o500);
+  const outcome = await start(made);
+  await chmod(made.root, 0o700);
+  expect([outcome.code, outcome.failure["code"]]).toEqual([1, "state_unusable"]);
+});
+
+test("--foreground stays, logs to stderr, and ends when it is told to", async () => {
+  const made = await project();
+  const running = start(made, "--foreground");
+  const path = join(made.root, ".magic", "daemon.json");
+  const pid = await until(async () => (JSON.parse(await readFile(path, "utf8")) as { pid: number }).pid);
+  process.kill(pid, "SIGTERM");
+  const outcome = await running;
+  expect(outcome.code).toBe(0);
+  expect(outcome.json["pid"]).toBe(pid);
+  expect(outcome.stderr).toContain('"event":"daemon.stopped"');
+});
+
+test("a port or host that cannot be is a usage error", async () => {
+  const made = await project();
+  const port = await made.magic(["daemon", "start", "--json", "--port", "70000"]);
+  expect([port.code, port.failure["code"]]).toEqual([2, "usage"]);
+  const host = await start(made, "--host", "203.0.113.1");
+  expect([host.code, host.failure["code"]]).toEqual([2, "usage"]);
+});
+
+async function contents(root: string): Promise<Record<string, string>> {
+  const found: Record<string, string> = {};
+  for (const name of [".magic", ".magic/daemon.lock", ".magic/credentials.json"])
+    await readFile(join(root, name), "utf8").then(
+      (text) => {
+        found[name] = text;
+      },
+      () => undefined,
+    );
+  return found;
+}

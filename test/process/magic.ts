@@ -1,0 +1,106 @@
+// Real `magic` processes on a project of their own; every daemon that a test leaves is killed with the project.
+import { spawn } from "node:child_process";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { readRuntimeFile, readStartingMark } from "#client/daemon/files.ts";
+import { isSameProcess } from "#shared/process-identity.ts";
+
+const launcher = fileURLToPath(new URL("../../bin/magic.js", import.meta.url));
+
+export interface Outcome {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly json: Record<string, unknown>;
+  /** The last line of stderr as JSON: what a failing command with --json leaves. */
+  readonly failure: Record<string, unknown>;
+  readonly ms: number;
+}
+
+export interface Project {
+  readonly root: string;
+  readonly home: string;
+  magic(args: readonly string[], env?: Readonly<Record<string, string>>): Promise<Outcome>;
+  /** Kills what is left and removes the folders. */
+  remove(): Promise<void>;
+}
+
+export async function makeProject(): Promise<Project> {
+  const folder = await mkdtemp(join(tmpdir(), "magic-process-"));
+  const root = join(folder, "project");
+  const home = join(folder, "home");
+  await mkdir(root);
+  await mkdir(home);
+  return {
+    root,
+    home,
+    magic: (args, env = {}) => run([...args], root, { MAGIC_ROOT: root, MAGIC_HOME: home, ...env }),
+    async remove() {
+      for (const read of [readRuntimeFile, readStartingMark]) {
+        const found = attempt(() => read(root));
+        if (found && isSameProcess(found.pid, found.pid_started)) process.kill(found.pid, "SIGKILL");
+      }
+      await rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+    },
+  };
+}
+
+function attempt<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
+
+function run(args: readonly string[], cwd: string, env: Readonly<Record<string, string>>): Promise<Outcome> {
+  const began = performance.now();
+  const child = spawn(process.execPath, [launcher, ...args], {
+    cwd,
+    env: { PATH: process.env["PATH"] ?? "", HOME: cwd, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const text = { stdout: "", stderr: "" };
+  for (const name of ["stdout", "stderr"] as const)
+    child[name].setEncoding("utf8").on("data", (chunk: string) => {
+      text[name] += chunk;
+    });
+  return new Promise((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", (code) => {
+      const parse = (json: string) => JSON.parse(json) as Record<string, unknown>;
+      resolve({
+        code,
+        ...text,
+        ms: performance.now() - began,
+        get json() {
+          return parse(text.stdout);
+        },
+        get failure() {
+          return parse(text.stderr.trimEnd().split("\n").at(-1) ?? "");
+        },
+      });
+    });
+  });
+}
+
+/** Tries until it does not throw, for ten seconds. */
+export async function until<T>(attempted: () => Promise<T> | T): Promise<T> {
+  for (let left = 200; ; left--) {
+    try {
+      return await attempted();
+    } catch (error) {
+      if (left === 0) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+}
+
+/** Resolves when the process has ended. */
+export async function gone(pid: number): Promise<void> {
+  await until(() => {
+    if (isSameProcess(pid, null)) throw new Error(`process ${pid} is still there`);
+  });
+}
