@@ -42,10 +42,17 @@ const banner = {
 };
 const programs = { main: "src/main.ts", daemon: "daemon/main.ts" };
 // Code that runs in a thread or process of its own, resolved as #entry/<name> from source and from dist alike.
-const entries = ["storage-worker", "cell-stage0", "cell-zygote", "sync-worker", "connector-worker"];
+const entries = ["storage-worker", "sync-worker", "connector-worker"];
 for (const name of entries) if (existsSync(`daemon/entry/${name}.ts`)) programs[name] = `daemon/entry/${name}.ts`;
 
 rmSync("dist", { recursive: true, force: true });
+// A cell's programs: one file each and no createRequire in reach, nothing of the daemon's code comes near a controller.
+await build({
+  ...common,
+  splitting: false,
+  sourcemap: false,
+  entryPoints: { "cell-stage0": "daemon/entry/cell-stage0.ts", "cell-zygote": "daemon/entry/cell-zygote.ts" },
+});
 await build({ ...common, entryPoints: programs, banner, external: ["esbuild", "pg-native"] });
 await build({
   ...common,

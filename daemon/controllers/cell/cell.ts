@@ -1,0 +1,250 @@
+// A cell as the daemon holds it: a zygote at first, then one controller version's process. Which invocation a frame belongs to is decided by
+// the channel it came by and the secret it carries; a wrong secret ends the cell.
+import { randomFillSync } from "node:crypto";
+import { type Connection, openConnection } from "./connection.ts";
+import {
+  type CallMessage,
+  down,
+  type GuestError,
+  type HelloMessage,
+  type InvokeMessage,
+  type LoadOptions,
+  type LogMessage,
+  type ReadyMessage,
+  SECRET,
+  up,
+} from "./frames.ts";
+import type { Layers } from "./lockdown/boot.ts";
+import { type CellExit, type CellProcess, spawnCell } from "./spawn.ts";
+import { type BrokerSession, type CallStreams, openCallStreams } from "./streams.ts";
+
+/** Why the cell is gone; every call that was in it is rejected with it. */
+export class CellGone extends Error {
+  readonly reason: "memory" | "crash" | "killed" | "violation";
+  readonly exit: CellExit | null;
+  constructor(reason: CellGone["reason"], detail: string, exit: CellExit | null) {
+    super(detail);
+    this.name = "CellGone";
+    this.reason = reason;
+    this.exit = exit;
+  }
+}
+
+export type CellOutcome =
+  | { readonly ok: true; readonly output: string }
+  | { readonly ok: false; readonly error: GuestError };
+
+export interface CellCall {
+  readonly message: InvokeMessage;
+  readonly broker: BrokerSession;
+  onLog(log: LogMessage): void;
+}
+
+export interface RunningCall {
+  readonly outcome: Promise<CellOutcome>;
+  /** Tells the handler (request.signal); the call goes on until it ends by itself. */
+  abort(reason: string): void;
+}
+
+export interface Cell {
+  readonly pid: number;
+  readonly hello: HelloMessage;
+  /** Set by load(). */
+  readonly ready: ReadyMessage | null;
+  readonly gone: Promise<CellGone>;
+  load(options: LoadOptions, code: string, onLog: (log: LogMessage) => void): Promise<ReadyMessage>;
+  invoke(call: CellCall): RunningCall;
+  active(): number;
+  /** Milliseconds that a ping has been unanswered; 0 where the loop turns or the channel is throttled. */
+  silence(): number;
+  ping(): void;
+  kill(reason: CellGone["reason"], detail: string): void;
+}
+
+interface Running {
+  readonly secret: Buffer;
+  readonly call: CellCall;
+  readonly streams: CallStreams;
+  readonly settle: (outcome: CellOutcome) => void;
+  readonly fail: (error: CellGone) => void;
+}
+
+const OUT_OF_MEMORY = /out of memory|Allocation failed|allocation failure|OOM|bad_alloc|Cannot allocate memory/i;
+const HELLO_WITHIN_MS = 20_000;
+const MAX_CALLS_UNDER_WAY = 256;
+
+const secrets = Buffer.alloc(SECRET * 256);
+let nextSecret = secrets.length;
+
+/** 128 random bits; drawn in bulk, a draw per call costs more than the call. */
+function newSecret(): Buffer {
+  if (nextSecret >= secrets.length) {
+    randomFillSync(secrets);
+    nextSecret = 0;
+  }
+  const secret = Buffer.allocUnsafeSlow(SECRET);
+  secrets.copy(secret, 0, nextSecret, nextSecret + SECRET);
+  nextSecret += SECRET;
+  return secret;
+}
+
+/** Starts a zygote and waits for its hello. Throws where the machine cannot lock it down. */
+export async function startCell(layers: Layers): Promise<Cell> {
+  const process = await spawnCell(layers);
+  return await holdCell(process);
+}
+
+function holdCell(child: CellProcess): Promise<Cell> {
+  const running = new Map<number, Running>();
+  const session = newSecret();
+  let nextId = 1;
+  let killed: CellGone | null = null;
+  let ready: ReadyMessage | null = null;
+  let pingSentAt = 0;
+  let onSessionLog: (log: LogMessage) => void = () => {};
+  let loading: { settle: (ready: ReadyMessage) => void; fail: (error: Error) => void } | null = null;
+  let greet: (hello: HelloMessage) => void = () => {};
+
+  const connection: Connection = openConnection(child.socket, {
+    frame,
+    violation: (why) => kill("violation", why),
+  });
+  child.onFlood = () => kill("violation", "a flood on the error pipe");
+
+  const gone = child.exited.then(onExit, (error: Error) => onExit({ code: null, signal: null, stderr: error.message }));
+
+  function onExit(exit: CellExit): CellGone {
+    const reason = killed ?? explain(exit);
+    for (const [, call] of running) {
+      call.streams.close();
+      call.fail(reason);
+    }
+    running.clear();
+    loading?.fail(reason);
+    return reason;
+  }
+
+  function kill(reason: CellGone["reason"], detail: string): void {
+    killed ??= new CellGone(reason, detail, null);
+    child.kill();
+  }
+
+  function frame(type: number, id: number, secret: Buffer, payload: Buffer): boolean {
+    if (killed) return true;
+    const call = running.get(id);
+    try {
+      if (call && secret.equals(call.secret)) return callFrame(type, id, call, payload);
+      // A call that has ended may have had frames under way: only its own secret would tell, and it is forgotten.
+      if (ready && id !== 0 && id < nextId && !call && !secret.equals(session)) return false;
+      if (!ready || secret.equals(session)) return sessionFrame(type, payload);
+      kill("violation", "a frame with a forged secret");
+    } catch (error) {
+      kill("violation", `a frame that cannot be read: ${(error as Error).message}`);
+    }
+    return true;
+  }
+
+  function sessionFrame(type: number, payload: Buffer): boolean {
+    if (type === up.pong) {
+      pingSentAt = 0;
+      return false;
+    }
+    if (type === up.log) onSessionLog(JSON.parse(payload.toString()) as LogMessage);
+    else if (type === up.hello) greet(JSON.parse(payload.toString()) as HelloMessage);
+    else if (type === up.ready && loading) {
+      ready = JSON.parse(payload.toString()) as ReadyMessage;
+      loading.settle(ready);
+    } else if (type === up.failed && loading) {
+      const error = JSON.parse(payload.toString()) as GuestError;
+      loading.fail(
+        Object.assign(new Error(error.message), { name: error.name, stack: error.stack ?? "", guest: true }),
+      );
+    }
+    return false;
+  }
+
+  function callFrame(type: number, id: number, call: Running, payload: Buffer): boolean {
+    if (type === up.result || type === up.error) {
+      running.delete(id);
+      call.streams.close();
+      const text = payload.toString();
+      if (type === up.result) call.settle({ ok: true, output: text });
+      else call.settle({ ok: false, error: JSON.parse(text) as GuestError });
+      return true;
+    }
+    if (type === up.log) call.call.onLog(JSON.parse(payload.toString()) as LogMessage);
+    else if (type === up.call) {
+      if (call.streams.underWay() >= MAX_CALLS_UNDER_WAY) {
+        kill("violation", `more than ${MAX_CALLS_UNDER_WAY} broker calls under way in one invocation`);
+        return false;
+      }
+      call.streams.open(JSON.parse(payload.toString()) as CallMessage);
+    } else if (type === up.chunk) call.streams.chunk(payload.readUInt32LE(0), payload.subarray(4));
+    else if (type === up.end) call.streams.end(JSON.parse(payload.toString()) as { n: number; error?: string });
+    else if (type === up.credit) call.streams.credit(payload.readUInt32LE(0), payload.readUInt32LE(4));
+    else if (type === up.cancel) call.streams.cancel(payload.readUInt32LE(0));
+    return false;
+  }
+
+  const handle: Omit<Cell, "hello"> = {
+    pid: child.pid,
+    get ready() {
+      return ready;
+    },
+    gone,
+    load(options, code, onLog) {
+      onSessionLog = onLog;
+      const text = Buffer.from(JSON.stringify(options));
+      const length = Buffer.alloc(4);
+      length.writeUInt32LE(text.length);
+      return new Promise((settle, fail) => {
+        loading = { settle, fail };
+        connection.send(down.load, 0, session, length, text, code);
+      });
+    },
+    invoke(call) {
+      const id = nextId++;
+      const secret = newSecret();
+      const streams = openCallStreams(call.broker, (type, ...parts) => connection.send(type, id, ...parts));
+      const outcome = new Promise<CellOutcome>((settle, fail) => {
+        running.set(id, { secret, call, streams, settle, fail });
+      });
+      if (killed) running.get(id)?.fail(killed);
+      connection.send(down.invoke, id, secret, JSON.stringify(call.message));
+      return {
+        outcome,
+        abort: (reason) => {
+          if (running.has(id)) connection.send(down.abort, id, JSON.stringify({ reason }));
+        },
+      };
+    },
+    active: () => running.size,
+    silence: () => (pingSentAt === 0 || connection.paused() ? 0 : performance.now() - pingSentAt),
+    ping() {
+      if (pingSentAt !== 0) return;
+      pingSentAt = performance.now();
+      connection.send(down.ping, 0);
+    },
+    kill,
+  };
+
+  return new Promise((resolve, reject) => {
+    const late = setTimeout(() => kill("killed", "the cell did not start in time"), HELLO_WITHIN_MS);
+    greet = (hello) => {
+      clearTimeout(late);
+      // Not a spread: `ready` is a getter.
+      resolve(Object.defineProperty(handle, "hello", { value: hello }) as Cell);
+    };
+    gone.then((error) => {
+      clearTimeout(late);
+      reject(error);
+    });
+  });
+}
+
+function explain(exit: CellExit): CellGone {
+  const how = exit.signal ?? `exit code ${exit.code}`;
+  if (OUT_OF_MEMORY.test(exit.stderr)) return new CellGone("memory", `out of memory (${how})`, exit);
+  const last = exit.stderr.trim().split("\n").slice(-3).join(" ").slice(0, 300);
+  return new CellGone("crash", `the process ended: ${how}${last ? `: ${last}` : ""}`, exit);
+}

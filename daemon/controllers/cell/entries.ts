@@ -1,0 +1,40 @@
+// Where the cell's two programs lie. In dist/ they are built; from source they are bundled once into a temp folder, because a cell can
+// read one folder and strips no types.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export interface CellEntries {
+  readonly stageZero: string;
+  readonly zygote: string;
+  /** The folder that both stages may read. */
+  readonly folder: string;
+}
+
+let found: Promise<CellEntries> | null = null;
+
+export function cellEntries(): Promise<CellEntries> {
+  found ??= find();
+  return found;
+}
+
+async function find(): Promise<CellEntries> {
+  const stageZero = fileURLToPath(import.meta.resolve("#entry/cell-stage0"));
+  const zygote = fileURLToPath(import.meta.resolve("#entry/cell-zygote"));
+  if (!stageZero.endsWith(".ts")) return { stageZero, zygote, folder: dirname(zygote) };
+  const folder = mkdtempSync(join(tmpdir(), "magic-cell-"));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  const { build } = await import("esbuild");
+  await build({
+    entryPoints: { "cell-stage0": stageZero, "cell-zygote": zygote },
+    outdir: folder,
+    outExtension: { ".js": ".mjs" },
+    bundle: true,
+    format: "esm",
+    platform: "node",
+    target: "node26",
+    logLevel: "silent",
+  });
+  return { stageZero: join(folder, "cell-stage0.mjs"), zygote: join(folder, "cell-zygote.mjs"), folder };
+}

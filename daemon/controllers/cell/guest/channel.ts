@@ -1,0 +1,132 @@
+// The cell's end of the channel: descriptor 3, held as a bare libuv handle in this closure. No stream, no event emitter and no socket
+// object that a handler could find or patch stands between the kernel and the codec.
+import { Socket } from "node:net";
+import { HEADER, SECRET } from "../frames.ts";
+import { allocate, bufferOver, byteLength, bytesSet, min, Uint8ArrayOf, utf8Write } from "./primordials.ts";
+
+/** `memory[start..end)` is the payload; it is valid during the call only. */
+export type OnFrame = (type: number, id: number, memory: Buffer, start: number, end: number) => void;
+
+export interface Channel {
+  /** One frame: secret, then the text. */
+  sendText(type: number, id: number, secret: Uint8Array, text: string): void;
+  /** One frame: secret, the broker call's number, then the bytes. */
+  sendBytes(type: number, id: number, secret: Uint8Array, n: number, bytes: Uint8Array): void;
+}
+
+/** libuv's stream as Node wraps it; not public, so the Node version is exact. */
+interface StreamHandle {
+  onread: (memory: ArrayBuffer | undefined) => void;
+  readStart(): number;
+  writeBuffer(request: null, bytes: Uint8Array): number | { buffer: Uint8Array; oncomplete: () => void };
+  [symbol: symbol]: unknown;
+}
+
+export function openChannel(onFrame: OnFrame, onEnd: () => void): Channel {
+  const socket = new Socket({ fd: 3, readable: true, writable: true });
+  const handle = (socket as unknown as { _handle: StreamHandle })._handle;
+  const { writeBuffer } = handle;
+  const { apply } = Reflect;
+  // The way back from the handle to the socket object, which nobody needs any more.
+  for (const symbol of Object.getOwnPropertySymbols(handle)) handle[symbol] = null;
+
+  function write(frame: Buffer): void {
+    const request = apply(writeBuffer, handle, [null, frame]);
+    if (typeof request === "number") return;
+    request.buffer = frame; // libuv reads from it until the write is done
+    request.oncomplete = () => {};
+  }
+
+  const decoder = makeDecoder(onFrame);
+  handle.onread = (memory) => {
+    if (memory === undefined) onEnd();
+    else decoder(bufferOver(memory));
+  };
+  handle.readStart();
+
+  return {
+    sendText(type, id, secret, text) {
+      const length = byteLength(text);
+      const frame = begin(type, id, secret, length);
+      utf8Write(frame, text, HEADER + SECRET, length);
+      write(frame);
+    },
+    sendBytes(type, id, secret, n, bytes) {
+      const frame = begin(type, id, secret, 4 + bytes.length);
+      writeU32(frame, HEADER + SECRET, n);
+      bytesSet(frame, bytes, HEADER + SECRET + 4);
+      write(frame);
+    },
+  };
+}
+
+function begin(type: number, id: number, secret: Uint8Array, length: number): Buffer {
+  const frame = allocate(HEADER + SECRET + length);
+  writeU32(frame, 0, SECRET + length);
+  frame[4] = type;
+  writeU32(frame, 5, id);
+  bytesSet(frame, secret, HEADER);
+  return frame;
+}
+
+/** Cuts the byte stream into frames; a frame that spans reads is gathered in memory of its own. */
+function makeDecoder(onFrame: OnFrame): (memory: Buffer) => void {
+  let partial: Buffer | null = null;
+  let filled = 0;
+
+  return (memory) => {
+    let at = 0;
+    if (partial !== null) at = resume(memory);
+    if (partial !== null) return;
+    while (memory.length - at >= HEADER) {
+      const end = at + HEADER + readU32(memory, at);
+      if (end > memory.length) break;
+      onFrame(memory[at + 4] as number, readU32(memory, at + 5), memory, at + HEADER, end);
+      at = end;
+    }
+    if (at < memory.length) keep(memory, at);
+  };
+
+  function keep(memory: Buffer, at: number): void {
+    const rest = memory.length - at;
+    partial = allocate(rest >= HEADER ? HEADER + readU32(memory, at) : HEADER);
+    bytesSet(partial, new Uint8ArrayOf(memory.buffer, memory.byteOffset + at, rest));
+    filled = rest;
+  }
+
+  /** Adds to the partial frame; returns where the next frame begins in `memory`. */
+  function resume(memory: Buffer): number {
+    let at = 0;
+    while (partial !== null) {
+      const take = min(partial.length - filled, memory.length - at);
+      bytesSet(partial, new Uint8ArrayOf(memory.buffer, memory.byteOffset + at, take), filled);
+      filled += take;
+      at += take;
+      if (filled < partial.length) return at;
+      const whole = HEADER + readU32(partial, 0);
+      if (whole > partial.length) {
+        // Only the header was there: now its length is known.
+        const grown = allocate(whole);
+        bytesSet(grown, partial);
+        partial = grown;
+        continue;
+      }
+      const frame = partial;
+      partial = null;
+      onFrame(frame[4] as number, readU32(frame, 5), frame, HEADER, whole);
+    }
+    return at;
+  }
+}
+
+export function readU32(memory: Uint8Array, at: number): number {
+  const low = (memory[at] as number) | ((memory[at + 1] as number) << 8) | ((memory[at + 2] as number) << 16);
+  return (low | ((memory[at + 3] as number) << 24)) >>> 0;
+}
+
+export function writeU32(memory: Uint8Array, at: number, value: number): void {
+  memory[at] = value & 255;
+  memory[at + 1] = (value >>> 8) & 255;
+  memory[at + 2] = (value >>> 16) & 255;
+  memory[at + 3] = value >>> 24;
+}

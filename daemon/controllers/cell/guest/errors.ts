@@ -1,0 +1,40 @@
+// Errors across the channel: the daemon's become what a handler can catch, a handler's become plain data.
+import type { GuestError } from "../frames.ts";
+import { defineProperty, ErrorOf, StringOf, stringSlice } from "./primordials.ts";
+
+const handlerBrand = Symbol.for("magic.handler.error");
+const MAX_MESSAGE = 8 * 1024;
+const MAX_STACK = 16 * 1024;
+
+/** An error that `isHandlerError` of magic/sdk recognises; made where the handler awaits, so that its stack names the handler's line. */
+export function toError(error: GuestError): Error {
+  const made = new ErrorOf(error.message);
+  defineProperty(made, "name", { value: error.name, configurable: true, writable: true });
+  defineProperty(made, "code", { value: error.code, enumerable: true, configurable: true });
+  if (error.status !== undefined) defineProperty(made, "status", { value: error.status, enumerable: true });
+  defineProperty(made, handlerBrand, { value: true });
+  return made;
+}
+
+/** What was thrown, as data. Reads hostile objects: getters may throw, fields may be anything. */
+export function fromThrown(thrown: unknown): GuestError {
+  try {
+    if (typeof thrown !== "object" || thrown === null)
+      return { name: "Error", message: cut(`thrown: ${StringOf(thrown)}`, MAX_MESSAGE) };
+    const error = thrown as Record<PropertyKey, unknown>;
+    const stack = error["stack"];
+    const data: Record<string, unknown> = {
+      name: cut(StringOf(error["name"] ?? "Error"), 100),
+      message: cut(StringOf(error["message"] ?? ""), MAX_MESSAGE),
+    };
+    if (typeof stack === "string") data["stack"] = cut(stack, MAX_STACK);
+    if (error[handlerBrand] === true && typeof error["code"] === "string") data["code"] = cut(error["code"], 64);
+    return data as unknown as GuestError;
+  } catch {
+    return { name: "Error", message: "an error that cannot be read was thrown" };
+  }
+}
+
+function cut(text: string, most: number): string {
+  return text.length > most ? `${stringSlice(text, 0, most)}…` : text;
+}

@@ -1,0 +1,83 @@
+// `fetch` inside a cell: the request goes to the daemon as a broker call, the body and the answer's body as streams with credit.
+import { STREAM_WINDOW } from "../frames.ts";
+import { toError } from "./errors.ts";
+import { askBroker, type BodySender, type Invocation } from "./invocation.ts";
+import { defineProperty, PromiseOf, RequestOf, ResponseOf, Uint8ArrayOf } from "./primordials.ts";
+import { toReadable } from "./streams.ts";
+
+/** The value of the answer to `http.fetch`. */
+interface FetchAnswer {
+  readonly status: number;
+  readonly statusText: string;
+  readonly headers: [string, string][];
+  readonly url: string;
+  readonly redirected: boolean;
+}
+
+const PIECE = 64 * 1024;
+
+export async function brokeredFetch(
+  invocation: Invocation,
+  input: string | URL | Request,
+  init?: RequestInit,
+): Promise<Response> {
+  const request = new RequestOf(input, init?.body ? ({ duplex: "half", ...init } as RequestInit) : init);
+  const headers: [string, string][] = [];
+  request.headers.forEach((value, name) => {
+    headers.push([name, value]);
+  });
+  const { body } = request;
+  const answer = await askBroker(
+    invocation,
+    "http.fetch",
+    { url: request.url, method: request.method, headers, redirect: request.redirect },
+    { signal: request.signal, ...(body ? { body: (sender: BodySender) => void pump(body, sender) } : {}) },
+  );
+  if (answer.error) throw fetchError(answer.error, request.signal);
+  const value = answer.value as FetchAnswer;
+  const empty = value.status === 204 || value.status === 205 || value.status === 304 || request.method === "HEAD";
+  if (empty) answer.stream?.cancel();
+  const response = new ResponseOf(empty || !answer.stream ? null : toReadable(answer.stream), {
+    status: value.status,
+    statusText: value.statusText,
+    headers: value.headers,
+  });
+  defineProperty(response, "url", { value: value.url });
+  defineProperty(response, "redirected", { value: value.redirected });
+  return response;
+}
+
+function fetchError(error: Parameters<typeof toError>[0], signal: AbortSignal): unknown {
+  if (error.code === "aborted" && signal.aborted) return signal.reason;
+  return toError(error);
+}
+
+/** Sends the body in pieces, never more than the window ahead of what the daemon has taken. */
+async function pump(body: ReadableStream<Uint8Array>, sender: BodySender): Promise<void> {
+  let credit = STREAM_WINDOW;
+  let wake: (() => void) | null = null;
+  sender.onCredit((bytes) => {
+    credit += bytes;
+    wake?.();
+  });
+  try {
+    const reader = body.getReader();
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      for (let at = 0; at < value.length; at += PIECE) {
+        const size = Math.min(PIECE, value.length - at);
+        while (credit < size) {
+          await new PromiseOf<void>((resolve) => {
+            wake = resolve;
+          });
+        }
+        credit -= size;
+        sender.chunk(new Uint8ArrayOf(value.buffer, value.byteOffset + at, size));
+      }
+    }
+    sender.end();
+  } catch (thrown) {
+    sender.end(String((thrown as Error)?.message ?? thrown));
+  }
+}

@@ -1,0 +1,214 @@
+// One running invocation inside the cell: its secret, its broker calls, its end.
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { AnswerMessage, GuestError, InvokeMessage } from "../frames.ts";
+import { SECRET, up } from "../frames.ts";
+import type { Channel } from "./channel.ts";
+import { readU32, writeU32 } from "./channel.ts";
+import { toError } from "./errors.ts";
+import {
+  AbortControllerOf,
+  bytesSet,
+  PromiseOf,
+  parseJson,
+  stringifyJson,
+  table,
+  Uint8ArrayOf,
+  utf8Slice,
+} from "./primordials.ts";
+import { type IncomingStream, openIncoming } from "./streams.ts";
+
+export interface Invocation {
+  readonly id: number;
+  readonly secret: Uint8Array;
+  readonly message: InvokeMessage;
+  readonly channel: Channel;
+  readonly calls: Record<number, PendingCall>;
+  nextCall: number;
+  abort: AbortController | null;
+  abortReason: string | null;
+  over: boolean;
+}
+
+interface PendingCall {
+  readonly resolve: (answer: Answer) => void;
+  incoming: IncomingStream | null;
+  /** Told when the daemon is ready for more bytes of the call's body. */
+  onCredit: ((bytes: number) => void) | null;
+}
+
+export interface Answer {
+  readonly value: unknown;
+  readonly error: GuestError | undefined;
+  readonly stream: IncomingStream | null;
+}
+
+const storage = new AsyncLocalStorage<Invocation>();
+const getStore = AsyncLocalStorage.prototype.getStore as (this: typeof storage) => Invocation | undefined;
+const run = AsyncLocalStorage.prototype.run as <R>(this: typeof storage, store: Invocation, work: () => R) => R;
+const { apply } = Reflect;
+
+/** The invocation whose code runs now; undefined at module level. */
+export function currentInvocation(): Invocation | undefined {
+  return apply(getStore, storage, []);
+}
+
+export function withInvocation<R>(invocation: Invocation, work: () => R): R {
+  return apply(run, storage, [invocation, work]) as R;
+}
+
+export function newInvocation(id: number, channel: Channel, memory: Buffer, start: number, end: number): Invocation {
+  const secret = new Uint8ArrayOf(SECRET);
+  bytesSet(secret, new Uint8ArrayOf(memory.buffer, memory.byteOffset + start, SECRET));
+  const message = parseJson(utf8Slice(memory, start + SECRET, end)) as InvokeMessage;
+  return {
+    id,
+    secret,
+    message,
+    channel,
+    calls: table(),
+    nextCall: 1,
+    abort: null,
+    abortReason: null,
+    over: false,
+  };
+}
+
+/** `request.signal`: made when first asked for, most handlers never do. */
+export function signalOf(invocation: Invocation): AbortSignal {
+  invocation.abort ??= new AbortControllerOf();
+  if (invocation.abortReason !== null && !invocation.abort.signal.aborted) abortNow(invocation);
+  return invocation.abort.signal;
+}
+
+export function abortInvocation(invocation: Invocation, reason: string): void {
+  invocation.abortReason = reason;
+  if (invocation.abort) abortNow(invocation);
+}
+
+function abortNow(invocation: Invocation): void {
+  const error = toError({
+    name: "AbortError",
+    message: `the invocation ended: ${invocation.abortReason}`,
+    code: "timeout",
+  });
+  invocation.abort?.abort(error);
+}
+
+export interface CallOptions {
+  /** The bytes that go along with the call; pumped after it was sent. */
+  readonly body?: (send: BodySender) => void;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface BodySender {
+  chunk(bytes: Uint8Array): void;
+  end(error?: string): void;
+  onCredit(listener: (bytes: number) => void): void;
+}
+
+/** Asks the daemon for something on the invocation's behalf. Never throws: the answer says what went wrong. */
+export function askBroker(invocation: Invocation, op: string, args: unknown, options?: CallOptions): Promise<Answer> {
+  return new PromiseOf<Answer>((resolve) => {
+    if (invocation.over) {
+      resolve(failure("handler_error", `${op} was called after the invocation had ended`));
+      return;
+    }
+    const n = invocation.nextCall++;
+    const text = stringifyJson({ n, op, args, body: options?.body !== undefined });
+    if (text === undefined) {
+      resolve(failure("invalid_request", `${op}: the arguments are not JSON`));
+      return;
+    }
+    const call: PendingCall = { resolve, incoming: null, onCredit: null };
+    invocation.calls[n] = call;
+    invocation.channel.sendText(up.call, invocation.id, invocation.secret, text);
+    if (options?.signal) cancelWith(options.signal, invocation, n);
+    options?.body?.({
+      chunk: (bytes) => invocation.channel.sendBytes(up.chunk, invocation.id, invocation.secret, n, bytes),
+      end: (error) =>
+        invocation.channel.sendText(
+          up.end,
+          invocation.id,
+          invocation.secret,
+          stringifyJson(error === undefined ? { n } : { n, error }) ?? "",
+        ),
+      onCredit: (listener) => {
+        call.onCredit = listener;
+      },
+    });
+  });
+}
+
+function failure(code: string, message: string): Answer {
+  return { value: undefined, error: { name: "HandlerError", message, code }, stream: null };
+}
+
+function cancelWith(signal: AbortSignal, invocation: Invocation, n: number): void {
+  const cancel = (): void => {
+    const call = invocation.calls[n];
+    if (!call) return;
+    sendNumbers(invocation, up.cancel, n, 0);
+    delete invocation.calls[n];
+    call.incoming?.fail("aborted");
+    call.resolve({
+      value: undefined,
+      error: { name: "AbortError", message: "aborted", code: "aborted" },
+      stream: null,
+    });
+  };
+  if (signal.aborted) cancel();
+  else signal.addEventListener("abort", cancel, { once: true });
+}
+
+function sendNumbers(invocation: Invocation, type: number, n: number, value: number): void {
+  const bytes = new Uint8ArrayOf(4);
+  writeU32(bytes, 0, value);
+  if (!invocation.over) invocation.channel.sendBytes(type, invocation.id, invocation.secret, n, bytes);
+}
+
+export function onAnswer(invocation: Invocation, answer: AnswerMessage): void {
+  const call = invocation.calls[answer.n];
+  if (!call) return;
+  if (answer.stream === true) {
+    call.incoming = openIncoming({
+      more: (bytes) => sendNumbers(invocation, up.credit, answer.n, bytes),
+      cancel: () => {
+        delete invocation.calls[answer.n];
+        sendNumbers(invocation, up.cancel, answer.n, 0);
+      },
+    });
+  } else delete invocation.calls[answer.n];
+  call.resolve({ value: answer.value, error: answer.error, stream: call.incoming });
+}
+
+export function onChunk(invocation: Invocation, memory: Buffer, start: number, end: number): void {
+  const call = invocation.calls[readU32(memory, start)];
+  if (!call?.incoming) return;
+  // A copy: the memory around it holds other invocations' frames.
+  const bytes = new Uint8ArrayOf(end - start - 4);
+  bytesSet(bytes, new Uint8ArrayOf(memory.buffer, memory.byteOffset + start + 4, end - start - 4));
+  call.incoming.push(bytes);
+}
+
+export function onStreamEnd(invocation: Invocation, end: { n: number; error?: string }): void {
+  const call = invocation.calls[end.n];
+  if (!call) return;
+  delete invocation.calls[end.n];
+  if (end.error === undefined) call.incoming?.finish();
+  else call.incoming?.fail(end.error);
+}
+
+export function onCredit(invocation: Invocation, n: number, bytes: number): void {
+  invocation.calls[n]?.onCredit?.(bytes);
+}
+
+/** After it, nothing of this invocation reaches the daemon; what still waits is told. */
+export function endInvocation(invocation: Invocation): void {
+  invocation.over = true;
+  for (const n in invocation.calls) {
+    const call = invocation.calls[n];
+    delete invocation.calls[n];
+    call?.incoming?.fail("the invocation has ended");
+    call?.resolve(failure("handler_error", "the invocation has ended"));
+  }
+}

@@ -1,0 +1,88 @@
+// Takes from the realm what no handler needs: ways to the handle of the channel, to raw descriptors, to flags of the engine, to other code.
+// This is a convenience and a second fence; the boundary is the kernel's filter.
+import * as asyncHooks from "node:async_hooks";
+import * as v8 from "node:v8";
+import { requireBuiltin } from "./builtins.ts";
+import { toError } from "./errors.ts";
+import { globalFetch } from "./request.ts";
+
+/** Functions of `process` that end it, signal, load, or look into the runtime. */
+const TAKEN = [
+  ...["abort", "binding", "_linkedBinding", "chdir", "debugPort", "dlopen", "execve", "initgroups", "kill", "_kill"],
+  ...["loadEnvFile", "openStdin", "reallyExit", "setegid", "seteuid", "setgid", "setgroups", "setuid", "umask"],
+  ...["_debugProcess", "_debugEnd", "_startProfilerIdleNotifier", "_stopProfilerIdleNotifier", "_getActiveHandles"],
+  ...["_getActiveRequests", "_rawDebug", "_fatalException", "setUncaughtExceptionCaptureCallback"],
+  ...["addUncaughtExceptionCaptureCallback", "setSourceMapsEnabled", "_eval", "_preload_modules", "report"],
+  ...["mainModule", "permission", "stdin", "_tickCallback"],
+] as const;
+
+const UNAVAILABLE_V8 = ["setFlagsFromString", "writeHeapSnapshot", "getHeapSnapshot", "setHeapSnapshotNearHeapLimit"];
+const UNAVAILABLE_GLOBALS = ["WebSocket", "EventSource", "localStorage", "sessionStorage", "Storage"];
+
+export function hardenRealm(): void {
+  hardenV8();
+  hardenProcess();
+  hardenAsyncHooks();
+  for (const name of UNAVAILABLE_GLOBALS) delete (globalThis as Record<string, unknown>)[name];
+}
+
+/** What every cell needs, whatever the layers: the brokered fetch, and memoryUsage, which reads a file that the filter refuses. */
+export function fitRealm(): void {
+  fix(globalThis, "fetch", globalFetch, true);
+  const usage = (): Record<string, number> => {
+    const heap = v8.getHeapStatistics();
+    return {
+      rss: heap.total_physical_size + heap.external_memory,
+      heapTotal: heap.total_heap_size,
+      heapUsed: heap.used_heap_size,
+      external: heap.external_memory,
+      arrayBuffers: 0,
+    };
+  };
+  fix(process, "memoryUsage", Object.assign(usage, { rss: () => usage()["rss"] }));
+  fix(process, "cwd", () => "/");
+}
+
+// Flags change the engine under the running code (--allow-natives-syntax, --no-harden...): nobody sets them after this line.
+function hardenV8(): void {
+  const real = v8 as unknown as { default: Record<string, unknown> };
+  for (const name of UNAVAILABLE_V8) fix(real.default, name, unavailable(`v8.${name}`));
+}
+
+function hardenProcess(): void {
+  for (const name of TAKEN) fix(process, name, undefined);
+  const exit = (): never => {
+    throw toError({
+      name: "Error",
+      message: "process.exit is not available in a controller: return or throw",
+      code: "handler_error",
+    });
+  };
+  fix(process, "exit", exit);
+  fix(process, "getBuiltinModule", (name: unknown) => requireBuiltin(String(name), true));
+  fix(process, "argv", ["node", "controller"]);
+  fix(process, "execArgv", []);
+  fix(process, "execPath", "/node");
+  fix(process, "env", {});
+}
+
+// The resource of the running callback would be the channel's handle.
+function hardenAsyncHooks(): void {
+  const real = (asyncHooks as unknown as { default: Record<string, unknown> }).default;
+  fix(real, "executionAsyncResource", () => ({}));
+  fix(real, "createHook", () => ({ enable: () => undefined, disable: () => undefined }));
+}
+
+function unavailable(what: string): () => never {
+  return () => {
+    throw Object.assign(new Error(`${what} is not available in a controller`), { code: "ERR_ACCESS_DENIED" });
+  };
+}
+
+function fix(target: object, name: string, value: unknown, writable = false): void {
+  try {
+    Object.defineProperty(target, name, { value, writable, configurable: writable, enumerable: true });
+  } catch {
+    // A property that cannot be redefined: what it leads to is refused by the layers below.
+  }
+}

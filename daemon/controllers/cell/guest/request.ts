@@ -1,0 +1,141 @@
+// The request object that a handler gets. It only asks: whether a power is granted is decided by the daemon, by the channel.
+import { up } from "../frames.ts";
+import { fromThrown, toError } from "./errors.ts";
+import { brokeredFetch } from "./fetch.ts";
+import { type Answer, askBroker, currentInvocation, type Invocation, signalOf } from "./invocation.ts";
+import { bufferOver, parseJson, StringOf, stringifyJson, utf8Slice } from "./primordials.ts";
+import type { IncomingStream } from "./streams.ts";
+
+/** Module constants of the cell, told at load. */
+export interface Identity {
+  readonly name: string;
+  readonly version: string;
+}
+
+export function makeRequest(invocation: Invocation, controller: Identity): object {
+  const { message } = invocation;
+  return {
+    input: message.input,
+    id: message.id,
+    controller,
+    environment: message.environment,
+    deadline: message.deadline,
+    get signal() {
+      return signalOf(invocation);
+    },
+    llm: {
+      chat: async (body: { stream?: boolean; signal?: AbortSignal }) => {
+        const { signal, ...rest } = body ?? {};
+        const answer = await ask(invocation, "llm.chat", { ...rest }, signal);
+        return answer.stream ? chunksOf(answer.stream) : answer.value;
+      },
+    },
+    fetch: (input: string | URL | Request, init?: RequestInit) => brokeredFetch(invocation, input, init),
+    db: {
+      query: async (database: unknown, sql: unknown, params?: unknown) =>
+        (await ask(invocation, "db.query", { database, sql, params: parameters(params) })).value,
+      transaction: (database: unknown, work: (tx: object) => unknown) => transaction(invocation, database, work),
+    },
+    secrets: { get: async (name: unknown) => (await ask(invocation, "secrets.get", { name })).value },
+    kv: {
+      get: async (key: unknown) => {
+        const text = (await ask(invocation, "kv.get", { key })).value;
+        return typeof text === "string" ? parseJson(text) : null;
+      },
+      set: async (key: unknown, value: unknown, options?: { ttl_s?: number }) => {
+        const text = stringifyJson(value);
+        if (text === undefined)
+          throw toError({ name: "TypeError", message: "kv.set: the value is not JSON", code: "invalid_request" });
+        await ask(invocation, "kv.set", { key, value: text, ttl_s: options?.ttl_s });
+      },
+      delete: async (key: unknown) => {
+        await ask(invocation, "kv.delete", { key });
+      },
+    },
+    controllers: {
+      invoke: async (name: unknown, input: unknown) =>
+        (await ask(invocation, "controllers.invoke", { name, input })).value,
+    },
+    syncs: { trigger: async (id: unknown) => (await ask(invocation, "syncs.trigger", { id })).value },
+    log: {
+      debug: (text: unknown, fields?: unknown) => log(invocation, "debug", text, fields),
+      info: (text: unknown, fields?: unknown) => log(invocation, "info", text, fields),
+      warn: (text: unknown, fields?: unknown) => log(invocation, "warn", text, fields),
+      error: (text: unknown, fields?: unknown) => log(invocation, "error", text, fields),
+    },
+  };
+}
+
+/** The global `fetch`: the one of the invocation whose code runs. */
+export async function globalFetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
+  const invocation = currentInvocation();
+  if (!invocation)
+    throw toError({
+      name: "HandlerError",
+      message: "fetch works during an invocation only, not while the module loads",
+      code: "capability_denied",
+    });
+  return brokeredFetch(invocation, input, init);
+}
+
+export function log(invocation: Invocation, level: string, text: unknown, fields?: unknown): void {
+  if (invocation.over) return;
+  const frame = logText(level, text, fields);
+  invocation.channel.sendText(up.log, invocation.id, invocation.secret, frame);
+}
+
+/** A log line as JSON; fields that are not JSON are named instead of losing the line. */
+export function logText(level: string, text: unknown, fields: unknown): string {
+  const message = typeof text === "string" ? text : StringOf(text);
+  try {
+    return stringifyJson({ level, message, fields }) ?? "";
+  } catch (thrown) {
+    return stringifyJson({ level, message, fields: { fields_unreadable: fromThrown(thrown).message } }) ?? "";
+  }
+}
+
+async function ask(invocation: Invocation, op: string, args: unknown, signal?: AbortSignal): Promise<Answer> {
+  const answer = await askBroker(invocation, op, args, signal ? { signal } : undefined);
+  if (answer.error) throw toError(answer.error);
+  return answer;
+}
+
+async function* chunksOf(stream: IncomingStream): AsyncGenerator<unknown> {
+  try {
+    for (;;) {
+      const bytes = await stream.read();
+      if (bytes === null) return;
+      yield parseJson(utf8Slice(bufferOver(bytes.buffer), 0, bytes.length));
+    }
+  } finally {
+    stream.cancel();
+  }
+}
+
+async function transaction(invocation: Invocation, database: unknown, work: (tx: object) => unknown): Promise<unknown> {
+  const opened = await ask(invocation, "db.begin", { database });
+  const tx = opened.value;
+  let result: unknown;
+  try {
+    result = await work({
+      query: async (sql: unknown, params?: unknown) =>
+        (await ask(invocation, "db.query", { database, sql, params: parameters(params), tx })).value,
+    });
+  } catch (thrown) {
+    await askBroker(invocation, "db.rollback", { tx });
+    throw thrown;
+  }
+  await ask(invocation, "db.commit", { tx });
+  return result;
+}
+
+/** Parameters as JSON can carry them: dates as RFC 3339, bigint as text, bytes marked as base64. */
+function parameters(params: unknown): unknown {
+  if (params === undefined) return [];
+  if (!Array.isArray(params)) return params;
+  return params.map((value: unknown) => {
+    if (typeof value === "bigint") return value.toString();
+    if (value instanceof Uint8Array) return { $bytes: Buffer.from(value).toString("base64") };
+    return value;
+  });
+}

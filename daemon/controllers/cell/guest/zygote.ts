@@ -1,0 +1,170 @@
+// The zygote: a cell's second stage before and after it gets its controller. It warms what Node loads lazily, says hello, waits for the
+// load frame, turns the lock, evaluates the bundle, then answers invocations until its channel ends.
+import { promisify } from "node:util";
+import { runInThisContext } from "node:vm";
+import {
+  type AnswerMessage,
+  down,
+  type HelloMessage,
+  type LoadOptions,
+  type ReadyMessage,
+  SECRET,
+  up,
+} from "../frames.ts";
+import { BOOT_VARIABLE, type StageZeroOutcome } from "../lockdown/boot.ts";
+import { prepareLock } from "../lockdown/stage-one.ts";
+import { requireBuiltin } from "./builtins.ts";
+import { openChannel, readU32 } from "./channel.ts";
+import { consoleToFrames } from "./console.ts";
+import { fromThrown } from "./errors.ts";
+import {
+  abortInvocation,
+  endInvocation,
+  type Invocation,
+  newInvocation,
+  onAnswer,
+  onChunk,
+  onCredit,
+  onStreamEnd,
+  withInvocation,
+} from "./invocation.ts";
+import { bytesSet, parseJson, stringifyJson, table, Uint8ArrayOf, utf8Slice } from "./primordials.ts";
+import { fitRealm, hardenRealm } from "./realm.ts";
+import { type Identity, logText, makeRequest } from "./request.ts";
+
+const REPLY = Symbol.for("magic.reply");
+type UserHandler = (request: object) => unknown;
+
+export async function runZygote(): Promise<void> {
+  const boot = JSON.parse(process.env[BOOT_VARIABLE] ?? "") as StageZeroOutcome;
+  const lock = prepareLock(boot);
+  await warm();
+  const env: Record<string, string> = {};
+  process.env = env; // The pool has its size by now; nothing else of the environment is a handler's business.
+
+  const session = new Uint8ArrayOf(SECRET);
+  const running = table<Invocation>();
+  let handler: UserHandler | null = null;
+  let identity: Identity = { name: "", version: "" };
+  const endProcess = (process as unknown as { reallyExit(code: number): void }).reallyExit.bind(process);
+
+  const channel = openChannel(onFrame, () => endProcess(0));
+  consoleToFrames(channel, () => session);
+  process.on("uncaughtException", (error) => stray("uncaught exception", error));
+  process.on("unhandledRejection", (error) => stray("unhandled rejection", error));
+  const hello: HelloMessage = {
+    node: process.versions.node,
+    bootMs: performance.now(),
+    landlock: boot.landlock,
+    missing: boot.missing,
+  };
+  channel.sendText(up.hello, 0, session, JSON.stringify(hello));
+
+  function onFrame(type: number, id: number, memory: Buffer, start: number, end: number): void {
+    if (type === down.invoke) invoke(newInvocation(id, channel, memory, start, end));
+    else if (type === down.ping) channel.sendText(up.pong, id, session, "");
+    else if (type === down.load) load(id, memory, start, end);
+    else {
+      const invocation = running[id];
+      if (invocation) onCallFrame(type, invocation, memory, start, end);
+    }
+  }
+
+  function load(id: number, memory: Buffer, start: number, end: number): void {
+    if (handler !== null) return;
+    const began = performance.now();
+    bytesSet(session, new Uint8Array(memory.buffer, memory.byteOffset + start, SECRET));
+    const optionsEnd = start + SECRET + 4 + readU32(memory, start + SECRET);
+    try {
+      const options = JSON.parse(utf8Slice(memory, start + SECRET + 4, optionsEnd)) as LoadOptions;
+      const code = utf8Slice(memory, optionsEnd, end);
+      identity = Object.freeze({ name: options.controller, version: options.version });
+      fitRealm();
+      if (boot.layers.realm) hardenRealm();
+      const { layers } = lock(options.memoryBytes);
+      const locked = performance.now();
+      handler = evaluate(code, options.filename, boot.layers.realm);
+      const ready: ReadyMessage = { lockMs: locked - began, totalMs: performance.now() - began, layers };
+      channel.sendText(up.ready, id, session, JSON.stringify(ready));
+    } catch (error) {
+      channel.sendText(up.failed, id, session, stringifyJson(fromThrown(error)) ?? "");
+    }
+  }
+
+  function invoke(invocation: Invocation): void {
+    running[invocation.id] = invocation;
+    withInvocation(invocation, () => void answer(invocation));
+  }
+
+  async function answer(invocation: Invocation): Promise<void> {
+    let type: number = up.result;
+    let text: string | undefined;
+    try {
+      const returned = await (handler as UserHandler)(makeRequest(invocation, identity));
+      text = stringifyJson(outputOf(returned)) ?? "null";
+    } catch (thrown) {
+      type = up.error;
+      text = stringifyJson(fromThrown(thrown)) ?? "";
+    }
+    delete running[invocation.id];
+    endInvocation(invocation);
+    channel.sendText(type, invocation.id, invocation.secret, text);
+  }
+
+  /** An error that no invocation caught: it belongs to somebody, but to whom is not known. */
+  function stray(what: string, error: unknown): void {
+    const { name, message, stack } = fromThrown(error);
+    channel.sendText(up.log, 0, session, logText("error", `${what}: ${name}: ${message}`, { stack }));
+  }
+}
+
+/** A frame about one of an invocation's broker calls, or its abort. */
+function onCallFrame(type: number, invocation: Invocation, memory: Buffer, start: number, end: number): void {
+  if (type === down.chunk) onChunk(invocation, memory, start, end);
+  else if (type === down.credit) onCredit(invocation, readU32(memory, start), readU32(memory, start + 4));
+  else {
+    const message = parseJson(utf8Slice(memory, start, end));
+    if (type === down.answer) onAnswer(invocation, message as AnswerMessage);
+    else if (type === down.end) onStreamEnd(invocation, message as { n: number; error?: string });
+    else if (type === down.abort) abortInvocation(invocation, (message as { reason: string }).reason);
+  }
+}
+
+/** The default export of the bundle. */
+function evaluate(code: string, filename: string, policy: boolean): UserHandler {
+  const factory = runInThisContext(`(function (module, exports, require) {${code}\n})`, { filename }) as (
+    module: { exports: Record<string, unknown> },
+    exports: unknown,
+    require: (name: string) => unknown,
+  ) => void;
+  const module = { exports: {} as Record<string, unknown> };
+  factory(module, module.exports, (name) => requireBuiltin(name, policy));
+  const exported = module.exports["default"] ?? module.exports;
+  if (typeof exported !== "function") throw new Error("handler has no default export that is a function");
+  return exported as UserHandler;
+}
+
+function outputOf(returned: unknown): unknown {
+  if (typeof returned !== "object" || returned === null) return returned;
+  const reply = returned as Record<PropertyKey, unknown>;
+  return reply[REPLY] === true ? reply["output"] : returned;
+}
+
+/** Touches what Node loads on first use and could not load, or start a thread for, afterwards. */
+async function warm(): Promise<void> {
+  process.env["TZ"] = "UTC";
+  crypto.randomUUID();
+  structuredClone({ a: 1 });
+  new Intl.DateTimeFormat("en", { dateStyle: "full" }).format(0);
+  new Date().toString();
+  new Request("http://warm/", { body: "x", method: "POST" });
+  await new Response("x").text();
+  new Headers();
+  new FormData();
+  void new Blob(["x"]);
+  new AbortController().abort();
+  void globalThis.fetch;
+  const { pbkdf2 } = await import("node:crypto");
+  // libuv starts its pool on first use, and aborts where it cannot.
+  await Promise.all([1, 2].map(() => promisify(pbkdf2)("a", "b", 1000, 8, "sha1")));
+}

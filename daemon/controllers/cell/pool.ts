@@ -1,0 +1,80 @@
+// Zygotes kept ready, so that a new version serves after milliseconds and not after the 100 that Node takes to start.
+import { type Cell, startCell } from "./cell.ts";
+import type { Layers } from "./lockdown/boot.ts";
+
+export interface CellPool {
+  /** A zygote nobody has used; waits where none is ready. */
+  take(): Promise<Cell>;
+  /** Zygotes to keep ready. */
+  resize(size: number): void;
+  close(): Promise<void>;
+}
+
+const RETRY_MS = 1_000;
+
+export function openPool(options: {
+  layers: Layers;
+  size: number;
+  start?: (layers: Layers) => Promise<Cell>;
+}): CellPool {
+  const start = options.start ?? startCell;
+  let { size } = options;
+  let closed = false;
+  /** Ready or starting, oldest first. */
+  const zygotes: Promise<Cell>[] = [];
+
+  function fill(): void {
+    // One at a time in the background: starting several at once would slow the calls that are being served.
+    if (closed || zygotes.length >= size) return;
+    const zygote = add();
+    zygote.then(fill, () => setTimeout(fill, RETRY_MS).unref());
+  }
+
+  function add(): Promise<Cell> {
+    const zygote = start(options.layers);
+    zygotes.push(zygote);
+    const forget = (): void => {
+      const at = zygotes.indexOf(zygote);
+      if (at >= 0) zygotes.splice(at, 1);
+    };
+    zygote.then((cell) => cell.gone.then(forget), forget);
+    return zygote;
+  }
+
+  fill();
+  return {
+    async take() {
+      for (;;) {
+        if (closed) throw new Error("the pool is closed");
+        const zygote = zygotes.shift() ?? start(options.layers);
+        setImmediate(fill);
+        const cell = await zygote;
+        // A zygote that died while it waited (somebody killed it) is not handed out.
+        if (!(await isGone(cell))) return cell;
+      }
+    },
+    resize(wanted) {
+      size = wanted;
+      fill();
+    },
+    async close() {
+      closed = true;
+      const all = zygotes.splice(0);
+      await Promise.all(
+        all.map((zygote) =>
+          zygote.then(
+            (cell) => {
+              cell.kill("killed", "the pool was closed");
+              return cell.gone;
+            },
+            () => undefined,
+          ),
+        ),
+      );
+    },
+  };
+}
+
+async function isGone(cell: Cell): Promise<boolean> {
+  return (await Promise.race([cell.gone, Promise.resolve(null)])) !== null;
+}

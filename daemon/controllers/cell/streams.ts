@@ -1,0 +1,170 @@
+// The broker calls of one invocation, on the daemon's side: each gets an answer, perhaps a stream each way, with credit so that neither side
+// holds more than a window of the other's bytes.
+import { isMagicError } from "#contract/errors.ts";
+import { type AnswerMessage, type CallMessage, down, type GuestError, STREAM_WINDOW } from "./frames.ts";
+
+export interface BrokerAnswer {
+  readonly value?: unknown;
+  readonly stream?: AsyncIterable<Uint8Array>;
+}
+
+/** What the broker offers one invocation; the capabilities were fixed when the cell was loaded. */
+export interface BrokerSession {
+  call(op: string, args: unknown, body: AsyncIterable<Uint8Array> | null, signal: AbortSignal): Promise<BrokerAnswer>;
+  /** The invocation is over: roll back, close. */
+  close(): void;
+}
+
+export interface CallStreams {
+  open(message: CallMessage): void;
+  chunk(n: number, bytes: Uint8Array): void;
+  end(end: { n: number; error?: string }): void;
+  credit(n: number, bytes: number): void;
+  cancel(n: number): void;
+  underWay(): number;
+  close(): void;
+}
+
+interface Call {
+  readonly abort: AbortController;
+  readonly body: IncomingBody | null;
+  credit: number;
+  wake: (() => void) | null;
+}
+
+type Send = (type: number, ...parts: (string | Uint8Array)[]) => void;
+
+export function openCallStreams(broker: BrokerSession, send: Send): CallStreams {
+  const calls = new Map<number, Call>();
+  let closed = false;
+
+  async function serve(call: Call, { n, op, args }: CallMessage): Promise<void> {
+    try {
+      const answer = await broker.call(op, args, call.body, call.abort.signal);
+      if (closed || call.abort.signal.aborted) return;
+      const message: AnswerMessage = { n, value: answer.value, stream: answer.stream !== undefined };
+      send(down.answer, JSON.stringify(message));
+      if (answer.stream) await pump(call, n, answer.stream);
+    } catch (error) {
+      if (!closed) send(down.answer, JSON.stringify({ n, error: toGuest(error) } satisfies AnswerMessage));
+    } finally {
+      calls.delete(n);
+    }
+  }
+
+  async function pump(call: Call, n: number, stream: AsyncIterable<Uint8Array>): Promise<void> {
+    const number = Buffer.alloc(4);
+    number.writeUInt32LE(n);
+    try {
+      for await (const bytes of stream) {
+        while (call.credit <= 0 && !call.abort.signal.aborted) {
+          await new Promise<void>((resolve) => {
+            call.wake = resolve;
+          });
+        }
+        if (closed || call.abort.signal.aborted) return;
+        call.credit -= bytes.length;
+        send(down.chunk, number, bytes);
+      }
+      if (!closed) send(down.end, JSON.stringify({ n }));
+    } catch (error) {
+      if (!closed) send(down.end, JSON.stringify({ n, error: toGuest(error).message }));
+    }
+  }
+
+  return {
+    open(message) {
+      if (calls.has(message.n)) throw new Error("a broker call's number was used twice");
+      const number = Buffer.alloc(8);
+      number.writeUInt32LE(message.n, 0);
+      const body =
+        message.body === true
+          ? incomingBody((bytes) => {
+              number.writeUInt32LE(bytes, 4);
+              if (!closed) send(down.credit, Buffer.from(number));
+            })
+          : null;
+      const call: Call = { abort: new AbortController(), body, credit: STREAM_WINDOW, wake: null };
+      calls.set(message.n, call);
+      void serve(call, message);
+    },
+    chunk: (n, bytes) => calls.get(n)?.body?.push(Buffer.from(bytes)),
+    end: ({ n, error }) => calls.get(n)?.body?.finish(error),
+    credit(n, bytes) {
+      const call = calls.get(n);
+      if (!call) return;
+      // Whatever the cell says, no more than a window is under way.
+      call.credit = Math.min(STREAM_WINDOW, call.credit + bytes);
+      call.wake?.();
+    },
+    cancel(n) {
+      const call = calls.get(n);
+      call?.abort.abort();
+      call?.wake?.();
+      call?.body?.finish("canceled");
+    },
+    underWay: () => calls.size,
+    close() {
+      closed = true;
+      for (const [, call] of calls) {
+        call.abort.abort();
+        call.wake?.();
+        call.body?.finish("the invocation has ended");
+      }
+      broker.close();
+    },
+  };
+}
+
+interface IncomingBody extends AsyncIterable<Uint8Array> {
+  push(bytes: Buffer): void;
+  finish(error?: string): void;
+}
+
+/** The bytes that the cell sends along with a call. Throws where it sends more than it was allowed. */
+function incomingBody(more: (bytes: number) => void): IncomingBody {
+  const queue: Buffer[] = [];
+  let held = 0;
+  let ended = false;
+  let failed: string | undefined;
+  let wake: (() => void) | null = null;
+  return {
+    push(bytes) {
+      held += bytes.length;
+      if (held > STREAM_WINDOW * 2) throw new Error("a body that ignores its credit");
+      queue.push(bytes);
+      wake?.();
+    },
+    finish(error) {
+      ended = true;
+      failed ??= error;
+      wake?.();
+    },
+    async *[Symbol.asyncIterator]() {
+      for (;;) {
+        const bytes = queue.shift();
+        if (bytes) {
+          held -= bytes.length;
+          yield bytes;
+          more(bytes.length);
+        } else if (ended) {
+          if (failed !== undefined) throw new Error(failed);
+          return;
+        } else
+          await new Promise<void>((resolve) => {
+            wake = resolve;
+          });
+      }
+    },
+  };
+}
+
+/** The error as a handler may see it: ours with its code, others by their message alone. */
+function toGuest(error: unknown): GuestError {
+  if (isMagicError(error)) {
+    const status = error.extra["status"];
+    const guest = { name: "HandlerError", message: error.message, code: error.code as string };
+    return typeof status === "number" ? { ...guest, status } : guest;
+  }
+  return { name: "HandlerError", message: (error as Error)?.message ?? "failed", code: "upstream_error" };
+}
