@@ -122,7 +122,8 @@ export function earlyFilter(architecture: Architecture): Buffer {
     lines.push(...rule(architecture, name, [answer(action.errno(ENOSYS))]));
   // capset: stage 1 gives the last capability up.
   for (const name of deadly)
-    if (!name.startsWith("io_uring") && name !== "capset") lines.push(...rule(architecture, name, [answer(action.kill)]));
+    if (!name.startsWith("io_uring") && name !== "capset")
+      lines.push(...rule(architecture, name, [answer(action.kill)]));
   return assemble([...lines, answer(action.allow)]);
 }
 
