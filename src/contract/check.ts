@@ -9,6 +9,7 @@ import { nearest } from "./suggest.ts";
 
 interface Annotated {
   readonly "x-form"?: string;
+  readonly pattern?: string;
   readonly examples?: readonly unknown[];
   readonly properties?: Readonly<Record<string, Annotated>>;
   readonly enum?: readonly unknown[];
@@ -83,14 +84,11 @@ function describe(source: Source, error: ErrorObject, schema: Annotated, name: s
       };
     case "type": {
       const wanted = String(params["type"]);
-      const quoted = wanted === "string" && (typeof error.data === "number" || typeof error.data === "boolean");
-      return {
-        code: "wrong_type",
-        message: `${name} must be ${article(wanted)}, not ${found}.`,
-        fix: quoted
-          ? `Put it in quotes: ${JSON.stringify(String(source.written(error.instancePath) ?? error.data))}.`
-          : fixOf(schema),
-      };
+      const text = String(source.written(error.instancePath) ?? error.data);
+      const scalar = typeof error.data === "number" || typeof error.data === "boolean";
+      const fits = schema.pattern === undefined || new RegExp(schema.pattern, "u").test(text);
+      const fix = wanted === "string" && scalar && fits ? `Put it in quotes: ${JSON.stringify(text)}.` : fixOf(schema);
+      return { code: "wrong_type", message: `${name} must be ${article(wanted)}, not ${found}.`, fix };
     }
     case "enum":
     case "const": {

@@ -1,0 +1,74 @@
+// Reads and checks a contract: the schema, the JSON Schemas inside, and that capabilities and scopes go together.
+import type { ValidateFunction } from "ajv/dist/2020.js";
+import { checkAgainst, compileCheck } from "./check.ts";
+import { type Capability, ControllerContract } from "./controller.ts";
+import { checkEmbedded } from "./embedded-schema.ts";
+import { type Problem, sortProblems } from "./problem.ts";
+import { readSource, type Source } from "./source.ts";
+
+export interface ContractReading {
+  /** Undefined where there is any problem. */
+  readonly contract: ControllerContract | undefined;
+  readonly problems: readonly Problem[];
+}
+
+/** The scope that a capability needs; `needed` false: without the scope the capability reaches everything of its kind. */
+const scopeOf: Readonly<Partial<Record<Capability, { scope: string; needed: boolean; example: string }>>> = {
+  "llm:chat": { scope: "llm", needed: false, example: "" },
+  "http:egress": { scope: "http", needed: true, example: "[ { host: api.example.com, methods: [GET] } ]" },
+  "db:query": { scope: "db", needed: true, example: "[ { name: main, mode: read } ]" },
+  "secrets:read": { scope: "secrets", needed: true, example: "[CRM_TOKEN]" },
+  "controller:invoke": { scope: "controllers", needed: false, example: "" },
+  "sync:trigger": { scope: "syncs", needed: false, example: "" },
+};
+
+let compiled: ValidateFunction | undefined;
+
+/** The text of a contract (YAML or JSON) as a contract, or every problem in it. */
+export function readContract(content: string | Uint8Array, file: string): ContractReading {
+  const { source, problems } = readSource(content, file);
+  if (!source) return { contract: undefined, problems };
+  compiled ??= compileCheck(ControllerContract);
+  const found = [...problems, ...checkAgainst(source, compiled)];
+  if (typeof source.value === "object" && source.value !== null && !Array.isArray(source.value)) {
+    const value = source.value as Record<string, unknown>;
+    for (const key of ["input_schema", "output_schema"])
+      if (key in value) found.push(...checkEmbedded(source, `/${key}`, value[key]));
+    found.push(...pairing(source, value));
+  }
+  const sorted = sortProblems(found);
+  return { contract: sorted.length === 0 ? (source.value as ControllerContract) : undefined, problems: sorted };
+}
+
+function pairing(source: Source, value: Record<string, unknown>): Problem[] {
+  const problems: Problem[] = [];
+  const declared = Array.isArray(value["capabilities"]) ? value["capabilities"] : [];
+  const given = value["scopes"];
+  const scopes =
+    typeof given === "object" && given !== null && !Array.isArray(given) ? (given as Record<string, unknown>) : {};
+  for (const [at, capability] of declared.entries()) {
+    const rule = scopeOf[capability as Capability];
+    if (!rule?.needed || scopes[rule.scope] !== undefined) continue;
+    problems.push({
+      file: source.file,
+      ...source.locate(`/capabilities/${at}`),
+      pointer: `/scopes/${rule.scope}`,
+      code: "scope_missing",
+      message: `The capability \`${capability}\` needs scopes.${rule.scope}.`,
+      fix: `Add under scopes: \`${rule.scope}: ${rule.example}\`.`,
+      value: capability,
+    });
+  }
+  for (const [capability, rule] of Object.entries(scopeOf)) {
+    if (!(rule.scope in scopes) || declared.includes(capability)) continue;
+    problems.push({
+      file: source.file,
+      ...source.locate("/scopes", rule.scope),
+      pointer: `/scopes/${rule.scope}`,
+      code: "capability_missing",
+      message: `scopes.${rule.scope} is there, but the capability \`${capability}\` is not.`,
+      fix: `Add \`${capability}\` to capabilities, or remove scopes.${rule.scope}.`,
+    });
+  }
+  return problems;
+}

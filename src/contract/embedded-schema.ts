@@ -1,0 +1,290 @@
+// The JSON Schemas inside a contract: valid under 2020-12, self-contained, resolvable, and safe to run on hostile input.
+import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
+import formats from "ajv-formats";
+import { brief } from "./check.ts";
+import { checkPattern } from "./pattern.ts";
+import type { Problem } from "./problem.ts";
+import { pointerParts, type Source, toPointer } from "./source.ts";
+import { nearest } from "./suggest.ts";
+
+type Schema = Record<string, unknown>;
+type Add = (at: string, key: string | undefined, code: string, message: string, fix: string, value?: unknown) => void;
+
+const DIALECT = "https://json-schema.org/draft/2020-12/schema";
+const types = ["null", "boolean", "object", "array", "number", "integer", "string"];
+const single = [
+  "additionalProperties",
+  "items",
+  "contains",
+  "propertyNames",
+  "not",
+  "if",
+  "then",
+  "else",
+  "unevaluatedItems",
+  "unevaluatedProperties",
+  "contentSchema",
+];
+const maps = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
+const lists = ["allOf", "anyOf", "oneOf", "prefixItems"];
+const others = [
+  "type",
+  "enum",
+  "const",
+  "required",
+  "minimum",
+  "maximum",
+  "exclusiveMinimum",
+  "exclusiveMaximum",
+  "multipleOf",
+  "minLength",
+  "maxLength",
+  "pattern",
+  "format",
+  "minItems",
+  "maxItems",
+  "uniqueItems",
+  "minContains",
+  "maxContains",
+  "minProperties",
+  "maxProperties",
+  "dependentRequired",
+  "title",
+  "description",
+  "default",
+  "examples",
+  "example",
+  "deprecated",
+  "readOnly",
+  "writeOnly",
+  "contentEncoding",
+  "contentMediaType",
+  "nullable",
+  "discriminator",
+  "xml",
+  "externalDocs",
+  "$ref",
+  "$dynamicRef",
+  "$anchor",
+  "$dynamicAnchor",
+  "$id",
+  "$schema",
+  "$comment",
+  "$vocabulary",
+];
+const known = new Set([...single, ...maps, ...lists, ...others]);
+/** Keywords that apply a subschema to the same value: a $ref cycle through these alone never ends. */
+const inPlace = new Set(["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"]);
+
+/** Every problem of the schema that stands at `base` (`/input_schema`). */
+export function checkEmbedded(source: Source, base: string, schema: unknown): Problem[] {
+  const problems: Problem[] = [];
+  const add: Add = (at, key, code, message, fix, value) => {
+    const pointer = key === undefined ? at : at + toPointer([key]);
+    problems.push({
+      file: source.file,
+      ...source.locate(at, key),
+      pointer,
+      code,
+      message,
+      fix,
+      ...(value === undefined ? {} : { value: brief(value) }),
+    });
+  };
+  if (typeof schema === "boolean") return problems;
+  if (typeof schema !== "object" || schema === null || Array.isArray(schema)) return problems; // the contract's own schema says so
+  metaschema(schema as Schema, base, add);
+  walk(schema, base, (node, at) => inspect(node, at, schema as Schema, base, add));
+  cycles(schema as Schema, base, add);
+  if (problems.length === 0) compile(schema as Schema, base, add);
+  return problems;
+}
+
+function metaschema(schema: Schema, base: string, add: Add): void {
+  const ajv = new Ajv2020({ strict: false, allErrors: true, verbose: true, logger: false });
+  const { $schema: _dialect, ...rest } = schema;
+  if (ajv.validateSchema(rest)) return;
+  const seen = new Set<string>();
+  for (const error of ajv.errors ?? []) {
+    if (seen.has(error.instancePath)) continue;
+    seen.add(error.instancePath);
+    const key = pointerParts(error.instancePath).at(-1) ?? "schema";
+    add(
+      base + error.instancePath,
+      undefined,
+      "schema_invalid",
+      `\`${key}\` in a JSON Schema ${said(error)}.`,
+      metaFix(key, error),
+      error.data,
+    );
+  }
+}
+
+function said(error: ErrorObject): string {
+  if (error.keyword === "enum" || error.keyword === "anyOf")
+    return `cannot be ${JSON.stringify(brief(error.data)) ?? "this"}`;
+  return error.message ?? "is not valid";
+}
+
+function metaFix(key: string, error: ErrorObject): string {
+  if (key !== "type" && !types.includes(String(error.data)) && !/\/type(\/\d+)?$/.test(error.instancePath))
+    return "Correct it as JSON Schema 2020-12 asks.";
+  const near = typeof error.data === "string" ? nearest(error.data, types) : undefined;
+  return near ? `Did you mean \`${near}\`?` : `Use one of: ${types.join(", ")}.`;
+}
+
+/** Visits every subschema, the schema itself first. */
+function walk(schema: unknown, at: string, visit: (schema: Schema, at: string) => void): void {
+  if (typeof schema !== "object" || schema === null || Array.isArray(schema)) return;
+  const node = schema as Schema;
+  visit(node, at);
+  for (const [path, sub] of children(node)) walk(sub, at + path, visit);
+}
+
+function* children(node: Schema, only?: ReadonlySet<string>): Generator<[path: string, schema: unknown]> {
+  for (const [key, value] of Object.entries(node)) {
+    if (only && !only.has(key)) continue;
+    if (single.includes(key)) yield [toPointer([key]), value];
+    else if (typeof value !== "object" || value === null) continue;
+    else if (maps.includes(key) || lists.includes(key))
+      for (const [name, sub] of Object.entries(value)) yield [toPointer([key, name]), sub];
+  }
+}
+
+function inspect(node: Schema, at: string, root: Schema, base: string, add: Add): void {
+  for (const key of Object.keys(node)) {
+    if (known.has(key)) continue;
+    const near = nearest(key, known);
+    if (near) add(at, key, "unknown_keyword", `JSON Schema has no keyword \`${key}\`.`, `Did you mean \`${near}\`?`);
+  }
+  const dialect = node["$schema"];
+  if (typeof dialect === "string" && dialect.replace(/#$/, "") !== DIALECT)
+    add(
+      at,
+      "$schema",
+      "schema_dialect",
+      `The dialect ${JSON.stringify(brief(dialect))} is not supported.`,
+      `Remove $schema, or use ${DIALECT}.`,
+      dialect,
+    );
+  if (typeof node["$id"] === "string" && at !== base)
+    add(
+      at,
+      "$id",
+      "schema_id",
+      "An $id inside a contract's schema is not supported.",
+      "Remove it, and refer with `#/...`.",
+      node["$id"],
+    );
+  for (const key of ["$ref", "$dynamicRef"])
+    if (typeof node[key] === "string") reference(node[key], key, at, root, add);
+  if (typeof node["pattern"] === "string") pattern(node["pattern"], at, "pattern", add);
+  const named = node["patternProperties"];
+  if (typeof named === "object" && named !== null)
+    for (const key of Object.keys(named)) pattern(key, `${at}/patternProperties`, key, add);
+}
+
+function pattern(text: string, at: string, key: string, add: Add): void {
+  const problem = checkPattern(text);
+  if (!problem) return;
+  const fix =
+    problem.code === "pattern_invalid"
+      ? "Correct the regular expression (ECMA-262, flag u)."
+      : "Write it without a loop inside a loop, or without two ways to match the same text.";
+  add(at, key, problem.code, problem.message, fix, text);
+}
+
+function reference(ref: string, key: string, at: string, root: Schema, add: Add): void {
+  if (!ref.startsWith("#"))
+    add(
+      at,
+      key,
+      "remote_ref",
+      `The reference ${JSON.stringify(brief(ref))} leads out of the contract; nothing is fetched.`,
+      "Copy the schema under $defs and refer to it with `#/$defs/...`.",
+      ref,
+    );
+  else if (resolve(ref, root) === undefined) {
+    const names = Object.keys((root["$defs"] ?? root["definitions"] ?? {}) as Schema);
+    const near = nearest(ref.split("/").at(-1) ?? "", names);
+    add(
+      at,
+      key,
+      "unknown_ref",
+      `There is nothing at ${JSON.stringify(brief(ref))}.`,
+      near ? `Did you mean \`#/$defs/${near}\`?` : "Define it under $defs.",
+      ref,
+    );
+  }
+}
+
+/** What a local reference leads to. */
+function resolve(ref: string, root: Schema): unknown {
+  let fragment: string;
+  try {
+    fragment = decodeURIComponent(ref.slice(1));
+  } catch {
+    return undefined;
+  }
+  if (fragment === "" || fragment.startsWith("/")) {
+    let node: unknown = root;
+    for (const part of pointerParts(fragment)) {
+      if (typeof node !== "object" || node === null || !Object.hasOwn(node, part)) return undefined;
+      node = (node as Schema)[part];
+    }
+    return typeof node === "boolean" || (typeof node === "object" && node !== null) ? node : undefined;
+  }
+  let found: unknown;
+  walk(root, "", (node) => {
+    if (node["$anchor"] === fragment || node["$dynamicAnchor"] === fragment) found ??= node;
+  });
+  return found;
+}
+
+// A recursive schema is fine as long as every turn goes into a property or an item; one that refers to itself in place has no end.
+function cycles(root: Schema, base: string, add: Add): void {
+  const done = new Set<unknown>();
+  const open = new Set<unknown>();
+  const visit = (node: unknown, at: string): void => {
+    if (typeof node !== "object" || node === null || done.has(node)) return;
+    open.add(node);
+    for (const key of ["$ref", "$dynamicRef"]) {
+      const ref = (node as Schema)[key];
+      if (typeof ref !== "string" || !ref.startsWith("#")) continue;
+      const target = resolve(ref, root);
+      if (open.has(target))
+        add(
+          at,
+          key,
+          "cyclic_ref",
+          `The reference ${JSON.stringify(ref)} leads back to itself without end.`,
+          "Let one turn go through a property or an item.",
+          ref,
+        );
+      else visit(target, `${base}${ref.startsWith("#/") ? ref.slice(1) : ""}`);
+    }
+    for (const [path, sub] of children(node as Schema, inPlace)) if (!open.has(sub)) visit(sub, at + path);
+    open.delete(node);
+    done.add(node);
+  };
+  walk(root, base, visit);
+}
+
+// Whatever is left: what Ajv itself refuses to compile.
+function compile(schema: Schema, base: string, add: Add): void {
+  const ajv = new Ajv2020({ strict: false, logger: false });
+  formats.default(ajv);
+  const { $schema: _dialect, $id: _id, ...rest } = schema;
+  try {
+    ajv.compile(rest);
+  } catch (error) {
+    const message = error instanceof RangeError ? "it nests too deeply" : (error as Error).message;
+    add(
+      base,
+      undefined,
+      "schema_invalid",
+      `The schema cannot be used: ${message}.`,
+      "Correct it as JSON Schema 2020-12 asks.",
+    );
+  }
+}
