@@ -1,0 +1,60 @@
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
+import { gzipSync } from "node:zlib";
+import { expect, onTestFinished, test } from "vitest";
+import { createEgress } from "#daemon/egress/egress.ts";
+
+async function upstream(listener: RequestListener) {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const egress = createEgress({ allowPrivate: () => [`127.0.0.1:${port}`] });
+  onTestFinished(async () => {
+    await egress.close();
+    server.closeAllConnections();
+    server.close();
+  });
+  return { egress, url: `http://127.0.0.1:${port}/` };
+}
+
+test("the host header stays the name that was asked for", async () => {
+  const { egress, url } = await upstream((request, response) => response.end(request.headers.host));
+  expect(String((await egress.request(url)).body)).toBe(new URL(url).host);
+});
+
+test("credentials do not follow a redirect to another origin, and stay on the same one", async () => {
+  const { url: other } = await upstream(() => {});
+  const { egress, url } = await upstream((request, response) => {
+    if (request.url === "/away")
+      response.writeHead(307, { location: "http://localhost:" + new URL(url).port + "/" }).end();
+    else if (request.url === "/same") response.writeHead(307, { location: "/" }).end();
+    else response.end(request.headers.authorization ?? "none");
+  });
+  expect(other).not.toBe(url);
+  const headers = { Authorization: "Bearer secret" };
+  expect(String((await egress.request(`${url}same`, { headers, redirects: 2 })).body)).toBe("Bearer secret");
+  expect(String((await egress.request(`${url}away`, { headers, redirects: 2 })).body)).toBe("none");
+});
+
+test("a body over the cap is refused, compressed or not", async () => {
+  const { egress, url } = await upstream((request, response) => {
+    if (request.url === "/bomb")
+      response.writeHead(200, { "content-encoding": "gzip" }).end(gzipSync(Buffer.alloc(5_000_000)));
+    else response.end(Buffer.alloc(20_000));
+  });
+  await expect(egress.request(url, { maxBytes: 10_000 })).rejects.toMatchObject({ code: "upstream_error" });
+  await expect(egress.request(`${url}bomb`, { maxBytes: 100_000 })).rejects.toMatchObject({ code: "upstream_error" });
+});
+
+test("silence ends with a time-out, a lost server with an error, a caller that leaves with client_closed", async () => {
+  const { egress, url } = await upstream((request, response) => {
+    if (request.url === "/reset") request.socket.destroy();
+    else if (request.url === "/half") response.write("x");
+  });
+  await expect(egress.request(url, { timeoutMs: 150 })).rejects.toMatchObject({ code: "upstream_timeout" });
+  await expect(egress.request(`${url}half`, { timeoutMs: 150 })).rejects.toMatchObject({ code: "upstream_timeout" });
+  await expect(egress.request(`${url}reset`)).rejects.toMatchObject({ code: "upstream_error" });
+  await expect(egress.request(url, { signal: AbortSignal.timeout(50) })).rejects.toMatchObject({
+    code: "client_closed",
+  });
+});
