@@ -1,8 +1,19 @@
 // The types of every table, assembled from tables/<noun>.ts. Kysely sees the database through this interface.
 import type { Kysely } from "kysely";
+import type { AuditTables } from "./tables/audit.ts";
+import type { CredentialTables } from "./tables/credential.ts";
+import type { IdempotencyTables } from "./tables/idempotency.ts";
+import type { RateWindowTables } from "./tables/rate-window.ts";
 import type { SettingTables } from "./tables/setting.ts";
+import type { SigningKeyTables } from "./tables/signing-key.ts";
 
-export interface Database extends SettingTables {}
+export interface Database
+  extends AuditTables,
+    CredentialTables,
+    IdempotencyTables,
+    RateWindowTables,
+    SettingTables,
+    SigningKeyTables {}
 
 /** What a unit of work gets: the database, inside its own savepoint (SQLite) or transaction (Postgres). */
 export type Db = Kysely<Database>;

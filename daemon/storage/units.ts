@@ -10,8 +10,13 @@
 // disk), so it keeps no state outside the database. Arguments and results are plain data. What both dialects understand: text
 // for ids, times (RFC 3339) and JSON; `bigint` for integers (read as number up to 2^53, as bigint beyond); 0 and 1 for booleans;
 // RETURNING, ON CONFLICT and partial indexes; no FOR UPDATE (units are serializable), no `->>`. Refusals are MagicErrors.
+import * as audit from "./repositories/audit.ts";
+import * as credential from "./repositories/credential.ts";
+import * as idempotency from "./repositories/idempotency.ts";
+import * as rateWindow from "./repositories/rate-window.ts";
 import * as setting from "./repositories/setting.ts";
+import * as signingKey from "./repositories/signing-key.ts";
 
-export const repositories = { setting };
+export const repositories = { audit, credential, idempotency, rateWindow, setting, signingKey };
 
 export type Repositories = typeof repositories;

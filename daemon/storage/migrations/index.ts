@@ -2,6 +2,11 @@
 import type { Kysely } from "kysely";
 import type { DialectName } from "../dialect.ts";
 import * as setting from "./001-setting.ts";
+import * as credential from "./010-credential.ts";
+import * as signingKey from "./011-signing-key.ts";
+import * as audit from "./012-audit.ts";
+import * as idempotency from "./013-idempotency.ts";
+import * as rateWindow from "./014-rate-window.ts";
 
 export interface MigrationStep {
   up(db: Kysely<unknown>, dialect: DialectName): Promise<void>;
@@ -9,4 +14,9 @@ export interface MigrationStep {
 
 export const migrations: Readonly<Record<string, MigrationStep>> = {
   "001-setting": setting,
+  "010-credential": credential,
+  "011-signing-key": signingKey,
+  "012-audit": audit,
+  "013-idempotency": idempotency,
+  "014-rate-window": rateWindow,
 };

@@ -1,0 +1,120 @@
+// The audit log's rows. The chain over them is made and proven by daemon/identity/audit.
+
+import type { Db } from "../schema.ts";
+import type { AuditEntryTable } from "../tables/audit.ts";
+
+export interface AuditHead {
+  readonly sequence: number;
+  readonly mac: string;
+}
+
+/** The last entry's place; undefined in an empty log. */
+export async function head(db: Db, _args: Record<string, never>): Promise<AuditHead | undefined> {
+  return db
+    .selectFrom("audit_entry")
+    .select(["sequence", "mac"])
+    .orderBy("sequence", "desc")
+    .limit(1)
+    .executeTakeFirst();
+}
+
+/** Appends unless the log goes beyond `after` already (another replica was first): then answers with its head. */
+export async function append(
+  db: Db,
+  { after, entries }: { after: number; entries: readonly AuditEntryTable[] },
+): Promise<AuditHead | "appended"> {
+  const found = await head(db, {});
+  if (found && found.sequence > after) return found;
+  // SQLite takes 32,766 parameters a statement.
+  for (let index = 0; index < entries.length; index += 500)
+    await db
+      .insertInto("audit_entry")
+      .values(entries.slice(index, index + 500))
+      .execute();
+  return "appended";
+}
+
+/** Entries from `from` on, ascending: for verification and export. */
+export async function page(db: Db, { from, limit }: { from: number; limit: number }): Promise<AuditEntryTable[]> {
+  return db
+    .selectFrom("audit_entry")
+    .selectAll()
+    .where("sequence", ">=", from)
+    .orderBy("sequence", "asc")
+    .limit(limit)
+    .execute();
+}
+
+export interface ListAudit {
+  readonly environment?: string | undefined;
+  readonly limit: number;
+  /** Entry ids. */
+  readonly after?: string | undefined;
+  readonly before?: string | undefined;
+  readonly request_id?: string | undefined;
+  readonly outcome?: string | undefined;
+  /** An id, or a type. */
+  readonly identity?: string | undefined;
+  readonly action?: string | undefined;
+  /** RFC 3339, both inclusive. */
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+}
+
+/** Newest first; one more than `limit` where there is more. */
+export async function list(db: Db, args: ListAudit): Promise<AuditEntryTable[]> {
+  let query = db.selectFrom("audit_entry").selectAll();
+  const { environment, request_id, outcome, identity, action, since, until } = args;
+  if (environment !== undefined) query = query.where("environment", "=", environment);
+  if (request_id !== undefined) query = query.where("request_id", "=", request_id);
+  if (outcome !== undefined) query = query.where("outcome", "=", outcome);
+  if (action !== undefined) query = query.where("action", "=", action);
+  if (since !== undefined) query = query.where("timestamp", ">=", since);
+  if (until !== undefined) query = query.where("timestamp", "<=", until);
+  if (identity !== undefined)
+    query = query.where((where) =>
+      where.or([where("identity_id", "=", identity), where("identity_type", "=", identity)]),
+    );
+  const after = args.after === undefined ? undefined : await sequenceOf(db, args.after);
+  const before = args.before === undefined ? undefined : await sequenceOf(db, args.before);
+  if (after !== undefined) query = query.where("sequence", "<", after);
+  if (before !== undefined) query = query.where("sequence", ">", before);
+  const upwards = before !== undefined && after === undefined;
+  const rows = await query
+    .orderBy("sequence", upwards ? "asc" : "desc")
+    .limit(args.limit + 1)
+    .execute();
+  return upwards ? rows.slice(0, args.limit).reverse().concat(rows.slice(args.limit)) : rows;
+}
+
+/** Deletes the entries up to a checkpoint, at most `limit` at a time; answers how many went. */
+export async function prune(db: Db, { upTo, limit }: { upTo: number; limit: number }): Promise<number> {
+  const rows = await db
+    .selectFrom("audit_entry")
+    .select("sequence")
+    .where("sequence", "<=", upTo)
+    .orderBy("sequence", "asc")
+    .limit(limit)
+    .execute();
+  const last = rows.at(-1);
+  if (!last) return 0;
+  await db.deleteFrom("audit_entry").where("sequence", "<=", last.sequence).execute();
+  return rows.length;
+}
+
+/** The newest entry older than `before`: where retention puts its checkpoint. */
+export async function lastBefore(db: Db, { before }: { before: string }): Promise<AuditHead | undefined> {
+  return db
+    .selectFrom("audit_entry")
+    .select(["sequence", "mac"])
+    .where("timestamp", "<", before)
+    .orderBy("sequence", "desc")
+    .limit(1)
+    .executeTakeFirst();
+}
+
+// A cursor whose entry is gone (retention) lies before everything that is left.
+async function sequenceOf(db: Db, id: string): Promise<number> {
+  const row = await db.selectFrom("audit_entry").select("sequence").where("id", "=", id).executeTakeFirst();
+  return row?.sequence ?? 0;
+}

@@ -1,0 +1,151 @@
+// Keys, clients and gateway tokens, and their secrets. Who may make and change which is decided by the caller.
+
+import type { Db } from "../schema.ts";
+import type { CredentialSecretTable, CredentialTable } from "../tables/credential.ts";
+
+export interface CredentialRow extends CredentialTable {
+  /** Newest first; those whose overlap has ended are left out. */
+  readonly secrets: readonly CredentialSecretTable[];
+}
+
+export interface NewSecretRow {
+  readonly id: string;
+  readonly digest: string;
+}
+
+export interface NewCredential extends Omit<CredentialTable, "revoked_at"> {
+  readonly secret: NewSecretRow;
+}
+
+export async function create(db: Db, { secret, ...credential }: NewCredential): Promise<CredentialRow> {
+  const row = { ...credential, revoked_at: null };
+  await db.insertInto("credential").values(row).execute();
+  return { ...row, secrets: [await addSecret(db, credential.id, secret, credential.created_at)] };
+}
+
+/** One by its id; undefined where there is none of this kind, or of this environment where one is given. */
+export async function get(
+  db: Db,
+  { kind, id, environment, now }: { kind: string; id: string; environment?: string | undefined; now: string },
+): Promise<CredentialRow | undefined> {
+  let query = db.selectFrom("credential").selectAll().where("id", "=", id).where("kind", "=", kind);
+  if (environment !== undefined) query = query.where("environment", "=", environment);
+  const row = await query.executeTakeFirst();
+  return row && { ...row, secrets: await secretsOf(db, id, now) };
+}
+
+export interface ListCredentials {
+  readonly kind: string;
+  readonly environment?: string | undefined;
+  readonly limit: number;
+  /** Ids; the page lies behind `after` or ahead of `before`. Ids sort by time, so that a deleted one still works. */
+  readonly after?: string | undefined;
+  readonly before?: string | undefined;
+  readonly now: string;
+}
+
+/** Newest first; one more than `limit` where there is more. */
+export async function list(db: Db, args: ListCredentials): Promise<CredentialRow[]> {
+  let query = db.selectFrom("credential").selectAll().where("kind", "=", args.kind);
+  if (args.environment !== undefined) query = query.where("environment", "=", args.environment);
+  if (args.after !== undefined) query = query.where("id", "<", args.after);
+  if (args.before !== undefined) query = query.where("id", ">", args.before);
+  // Ahead of a cursor the nearest come first: they are read upwards and turned round.
+  const upwards = args.before !== undefined && args.after === undefined;
+  const rows = await query
+    .orderBy("id", upwards ? "asc" : "desc")
+    .limit(args.limit + 1)
+    .execute();
+  const page = upwards ? rows.slice(0, args.limit).reverse().concat(rows.slice(args.limit)) : rows;
+  return Promise.all(page.map(async (row) => ({ ...row, secrets: await secretsOf(db, row.id, args.now) })));
+}
+
+/** A secret with the credential that it belongs to, whatever their state: for authentication. */
+export async function bySecret(
+  db: Db,
+  { secretId }: { secretId: string },
+): Promise<{ credential: CredentialTable; secret: CredentialSecretTable } | undefined> {
+  const secret = await db.selectFrom("credential_secret").selectAll().where("id", "=", secretId).executeTakeFirst();
+  if (!secret) return undefined;
+  const credential = await db
+    .selectFrom("credential")
+    .selectAll()
+    .where("id", "=", secret.credential)
+    .executeTakeFirstOrThrow();
+  return { credential, secret };
+}
+
+/** A credential by its id alone: for access tokens. */
+export async function byId(db: Db, { id }: { id: string }): Promise<CredentialTable | undefined> {
+  return db.selectFrom("credential").selectAll().where("id", "=", id).executeTakeFirst();
+}
+
+export interface RollCredential {
+  readonly kind: string;
+  readonly id: string;
+  readonly secret: NewSecretRow;
+  readonly now: string;
+  /** When the secrets before it end. */
+  readonly overlapEnds: string;
+}
+
+/** Adds a secret and ends the others; undefined where there is no such credential, or it is revoked. */
+export async function roll(db: Db, args: RollCredential): Promise<CredentialRow | undefined> {
+  const found = await get(db, args);
+  if (!found || found.revoked_at !== null) return undefined;
+  await db
+    .updateTable("credential_secret")
+    .set({ expires_at: args.overlapEnds })
+    .where("credential", "=", args.id)
+    .where((where) => where.or([where("expires_at", "is", null), where("expires_at", ">", args.overlapEnds)]))
+    .execute();
+  // Ended ones are of no use to anybody a day later; until then their error can say "expired".
+  const dayAgo = new Date(Date.parse(args.now) - 86_400_000).toISOString();
+  await db.deleteFrom("credential_secret").where("credential", "=", args.id).where("expires_at", "<", dayAgo).execute();
+  await addSecret(db, args.id, args.secret, args.now);
+  return get(db, args);
+}
+
+/** Revokes; false where there is no such credential, or it is revoked already. */
+export async function revoke(db: Db, args: { kind: string; id: string; now: string }): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable("credential")
+    .set({ revoked_at: args.now })
+    .where("id", "=", args.id)
+    .where("kind", "=", args.kind)
+    .where("revoked_at", "is", null)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+/** When secrets were last used; later times win. */
+export async function touch(db: Db, { used }: { used: readonly (readonly [id: string, at: string])[] }): Promise<void> {
+  for (const [id, at] of used)
+    await db
+      .updateTable("credential_secret")
+      .set({ last_used_at: at })
+      .where("id", "=", id)
+      .where((where) => where.or([where("last_used_at", "is", null), where("last_used_at", "<", at)]))
+      .execute();
+}
+
+async function addSecret(
+  db: Db,
+  credential: string,
+  secret: NewSecretRow,
+  now: string,
+): Promise<CredentialSecretTable> {
+  const row = { ...secret, credential, created_at: now, last_used_at: null, expires_at: null };
+  await db.insertInto("credential_secret").values(row).execute();
+  return row;
+}
+
+async function secretsOf(db: Db, credential: string, now: string): Promise<CredentialSecretTable[]> {
+  return db
+    .selectFrom("credential_secret")
+    .selectAll()
+    .where("credential", "=", credential)
+    .where((where) => where.or([where("expires_at", "is", null), where("expires_at", ">", now)]))
+    .orderBy("id", "desc")
+    .execute();
+}

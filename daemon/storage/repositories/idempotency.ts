@@ -1,0 +1,77 @@
+// Idempotency keys: reserve before the work, complete with the answer, release when nothing was done. Used by the core API and
+// by the gateway; what the states mean is in daemon/identity/idempotency/state.ts.
+import type { Db } from "../schema.ts";
+
+export interface ReserveKey {
+  /** The id of the new reservation, should there be one. */
+  readonly id: string;
+  readonly owner: string;
+  readonly key: string;
+  readonly fingerprint: string;
+  /** The process that will do the work. */
+  readonly process: string;
+  /** Processes that are alive besides: of any other, an unfinished reservation's outcome is unknown. */
+  readonly alive: readonly string[];
+  readonly now: string;
+  readonly expires_at: string;
+}
+
+export type ReservedKey =
+  | { readonly state: "reserved"; readonly id: string }
+  | { readonly state: "in_progress" }
+  | { readonly state: "unknown" }
+  | { readonly state: "reused" }
+  | { readonly state: "done"; readonly answer: string };
+
+/** Reserves the key, or says what became of the request that had it. One step: two at once cannot both reserve. */
+export async function reserve(db: Db, args: ReserveKey): Promise<ReservedKey> {
+  const { id, owner, key, fingerprint, process, now, expires_at } = args;
+  await db
+    .deleteFrom("idempotency")
+    .where("owner", "=", owner)
+    .where("key", "=", key)
+    .where("expires_at", "<=", now)
+    .execute();
+  const row = await db
+    .selectFrom("idempotency")
+    .selectAll()
+    .where("owner", "=", owner)
+    .where("key", "=", key)
+    .executeTakeFirst();
+  if (!row) {
+    await db
+      .insertInto("idempotency")
+      .values({ id, owner, key, fingerprint, process, answer: null, created_at: now, expires_at })
+      .execute();
+    return { state: "reserved", id };
+  }
+  if (row.fingerprint !== fingerprint) return { state: "reused" };
+  if (row.answer !== null) return { state: "done", answer: row.answer };
+  return { state: row.process === process || args.alive.includes(row.process) ? "in_progress" : "unknown" };
+}
+
+/** Keeps the answer for replays; false where the reservation is gone. */
+export async function complete(db: Db, { id, answer }: { id: string; answer: string }): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable("idempotency")
+    .set({ answer })
+    .where("id", "=", id)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+/** Frees the key: nothing was done, it may be used again. */
+export async function release(db: Db, { id }: { id: string }): Promise<void> {
+  await db.deleteFrom("idempotency").where("id", "=", id).where("answer", "is", null).execute();
+}
+
+/** Removes what has expired, at most `limit`; answers how many went. */
+export async function sweep(db: Db, { now, limit }: { now: string; limit: number }): Promise<number> {
+  const { numDeletedRows } = await db
+    .deleteFrom("idempotency")
+    .where("id", "in", (inner) =>
+      inner.selectFrom("idempotency").select("id").where("expires_at", "<=", now).limit(limit),
+    )
+    .executeTakeFirst();
+  return Number(numDeletedRows);
+}

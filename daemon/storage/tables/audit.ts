@@ -1,0 +1,19 @@
+/** The audit log, a chain by `sequence`. What the columns mean and how the MAC is made: daemon/identity/audit/chain.ts. */
+export interface AuditEntryTable {
+  readonly sequence: number;
+  readonly id: string;
+  readonly timestamp: string;
+  readonly identity_type: string;
+  readonly identity_id: string | null;
+  readonly action: string;
+  readonly resource: string | null;
+  readonly outcome: string;
+  readonly status: number;
+  readonly request_id: string;
+  readonly environment: string;
+  readonly mac: string;
+}
+
+export interface AuditTables {
+  readonly audit_entry: AuditEntryTable;
+}
