@@ -162,4 +162,6 @@ export interface ChatRequest {
   readonly metadata?: Readonly<Record<string, string>> | null;
   readonly store?: boolean | null;
   readonly service_tier?: string | null;
+  /** Not OpenAI's: leave out what the provider lacks, instead of refusing. Never forwarded. */
+  readonly drop_unsupported?: boolean | null;
 }

@@ -1,0 +1,284 @@
+// Runs a Wire: sends its request, reads its answer, and turns both into one attempt's outcome. Streams resolve at their first content,
+// so that a provider that fails before it has said anything can still be exchanged for another.
+import type { IncomingHttpHeaders } from "node:http";
+import type { Dispatcher } from "undici";
+import { errorEvent } from "#daemon/gateway/format/sse.ts";
+import { strictProblem } from "#daemon/gateway/format/strict.ts";
+import { usageFromWire } from "#daemon/gateway/format/usage.ts";
+import { type Exchange, exchange, failureOf } from "#daemon/gateway/upstream/exchange.ts";
+import { fetchImage } from "#daemon/gateway/upstream/image.ts";
+import { systemClock } from "#shared/clock.ts";
+import type {
+  AttemptOptions,
+  ChatCall,
+  ChatOutcome,
+  CompletionOutcome,
+  EmbeddingCall,
+  FailureOutcome,
+  FrameSink,
+  Provider,
+  StreamEnd,
+  Target,
+} from "./adapter.ts";
+import { withCost } from "./cost.ts";
+import { type Failure, failure, failureBody } from "./failure.ts";
+import type { Prepared, ReadContext, StreamDecoder, Wire } from "./wire.ts";
+
+/** Decoded bytes of a whole answer, of an error's body, of a stream. */
+const MAX_ANSWER = 64 * 1024 * 1024;
+const MAX_EMBEDDINGS = 256 * 1024 * 1024;
+const MAX_ERROR = 256 * 1024;
+const MAX_STREAM = 1024 * 1024 * 1024;
+
+export function httpProvider(wire: Wire, dispatcher: Dispatcher): Provider {
+  const { unsupported, kind } = wire;
+  const base = { kind, unsupported, chat: chatOver(wire, dispatcher) };
+  return wire.prepareEmbedding ? { ...base, embed: embedOver(wire, dispatcher) } : base;
+}
+
+function chatOver(wire: Wire, dispatcher: Dispatcher): Provider["chat"] {
+  return async (call, target, options) => {
+    const checked = wire.passesThrough ? call : check(wire, call, target);
+    if ("kind" in checked) return checked;
+    let prepared: Prepared;
+    try {
+      prepared = await wire.prepare(checked, target, {
+        fetchImage: (url) => fetchImage(dispatcher, url, options),
+      });
+    } catch (error) {
+      return failed(failureOf(error));
+    }
+    if (checked !== call) {
+      const dropped = Object.keys(call.request).filter((param) => !(param in checked.request));
+      prepared = { ...prepared, notes: { ...prepared.notes, dropped } };
+    }
+    return attempt(wire, dispatcher, checked, target, prepared, options);
+  };
+}
+
+// The request with what the provider lacks left out, or the refusal that names it.
+function check(wire: Wire, call: ChatCall, target: Target): ChatCall | FailureOutcome {
+  const problem = strictProblem(call.request);
+  if (problem) return failed(failure("invalid", problem.detail, { param: problem.param }));
+  const lacking = wire.unsupported(call.request, target.model);
+  if (lacking.length === 0) return call;
+  const drops = call.dropUnsupported || call.request.drop_unsupported === true;
+  const blocked = lacking.find((one) => !(drops && one.droppable));
+  if (blocked) {
+    const message = `${target.provider} (${target.model}) does not support '${blocked.param}': ${blocked.reason}.${
+      blocked.droppable ? " Leave it out, or set drop_unsupported." : ""
+    }`;
+    return failed(failure("invalid", message, { param: blocked.param, code: "unsupported_parameter" }));
+  }
+  const left = new Set(lacking.map((one) => one.param));
+  if (left.has("logprobs")) left.add("top_logprobs");
+  const request = Object.fromEntries(Object.entries(call.request).filter(([param]) => !left.has(param)));
+  return { ...call, request: request as unknown as ChatCall["request"], raw: null };
+}
+
+function failed(problem: Failure): FailureOutcome {
+  return { kind: "failure", failure: problem, usage: null };
+}
+
+function attempt(
+  wire: Wire,
+  dispatcher: Dispatcher,
+  call: ChatCall,
+  target: Target,
+  prepared: Prepared,
+  options: AttemptOptions,
+): Promise<ChatOutcome> {
+  return new Promise((resolve) => {
+    const context: ReadContext = {
+      request: call.request,
+      requestId: call.requestId,
+      target,
+      prepared,
+      created: Math.floor(systemClock.now() / 1000),
+      cost: options.cost,
+    };
+    const { notes } = prepared;
+    const streamed = call.request.stream === true;
+    let status = 0;
+    let headers: IncomingHttpHeaders = {};
+    let parts: Buffer[] = [];
+    let size = 0;
+    let relay: Relay | null = null;
+
+    const running: Exchange = exchange(
+      dispatcher,
+      prepared.request,
+      {
+        head(code, fields) {
+          status = code;
+          headers = fields;
+          options.onHeaders?.(code);
+          if (streamed && code < 300 && isStream(fields)) {
+            relay = streamRelay(wire, context, () => running);
+          }
+        },
+        data(chunk) {
+          if (relay) {
+            relay.data(chunk);
+            if (relay.decoder.started || relay.decoder.finished) settle();
+            return;
+          }
+          size += chunk.length;
+          if (size > (status < 300 ? MAX_ANSWER : MAX_ERROR)) {
+            throw Object.assign(new Error(), { failure: failure("protocol", "The provider's answer is too large.") });
+          }
+          parts.push(chunk);
+        },
+        end() {
+          if (relay) {
+            relay.end();
+            return settle();
+          }
+          const body = parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts);
+          parts = [];
+          if (status >= 300) return resolve(failed(wire.failure(status, headers, body.toString("utf8"), target)));
+          if (streamed) return resolve(failed(notAStream(wire, status, headers, body, target)));
+          const read = wire.read(body, context);
+          resolve({ kind: "completion", ...read, notes, upstreamId: upstreamId(headers) });
+        },
+        fail(problem) {
+          if (relay?.given) relay.fail(problem);
+          else resolve({ kind: "failure", failure: problem, usage: relay?.decoder.usage() ?? null });
+        },
+      },
+      { signal: options.signal, timeoutMs: options.timeoutMs, maxBytes: streamed ? MAX_STREAM : MAX_ANSWER },
+    );
+
+    function settle(): void {
+      if (!relay || relay.given) return;
+      relay.given = true;
+      resolve({ kind: "stream", notes, upstreamId: upstreamId(headers), pipe: relay.pipe });
+    }
+  });
+}
+
+/** Between a decoder and the sink: holds frames until somebody listens, then passes them on with back-pressure. */
+interface Relay {
+  readonly decoder: StreamDecoder;
+  /** True once the outcome was given out: from then on failures go into the stream. */
+  given: boolean;
+  data(chunk: Buffer): void;
+  end(): void;
+  fail(problem: Failure): void;
+  pipe(sink: FrameSink): Promise<StreamEnd>;
+}
+
+function streamRelay(wire: Wire, context: ReadContext, running: () => Exchange): Relay {
+  let held: (Uint8Array | string)[] = [];
+  let sink: FrameSink | null = null;
+  let ended: StreamEnd | null = null;
+  let resolveEnd: ((end: StreamEnd) => void) | null = null;
+  let full = false;
+
+  const decoder = wire.decoder(context, (frame) => {
+    if (!sink) held.push(frame);
+    else if (!sink.write(frame)) full = true;
+  });
+
+  function afterPush(): void {
+    if (decoder.finished) {
+      running().finish();
+      finish({ result: "completed", usage: decoder.usage(), failure: null });
+      return;
+    }
+    if (!full || !sink) return;
+    full = false;
+    running().pause();
+    void sink.drained().then(() => running().resume());
+  }
+
+  function finish(end: StreamEnd): void {
+    ended ??= end;
+    if (sink) resolveEnd?.(ended);
+  }
+
+  const relay: Relay = {
+    decoder,
+    given: false,
+    data(chunk) {
+      decoder.push(chunk);
+      afterPush();
+    },
+    end() {
+      decoder.end();
+      finish({ result: "completed", usage: decoder.usage(), failure: null });
+    },
+    fail(problem) {
+      if (problem.kind !== "aborted") {
+        const frame = errorEvent(failureBody(problem));
+        if (sink) sink.write(frame);
+        else held.push(frame);
+      }
+      const result = problem.kind === "aborted" ? "aborted" : "failed";
+      finish({ result, usage: decoder.usage(), failure: problem });
+    },
+    async pipe(to) {
+      const frames = held;
+      held = [];
+      for (const frame of frames) to.write(frame);
+      sink = to;
+      if (ended) return ended;
+      return new Promise((resolve) => {
+        resolveEnd = resolve;
+      });
+    },
+  };
+  return relay;
+}
+
+function isStream(headers: IncomingHttpHeaders): boolean {
+  const type = String(headers["content-type"] ?? "").toLowerCase();
+  return !type.includes("json") && !type.startsWith("text/html");
+}
+
+// A whole answer where a stream was asked for: an error in disguise, or a server that cannot stream.
+function notAStream(wire: Wire, status: number, headers: IncomingHttpHeaders, body: Buffer, target: Target): Failure {
+  const text = body.toString("utf8");
+  if (/"error"\s*:/.test(text.slice(0, 2000))) return { ...wire.failure(status, headers, text, target) };
+  return failure("protocol", "The provider answered a streamed request with something that is no stream.", {
+    upstreamStatus: status,
+  });
+}
+
+function upstreamId(headers: IncomingHttpHeaders): string | null {
+  const id =
+    headers["x-request-id"] ?? headers["request-id"] ?? headers["x-amzn-requestid"] ?? headers["apim-request-id"];
+  return typeof id === "string" ? id.slice(0, 200) : null;
+}
+
+function embedOver(wire: Wire, dispatcher: Dispatcher) {
+  return (call: EmbeddingCall, target: Target, options: AttemptOptions) =>
+    new Promise<CompletionOutcome | FailureOutcome>((resolve) => {
+      const prepare = wire.prepareEmbedding;
+      if (!prepare) return resolve(failed(failure("invalid", `${target.provider} has no embeddings.`)));
+      let status = 0;
+      let headers: IncomingHttpHeaders = {};
+      const parts: Buffer[] = [];
+      const reader = {
+        head(code: number, fields: IncomingHttpHeaders) {
+          status = code;
+          headers = fields;
+          options.onHeaders?.(code);
+        },
+        data: (chunk: Buffer) => void parts.push(chunk),
+        end() {
+          const body = Buffer.concat(parts);
+          if (status >= 300) {
+            const text = body.toString("utf8", 0, MAX_ERROR);
+            return resolve(failed(wire.failure(status, headers, text, target)));
+          }
+          const answer = withCost(body, (parsed) => usageFromWire(parsed["usage"]), options.cost);
+          const notes = { dropped: [] };
+          resolve({ kind: "completion", ...answer, notes, upstreamId: upstreamId(headers) });
+        },
+        fail: (problem: Failure) => resolve(failed(problem)),
+      };
+      const limits = { signal: options.signal, timeoutMs: options.timeoutMs, maxBytes: MAX_EMBEDDINGS };
+      exchange(dispatcher, prepare(call, target), reader, limits);
+    });
+}

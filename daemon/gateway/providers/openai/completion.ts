@@ -1,0 +1,67 @@
+// OpenAI's whole answer: the vendor's bytes with `cost_usd` put into the usage; written anew only where an imitation left out what the
+// specification requires.
+
+import { estimatePrompt } from "#daemon/gateway/format/estimate.ts";
+import { scanBody } from "#daemon/gateway/format/scan.ts";
+import { type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/format/usage.ts";
+import { parseAnswer, withCost } from "../cost.ts";
+import { failure, UpstreamError } from "../failure.ts";
+import type { ReadContext } from "../wire.ts";
+import { streamFailure } from "./errors.ts";
+
+type Fields = Record<string, unknown>;
+
+/** Throws UpstreamError for what is no completion. */
+export function readCompletion(body: Buffer, context: ReadContext): { body: Buffer; usage: TokenUsage } {
+  const answer = parseAnswer(body);
+  if (answer["error"]) {
+    const key = context.target.credentials.apiKey;
+    throw new UpstreamError(streamFailure(answer["error"], key ? [key] : []));
+  }
+  if (!Array.isArray(answer["choices"]) || answer["choices"].length === 0) {
+    throw new UpstreamError(failure("protocol", "The provider's answer has no choices.", { upstreamStatus: 200 }));
+  }
+  const counted = usageFromWire(answer["usage"]);
+  const choices = answer["choices"] as Fields[];
+  if (counted && sound(answer, choices) && scanBody(body, 1000).members.has("usage")) {
+    return withCost(body, () => counted, context.cost);
+  }
+  const usage = counted ?? estimated(choices, context);
+  const cost = context.cost(usage);
+  const shown = counted
+    ? { ...(answer["usage"] as Fields), ...(cost === undefined ? {} : { cost_usd: cost }) }
+    : wireUsage(usage, cost);
+  return { body: Buffer.from(JSON.stringify({ ...repaired(answer, choices, context), usage: shown })), usage };
+}
+
+function sound(answer: Fields, choices: Fields[]): boolean {
+  if (answer["object"] !== "chat.completion" || !Number.isInteger(answer["created"])) return false;
+  if (typeof answer["id"] !== "string" || typeof answer["model"] !== "string") return false;
+  return choices.every((choice) => {
+    const message = choice["message"] as Fields | undefined;
+    if (!message || choice["logprobs"] === undefined || typeof choice["index"] !== "number") return false;
+    return message["content"] !== undefined && message["refusal"] !== undefined && message["role"] === "assistant";
+  });
+}
+
+function repaired(answer: Fields, choices: Fields[], context: ReadContext): Fields {
+  return {
+    ...answer,
+    id: typeof answer["id"] === "string" ? answer["id"] : `chatcmpl-${context.requestId}`,
+    object: "chat.completion",
+    created: Number.isInteger(answer["created"]) ? answer["created"] : context.created,
+    model: typeof answer["model"] === "string" ? answer["model"] : context.target.model,
+    choices: choices.map((choice, index) => ({
+      ...choice,
+      index: typeof choice["index"] === "number" ? choice["index"] : index,
+      message: { content: null, refusal: null, ...(choice["message"] as Fields | undefined), role: "assistant" },
+      logprobs: choice["logprobs"] ?? null,
+      finish_reason: choice["finish_reason"] ?? "stop",
+    })),
+  };
+}
+
+function estimated(choices: Fields[], context: ReadContext): TokenUsage {
+  const output = Math.ceil(JSON.stringify(choices.map((choice) => choice["message"])).length / 4);
+  return { input: estimatePrompt(context.request), cached: 0, cache_write: 0, output, reasoning: 0, estimated: true };
+}

@@ -1,0 +1,102 @@
+// OpenAI's errors (and Azure's, and those of servers that imitate them): `{"error": {message, type, param, code}}`, with variations.
+import type { IncomingHttpHeaders } from "node:http";
+import { type Failure, type FailureKind, failure } from "../failure.ts";
+
+interface WireError {
+  readonly message: string;
+  readonly type: string | null;
+  readonly code: string | null;
+  readonly param: string | null;
+}
+
+/** What an answer with an error status means. `secrets` are cut out of its message. */
+export function openaiFailure(
+  status: number,
+  headers: IncomingHttpHeaders,
+  body: string,
+  secrets: readonly string[],
+): Failure {
+  const error = wireError(body);
+  const kind = kindOf(status, error);
+  return failure(kind, error.message || `The provider answered ${status}.`, {
+    ...statusOf(kind, status),
+    upstreamStatus: status,
+    param: error.param,
+    ...(kind === "invalid" && error.code ? { code: error.code } : {}),
+    retryAfterMs: kind === "rate_limit" || kind === "overloaded" ? retryAfter(headers) : null,
+    secrets,
+  });
+}
+
+/** An error inside a stream, or behind a 2xx status. */
+export function streamFailure(error: unknown, secrets: readonly string[]): Failure {
+  const read = readError(error);
+  const status = Number((error as { status?: unknown; code?: unknown })?.status ?? read.code);
+  const kind = byName(read) ?? (status >= 400 && status < 600 ? kindOf(status, read) : "server");
+  return failure(kind, read.message || "The provider reported an error.", { upstreamStatus: 200, secrets });
+}
+
+/** Retry-After in milliseconds: `retry-after-ms`, seconds or a date (RFC 9110, section 10.2.3). */
+export function retryAfter(headers: IncomingHttpHeaders): number | null {
+  const ms = Number(headers["retry-after-ms"]);
+  if (headers["retry-after-ms"] !== undefined && Number.isFinite(ms) && ms >= 0) return Math.ceil(ms);
+  const value = headers["retry-after"];
+  if (typeof value !== "string" || value.trim() === "") return null;
+  const seconds = Number(value);
+  if (Number.isFinite(seconds)) return seconds >= 0 ? Math.ceil(seconds * 1000) : null;
+  const date = Date.parse(value);
+  return Number.isNaN(date) ? null : Math.max(0, date - Date.now());
+}
+
+/** The kind that a status alone tells. */
+export function kindOfStatus(status: number): FailureKind {
+  if (status === 401) return "auth";
+  if (status === 402) return "quota";
+  if (status === 403) return "permission";
+  if (status === 404) return "not_found";
+  if (status === 408 || status === 504) return "timeout";
+  if (status === 424) return "server";
+  if (status === 429) return "rate_limit";
+  if (status === 503 || status === 529) return "overloaded";
+  if (status >= 400 && status < 500) return "invalid";
+  return "server";
+}
+
+/** 413 and 422 keep their status; other refusals of the request are 400. */
+export function statusOf(kind: FailureKind, status: number): { status: number } | object {
+  return kind === "invalid" && (status === 413 || status === 422) ? { status } : {};
+}
+
+function kindOf(status: number, error: WireError): FailureKind {
+  if (status === 429 && byName(error) === "quota") return "quota";
+  return kindOfStatus(status);
+}
+
+function byName(error: WireError): FailureKind | null {
+  const names = `${error.type ?? ""} ${error.code ?? ""}`.toLowerCase();
+  if (/insufficient_quota|billing_hard_limit|budget_exceeded/.test(names)) return "quota";
+  if (/rate_limit|too_many_requests/.test(names)) return "rate_limit";
+  if (/overloaded|unavailable/.test(names)) return "overloaded";
+  if (/authentication|invalid_api_key/.test(names)) return "auth";
+  if (/invalid_request|context_length|content_policy/.test(names)) return "invalid";
+  return null;
+}
+
+function wireError(body: string): WireError {
+  try {
+    const parsed: unknown = JSON.parse(body);
+    const first = Array.isArray(parsed) ? parsed[0] : parsed;
+    return readError((first as { error?: unknown })?.error ?? first);
+  } catch {
+    return { message: "", type: null, code: null, param: null };
+  }
+}
+
+function readError(error: unknown): WireError {
+  if (typeof error === "string") return { message: error, type: null, code: null, param: null };
+  const fields = (typeof error === "object" && error !== null ? error : {}) as Record<string, unknown>;
+  const text = (name: string) => (typeof fields[name] === "string" ? (fields[name] as string) : null);
+  const code = typeof fields["code"] === "number" ? String(fields["code"]) : text("code");
+  const message = text("message") ?? text("detail") ?? "";
+  return { message, type: text("type"), code, param: text("param") };
+}

@@ -1,0 +1,181 @@
+// OpenAI's own stream: the vendor's bytes go through as they came, event by event. Each event is parsed, for metering and because a
+// broken one must end the stream; it is written anew only where it has to change: the usage chunk (kept back, priced, and shown only
+// to who asked), and chunks of imitations that leave out what the specification requires.
+import { estimatePrompt } from "#daemon/gateway/format/estimate.ts";
+import { DONE } from "#daemon/gateway/format/sse.ts";
+import { type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/format/usage.ts";
+import { failure, UpstreamError } from "../failure.ts";
+import type { Emit, ReadContext, StreamDecoder } from "../wire.ts";
+import { streamFailure } from "./errors.ts";
+
+const MAX_EVENT = 8 * 1024 * 1024;
+
+type Chunk = Record<string, unknown>;
+
+export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
+  const asked = context.request.stream_options?.include_usage === true;
+  const secrets = context.target.credentials.apiKey ? [context.target.credentials.apiKey] : [];
+  let carry: Buffer = Buffer.alloc(0);
+  let started = false;
+  let finished = false;
+  let characters = 0;
+  let metered: TokenUsage | null = null;
+  let usageChunk: Chunk | null = null;
+  let head: Chunk = {};
+
+  /** What goes out instead of the event's bytes; null: the bytes as they are. */
+  function event(bytes: Buffer): string | null {
+    const data = dataOf(bytes);
+    if (data === null) return null;
+    if (data === "[DONE]") return done();
+    const chunk = parse(data);
+    if (chunk["error"]) throw new UpstreamError(streamFailure(chunk["error"], secrets));
+    const usage = chunk["usage"];
+    const counted = usage === null || usage === undefined ? null : usageFromWire(usage);
+    if (counted) {
+      metered = counted;
+      usageChunk = chunk;
+    }
+    const choices = Array.isArray(chunk["choices"]) ? (chunk["choices"] as Chunk[]) : [];
+    // Azure's first chunk (prompt filters) and the usage chunk: not part of the answer.
+    if (choices.length === 0) return "";
+    if (!head["id"]) head = chunk;
+    const sound = inspect(choices) && chunk["object"] === "chat.completion.chunk";
+    if (sound && !counted) return null;
+    return `data: ${JSON.stringify(repaired(chunk, choices, asked))}\n\n`;
+  }
+
+  // Counts what the choices hold; false where the specification's required members are missing.
+  function inspect(choices: Chunk[]): boolean {
+    let sound = true;
+    for (const choice of choices) {
+      const delta = (choice["delta"] ?? {}) as Chunk;
+      const content = delta["content"] ?? delta["reasoning_content"] ?? delta["reasoning"] ?? delta["refusal"];
+      if (typeof content === "string") characters += content.length;
+      if (Array.isArray(delta["tool_calls"])) characters += 16;
+      const reason = choice["finish_reason"];
+      if (content || delta["tool_calls"] || delta["function_call"] || reason) started = true;
+      if (reason === undefined || typeof choice["index"] !== "number" || !choice["delta"]) sound = false;
+    }
+    return sound;
+  }
+
+  function done(): string {
+    finished = true;
+    started = true;
+    const cost = context.cost(usage());
+    if (!asked) return DONE;
+    const shown = usageChunk
+      ? { ...repaired({ ...usageChunk, choices: [] }, [], true), usage: priced(usageChunk["usage"], cost) }
+      : { ...repaired({ ...head, choices: [] }, [], true), usage: wireUsage(usage(), cost) };
+    return `data: ${JSON.stringify(shown)}\n\n${DONE}`;
+  }
+
+  function repaired(chunk: Chunk, choices: Chunk[], withUsage: boolean): Chunk {
+    const { usage: _usage, ...rest } = chunk;
+    return {
+      ...rest,
+      id: typeof chunk["id"] === "string" && chunk["id"] ? chunk["id"] : String(head["id"] ?? context.requestId),
+      object: "chat.completion.chunk",
+      created: Number.isInteger(chunk["created"]) ? chunk["created"] : context.created,
+      model: typeof chunk["model"] === "string" && chunk["model"] ? chunk["model"] : context.target.model,
+      choices: choices.map((choice, index) => ({
+        ...choice,
+        index: typeof choice["index"] === "number" ? choice["index"] : index,
+        delta: choice["delta"] ?? {},
+        finish_reason: choice["finish_reason"] || null,
+      })),
+      ...(withUsage ? { usage: null } : {}),
+    };
+  }
+
+  function usage(): TokenUsage {
+    if (metered) return metered;
+    const output = Math.ceil(characters / 4);
+    return { input: estimatePrompt(context.request), cached: 0, cache_write: 0, output, reasoning: 0, estimated: true };
+  }
+
+  function push(chunk: Buffer): void {
+    const bytes = unified(carry.length > 0 ? Buffer.concat([carry, chunk]) : chunk);
+    // Events that go as they are leave in one piece: [run, from) has been read and not yet written.
+    let run = 0;
+    let from = 0;
+    while (!finished) {
+      const at = bytes.indexOf("\n\n", from);
+      if (at < 0) break;
+      const end = at + 2;
+      const instead = event(bytes.subarray(from, end));
+      if (instead !== null) {
+        if (from > run) emit(bytes.subarray(run, from));
+        if (instead) emit(instead);
+        run = end;
+      }
+      from = end;
+    }
+    if (from > run) emit(bytes.subarray(run, from));
+    carry = bytes.subarray(from);
+    if (carry.length > MAX_EVENT) throw broken(`An event of the provider's stream is larger than ${MAX_EVENT} bytes.`);
+  }
+
+  return {
+    push,
+    end() {
+      if (finished) return;
+      // A last event without its blank line is whole all the same if it is the end mark.
+      if (carry.length > 0 && dataOf(carry) === "[DONE]") return emit(done());
+      throw new UpstreamError(failure("truncated", "The provider's stream ended before its end mark."));
+    },
+    get started() {
+      return started;
+    },
+    get finished() {
+      return finished;
+    },
+    usage,
+  };
+}
+
+const CR = 0x0d;
+
+// Line ends may be CRLF or CR (WHATWG HTML, 9.2.5): one form makes the rest simple. A CR at the very end may be half of one; it
+// stays with the bytes and is looked at again with the next.
+function unified(bytes: Buffer): Buffer {
+  if (bytes.indexOf(CR) < 0) return bytes;
+  const half = bytes[bytes.length - 1] === CR;
+  const text = bytes.toString("latin1", 0, half ? bytes.length - 1 : bytes.length).replace(/\r\n?/g, "\n");
+  return Buffer.from(half ? `${text}\r` : text, "latin1");
+}
+
+/** The data of an event, its lines joined; null for comments and events without data. */
+function dataOf(bytes: Buffer): string | null {
+  const text = bytes.toString("utf8");
+  if (text.startsWith("data:")) {
+    const end = text.indexOf("\n");
+    // Nearly always one line.
+    if (end < 0 || text.indexOf("data:", end) < 0) return text.slice(5, end < 0 ? undefined : end).trim();
+  }
+  const lines: string[] = [];
+  for (const line of text.split("\n")) if (line.startsWith("data:")) lines.push(line.slice(5).trimStart());
+  return lines.length > 0 ? lines.join("\n").trim() : null;
+}
+
+function parse(data: string): Chunk {
+  let chunk: unknown;
+  try {
+    chunk = JSON.parse(data);
+  } catch {
+    throw broken("An event of the provider's stream is not valid JSON.");
+  }
+  if (typeof chunk !== "object" || chunk === null || Array.isArray(chunk)) {
+    throw broken("An event of the provider's stream is no JSON object.");
+  }
+  return chunk as Chunk;
+}
+
+function priced(usage: unknown, cost: number | null | undefined): unknown {
+  return cost === undefined ? usage : { ...(usage as object), cost_usd: cost };
+}
+
+function broken(message: string): UpstreamError {
+  return new UpstreamError(failure("protocol", message));
+}

@@ -1,0 +1,77 @@
+// OpenAI's chat completions and embeddings, and every server that speaks them (vLLM, Ollama, Groq, Mistral, xAI...): the client's bytes
+// go on with the model's name exchanged.
+import { forwardBody } from "#daemon/gateway/format/forward.ts";
+import type { ChatCall, EmbeddingCall, Target } from "../adapter.ts";
+import type { Prepared, Wire } from "../wire.ts";
+import { readCompletion } from "./completion.ts";
+import { openaiFailure } from "./errors.ts";
+import { openaiDecoder } from "./stream.ts";
+
+const VENDOR = "https://api.openai.com/v1";
+
+export const openaiWire: Wire = openaiFormat("openai", (target, path) => ({
+  url: `${(target.baseUrl ?? VENDOR).replace(/\/+$/, "")}${path}`,
+  headers: target.credentials.apiKey ? { authorization: `Bearer ${target.credentials.apiKey}` } : {},
+}));
+
+/** A wire of OpenAI's format at an address and with headers of its own. */
+export function openaiFormat(
+  kind: "openai" | "azure",
+  endpoint: (target: Target, path: string) => { url: string; headers: Record<string, string> },
+): Wire {
+  function post(target: Target, path: string, body: Buffer | string, traceparent?: string) {
+    const { url, headers } = endpoint(target, path);
+    const { origin, pathname, search } = new URL(url);
+    return {
+      origin,
+      method: "POST" as const,
+      path: pathname + search,
+      headers: { ...common, ...headers, ...(traceparent ? { traceparent } : {}) },
+      body,
+    };
+  }
+  return {
+    kind,
+    passesThrough: true,
+    unsupported: () => [],
+    prepare: (call, target): Prepared => ({
+      request: post(target, "/chat/completions", chatBody(call, target), call.traceparent),
+      notes: {
+        dropped: [],
+        responseFormat: call.request.response_format?.type === "json_schema" ? "native" : undefined,
+      },
+    }),
+    prepareEmbedding: (call, target) => post(target, "/embeddings", embeddingBody(call, target)),
+    read: readCompletion,
+    decoder: openaiDecoder,
+    failure: (status, headers, body, target) =>
+      openaiFailure(status, headers, body, target.credentials.apiKey ? [target.credentials.apiKey] : []),
+  };
+}
+
+const common = { "content-type": "application/json", accept: "*/*", "accept-encoding": "identity" };
+
+function chatBody(call: ChatCall, target: Target): Buffer | string {
+  const { request } = call;
+  const changes: Record<string, unknown> = {};
+  if (request.model !== target.model) changes["model"] = target.model;
+  // Streams are metered whether the client asked or not; stream.ts shows the usage only to who asked.
+  if (request.stream && request.stream_options?.include_usage !== true) {
+    changes["stream_options"] = { ...request.stream_options, include_usage: true };
+  }
+  if (call.user !== null && request.user !== call.user) changes["user"] = call.user;
+  if (request.drop_unsupported !== undefined) changes["drop_unsupported"] = undefined;
+  // OpenAI's own service refuses the reasoning that clients send back from other providers.
+  const own = target.baseUrl === null || /(^|\.)(openai|azure)\.com$/.test(new URL(target.baseUrl).hostname);
+  if (own && request.messages.some((message) => "reasoning_content" in message)) {
+    changes["messages"] = request.messages.map((message) => ({ ...message, reasoning_content: undefined }));
+  }
+  return forwardBody(call.raw, request, changes);
+}
+
+function embeddingBody(call: EmbeddingCall, target: Target): Buffer | string {
+  const changes: Record<string, unknown> = {};
+  if (call.request.model !== target.model) changes["model"] = target.model;
+  if (call.user !== null && call.request.user !== call.user) changes["user"] = call.user;
+  return forwardBody(call.raw, call.request, changes);
+}

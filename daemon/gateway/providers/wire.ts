@@ -1,0 +1,63 @@
+// What an HTTP provider supplies: how a request becomes its wire's, and how its answers are read. Pure: no sockets, no clocks.
+// `http-provider.ts` runs it.
+import type { IncomingHttpHeaders } from "node:http";
+import type { ChatRequest } from "#daemon/gateway/format/request.ts";
+import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
+import type { UpstreamRequest } from "#daemon/gateway/upstream/exchange.ts";
+import type { ChatCall, EmbeddingCall, Notes, ProviderKind, Target, Unsupported } from "./adapter.ts";
+import type { Failure } from "./failure.ts";
+
+/** A request ready to be sent, and what its answer's reader must know of it. */
+export interface Prepared {
+  readonly request: UpstreamRequest;
+  readonly notes: Notes;
+  /** The tool whose input stands for the answer where a JSON schema is emulated. */
+  readonly jsonTool?: string | undefined;
+}
+
+/** What a reader of answers is given. */
+export interface ReadContext {
+  readonly request: ChatRequest;
+  readonly requestId: string;
+  readonly target: Target;
+  readonly prepared: Prepared;
+  /** Unix seconds, for wires that do not say when. */
+  readonly created: number;
+  readonly cost: (usage: TokenUsage) => number | null | undefined;
+}
+
+/** Reads a streamed answer and gives out OpenAI's events. */
+export interface StreamDecoder {
+  /** Takes bytes as they come, split anywhere. Throws UpstreamError for errors in the stream and for what is no answer. */
+  push(chunk: Buffer): void;
+  /** The bytes have ended. Throws UpstreamError (`truncated`) where the end mark is missing. */
+  end(): void;
+  /** True from the first content on: text, reasoning, a tool call, a finish reason. */
+  readonly started: boolean;
+  /** True once `[DONE]` was given out. */
+  readonly finished: boolean;
+  /** So far; an estimate where the wire has not said yet. */
+  usage(): TokenUsage;
+}
+
+export type Emit = (frame: Uint8Array | string) => void;
+
+export interface Wire {
+  readonly kind: ProviderKind;
+  unsupported(request: ChatRequest, model: string): readonly Unsupported[];
+  /** True where the wire is OpenAI's own: the vendor judges what the request may hold. */
+  readonly passesThrough: boolean;
+  /** Throws UpstreamError (`invalid`) for what cannot be translated. `fetchImage` goes out behind the egress guard. */
+  prepare(call: ChatCall, target: Target, io: WireIo): Prepared | Promise<Prepared>;
+  /** Reads a whole answer with a 2xx status. Throws UpstreamError. */
+  read(body: Buffer, context: ReadContext): { readonly body: Buffer; readonly usage: TokenUsage };
+  decoder(context: ReadContext, emit: Emit): StreamDecoder;
+  /** Reads an answer with another status. */
+  failure(status: number, headers: IncomingHttpHeaders, body: string, target: Target): Failure;
+  prepareEmbedding?(call: EmbeddingCall, target: Target): UpstreamRequest;
+}
+
+export interface WireIo {
+  /** Bytes and media type of an image's URL. Throws UpstreamError (`invalid`). */
+  fetchImage(url: string): Promise<{ readonly mediaType: string; readonly data: Buffer }>;
+}

@@ -1,0 +1,91 @@
+// Images named by URL, fetched for wires that take bytes only. The address is a stranger's choice: the dispatcher is the egress guard's,
+// every redirect passes it again, no credential goes along, and what comes must be an image of bounded size.
+import type { IncomingHttpHeaders } from "node:http";
+import type { Dispatcher } from "undici";
+import { failure, UpstreamError } from "#daemon/gateway/providers/failure.ts";
+import { exchange } from "./exchange.ts";
+
+const MAX_BYTES = 20 * 1024 * 1024;
+const MAX_REDIRECTS = 3;
+const TIMEOUT_MS = 15_000;
+
+export interface Image {
+  readonly mediaType: string;
+  readonly data: Buffer;
+}
+
+/** Throws UpstreamError (`invalid`, param `messages`) where there is no image to be had. */
+export async function fetchImage(
+  dispatcher: Dispatcher,
+  url: string,
+  options: { readonly signal: AbortSignal },
+): Promise<Image> {
+  let at = parse(url);
+  for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
+    const { status, headers, data } = await get(dispatcher, at, options.signal);
+    const location = headers["location"];
+    if (status >= 300 && status < 400 && typeof location === "string") {
+      at = parse(location, at);
+      continue;
+    }
+    if (status !== 200) throw refused(`it answered ${status}`);
+    const mediaType = imageType(data);
+    if (!mediaType) throw refused("it is no PNG, JPEG, GIF or WebP image");
+    return { mediaType, data };
+  }
+  throw refused(`it redirects more than ${MAX_REDIRECTS} times`);
+}
+
+function parse(url: string, base?: URL): URL {
+  let parsed: URL;
+  try {
+    parsed = new URL(url, base);
+  } catch {
+    throw refused("its URL is not valid");
+  }
+  if (parsed.protocol !== "https:" && parsed.protocol !== "http:") throw refused("its URL is not http or https");
+  if (parsed.username || parsed.password) throw refused("its URL holds credentials");
+  return parsed;
+}
+
+function get(
+  dispatcher: Dispatcher,
+  url: URL,
+  signal: AbortSignal,
+): Promise<{ status: number; headers: IncomingHttpHeaders; data: Buffer }> {
+  return new Promise((resolve, reject) => {
+    let status = 0;
+    let headers: IncomingHttpHeaders = {};
+    const parts: Buffer[] = [];
+    const fields = { accept: "image/*", "accept-encoding": "identity", "user-agent": "magic" };
+    exchange(
+      dispatcher,
+      { origin: url.origin, method: "GET", path: url.pathname + url.search, headers: fields, body: null },
+      {
+        head(code, got) {
+          status = code;
+          headers = got;
+        },
+        data: (chunk) => void parts.push(chunk),
+        end: () => resolve({ status, headers, data: Buffer.concat(parts) }),
+        fail: (problem) => reject(problem.kind === "aborted" ? new UpstreamError(problem) : refused(problem.message)),
+      },
+      { signal, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES },
+    );
+  });
+}
+
+/** By the first bytes: a server's word for it is not to be trusted. Null for anything else. */
+export function imageType(data: Buffer): string | null {
+  if (data.length >= 8 && data.readUInt32BE(0) === 0x89504e47) return "image/png";
+  if (data.length >= 3 && data.readUIntBE(0, 3) === 0xffd8ff) return "image/jpeg";
+  const head = data.toString("latin1", 0, 12);
+  if (head.startsWith("GIF8")) return "image/gif";
+  if (head.startsWith("RIFF") && head.endsWith("WEBP")) return "image/webp";
+  return null;
+}
+
+function refused(why: string): UpstreamError {
+  const message = `An image cannot be fetched: ${why}.`;
+  return new UpstreamError(failure("invalid", message, { param: "messages", code: "invalid_image_url" }));
+}

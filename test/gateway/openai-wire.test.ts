@@ -1,0 +1,202 @@
+// OpenAI's format end to end over real HTTP: what is forwarded, what comes back.
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { createProviders } from "#daemon/gateway/providers/registry.ts";
+import { sharedPath } from "#test/shared.ts";
+import { specification } from "./specification.ts";
+import { agent, callOf, collect, optionsOf, startUpstream, targetOf, type Upstream } from "./upstream.ts";
+
+let upstream: Upstream;
+const provider = createProviders(agent).openai;
+if (!provider) throw new Error("no provider");
+const messages = [{ role: "user", content: "hé 🎉" }];
+
+beforeAll(async () => {
+  upstream = await startUpstream();
+});
+afterAll(() => upstream.close());
+beforeEach(() => {
+  upstream.requests.length = 0;
+});
+
+const completion = {
+  id: "chatcmpl-1",
+  object: "chat.completion",
+  created: 1,
+  model: "gpt-x",
+  choices: [
+    { index: 0, message: { role: "assistant", content: "hi", refusal: null }, logprobs: null, finish_reason: "stop" },
+  ],
+  usage: {
+    prompt_tokens: 10,
+    completion_tokens: 7,
+    total_tokens: 17,
+    prompt_tokens_details: { cached_tokens: 4 },
+    completion_tokens_details: { reasoning_tokens: 5 },
+  },
+};
+
+function events(list: unknown[], end = "data: [DONE]\n\n"): string {
+  return list.map((one) => `data: ${JSON.stringify(one)}\n\n`).join("") + end;
+}
+
+const chunk = (choices: unknown[], more: object = {}) => ({
+  id: "chatcmpl-1",
+  object: "chat.completion.chunk",
+  created: 1,
+  model: "gpt-x",
+  choices,
+  ...more,
+});
+
+describe("what goes to the provider", () => {
+  test("the client's bytes with the model's name exchanged and nothing else touched", async () => {
+    upstream.answer = (response) => void response.end(JSON.stringify(completion));
+    const text =
+      '{ "messages" : [{"role":"user","content":"a \\"model\\": b","x":1e400}],\n "model":"openai/gpt-x" , "vendor_new": [1,{"model":2}] }';
+    const request = JSON.parse(text);
+    await provider.chat(
+      callOf(request, { raw: Buffer.from(text) }),
+      targetOf("openai", upstream, "gpt-x"),
+      optionsOf(),
+    );
+    expect(upstream.requests[0]?.body).toBe(text.replace("openai/gpt-x", "gpt-x"));
+    expect(upstream.requests[0]?.path).toBe("/v1/chat/completions");
+    expect(upstream.requests[0]?.headers.authorization).toBe("Bearer sk-canary-0123456789abcdef");
+  });
+
+  test("a key that stands twice is not forwarded as it came", async () => {
+    upstream.answer = (response) => void response.end(JSON.stringify(completion));
+    const text = '{"model":"forbidden","messages":[{"role":"user","content":"x"}],"model":"gpt-x"}';
+    const call = callOf(JSON.parse(text), { raw: Buffer.from(text) });
+    await provider.chat(call, targetOf("openai", upstream, "gpt-x"), optionsOf());
+    expect(upstream.requests[0]?.body).not.toContain("forbidden");
+  });
+
+  test("a missing model is put in; the token's user wins; drop_unsupported stays here", async () => {
+    upstream.answer = (response) => void response.end(JSON.stringify(completion));
+    const call = callOf({ messages, user: "body", drop_unsupported: true }, { user: "token" });
+    await provider.chat(call, targetOf("openai", upstream, "gpt-x"), optionsOf());
+    expect(JSON.parse(upstream.requests[0]?.body ?? "")).toEqual({ messages, user: "token", model: "gpt-x" });
+  });
+});
+
+describe("what comes back whole", () => {
+  test("the vendor's bytes with the cost put in, and the usage partitioned", async () => {
+    const sent = JSON.stringify(completion, null, 2);
+    upstream.answer = (response) => void response.setHeader("content-type", "application/json").end(sent);
+    const outcome = await provider.chat(callOf({ model: "m", messages }), targetOf("openai", upstream), optionsOf());
+    if (outcome.kind !== "completion") throw new Error(JSON.stringify(outcome));
+    expect(outcome.usage).toEqual({ input: 6, cached: 4, cache_write: 0, output: 2, reasoning: 5 });
+    expect(outcome.body.toString().replace(/,"cost_usd":0.5/, "")).toBe(sent);
+    expect(JSON.parse(outcome.body.toString()).usage.cost_usd).toBe(0.5);
+    specification()?.completion(JSON.parse(outcome.body.toString()));
+  });
+
+  test.each([
+    ["invalid JSON", '{"choices":[', 200],
+    ["an error behind 200", '{"error":{"message":"sk-canary-0123456789abcdef is bad","type":"server_error"}}', 200],
+    ["no choices", '{"choices":[]}', 200],
+    ["an array", "[]", 200],
+  ])("%s is a failure that names no key", async (_name, body, status) => {
+    upstream.answer = (response) => void response.writeHead(status, { "content-type": "application/json" }).end(body);
+    const outcome = await provider.chat(callOf({ model: "m", messages }), targetOf("openai", upstream), optionsOf());
+    expect(outcome.kind).toBe("failure");
+    expect(JSON.stringify(outcome)).not.toContain("canary");
+  });
+
+  test.each([
+    [400, '{"error":{"message":"bad","type":"invalid_request_error","param":"messages","code":"x"}}', "invalid", 400],
+    [401, '{"error":{"message":"no"}}', "auth", 401],
+    [403, "", "permission", 403],
+    [404, "<html>", "not_found", 404],
+    [413, "", "invalid", 413],
+    [424, "", "server", 502],
+    [429, '{"error":{"code":"insufficient_quota"}}', "quota", 429],
+    [429, '{"error":{"message":"slow"}}', "rate_limit", 429],
+    [500, "", "server", 502],
+    [503, "", "overloaded", 503],
+    [529, "", "overloaded", 503],
+    [302, "", "server", 502],
+  ])("status %i %s is %s", async (status, body, kind, shown) => {
+    upstream.answer = (response) => void response.writeHead(status, { "retry-after": "7" }).end(body);
+    const outcome = await provider.chat(callOf({ model: "m", messages }), targetOf("openai", upstream), optionsOf());
+    expect(outcome).toMatchObject({ kind: "failure", failure: { kind, status: shown } });
+    if (outcome.kind === "failure") {
+      expect(outcome.failure.retryAfterMs).toBe(kind === "rate_limit" || kind === "overloaded" ? 7000 : null);
+    }
+  });
+});
+
+describe("streams", () => {
+  const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
+  const list = [
+    chunk([{ index: 0, delta: { role: "assistant", content: "" }, finish_reason: null }], { usage: null }),
+    chunk([{ index: 0, delta: { content: "hé" }, finish_reason: null }], { usage: null }),
+    chunk([{ index: 0, delta: { content: " 🎉" }, finish_reason: null }], { usage: null }),
+    chunk([{ index: 0, delta: {}, finish_reason: "stop" }], { usage: null }),
+    chunk([], { usage }),
+  ];
+
+  test.each([1, 2, 3, 7, 100_000])("whatever the pieces (%i bytes), with CRLF and comments too", async (size) => {
+    for (const newline of ["\n", "\r\n"]) {
+      const text = `: hello\n\n${events(list)}`.replaceAll("\n", newline);
+      upstream.answer = async (response) => {
+        response.writeHead(200, { "content-type": "text/event-stream" });
+        const bytes = Buffer.from(text);
+        for (let at = 0; at < bytes.length; at += size) {
+          response.write(bytes.subarray(at, at + size));
+          if (size > 2) await new Promise((resolve) => setImmediate(resolve));
+        }
+        response.end();
+      };
+      const request = { model: "m", messages, stream: true, stream_options: { include_usage: true } };
+      const got = await collect(await provider.chat(callOf(request), targetOf("openai", upstream), optionsOf()));
+      expect(got.done).toBe(true);
+      expect(got.end).toMatchObject({ result: "completed", usage: { input: 3, output: 2 } });
+      expect(got.events.at(-1)).toMatchObject({ choices: [], usage: { ...usage, cost_usd: 0.5 } });
+      expect(got.events.slice(0, -1)).toEqual(list.slice(0, -1));
+    }
+  });
+
+  test("usage is metered without being shown to who did not ask", async () => {
+    upstream.answer = (response) =>
+      void response.writeHead(200, { "content-type": "text/event-stream" }).end(events(list));
+    const got = await collect(
+      await provider.chat(callOf({ model: "m", messages, stream: true }), targetOf("openai", upstream), optionsOf()),
+    );
+    expect(JSON.parse(upstream.requests[0]?.body ?? "").stream_options).toEqual({ include_usage: true });
+    expect(got.events.filter((event) => (event as { usage?: unknown }).usage)).toEqual([]);
+    expect(got.end.usage).toMatchObject({ input: 3, output: 2 });
+    expect(got.done).toBe(true);
+  });
+
+  test("without usage from the provider an estimate is metered, and shown if asked", async () => {
+    upstream.answer = (response) =>
+      void response.writeHead(200, { "content-type": "text/event-stream" }).end(events(list.slice(0, -1)));
+    const request = { model: "m", messages, stream: true, stream_options: { include_usage: true } };
+    const got = await collect(await provider.chat(callOf(request), targetOf("openai", upstream), optionsOf()));
+    expect(got.end.usage.estimated).toBe(true);
+    expect(got.end.usage.output).toBeGreaterThan(0);
+    specification()?.chunk(got.events.at(-1));
+  });
+
+  test("the recorded OpenAI and xAI streams validate chunk by chunk, and say the same", async () => {
+    for (const name of ["openai/openai-text", "openai-compatible/xai-text", "openai-compatible/xai-tool-call"]) {
+      const path = sharedPath(`provider-fixtures/${name}.chunks.txt`);
+      if (!path) return;
+      const recorded = readFileSync(path, "utf8")
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line));
+      upstream.answer = (response) =>
+        void response.writeHead(200, { "content-type": "text/event-stream" }).end(events(recorded));
+      const request = { model: "m", messages, stream: true, stream_options: { include_usage: true } };
+      const got = await collect(await provider.chat(callOf(request), targetOf("openai", upstream), optionsOf()));
+      for (const event of got.events) specification()?.chunk(event);
+      const said = (list: unknown[]) =>
+        list.flatMap((one) => (one as { choices: { delta: object }[] }).choices.map((choice) => choice.delta));
+      expect(said(got.events)).toEqual(said(recorded));
+    }
+  });
+});
