@@ -40,7 +40,7 @@ const common = {
 const banner = {
   js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
 };
-const programs = { main: "src/main.ts", daemon: "daemon/main.ts" };
+const programs = { main: "src/main.ts", daemon: "daemon/main.ts", "sdk-testing": "src/sdk/testing.ts" };
 // Code that runs in a thread or process of its own, resolved as #entry/<name> from source and from dist alike.
 const entries = ["storage-worker", "sync-worker", "connector-worker"];
 for (const name of entries) if (existsSync(`daemon/entry/${name}.ts`)) programs[name] = `daemon/entry/${name}.ts`;
@@ -56,7 +56,7 @@ await build({
 await build({ ...common, entryPoints: programs, banner, external: ["esbuild", "pg-native"] });
 await build({
   ...common,
-  entryPoints: { sdk: "src/sdk/index.ts", "sdk-testing": "src/sdk/testing.ts", client: "src/client/index.ts" },
+  entryPoints: { sdk: "src/sdk/index.ts", client: "src/client/index.ts" },
 });
 if (existsSync("node_modules/typescript/bin/tsc"))
   execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.types.json"], {
@@ -64,5 +64,5 @@ if (existsSync("node_modules/typescript/bin/tsc"))
   });
 writeFileSync(
   "dist/package.json",
-  `${JSON.stringify({ type: "module", imports: { "#entry/*": "./*.js", "#contract/*.ts": "./types/contract/*.d.ts" } })}\n`,
+  `${JSON.stringify({ type: "module", imports: { "#entry/*": "./*.js", "#contract/*.ts": "./types/contract/*.d.ts", "#sdk/*.ts": "./types/sdk/*.d.ts" } })}\n`,
 );
