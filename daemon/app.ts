@@ -1,5 +1,4 @@
 // Everything wired together, and nowhere else. Runs in the daemon's process and, for tests, in any other.
-import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { type Clock, systemClock } from "#shared/clock.ts";
 import { stateFolder } from "#shared/paths.ts";
@@ -8,14 +7,19 @@ import type { Activity } from "./http/activity.ts";
 import type { Authenticator } from "./http/guards/authenticate.ts";
 import { localAuthenticator } from "./http/guards/local-authenticator.ts";
 import { createHttp } from "./http/listener.ts";
+import { logHub } from "./http/log-hub.ts";
 import { chatCompletionRoutes } from "./http/routes/chat-completions.ts";
 import { daemonRoutes } from "./http/routes/daemon.ts";
 import { embeddingRoutes } from "./http/routes/embeddings.ts";
 import { type Check, healthRoutes } from "./http/routes/health.ts";
+import { logRoutes } from "./http/routes/logs.ts";
 import { metricsRoutes } from "./http/routes/metrics.ts";
 import { modelRoutes } from "./http/routes/models.ts";
+import { useUpgrades } from "./http/upgrade.ts";
 import { type LocalCredentials, loadLocalCredentials } from "./identity/local-credentials.ts";
 import { createLogger, type Level, type Logger, type LogSink } from "./telemetry/log.ts";
+import type { LogFile } from "./telemetry/log-file.ts";
+import { createLogHistory } from "./telemetry/log-history.ts";
 import { createLogStream, type LogStream } from "./telemetry/log-stream.ts";
 import { createMetrics, type Metrics } from "./telemetry/metrics.ts";
 import { createTracer, type Tracer } from "./telemetry/trace.ts";
@@ -31,6 +35,8 @@ export interface AppConfig {
   readonly logLevel?: Level;
   /** Where log lines go besides the live stream. */
   readonly logSinks?: readonly LogSink[];
+  /** The log on disk: a sink, and what readers get who were away long. */
+  readonly logFile?: LogFile;
   /** Flags of the daemon's command line that parts of it read, e.g. `allow-weak-sandbox`. */
   readonly flags?: Readonly<Record<string, string | boolean | undefined>>;
   /** True in the daemon's own process: reports its memory and event loop too. */
@@ -64,7 +70,7 @@ export async function createApp(config: AppConfig): Promise<App> {
   const logStream = createLogStream();
   const logger = createLogger({
     level: config.logLevel ?? "info",
-    sinks: [logStream.sink, ...(config.logSinks ?? [])],
+    sinks: [logStream.sink, ...(config.logFile ? [config.logFile.sink] : []), ...(config.logSinks ?? [])],
     clock,
     secrets: () => Object.values(credentials),
   });
@@ -73,7 +79,7 @@ export async function createApp(config: AppConfig): Promise<App> {
   const authenticator: Authenticator = localAuthenticator(credentials);
   const checks: Record<string, Check> = {};
   let draining = false;
-  const { fastify, activity } = createHttp({
+  const { fastify, activity, hostGuard } = createHttp({
     host,
     clock,
     authenticator,
@@ -85,6 +91,12 @@ export async function createApp(config: AppConfig): Promise<App> {
 
   healthRoutes(fastify, { checks, deployment: () => "development" });
   metricsRoutes(fastify, { metrics });
+  const history = createLogHistory({ stream: logStream, file: config.logFile });
+  logRoutes(fastify, { history, clock });
+  const sockets = useUpgrades(fastify, { authenticator, hostGuard, host, draining: () => draining }, [
+    logHub({ history, clock }),
+  ]);
+  activity.hold("open streams", () => sockets.open() > 0);
   daemonRoutes(fastify, { root, activity, isolation: async () => null });
   const gateway = createSandboxGateway();
   chatCompletionRoutes(fastify, { gateway });
@@ -129,9 +141,4 @@ function originOf(host: string, fastify: FastifyInstance): string {
   const port = typeof address === "object" && address !== null ? address.port : 0;
   const name = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
   return `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
-}
-
-/** Where the daemon of a root writes its log. */
-export function logPath(state: string): string {
-  return join(state, "logs", "daemon.log");
 }

@@ -15,7 +15,7 @@ import { answerMalformed } from "./client-error.ts";
 import { sendError, useErrorHandler } from "./error-handler.ts";
 import { useContentGuards } from "./guards/accept.ts";
 import { type Authenticator, useAuthentication } from "./guards/authenticate.ts";
-import { useHostGuard } from "./guards/host.ts";
+import { createHostGuard, type HostGuard } from "./guards/host.ts";
 import { useNotFound } from "./not-found.ts";
 import { useRequestLog } from "./request-log.ts";
 import { requireRouteConfig } from "./route-config.ts";
@@ -36,7 +36,14 @@ export interface HttpOptions {
 /** Milliseconds: for all headers, for the whole request, and how often both are looked at. An answer may take any time. */
 const timeouts = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 2_000 };
 
-export function createHttp(options: HttpOptions): { readonly fastify: FastifyInstance; readonly activity: Activity } {
+export interface Http {
+  readonly fastify: FastifyInstance;
+  readonly activity: Activity;
+  /** For what does not come through Fastify: upgrades. */
+  readonly hostGuard: HostGuard;
+}
+
+export function createHttp(options: HttpOptions): Http {
   const { logger } = options;
   const app: FastifyInstance = fastify({
     serverFactory: (handler) => newServer(handler as Parameters<typeof createServer>[1]),
@@ -57,14 +64,18 @@ export function createHttp(options: HttpOptions): { readonly fastify: FastifyIns
   useBodies(app);
   const activity = useActivity(app, options.clock);
   useRequestLog(app, options);
-  useHostGuard(app, { host: options.host, names: options.hostNames ?? [] });
+  const hostGuard = createHostGuard({ host: options.host, names: options.hostNames ?? [] });
+  app.addHook("onRequest", (request, _reply, done) => {
+    hostGuard(request.raw);
+    done();
+  });
   app.addHook("onRequest", (_request, _reply, done) => {
     if (options.draining?.()) throw new MagicError("draining", "The daemon is stopping.", { retryAfterS: 2 });
     done();
   });
   useAuthentication(app, options);
   useContentGuards(app);
-  return { fastify: app, activity };
+  return { fastify: app, activity, hostGuard };
 }
 
 function newServer(handler: Parameters<typeof createServer>[1]): Server {

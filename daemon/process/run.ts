@@ -58,10 +58,8 @@ export async function runDaemon(argv: readonly string[]): Promise<number> {
       ownProcess: true,
       ...(options.host !== undefined && { host: options.host }),
       flags: options.flags,
-      logSinks: [
-        logFile.sink,
-        ...(options.foreground ? [({ text }: { text: string }) => process.stderr.write(`${text}\n`)] : []),
-      ],
+      logFile,
+      logSinks: options.foreground ? [({ text }) => process.stderr.write(`${text}\n`)] : [],
     });
     await serve({ app, options, root, state, lock, logFile });
     return exitCodes.ok;

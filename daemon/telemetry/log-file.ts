@@ -1,7 +1,7 @@
 // The log on disk: lines are collected and appended a few times a second; files rotate by size, so that all of them together
 // stay bounded. A full or read-only disk costs log lines, never the daemon.
 import { appendFileSync } from "node:fs";
-import { appendFile, mkdir, readdir, rename, rm, stat } from "node:fs/promises";
+import { appendFile, type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { LogLine, LogSink } from "./log.ts";
 
@@ -9,6 +9,8 @@ export interface LogFile {
   readonly sink: LogSink;
   /** Resolves when everything logged so far is with the operating system. */
   flush(): Promise<void>;
+  /** All files of the log, oldest first, with everything logged so far in them. The caller closes them. */
+  open(): Promise<FileHandle[]>;
   /** For the last moments of a crashing process. */
   flushSync(): void;
   close(): Promise<void>;
@@ -31,7 +33,7 @@ export function openLogFile(options: LogFileOptions): LogFile {
   let lost = 0;
   let size: number | undefined;
   let timer: NodeJS.Timeout | undefined;
-  let writing: Promise<void> | undefined;
+  let queue: Promise<unknown> = Promise.resolve();
 
   const take = (): string => {
     const text = pending.join("");
@@ -61,16 +63,15 @@ export function openLogFile(options: LogFileOptions): LogFile {
     }
   };
 
-  // One write at a time: a rotation must not meet an append.
-  const flush = async (): Promise<void> => {
+  // One at a time: a rotation must not meet an append, nor the opening of the files.
+  const inTurn = <T>(task: () => Promise<T>): Promise<T> => {
     clearTimeout(timer);
     timer = undefined;
-    while (writing) await writing;
-    writing = writeOnce().finally(() => {
-      writing = undefined;
-    });
-    return writing;
+    const result = queue.then(task);
+    queue = result.catch(() => undefined);
+    return result;
   };
+  const flush = () => inTurn(writeOnce);
 
   return {
     sink(line) {
@@ -87,6 +88,12 @@ export function openLogFile(options: LogFileOptions): LogFile {
       timer ??= setTimeout(() => void flush(), intervalMs).unref();
     },
     flush,
+    open: () =>
+      inTurn(async () => {
+        await writeOnce();
+        const names = await logFiles(path);
+        return Promise.all(names.map((name) => open(name, "r")));
+      }),
     flushSync() {
       const text = take();
       try {

@@ -37,6 +37,14 @@ export interface LoggerOptions {
   readonly secrets?: () => readonly string[];
 }
 
+/** The cursor that stands before every line of that moment and after every earlier one. */
+export function cursorAt(ms: number): string {
+  let text = "";
+  for (let shift = 9; shift >= 0; shift--)
+    text += "0123456789abcdefghjkmnpqrstvwxyz"[Math.floor(ms / 32 ** shift) % 32];
+  return text + "0".repeat(16);
+}
+
 const MAX_LINE = 64 * 1024;
 
 /** A logger that hands every line, redacted and with its cursor, to all sinks. */

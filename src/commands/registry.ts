@@ -24,6 +24,8 @@ export const groups: readonly Group[] = [
         summary: "Start, stop and look at the local daemon",
         verbs: () => import("#commands/daemon/verbs.ts"),
       },
+      logs: { summary: "Show or follow what happens", load: () => import("#commands/logs.ts") },
+      doctor: { summary: "Find out what is wrong, and mend it", load: () => import("#commands/doctor.ts") },
     },
   },
   {

@@ -1,9 +1,10 @@
 // Who calls, and may they: authentication, then the route's scope, both before the body is read, validated or anything is
 // looked up. So a caller without the scope learns nothing, not even whether an id exists.
-import type { IncomingHttpHeaders } from "node:http";
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import type { FastifyInstance } from "fastify";
 import { MagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
+import { anonymous } from "../route-config.ts";
 import { isLoopback } from "./loopback.ts";
 
 export interface Remote {
@@ -24,22 +25,20 @@ export interface AuthenticationOptions {
 }
 
 export function useAuthentication(app: FastifyInstance, options: AuthenticationOptions): void {
-  const open = isLoopback(options.host);
   app.addHook("onRequest", async (request) => {
     if (request.is404) return;
     const { scope, errors, surface } = request.routeOptions.config;
-    const remote = remoteOf(request);
-    const exposed = !open && !remote.encrypted;
+    const remote = remoteOf(request.raw);
     if (scope === null || scope === undefined) {
       // A token endpoint takes its credential in the body.
-      if (exposed && (errors === "oauth" || request.headers.authorization !== undefined)) throw exposedCredential();
+      const credential = errors === "oauth" || request.headers.authorization !== undefined;
+      if (credential) checkExposure(options.host, remote, anonymous);
       return;
     }
-    // Refused before it is looked at, unless it can only be the command line of this very machine.
-    if (exposed && !remote.loopback) throw exposedCredential();
+    checkExposure(options.host, remote);
     const principal = await options.authenticator.authenticate(request.headers, remote);
     request.principal = principal;
-    if (exposed && principal.type !== "local") throw exposedCredential();
+    checkExposure(options.host, remote, principal);
     if (surface === "local" && principal.type !== "local")
       throw new MagicError("insufficient_scope", "Only the command line of this machine may call this.");
     if (!principal.scopes.has(scope))
@@ -47,16 +46,22 @@ export function useAuthentication(app: FastifyInstance, options: AuthenticationO
   });
 }
 
-function remoteOf(request: FastifyRequest): Remote {
-  const { remoteAddress, encrypted } = request.raw.socket as { remoteAddress?: string; encrypted?: boolean };
-  return { address: remoteAddress, loopback: isLoopback(remoteAddress), encrypted: encrypted === true };
-}
-
-function exposedCredential(): MagicError {
-  return new MagicError(
+/**
+ * Refuses credentials over plain HTTP to a listener beyond loopback: before they are looked at (no principal given) when they
+ * crossed the network, and afterwards all but the local command line's own.
+ */
+export function checkExposure(host: string, remote: Remote, principal?: Principal): void {
+  if (remote.encrypted || isLoopback(host)) return;
+  if (principal ? principal.type === "local" : remote.loopback) return;
+  throw new MagicError(
     "tls_required",
     "Credentials are not accepted over plain HTTP beyond loopback: listen with --tls.",
   );
+}
+
+export function remoteOf(request: IncomingMessage): Remote {
+  const { remoteAddress, encrypted } = request.socket as { remoteAddress?: string; encrypted?: boolean };
+  return { address: remoteAddress, loopback: isLoopback(remoteAddress), encrypted: encrypted === true };
 }
 
 /** The token of `Authorization: Bearer`, or undefined. */

@@ -1,7 +1,7 @@
 // No web page may drive the daemon: a request must name it by an address of its own (against DNS rebinding) and must not come
 // from a page of another origin. Also here: exactly one Host header, since two are how proxies and servers are set at odds.
+import type { IncomingMessage } from "node:http";
 import { hostname } from "node:os";
-import type { FastifyInstance, FastifyRequest } from "fastify";
 import { MagicError } from "#contract/errors.ts";
 import { isLoopback } from "./loopback.ts";
 
@@ -11,7 +11,10 @@ export interface HostGuardOptions {
   readonly names?: readonly string[];
 }
 
-export function useHostGuard(app: FastifyInstance, options: HostGuardOptions): void {
+/** Throws for a request that must not pass. */
+export type HostGuard = (request: IncomingMessage) => void;
+
+export function createHostGuard(options: HostGuardOptions): HostGuard {
   const allowed = new Set([
     "localhost",
     options.host.toLowerCase(),
@@ -19,15 +22,14 @@ export function useHostGuard(app: FastifyInstance, options: HostGuardOptions): v
   ]);
   if (!isLoopback(options.host)) allowed.add(hostname().toLowerCase());
   for (const wildcard of ["0.0.0.0", "::"]) allowed.delete(wildcard);
-  app.addHook("onRequest", (request, _reply, done) => {
+  return (request) => {
     checkHost(request, allowed);
     checkOrigin(request);
-    done();
-  });
+  };
 }
 
-function checkHost(request: FastifyRequest, allowed: ReadonlySet<string>): void {
-  const raw = request.raw.rawHeaders;
+function checkHost(request: IncomingMessage, allowed: ReadonlySet<string>): void {
+  const raw = request.rawHeaders;
   let count = 0;
   for (let i = 0; i < raw.length; i += 2) if (raw[i]?.length === 4 && raw[i]?.toLowerCase() === "host") count++;
   if (count > 1) throw new MagicError("invalid_request", "The request has more than one Host header.");
@@ -38,7 +40,7 @@ function checkHost(request: FastifyRequest, allowed: ReadonlySet<string>): void 
   throw new MagicError("forbidden_origin", `The Host ${JSON.stringify(name.slice(0, 200))} is not this daemon's.`);
 }
 
-function checkOrigin(request: FastifyRequest): void {
+function checkOrigin(request: IncomingMessage): void {
   const origin = request.headers.origin;
   if (origin === undefined) return;
   const own = `//${request.headers.host?.toLowerCase()}`;
@@ -53,7 +55,7 @@ function hostOf(header: string): string | undefined {
   return (match?.[1] ?? match?.[2])?.toLowerCase();
 }
 
-function addressOf(request: FastifyRequest): string | undefined {
-  const address = request.raw.socket.localAddress?.toLowerCase();
+function addressOf(request: IncomingMessage): string | undefined {
+  const address = request.socket.localAddress?.toLowerCase();
   return address?.startsWith("::ffff:") ? address.slice("::ffff:".length) : address;
 }

@@ -6,4 +6,5 @@ export const verbs: Verbs = {
   stop: { summary: "Let answers under way end, then stop it", load: () => import("./stop.ts") },
   status: { summary: "Show whether it runs, and where", load: () => import("./status.ts") },
   restart: { summary: "Stop it and start it again", load: () => import("./restart.ts") },
+  logs: { summary: "Show the daemon's own log, also when it is down", load: () => import("./logs.ts") },
 };

@@ -1,0 +1,79 @@
+// WebSocket upgrades pass the same guards as requests: Host, Origin, credential, scope. What is refused gets an HTTP answer.
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import type { FastifyInstance } from "fastify";
+import { type WebSocket, WebSocketServer } from "ws";
+import { errors, isMagicError, MagicError } from "#contract/errors.ts";
+import type { Principal, Scope } from "#contract/identity.ts";
+import { type Authenticator, checkExposure, remoteOf } from "./guards/authenticate.ts";
+import type { HostGuard } from "./guards/host.ts";
+
+export interface Upgrade {
+  readonly path: string;
+  readonly scope: Scope;
+  /** Throws a MagicError to refuse; returns what takes over the socket. */
+  accept(query: URLSearchParams, principal: Principal): (socket: WebSocket) => void;
+}
+
+export interface UpgradeOptions {
+  readonly authenticator: Authenticator;
+  readonly hostGuard: HostGuard;
+  readonly host: string;
+  readonly draining: () => boolean;
+}
+
+/** Bytes that a client may send in one message: nobody has more than a few words to say. */
+const MAX_MESSAGE = 64 * 1024;
+const CLOSE_GRACE = 500;
+
+/** How many sockets are open stays with the returned count; all are closed, with 1001, before the server closes. */
+export function useUpgrades(
+  app: FastifyInstance,
+  options: UpgradeOptions,
+  upgrades: readonly Upgrade[],
+): { open(): number } {
+  const server = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE, perMessageDeflate: false });
+  app.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.on("error", () => socket.destroy());
+    admit(request, options, upgrades).then(
+      (serve) => server.handleUpgrade(request, socket, head, serve),
+      (error: unknown) => refuse(socket, error),
+    );
+  });
+  app.addHook("preClose", async () => {
+    for (const socket of server.clients) socket.close(1001, "the daemon is stopping");
+    const until = Date.now() + CLOSE_GRACE;
+    while (server.clients.size > 0 && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 10));
+    for (const socket of server.clients) socket.terminate();
+  });
+  return { open: () => server.clients.size };
+}
+
+async function admit(
+  request: IncomingMessage,
+  options: UpgradeOptions,
+  upgrades: readonly Upgrade[],
+): Promise<(socket: WebSocket) => void> {
+  options.hostGuard(request);
+  if (options.draining()) throw new MagicError("draining");
+  const { pathname, searchParams } = new URL(request.url ?? "/", "http://localhost");
+  const upgrade = upgrades.find(({ path }) => path === pathname);
+  if (!upgrade) throw new MagicError("not_found");
+  const remote = remoteOf(request);
+  checkExposure(options.host, remote);
+  const principal = await options.authenticator.authenticate(request.headers, remote);
+  checkExposure(options.host, remote, principal);
+  if (!principal.scopes.has(upgrade.scope))
+    throw new MagicError("insufficient_scope", `The scope ${upgrade.scope} is missing.`);
+  return upgrade.accept(searchParams, principal);
+}
+
+function refuse(socket: Duplex, error: unknown): void {
+  const known = isMagicError(error) ? error : new MagicError("internal");
+  const { status, title } = errors[known.code];
+  const body = JSON.stringify({ code: known.code, title, status, detail: known.message });
+  socket.end(
+    `HTTP/1.1 ${status} ${title}\r\nContent-Type: application/problem+json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` +
+      `Connection: close\r\n\r\n${body}`,
+  );
+}

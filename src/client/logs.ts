@@ -1,0 +1,125 @@
+// Following a daemon's log. The last cursor seen is kept, so that a lost connection or a restarted daemon costs no line and
+// doubles none. A reader that does not keep up holds the socket back: nothing piles up here.
+import { setTimeout as sleep } from "node:timers/promises";
+import WebSocket from "ws";
+import { type ErrorCode, errors, isMagicError, MagicError } from "#contract/errors.ts";
+import type { LogFrame, LogQuery } from "#contract/wire/logs.ts";
+import type { ApiClient } from "./http.ts";
+
+export type LogFilter = Omit<LogQuery, "after" | "limit">;
+
+export interface FollowOptions {
+  /** A client for the daemon; asked again after a connection was lost, since the daemon may be another process by then. */
+  readonly client: () => Promise<ApiClient>;
+  readonly filter?: LogFilter;
+  readonly after?: string;
+  readonly signal: AbortSignal;
+  /** Told when the connection is lost; `attempt` counts from 1. */
+  readonly onLost?: (attempt: number, error: Error) => void;
+}
+
+const LONGEST_WAIT = 2_000;
+
+/** Frames as they come, until the signal aborts. Refusals of the daemon (a bad filter, a missing scope) are thrown. */
+export async function* followLogs(options: FollowOptions): AsyncGenerator<LogFrame> {
+  let after = options.after;
+  let live = false;
+  for (let attempt = 0; !options.signal.aborted; attempt++) {
+    try {
+      const client = await options.client();
+      for await (const frame of framesOf(
+        client,
+        { ...options.filter, ...(after !== undefined && { after }) },
+        options.signal,
+      )) {
+        attempt = 0;
+        if (frame.type === "line") after = frame.line.cursor;
+        // After a reconnection what comes is what was missed: for the caller the stream is still the same.
+        if (frame.type === "live" && live) continue;
+        live ||= frame.type === "live";
+        yield frame;
+      }
+      if (options.signal.aborted) return;
+      options.onLost?.(attempt + 1, new Error("the daemon closed the stream"));
+    } catch (error) {
+      if (options.signal.aborted) return;
+      if (isMagicError(error) && !errors[error.code].retryable) throw error;
+      options.onLost?.(attempt + 1, error as Error);
+    }
+    await sleep(Math.min(LONGEST_WAIT, 50 * 2 ** attempt), undefined, { signal: options.signal }).catch(
+      () => undefined,
+    );
+  }
+}
+
+const PAUSE_AT = 1_000;
+
+async function* framesOf(client: ApiClient, query: LogQuery, signal: AbortSignal): AsyncGenerator<LogFrame> {
+  const url = new URL("/v1/logs/stream", client.url);
+  url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+  // The cursor says where to go on: `since` counts only until there is one.
+  const { since, ...rest } = query;
+  for (const [name, value] of Object.entries(query.after === undefined ? query : rest))
+    if (value !== undefined) url.searchParams.set(name, String(value));
+  const socket = new WebSocket(url, {
+    headers: client.token === undefined ? {} : { authorization: `Bearer ${client.token}` },
+    perMessageDeflate: false,
+    maxPayload: 16 * 1024 * 1024,
+  });
+  const waiting: LogFrame[] = [];
+  let failure: Error | undefined;
+  let ended = false;
+  let wake = () => {};
+  const stop = () => socket.terminate();
+  signal.addEventListener("abort", stop, { once: true });
+  socket.on("message", (text) => {
+    waiting.push(JSON.parse(String(text)) as LogFrame);
+    if (waiting.length >= PAUSE_AT) socket.pause();
+    wake();
+  });
+  socket.on("unexpected-response", (_request, response) => {
+    failure = refusalOf(response.statusCode ?? 0, response.headers["content-type"]);
+    const chunks: Buffer[] = [];
+    response.on("data", (chunk: Buffer) => chunks.push(chunk));
+    response.on("end", () => {
+      failure = refusalOf(response.statusCode ?? 0, Buffer.concat(chunks).toString());
+      ended = true;
+      wake();
+    });
+  });
+  socket.on("error", (error) => {
+    failure ??= new MagicError("daemon_unavailable", `The log stream failed: ${error.message}.`, { cause: error });
+  });
+  socket.on("close", () => {
+    ended = true;
+    wake();
+  });
+  try {
+    while (true) {
+      const frame = waiting.shift();
+      if (frame) {
+        if (waiting.length < PAUSE_AT / 2) socket.resume();
+        yield frame;
+        continue;
+      }
+      if (ended) break;
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+  } finally {
+    signal.removeEventListener("abort", stop);
+    socket.terminate();
+  }
+  if (failure) throw failure;
+}
+
+function refusalOf(status: number, text = ""): MagicError {
+  try {
+    const { code, detail } = JSON.parse(text) as { code?: string; detail?: string };
+    if (code !== undefined && Object.hasOwn(errors, code)) return new MagicError(code as ErrorCode, detail);
+  } catch {
+    // Not the daemon's own words.
+  }
+  return new MagicError("daemon_unavailable", `The daemon answered ${status} to the log stream.`);
+}

@@ -1,0 +1,84 @@
+// magic logs: what the daemon wrote, and with --follow what it writes. ndjson lines are the log's own.
+import { connect } from "#client/daemon/connect.ts";
+import { followLogs, type LogFilter } from "#client/logs.ts";
+import { type Context, defineCommand } from "#commands/command.ts";
+import { MagicError } from "#contract/errors.ts";
+import type { LogEntry } from "#contract/wire/logs.ts";
+import { showLogLine } from "#output/log-line.ts";
+
+interface Options {
+  readonly follow?: boolean;
+  readonly since?: string;
+  readonly controller?: string;
+  readonly request?: string;
+  readonly level?: LogFilter["level"];
+  readonly limit?: string;
+}
+
+export default defineCommand<Options>({
+  configure: (command) =>
+    command
+      .option("-f, --follow", "go on with what comes")
+      .option("--since <time>", "from a time (RFC 3339) or span (30s, 10m, 2h, 7d) on")
+      .option("--controller <name>", "only this controller's lines")
+      .option("--request <id>", "only this request's lines")
+      .option("--level <level>", "debug, info, warn or error, and what is above")
+      .option("--limit <n>", "at most so many lines (default: the last 1000)"),
+  handlesInterrupt: true,
+  async run(context) {
+    return context.options.follow ? follow(context) : list(context);
+  },
+});
+
+async function list(context: Context<Options>): Promise<void> {
+  const { options, output, signal } = context;
+  const client = await open(context);
+  const query = { ...filterOf(options), limit: options.limit ?? 1_000 };
+  const gathered: LogEntry[] = [];
+  for (let after: string | null | undefined; ; ) {
+    const page = await client.request<LogPage>("GET", "/v1/logs", {
+      query: { ...query, after: after ?? undefined },
+      signal,
+    });
+    if (output.format === "json") gathered.push(...page.data);
+    else for (const line of page.data) output.event(line, showLogLine(line));
+    after = page.next_cursor;
+    if (!page.has_more || options.limit !== undefined) break;
+  }
+  if (output.format === "json") output.result(gathered);
+}
+
+interface LogPage {
+  readonly data: readonly LogEntry[];
+  readonly has_more: boolean;
+  readonly next_cursor: string | null;
+}
+
+async function follow(context: Context<Options>): Promise<void> {
+  const { options, output, signal } = context;
+  const frames = followLogs({
+    client: () => open(context),
+    filter: filterOf(options),
+    signal,
+    onLost: (attempt) => attempt === 1 && output.note("The connection to the daemon is lost: waiting for it."),
+  });
+  for await (const frame of frames) {
+    if (frame.type === "line") output.event(frame.line, showLogLine(frame.line));
+    if (frame.type === "missed") output.warn(`${frame.lines} lines were dropped: this reader was too slow.`);
+  }
+}
+
+function filterOf({ since, controller, request, level }: Options): LogFilter {
+  if (level !== undefined && !["debug", "info", "warn", "error"].includes(level))
+    throw new MagicError("usage", `--level ${level} is none of debug, info, warn, error.`);
+  return {
+    ...(since !== undefined && { since }),
+    ...(controller !== undefined && { controller }),
+    ...(request !== undefined && { request }),
+    ...(level !== undefined && { level }),
+  };
+}
+
+function open({ globals, env, output }: Context<Options>) {
+  return connect({ root: globals.root, url: globals.url, live: globals.live, env, note: output.note });
+}

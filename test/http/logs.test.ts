@@ -1,0 +1,198 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import WebSocket from "ws";
+import { createApiClient } from "#client/http.ts";
+import { followLogs } from "#client/logs.ts";
+import type { LogFrame } from "#contract/wire/logs.ts";
+import { type App, createApp } from "#daemon/app.ts";
+import { createLogger } from "#daemon/telemetry/log.ts";
+import { logFiles, openLogFile } from "#daemon/telemetry/log-file.ts";
+import { createLogStream } from "#daemon/telemetry/log-stream.ts";
+
+const cleanups: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function folder(): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), "magic-logs-"));
+  cleanups.push(() => rm(path, { recursive: true, force: true }));
+  return path;
+}
+
+async function daemon(root: string, port?: number): Promise<App & { readonly url: string }> {
+  const logFile = openLogFile({ path: join(root, "daemon.log"), intervalMs: 10 });
+  const app = await createApp({ root, logFile, ...(port !== undefined && { port }) });
+  await app.listen();
+  cleanups.push(async () => {
+    await app.close();
+    await logFile.close();
+  });
+  return app as App & { readonly url: string };
+}
+
+const clientFor = (app: App, token = app.credentials.local_token) =>
+  createApiClient({ url: app.url ?? "", token, environment: "sandbox" });
+
+const numbers = (frames: readonly LogFrame[]) =>
+  frames.flatMap((frame) => (frame.type === "line" && frame.line.event === "n" ? [frame.line["n"]] : []));
+
+test("a follower that loses its daemon, and finds it restarted, gets every line once", async () => {
+  const root = await folder();
+  let app = await daemon(root);
+  const port = Number(new URL(app.url).port);
+  const stop = new AbortController();
+  const frames: LogFrame[] = [];
+  const following = (async () => {
+    for await (const frame of followLogs({
+      client: async () => clientFor(app),
+      filter: { since: "1h" },
+      signal: stop.signal,
+    }))
+      frames.push(frame);
+  })();
+  for (let n = 0; n < 500; n++) app.logger.info("n", { n });
+  await expect.poll(() => numbers(frames).length).toBe(500);
+  // Lines that nobody hears: written while the socket is gone, and before the next daemon is up.
+  for (let n = 500; n < 800; n++) app.logger.info("n", { n });
+  const closing = app.close();
+  for (let n = 800; n < 1000; n++) app.logger.info("n", { n });
+  await closing;
+  await cleanups.pop()?.();
+  app = await daemon(root, port);
+  for (let n = 1000; n < 1500; n++) app.logger.info("n", { n });
+  await expect.poll(() => numbers(frames).length, { timeout: 10_000 }).toBe(1500);
+  stop.abort();
+  await following;
+  expect(numbers(frames)).toEqual(Array.from({ length: 1500 }, (_, n) => n));
+});
+
+test("history beyond the ring comes from the files, across rotation, without a gap or a double", async () => {
+  const root = await folder();
+  const path = join(root, "daemon.log");
+  const file = openLogFile({ path, maxBytes: 20_000, keep: 50, intervalMs: 1 });
+  cleanups.push(() => file.close());
+  const stream = createLogStream({ lines: 50, bytes: 1e6 });
+  const logger = createLogger({ sinks: [stream.sink, file.sink] });
+  for (let n = 0; n < 3000; n++) {
+    logger.info("n", { n });
+    if (n % 100 === 0) await file.flush();
+  }
+  const { createLogHistory } = await import("#daemon/telemetry/log-history.ts");
+  const history = createLogHistory({ stream, file });
+  const seen: number[] = [];
+  for await (const line of history.since("")) {
+    seen.push((JSON.parse(line.text) as { n: number }).n);
+    // The log goes on, and rotates, while it is read.
+    if (seen.length % 500 === 0) {
+      for (let i = 0; i < 20; i++) logger.info("n", { n: 3000 });
+      await file.flush();
+    }
+  }
+  expect(seen.filter((n) => n < 3000)).toEqual(Array.from({ length: 3000 }, (_, n) => n));
+  expect((await logFiles(path)).length).toBeGreaterThan(5);
+});
+
+test("rotation keeps the log on disk bounded", async () => {
+  const root = await folder();
+  const path = join(root, "daemon.log");
+  const file = openLogFile({ path, maxBytes: 10_000, keep: 2 });
+  const logger = createLogger({ sinks: [file.sink] });
+  for (let n = 0; n < 2000; n++) {
+    logger.info("n", { n });
+    if (n % 50 === 0) await file.flush();
+  }
+  await file.close();
+  const sizes = await Promise.all((await logFiles(path)).map(async (name) => (await readFile(name)).length));
+  expect(sizes).toHaveLength(3);
+  for (const size of sizes) expect(size).toBeLessThanOrEqual(16_000);
+});
+
+test("a reader that stops reading is told how many lines it missed, and memory stays bounded", async () => {
+  const app = await daemon(await folder());
+  const socket = new WebSocket(`${app.url.replace("http", "ws")}/v1/logs/stream`, {
+    headers: { authorization: `Bearer ${app.credentials.local_token}` },
+  });
+  const frames: LogFrame[] = [];
+  socket.on("message", (text) => frames.push(JSON.parse(String(text)) as LogFrame));
+  await expect.poll(() => frames.length).toBe(1);
+  socket.pause();
+  const filler = "x".repeat(1_000);
+  for (let n = 0; n < 60_000; n++) {
+    app.logger.info("n", { n, filler });
+    if (n % 500 === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+  socket.resume();
+  await expect.poll(() => numbers(frames).at(-1), { timeout: 15_000 }).toBe(59_999);
+  const missed = frames.reduce((sum, frame) => sum + (frame.type === "missed" ? frame.lines : 0), 0);
+  expect(missed).toBeGreaterThan(0);
+  expect(numbers(frames).length + missed).toBe(60_000);
+  socket.terminate();
+}, 60_000);
+
+test("the list filters by request, level and start, and a sandbox key sees no live line", async () => {
+  const app = await daemon(await folder());
+  app.logger.info("mine", { request_id: "req_1", environment: "sandbox" });
+  app.logger.warn("mine", { request_id: "req_1", environment: "live" });
+  app.logger.info("other", { request_id: "req_2", environment: "sandbox", controller: "triage" });
+  const events = async (query: Record<string, string>, token?: string) => {
+    const page = await clientFor(app, token).request<{ data: { event: string; level: string }[] }>("GET", "/v1/logs", {
+      query,
+    });
+    return page.data.map(({ event, level }) => `${event} ${level}`);
+  };
+  expect(await events({ request: "req_1" })).toEqual(["mine info", "mine warn"]);
+  expect(await events({ request: "req_1", level: "warn" })).toEqual(["mine warn"]);
+  expect(await events({ controller: "triage" })).toEqual(["other info"]);
+  expect(await events({ request: "req_1" }, app.credentials.api_key)).toEqual(["mine info"]);
+  expect(await events({ since: "2000-01-01T00:00:00Z", request: "req_2" })).toEqual(["other info"]);
+  expect(await events({ since: new Date(Date.now() + 60_000).toISOString() })).toEqual([]);
+  await expect(events({ since: "yesterday" })).rejects.toMatchObject({ code: "validation_failed" });
+});
+
+test("the list as ndjson is one line a line", async () => {
+  const app = await daemon(await folder());
+  for (let n = 0; n < 3; n++) app.logger.info("n", { n });
+  const answer = await clientFor(app).send("GET", "/v1/logs", { headers: { accept: "application/x-ndjson" } });
+  const lines = (await answer.text())
+    .trim()
+    .split("\n")
+    .map((text) => JSON.parse(text) as { n: number });
+  expect(lines.map(({ n }) => n)).toEqual([0, 1, 2]);
+});
+
+test.each([
+  ["no credential", {}, "/v1/logs/stream", 401],
+  ["a wrong credential", { authorization: "Bearer nope" }, "/v1/logs/stream", 401],
+  ["a credential without the scope", { authorization: "Bearer $gateway_token" }, "/v1/logs/stream", 403],
+  ["a foreign Origin", { authorization: "Bearer $local_token", origin: "http://evil.example" }, "/v1/logs/stream", 403],
+  ["a foreign Host", { authorization: "Bearer $local_token", host: "evil.example" }, "/v1/logs/stream", 403],
+  ["another path", { authorization: "Bearer $local_token" }, "/v1/other", 404],
+  ["an unknown filter", { authorization: "Bearer $local_token" }, "/v1/logs/stream?nope=1", 422],
+])("the stream refuses %s", async (_name, headers, path, status) => {
+  const app = await daemon(await folder());
+  const filled = Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      value.replace(/\$(\w+)/, (_all, key: "local_token") => app.credentials[key]),
+    ]),
+  );
+  const socket = new WebSocket(`${app.url.replace("http", "ws")}${path}`, { headers: filled });
+  const answered = await new Promise((resolve) => {
+    socket.on("unexpected-response", (_request, response) => resolve(response.statusCode));
+    socket.on("open", () => resolve("open"));
+    socket.on("error", () => undefined);
+  });
+  socket.terminate();
+  expect(answered).toBe(status);
+});
+
+test("secrets do not reach the log", async () => {
+  const app = await daemon(await folder());
+  app.logger.info("oops", { url: `https://user:hunter22@example.com`, token: app.credentials.admin_key });
+  const text = JSON.stringify(app.logStream.read(0, 10).lines);
+  expect(text).not.toContain("hunter22");
+  expect(text).not.toContain(app.credentials.admin_key);
+});
