@@ -45,7 +45,14 @@ export function translate(error: unknown): MagicError | null {
   if (typeof code !== "string") return null;
   if (code === "ENOSPC" || code === "EDQUOT" || code === "53100")
     return new MagicError("storage_full", undefined, options);
-  if (code === "EACCES" || code === "EPERM" || code === "EROFS" || code === "ENOTDIR" || code === "EISDIR")
+  if (
+    code === "EACCES" ||
+    code === "EPERM" ||
+    code === "EROFS" ||
+    code === "ENOTDIR" ||
+    code === "EISDIR" ||
+    code === "EEXIST"
+  )
     return new MagicError("state_unusable", String(message), options);
   if (unreachable.has(code) || code.startsWith("08") || code.startsWith("57P"))
     return new MagicError("storage_unavailable", "the Postgres that holds the state cannot be reached", options);

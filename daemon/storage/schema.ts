@@ -3,6 +3,7 @@ import type { Kysely } from "kysely";
 import type { AuditTables } from "./tables/audit.ts";
 import type { CredentialTables } from "./tables/credential.ts";
 import type { IdempotencyTables } from "./tables/idempotency.ts";
+import type { JobTables } from "./tables/job.ts";
 import type { RateWindowTables } from "./tables/rate-window.ts";
 import type { SettingTables } from "./tables/setting.ts";
 import type { SigningKeyTables } from "./tables/signing-key.ts";
@@ -13,7 +14,8 @@ export interface Database
     IdempotencyTables,
     RateWindowTables,
     SettingTables,
-    SigningKeyTables {}
+    SigningKeyTables,
+    JobTables {}
 
 /** What a unit of work gets: the database, inside its own savepoint (SQLite) or transaction (Postgres). */
 export type Db = Kysely<Database>;

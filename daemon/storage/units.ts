@@ -13,10 +13,11 @@
 import * as audit from "./repositories/audit.ts";
 import * as credential from "./repositories/credential.ts";
 import * as idempotency from "./repositories/idempotency.ts";
+import * as job from "./repositories/job.ts";
 import * as rateWindow from "./repositories/rate-window.ts";
 import * as setting from "./repositories/setting.ts";
 import * as signingKey from "./repositories/signing-key.ts";
 
-export const repositories = { audit, credential, idempotency, rateWindow, setting, signingKey };
+export const repositories = { audit, credential, idempotency, rateWindow, setting, signingKey, job };
 
 export type Repositories = typeof repositories;

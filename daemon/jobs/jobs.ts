@@ -1,0 +1,157 @@
+// The durable queue and scheduler: a job put here runs at its time, at least once, across restarts. One interface whatever holds
+// the rows; who needs work to outlive the process defines a queue.
+
+import type { Storage } from "#daemon/storage/storage.ts";
+import type { Logger } from "#daemon/telemetry/log.ts";
+import { type Clock, systemClock } from "#shared/clock.ts";
+import { newId } from "#shared/ids.ts";
+
+export interface Job<T> {
+  readonly id: string;
+  readonly key: string | null;
+  readonly payload: T;
+  /** 1 for the first time that it runs. */
+  readonly attempt: number;
+  /** Aborts when the queue stops: end soon, the job will run again. */
+  readonly signal: AbortSignal;
+}
+
+/** What a handler answers: nothing when the job is done, a time (ms since the epoch) to run it again. */
+export type Outcome = { readonly runAgainAt: number } | undefined;
+
+export interface QueueOptions<T> {
+  /** Does the work. A rejection runs the job again after a growing pause. */
+  handle(job: Job<T>): Promise<Outcome>;
+  /** How many run at once in this process. */
+  readonly concurrency: number;
+  /** After so long without a sign of life another process may take a job over. */
+  readonly leaseMs?: number;
+}
+
+export interface Queue<T> {
+  /** Durable when it resolves. With a `key`, it replaces the job of that key. */
+  put(payload: T, options?: { readonly key?: string; readonly runAt?: number }): Promise<void>;
+  cancel(key: string): Promise<void>;
+  /** Looks for due work now: after a unit has put jobs by itself. */
+  wake(): void;
+}
+
+export interface Jobs {
+  define<T>(name: string, options: QueueOptions<T>): Queue<T>;
+  /** Begins to run what is due. */
+  start(): Promise<void>;
+  /** Takes no more work and waits for what runs. */
+  stop(): Promise<void>;
+}
+
+export interface JobsOptions {
+  readonly storage: Storage;
+  readonly clock?: Clock;
+  readonly logger?: Logger;
+}
+
+const maxPauseMs = 5 * 60_000;
+
+export function createJobs({ storage, clock = systemClock, logger }: JobsOptions): Jobs {
+  const owner = newId("worker");
+  const units = storage.units.job;
+  // Another replica may put work; with SQLite only this process does, and it wakes the queue itself.
+  const pollMs = storage.dialect === "postgres" ? 1000 : 15_000;
+  const wakers: (() => void)[] = [];
+  const running = new Set<Promise<void>>();
+  const stopping = new AbortController();
+  let started = false;
+
+  return {
+    define<T>(name: string, { handle, concurrency, leaseMs = 60_000 }: QueueOptions<T>): Queue<T> {
+      let active = 0;
+      let looking = false;
+      let lookAgain = false;
+      let timer: NodeJS.Timeout | undefined;
+      const wake = (): void => void look();
+      wakers.push(wake);
+
+      async function look(): Promise<void> {
+        if (!started || stopping.signal.aborted) return;
+        lookAgain = true;
+        if (looking) return;
+        looking = true;
+        clearTimeout(timer);
+        let pause = pollMs;
+        try {
+          while (lookAgain && active < concurrency && !stopping.signal.aborted) {
+            lookAgain = false;
+            const limit = concurrency - active;
+            const claimed = await units.claim({ queue: name, owner, now: clock.now(), leaseMs, limit });
+            if (claimed.length === limit) lookAgain = true;
+            for (const job of claimed) {
+              active++;
+              const run = execute(job).finally(() => {
+                active--;
+                running.delete(run);
+                wake();
+              });
+              running.add(run);
+            }
+          }
+          if (active < concurrency) {
+            const due = await units.nextDue({ queue: name });
+            if (due !== null) pause = Math.min(pause, Math.max(5, due - clock.now()));
+          }
+        } catch (error) {
+          if (!stopping.signal.aborted) logger?.error("jobs.look_failed", { queue: name, detail: String(error) });
+          pause = Math.min(pause, 1000);
+        }
+        looking = false;
+        if (stopping.signal.aborted) return;
+        timer = setTimeout(wake, pause);
+        timer.unref();
+        if (lookAgain && active < concurrency) wake();
+      }
+
+      async function execute(claimed: Awaited<ReturnType<typeof units.claim>>[number]): Promise<void> {
+        const { id, key, attempts, version } = claimed;
+        const beat = setInterval(() => {
+          units.extend({ id, owner, until: clock.now() + leaseMs }).catch(() => {});
+        }, leaseMs / 3);
+        beat.unref();
+        let runAt: number | null = null;
+        try {
+          const payload = JSON.parse(claimed.payload) as T;
+          const outcome = await handle({ id, key, payload, attempt: attempts, signal: stopping.signal });
+          runAt = outcome?.runAgainAt ?? null;
+        } catch (error) {
+          runAt = clock.now() + Math.min(maxPauseMs, 1000 * 2 ** Math.min(attempts, 12)) * (0.5 + Math.random() / 2);
+          logger?.error("jobs.failed", { queue: name, job: id, attempt: attempts, detail: String(error) });
+        } finally {
+          clearInterval(beat);
+        }
+        // A job that could not be ended stays leased, and runs again when the lease is over.
+        await units.finish({ id, owner, version, runAt: runAt === null ? null : Math.trunc(runAt) }).catch((error) => {
+          logger?.error("jobs.finish_failed", { queue: name, job: id, detail: String(error) });
+        });
+      }
+
+      stopping.signal.addEventListener("abort", () => clearTimeout(timer));
+      return {
+        async put(payload, { key = null, runAt = clock.now() }: { key?: string | null; runAt?: number } = {}) {
+          await units.put({ id: newId("job"), queue: name, key, payload: JSON.stringify(payload), runAt });
+          wake();
+        },
+        cancel: (key) => units.cancel({ queue: name, key }),
+        wake,
+      };
+    },
+
+    async start() {
+      if (storage.dialect === "sqlite") await units.releaseOthers({ owner });
+      started = true;
+      for (const wake of wakers) wake();
+    },
+
+    async stop() {
+      stopping.abort();
+      await Promise.allSettled(running);
+    },
+  };
+}

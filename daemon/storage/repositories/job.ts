@@ -1,0 +1,124 @@
+// The durable queue. Other units put jobs in their own transaction by calling `put` directly.
+import type { Db } from "../schema.ts";
+
+export interface NewJob {
+  readonly id: string;
+  readonly queue: string;
+  readonly key: string | null;
+  /** JSON. */
+  readonly payload: string;
+  /** Milliseconds since the epoch. */
+  readonly runAt: number;
+}
+
+export interface ClaimedJob {
+  readonly id: string;
+  readonly key: string | null;
+  readonly payload: string;
+  readonly attempts: number;
+  readonly version: number;
+}
+
+/** Adds it; where the queue has one of this key, that one takes the new payload and time. */
+export async function put(db: Db, { id, queue, key, payload, runAt }: NewJob): Promise<void> {
+  await db
+    .insertInto("job")
+    .values({ id, queue, key, payload, run_at: runAt, attempts: 0, version: 0, owner: null, lease_until: null })
+    .onConflict((conflict) =>
+      conflict
+        .columns(["queue", "key"])
+        .doUpdateSet((eb) => ({ payload, run_at: runAt, attempts: 0, version: eb("job.version", "+", 1) })),
+    )
+    .execute();
+}
+
+/** Removes the job of this key, also one that runs: its end changes nothing any more. */
+export async function cancel(db: Db, { queue, key }: { queue: string; key: string }): Promise<void> {
+  await db.deleteFrom("job").where("queue", "=", queue).where("key", "=", key).execute();
+}
+
+export interface Claim {
+  readonly queue: string;
+  readonly owner: string;
+  readonly now: number;
+  readonly leaseMs: number;
+  readonly limit: number;
+}
+
+/** Takes what is due, oldest first, with a lease; a job whose lease has ended is due again. */
+export async function claim(db: Db, { queue, owner, now, leaseMs, limit }: Claim): Promise<ClaimedJob[]> {
+  const due = await db
+    .selectFrom("job")
+    .select(["id"])
+    .where("queue", "=", queue)
+    .where("run_at", "<=", now)
+    .where((eb) => eb.or([eb("lease_until", "is", null), eb("lease_until", "<=", now)]))
+    .orderBy("run_at")
+    .orderBy("id")
+    .limit(limit)
+    .execute();
+  if (due.length === 0) return [];
+  const taken = await db
+    .updateTable("job")
+    .set((eb) => ({ owner, lease_until: now + leaseMs, attempts: eb("attempts", "+", 1) }))
+    .where(
+      "id",
+      "in",
+      due.map(({ id }) => id),
+    )
+    .returning(["id", "key", "payload", "attempts", "version"])
+    .execute();
+  return taken;
+}
+
+/** Keeps a lease alive; false when it was lost. */
+export async function extend(
+  db: Db,
+  { id, owner, until }: { id: string; owner: string; until: number },
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable("job")
+    .set({ lease_until: until })
+    .where("id", "=", id)
+    .where("owner", "=", owner)
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0n;
+}
+
+export interface Finish {
+  readonly id: string;
+  readonly owner: string;
+  readonly version: number;
+  /** When to run it again; null: it is done. */
+  readonly runAt: number | null;
+}
+
+/** Ends a claim. A job that was put anew meanwhile stays, at its new time. */
+export async function finish(db: Db, { id, owner, version, runAt }: Finish): Promise<void> {
+  const mine = db.selectFrom("job").select("id").where("id", "=", id).where("owner", "=", owner);
+  if (runAt === null) await db.deleteFrom("job").where("id", "in", mine).where("version", "=", version).execute();
+  else
+    await db.updateTable("job").set({ run_at: runAt }).where("id", "in", mine).where("version", "=", version).execute();
+  await db.updateTable("job").set({ owner: null, lease_until: null }).where("id", "in", mine).execute();
+}
+
+/** Frees what other owners hold: after a start on a state that has one owner only. */
+export async function releaseOthers(db: Db, { owner }: { owner: string }): Promise<void> {
+  await db
+    .updateTable("job")
+    .set({ owner: null, lease_until: null })
+    .where("owner", "is not", null)
+    .where("owner", "!=", owner)
+    .execute();
+}
+
+/** When the next job of the queue that nobody holds is due; null when there is none. */
+export async function nextDue(db: Db, { queue }: { queue: string }): Promise<number | null> {
+  const row = await db
+    .selectFrom("job")
+    .select((eb) => eb.fn.min("run_at").as("at"))
+    .where("queue", "=", queue)
+    .where("owner", "is", null)
+    .executeTakeFirst();
+  return row?.at ?? null;
+}

@@ -1,0 +1,101 @@
+import { expect, onTestFinished, test, vi } from "vitest";
+import { createJobs, type QueueOptions } from "#daemon/jobs/jobs.ts";
+import { openStorage } from "#daemon/storage/open.ts";
+import type { Storage } from "#daemon/storage/storage.ts";
+import { temporaryFolder, temporaryStorage } from "#test/temporary.ts";
+
+async function queue<T>(storage: Storage, options: QueueOptions<T>) {
+  const jobs = createJobs({ storage });
+  const defined = jobs.define("test", options);
+  await jobs.start();
+  onTestFinished(() => jobs.stop());
+  return { jobs, queue: defined };
+}
+
+test("every job runs once, never more of them at a time than allowed", async () => {
+  const seen: number[] = [];
+  let active = 0;
+  let most = 0;
+  const { queue: numbers } = await queue<number>(await temporaryStorage(), {
+    concurrency: 4,
+    async handle({ payload }) {
+      most = Math.max(most, ++active);
+      await new Promise((resolve) => setTimeout(resolve, 2));
+      active--;
+      seen.push(payload);
+      return undefined;
+    },
+  });
+  await Promise.all(Array.from({ length: 200 }, (_, i) => numbers.put(i)));
+  await vi.waitFor(() => expect(seen).toHaveLength(200), 5000);
+  expect(new Set(seen).size).toBe(200);
+  expect(most).toBe(4);
+});
+
+test("a job waits for its time, runs again when it asks to, and after an error", async () => {
+  const attempts: number[] = [];
+  const start = Date.now();
+  const { queue: jobs } = await queue<string>(await temporaryStorage(), {
+    concurrency: 1,
+    async handle({ attempt }) {
+      attempts.push(Date.now() - start);
+      if (attempt === 1) return { runAgainAt: Date.now() + 100 };
+      if (attempt === 2) throw new Error("not yet");
+      return undefined;
+    },
+  });
+  await jobs.put("x", { runAt: start + 150 });
+  await vi.waitFor(() => expect(attempts).toHaveLength(3), 8000);
+  expect(attempts[0]).toBeGreaterThanOrEqual(150);
+  expect((attempts[1] ?? 0) - (attempts[0] ?? 0)).toBeGreaterThanOrEqual(99);
+  expect((attempts[2] ?? 0) - (attempts[1] ?? 0)).toBeGreaterThanOrEqual(1900);
+});
+
+test("a key names one job: the last put counts, also while it runs, and it can be cancelled", async () => {
+  const seen: string[] = [];
+  let release = (): void => {};
+  const { queue: jobs } = await queue<string>(await temporaryStorage(), {
+    concurrency: 1,
+    async handle({ payload }) {
+      seen.push(payload);
+      if (payload === "b")
+        await new Promise<void>((resolve) => {
+          release = resolve;
+        });
+      return undefined;
+    },
+  });
+  await jobs.put("a", { key: "k", runAt: Date.now() + 60_000 });
+  await jobs.put("b", { key: "k" });
+  await vi.waitFor(() => expect(seen).toEqual(["b"]));
+  await jobs.put("c", { key: "k" });
+  release();
+  await vi.waitFor(() => expect(seen).toEqual(["b", "c"]));
+  await jobs.put("d", { key: "k", runAt: Date.now() + 100 });
+  await jobs.cancel("k");
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  expect(seen).toEqual(["b", "c"]);
+});
+
+test("what was put, and what was running, survives the process", async () => {
+  const root = temporaryFolder();
+  const first = await openStorage({ root });
+  const dead = createJobs({ storage: first });
+  const never = dead.define<string>("test", { concurrency: 2, handle: () => new Promise(() => {}) });
+  await dead.start();
+  await never.put("running");
+  await never.put("later", { runAt: Date.now() + 50 });
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  await first.close();
+
+  const seen: string[] = [];
+  const storage = await temporaryStorage({ root });
+  await queue<string>(storage, {
+    concurrency: 2,
+    async handle({ payload }) {
+      seen.push(payload);
+      return undefined;
+    },
+  });
+  await vi.waitFor(() => expect(seen.sort()).toEqual(["later", "running"]), 3000);
+});

@@ -1,0 +1,118 @@
+// What happens to the embedded database when its disk, its file or its owner fails.
+import { fork } from "node:child_process";
+import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { expect, test } from "vitest";
+import { openStorage } from "#daemon/storage/open.ts";
+import { temporaryFolder, temporaryStorage } from "#test/temporary.ts";
+
+const fileOf = (root: string): string => join(root, ".magic/magic.db");
+
+test("the state folder is private and ignored by git", async () => {
+  const root = temporaryFolder();
+  await temporaryStorage({ root });
+  expect(statSync(join(root, ".magic")).mode & 0o777).toBe(0o700);
+  expect(statSync(fileOf(root)).mode & 0o777).toBe(0o600);
+  expect(readFileSync(join(root, ".magic/.gitignore"), "utf8")).toBe("*\n");
+});
+
+test("a full disk refuses the write that does not fit, answers reads, keeps what was acknowledged, and recovers", async () => {
+  const root = temporaryFolder();
+  const storage = await openStorage({ root, maxPages: 60 });
+  const { setting } = storage.units;
+  const value = "x".repeat(8000);
+  const kept: string[] = [];
+  const settled = await Promise.allSettled(
+    Array.from({ length: 60 }, async (_, i) => {
+      await setting.put({ key: `k${i}`, value });
+      kept.push(`k${i}`);
+    }),
+  );
+  const refused = settled.filter((one) => one.status === "rejected");
+  expect(refused.length).toBeGreaterThan(10);
+  for (const { reason } of refused) expect(reason).toMatchObject({ code: "storage_full" });
+  expect(kept.length).toBeGreaterThan(5);
+  for (const key of kept) expect(await setting.get({ key })).toBe(value);
+  for (const key of kept.splice(0, 4)) await setting.remove({ key });
+  await setting.put({ key: "after", value });
+  await storage.close();
+
+  const reopened = await temporaryStorage({ root });
+  for (const key of [...kept, "after"]) expect(await reopened.units.setting.get({ key })).toBe(value);
+  expect(await reopened.units.setting.get({ key: "k59" })).toBeNull();
+});
+
+test("a damaged database is refused by name and its bytes stay as they were", async () => {
+  const root = temporaryFolder();
+  const storage = await openStorage({ root });
+  await Promise.all(
+    Array.from({ length: 400 }, (_, i) => storage.units.setting.put({ key: `k${i}`, value: "v".repeat(300) })),
+  );
+  await storage.close();
+  const sound = readFileSync(fileOf(root));
+  const damages: Record<string, (bytes: Buffer) => Buffer> = {
+    header: (bytes) => bytes.fill("garbage!", 0, 100),
+    "another kind of file": () => Buffer.from("name,age\nx,1\n"),
+    "pages in the middle": (bytes) => bytes.fill(0xa5, 4096 * 3, 4096 * 20),
+    "the end is missing": (bytes) => bytes.subarray(0, 4096 * 9 + 100),
+    schema: (bytes) => bytes.fill(0xff, 100, 4000),
+  };
+  for (const [name, damage] of Object.entries(damages)) {
+    const bytes = damage(Buffer.from(sound));
+    writeFileSync(fileOf(root), bytes);
+    for (const side of ["-wal", "-shm"]) rmSync(fileOf(root) + side, { force: true });
+    await expect(openStorage({ root }), name).rejects.toMatchObject({ code: "database_corrupt" });
+    expect(readFileSync(fileOf(root)).equals(bytes), name).toBe(true);
+  }
+  writeFileSync(fileOf(root), sound);
+  const again = await temporaryStorage({ root });
+  expect(await again.units.setting.get({ key: "k399" })).toBe("v".repeat(300));
+});
+
+test("a database of a newer version is refused, not changed", async () => {
+  const root = temporaryFolder();
+  await (await openStorage({ root })).close();
+  const raw = new DatabaseSync(fileOf(root));
+  raw.exec("insert into magic_migration values ('999-from-the-future', '2030-01-01T00:00:00.000Z')");
+  raw.close();
+  await expect(openStorage({ root })).rejects.toMatchObject({ code: "state_unusable" });
+});
+
+test("a state folder that cannot be made is a clear error", async () => {
+  const root = temporaryFolder();
+  writeFileSync(join(root, ".magic"), "a file");
+  await expect(openStorage({ root })).rejects.toMatchObject({ code: "state_unusable" });
+});
+
+test("kill -9 at random moments of writes loses nothing that was acknowledged", async () => {
+  const root = temporaryFolder();
+  const script = join(root, "writer.mjs");
+  const open = new URL("../../daemon/storage/open.ts", import.meta.url).href;
+  writeFileSync(
+    script,
+    `const { openStorage } = await import(${JSON.stringify(open)});
+     const { units } = await openStorage({ root: ${JSON.stringify(root)} });
+     const write = async (lane) => { for (let i = 0; ; i++) {
+       const key = process.argv[2] + ":" + lane + ":" + i;
+       await units.setting.put({ key, value: key }); process.send(key);
+     } };
+     process.send("ready"); for (let lane = 0; lane < 16; lane++) void write(lane);`,
+  );
+  const acknowledged: string[] = [];
+  for (let round = 0; round < 6; round++) {
+    const child = fork(script, [String(round)], { cwd: new URL("../..", import.meta.url) });
+    const exited = new Promise((resolve) => child.once("exit", resolve));
+    child.on("message", (key: string) => {
+      if (key === "ready") setTimeout(() => child.kill("SIGKILL"), 20 + Math.random() * 120);
+      else acknowledged.push(key);
+    });
+    await exited;
+  }
+  expect(acknowledged.length).toBeGreaterThan(200);
+  const { units } = await temporaryStorage({ root });
+  const lost = (await Promise.all(acknowledged.map((key) => units.setting.get({ key })))).filter(
+    (value) => value === null,
+  );
+  expect(lost).toEqual([]);
+});
