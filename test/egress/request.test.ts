@@ -25,8 +25,7 @@ test("the host header stays the name that was asked for", async () => {
 test("credentials do not follow a redirect to another origin, and stay on the same one", async () => {
   const { url: other } = await upstream(() => {});
   const { egress, url } = await upstream((request, response) => {
-    if (request.url === "/away")
-      response.writeHead(307, { location: `http://localhost:${new URL(url).port}/` }).end();
+    if (request.url === "/away") response.writeHead(307, { location: `http://localhost:${new URL(url).port}/` }).end();
     else if (request.url === "/same") response.writeHead(307, { location: "/" }).end();
     else response.end(request.headers.authorization ?? "none");
   });
