@@ -24,7 +24,8 @@ function editorFiles(): Record<string, string> {
       compilerOptions: {
         target: "esnext",
         lib: ["esnext", "dom", "dom.iterable"],
-        module: "nodenext",
+        module: "preserve",
+        moduleResolution: "bundler",
         moduleDetection: "force",
         noEmit: true,
         strict: true,
