@@ -53,6 +53,8 @@ export interface WriteSession {
   /** The table's columns; null: it does not exist. Our own (`_magic_...`) are left out. */
   readonly existing: readonly Column[] | null;
   readonly warnings: readonly SyncFailure[];
+  /** Bytes moved so far, for progress where nobody else counts them. */
+  bytes?(): number;
   /** Makes the table or alters it (new and wider columns) and whatever the rows are staged in. Throws schema_drift. */
   begin(plan: WritePlan): Promise<void>;
   /** Formats for `writeRaw`, given the plan; empty: rows only. */
