@@ -71,7 +71,8 @@ export interface WriteSession {
   merge(): Promise<readonly Reject[]>;
   /** Rows in the table as it will be (without soft-deleted ones); null: cannot say. */
   count(): Promise<number | null>;
-  checksum?(): Promise<string | null>;
+  /** Count and checksum in one reading; null: cannot (a type without a hash function). */
+  checksum?(): Promise<{ readonly count: number; readonly checksum: string } | null>;
   /** Swaps or commits, with the state. After it the rows are visible. */
   commit(state: StreamState | null): Promise<void>;
   /** Undoes everything since the last commit and leaves no table of ours behind. */

@@ -135,18 +135,19 @@ async function attemptRun(
         spec.source.object,
       );
     if (!stream.changed && session.existing !== null) {
-      const proof = spec.skip_idle_proof ? emptyProof : await countBoth(run, stream, session, plan);
+      const proof = spec.skip_idle_proof ? emptyProof : await countBoth(run, stream, session);
       await session.abort();
       return { proof, changed: false };
     }
     await session.begin(plan);
     run.phase = "read";
+    const checksum = startChecksum(stream, session, plan);
     await moveAll(run, stream, session, plan, rawAllowed);
     run.phase = "merge";
     addRejects(run, plan, await session.merge());
     if (plan.deletes !== "ignore" && plan.kind === "upsert" && stream.keys) await session.deleteMissing(stream.keys());
     run.phase = "verify";
-    const proof = await prove(run, stream, session, plan);
+    const proof = await prove(run, stream, session, plan, checksum);
     run.phase = "commit";
     await session.commit(stream.endState());
     run.written = run.read - run.rejects.count;
@@ -232,43 +233,41 @@ function addRejects(run: Run, plan: WritePlan, rejects: Parameters<RejectList["a
 
 const emptyProof: SyncProof = { source_count: null, destination_count: null, checksum: null };
 
-async function prove(run: Run, stream: SourceStream, session: WriteSession, plan: WritePlan): Promise<SyncProof> {
-  if (plan.kind !== "replace") return countBoth(run, stream, session, plan);
+async function prove(
+  run: Run,
+  stream: SourceStream,
+  session: WriteSession,
+  plan: WritePlan,
+  theirs: Promise<string | null> | null,
+): Promise<SyncProof> {
+  if (plan.kind !== "replace") return countBoth(run, stream, session);
   const wanted = run.read - run.rejects.count;
-  const compare = stream.snapshot && run.rejects.count === 0 && plan.deletes !== "soft";
-  const [checksum, ours, count] = await Promise.all([
-    compare && session.checksum && session.rawTypes.length > 0 ? checksumOf(stream, session) : null,
-    compare ? ((await session.checksum?.()) ?? null) : null,
-    session.count(),
-  ]);
+  const compare = theirs !== null && run.rejects.count === 0 && plan.deletes !== "soft";
+  const ours = compare ? ((await session.checksum?.()) ?? null) : null;
+  const count = ours?.count ?? (await session.count());
   if (count !== null && count !== wanted)
     throw new MagicError(
       "proof_failed",
       `${run.read} records were read, ${run.rejects.count} rejected, and ${count} are in the destination.`,
     );
-  if (checksum !== null && ours !== null && checksum !== ours)
+  run.dog.waiting("the source's checksum");
+  const checksum = ours ? ((await theirs) ?? null) : null;
+  if (checksum !== null && checksum !== ours?.checksum)
     throw new MagicError(
       "proof_failed",
-      `The checksums differ: ${checksum} at the source, ${ours} at the destination.`,
+      `The checksums differ: ${checksum} at the source, ${ours?.checksum} at the destination.`,
     );
-  return {
-    source_count: run.read,
-    destination_count: count,
-    checksum: ours !== null && ours === checksum ? ours : null,
-  };
+  return { source_count: run.read, destination_count: count, checksum };
 }
 
-async function checksumOf(stream: SourceStream, session: WriteSession): Promise<string | null> {
-  try {
-    return (await stream.checksum?.(session.rawTypes)) ?? null;
-  } catch {
-    // A type without a hash function: the counts must do.
-    return null;
-  }
+// Begun before the first row is read and awaited after the last one: it has the whole run to finish. Null: there will be none.
+function startChecksum(stream: SourceStream, session: WriteSession, plan: WritePlan): Promise<string | null> | null {
+  if (plan.kind !== "replace" || !stream.snapshot || !session.checksum || session.rawTypes.length === 0) return null;
+  // A type without a hash function: the counts must do.
+  return stream.checksum?.(session.rawTypes)?.catch(() => null) ?? null;
 }
 
-async function countBoth(run: Run, stream: SourceStream, session: WriteSession, plan: WritePlan): Promise<SyncProof> {
-  void plan;
+async function countBoth(run: Run, stream: SourceStream, session: WriteSession): Promise<SyncProof> {
   run.dog.waiting("the counts");
   const [source, destination] = await Promise.all([stream.count?.() ?? null, session.count()]);
   return { source_count: source, destination_count: destination, checksum: null };

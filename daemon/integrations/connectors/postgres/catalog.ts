@@ -21,8 +21,9 @@ export interface TableInfo {
   readonly kind: string;
   readonly columns: readonly TableColumn[];
   readonly primaryKey: readonly string[];
-  /** Estimates by the last ANALYZE; null where never done. */
+  /** An estimate by the last ANALYZE; null where never done. */
   readonly records: number | null;
+  /** Of 8 kB. */
   readonly pages: number;
   /** True where row-level security hides rows from the role that we are. */
   readonly filtered: boolean;
@@ -31,7 +32,7 @@ export interface TableInfo {
 /** The table, or null where there is none that this role may see. */
 export async function describeTable(link: PostgresLink, object: ObjectName): Promise<TableInfo | null> {
   const [found] = await link.rows<Record<string, string>>(
-    `SELECT c.oid::text, n.nspname, c.relname, c.relkind, c.reltuples::bigint::text AS tuples, c.relpages::text,
+    `SELECT c.oid::text, n.nspname, c.relname, c.relkind, c.reltuples::bigint::text AS tuples, CASE WHEN c.relkind IN ('r', 'm') THEN pg_relation_size(c.oid) / 8192 ELSE c.relpages END::text AS relpages,
             CASE WHEN c.relkind IN ('r', 'p') THEN row_security_active(c.oid) ELSE false END::text AS filtered
        FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
       WHERE c.oid = to_regclass($1) AND c.relkind IN ('r', 'p', 'v', 'm', 'f')`,

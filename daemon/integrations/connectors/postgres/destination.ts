@@ -90,6 +90,18 @@ async function currentSchema(link: PostgresLink): Promise<string> {
   return row.schema;
 }
 
+// The usual name of a primary key's index, unless something else has it.
+async function freeName(
+  link: PostgresLink,
+  target: { readonly schema: string; readonly name: string },
+): Promise<string> {
+  const name = `${target.name}_pkey`;
+  const [row] = await link.rows<{ there: string | null }>("SELECT to_regclass($1)::text AS there", [
+    `${ident(target.schema)}.${ident(name)}`,
+  ]);
+  return row?.there ? `_magic_${Date.now().toString(36)}_pkey` : name;
+}
+
 interface Parts {
   readonly link: PostgresLink;
   readonly request: OpenRequest;
@@ -176,8 +188,13 @@ function sessionOf(parts: Parts): WriteSession {
         const build = async () => {
           const keyed = swapping && existing !== null && existing.primaryKey.length > 0;
           if (swapping && existing) renames = await copyIndexes(link, existing.oid, loading.table);
-          if (key.length > 0 && !keyed)
-            await link.run(`ALTER TABLE ${loading.table} ADD PRIMARY KEY (${identList(key)})`);
+          if (key.length > 0 && !keyed) {
+            const ours = loading.how === "shadow" ? `${loading.name}_pkey` : await freeName(link, target);
+            await link.run(
+              `ALTER TABLE ${loading.table} ADD CONSTRAINT ${ident(ours)} PRIMARY KEY (${identList(key)})`,
+            );
+            if (loading.how === "shadow") renames.constraints.push([ours, `${target.name}_pkey`]);
+          }
         };
         await link.run("SAVEPOINT magic_keys");
         try {
@@ -203,8 +220,10 @@ function sessionOf(parts: Parts): WriteSession {
         const columns = begun().plan.columns.map(({ name }) => ident(name));
         await link.run("SAVEPOINT magic_checksum");
         try {
-          const [row] = await link.rows<{ checksum: string }>(checksumSql(resultTable(), columns, undeleted()));
-          return row?.checksum ?? null;
+          const [row] = await link.rows<{ n: string; checksum: string }>(
+            checksumSql(resultTable(), columns, undeleted()),
+          );
+          return row ? { count: Number(row.n), checksum: row.checksum } : null;
         } catch (error) {
           await link.run("ROLLBACK TO SAVEPOINT magic_checksum");
           // 42883: one of the types has no hash function (json, point, xml).
@@ -316,7 +335,7 @@ async function copyInto(
   plan: WritePlan,
   raw: RawStream,
 ): Promise<{ written: number; bytes: number }> {
-  const { from } = await import("pg-copy-streams");
+  const { from } = (await import("pg-copy-streams")).default;
   const options = [raw.format === "pg-binary" ? "FORMAT binary" : raw.format === "csv" ? "FORMAT csv" : "FORMAT text"];
   // The rows are only visible with the table itself, which this transaction made: they may be frozen from the start.
   if (loading.how === "shadow" || loading.how === "direct") options.push("FREEZE");

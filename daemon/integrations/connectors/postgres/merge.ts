@@ -88,7 +88,7 @@ export async function deleteMissing(
   plan: WritePlan,
   keys: AsyncIterable<readonly Value[][]>,
 ): Promise<number> {
-  const { from } = await import("pg-copy-streams");
+  const { from } = (await import("pg-copy-streams")).default;
   const key = plan.primaryKey;
   await link.run(`CREATE TEMP TABLE _magic_keys ON COMMIT DROP AS SELECT ${identList(key)} FROM ${table} WITH NO DATA`);
   const stream = link.client.query(from("COPY pg_temp._magic_keys FROM STDIN"));

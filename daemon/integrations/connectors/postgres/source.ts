@@ -24,6 +24,8 @@ import { ident, identList, literal, qualified } from "./sql.ts";
 
 // A table of more pages than this is read in ranges: progress is seen, and a destination may take them side by side.
 const RANGE_PAGES = 131_072;
+// A larger table is proven by its counts: hashing it on both sides costs a quarter of the copy.
+const CHECKSUM_PAGES = 8192;
 
 export function postgresSource(options: Omit<ConnectOptions, "side">): Source {
   const links: PostgresLink[] = [];
@@ -41,7 +43,7 @@ export function postgresSource(options: Omit<ConnectOptions, "side">): Source {
       const link = await connect();
       return (await listTables(link)).map(discovered);
     },
-    open: async (request) => openStream(await connect(), request),
+    open: async (request) => openStream(await connect(), request, connect),
     close: async () => {
       await Promise.all(links.map((link) => link.close()));
     },
@@ -65,7 +67,11 @@ function discovered(table: TableInfo): DiscoveredObject {
   };
 }
 
-async function openStream(link: PostgresLink, request: ReadRequest): Promise<SourceStream> {
+async function openStream(
+  link: PostgresLink,
+  request: ReadRequest,
+  connect: () => Promise<PostgresLink>,
+): Promise<SourceStream> {
   const name = formatObjectName(request.object);
   const stop = () => link.kill();
   request.signal.addEventListener("abort", stop, { once: true });
@@ -78,6 +84,7 @@ async function openStream(link: PostgresLink, request: ReadRequest): Promise<Sou
     const { columns, schema } = selectSchema(table, request.columns, request.primaryKey);
     if (columns.length === 0) throw new MagicError("source_failed", `${name} has no columns.`);
     const scope = await planRead(link, table, request);
+    const snapshot = request.mode === "full_refresh" ? await exportSnapshot(link) : null;
     request.waiting(`rows of ${name}`);
     return {
       schema,
@@ -94,14 +101,10 @@ async function openStream(link: PostgresLink, request: ReadRequest): Promise<Sou
         const [row] = await link.rows<{ n: string }>(`SELECT count(*)::text AS n FROM ${qualified(table.object)}`);
         return row ? Number(row.n) : null;
       },
-      checksum: async (types) => {
-        request.waiting(`the checksum of ${name}`);
-        const sql = checksumSql(
-          qualified(table.object),
-          columns.map((column, at) => castTo(column, types[at] ?? "text")),
-        );
-        const [row] = await link.rows<{ checksum: string }>(sql);
-        return row?.checksum ?? null;
+      checksum: (types) => {
+        if (table.pages > CHECKSUM_PAGES) return null;
+        const values = columns.map((column, at) => castTo(column, types[at] ?? "text"));
+        return checksumBeside(connect, snapshot, checksumSql(qualified(table.object), values), request.signal);
       },
       keys: () => readKeys(link, table, schema.primaryKey, request),
       close: async () => {
@@ -113,6 +116,39 @@ async function openStream(link: PostgresLink, request: ReadRequest): Promise<Sou
     request.signal.removeEventListener("abort", stop);
     link.kill();
     throw postgresError(error, "source", `reading ${name}`);
+  }
+}
+
+// So that a second connection sees the same rows; null where the server cannot (some poolers and standbys).
+async function exportSnapshot(link: PostgresLink): Promise<string | null> {
+  try {
+    const [row] = await link.rows<{ id: string }>("SELECT pg_export_snapshot() AS id");
+    return row?.id ?? null;
+  } catch {
+    return null;
+  }
+}
+
+// The checksum is computed on a connection of its own while the rows are copied, on one core.
+async function checksumBeside(
+  connect: () => Promise<PostgresLink>,
+  snapshot: string | null,
+  sql: string,
+  signal: AbortSignal,
+): Promise<string | null> {
+  if (snapshot === null) return null;
+  const link = await connect();
+  const stop = () => link.kill();
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    await link.run(
+      `SET max_parallel_workers_per_gather = 0; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT ${literal(snapshot)}`,
+    );
+    const [row] = await link.rows<{ checksum: string }>(sql);
+    return row?.checksum ?? null;
+  } finally {
+    signal.removeEventListener("abort", stop);
+    await link.close();
   }
 }
 
@@ -208,7 +244,7 @@ async function copyRaw(
   condition: string | null,
   raw: RawRequest,
 ): Promise<RawStream> {
-  const { to } = await import("pg-copy-streams");
+  const { to } = (await import("pg-copy-streams")).default;
   // The destination's own type may be unknown here (an enum, an extension's): then its input function gets our text.
   const list = columns.map((column, at) =>
     raw.format === "pg-binary" ? castTo(column, raw.types[at] ?? "text") : ident(column.name),
@@ -246,7 +282,7 @@ async function* readKeys(
   key: readonly string[],
   request: ReadRequest,
 ): AsyncGenerator<Value[][]> {
-  const { to } = await import("pg-copy-streams");
+  const { to } = (await import("pg-copy-streams")).default;
   const columns = key
     .map((name) => table.columns.find((column) => column.name === name))
     .filter((column) => column !== undefined);

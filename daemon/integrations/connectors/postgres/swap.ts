@@ -68,8 +68,12 @@ export async function swap(link: PostgresLink, place: Place, shadowName: string,
     await link.run(`DROP TABLE ${final}`);
   }
   await link.run(`ALTER TABLE ${shadow} RENAME TO ${ident(place.name)}`);
-  for (const [ours, name] of renames.constraints)
-    await link.run(`ALTER TABLE ${final} RENAME CONSTRAINT ${ident(ours)} TO ${ident(name)}`);
+  for (const [ours, name] of renames.constraints) {
+    const [row] = await link.rows<{ there: string | null }>("SELECT to_regclass($1)::text AS there", [
+      `${ident(place.schema)}.${ident(name)}`,
+    ]);
+    if (!row?.there) await link.run(`ALTER TABLE ${final} RENAME CONSTRAINT ${ident(ours)} TO ${ident(name)}`);
+  }
   for (const [ours, name] of renames.indexes)
     await link.run(`ALTER INDEX ${ident(place.schema)}.${ident(ours)} RENAME TO ${ident(name)}`);
 }

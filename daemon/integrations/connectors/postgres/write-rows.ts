@@ -91,7 +91,7 @@ async function tryCopy(target: RowTarget, lines: readonly string[]): Promise<Bad
 }
 
 async function copyLines(target: RowTarget, lines: readonly string[]): Promise<void> {
-  const { from } = await import("pg-copy-streams");
+  const { from } = (await import("pg-copy-streams")).default;
   const sql = `COPY ${target.table} (${identList(target.columns.map(({ name }) => name))}) FROM STDIN`;
   const stream = target.link.client.query(from(sql));
   // Large rows go one by one: their sum may pass what one string can hold.
