@@ -1,6 +1,7 @@
 // What goes into the gateway and what comes out: the seam between the HTTP routes (or the controllers' broker) and the
 // pipeline. Refusals of our own are thrown as MagicError; whatever an upstream said, errors too, is an answer.
 import type { Principal } from "#contract/identity.ts";
+import type { Span } from "#daemon/telemetry/trace.ts";
 import type { FrameSink } from "./providers/adapter.ts";
 
 export type Operation = "chat" | "embeddings";
@@ -8,8 +9,8 @@ export type Operation = "chat" | "embeddings";
 /** The controller on whose behalf a call is made, with what its contract allows it. */
 export interface CallingController {
   readonly name: string;
-  /** Model names and patterns of `scopes.llm.models`. */
-  readonly models: readonly string[];
+  /** Model names and patterns of `scopes.llm.models`; null: whatever the gateway allows. */
+  readonly models: readonly string[] | null;
   /** `scopes.llm.usd_per_day`; null: no limit of its own. */
   readonly usdPerDay: number | null;
 }
@@ -26,6 +27,8 @@ export interface GatewayCall {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly idempotencyKey: string | null;
   readonly controller: CallingController | null;
+  /** The span of the request that this call is part of. */
+  readonly span?: Span | undefined;
   /** Aborted when the client has left. An unkeyed upstream call is cancelled then, a keyed one runs to its end. */
   readonly signal: AbortSignal;
   /** `performance.now()` when the request's first byte was handled; overhead and time to first token count from here. */

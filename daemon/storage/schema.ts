@@ -2,6 +2,7 @@
 import type { Kysely } from "kysely";
 import type { AuditTables } from "./tables/audit.ts";
 import type { CredentialTables } from "./tables/credential.ts";
+import type { GatewayTables } from "./tables/gateway.ts";
 import type { IdempotencyTables } from "./tables/idempotency.ts";
 import type { JobTables } from "./tables/job.ts";
 import type { RateWindowTables } from "./tables/rate-window.ts";
@@ -11,6 +12,7 @@ import type { SigningKeyTables } from "./tables/signing-key.ts";
 export interface Database
   extends AuditTables,
     CredentialTables,
+    GatewayTables,
     IdempotencyTables,
     RateWindowTables,
     SettingTables,

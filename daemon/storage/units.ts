@@ -11,13 +11,27 @@
 // for ids, times (RFC 3339) and JSON; `bigint` for integers (read as number up to 2^53, as bigint beyond); 0 and 1 for booleans;
 // RETURNING, ON CONFLICT and partial indexes; no FOR UPDATE (units are serializable), no `->>`. Refusals are MagicErrors.
 import * as audit from "./repositories/audit.ts";
+import * as budget from "./repositories/budget.ts";
 import * as credential from "./repositories/credential.ts";
+import * as gatewayKey from "./repositories/gateway-key.ts";
 import * as idempotency from "./repositories/idempotency.ts";
 import * as job from "./repositories/job.ts";
+import * as ledger from "./repositories/ledger.ts";
 import * as rateWindow from "./repositories/rate-window.ts";
 import * as setting from "./repositories/setting.ts";
 import * as signingKey from "./repositories/signing-key.ts";
 
-export const repositories = { audit, credential, idempotency, rateWindow, setting, signingKey, job };
+export const repositories = {
+  audit,
+  budget,
+  credential,
+  gatewayKey,
+  idempotency,
+  job,
+  ledger,
+  rateWindow,
+  setting,
+  signingKey,
+};
 
 export type Repositories = typeof repositories;

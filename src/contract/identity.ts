@@ -46,6 +46,8 @@ export interface Principal {
   readonly type: PrincipalType;
   readonly id: string | null;
   readonly environment: Environment;
+  /** Present where a credential works in more than its own environment: the local gateway token, for both. */
+  readonly environments?: readonly Environment[];
   readonly scopes: ReadonlySet<Scope>;
   readonly tier: Tier;
   /** Present for gateway tokens. */

@@ -28,6 +28,7 @@ export function localAuthenticator(credentials: LocalCredentials): Authenticator
           type: "token",
           id: "gt_local",
           environment: "live",
+          environments,
           scopes: new Set<Scope>(["gateway:use"]),
           tier: "enterprise",
         };

@@ -3,8 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { API_VERSION, VERSION } from "#contract/protocol.ts";
 import { Health } from "#contract/wire/health.ts";
 
-/** Throws, or rejects, when that part does not work. */
-export type Check = () => void | Promise<void>;
+export type Check = () => "ok" | "failed" | Promise<"ok" | "failed">;
 
 export interface HealthServices {
   /** What must work for the daemon to be ready, by name. */
@@ -39,7 +38,7 @@ async function outcome(check: Check): Promise<"ok" | "failed"> {
     timer = setTimeout(resolve, 2_000, "failed");
   });
   try {
-    return await Promise.race([Promise.resolve(check()).then(() => "ok" as const), late]);
+    return await Promise.race([check(), late]);
   } catch {
     return "failed";
   } finally {

@@ -7,6 +7,7 @@ import * as signingKey from "./011-signing-key.ts";
 import * as audit from "./012-audit.ts";
 import * as idempotency from "./013-idempotency.ts";
 import * as rateWindow from "./014-rate-window.ts";
+import * as gateway from "./020-gateway.ts";
 import * as job from "./030-job.ts";
 
 export interface MigrationStep {
@@ -21,4 +22,5 @@ export const migrations: Readonly<Record<string, MigrationStep>> = {
   "013-idempotency": idempotency,
   "014-rate-window": rateWindow,
   "030-job": job,
+  "020-gateway": gateway,
 };

@@ -1,0 +1,86 @@
+// Which budgets bind a call: magic.yaml's, the token's own and the controller's. An account is one budget in one period (UTC).
+import type { Principal } from "#contract/identity.ts";
+import type { CallingController } from "#daemon/gateway/call.ts";
+import type { Engagement } from "#daemon/gateway/engagement/engagement.ts";
+import { picoOf } from "#daemon/gateway/pricing/price.ts";
+import { rfc3339 } from "#shared/clock.ts";
+
+export interface Account {
+  readonly key: string;
+  /** Whole pico-dollars. */
+  readonly limit: number;
+  /** For the refusal: whose it is and how large. */
+  readonly label: string;
+  /** How to raise it. */
+  readonly remedy: string;
+  readonly alerts: readonly number[];
+}
+
+/** By whom a call is made, for budgets and for the ledger. */
+export interface Spender {
+  readonly token: string | null;
+  readonly user: string | null;
+  readonly team: string | null;
+  readonly project: string | null;
+  readonly controller: string | null;
+}
+
+const DEFAULT_ALERTS = [0.8] as const;
+
+/** The token's identity wins over the body's `user`, which counts only where the token names nobody. */
+export function spenderOf(
+  principal: Principal,
+  bodyUser: string | null,
+  controller: CallingController | null,
+): Spender {
+  const { gateway } = principal;
+  return {
+    token: principal.id,
+    user: gateway?.user ?? bodyUser,
+    team: gateway?.team ?? null,
+    project: gateway?.project ?? null,
+    controller: controller?.name ?? null,
+  };
+}
+
+export function accountsFor(
+  { name: engagement, budgets }: Pick<Engagement, "name" | "budgets">,
+  principal: Principal,
+  controller: CallingController | null,
+  spender: Spender,
+  now: number,
+): Account[] {
+  const accounts: Account[] = [];
+  for (const budget of budgets) {
+    const who = budget.scope === "engagement" ? (engagement ?? "default") : spender[budget.scope];
+    if (who === null || (budget.name !== undefined && budget.name !== who)) continue;
+    const per = budget.per ?? "month";
+    const period = rfc3339(now).slice(0, per === "day" ? 10 : 7);
+    accounts.push({
+      key: `${budget.scope}:${who}:${per}:${period}`,
+      limit: picoOf(budget.usd),
+      label: `The budget of the ${budget.scope} "${who}", $${budget.usd} per ${per},`,
+      remedy: `Raise it under gateway.budgets in magic.yaml, or wait for the next ${per} (UTC).`,
+      alerts: budget.alert_at === undefined ? DEFAULT_ALERTS : [budget.alert_at],
+    });
+  }
+  const own = principal.gateway?.budget_usd;
+  if (typeof own === "number" && principal.id)
+    accounts.push({
+      key: `token:${principal.id}:total`,
+      limit: picoOf(own),
+      label: `The budget of this token, $${own},`,
+      remedy: "Create a token with a larger --budget-usd.",
+      alerts: DEFAULT_ALERTS,
+    });
+  if (controller?.usdPerDay != null) {
+    accounts.push({
+      key: `controller:${controller.name}:day:${rfc3339(now).slice(0, 10)}`,
+      limit: picoOf(controller.usdPerDay),
+      label: `The budget of the controller "${controller.name}", $${controller.usdPerDay} per day,`,
+      remedy: "Raise scopes.llm.usd_per_day in its contract, or wait for the next day (UTC).",
+      alerts: DEFAULT_ALERTS,
+    });
+  }
+  return accounts;
+}

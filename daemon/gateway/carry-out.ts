@@ -1,0 +1,333 @@
+// One call from its route to its ledger row, in the order in which it happens: route, limits, budget, attempts, answer, settlement.
+import { MagicError } from "#contract/errors.ts";
+import type { Logger } from "#daemon/telemetry/log.ts";
+import type { Clock } from "#shared/clock.ts";
+import { accountsFor, type Spender, spenderOf } from "./budgets/applicable.ts";
+import type { Budgets, Reservation } from "./budgets/budgets.ts";
+import type { GatewayAnswer, GatewayCall } from "./call.ts";
+import type { Engagement } from "./engagement/engagement.ts";
+import type { ChatRequest } from "./format/request.ts";
+import { errorEvent } from "./format/sse.ts";
+import { completionTokens, noUsage, promptTokens, type TokenUsage } from "./format/usage.ts";
+import type { Ledger } from "./ledger/ledger.ts";
+import type { Hold, Limits } from "./limits/limits.ts";
+import { attribute, providerNames } from "./observe/attributes.ts";
+import { costAt, type Observer } from "./observe/observe.ts";
+import { dollars } from "./pricing/price.ts";
+import type {
+  AttemptOptions,
+  ChatOutcome,
+  EmbeddingRequest,
+  FrameSink,
+  Notes,
+  StreamEnd,
+  StreamOutcome,
+} from "./providers/adapter.ts";
+import { type Failure, failure, failureBody } from "./providers/failure.ts";
+import { type Attempted, attemptRoute, settleBreaker } from "./routing/attempts.ts";
+import type { Candidate } from "./routing/candidate.ts";
+import { dropsUnsupported, type Plan, planRoute, type RouterParts } from "./routing/plan.ts";
+import { callerKey, type RequestShape, shapeOf } from "./routing/request-shape.ts";
+
+export interface CarryParts {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly router: RouterParts;
+  readonly limits: Limits;
+  readonly budgets: Budgets;
+  readonly ledger: Ledger;
+  readonly observer: Observer;
+}
+
+/** A call on its way, with everything that has to be given back at its end. */
+interface Journey {
+  readonly parts: CarryParts;
+  readonly engagement: Engagement;
+  readonly call: GatewayCall;
+  readonly request: ChatRequest | EmbeddingRequest;
+  readonly shape: RequestShape;
+  readonly plan: Plan;
+  readonly spender: Spender;
+  readonly hold: Hold;
+  readonly reservation: Reservation | null;
+  readonly work: Work;
+  readonly span: GatewayCall["span"];
+  readonly dispatchedAt: number;
+}
+
+/**
+ * Carries one validated call out. Refusals before the first dispatch are thrown as MagicError; everything after it is an answer.
+ * @param detached the call runs to its end even if the client leaves (it has an Idempotency-Key).
+ */
+export async function carryOut(
+  parts: CarryParts,
+  engagement: Engagement,
+  call: GatewayCall,
+  request: ChatRequest | EmbeddingRequest,
+  detached: boolean,
+): Promise<GatewayAnswer> {
+  const shape = shapeOf(call);
+  const plan = planRoute(engagement, parts.router, call, shape);
+  const spender = spenderOf(call.principal, shape.user, call.controller);
+  const hold = parts.limits.take(
+    callerKey(call.principal),
+    engagement.limits,
+    shape.promptTokens + (shape.maxTokens ?? 0) * shape.n,
+  );
+  const reservation = await reserve(parts, engagement, call, plan, spender).catch((error: unknown) => {
+    hold.release(0);
+    throw error;
+  });
+  const work = startWork(call.signal, plan.totalTimeoutMs, detached);
+  const span = call.span?.child(`${call.operation} ${plan.asked}`);
+  const dispatchedAt = parts.clock.monotonic();
+  const journey = {
+    parts,
+    engagement,
+    call,
+    request,
+    shape,
+    plan,
+    spender,
+    hold,
+    reservation,
+    work,
+    span,
+    dispatchedAt,
+  };
+  const attempted = await attemptRoute(plan, {
+    clock: parts.clock,
+    random: parts.router.random,
+    breakers: parts.router.breakers,
+    measurements: parts.router.measurements,
+    signal: work.signal,
+    afford: async (candidate) => (await reservation?.raise(candidate.worst ?? 0).catch(() => false)) ?? true,
+    attempt: (candidate) => attempt(journey, candidate),
+  });
+  return answer(journey, attempted);
+}
+
+async function reserve(
+  { budgets, clock }: CarryParts,
+  engagement: Engagement,
+  { principal, controller }: GatewayCall,
+  plan: Plan,
+  spender: Spender,
+): Promise<Reservation | null> {
+  const accounts = accountsFor(engagement, principal, controller, spender, clock.now());
+  if (accounts.length === 0) return null;
+  return await budgets.reserve(accounts, plan.candidates[0]?.worst ?? 0);
+}
+
+/** The signal of everything done for a call, and why it was aborted. */
+interface Work {
+  readonly signal: AbortSignal;
+  readonly outOfTime: boolean;
+  end(): void;
+}
+
+function startWork(client: AbortSignal, totalMs: number, detached: boolean): Work {
+  const controller = new AbortController();
+  let outOfTime = false;
+  const leave = () => controller.abort();
+  const timer = setTimeout(() => {
+    outOfTime = true;
+    controller.abort();
+  }, totalMs);
+  timer.unref();
+  if (!detached) {
+    if (client.aborted) controller.abort();
+    else client.addEventListener("abort", leave, { once: true });
+  }
+  return {
+    signal: controller.signal,
+    get outOfTime() {
+      return outOfTime;
+    },
+    end() {
+      clearTimeout(timer);
+      if (!detached) client.removeEventListener("abort", leave);
+    },
+  };
+}
+
+async function attempt(journey: Journey, candidate: Candidate): Promise<ChatOutcome> {
+  const { call, request, engagement, plan, work, parts } = journey;
+  const span = journey.span?.child(`attempt ${candidate.name}`, {
+    [attribute.provider]: providerNames[candidate.target.kind],
+    [attribute.requestModel]: candidate.target.model,
+  });
+  const options: AttemptOptions = {
+    signal: work.signal,
+    timeoutMs: plan.timeoutMs,
+    cost: (usage) => {
+      const cost = costAt(candidate, usage);
+      return cost === null ? null : dollars(cost);
+    },
+  };
+  const same = { raw: call.raw, requestId: call.requestId, user: call.principal.gateway?.user ?? null };
+  let outcome: ChatOutcome;
+  try {
+    if (call.operation === "embeddings") {
+      const embed = candidate.provider.embed;
+      if (!embed) throw new Error(`${candidate.name} has no embeddings`);
+      outcome = await embed({ ...same, request: request as EmbeddingRequest }, candidate.target, options);
+    } else {
+      const dropUnsupported = dropsUnsupported(engagement, call);
+      const chat = { ...same, request: request as ChatRequest, dropUnsupported, traceparent: span?.traceparent };
+      outcome = await candidate.provider.chat(chat, candidate.target, options);
+    }
+  } catch (error) {
+    outcome = { kind: "failure", failure: ourFault(parts.logger, call, error), usage: null };
+  }
+  if (outcome.kind === "failure" && outcome.failure.kind === "aborted" && work.outOfTime)
+    outcome = { ...outcome, failure: tookTooLong(plan) };
+  const failed = outcome.kind === "failure" ? outcome.failure : null;
+  span?.end(failed ? "error" : "ok", {
+    ...(failed && { [attribute.errorType]: failed.kind }),
+    ...(failed?.upstreamStatus != null && { [attribute.status]: failed.upstreamStatus }),
+  });
+  return outcome;
+}
+
+function answer(journey: Journey, attempted: Attempted): GatewayAnswer {
+  const { outcome, candidate } = attempted;
+  const headers = headersOf(journey, attempted);
+  if (outcome.kind === "stream")
+    return streamed(journey, attempted, outcome, { ...headers, ...noteHeaders(outcome.notes) });
+  if (outcome.kind === "failure") {
+    const { failure: failed, usage } = outcome;
+    const result = failed.kind === "aborted" ? "aborted" : "failed";
+    settle(journey, attempted, { result, status: failed.status, failure: failed, usage: usage ?? noUsage });
+    const wait = failed.retryAfterMs !== null && failed.kind !== "quota" ? Math.ceil(failed.retryAfterMs / 1000) : null;
+    return {
+      status: failed.status,
+      headers: {
+        ...headers,
+        "content-type": "application/json",
+        ...(wait !== null && { "retry-after": String(Math.max(1, wait)) }),
+      },
+      body: Buffer.from(failureBody(failed)),
+    };
+  }
+  settle(journey, attempted, { result: "completed", status: 200, failure: null, usage: outcome.usage });
+  const cost = costAt(candidate, outcome.usage);
+  return {
+    status: 200,
+    headers: {
+      ...headers,
+      ...noteHeaders(outcome.notes),
+      "content-type": "application/json",
+      ...(cost !== null && { "x-magic-cost-usd": decimal(cost) }),
+    },
+    body: outcome.body,
+  };
+}
+
+function streamed(
+  journey: Journey,
+  attempted: Attempted,
+  outcome: StreamOutcome,
+  headers: Record<string, string>,
+): GatewayAnswer {
+  const firstTokenAt = journey.parts.clock.monotonic();
+  const pipe = async (sink: FrameSink): Promise<void> => {
+    let end = await outcome.pipe(sink);
+    if (end.result === "aborted" && journey.work.outOfTime) {
+      end = { ...end, result: "failed", failure: tookTooLong(journey.plan) };
+      sink.write(errorEvent(failureBody(tookTooLong(journey.plan))));
+    }
+    settleBreaker(journey.parts.router.breakers, attempted.candidate.name, breakerFailure(end));
+    settle(journey, attempted, {
+      result: end.result,
+      status: end.result === "aborted" ? 499 : (end.failure?.status ?? 200),
+      failure: end.failure,
+      usage: end.usage,
+      firstTokenAt,
+    });
+  };
+  return {
+    status: 200,
+    headers: { ...headers, "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" },
+    stream: { pipe },
+  };
+}
+
+function breakerFailure(end: StreamEnd): Failure | null {
+  return end.result === "completed" ? null : (end.failure ?? failure("aborted", ""));
+}
+
+interface Settlement {
+  readonly result: "completed" | "failed" | "aborted";
+  readonly status: number;
+  readonly failure: Failure | null;
+  readonly usage: TokenUsage;
+  readonly firstTokenAt?: number;
+}
+
+function settle(journey: Journey, { candidate, attempts, outcome }: Attempted, end: Settlement): void {
+  const { parts, call, plan, spender, hold, reservation, work, span, dispatchedAt } = journey;
+  work.end();
+  const { usage } = end;
+  hold.release(promptTokens(usage) + completionTokens(usage));
+  const earlier = outcome.kind === "failure" ? attempts.slice(0, -1) : attempts;
+  let cost = costAt(candidate, usage) ?? 0;
+  for (const { candidate: tried, charged } of earlier) if (charged) cost += costAt(tried, charged) ?? 0;
+  reservation?.settle(cost);
+  parts.observer.finished({
+    call,
+    plan,
+    spender,
+    candidate,
+    attempts,
+    outcome: end.result,
+    status: end.status,
+    failure: end.failure,
+    usage,
+    stream: outcome.kind === "stream",
+    dispatchedAt,
+    firstTokenAt: end.firstTokenAt ?? null,
+    span,
+  });
+}
+
+function headersOf({ plan, hold }: Journey, { candidate, attempts }: Attempted): Record<string, string> {
+  return {
+    ...hold.headers,
+    "x-magic-provider": candidate.configured.name,
+    "x-magic-model": headerText(candidate.target.model),
+    "x-magic-route": headerText(plan.policy ? `policy:${plan.policy}` : "pinned"),
+    "x-magic-attempts": String(attempts.length),
+  };
+}
+
+function noteHeaders({ dropped, responseFormat }: Notes): Record<string, string> {
+  return {
+    ...(dropped.length > 0 && { "x-magic-dropped": headerText(dropped.join(", ")) }),
+    ...(responseFormat && { "x-magic-response-format": responseFormat }),
+  };
+}
+
+// A model's id comes from the client: what no header may hold is percent-encoded.
+function headerText(text: string): string {
+  return text.replace(/[^\x20-\x7e]/gu, (character) => encodeURIComponent(character.toWellFormed()));
+}
+
+function decimal(pico: number): string {
+  return dollars(pico)
+    .toFixed(12)
+    .replace(/\.?0+$/, "");
+}
+
+function tookTooLong(plan: Plan): Failure {
+  return failure("timeout", `The call took longer than its total time of ${plan.totalTimeoutMs} ms.`);
+}
+
+// A fault of our own: its message may quote what was parsed, so only its name and place are logged.
+function ourFault(logger: Logger, call: GatewayCall, error: unknown): Failure {
+  if (error instanceof MagicError) return failure("protocol", error.message);
+  const stack = error instanceof Error ? (error.stack?.split("\n").filter((line) => /^ {4}at /.test(line)) ?? []) : [];
+  const name = error instanceof Error ? error.name : typeof error;
+  logger.error("gateway.fault", { request_id: call.requestId, error: { name, stack: stack.slice(0, 10).join("\n") } });
+  return failure("protocol", "Something unexpected happened in the gateway; the daemon's log has it.");
+}

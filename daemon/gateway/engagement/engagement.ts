@@ -1,0 +1,211 @@
+// One engagement: what magic.yaml says about the gateway, compiled once. A request works on the engagement that was current when
+// it came, to its end, so that a reload drops nothing.
+
+import { maxOutputTokens } from "#daemon/gateway/pricing/output-limits.ts";
+import { flatPrice, type Price } from "#daemon/gateway/pricing/price.ts";
+import type { Credentials, ProviderKind, Target } from "#daemon/gateway/providers/adapter.ts";
+import type { BudgetConfig, GatewayConfig, LimitsConfig, PolicyConfig, ProviderConfig, Strategy } from "./config.ts";
+import { modelPattern, type Pattern } from "./pattern.ts";
+
+export interface ConfiguredProvider {
+  readonly name: string;
+  readonly kind: ProviderKind;
+  /** As configured; null: the vendor's own. */
+  readonly baseUrl: string | null;
+  readonly credentials: Credentials;
+  readonly seed: number | undefined;
+  /** A server of the user's own (`type: openai` on loopback): nothing to pay. */
+  readonly free: boolean;
+  /** Models that magic.yaml says it serves; patterns too. */
+  readonly models: readonly string[];
+  /** What is missing for it to be called, in words; null when nothing is. */
+  readonly missing: string | null;
+}
+
+export interface PolicyCandidate {
+  readonly provider: string;
+  readonly model: string;
+  readonly weight: number;
+}
+
+export interface Policy {
+  readonly name: string;
+  readonly strategy: Strategy;
+  readonly candidates: readonly PolicyCandidate[];
+  readonly retries: number;
+  readonly timeoutMs: number;
+  readonly totalTimeoutMs: number;
+}
+
+export interface Engagement {
+  readonly name: string | null;
+  readonly providers: ReadonlyMap<string, ConfiguredProvider>;
+  readonly aliases: ReadonlyMap<string, string>;
+  readonly policies: ReadonlyMap<string, Policy>;
+  readonly allow: readonly Pattern[];
+  readonly deny: readonly Pattern[];
+  readonly defaultModel: string;
+  readonly prices: PriceOverrides;
+  readonly allowUnpriced: boolean;
+  readonly dropUnsupported: boolean;
+  readonly limits: LimitsConfig;
+  readonly budgets: readonly BudgetConfig[];
+}
+
+export interface PriceOverrides {
+  /** The price under the very name first, then the first pattern that fits. */
+  find(provider: string, model: string): Price | undefined;
+  /** Names without `*`, as `provider/model`. */
+  readonly named: readonly string[];
+}
+
+/** How a model that is asked for by name is called: nobody retries behind a client that retries itself. */
+export const pinned = { retries: 0, timeoutMs: 300_000, totalTimeoutMs: 1_800_000 } as const;
+const policyTimes = { retries: 0, timeoutMs: 60_000, totalTimeoutMs: 1_800_000 } as const;
+
+const kinds: ReadonlySet<string> = new Set(["openai", "azure", "anthropic", "google", "bedrock", "sandbox"]);
+/** One inexpensive model of each vendor, for an `auto` that magic.yaml does not define. */
+const usual: Readonly<Partial<Record<ProviderKind, string>>> = {
+  openai: "gpt-4o-mini",
+  anthropic: "claude-haiku-4-5",
+  google: "gemini-2.5-flash",
+};
+
+/** Compiles the `gateway` section; an absent one gives the sandbox alone. */
+export function compileEngagement(config: GatewayConfig = {}): Engagement {
+  const providers = new Map<string, ConfiguredProvider>();
+  for (const [name, provider] of Object.entries(config.providers ?? {}))
+    providers.set(name, configured(name, provider));
+  if (!providers.has("sandbox")) providers.set("sandbox", configured("sandbox", {}));
+  const aliases = new Map(Object.entries(config.models?.aliases ?? {}));
+  const policies = new Map<string, Policy>();
+  for (const [name, policy] of Object.entries(config.policies ?? {}))
+    policies.set(name, compilePolicy(name, policy, aliases));
+  if (!policies.has("auto")) policies.set("auto", usualPolicy(providers));
+  return {
+    name: config.engagement ?? null,
+    providers,
+    aliases,
+    policies,
+    allow: (config.models?.allow ?? ["*"]).map(modelPattern),
+    deny: (config.models?.deny ?? []).map(modelPattern),
+    defaultModel: config.default ?? "auto",
+    prices: compilePrices(config.prices ?? {}),
+    allowUnpriced: config.allow_unpriced ?? false,
+    dropUnsupported: config.drop_unsupported ?? false,
+    limits: config.limits ?? {},
+    budgets: config.budgets ?? [],
+  };
+}
+
+/** What an adapter needs to call a model. */
+export function targetOf(provider: ConfiguredProvider, model: string): Target {
+  return {
+    provider: provider.name,
+    kind: provider.kind,
+    model,
+    baseUrl: provider.baseUrl,
+    credentials: provider.credentials,
+    maxOutputTokens: maxOutputTokens(model),
+    seed: provider.seed,
+  };
+}
+
+/** Splits `provider/model` at the first slash. */
+export function splitModel(name: string): { readonly provider: string; readonly model: string } | null {
+  const slash = name.indexOf("/");
+  if (slash <= 0 || slash === name.length - 1) return null;
+  return { provider: name.slice(0, slash), model: name.slice(slash + 1) };
+}
+
+function configured(name: string, config: ProviderConfig): ConfiguredProvider {
+  const kind = (config.type ?? (kinds.has(name) ? name : "openai")) as ProviderKind;
+  const baseUrl = config.base_url?.replace(/\/+$/, "") || null;
+  const credentials: Credentials = {
+    apiKey: config.api_key || undefined,
+    region: config.region || undefined,
+    accessKeyId: config.access_key_id || undefined,
+    secretAccessKey: config.secret_access_key || undefined,
+    sessionToken: config.session_token || undefined,
+  };
+  const own = kind === "openai" && config.type === "openai";
+  return {
+    name,
+    kind,
+    baseUrl,
+    credentials,
+    seed: config.seed,
+    free: kind === "sandbox" || (own && onLoopback(baseUrl)),
+    models: config.models ?? [],
+    missing: missingFor(name, kind, own, baseUrl, credentials),
+  };
+}
+
+// A key that is not set comes as an empty string or not at all; the policy then goes on to the next candidate.
+function missingFor(
+  name: string,
+  kind: ProviderKind,
+  own: boolean,
+  baseUrl: string | null,
+  has: Credentials,
+): string | null {
+  const at = `gateway.providers.${name}`;
+  if (kind === "sandbox") return null;
+  if (own) return baseUrl ? null : `${at}.base_url is not set`;
+  if (kind === "bedrock") {
+    if (!has.apiKey && !(has.accessKeyId && has.secretAccessKey))
+      return `${at} has neither api_key nor access_key_id and secret_access_key`;
+    return has.region || baseUrl ? null : `${at}.region is not set`;
+  }
+  if (kind === "azure" && !baseUrl) return `${at}.base_url is not set`;
+  // A server of one's own under a vendor's name may want no key: it says so itself.
+  return has.apiKey || (baseUrl && kind !== "azure") ? null : `${at}.api_key is not set`;
+}
+
+function onLoopback(baseUrl: string | null): boolean {
+  if (!baseUrl || !URL.canParse(baseUrl)) return false;
+  const host = new URL(baseUrl).hostname.replace(/^\[|\]$/g, "");
+  return host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host);
+}
+
+function compilePolicy(name: string, config: PolicyConfig, aliases: ReadonlyMap<string, string>): Policy {
+  const candidates: PolicyCandidate[] = [];
+  for (const entry of config.candidates) {
+    const text = typeof entry === "string" ? entry : entry.model;
+    const split = splitModel(aliases.get(text) ?? text) ?? { provider: "", model: text };
+    const weight = (typeof entry === "string" ? undefined : entry.weight) ?? 1;
+    candidates.push({ ...split, weight });
+  }
+  return {
+    name,
+    strategy: config.strategy ?? "priority",
+    candidates,
+    retries: config.retries ?? policyTimes.retries,
+    timeoutMs: config.timeout_ms ?? policyTimes.timeoutMs,
+    totalTimeoutMs: config.total_timeout_ms ?? policyTimes.totalTimeoutMs,
+  };
+}
+
+function usualPolicy(providers: ReadonlyMap<string, ConfiguredProvider>): Policy {
+  const candidates = [...providers.values()].flatMap(({ name, kind }) => {
+    const model = usual[kind];
+    return model ? [{ provider: name, model, weight: 1 }] : [];
+  });
+  candidates.push({ provider: "sandbox", model: "echo", weight: 1 });
+  return { name: "auto", strategy: "priority", candidates, ...policyTimes };
+}
+
+function compilePrices(config: NonNullable<GatewayConfig["prices"]>): PriceOverrides {
+  const exact = new Map<string, Price>();
+  const patterns: { readonly pattern: Pattern; readonly price: Price }[] = [];
+  for (const [name, override] of Object.entries(config)) {
+    const price = flatPrice(override, "override");
+    if (name.includes("*")) patterns.push({ pattern: modelPattern(name), price });
+    else exact.set(name, price);
+  }
+  return {
+    named: [...exact.keys()],
+    find: (provider, model) =>
+      exact.get(`${provider}/${model}`) ?? patterns.find(({ pattern }) => pattern.fits(provider, model))?.price,
+  };
+}

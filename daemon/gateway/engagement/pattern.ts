@@ -1,0 +1,20 @@
+// Model patterns of allow and deny lists: `*` stands for any run of characters. A pattern without a slash also fits the id alone.
+
+export interface Pattern {
+  readonly text: string;
+  fits(provider: string, model: string): boolean;
+}
+
+export function modelPattern(text: string): Pattern {
+  const expression = new RegExp(`^${text.split("*").map(RegExp.escape).join(".*")}$`, "s");
+  const bare = !text.includes("/");
+  return {
+    text,
+    fits: (provider, model) => expression.test(`${provider}/${model}`) || (bare && expression.test(model)),
+  };
+}
+
+/** The first pattern that fits, or undefined. */
+export function firstFit(patterns: readonly Pattern[], provider: string, model: string): Pattern | undefined {
+  return patterns.find((pattern) => pattern.fits(provider, model));
+}

@@ -1,0 +1,112 @@
+// From the name in a request to what it stands for: a policy, or one provider's model. Decides nothing about who may use it.
+import { MagicError } from "#contract/errors.ts";
+import type { Catalogue } from "#daemon/gateway/pricing/catalogue.ts";
+import { type ConfiguredProvider, type Engagement, type Policy, splitModel } from "./engagement.ts";
+import { modelPattern } from "./pattern.ts";
+import { publishedFor } from "./prices.ts";
+
+export type Resolution =
+  | { readonly kind: "pinned"; readonly asked: string; readonly provider: ConfiguredProvider; readonly model: string }
+  | { readonly kind: "policy"; readonly asked: string; readonly policy: Policy };
+
+const MAX_ALIASES = 8;
+const vendorNames: ReadonlySet<string> = new Set(["openai", "anthropic", "google", "bedrock", "azure"]);
+
+/**
+ * What `model` of a request means: nothing -> `gateway.default`; an alias; a policy (`auto`, `policy:<name>`); `provider/model`;
+ * or a bare id that exactly one configured provider serves. Throws `model_not_found` or `provider_not_configured`.
+ */
+export function resolveModel(
+  engagement: Engagement,
+  catalogue: Catalogue,
+  asked: string | null | undefined,
+): Resolution {
+  const name = asked || engagement.defaultModel;
+  const final = followAliases(engagement, name);
+  const policy = policyNamed(engagement, final);
+  if (policy) return { kind: "policy", asked: name, policy };
+  const split = splitModel(final);
+  const provider = split && engagement.providers.get(split.provider);
+  if (split && provider) return { kind: "pinned", asked: name, provider, model: split.model };
+  const servers = serversOf(engagement, catalogue, final);
+  if (servers.length === 1 && servers[0]) return { kind: "pinned", asked: name, provider: servers[0], model: final };
+  throw unknownModel(engagement, final, split?.provider, servers);
+}
+
+function followAliases(engagement: Engagement, name: string): string {
+  let current = name;
+  for (let step = 0; step < MAX_ALIASES; step++) {
+    const next = engagement.aliases.get(current);
+    if (next === undefined || next === current) return current;
+    current = next;
+  }
+  throw new MagicError("model_not_found", `The alias ${quoted(name)} leads in a circle (gateway.models.aliases).`, {
+    extra: { param: "model" },
+  });
+}
+
+function policyNamed(engagement: Engagement, name: string): Policy | undefined {
+  const found = engagement.policies.get(name);
+  if (found || !name.startsWith("policy:")) return found;
+  const named = engagement.policies.get(name.slice("policy:".length));
+  if (named) return named;
+  const known = [...engagement.policies.keys()].join(", ");
+  throw new MagicError("model_not_found", `There is no policy ${quoted(name.slice(7))}; there are: ${known}.`, {
+    extra: { param: "model" },
+  });
+}
+
+// Who serves a bare id: whoever names it in magic.yaml or is known for it; failing that, the only provider there is.
+function serversOf(engagement: Engagement, catalogue: Catalogue, model: string): ConfiguredProvider[] {
+  const providers = [...engagement.providers.values()].filter(({ kind }) => kind !== "sandbox");
+  const named = namedModels(engagement);
+  const serving = providers.filter(
+    (provider) =>
+      named.has(`${provider.name}/${model}`) ||
+      provider.models.some((text) => modelPattern(text).fits(provider.name, model)) ||
+      publishedFor(catalogue, provider, model) !== null,
+  );
+  return serving.length === 0 && providers.length === 1 && !model.includes("/") ? providers : serving;
+}
+
+/** Every `provider/model` that magic.yaml spells out. */
+export function namedModels(engagement: Engagement): ReadonlySet<string> {
+  const names = new Set(engagement.prices.named);
+  for (const target of engagement.aliases.values()) names.add(target);
+  for (const pattern of engagement.allow) if (!pattern.text.includes("*")) names.add(pattern.text);
+  for (const policy of engagement.policies.values())
+    for (const { provider, model } of policy.candidates) names.add(`${provider}/${model}`);
+  return names;
+}
+
+function unknownModel(
+  engagement: Engagement,
+  name: string,
+  prefix: string | undefined,
+  servers: readonly ConfiguredProvider[],
+): MagicError {
+  const extra = { param: "model" };
+  if (servers.length > 1) {
+    const choices = servers.map((server) => `${server.name}/${name}`).join(", ");
+    return new MagicError("model_not_found", `Several providers serve ${quoted(name)}: say which with ${choices}.`, {
+      extra,
+    });
+  }
+  if (prefix && vendorNames.has(prefix))
+    return new MagicError(
+      "provider_not_configured",
+      `The provider ${quoted(prefix)} is not configured: add it under gateway.providers in magic.yaml.`,
+      { extra },
+    );
+  const providers = [...engagement.providers.keys()].map((provider) => `${provider}/...`).join(", ");
+  const policies = [...engagement.policies.keys()].join(", ");
+  return new MagicError(
+    "model_not_found",
+    `There is no model ${quoted(name)}. Models are written provider/model (here ${providers}), or name a policy (${policies}) or an alias.`,
+    { extra },
+  );
+}
+
+function quoted(name: string): string {
+  return JSON.stringify(name.slice(0, 200));
+}

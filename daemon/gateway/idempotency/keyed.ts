@@ -1,0 +1,180 @@
+// Idempotency-Key on completions: one upstream call a key. Whoever comes second joins the call under way or gets the stored answer,
+// byte for byte. The key is durable before the dispatch and the answer before its last byte is sent; where the daemon died in
+// between, nobody can know whether the provider acted, so that is said (409) and nothing is sent again.
+import { createHash } from "node:crypto";
+import { MagicError } from "#contract/errors.ts";
+import { headers as names } from "#contract/protocol.ts";
+import type { GatewayAnswer, GatewayCall } from "#daemon/gateway/call.ts";
+import { errorEvent } from "#daemon/gateway/format/sse.ts";
+import type { Place, Sealer } from "#daemon/secrets/sealer.ts";
+import { errorFields, type Logger } from "#daemon/telemetry/log.ts";
+import { type Clock, rfc3339 } from "#shared/clock.ts";
+import { createRecording, type Recording } from "./recording.ts";
+import type { KeyRow, KeyStore } from "./store.ts";
+import { decodeAnswer, encodeAnswer } from "./stored-answer.ts";
+
+export interface Keyed {
+  /** Carries the call out once. `execute` throws only before anything was dispatched, or by a fault of our own. */
+  run(call: GatewayCall, execute: () => Promise<GatewayAnswer>): Promise<GatewayAnswer>;
+  /** Forgets expired keys. */
+  purge(): Promise<void>;
+  /** Resolves when no keyed call is under way any more. */
+  idle(): Promise<void>;
+}
+
+const KEY = /^[\x21-\x7e]{1,255}$/;
+const KEPT_MS = 24 * 3_600_000;
+const MAX_ANSWER = 64 * 1024 * 1024;
+
+/** An answer that any number of callers can be given. */
+type Shared = { readonly status: number; readonly headers: Record<string, string> } & (
+  | { readonly body: Uint8Array; readonly recording?: never }
+  | { readonly recording: Recording; readonly body?: never }
+);
+
+interface UnderWay {
+  readonly fingerprint: string;
+  readonly shared: Promise<Shared>;
+  /** Settles when the key is free of this process. */
+  over: Promise<void>;
+}
+
+export function createKeyed(store: KeyStore, sealer: Sealer, clock: Clock, logger: Logger): Keyed {
+  const underWay = new Map<string, UnderWay>();
+
+  const begin = async (call: GatewayCall, owner: string, key: string, fingerprint: string): Promise<KeyRow | null> => {
+    const now = clock.now();
+    return await store.begin({
+      owner,
+      key,
+      fingerprint,
+      request_id: call.requestId,
+      now: rfc3339(now),
+      expires_at: rfc3339(now + KEPT_MS),
+    });
+  };
+
+  // The whole life of a key in this process; `shared` resolves as soon as callers can be answered.
+  const carryOut = async (
+    call: GatewayCall,
+    owner: string,
+    key: string,
+    fingerprint: string,
+    execute: () => Promise<GatewayAnswer>,
+    give: (shared: Shared, replayed: boolean) => void,
+  ): Promise<void> => {
+    const row = await begin(call, owner, key, fingerprint);
+    if (row) return give(stored(row, fingerprint, sealer), true);
+    let answer: GatewayAnswer;
+    try {
+      answer = await execute();
+    } catch (error) {
+      if (error instanceof MagicError && error.code !== "internal") await store.release({ owner, key });
+      throw error;
+    }
+    const { status, headers } = answer;
+    const save = (stream: boolean, body: readonly Uint8Array[]) => {
+      const plain = encodeAnswer(answer, stream, body);
+      return store.finish({ owner, key, answer: sealer.seal(plain, placeOf(owner, key)) });
+    };
+    if (answer.body) {
+      await save(false, [answer.body]);
+      return give({ status, headers, body: answer.body }, false);
+    }
+    const recording = createRecording();
+    give({ status, headers, recording }, false);
+    try {
+      await answer.stream.pipe(recording.sink);
+      if (recording.bytes > MAX_ANSWER)
+        throw new MagicError("payload_too_large", "The answer is too large to be kept.");
+      await save(true, recording.frames());
+    } catch (error) {
+      logger.error("gateway.idempotency_failed", { request_id: call.requestId, ...errorFields(error) });
+      recording.replaceEnd(Buffer.from(errorEvent(notStored)));
+    } finally {
+      recording.finish();
+    }
+  };
+
+  return {
+    async run(call, execute) {
+      const key = call.idempotencyKey ?? "";
+      if (!KEY.test(key)) throw new MagicError("idempotency_key_invalid");
+      const owner = ownerOf(call);
+      const fingerprint = fingerprintOf(call);
+      const id = `${owner}\0${key}`;
+      const known = underWay.get(id);
+      if (known) {
+        if (known.fingerprint !== fingerprint) throw reused();
+        return answerFrom(await known.shared, true);
+      }
+      let replay = false;
+      const { promise: shared, resolve, reject } = Promise.withResolvers<Shared>();
+      const entry: UnderWay = { fingerprint, shared, over: Promise.resolve() };
+      underWay.set(id, entry);
+      entry.over = carryOut(call, owner, key, fingerprint, execute, (answer, replayed) => {
+        replay = replayed;
+        resolve(answer);
+      })
+        .catch(reject)
+        .finally(() => underWay.delete(id));
+      return answerFrom(await shared, replay);
+    },
+    async purge() {
+      await store.purge({ now: rfc3339(clock.now()) });
+    },
+    async idle() {
+      await Promise.all([...underWay.values()].map(({ over }) => over));
+    },
+  };
+}
+
+const notStored = JSON.stringify({
+  error: {
+    message: "The answer could not be stored, so it does not count: the outcome of this key is unknown.",
+    type: "server_error",
+    param: null,
+    code: "idempotency_outcome_unknown",
+  },
+});
+
+function stored(row: KeyRow, fingerprint: string, sealer: Sealer): Shared {
+  if (row.fingerprint !== fingerprint) throw reused();
+  if (row.state === "open" || !row.answer)
+    throw new MagicError(
+      "idempotency_outcome_unknown",
+      `The daemon stopped while the first request with this key (${row.request_id}) was under way: whether the provider acted is unknown, and nothing is sent again. Use a new key to send it anew.`,
+    );
+  const answer = decodeAnswer(sealer.open(row.answer, placeOf(row.owner, row.key)));
+  const { status, headers } = answer;
+  if (answer.body) return { status, headers, body: answer.body };
+  const recording = createRecording();
+  // What was stored was complete: nothing has to be withheld.
+  void answer.stream.pipe(recording.sink).then(() => recording.finish());
+  return { status, headers, recording };
+}
+
+function answerFrom(shared: Shared, replayed: boolean): GatewayAnswer {
+  const headers = replayed ? { ...shared.headers, [names.idempotentReplayed]: "true" } : shared.headers;
+  if (shared.recording)
+    return { status: shared.status, headers, stream: { pipe: (sink) => shared.recording.read(sink) } };
+  return { status: shared.status, headers, body: shared.body };
+}
+
+function reused(): MagicError {
+  return new MagicError("idempotency_key_reused", "This Idempotency-Key was used with another body.");
+}
+
+function ownerOf({ principal }: GatewayCall): string {
+  return `${principal.type}:${principal.id ?? ""}:${principal.environment}`;
+}
+
+function placeOf(owner: string, key: string): Place {
+  return { tenant: owner, row: `gateway_key:${key}`, field: "answer" };
+}
+
+// The bytes as they came, so `stream` is in it.
+function fingerprintOf(call: GatewayCall): string {
+  const hash = createHash("sha256").update(`${call.operation}\0${call.controller?.name ?? ""}\0`);
+  return hash.update(call.raw ?? JSON.stringify(call.body)).digest("hex");
+}

@@ -1,0 +1,31 @@
+// What an Idempotency-Key keeps beyond a restart, as an interface: daemon/storage/repositories/gateway-idempotency.ts satisfies it.
+
+export interface KeyRow {
+  /** Who: one credential in one environment. */
+  readonly owner: string;
+  readonly key: string;
+  /** SHA-256 of the request, hex. */
+  readonly fingerprint: string;
+  readonly request_id: string;
+  /** `open`: dispatched, or about to be. `done`: `answer` holds the sealed answer. */
+  readonly state: "open" | "done";
+  readonly answer: string | null;
+}
+
+export interface KeyStore {
+  /** Takes the key durably, or tells who has it. An expired row is replaced. */
+  begin(row: {
+    readonly owner: string;
+    readonly key: string;
+    readonly fingerprint: string;
+    readonly request_id: string;
+    readonly now: string;
+    readonly expires_at: string;
+  }): Promise<KeyRow | null>;
+  /** Durable when it resolves. */
+  finish(row: { readonly owner: string; readonly key: string; readonly answer: string }): Promise<void>;
+  /** Gives an open key back: nothing was dispatched. */
+  release(row: { readonly owner: string; readonly key: string }): Promise<void>;
+  /** Forgets what has expired; returns how many rows that were. */
+  purge(row: { readonly now: string }): Promise<number>;
+}

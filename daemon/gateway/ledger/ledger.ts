@@ -1,0 +1,110 @@
+// The ledger: every dispatch becomes a row, appended in batches a tenth of a second apart together with the budgets it changed, so
+// that both agree after any crash. Nothing on a request's path waits for it.
+
+import type { Budgets } from "#daemon/gateway/budgets/budgets.ts";
+import type { AccountChange } from "#daemon/gateway/budgets/store.ts";
+import { errorFields, type Logger } from "#daemon/telemetry/log.ts";
+import type { LedgerRow, UsageQuery, UsageSum } from "./row.ts";
+
+/** daemon/storage/repositories/ledger.ts satisfies it. */
+export interface LedgerStore {
+  /** One transaction. */
+  append(rows: readonly LedgerRow[], accounts: readonly AccountChange[]): Promise<void>;
+  usage(query: UsageQuery): Promise<readonly UsageSum[]>;
+}
+
+export interface Ledger {
+  record(row: LedgerRow): void;
+  /** Budgets have changed without a row. */
+  touch(): void;
+  /** What is stored and what is about to be. */
+  usage(query: UsageQuery): Promise<readonly UsageSum[]>;
+  flush(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const INTERVAL_MS = 100;
+const RETRY_MS = 1_000;
+const MAX_BATCH = 1_000;
+/** Rows kept while the disk is full; beyond, the oldest are given up, and that is logged. */
+const MAX_WAITING = 100_000;
+
+export function createLedger(store: LedgerStore, budgets: Budgets, logger: Logger): Ledger {
+  let waiting: LedgerRow[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  let flushing: Promise<void> | undefined;
+  let lost = 0;
+  let closed = false;
+
+  const schedule = (ms: number): void => {
+    if (closed) return;
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      void flush().catch(() => undefined);
+    }, ms);
+    timer.unref();
+  };
+
+  const writeOnce = async (): Promise<void> => {
+    const rows = waiting.slice(0, MAX_BATCH);
+    const { changes, given } = budgets.takeChanges();
+    if (rows.length === 0 && changes.length === 0) return;
+    waiting = waiting.slice(rows.length);
+    try {
+      await store.append(rows, changes);
+      given(true);
+    } catch (error) {
+      given(false);
+      waiting = [...rows, ...waiting];
+      if (waiting.length > MAX_WAITING) {
+        lost += waiting.length - MAX_WAITING;
+        waiting = waiting.slice(-MAX_WAITING);
+      }
+      logger.error("gateway.ledger_failed", { waiting: waiting.length, lost, ...errorFields(error) });
+      throw error;
+    }
+  };
+
+  const flush = (): Promise<void> => {
+    flushing ??= (async () => {
+      try {
+        do await writeOnce();
+        while (waiting.length > 0);
+      } finally {
+        flushing = undefined;
+      }
+    })().then(
+      () => {
+        if (budgets.dirty) schedule(INTERVAL_MS);
+      },
+      (error: unknown) => {
+        schedule(RETRY_MS);
+        throw error;
+      },
+    );
+    return flushing;
+  };
+
+  return {
+    record(row) {
+      waiting.push(row);
+      schedule(INTERVAL_MS);
+    },
+    touch: () => schedule(INTERVAL_MS),
+    async usage(query) {
+      // A batch under way may have been cut before the newest row.
+      await flushing?.catch(() => undefined);
+      await flush();
+      return await store.usage(query);
+    },
+    flush,
+    async close() {
+      closed = true;
+      clearTimeout(timer);
+      await flushing?.catch(() => undefined);
+      // Twice: the first pass writes what was spent, the second gives back leases that were kept for the next call.
+      await flush();
+      await flush();
+    },
+  };
+}

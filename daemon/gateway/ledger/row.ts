@@ -1,0 +1,61 @@
+// One row of the ledger: one upstream dispatch that was answered, failed or was left. Amounts are whole pico-dollars.
+
+export interface LedgerRow {
+  /** RFC 3339. */
+  readonly at: string;
+  readonly request_id: string;
+  readonly operation: "chat" | "embeddings";
+  readonly environment: "sandbox" | "live";
+  readonly token: string | null;
+  readonly user: string | null;
+  readonly team: string | null;
+  readonly project: string | null;
+  readonly controller: string | null;
+  readonly provider: string;
+  readonly model: string;
+  readonly outcome: "completed" | "failed" | "aborted";
+  readonly status: number;
+  readonly stream: boolean;
+  /** Upstream requests made for this call. */
+  readonly attempts: number;
+  /** 1 for a call; 0 for an earlier attempt of it that failed and was charged all the same. */
+  readonly requests: 0 | 1;
+  readonly input: number;
+  readonly cached: number;
+  readonly cache_write: number;
+  readonly output: number;
+  readonly reasoning: number;
+  /** The provider gave no counts: these are this gateway's. */
+  readonly estimated: boolean;
+  /** Null: the model has no price (allow_unpriced). */
+  readonly cost_pico: number | null;
+  readonly duration_ms: number;
+  readonly first_token_ms: number | null;
+}
+
+export const usageKeys = ["user", "team", "project", "model", "provider", "day", "controller"] as const;
+export type UsageKey = (typeof usageKeys)[number];
+
+export interface UsageQuery {
+  readonly by: UsageKey;
+  /** RFC 3339; from (inclusive) and to (exclusive). */
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+  readonly environment?: "sandbox" | "live" | undefined;
+  /** Only rows of this name, by the same keys. */
+  readonly where?: Readonly<Partial<Record<UsageKey, string>>> | undefined;
+}
+
+/** Sums of one key. `cost_pico` may pass 2^53. */
+export interface UsageSum {
+  readonly key: string | null;
+  readonly requests: number;
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly cached_tokens: number;
+  readonly reasoning_tokens: number;
+  /** Decimal digits. */
+  readonly cost_pico: string;
+  /** Calls whose cost is unknown. */
+  readonly unpriced: number;
+}

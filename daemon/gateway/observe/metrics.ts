@@ -1,0 +1,113 @@
+// The gateway's Prometheus series. Labels are bounded: provider and model of the route, never a user or a request.
+import { Gauge } from "prom-client";
+import type { BreakerState, Breakers } from "#daemon/gateway/routing/breaker.ts";
+import type { Metrics } from "#daemon/telemetry/metrics.ts";
+
+export interface CallFigures {
+  readonly provider: string;
+  readonly model: string;
+  readonly outcome: string;
+  readonly stream: boolean;
+  readonly seconds: number;
+  /** Seconds to the first content; null for answers that are not streamed. */
+  readonly firstTokenSeconds: number | null;
+  /** Seconds that the gateway itself took before the first dispatch. */
+  readonly overheadSeconds: number;
+  readonly attempts: number;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly costUsd: number | null;
+}
+
+export interface GatewayMetrics {
+  called(figures: CallFigures): void;
+  attemptFailed(provider: string, model: string, kind: string): void;
+  refused(code: string): void;
+}
+
+const OVERHEAD_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 1];
+const stateValues: Readonly<Record<BreakerState, number>> = { closed: 0, half_open: 1, open: 2 };
+const MAX_SERIES = 2_000;
+
+export function createGatewayMetrics(metrics: Metrics, breakers: Breakers): GatewayMetrics {
+  const which = ["provider", "model"] as const;
+  const calls = metrics.counter("magic_gateway_requests_total", "Calls by outcome", [...which, "outcome"]);
+  const latency = metrics.histogram("magic_gateway_request_duration_seconds", "Time to the end of the answer", [
+    ...which,
+    "stream",
+  ]);
+  const first = metrics.histogram("magic_gateway_time_to_first_token_seconds", "Time to the first content", which);
+  const overhead = metrics.histogram(
+    "magic_gateway_overhead_seconds",
+    "Time from the request's arrival to its first dispatch",
+    [],
+    OVERHEAD_BUCKETS,
+  );
+  const tokens = metrics.counter("magic_gateway_tokens_total", "Tokens by direction", [...which, "direction"]);
+  const cost = metrics.counter("magic_gateway_cost_usd_total", "US dollars", which);
+  const attempts = metrics.counter("magic_gateway_attempts_total", "Upstream requests", which);
+  const failures = metrics.counter("magic_gateway_attempt_failures_total", "Failed upstream requests", [
+    ...which,
+    "kind",
+  ]);
+  const refusals = metrics.counter("magic_gateway_refusals_total", "Calls refused before dispatch", ["code"]);
+  new Gauge({
+    name: "magic_gateway_breaker_state",
+    help: "0 closed, 1 half-open, 2 open",
+    labelNames: ["candidate"],
+    registers: [metrics.registry],
+    collect() {
+      this.reset();
+      for (const [candidate, state] of breakers.states()) this.set({ candidate }, stateValues[state]);
+    },
+  });
+
+  // Model names come from requests: a client that invents them must not fill the memory.
+  const seen = new Map<string, ReturnType<typeof seriesOf>>();
+  const seriesOf = (provider: string, model: string) => ({
+    calls: new Map<string, ReturnType<typeof calls.labels>>(),
+    plain: latency.labels({ provider, model, stream: "false" }),
+    streamed: latency.labels({ provider, model, stream: "true" }),
+    first: first.labels({ provider, model }),
+    attempts: attempts.labels({ provider, model }),
+    input: tokens.labels({ provider, model, direction: "input" }),
+    output: tokens.labels({ provider, model, direction: "output" }),
+    cost: cost.labels({ provider, model }),
+  });
+  const bounded = (provider: string, model: string): readonly [string, string] =>
+    seen.size < MAX_SERIES || seen.has(`${provider}/${model}`) ? [provider, model] : [provider, "(other)"];
+  const series = (given: string, name: string) => {
+    const [provider, model] = bounded(given, name);
+    const key = `${provider}/${model}`;
+    let found = seen.get(key);
+    if (!found) {
+      found = seriesOf(provider, model);
+      seen.set(key, found);
+    }
+    return { found, provider, model };
+  };
+
+  return {
+    called(figures) {
+      const { found, provider, model } = series(figures.provider, figures.model);
+      let counter = found.calls.get(figures.outcome);
+      if (!counter) {
+        counter = calls.labels({ provider, model, outcome: figures.outcome });
+        found.calls.set(figures.outcome, counter);
+      }
+      counter.inc();
+      (figures.stream ? found.streamed : found.plain).observe(figures.seconds);
+      if (figures.firstTokenSeconds !== null) found.first.observe(figures.firstTokenSeconds);
+      overhead.observe(figures.overheadSeconds);
+      found.attempts.inc(figures.attempts);
+      if (figures.promptTokens > 0) found.input.inc(figures.promptTokens);
+      if (figures.completionTokens > 0) found.output.inc(figures.completionTokens);
+      if (figures.costUsd) found.cost.inc(figures.costUsd);
+    },
+    attemptFailed(given, name, kind) {
+      const [provider, model] = bounded(given, name);
+      failures.inc({ provider, model, kind });
+    },
+    refused: (code) => refusals.inc({ code }),
+  };
+}

@@ -1,0 +1,201 @@
+// What is told of a call when it is over: a ledger row, a log line, metrics, spans. Never a prompt, an answer or an upstream's words:
+// those echo prompts.
+import type { Spender } from "#daemon/gateway/budgets/applicable.ts";
+import type { GatewayCall } from "#daemon/gateway/call.ts";
+import { completionTokens, promptTokens, type TokenUsage } from "#daemon/gateway/format/usage.ts";
+import type { Ledger } from "#daemon/gateway/ledger/ledger.ts";
+import type { LedgerRow } from "#daemon/gateway/ledger/row.ts";
+import { costOf, dollars } from "#daemon/gateway/pricing/price.ts";
+import type { Failure } from "#daemon/gateway/providers/failure.ts";
+import type { AttemptRecord } from "#daemon/gateway/routing/attempts.ts";
+import type { Candidate } from "#daemon/gateway/routing/candidate.ts";
+import type { Plan } from "#daemon/gateway/routing/plan.ts";
+import type { Logger } from "#daemon/telemetry/log.ts";
+import type { Span } from "#daemon/telemetry/trace.ts";
+import { type Clock, rfc3339 } from "#shared/clock.ts";
+import { attribute, providerNames } from "./attributes.ts";
+import type { GatewayMetrics } from "./metrics.ts";
+
+/** A call that is over. */
+export interface Finished {
+  readonly call: GatewayCall;
+  readonly plan: Plan;
+  readonly spender: Spender;
+  readonly candidate: Candidate;
+  readonly attempts: readonly AttemptRecord[];
+  readonly outcome: "completed" | "failed" | "aborted";
+  readonly status: number;
+  readonly failure: Failure | null;
+  readonly usage: TokenUsage;
+  readonly stream: boolean;
+  /** Milliseconds of the monotonic clock. */
+  readonly dispatchedAt: number;
+  readonly firstTokenAt: number | null;
+  readonly span: Span | undefined;
+}
+
+export interface Observer {
+  finished(over: Finished): void;
+  refused(call: GatewayCall, code: string): void;
+}
+
+export interface ObserverParts {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: GatewayMetrics;
+  readonly ledger: Ledger;
+}
+
+export function createObserver({ clock, logger, metrics, ledger }: ObserverParts): Observer {
+  return {
+    finished(over) {
+      const now = clock.monotonic();
+      const { call, candidate, usage, attempts } = over;
+      const cost = costAt(candidate, usage);
+      const durationMs = now - call.startedAt;
+      const firstTokenMs = over.firstTokenAt === null ? null : over.firstTokenAt - call.startedAt;
+      for (const row of rowsOf(over, rfc3339(clock.now()), durationMs, firstTokenMs)) ledger.record(row);
+      metrics.called({
+        provider: candidate.configured.name,
+        model: candidate.target.model,
+        outcome: over.outcome,
+        stream: over.stream,
+        seconds: durationMs / 1000,
+        firstTokenSeconds: firstTokenMs === null ? null : firstTokenMs / 1000,
+        overheadSeconds: Math.max(0, over.dispatchedAt - call.startedAt) / 1000,
+        attempts: attempts.length,
+        promptTokens: promptTokens(usage),
+        completionTokens: completionTokens(usage),
+        costUsd: cost === null ? null : dollars(cost),
+      });
+      for (const { candidate: tried, failure } of attempts)
+        if (failure) metrics.attemptFailed(tried.configured.name, tried.target.model, failure.kind);
+      logger.info("gateway.call", lineOf(over, cost, durationMs, firstTokenMs));
+      endSpan(over, cost, firstTokenMs);
+    },
+    refused(call, code) {
+      metrics.refused(code);
+      logger.info("gateway.refused", {
+        request_id: call.requestId,
+        operation: call.operation,
+        identity: call.principal.id ?? call.principal.type,
+        code,
+      });
+    },
+  };
+}
+
+/** Pico-dollars, or null for a model without a price. */
+export function costAt(candidate: Candidate, usage: TokenUsage): number | null {
+  return candidate.price && costOf(candidate.price, usage);
+}
+
+/** The call's own row, and one for every earlier attempt that was charged although it failed. */
+function rowsOf(over: Finished, at: string, durationMs: number, firstTokenMs: number | null): LedgerRow[] {
+  const { call, spender, attempts } = over;
+  const row = (candidate: Candidate, usage: TokenUsage, own: Partial<LedgerRow>): LedgerRow => ({
+    at,
+    request_id: call.requestId,
+    operation: call.operation,
+    environment: candidate.configured.kind === "sandbox" ? "sandbox" : "live",
+    ...spender,
+    provider: candidate.configured.name,
+    model: candidate.target.model,
+    outcome: over.outcome,
+    status: over.status,
+    stream: over.stream,
+    attempts: attempts.length,
+    requests: 1,
+    input: usage.input,
+    cached: usage.cached,
+    cache_write: usage.cache_write,
+    output: usage.output,
+    reasoning: usage.reasoning,
+    estimated: usage.estimated === true,
+    cost_pico: costAt(candidate, usage),
+    duration_ms: Math.round(durationMs),
+    first_token_ms: firstTokenMs === null ? null : Math.round(firstTokenMs),
+    ...own,
+  });
+  const rows = [row(over.candidate, over.usage, {})];
+  for (const [index, attempt] of attempts.entries()) {
+    const last = index === attempts.length - 1 && over.outcome === "failed";
+    if (!attempt.charged || last) continue;
+    const status = attempt.failure?.status ?? 502;
+    rows.push(row(attempt.candidate, attempt.charged, { outcome: "failed", status, requests: 0, attempts: 0 }));
+  }
+  return rows;
+}
+
+function lineOf(over: Finished, cost: number | null, durationMs: number, firstTokenMs: number | null) {
+  const { call, spender, plan, candidate, usage, attempts } = over;
+  return {
+    request_id: call.requestId,
+    operation: call.operation,
+    identity: call.principal.id ?? call.principal.type,
+    ...given(spender),
+    asked: plan.asked,
+    policy: plan.policy ?? undefined,
+    provider: candidate.configured.name,
+    model: candidate.target.model,
+    outcome: over.outcome,
+    status: over.status,
+    stream: over.stream,
+    attempts: attempts.length,
+    ...(attempts.some(({ failure }) => failure) && { failures: attempts.flatMap(failureOf) }),
+    ...(over.failure && { failure: over.failure.kind }),
+    prompt_tokens: promptTokens(usage),
+    completion_tokens: completionTokens(usage),
+    cached_tokens: usage.cached || undefined,
+    reasoning_tokens: usage.reasoning || undefined,
+    estimated: usage.estimated,
+    cost_usd: cost === null ? null : dollars(cost),
+    duration_ms: hundredths(durationMs),
+    first_token_ms: firstTokenMs === null ? undefined : hundredths(firstTokenMs),
+    overhead_ms: hundredths(over.dispatchedAt - call.startedAt),
+  };
+}
+
+function given({ user, team, project, controller }: Spender) {
+  return {
+    user: user ?? undefined,
+    team: team ?? undefined,
+    project: project ?? undefined,
+    controller: controller ?? undefined,
+  };
+}
+
+function failureOf({ candidate, failure, startedAt, endedAt }: AttemptRecord) {
+  if (!failure) return [];
+  const { kind, upstreamStatus } = failure;
+  return [
+    { model: candidate.name, kind, upstream_status: upstreamStatus, duration_ms: hundredths(endedAt - startedAt) },
+  ];
+}
+
+function endSpan(over: Finished, cost: number | null, firstTokenMs: number | null): void {
+  const { span, call, plan, candidate, attempts, usage, failure } = over;
+  span?.end(over.outcome === "completed" ? "ok" : "error", {
+    [attribute.operation]: call.operation,
+    [attribute.provider]: providerNames[candidate.target.kind],
+    [attribute.requestModel]: plan.asked,
+    [attribute.responseModel]: candidate.target.model,
+    [attribute.inputTokens]: promptTokens(usage),
+    [attribute.outputTokens]: completionTokens(usage),
+    [attribute.cacheReadTokens]: usage.cached,
+    [attribute.cacheWriteTokens]: usage.cache_write,
+    [attribute.reasoningTokens]: usage.reasoning,
+    [attribute.status]: over.status,
+    [attribute.policy]: plan.policy,
+    [attribute.attempts]: attempts.length,
+    [attribute.cost]: cost === null ? null : dollars(cost),
+    [attribute.stream]: over.stream,
+    ...(firstTokenMs !== null && { [attribute.firstToken]: hundredths(firstTokenMs) }),
+    ...(over.spender.controller && { [attribute.controller]: over.spender.controller }),
+    ...(failure && { [attribute.errorType]: failure.kind }),
+  });
+}
+
+function hundredths(ms: number): number {
+  return Math.round(ms * 100) / 100;
+}

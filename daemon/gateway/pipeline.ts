@@ -1,0 +1,136 @@
+// The gateway as one object: the engagement that is current, and everything that lives longer than a call.
+
+import { isMagicError } from "#contract/errors.ts";
+import type { Principal } from "#contract/identity.ts";
+import type { RouteExplanation } from "#contract/wire/route.ts";
+import type { Sealer } from "#daemon/secrets/sealer.ts";
+import { errorFields, type Logger } from "#daemon/telemetry/log.ts";
+import type { Metrics } from "#daemon/telemetry/metrics.ts";
+import { type Clock, systemClock } from "#shared/clock.ts";
+import { createBudgets } from "./budgets/budgets.ts";
+import type { BudgetStore } from "./budgets/store.ts";
+import type { Gateway, GatewayAnswer, GatewayCall } from "./call.ts";
+import { carryOut } from "./carry-out.ts";
+import type { GatewayConfig } from "./engagement/config.ts";
+import { compileEngagement, type Engagement } from "./engagement/engagement.ts";
+import { listModels } from "./engagement/models.ts";
+import { chatRequest, embeddingRequest } from "./format/validate.ts";
+import { createKeyed } from "./idempotency/keyed.ts";
+import type { KeyStore } from "./idempotency/store.ts";
+import { createLedger, type LedgerStore } from "./ledger/ledger.ts";
+import type { UsageQuery, UsageSum } from "./ledger/row.ts";
+import { createLimits } from "./limits/limits.ts";
+import { createGatewayMetrics } from "./observe/metrics.ts";
+import { createObserver } from "./observe/observe.ts";
+import { createCatalogue } from "./pricing/catalogue.ts";
+import { dollars } from "./pricing/price.ts";
+import type { Provider, ProviderKind } from "./providers/adapter.ts";
+import { type BreakerOptions, createBreakers } from "./routing/breaker.ts";
+import { explanationOf } from "./routing/explain.ts";
+import { createMeasurements } from "./routing/measurements.ts";
+import { considerRoute, type RouterParts } from "./routing/plan.ts";
+import { shapeOf } from "./routing/request-shape.ts";
+
+export interface PipelineParts {
+  /** The `gateway` section of magic.yaml at the start. */
+  readonly config: GatewayConfig | undefined;
+  readonly provider: (kind: ProviderKind) => Provider;
+  readonly stores: { readonly ledger: LedgerStore; readonly budgets: BudgetStore; readonly keys: KeyStore };
+  readonly sealer: Sealer;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly clock?: Clock;
+  readonly random?: () => number;
+  readonly breakers?: BreakerOptions;
+}
+
+export interface GatewayPipeline extends Gateway {
+  /** Takes a new `gateway` section; calls under way keep the one they began with. */
+  reconfigure(config: GatewayConfig | undefined): void;
+  /** The decision without the call. */
+  explain(call: Pick<GatewayCall, "body" | "principal" | "controller">): Promise<RouteExplanation>;
+  /** Sums of the ledger, the newest call included. */
+  usage(query: UsageQuery): Promise<readonly UsageSum[]>;
+  /** Writes what is not written yet. */
+  flush(): Promise<void>;
+  /** Waits for keyed calls, writes everything, stops. */
+  close(): Promise<void>;
+}
+
+const PURGE_MS = 3_600_000;
+/** When the price list is loaded on its own, so that the first call does not wait for it. */
+const WARM_MS = 500;
+
+/** Opens the gateway: charges what a daemon that died may have spent, then serves. */
+export async function createPipeline(parts: PipelineParts): Promise<GatewayPipeline> {
+  const { clock = systemClock, random = Math.random, logger, stores } = parts;
+  const catalogue = createCatalogue(clock);
+  const breakers = createBreakers(clock, parts.breakers);
+  const measurements = createMeasurements(clock);
+  const budgets = createBudgets(stores.budgets, logger);
+  const ledger = createLedger(stores.ledger, budgets, logger);
+  const metrics = createGatewayMetrics(parts.metrics, breakers);
+  const observer = createObserver({ clock, logger, metrics, ledger });
+  const keyed = createKeyed(stores.keys, parts.sealer, clock, logger);
+  const router: RouterParts = { catalogue, breakers, measurements, provider: parts.provider, random };
+  const carry = { clock, logger, router, limits: createLimits(clock), budgets, ledger, observer };
+  let engagement = compileEngagement(parts.config);
+
+  for (const { key, charged } of await stores.budgets.recover())
+    logger.warn("gateway.lease_charged", { budget: key, charged_usd: dollars(Number(charged)) });
+  const timers = [setInterval(purge, PURGE_MS), setTimeout(warm, WARM_MS)];
+  for (const timer of timers) timer.unref();
+  purge();
+
+  function purge(): void {
+    keyed.purge().catch((error: unknown) => logger.warn("gateway.purge_failed", errorFields(error)));
+  }
+  function warm(): void {
+    if (hasPriced(engagement)) void catalogue.load();
+  }
+
+  const carryValid = async (call: GatewayCall): Promise<GatewayAnswer> => {
+    const current = engagement;
+    const request = call.operation === "chat" ? chatRequest(call.body) : embeddingRequest(call.body);
+    if (!catalogue.loaded && hasPriced(current)) await catalogue.load();
+    if (call.idempotencyKey === null) return await carryOut(carry, current, call, request, false);
+    return await keyed.run(call, () => carryOut(carry, current, call, request, true));
+  };
+
+  return {
+    async complete(call) {
+      try {
+        return await carryValid(call);
+      } catch (error) {
+        observer.refused(call, isMagicError(error) ? error.code : "internal");
+        throw error;
+      }
+    },
+    async models(principal: Principal) {
+      if (hasPriced(engagement)) await catalogue.load();
+      return listModels(engagement, catalogue, principal);
+    },
+    reconfigure(config) {
+      engagement = compileEngagement(config);
+      warm();
+    },
+    async explain({ body, principal, controller }) {
+      if (hasPriced(engagement)) await catalogue.load();
+      const call = { operation: "chat", body, principal, controller } as const;
+      const shape = shapeOf(call);
+      return explanationOf(considerRoute(engagement, router, call, shape), shape, principal);
+    },
+    usage: (query) => ledger.usage(query),
+    flush: () => ledger.flush(),
+    async close() {
+      for (const timer of timers) clearTimeout(timer);
+      await keyed.idle();
+      await ledger.close();
+    },
+  };
+}
+
+function hasPriced(engagement: Engagement): boolean {
+  for (const provider of engagement.providers.values()) if (!provider.free) return true;
+  return false;
+}

@@ -1,0 +1,49 @@
+// How many tokens a prompt may have, before any provider counted it: four characters a token, a few for each message's frame.
+// Only reservations, limits and the choice of a candidate rest on it; what is charged is what the provider counted.
+
+const CHARACTERS_PER_TOKEN = 4;
+const TOKENS_PER_MESSAGE = 4;
+/** An image of ordinary size at OpenAI's and Anthropic's tile counts. */
+const TOKENS_PER_IMAGE = 1_000;
+const MAX_DEPTH = 40;
+
+/** Estimated prompt tokens of a chat completion request. */
+export function estimateChatTokens(body: Readonly<Record<string, unknown>>): number {
+  const messages = Array.isArray(body["messages"]) ? body["messages"] : [];
+  let tokens = 3;
+  for (const message of messages) tokens += TOKENS_PER_MESSAGE + estimateMessage(message);
+  for (const key of ["tools", "functions", "response_format"]) {
+    if (body[key]) tokens += characters(body[key], 0) / CHARACTERS_PER_TOKEN;
+  }
+  return Math.ceil(tokens);
+}
+
+/** Estimated tokens of an embeddings request's `input`. */
+export function estimateEmbeddingTokens(input: unknown): number {
+  if (typeof input === "string") return Math.ceil(input.length / CHARACTERS_PER_TOKEN);
+  if (!Array.isArray(input)) return 0;
+  let tokens = 0;
+  for (const part of input) tokens += typeof part === "number" ? 1 : estimateEmbeddingTokens(part);
+  return tokens;
+}
+
+function estimateMessage(message: unknown): number {
+  if (typeof message !== "object" || message === null) return 0;
+  const { content, tool_calls } = message as { content?: unknown; tool_calls?: unknown };
+  let tokens = tool_calls ? characters(tool_calls, 0) / CHARACTERS_PER_TOKEN : 0;
+  if (typeof content === "string") return tokens + content.length / CHARACTERS_PER_TOKEN;
+  if (!Array.isArray(content)) return tokens;
+  for (const part of content as readonly Record<string, unknown>[]) {
+    const text = part?.["text"];
+    tokens += typeof text === "string" ? text.length / CHARACTERS_PER_TOKEN : TOKENS_PER_IMAGE;
+  }
+  return tokens;
+}
+
+function characters(value: unknown, depth: number): number {
+  if (typeof value === "string") return value.length + 2;
+  if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return 4;
+  let sum = 2;
+  for (const key in value) sum += key.length + 3 + characters((value as Record<string, unknown>)[key], depth + 1);
+  return sum;
+}

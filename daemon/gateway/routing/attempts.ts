@@ -1,0 +1,125 @@
+// The attempts of one call, exactly as many as its policy has: `retries` more at the same candidate for what may pass there, the
+// next candidate for what may pass elsewhere, nothing after the first content byte. Nobody below this file retries.
+import { setTimeout as delay } from "node:timers/promises";
+import type { ChatOutcome, FailureOutcome } from "#daemon/gateway/providers/adapter.ts";
+import { type Failure, failure, fallsThrough, retriesHere } from "#daemon/gateway/providers/failure.ts";
+import type { Clock } from "#shared/clock.ts";
+import type { Breakers } from "./breaker.ts";
+import type { Candidate } from "./candidate.ts";
+import type { Measurements } from "./measurements.ts";
+import type { Plan } from "./plan.ts";
+
+/** One upstream request, for the log and the trace. */
+export interface AttemptRecord {
+  readonly candidate: Candidate;
+  /** Milliseconds of the monotonic clock. */
+  readonly startedAt: number;
+  readonly endedAt: number;
+  readonly failure: Failure | null;
+  /** What the provider charged for an attempt that failed, if it said so. */
+  readonly charged: FailureOutcome["usage"];
+}
+
+export interface Attempted {
+  readonly outcome: ChatOutcome;
+  /** Who gave the outcome. */
+  readonly candidate: Candidate;
+  readonly attempts: readonly AttemptRecord[];
+}
+
+export interface AttemptContext {
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly breakers: Breakers;
+  readonly measurements: Measurements;
+  /** Aborted when the call is over: the client left, or the total time is up. */
+  readonly signal: AbortSignal;
+  /** Raises the reservation to what this candidate may cost; false: the budget does not allow it. */
+  readonly afford: (candidate: Candidate) => boolean | Promise<boolean>;
+  readonly attempt: (candidate: Candidate) => Promise<ChatOutcome>;
+}
+
+const FIRST_BACKOFF_MS = 200;
+const MAX_BACKOFF_MS = 4_000;
+/** What a failure counts as for the `fastest` strategy. */
+const FAILURE_LATENCY_MS = 5_000;
+
+/** Tries the plan's candidates in order until one answers or nothing is left. Never throws for what an upstream does. */
+export async function attemptRoute(plan: Plan, context: AttemptContext): Promise<Attempted> {
+  const attempts: AttemptRecord[] = [];
+  let last: Attempted | undefined;
+  for (const [index, candidate] of plan.candidates.entries()) {
+    const alternative = index < plan.candidates.length - 1;
+    if (!context.breakers.admit(candidate.name) && (alternative || last)) continue;
+    if (!(await context.afford(candidate))) continue;
+    last = await attemptCandidate(plan, candidate, context, attempts);
+    if (last.outcome.kind !== "failure" || !fallsThrough(last.outcome.failure)) return last;
+    if (context.signal.aborted) return last;
+  }
+  return last ?? { outcome: nothingLeft, candidate: plan.candidates[0] as Candidate, attempts };
+}
+
+async function attemptCandidate(
+  plan: Plan,
+  candidate: Candidate,
+  context: AttemptContext,
+  attempts: AttemptRecord[],
+): Promise<Attempted> {
+  const { clock, breakers, measurements } = context;
+  for (let tried = 0; ; tried++) {
+    const startedAt = clock.monotonic();
+    const outcome = await context.attempt(candidate);
+    const endedAt = clock.monotonic();
+    const failed = outcome.kind === "failure" ? outcome : null;
+    attempts.push({
+      candidate,
+      startedAt,
+      endedAt,
+      failure: failed?.failure ?? null,
+      charged: failed?.usage ?? null,
+    });
+    if (!failed) {
+      measurements.observed(candidate.name, endedAt - startedAt);
+      if (outcome.kind === "completion") breakers.succeeded(candidate.name);
+      return { outcome, candidate, attempts };
+    }
+    const wait = tried < plan.retries ? pauseBefore(failed.failure, tried, plan.timeoutMs, context.random) : null;
+    if (wait === null || !(await pause(wait, context.signal))) {
+      settleBreaker(breakers, candidate.name, failed.failure);
+      if (unwell(failed.failure)) measurements.observed(candidate.name, FAILURE_LATENCY_MS);
+      return { outcome, candidate, attempts };
+    }
+  }
+}
+
+/** Tells the breaker how a call ended; a refusal of this very request says that the upstream is well. */
+export function settleBreaker(breakers: Breakers, name: string, failed: Failure | null): void {
+  if (!failed) breakers.succeeded(name);
+  else if (failed.kind === "aborted" || failed.kind === "rate_limit" || failed.kind === "quota")
+    breakers.released(name);
+  else if (unwell(failed)) breakers.failed(name);
+  else breakers.succeeded(name);
+}
+
+function unwell({ kind }: Failure): boolean {
+  return ["overloaded", "server", "timeout", "reset", "truncated", "protocol"].includes(kind);
+}
+
+// Milliseconds until the next try here, or null: none. A hint of the upstream is obeyed where it fits into the policy's time.
+function pauseBefore(failed: Failure, tried: number, timeoutMs: number, random: () => number): number | null {
+  if (!retriesHere(failed)) return null;
+  const backoff = Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** tried) * (0.5 + random() / 2);
+  if (failed.retryAfterMs === null) return backoff;
+  return failed.retryAfterMs <= timeoutMs ? Math.max(failed.retryAfterMs, backoff / 4) : null;
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<boolean> {
+  if (signal.aborted) return false;
+  return await delay(ms, true, { signal }).catch(() => false);
+}
+
+const nothingLeft: FailureOutcome = {
+  kind: "failure",
+  failure: failure("overloaded", "No candidate of the policy could be called: its circuit breaker is open."),
+  usage: null,
+};

@@ -1,0 +1,42 @@
+// One candidate of a route: where it goes, what it costs, and what the route holds against it.
+import type { ConfiguredProvider } from "#daemon/gateway/engagement/engagement.ts";
+import type { Price } from "#daemon/gateway/pricing/price.ts";
+import type { Provider, Target } from "#daemon/gateway/providers/adapter.ts";
+import type { BreakerState } from "./breaker.ts";
+
+/** Why a candidate is out; the first one that applies. */
+export type Objection =
+  | "environment"
+  | "engagement.deny"
+  | "engagement.allow"
+  | "token.models"
+  | "controller.models"
+  | "not_configured"
+  | "unsupported"
+  | "context_length"
+  | "unpriced";
+
+export interface Candidate {
+  /** `provider/model`. */
+  readonly name: string;
+  readonly configured: ConfiguredProvider;
+  readonly provider: Provider;
+  readonly target: Target;
+  readonly weight: number;
+  /** Null only where `allow_unpriced` is set. */
+  readonly price: Price | null;
+  readonly contextLength: number | null;
+  /** Pico-dollars if the answer is as long as it may be; null when unpriced. */
+  readonly worst: number | null;
+}
+
+/** A candidate as the explanation shows it. */
+export interface Considered {
+  readonly model: string;
+  readonly objection: Objection | null;
+  readonly reason: string | null;
+  readonly param: string | null;
+  readonly candidate: Candidate | null;
+  readonly breaker: BreakerState;
+  readonly latencyMs: number | null;
+}

@@ -1,0 +1,58 @@
+// The decision before the call: what would be asked of whom, what it may cost, and why the others would not be asked.
+import type { Principal } from "#contract/identity.ts";
+import type { RouteCandidate, RouteExplanation } from "#contract/wire/route.ts";
+import { dollars, PICO_PER_DOLLAR, type Price } from "#daemon/gateway/pricing/price.ts";
+import type { Considered } from "./candidate.ts";
+import type { Plan } from "./plan.ts";
+import type { RequestShape } from "./request-shape.ts";
+
+export function explanationOf(plan: Plan, shape: RequestShape, principal: Principal): RouteExplanation {
+  const rank = new Map(plan.candidates.map((candidate, index) => [candidate.name, index + 1]));
+  const candidates = plan.considered.map((one) => candidateOf(one, rank.get(one.model) ?? null));
+  const first = plan.candidates[0];
+  return {
+    object: "route_explanation",
+    asked: plan.asked,
+    environment: principal.environment,
+    policy: plan.policy,
+    strategy: plan.strategy,
+    decision: first
+      ? {
+          model: first.name,
+          provider: first.configured.name,
+          estimated_cost_usd: first.worst === null ? null : dollars(first.worst),
+        }
+      : null,
+    prompt_tokens: shape.promptTokens,
+    max_tokens: shape.maxTokens,
+    retries: plan.retries,
+    timeout_ms: plan.timeoutMs,
+    total_timeout_ms: plan.totalTimeoutMs,
+    candidates: candidates.toSorted((a, b) => (a.rank ?? Infinity) - (b.rank ?? Infinity)),
+  };
+}
+
+function candidateOf(one: Considered, rank: number | null): RouteCandidate {
+  const { candidate } = one;
+  return {
+    model: one.model,
+    provider: candidate?.configured.name ?? null,
+    eligible: rank !== null,
+    rank,
+    rule: one.objection,
+    reason: one.reason,
+    estimated_cost_usd: candidate?.worst == null ? null : dollars(candidate.worst),
+    price: candidate?.price ? perMillion(candidate.price) : null,
+    context_length: candidate?.contextLength ?? null,
+    weight: candidate?.weight ?? 1,
+    breaker: one.breaker,
+    latency_ms: one.latencyMs === null ? null : Math.round(one.latencyMs * 10) / 10,
+  };
+}
+
+/** US dollars per million tokens, at the lowest tier. */
+export function perMillion(price: Price): { input: number; output: number; cache_read: number } {
+  const rates = price.tiers[0]?.rates;
+  const of = (pico: number | undefined) => ((pico ?? 0) * 1e6) / PICO_PER_DOLLAR;
+  return { input: of(rates?.input), output: of(rates?.output), cache_read: of(rates?.cacheRead) };
+}

@@ -1,0 +1,221 @@
+// The route of one call, decided before anyone is called: which candidates may serve it, in which order, and why the others may not.
+import { MagicError } from "#contract/errors.ts";
+import type { GatewayCall } from "#daemon/gateway/call.ts";
+import { type Access, accessOf } from "#daemon/gateway/engagement/access.ts";
+import { type Engagement, type PolicyCandidate, pinned, targetOf } from "#daemon/gateway/engagement/engagement.ts";
+import { priceFor, publishedFor, unpricedAdvice } from "#daemon/gateway/engagement/prices.ts";
+import { type Resolution, resolveModel } from "#daemon/gateway/engagement/resolve.ts";
+import type { ChatRequest } from "#daemon/gateway/format/request.ts";
+import type { Catalogue } from "#daemon/gateway/pricing/catalogue.ts";
+import { worstCost } from "#daemon/gateway/pricing/price.ts";
+import type { Provider, ProviderKind } from "#daemon/gateway/providers/adapter.ts";
+import type { Breakers } from "./breaker.ts";
+import type { Candidate, Considered, Objection } from "./candidate.ts";
+import type { Measurements } from "./measurements.ts";
+import { inOrder } from "./order.ts";
+import { callerKey, longestAnswer, type RequestShape } from "./request-shape.ts";
+
+export interface RouterParts {
+  readonly catalogue: Catalogue;
+  readonly breakers: Breakers;
+  readonly measurements: Measurements;
+  readonly provider: (kind: ProviderKind) => Provider;
+  readonly random: () => number;
+}
+
+export interface Plan {
+  readonly asked: string;
+  /** Null for a pinned model. */
+  readonly policy: string | null;
+  readonly strategy: string;
+  /** At least one, the first is tried first. */
+  readonly candidates: readonly Candidate[];
+  readonly considered: readonly Considered[];
+  readonly retries: number;
+  readonly timeoutMs: number;
+  readonly totalTimeoutMs: number;
+}
+
+type Asking = Pick<GatewayCall, "operation" | "body" | "principal" | "controller">;
+
+/** Decides the route, or throws the refusal that explains best why there is none. */
+export function planRoute(engagement: Engagement, parts: RouterParts, call: Asking, shape: RequestShape): Plan {
+  const plan = considerRoute(engagement, parts, call, shape);
+  if (plan.candidates.length > 0) return plan;
+  throw refusal(plan);
+}
+
+/** As planRoute, but a route without candidates is an answer too: for explanations. */
+export function considerRoute(engagement: Engagement, parts: RouterParts, call: Asking, shape: RequestShape): Plan {
+  const resolution = resolveModel(engagement, parts.catalogue, modelOf(call.body));
+  const access = accessOf(engagement, call.principal, call.controller);
+  const consider = (entry: PolicyCandidate, isPinned: boolean) =>
+    considerCandidate(engagement, parts, access, resolution.asked, call, shape, entry, isPinned);
+  if (resolution.kind === "pinned") {
+    const { provider, model } = resolution;
+    const only = consider({ provider: provider.name, model, weight: 1 }, true);
+    return {
+      asked: resolution.asked,
+      policy: null,
+      strategy: "pinned",
+      candidates: only.candidate && !only.objection ? [only.candidate] : [],
+      considered: [only],
+      ...pinned,
+    };
+  }
+  const { policy } = resolution;
+  const considered = policy.candidates.map((entry) => consider(entry, false));
+  if (sandboxStandsIn(engagement, call, resolution))
+    considered.push(consider({ provider: "sandbox", model: "echo", weight: 1 }, false));
+  const able = considered.flatMap(({ candidate, objection }) => (candidate && !objection ? [candidate] : []));
+  const ordered = inOrder(policy.strategy, able, {
+    user: shape.user ?? callerKey(call.principal),
+    measurements: parts.measurements,
+    random: parts.random,
+  });
+  return {
+    asked: resolution.asked,
+    policy: policy.name,
+    strategy: policy.strategy,
+    candidates: openOnesLast(ordered, parts.breakers),
+    considered,
+    retries: policy.retries,
+    timeoutMs: policy.timeoutMs,
+    totalTimeoutMs: policy.totalTimeoutMs,
+  };
+}
+
+function modelOf(body: Readonly<Record<string, unknown>>): string | null {
+  return typeof body["model"] === "string" ? body["model"] : null;
+}
+
+// What is written against the sandbox runs unchanged against live: a policy of live candidates alone is simulated there.
+function sandboxStandsIn(
+  engagement: Engagement,
+  call: Asking,
+  { policy }: Extract<Resolution, { kind: "policy" }>,
+): boolean {
+  const { environment, environments = [environment] } = call.principal;
+  if (environments.includes("live")) return false;
+  return !policy.candidates.some(({ provider }) => engagement.providers.get(provider)?.kind === "sandbox");
+}
+
+function considerCandidate(
+  engagement: Engagement,
+  parts: RouterParts,
+  access: Access,
+  asked: string,
+  call: Asking,
+  shape: RequestShape,
+  entry: PolicyCandidate,
+  isPinned: boolean,
+): Considered {
+  const name = entry.provider === "" ? entry.model : `${entry.provider}/${entry.model}`;
+  const state = { model: name, breaker: parts.breakers.state(name), latencyMs: parts.measurements.latency(name) };
+  const out = (
+    objection: Objection,
+    reason: string,
+    param: string | null = null,
+    candidate: Candidate | null = null,
+  ) => ({
+    ...state,
+    objection,
+    reason,
+    param,
+    candidate,
+  });
+  const configured = engagement.providers.get(entry.provider);
+  if (!configured) return out("not_configured", `${name} is of no provider under gateway.providers`, "model");
+  const denial = access.check(asked, configured, entry.model);
+  if (denial) return out(denial.rule, denial.reason, "model");
+  if (configured.missing) return out("not_configured", configured.missing, "model");
+  const provider = parts.provider(configured.kind);
+  const unsupported = unsupportedBy(engagement, provider, call, entry.model, name);
+  if (unsupported) return out("unsupported", unsupported.reason, unsupported.param);
+  const target = targetOf(configured, entry.model);
+  const price = priceFor(engagement, parts.catalogue, configured, entry.model);
+  const contextLength = publishedFor(parts.catalogue, configured, entry.model)?.contextLength ?? null;
+  const worst = price && worstCost(price, shape.promptTokens, longestAnswer(shape, target));
+  const candidate = { name, configured, provider, target, weight: entry.weight, price, contextLength, worst };
+  if (!price && !engagement.allowUnpriced) return out("unpriced", unpricedAdvice(name), "model", candidate);
+  // The count is an estimate: only the vendor refuses a request that was pinned to its model.
+  if (!isPinned && contextLength !== null && shape.promptTokens + (shape.maxTokens ?? 0) > contextLength)
+    return out(
+      "context_length",
+      `about ${shape.promptTokens} prompt tokens${shape.maxTokens ? ` and ${shape.maxTokens} for the answer` : ""} do not fit into ${contextLength}`,
+      "messages",
+      candidate,
+    );
+  return { ...state, objection: null, reason: null, param: null, candidate };
+}
+
+function unsupportedBy(
+  engagement: Engagement,
+  provider: Provider,
+  call: Asking,
+  model: string,
+  name: string,
+): { readonly reason: string; readonly param: string } | null {
+  if (call.operation === "embeddings")
+    return provider.embed ? null : { reason: `${name}: its provider has no embeddings here`, param: "model" };
+  const found = provider
+    .unsupported(call.body as unknown as ChatRequest, model)
+    .filter(({ droppable }) => !(droppable && dropsUnsupported(engagement, call)));
+  const [first] = found;
+  return first ? { reason: `${name} does not support ${first.param}: ${first.reason}`, param: first.param } : null;
+}
+
+/** The body's own `drop_unsupported` wins over magic.yaml's. */
+export function dropsUnsupported(
+  engagement: Engagement,
+  call: { readonly body: Readonly<Record<string, unknown>> },
+): boolean {
+  const own = call.body["drop_unsupported"];
+  return typeof own === "boolean" ? own : engagement.dropUnsupported;
+}
+
+function openOnesLast(ordered: readonly Candidate[], breakers: Breakers): Candidate[] {
+  const open = new Set(ordered.filter(({ name }) => breakers.state(name) === "open"));
+  return open.size === 0 ? [...ordered] : [...ordered.filter((one) => !open.has(one)), ...open];
+}
+
+const refusals: Readonly<Record<Objection, ConstructorParameters<typeof MagicError>[0]>> = {
+  environment: "model_not_allowed",
+  "engagement.deny": "model_not_allowed",
+  "engagement.allow": "model_not_allowed",
+  "token.models": "model_not_allowed",
+  "controller.models": "model_not_allowed",
+  not_configured: "provider_not_configured",
+  unsupported: "unsupported_parameter",
+  context_length: "invalid_request",
+  unpriced: "model_unpriced",
+};
+
+// The candidate that came furthest tells best what to change; the message lists them all.
+const depth: readonly Objection[] = [
+  "context_length",
+  "unpriced",
+  "unsupported",
+  "controller.models",
+  "token.models",
+  "engagement.allow",
+  "engagement.deny",
+  "environment",
+  "not_configured",
+];
+
+function refusal(plan: Plan): MagicError {
+  const furthest =
+    depth.find((objection) => plan.considered.some((one) => one.objection === objection)) ?? "not_configured";
+  const reasons = plan.considered.map(({ reason }) => reason ?? "").filter((reason) => reason !== "");
+  const head = plan.policy ? `No candidate of the policy "${plan.policy}" can serve this request: ` : "";
+  const param = plan.considered.find(({ objection }) => objection === furthest)?.param ?? "model";
+  return new MagicError(refusals[furthest], sentence(head + reasons.join("; ")), {
+    extra: { param, rule: furthest, ...(furthest === "context_length" && { type: "invalid_request_error" }) },
+  });
+}
+
+function sentence(text: string): string {
+  const capital = /^[a-z]+ /.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
+  return capital.endsWith(".") ? capital : `${capital}.`;
+}

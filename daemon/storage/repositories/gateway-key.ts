@@ -1,0 +1,64 @@
+// Idempotency-Keys of completions: taken before the dispatch, answered once.
+import type { Db } from "../schema.ts";
+
+interface KeyName {
+  readonly owner: string;
+  readonly key: string;
+}
+
+/** Takes the key, or answers the row of who has it. An expired row is replaced. */
+export async function begin(
+  db: Db,
+  args: KeyName & {
+    readonly fingerprint: string;
+    readonly request_id: string;
+    readonly now: string;
+    readonly expires_at: string;
+  },
+) {
+  const { now, ...row } = args;
+  await db
+    .deleteFrom("gateway_key")
+    .where("owner", "=", row.owner)
+    .where("key", "=", row.key)
+    .where("expires_at", "<=", now)
+    .execute();
+  const taken = await db
+    .insertInto("gateway_key")
+    .values({ ...row, state: "open", answer: null })
+    .onConflict((conflict) => conflict.columns(["owner", "key"]).doNothing())
+    .returning("key")
+    .executeTakeFirst();
+  if (taken) return null;
+  return await db
+    .selectFrom("gateway_key")
+    .select(["owner", "key", "fingerprint", "request_id", "state", "answer"])
+    .where("owner", "=", row.owner)
+    .where("key", "=", row.key)
+    .executeTakeFirstOrThrow();
+}
+
+export async function finish(db: Db, args: KeyName & { readonly answer: string }): Promise<void> {
+  await db
+    .updateTable("gateway_key")
+    .set({ state: "done", answer: args.answer })
+    .where("owner", "=", args.owner)
+    .where("key", "=", args.key)
+    .execute();
+}
+
+/** Gives an open key back. */
+export async function release(db: Db, args: KeyName): Promise<void> {
+  await db
+    .deleteFrom("gateway_key")
+    .where("owner", "=", args.owner)
+    .where("key", "=", args.key)
+    .where("state", "=", "open")
+    .execute();
+}
+
+/** Forgets what has expired. */
+export async function purge(db: Db, { now }: { readonly now: string }): Promise<number> {
+  const gone = await db.deleteFrom("gateway_key").where("expires_at", "<=", now).executeTakeFirst();
+  return Number(gone.numDeletedRows);
+}

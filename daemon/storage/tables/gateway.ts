@@ -1,0 +1,57 @@
+import type { Generated } from "kysely";
+
+/** One dispatch of the AI gateway. Amounts are whole pico-dollars, counts are tokens, flags are 0 or 1. */
+export interface LedgerTable {
+  readonly sequence: Generated<number>;
+  readonly at: string;
+  readonly day: string;
+  readonly request_id: string;
+  readonly operation: string;
+  readonly environment: string;
+  readonly token: string | null;
+  readonly end_user: string | null;
+  readonly team: string | null;
+  readonly project: string | null;
+  readonly controller: string | null;
+  readonly provider: string;
+  readonly model: string;
+  readonly outcome: string;
+  readonly status: number;
+  readonly stream: number;
+  readonly attempts: number;
+  readonly requests: number;
+  readonly input: number;
+  readonly cached: number;
+  readonly cache_write: number;
+  readonly output: number;
+  readonly reasoning: number;
+  readonly estimated: number;
+  readonly cost_pico: number | null;
+  readonly duration_ms: number;
+  readonly first_token_ms: number | null;
+}
+
+/** One budget in one period: what is spent, and what may be in flight (charged if the daemon dies). Whole pico-dollars. */
+export interface BudgetTable {
+  readonly key: string;
+  readonly spent: number;
+  readonly lease: number;
+  readonly updated_at: string;
+}
+
+/** An Idempotency-Key of a completion; the answer is sealed. */
+export interface GatewayKeyTable {
+  readonly owner: string;
+  readonly key: string;
+  readonly fingerprint: string;
+  readonly request_id: string;
+  readonly state: "open" | "done";
+  readonly answer: string | null;
+  readonly expires_at: string;
+}
+
+export interface GatewayTables {
+  readonly gateway_ledger: LedgerTable;
+  readonly gateway_budget: BudgetTable;
+  readonly gateway_key: GatewayKeyTable;
+}

@@ -1,0 +1,244 @@
+// How often whom: attempts under every kind of failure and policy, counted by the upstream.
+import { mkdtempSync, rmSync } from "node:fs";
+import type { ServerResponse } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { GatewayConfig, PolicyConfig } from "#contract/project-gateway.ts";
+import { openStorage } from "#daemon/storage/open.ts";
+import type { Storage } from "#daemon/storage/storage.ts";
+import { completion, testGateway as newGateway, principal, stream, type TestGateway } from "./pipeline.ts";
+import { startUpstream, type Upstream } from "./upstream.ts";
+
+let a: Upstream;
+let b: Upstream;
+let storage: Storage;
+let folder: string;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "magic-test-"));
+  storage = await openStorage({ root: folder });
+  a = await startUpstream();
+  b = await startUpstream();
+});
+afterAll(async () => {
+  await a.close();
+  await b.close();
+  await storage.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+const testGateway = (...[made, more]: Parameters<typeof newGateway>): Promise<TestGateway> =>
+  newGateway(made, { storage, random: () => 0.1, ...more });
+beforeEach(() => {
+  a.requests.length = 0;
+  b.requests.length = 0;
+  b.answer = (response, _request, body) => good(response, body);
+});
+
+const provider = (upstream: Upstream) => ({ type: "openai" as const, base_url: `${upstream.url}/v1`, api_key: "k" });
+
+function config(policy: Partial<PolicyConfig> = {}): GatewayConfig {
+  return {
+    providers: { a: provider(a), b: provider(b) },
+    policies: { p: { candidates: ["a/m", "b/m"], retries: 2, timeout_ms: 300, ...policy } },
+  };
+}
+
+function good(response: ServerResponse, body: string): void {
+  const streamed = (JSON.parse(body) as { stream?: boolean }).stream === true;
+  response.writeHead(200, { "content-type": streamed ? "text/event-stream" : "application/json" });
+  response.end(streamed ? stream() : completion());
+}
+
+const error =
+  (status: number, code = "x", headers: Record<string, string> = {}) =>
+  (response: ServerResponse) =>
+    void response
+      .writeHead(status, { "content-type": "application/json", ...headers })
+      .end(JSON.stringify({ error: { message: "no", type: "t", code, param: null } }));
+
+const failures: readonly [name: string, answer: Upstream["answer"], atA: number, atB: number, status: number][] = [
+  ["429", error(429), 3, 1, 200],
+  ["429 with a hint that fits", error(429, "x", { "retry-after-ms": "20" }), 3, 1, 200],
+  ["429 with a hint that does not fit", error(429, "x", { "retry-after": "60" }), 1, 1, 200],
+  ["429 insufficient_quota", error(429, "insufficient_quota"), 1, 1, 200],
+  ["500", error(500), 3, 1, 200],
+  ["503", error(503), 3, 1, 200],
+  ["529", error(529), 3, 1, 200],
+  ["502", error(502), 1, 1, 200],
+  ["a time-out before the headers", () => {}, 1, 1, 200],
+  ["a reset", (response) => void response.socket?.destroy(), 1, 1, 200],
+  ["400", error(400), 1, 0, 400],
+  ["401", error(401), 1, 0, 401],
+  ["403", error(403), 1, 0, 403],
+  ["404", error(404), 1, 0, 404],
+];
+
+describe.each([{ streamed: false }, { streamed: true }])("stream: $streamed", ({ streamed }) => {
+  test.each(failures)("%s", async (_name, answer, atA, atB, status) => {
+    a.answer = answer;
+    const { chat } = await testGateway(config());
+    const answered = await chat({ model: "p", stream: streamed });
+    expect([a.requests.length, b.requests.length, answered.status]).toEqual([atA, atB, status]);
+    expect(answered.headers["x-magic-attempts"]).toBe(String(atA + atB));
+    expect(answered.headers["x-magic-provider"]).toBe(atB > 0 ? "b" : "a");
+  });
+});
+
+test("a stream that breaks before its first content goes to the next candidate; after it, to its end with an error", async () => {
+  const { chat } = await testGateway(config());
+  a.answer = (response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write(": hello\n\n");
+    setTimeout(() => response.socket?.destroy(), 20);
+  };
+  const before = await chat({ model: "p", stream: true });
+  expect([a.requests.length, b.requests.length]).toEqual([1, 1]);
+  expect(before.text.endsWith("data: [DONE]\n\n")).toBe(true);
+  a.answer = (response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write(`${stream().split("\n\n")[0]}\n\n`);
+    setTimeout(() => response.socket?.destroy(), 20);
+  };
+  const after = await chat({ model: "p", stream: true });
+  expect([a.requests.length, b.requests.length]).toEqual([2, 1]);
+  expect(after.text).not.toContain("[DONE]");
+  expect(after.text).toContain('data: {"error"');
+});
+
+test("a pinned model is asked once", async () => {
+  a.answer = error(503);
+  const { chat } = await testGateway(config());
+  const answered = await chat({ model: "a/m" });
+  expect([answered.status, a.requests.length, b.requests.length]).toEqual([503, 1, 0]);
+});
+
+test("the total time ends a call whatever its candidates do", async () => {
+  a.answer = () => {};
+  b.answer = () => {};
+  const { chat } = await testGateway(config({ timeout_ms: 5_000, total_timeout_ms: 200 }));
+  const started = performance.now();
+  const answered = await chat({ model: "p" });
+  expect(answered.status).toBe(504);
+  expect(performance.now() - started).toBeLessThan(1_500);
+});
+
+test("a candidate that keeps failing is left alone for a while and then tried by one call", async () => {
+  let now = 0;
+  const clock = { now: () => Date.now(), monotonic: () => now };
+  const { chat, metrics } = await testGateway(config({ retries: 0 }), {
+    clock,
+    breakers: { failures: 3, openMs: 1_000 },
+  });
+  a.answer = error(500);
+  for (let i = 0; i < 6; i++) expect((await chat({ model: "p" })).status).toBe(200);
+  expect(a.requests.length).toBe(3);
+  expect((await metrics.render()).text).toContain('magic_gateway_breaker_state{candidate="a/m"} 2');
+  now += 1_000;
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  a.answer = async (response, _request, body) => {
+    await held;
+    good(response, body);
+  };
+  const trial = chat({ model: "p" });
+  await expect.poll(() => a.requests.length).toBe(4);
+  await Promise.all([chat({ model: "p" }), chat({ model: "p" })]);
+  expect(a.requests.length).toBe(4);
+  release();
+  expect((await trial).headers["x-magic-provider"]).toBe("a");
+  await chat({ model: "p" });
+  expect(a.requests.length).toBe(5);
+});
+
+test("a candidate without an alternative is called whatever its breaker says", async () => {
+  a.answer = error(500);
+  const { chat } = await testGateway(config(), { breakers: { failures: 2 } });
+  for (let i = 0; i < 5; i++) expect((await chat({ model: "a/m" })).status).toBe(502);
+  expect(a.requests.length).toBe(5);
+});
+
+test("weights are obeyed, the cheapest and the fastest are chosen, users stick", async () => {
+  a.answer = (response, _request, body) => void setTimeout(() => good(response, body), 30);
+  const two = (more: Partial<PolicyConfig>) => ({
+    ...config(more),
+    prices: { "a/m": { input: 1, output: 1 }, "b/m": { input: 2, output: 2 } },
+  });
+  const counts = async (more: Partial<PolicyConfig>, users: readonly string[]) => {
+    const { chat } = await testGateway(two(more));
+    a.requests.length = 0;
+    b.requests.length = 0;
+    for (const user of users) await chat({ model: "p", user });
+    return [a.requests.length, b.requests.length];
+  };
+  const users = Array.from({ length: 30 }, (_, i) => `u${i}`);
+  const weighted = await counts({ strategy: "weighted", candidates: [{ model: "a/m", weight: 0 }, "b/m"] }, users);
+  expect(weighted).toEqual([0, 30]);
+  expect(await counts({ strategy: "cheapest", candidates: ["b/m", "a/m"] }, ["x"])).toEqual([1, 0]);
+  expect(await counts({ strategy: "fastest" }, users.slice(0, 10))).toEqual([1, 9]);
+  const sticky = await counts({ strategy: "sticky" }, users);
+  expect(sticky[0]).toBeGreaterThan(4);
+  expect(sticky[1]).toBeGreaterThan(4);
+  const once = await counts(
+    { strategy: "sticky" },
+    Array.from({ length: 6 }, () => "same"),
+  );
+  expect(once.toSorted((x, y) => x - y)).toEqual([0, 6]);
+});
+
+test("denials name the rule and what to change; nobody is called", async () => {
+  const { chat } = await testGateway({
+    ...config(),
+    models: { allow: ["a/*", "sandbox/*"], deny: ["a/secret*"] },
+  });
+  const refusal = async (body: object, who = principal()) =>
+    (await chat(body, { principal: who }).catch((caught: unknown) => caught)) as { code: string; message: string };
+  expect(await refusal({ model: "b/m" })).toMatchObject({
+    code: "model_not_allowed",
+    message: expect.stringMatching(/gateway\.models\.allow.*add "b\/m"/),
+  });
+  expect((await refusal({ model: "a/secret-1" })).message).toContain('"a/secret*" under gateway.models.deny');
+  const live = await refusal({ model: "sandbox/echo" });
+  expect([live.code, live.message]).toEqual(["model_not_allowed", expect.stringContaining("magic token create")]);
+  const sandbox = principal({ environment: "sandbox" });
+  expect((await refusal({ model: "a/m" }, sandbox)).code).toBe("model_not_allowed");
+  const narrow = principal({}, { models: ["a/other"] });
+  expect((await refusal({ model: "a/m" }, narrow)).message).toContain("--models");
+  expect((await refusal({ model: "nobody/m" })).code).toBe("model_not_found");
+  expect(a.requests.length + b.requests.length).toBe(0);
+});
+
+test("a sandbox credential is served by the sandbox alone, also where a policy names live models only", async () => {
+  const { chat } = await testGateway(config());
+  const who = { principal: principal({ environment: "sandbox" }) };
+  expect((await chat({ model: "p" }, who)).headers["x-magic-provider"]).toBe("sandbox");
+  expect((await chat({ model: "sandbox/echo" }, who)).status).toBe(200);
+  expect((await chat({}, who)).status).toBe(200);
+  expect(a.requests.length + b.requests.length).toBe(0);
+});
+
+test("a live credential never falls back to the sandbox; the local token may use both", async () => {
+  a.answer = error(500);
+  b.answer = error(500);
+  const policy = config({ candidates: ["a/m", "sandbox/echo"], retries: 0 });
+  const { chat } = await testGateway(policy);
+  expect((await chat({ model: "p" })).status).toBe(502);
+  const both = principal({ environments: ["sandbox", "live"] });
+  expect((await chat({ model: "p" }, { principal: both })).headers["x-magic-provider"]).toBe("sandbox");
+});
+
+test("a new configuration holds from the next call on, and a call under way keeps the old one", async () => {
+  const { chat, gateway } = await testGateway(config());
+  let answer = () => {};
+  a.answer = (response, _request, body) => {
+    answer = () => good(response, body);
+  };
+  const before = chat({ model: "a/m" });
+  await expect.poll(() => a.requests.length).toBe(1);
+  gateway.reconfigure({ providers: { b: provider(b) } });
+  answer();
+  expect((await before).status).toBe(200);
+  await expect(chat({ model: "a/m" })).rejects.toMatchObject({ code: "model_not_found" });
+  expect((await chat({ model: "m" })).headers["x-magic-provider"]).toBe("b");
+});
