@@ -1,0 +1,55 @@
+// Translated answers in OpenAI's form, whole. What differs between the wires is read by them; what OpenAI's form demands is here.
+import type {
+  AnswerMessage,
+  ChatCompletion,
+  Choice,
+  FinishReason,
+  Logprobs,
+  ToolCall,
+} from "#daemon/gateway/format/completion.ts";
+import { isLegacy } from "#daemon/gateway/format/modern.ts";
+import { type TokenUsage, wireUsage } from "#daemon/gateway/format/usage.ts";
+import type { ReadContext } from "./wire.ts";
+
+export interface AnswerChoice {
+  readonly text: string;
+  readonly reasoning: string;
+  readonly toolCalls: readonly ToolCall[];
+  readonly finish: FinishReason;
+  readonly logprobs?: Logprobs | null;
+}
+
+export interface Answer {
+  readonly id: string | null;
+  readonly model: string | null;
+  readonly choices: readonly AnswerChoice[];
+  readonly usage: TokenUsage;
+}
+
+/** The JSON body, and the usage that was priced. */
+export function completionBody(answer: Answer, context: ReadContext): { body: Buffer; usage: TokenUsage } {
+  const legacy = isLegacy(context.request);
+  const completion: ChatCompletion = {
+    id: answer.id ?? `chatcmpl-${context.requestId}`,
+    object: "chat.completion",
+    created: context.created,
+    model: answer.model ?? context.target.model,
+    choices: answer.choices.map((choice, index) => wireChoice(choice, index, legacy)),
+    usage: wireUsage(answer.usage, context.cost(answer.usage)),
+  };
+  return { body: Buffer.from(JSON.stringify(completion)), usage: answer.usage };
+}
+
+function wireChoice(choice: AnswerChoice, index: number, legacy: boolean): Choice {
+  const calls = choice.toolCalls;
+  const message: AnswerMessage = {
+    role: "assistant",
+    content: choice.text === "" && calls.length > 0 ? null : choice.text,
+    refusal: null,
+    ...(choice.reasoning ? { reasoning_content: choice.reasoning } : {}),
+    ...(calls[0] && legacy ? { function_call: calls[0].function } : {}),
+    ...(calls.length > 0 && !legacy ? { tool_calls: calls } : {}),
+  };
+  const finish = legacy && choice.finish === "tool_calls" ? "function_call" : choice.finish;
+  return { index, message, logprobs: choice.logprobs ?? null, finish_reason: finish };
+}

@@ -1,0 +1,53 @@
+// Anthropic's whole answer in OpenAI's form. Blocks of server-side tools (web search, code execution, MCP) are its own business: they
+// are not shown as tool calls for the client.
+import type { ToolCall } from "#daemon/gateway/format/completion.ts";
+import { completionBody } from "../answer.ts";
+import { parseAnswer } from "../cost.ts";
+import { fields, list, string } from "../events.ts";
+import { failure, UpstreamError } from "../failure.ts";
+import type { ReadContext } from "../wire.ts";
+import { anthropicError } from "./errors.ts";
+import { anthropicFinish, anthropicUsage } from "./usage.ts";
+
+/** Throws UpstreamError for what is no message. */
+export function readMessage(body: Buffer, context: ReadContext) {
+  const message = parseAnswer(body);
+  if (message["type"] === "error") throw new UpstreamError(anthropicError(message, context.target));
+  if (!Array.isArray(message["content"])) {
+    throw new UpstreamError(failure("protocol", "The provider's answer has no content.", { upstreamStatus: 200 }));
+  }
+  let text = "";
+  let reasoning = "";
+  let answered: string | null = null;
+  const toolCalls: ToolCall[] = [];
+  for (const block of list(message["content"]).map(fields)) {
+    switch (block["type"]) {
+      case "text":
+        text += string(block["text"]);
+        break;
+      case "compaction":
+        text += string(block["content"]);
+        break;
+      case "thinking":
+        reasoning += string(block["thinking"]);
+        break;
+      case "tool_use": {
+        const args = JSON.stringify(block["input"] ?? {});
+        const name = string(block["name"]);
+        if (name === context.prepared.jsonTool) answered = args;
+        else toolCalls.push({ id: string(block["id"]), type: "function", function: { name, arguments: args } });
+        break;
+      }
+    }
+  }
+  const choice = {
+    // With a forced answer tool, prose before it is no part of the answer.
+    text: answered ?? text,
+    reasoning,
+    toolCalls,
+    finish: anthropicFinish(message["stop_reason"], answered !== null && toolCalls.length === 0),
+  };
+  const usage = anthropicUsage(message["usage"]) ?? { input: 0, cached: 0, cache_write: 0, output: 0, reasoning: 0 };
+  const id = string(message["id"]) || null;
+  return completionBody({ id, model: string(message["model"]) || null, choices: [choice], usage }, context);
+}

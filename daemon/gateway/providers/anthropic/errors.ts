@@ -1,0 +1,47 @@
+// Anthropic's errors: `{"type": "error", "error": {type, message}, request_id}`; 529 is overload.
+import type { IncomingHttpHeaders } from "node:http";
+import type { Target } from "../adapter.ts";
+import { fields, string } from "../events.ts";
+import { type Failure, type FailureKind, failure } from "../failure.ts";
+import { kindOfStatus, retryAfter, statusOf } from "../openai/errors.ts";
+
+const kinds: Readonly<Record<string, FailureKind>> = {
+  invalid_request_error: "invalid",
+  authentication_error: "auth",
+  billing_error: "quota",
+  permission_error: "permission",
+  not_found_error: "not_found",
+  request_too_large: "invalid",
+  rate_limit_error: "rate_limit",
+  timeout_error: "timeout",
+  api_error: "server",
+  overloaded_error: "overloaded",
+};
+
+/** What an answer with an error status means. */
+export function anthropicFailure(status: number, headers: IncomingHttpHeaders, body: string, target: Target): Failure {
+  let error: Record<string, unknown> = {};
+  try {
+    error = fields(fields(JSON.parse(body))["error"]);
+  } catch {
+    // Proxies answer in HTML: the status has to do.
+  }
+  const type = string(error["type"]);
+  const kind = type === "billing_error" ? "quota" : kindOfStatus(status);
+  return failure(kind, string(error["message"]) || `The provider answered ${status}.`, {
+    ...statusOf(kind, status),
+    upstreamStatus: status,
+    retryAfterMs: kind === "rate_limit" || kind === "overloaded" ? retryAfter(headers) : null,
+    secrets: target.credentials.apiKey ? [target.credentials.apiKey] : [],
+  });
+}
+
+/** An error event of a stream, or an error document behind 200. */
+export function anthropicError(event: Readonly<Record<string, unknown>>, target: Target): Failure {
+  const error = fields(event["error"]);
+  const kind = kinds[string(error["type"])] ?? "server";
+  return failure(kind, string(error["message"]) || "The provider reported an error.", {
+    upstreamStatus: 200,
+    secrets: target.credentials.apiKey ? [target.credentials.apiKey] : [],
+  });
+}

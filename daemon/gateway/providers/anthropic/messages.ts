@@ -1,0 +1,89 @@
+// OpenAI's messages as Anthropic's: system apart, alternating turns, tool results first in the user's turn, all results of one turn together.
+import type { ChatRequest, Message, UserMessage } from "#daemon/gateway/format/request.ts";
+import { argumentsOf, dataUrl, fileOf, invalid, partsOf, textOf } from "../content.ts";
+import { portableId } from "../tool-id.ts";
+
+export interface Turn {
+  readonly role: "user" | "assistant";
+  readonly content: unknown[];
+}
+
+/** Anthropic's `system` and `messages`. Throws UpstreamError (`invalid`) for what it cannot say. */
+export function anthropicMessages(request: ChatRequest): { system: unknown[]; turns: Turn[] } {
+  const system: unknown[] = [];
+  const turns: Turn[] = [];
+  for (const [index, message] of request.messages.entries()) {
+    if (message.role === "system" || message.role === "developer") {
+      const text = textOf(message.content);
+      if (text !== "") system.push({ type: "text", text });
+      continue;
+    }
+    const role = message.role === "assistant" ? "assistant" : "user";
+    const blocks = blocksOf(message, index);
+    const last = turns.at(-1);
+    if (last?.role === role) merge(last.content, blocks);
+    else if (blocks.length > 0) turns.push({ role, content: blocks });
+  }
+  return { system, turns };
+}
+
+// Results of tools stand before everything else in a user's turn.
+function merge(content: unknown[], blocks: unknown[]): void {
+  for (const block of blocks) {
+    if ((block as { type: string }).type !== "tool_result") {
+      content.push(block);
+      continue;
+    }
+    const after = content.findLastIndex((one) => (one as { type: string }).type === "tool_result");
+    content.splice(after + 1, 0, block);
+  }
+}
+
+function blocksOf(message: Message, index: number): unknown[] {
+  switch (message.role) {
+    case "user":
+      return userBlocks(message, index);
+    case "tool": {
+      const id = portableId(message.tool_call_id, 64);
+      return [{ type: "tool_result", tool_use_id: id, content: textOf(message.content) }];
+    }
+    case "assistant": {
+      const blocks: unknown[] = [];
+      const text = textOf(message.content) || (message.refusal ?? "");
+      if (text !== "") blocks.push({ type: "text", text });
+      for (const call of message.tool_calls ?? []) {
+        if (call.type !== "function") continue;
+        const { name, arguments: args } = call.function;
+        blocks.push({ type: "tool_use", id: portableId(call.id, 64), name, input: argumentsOf(args) });
+      }
+      return blocks;
+    }
+    default:
+      return [];
+  }
+}
+
+const imageTypes = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+
+function userBlocks(message: UserMessage, index: number): unknown[] {
+  return partsOf(message.content).flatMap((part, at): unknown[] => {
+    const param = `messages[${index}].content[${at}]`;
+    switch (part.type) {
+      case "text":
+        return part.text === "" ? [] : [{ type: "text", text: part.text }];
+      case "image_url": {
+        const { url } = part.image_url;
+        const inline = dataUrl(url, `${param}.image_url.url`);
+        if (!inline) return [{ type: "image", source: { type: "url", url } }];
+        if (!imageTypes.has(inline.mediaType)) throw invalid(`${param}.image_url.url`, "is no PNG, JPEG, GIF or WebP");
+        return [{ type: "image", source: { type: "base64", media_type: inline.mediaType, data: inline.data } }];
+      }
+      case "file": {
+        const { mediaType, data, name } = fileOf(part, param);
+        return [{ type: "document", source: { type: "base64", media_type: mediaType, data }, title: name }];
+      }
+      default:
+        throw invalid(param, "is of a type that Anthropic does not take");
+    }
+  });
+}

@@ -1,0 +1,44 @@
+// What differs between Claude models on the Messages API: how thinking is asked for, whether sampling parameters are taken, whether JSON
+// schemas are kept by the service itself. By families, the newest first; an unknown model is taken for a current one.
+
+export interface ClaudeTraits {
+  readonly maxOutput: number;
+  readonly nativeSchema: boolean;
+  /** `adaptive`: an effort; `budget`: a number of tokens; `none`. */
+  readonly thinking: "adaptive" | "budget" | "none";
+  /** False: temperature and top_p are refused. */
+  readonly sampling: boolean;
+  /** False: thinking cannot be switched off. */
+  readonly canStopThinking: boolean;
+  /** Efforts beyond `high`. */
+  readonly xhigh: boolean;
+}
+
+const current: ClaudeTraits = {
+  maxOutput: 128_000,
+  nativeSchema: true,
+  thinking: "adaptive",
+  sampling: false,
+  canStopThinking: true,
+  xhigh: true,
+};
+
+const families: readonly (readonly [RegExp, Partial<ClaudeTraits>])[] = [
+  [/(fable-5|sonnet-5-5|opus-5-5)/, { canStopThinking: false }],
+  [/(haiku-5|sonnet-5|opus-5|opus-4-[78])/, {}],
+  [/(sonnet-4-6|opus-4-6)/, { sampling: true, xhigh: false }],
+  [/(sonnet|haiku|opus)-4-5/, { maxOutput: 64_000, thinking: "budget", sampling: true }],
+  [/opus-4-1/, { maxOutput: 32_000, thinking: "budget", sampling: true }],
+  [/sonnet-4(?!-[1-9]\b)/, { maxOutput: 64_000, thinking: "budget", sampling: true, nativeSchema: false }],
+  [/opus-4(?!-[1-9]\b)/, { maxOutput: 32_000, thinking: "budget", sampling: true, nativeSchema: false }],
+  [/3-7-sonnet/, { maxOutput: 64_000, thinking: "budget", sampling: true, nativeSchema: false }],
+  [/(claude-3-5|3-5-)/, { maxOutput: 8192, thinking: "none", sampling: true, nativeSchema: false }],
+  [/(claude-3|claude-2|instant)/, { maxOutput: 4096, thinking: "none", sampling: true, nativeSchema: false }],
+];
+
+/** Traits of a model by its id, whatever dates, regions and vendors stand around it. */
+export function claudeTraits(model: string): ClaudeTraits {
+  const id = model.toLowerCase();
+  for (const [pattern, traits] of families) if (pattern.test(id)) return { ...current, ...traits };
+  return { ...current, sampling: true };
+}

@@ -1,0 +1,153 @@
+// OpenAI's request as Anthropic's Messages request.
+import { modern } from "#daemon/gateway/format/modern.ts";
+import type { ChatRequest, JsonSchema } from "#daemon/gateway/format/request.ts";
+import type { Notes, Target, Unsupported } from "../adapter.ts";
+import { stopsOf, toolPlan } from "../content.ts";
+import { supportOf } from "../support.ts";
+import { anthropicMessages, type Turn } from "./messages.ts";
+import { type ClaudeTraits, claudeTraits } from "./models.ts";
+import { claudeThinking, type Thinking } from "./thinking.ts";
+
+/** The tool that stands for the answer where the model keeps no schemas by itself. */
+export const JSON_TOOL = "json_answer";
+
+export interface AnthropicRequest {
+  readonly body: Record<string, unknown>;
+  readonly notes: Notes;
+  readonly jsonTool: string | undefined;
+}
+
+/** The table's refusals, and what this model refuses beyond them. */
+export function anthropicUnsupported(request: ChatRequest, model: string): readonly Unsupported[] {
+  const found = [...supportOf("anthropic", request)];
+  const traits = claudeTraits(model);
+  const refuse = (param: string, reason: string) => found.push({ param, reason, droppable: true });
+  const sampled = (value: number | null | undefined) => value !== undefined && value !== null && value !== 1;
+  if (!traits.sampling) {
+    if (sampled(request.temperature) && (request.temperature ?? 0) <= 1) refuse("temperature", "this model takes none");
+    if (sampled(request.top_p)) refuse("top_p", "this model takes none");
+  }
+  if (!thinks(request)) return found;
+  if (traits.thinking === "none") refuse("reasoning_effort", "this model does not reason");
+  else if (traits.thinking === "budget") {
+    const choice = modern(request).tool_choice;
+    if (choice && choice !== "auto" && choice !== "none")
+      refuse("reasoning_effort", "no tool can be forced while it reasons");
+    else if (sampled(request.temperature)) refuse("temperature", "it must be 1 while the model reasons");
+  }
+  return found;
+}
+
+/** Throws UpstreamError (`invalid`) for what cannot be said. */
+export function anthropicRequest(given: ChatRequest, target: Target): AnthropicRequest {
+  const request = modern(given);
+  const traits = claudeTraits(target.model);
+  const { system, turns } = anthropicMessages(request);
+  if (turns.length === 0) turns.push({ role: "user", content: system.splice(0) });
+  const { tools, toolChoice, jsonTool, format, responseFormat } = toolsOf(request, traits, system);
+  const thinking = thinkingOf(request, traits, turns, jsonTool !== undefined);
+  const stops = stopsOf(request);
+  const effort =
+    thinking.effort || format
+      ? { output_config: { ...(thinking.effort ? { effort: thinking.effort } : {}), ...(format ? { format } : {}) } }
+      : {};
+  const asked = request.max_completion_tokens ?? request.max_tokens;
+  const most = target.maxOutputTokens ?? traits.maxOutput;
+  const budget = thinking.budget ?? 0;
+  const body = {
+    model: target.model,
+    max_tokens: asked ? asked + budget : Math.max(Math.min(most, 8192 + budget), 1),
+    ...(system.length > 0 ? { system } : {}),
+    messages: turns,
+    ...(tools.length > 0 ? { tools } : {}),
+    ...(toolChoice ? { tool_choice: toolChoice } : {}),
+    ...(request.temperature === undefined || request.temperature === null || budget > 0
+      ? {}
+      : { temperature: request.temperature }),
+    ...(request.top_p === undefined || request.top_p === null ? {} : { top_p: request.top_p }),
+    ...(stops.length > 0 ? { stop_sequences: stops } : {}),
+    ...(thinking.field ? { thinking: thinking.field } : {}),
+    ...effort,
+    ...(request.user ? { metadata: { user_id: request.user } } : {}),
+    ...(request.stream ? { stream: true } : {}),
+  };
+  return { body: sampling(body, traits), notes: { dropped: thinking.dropped, responseFormat }, jsonTool };
+}
+
+// Neutral values are taken out where the model refuses the parameter whatever its value.
+function sampling(body: Record<string, unknown>, traits: ClaudeTraits): Record<string, unknown> {
+  if (traits.sampling) return body;
+  const { temperature: _temperature, top_p: _topP, ...rest } = body;
+  return rest;
+}
+
+function thinks(request: ChatRequest): boolean {
+  return Boolean(request.reasoning_effort) && request.reasoning_effort !== "none";
+}
+
+function toolsOf(request: ChatRequest, traits: ClaudeTraits, system: unknown[]) {
+  const plan = toolPlan(request);
+  const tools: Record<string, unknown>[] = plan.tools.map((tool) => ({
+    name: tool.name,
+    ...(tool.description ? { description: tool.description } : {}),
+    input_schema: objectSchema(tool.parameters),
+    ...(tool.strict && traits.nativeSchema ? { strict: true } : {}),
+  }));
+  const once = request.parallel_tool_calls === false ? { disable_parallel_tool_use: true } : {};
+  let toolChoice: Record<string, unknown> | undefined = plan.choice ? choiceOf(plan.choice, once) : undefined;
+  const wanted = request.response_format;
+  const schema = wanted?.type === "json_schema" ? (wanted.json_schema.schema ?? { type: "object" }) : undefined;
+  if (wanted?.type === "json_object") {
+    system.push({ type: "text", text: "Answer with one JSON object and nothing else: no prose, no code fence." });
+    return { tools, toolChoice, jsonTool: undefined, format: undefined, responseFormat: "emulated" as const };
+  }
+  if (!schema) return { tools, toolChoice, jsonTool: undefined, format: undefined, responseFormat: undefined };
+  if (traits.nativeSchema) {
+    const format = { type: "json_schema", schema: closedSchema(schema) };
+    return { tools, toolChoice, jsonTool: undefined, format, responseFormat: "native" as const };
+  }
+  tools.push({
+    name: JSON_TOOL,
+    description: "Give the final answer by calling this tool.",
+    input_schema: objectSchema(schema),
+  });
+  toolChoice =
+    plan.tools.length > 0
+      ? { type: "any", ...once }
+      : { type: "tool", name: JSON_TOOL, disable_parallel_tool_use: true };
+  return { tools, toolChoice, jsonTool: JSON_TOOL, format: undefined, responseFormat: "emulated" as const };
+}
+
+function choiceOf(choice: NonNullable<ReturnType<typeof toolPlan>["choice"]>, once: object) {
+  switch (choice.mode) {
+    case "none":
+      return { type: "none" };
+    case "required":
+      return { type: "any", ...once };
+    case "named":
+      return { type: "tool", name: choice.name, ...once };
+    default:
+      return { type: "auto", ...once };
+  }
+}
+
+function objectSchema(schema: JsonSchema | undefined): JsonSchema {
+  if (!schema) return { type: "object", properties: {} };
+  return schema["type"] === "object" ? schema : { ...schema, type: "object" };
+}
+
+/** Structured outputs demand `additionalProperties: false` on every object. */
+function closedSchema(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(closedSchema);
+  if (typeof schema !== "object" || schema === null) return schema;
+  const closed = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, closedSchema(value)]));
+  const plain = closed["type"] === "object" || (closed["properties"] && !closed["type"]);
+  return plain && closed["additionalProperties"] === undefined ? { ...closed, additionalProperties: false } : closed;
+}
+
+function thinkingOf(request: ChatRequest, traits: ClaudeTraits, turns: readonly Turn[], forced: boolean): Thinking {
+  if (!request.reasoning_effort) return { dropped: [] };
+  const last = turns.findLast((turn) => turn.role === "assistant");
+  const called = last?.content.some((block) => (block as { type: string }).type === "tool_use") ?? false;
+  return claudeThinking(request.reasoning_effort, traits, called || forced);
+}

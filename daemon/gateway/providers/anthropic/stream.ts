@@ -1,0 +1,141 @@
+// Anthropic's event stream in OpenAI's chunks. Usage is cumulative: message_start has the prompt's, message_delta corrects it and has the
+// answer's. Only message_stop is an end.
+import { type ChunkStream, chunkStream } from "../chunks.ts";
+import { type Event, fields, jsonEvents, list, string } from "../events.ts";
+import { failure, UpstreamError } from "../failure.ts";
+import type { Emit, ReadContext, StreamDecoder } from "../wire.ts";
+import { anthropicError } from "./errors.ts";
+import { anthropicFinish, anthropicUsage } from "./usage.ts";
+
+interface Block {
+  readonly type: string;
+  /** The call's number in OpenAI's list; -1 for the tool that stands for the answer. */
+  readonly call: number;
+  /** Input that came with the block's start, shown if no delta follows. */
+  readonly initial: string;
+  written: boolean;
+}
+
+export function anthropicDecoder(context: ReadContext, emit: Emit): StreamDecoder {
+  const chunks: ChunkStream = chunkStream(context, emit);
+  const blocks = new Map<unknown, Block>();
+  const { jsonTool } = context.prepared;
+  let counted: Record<string, unknown> = {};
+  let answered = false;
+  let called = false;
+  /** Prose is kept back while an answer tool may still come. */
+  let held = "";
+  let stop: unknown = null;
+  let stopped = false;
+
+  function text(piece: string): void {
+    if (jsonTool) held += piece;
+    else chunks.text(piece);
+  }
+
+  function tool(block: Record<string, unknown>): Block {
+    const input = block["input"];
+    const initial = input && Object.keys(fields(input)).length > 0 ? JSON.stringify(input) : "";
+    if (string(block["name"]) === jsonTool) {
+      answered = true;
+      held = "";
+      return { type: "tool_use", call: -1, initial, written: false };
+    }
+    called = true;
+    const call = chunks.toolCall(string(block["id"]), string(block["name"]));
+    return { type: "tool_use", call, initial, written: false };
+  }
+
+  function write(block: Block, piece: string): void {
+    if (piece === "") return;
+    block.written = true;
+    if (block.call < 0) chunks.text(piece);
+    else chunks.toolArguments(block.call, piece);
+  }
+
+  function close(block: Block): void {
+    if (block.type === "tool_use" && !block.written) write(block, block.initial || "{}");
+  }
+
+  function delta(block: Block | undefined, part: Record<string, unknown>): void {
+    switch (part["type"]) {
+      case "text_delta":
+        text(string(part["text"]));
+        break;
+      case "compaction_delta":
+        text(string(part["content"]));
+        break;
+      case "thinking_delta":
+        chunks.reasoning(string(part["thinking"]));
+        break;
+      case "input_json_delta":
+        if (block?.type === "tool_use") write(block, string(part["partial_json"]));
+    }
+  }
+
+  function event(one: Event): void {
+    if (stopped) return;
+    switch (one["type"]) {
+      case "message_start": {
+        const message = fields(one["message"]);
+        chunks.identify(string(message["id"]), string(message["model"]));
+        counted = { ...fields(message["usage"]) };
+        for (const part of list(message["content"]).map(fields)) if (part["type"] === "tool_use") close(tool(part));
+        return;
+      }
+      case "content_block_start": {
+        const part = fields(one["content_block"]);
+        const type = string(part["type"]);
+        blocks.set(one["index"], type === "tool_use" ? tool(part) : { type, call: -1, initial: "", written: false });
+        if (type === "text") text(string(part["text"]));
+        return;
+      }
+      case "content_block_delta":
+        delta(blocks.get(one["index"]), fields(one["delta"]));
+        return;
+      case "content_block_stop": {
+        const block = blocks.get(one["index"]);
+        if (block) close(block);
+        blocks.delete(one["index"]);
+        return;
+      }
+      case "message_delta": {
+        for (const [key, value] of Object.entries(fields(one["usage"]))) if (value !== null) counted[key] = value;
+        stop = fields(one["delta"])["stop_reason"] ?? stop;
+        return;
+      }
+      case "message_stop":
+        stopped = true;
+        if (!answered) chunks.text(held);
+        chunks.finish(anthropicFinish(stop, answered && !called));
+        chunks.end(usage());
+        return;
+      case "error":
+        throw new UpstreamError(anthropicError(one, context.target));
+    }
+  }
+
+  function usage() {
+    const known = anthropicUsage(counted);
+    // Before message_delta the answer's count is a placeholder.
+    if (known && stop !== null) return known;
+    const guess = chunks.estimate();
+    return known
+      ? { ...known, output: Math.max(guess.output, known.output), reasoning: guess.reasoning, estimated: true }
+      : guess;
+  }
+
+  return {
+    push: jsonEvents(event),
+    end() {
+      if (!stopped) throw new UpstreamError(failure("truncated", "The provider's stream ended before its end mark."));
+    },
+    get started() {
+      return chunks.started;
+    },
+    get finished() {
+      return chunks.finished;
+    },
+    usage,
+  };
+}

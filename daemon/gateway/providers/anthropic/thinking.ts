@@ -1,0 +1,41 @@
+// OpenAI's reasoning effort as Claude's thinking, on the Messages API and on Bedrock alike.
+import type { ReasoningEffort } from "#daemon/gateway/format/request.ts";
+import type { ClaudeTraits } from "./models.ts";
+
+const budgets: Readonly<Record<Exclude<ReasoningEffort, "none">, number>> = {
+  minimal: 1024,
+  low: 2048,
+  medium: 8192,
+  high: 16_384,
+  xhigh: 32_000,
+  max: 32_000,
+};
+
+export interface Thinking {
+  /** The request's `thinking`. */
+  readonly field?: Record<string, unknown>;
+  /** `output_config.effort`. */
+  readonly effort?: string;
+  /** Tokens that come on top of the answer's. */
+  readonly budget?: number;
+  readonly dropped: readonly string[];
+}
+
+/**
+ * `held` says that the turn cannot think on a budget: a tool is forced, or an earlier tool call would have to bring its own thinking
+ * along, which OpenAI's clients cannot send back.
+ */
+export function claudeThinking(effort: ReasoningEffort, traits: ClaudeTraits, held: boolean): Thinking {
+  if (traits.thinking === "none") return { dropped: [] };
+  if (traits.thinking === "adaptive") {
+    if (effort === "none") {
+      return traits.canStopThinking ? { field: { type: "disabled" }, dropped: [] } : { effort: "low", dropped: [] };
+    }
+    const said = effort === "minimal" ? "low" : effort === "xhigh" && !traits.xhigh ? "high" : effort;
+    return { field: { type: "adaptive", display: "summarized" }, effort: said, dropped: [] };
+  }
+  if (effort === "none") return { dropped: [] };
+  if (held) return { dropped: ["reasoning_effort"] };
+  const budget = budgets[effort];
+  return { field: { type: "enabled", budget_tokens: budget }, budget, dropped: [] };
+}

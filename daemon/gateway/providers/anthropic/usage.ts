@@ -1,0 +1,43 @@
+// Anthropic's usage and stop reasons. `input_tokens` excludes what the cache read and wrote. `iterations` (compaction, server tools) hold
+// what the totals leave out: the executor's are summed; an advisor's are billed at another model's rate and stay out; a turn served by
+// a fallback has its totals right already.
+import type { FinishReason } from "#daemon/gateway/format/completion.ts";
+import { count, type TokenUsage } from "#daemon/gateway/format/usage.ts";
+import { fields, list, string } from "../events.ts";
+
+/** Null where there are no counts at all. */
+export function anthropicUsage(value: unknown): TokenUsage | null {
+  const usage = fields(value);
+  if (usage["input_tokens"] === undefined && usage["output_tokens"] === undefined) return null;
+  let input = count(usage["input_tokens"]);
+  let output = count(usage["output_tokens"]);
+  const iterations = list(usage["iterations"]).map(fields);
+  const executor = iterations.filter((one) => one["type"] === "message" || one["type"] === "compaction");
+  if (executor.length > 0 && !iterations.some((one) => one["type"] === "fallback_message")) {
+    input = executor.reduce((sum, one) => sum + count(one["input_tokens"]), 0);
+    output = executor.reduce((sum, one) => sum + count(one["output_tokens"]), 0);
+  }
+  const reasoning = Math.min(count(fields(usage["output_tokens_details"])["thinking_tokens"]), output);
+  return {
+    input,
+    cached: count(usage["cache_read_input_tokens"]),
+    cache_write: count(usage["cache_creation_input_tokens"]),
+    output: output - reasoning,
+    reasoning,
+  };
+}
+
+/** `stop_reason` in OpenAI's words. */
+export function anthropicFinish(reason: unknown, jsonAnswered: boolean): FinishReason {
+  switch (string(reason)) {
+    case "max_tokens":
+    case "model_context_window_exceeded":
+      return "length";
+    case "tool_use":
+      return jsonAnswered ? "stop" : "tool_calls";
+    case "refusal":
+      return "content_filter";
+    default:
+      return "stop";
+  }
+}

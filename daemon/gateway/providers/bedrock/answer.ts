@@ -1,0 +1,44 @@
+// Converse's whole answer in OpenAI's form.
+import type { ToolCall } from "#daemon/gateway/format/completion.ts";
+import { noUsage } from "#daemon/gateway/format/usage.ts";
+import { completionBody } from "../answer.ts";
+import { parseAnswer } from "../cost.ts";
+import { fields, list, string } from "../events.ts";
+import { failure, UpstreamError } from "../failure.ts";
+import type { ReadContext } from "../wire.ts";
+import { converseFinish, converseUsage } from "./usage.ts";
+
+/** Throws UpstreamError for what is no answer: a 200 may lack `output`. */
+export function readConverse(body: Buffer, context: ReadContext) {
+  const answer = parseAnswer(body);
+  const content = fields(fields(answer["output"])["message"])["content"];
+  if (!Array.isArray(content)) {
+    const said = string(answer["message"] ?? answer["Message"] ?? answer["Output"]);
+    const message = said || "The provider's answer has no output.";
+    throw new UpstreamError(failure("protocol", message, { upstreamStatus: 200 }));
+  }
+  let text = "";
+  let reasoning = "";
+  let answered: string | null = null;
+  const toolCalls: ToolCall[] = [];
+  for (const block of list(content).map(fields)) {
+    if (typeof block["text"] === "string") text += block["text"];
+    else if (block["reasoningContent"]) {
+      reasoning += string(fields(fields(block["reasoningContent"])["reasoningText"])["text"]);
+    } else if (block["toolUse"]) {
+      const use = fields(block["toolUse"]);
+      const name = string(use["name"]);
+      const args = JSON.stringify(use["input"] ?? {});
+      if (name === context.prepared.jsonTool) answered = args;
+      else toolCalls.push({ id: string(use["toolUseId"]), type: "function", function: { name, arguments: args } });
+    }
+  }
+  const choice = {
+    text: answered ?? text,
+    reasoning,
+    toolCalls,
+    finish: converseFinish(answer["stopReason"], answered !== null && toolCalls.length === 0),
+  };
+  const usage = converseUsage(answer["usage"]) ?? noUsage;
+  return completionBody({ id: null, model: null, choices: [choice], usage }, context);
+}

@@ -1,0 +1,95 @@
+// OpenAI's messages as Converse's: system apart, strictly alternating turns, all results of one turn's calls in one user turn, images and
+// documents as bytes.
+import type { ChatRequest, ContentPart, Message, UserMessage } from "#daemon/gateway/format/request.ts";
+import { argumentsOf, dataUrl, fileOf, invalid, partsOf, textOf } from "../content.ts";
+import { portableId } from "../tool-id.ts";
+import type { WireIo } from "../wire.ts";
+
+export interface ConverseTurn {
+  readonly role: "user" | "assistant";
+  readonly content: Record<string, unknown>[];
+}
+
+/** Throws UpstreamError (`invalid`) for what Converse cannot be told. */
+export async function converseMessages(
+  request: ChatRequest,
+  io: WireIo,
+): Promise<{ system: { text: string }[]; turns: ConverseTurn[] }> {
+  const system: { text: string }[] = [];
+  const turns: ConverseTurn[] = [];
+  for (const [index, message] of request.messages.entries()) {
+    if (message.role === "system" || message.role === "developer") {
+      const text = textOf(message.content);
+      if (text.trim() !== "") system.push({ text });
+      continue;
+    }
+    const role = message.role === "assistant" ? "assistant" : "user";
+    const blocks = message.role === "user" ? await userBlocks(message, index, io) : otherBlocks(message);
+    if (blocks.length === 0) continue;
+    const last = turns.at(-1);
+    if (last?.role === role) last.content.push(...blocks);
+    else turns.push({ role, content: blocks });
+  }
+  return { system, turns };
+}
+
+function otherBlocks(message: Message): Record<string, unknown>[] {
+  if (message.role === "tool") {
+    const text = textOf(message.content);
+    const content = [text === "" ? { json: {} } : { text }];
+    return [{ toolResult: { toolUseId: portableId(message.tool_call_id, 64), content } }];
+  }
+  if (message.role !== "assistant") return [];
+  const blocks: Record<string, unknown>[] = [];
+  const text = textOf(message.content) || (message.refusal ?? "");
+  // Converse refuses blank texts.
+  if (text.trim() !== "") blocks.push({ text });
+  for (const call of message.tool_calls ?? []) {
+    if (call.type !== "function") continue;
+    const { name, arguments: args } = call.function;
+    blocks.push({ toolUse: { toolUseId: portableId(call.id, 64), name, input: argumentsOf(args) } });
+  }
+  return blocks;
+}
+
+async function userBlocks(message: UserMessage, index: number, io: WireIo): Promise<Record<string, unknown>[]> {
+  const made = await Promise.all(
+    partsOf(message.content).map((part, at) => userBlock(part, `messages[${index}].content[${at}]`, io)),
+  );
+  return made.filter((block) => block !== null);
+}
+
+const formats: Readonly<Record<string, string>> = {
+  "image/png": "png",
+  "image/jpeg": "jpeg",
+  "image/gif": "gif",
+  "image/webp": "webp",
+};
+
+async function userBlock(part: ContentPart, param: string, io: WireIo): Promise<Record<string, unknown> | null> {
+  switch (part.type) {
+    case "text":
+      return part.text.trim() === "" ? null : { text: part.text };
+    case "image_url": {
+      const { url } = part.image_url;
+      const inline = dataUrl(url, `${param}.image_url.url`);
+      const image = inline ?? (await fetched(url, io));
+      const format = formats[image.mediaType];
+      if (!format) throw invalid(`${param}.image_url.url`, "is no PNG, JPEG, GIF or WebP");
+      return { image: { format, source: { bytes: image.data } } };
+    }
+    case "file": {
+      const { mediaType, data, name } = fileOf(part, param);
+      if (mediaType !== "application/pdf") throw invalid(`${param}.file.file_data`, "is no PDF");
+      const plain = name.replace(/\.pdf$/i, "").replaceAll(/[^A-Za-z0-9\s()[\]-]+/g, "-") || "file";
+      return { document: { format: "pdf", name: plain.slice(0, 200), source: { bytes: data } } };
+    }
+    default:
+      throw invalid(param, "is of a type that Bedrock does not take here");
+  }
+}
+
+async function fetched(url: string, io: WireIo): Promise<{ mediaType: string; data: string }> {
+  const image = await io.fetchImage(url);
+  return { mediaType: image.mediaType, data: image.data.toString("base64") };
+}

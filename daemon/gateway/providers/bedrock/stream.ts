@@ -1,0 +1,114 @@
+// Converse's event stream in OpenAI's chunks. Text has no block start; usage comes in `metadata`, after `messageStop` as a rule.
+import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
+import { chunkStream } from "../chunks.ts";
+import { fields, jsonEvent, string } from "../events.ts";
+import { failure, UpstreamError } from "../failure.ts";
+import type { Emit, ReadContext, StreamDecoder } from "../wire.ts";
+import { exceptionFailure } from "./errors.ts";
+import { type Frame, frameReader } from "./frames.ts";
+import { converseFinish, converseUsage } from "./usage.ts";
+
+interface Block {
+  /** The call's number in OpenAI's list; -1 for the tool that stands for the answer. */
+  readonly call: number;
+  written: boolean;
+}
+
+export function bedrockDecoder(context: ReadContext, emit: Emit): StreamDecoder {
+  const chunks = chunkStream(context, emit);
+  const { jsonTool } = context.prepared;
+  const blocks = new Map<unknown, Block>();
+  let answered = false;
+  let called = false;
+  /** Prose is kept back while an answer tool may still come. */
+  let held = "";
+  let stop: string | null = null;
+  let counted: TokenUsage | null = null;
+
+  function start(event: Record<string, unknown>): void {
+    const use = fields(fields(event["start"])["toolUse"]);
+    const name = string(use["name"]);
+    if (name === "") return;
+    if (name === jsonTool) {
+      answered = true;
+      held = "";
+      blocks.set(event["contentBlockIndex"], { call: -1, written: false });
+      return;
+    }
+    called = true;
+    const call = chunks.toolCall(string(use["toolUseId"]), name);
+    blocks.set(event["contentBlockIndex"], { call, written: false });
+  }
+
+  function delta(event: Record<string, unknown>): void {
+    const part = fields(event["delta"]);
+    if (typeof part["text"] === "string") {
+      if (jsonTool) held += part["text"];
+      else chunks.text(part["text"]);
+    } else if (part["reasoningContent"]) chunks.reasoning(string(fields(part["reasoningContent"])["text"]));
+    else if (part["toolUse"]) write(blocks.get(event["contentBlockIndex"]), string(fields(part["toolUse"])["input"]));
+  }
+
+  function write(block: Block | undefined, piece: string): void {
+    if (!block || piece === "") return;
+    block.written = true;
+    if (block.call < 0) chunks.text(piece);
+    else chunks.toolArguments(block.call, piece);
+  }
+
+  function take(frame: Frame): void {
+    if (chunks.finished) return;
+    if (frame.messageType !== "event") {
+      throw new UpstreamError(exceptionFailure(frame.type, frame.payload, context.target));
+    }
+    const event = jsonEvent(frame.payload);
+    switch (frame.type) {
+      case "contentBlockStart":
+        start(event);
+        break;
+      case "contentBlockDelta":
+        delta(event);
+        break;
+      case "contentBlockStop": {
+        const block = blocks.get(event["contentBlockIndex"]);
+        if (block && !block.written) write(block, "{}");
+        blocks.delete(event["contentBlockIndex"]);
+        break;
+      }
+      case "messageStop":
+        stop = string(event["stopReason"]);
+        break;
+      case "metadata":
+        counted = converseUsage(event["usage"]) ?? counted;
+        break;
+    }
+    if (stop !== null && counted) complete(stop, counted);
+  }
+
+  function complete(reason: string, usage: TokenUsage): void {
+    if (!answered) chunks.text(held);
+    chunks.finish(converseFinish(reason, answered && !called));
+    chunks.end(usage);
+  }
+
+  const reader = frameReader(take);
+  return {
+    push: reader.push,
+    end() {
+      if (chunks.finished) return;
+      // Some recordings end without metadata: the message is whole, its usage a guess.
+      if (stop !== null && reader.whole) {
+        complete(stop, chunks.estimate());
+        return;
+      }
+      throw new UpstreamError(failure("truncated", "The provider's stream ended before its end mark."));
+    },
+    get started() {
+      return chunks.started;
+    },
+    get finished() {
+      return chunks.finished;
+    },
+    usage: () => counted ?? chunks.estimate(),
+  };
+}

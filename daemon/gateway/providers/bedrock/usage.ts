@@ -1,0 +1,33 @@
+// Converse's usage and stop reasons. `inputTokens` excludes what the cache read and wrote.
+import type { FinishReason } from "#daemon/gateway/format/completion.ts";
+import { count, type TokenUsage } from "#daemon/gateway/format/usage.ts";
+import { fields, string } from "../events.ts";
+
+/** Null where there are no counts. */
+export function converseUsage(value: unknown): TokenUsage | null {
+  const usage = fields(value);
+  if (usage["inputTokens"] === undefined && usage["outputTokens"] === undefined) return null;
+  return {
+    input: count(usage["inputTokens"]),
+    cached: count(usage["cacheReadInputTokens"]),
+    cache_write: count(usage["cacheWriteInputTokens"]),
+    output: count(usage["outputTokens"]),
+    reasoning: 0,
+  };
+}
+
+/** `stopReason` in OpenAI's words. */
+export function converseFinish(reason: unknown, jsonAnswered: boolean): FinishReason {
+  switch (string(reason)) {
+    case "max_tokens":
+    case "model_context_window_exceeded":
+      return "length";
+    case "tool_use":
+      return jsonAnswered ? "stop" : "tool_calls";
+    case "content_filtered":
+    case "guardrail_intervened":
+      return "content_filter";
+    default:
+      return "stop";
+  }
+}

@@ -1,0 +1,60 @@
+// AWS Bedrock's Converse API, signed with SigV4 (service `bedrock`) or with an API key as Bearer.
+import { AwsV4Signer } from "aws4fetch";
+import type { Target } from "../adapter.ts";
+import { failure, UpstreamError } from "../failure.ts";
+import type { Wire } from "../wire.ts";
+import { readConverse } from "./answer.ts";
+import { bedrockFailure } from "./errors.ts";
+import { bedrockUnsupported, converseRequest } from "./request.ts";
+import { bedrockDecoder } from "./stream.ts";
+
+export const bedrockWire: Wire = {
+  kind: "bedrock",
+  passesThrough: false,
+  unsupported: bedrockUnsupported,
+  async prepare(call, target, io) {
+    const { body, notes, jsonTool } = await converseRequest(call.request, target, io);
+    const region = target.credentials.region ?? "us-east-1";
+    const base = (target.baseUrl ?? `https://bedrock-runtime.${region}.amazonaws.com`).replace(/\/+$/, "");
+    const action = call.request.stream ? "converse-stream" : "converse";
+    const url = new URL(`${base}/model/${encodeURIComponent(target.model)}/${action}`);
+    const text = JSON.stringify(body);
+    const headers = {
+      ...(await authorization(url, text, region, target)),
+      accept: "*/*",
+      "accept-encoding": "identity",
+      ...(call.traceparent ? { traceparent: call.traceparent } : {}),
+    };
+    return {
+      request: { origin: url.origin, method: "POST", path: url.pathname, headers, body: text },
+      notes,
+      jsonTool,
+    };
+  },
+  read: readConverse,
+  decoder: bedrockDecoder,
+  failure: bedrockFailure,
+};
+
+async function authorization(url: URL, body: string, region: string, target: Target): Promise<Record<string, string>> {
+  const { apiKey, accessKeyId, secretAccessKey, sessionToken } = target.credentials;
+  const type = { "content-type": "application/json" };
+  if (apiKey) return { ...type, authorization: `Bearer ${apiKey}` };
+  if (!accessKeyId || !secretAccessKey) {
+    throw new UpstreamError(failure("auth", `${target.provider} has neither an api_key nor AWS access keys.`));
+  }
+  const signer = new AwsV4Signer({
+    method: "POST",
+    url: url.href,
+    headers: type,
+    body,
+    accessKeyId,
+    secretAccessKey,
+    ...(sessionToken ? { sessionToken } : {}),
+    service: "bedrock",
+    region,
+  });
+  const signed = await signer.sign();
+  const { host: _host, ...headers } = Object.fromEntries(signed.headers.entries());
+  return headers;
+}

@@ -1,0 +1,111 @@
+// Translated answers in OpenAI's form, streamed. Keeps what a stream has to remember: which choices have begun, the index of each tool
+// call, whether anything has been said yet, and how much, for an estimate should the provider break off.
+import type { FinishReason, Logprobs } from "#daemon/gateway/format/completion.ts";
+import { estimatePrompt } from "#daemon/gateway/format/estimate.ts";
+import { isLegacy } from "#daemon/gateway/format/modern.ts";
+import { type ChunkWriter, chunkWriter, DONE } from "#daemon/gateway/format/sse.ts";
+import { type TokenUsage, wireUsage } from "#daemon/gateway/format/usage.ts";
+import type { Emit, ReadContext } from "./wire.ts";
+
+export interface ChunkStream {
+  /** Id and model as the provider says them; before anything else, or never. */
+  identify(id: string | null | undefined, model: string | null | undefined): void;
+  text(text: string, index?: number, logprobs?: Logprobs | null): void;
+  reasoning(text: string, index?: number): void;
+  /** Begins a tool call and returns its number among the choice's calls. */
+  toolCall(id: string, name: string, index?: number): number;
+  toolArguments(call: number, text: string, index?: number): void;
+  finish(reason: FinishReason, index?: number): void;
+  /** The usage chunk, if asked for, and `[DONE]`. */
+  end(usage: TokenUsage): void;
+  readonly started: boolean;
+  readonly finished: boolean;
+  /** Tokens by the length of what came. */
+  estimate(): TokenUsage;
+}
+
+export function chunkStream(context: ReadContext, emit: Emit): ChunkStream {
+  const asked = context.request.stream_options?.include_usage === true;
+  const legacy = isLegacy(context.request);
+  let id = `chatcmpl-${context.requestId}`;
+  let model = context.target.model;
+  let writer: ChunkWriter | null = null;
+  const begun = new Set<number>();
+  const calls = new Map<number, number>();
+  let started = false;
+  let finished = false;
+  let characters = 0;
+  let thought = 0;
+
+  // The first chunk of a choice says its role.
+  function open(index: number): ChunkWriter {
+    writer ??= chunkWriter({ id, created: context.created, model }, asked);
+    if (!begun.has(index)) {
+      begun.add(index);
+      emit(writer.delta(index, { role: "assistant", content: "" }));
+    }
+    started = true;
+    return writer;
+  }
+
+  return {
+    identify(givenId, givenModel) {
+      if (writer) return;
+      if (givenId) id = givenId;
+      if (givenModel) model = givenModel;
+    },
+    text(text, index = 0, logprobs = null) {
+      if (text === "" && !logprobs) return;
+      characters += text.length;
+      emit(open(index).delta(index, { content: text }, logprobs));
+    },
+    reasoning(text, index = 0) {
+      if (text === "") return;
+      thought += text.length;
+      emit(open(index).delta(index, { reasoning_content: text }));
+    },
+    toolCall(callId, name, index = 0) {
+      const call = calls.get(index) ?? 0;
+      calls.set(index, call + 1);
+      characters += name.length + 8;
+      const delta = legacy
+        ? { function_call: { name, arguments: "" } }
+        : { tool_calls: [{ index: call, id: callId, type: "function" as const, function: { name, arguments: "" } }] };
+      if (!legacy || call === 0) emit(open(index).delta(index, delta));
+      return call;
+    },
+    toolArguments(call, text, index = 0) {
+      if (text === "" || (legacy && call > 0)) return;
+      characters += text.length;
+      const delta = legacy
+        ? { function_call: { arguments: text } }
+        : { tool_calls: [{ index: call, function: { arguments: text } }] };
+      emit(open(index).delta(index, delta));
+    },
+    finish(reason, index = 0) {
+      emit(open(index).finish(index, legacy && reason === "tool_calls" ? "function_call" : reason));
+    },
+    end(usage) {
+      if (finished) return;
+      finished = true;
+      const cost = context.cost(usage);
+      writer ??= chunkWriter({ id, created: context.created, model }, asked);
+      if (asked) emit(writer.usage(wireUsage(usage, cost)));
+      emit(DONE);
+    },
+    get started() {
+      return started;
+    },
+    get finished() {
+      return finished;
+    },
+    estimate: () => ({
+      input: estimatePrompt(context.request),
+      cached: 0,
+      cache_write: 0,
+      output: Math.ceil(characters / 4),
+      reasoning: Math.ceil(thought / 4),
+      estimated: true,
+    }),
+  };
+}

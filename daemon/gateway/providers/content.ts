@@ -1,0 +1,87 @@
+// Parts of OpenAI messages that several wires translate: texts, data URLs, tool arguments.
+import type { ChatRequest, Content, ContentPart, FunctionTool, ToolChoice } from "#daemon/gateway/format/request.ts";
+import { failure, UpstreamError } from "./failure.ts";
+
+/** The text of a message; parts joined with nothing between, refusals count as text. */
+export function textOf(content: Content | null | undefined): string {
+  if (typeof content === "string") return content;
+  let text = "";
+  for (const part of content ?? []) {
+    if (part.type === "text") text += part.text;
+    else if (part.type === "refusal") text += part.refusal;
+  }
+  return text;
+}
+
+/** Always as parts; an empty string is no part. */
+export function partsOf(content: Content | null | undefined): readonly ContentPart[] {
+  if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
+  return content ?? [];
+}
+
+export interface DataUrl {
+  readonly mediaType: string;
+  /** Base64. */
+  readonly data: string;
+}
+
+/** Reads `data:image/png;base64,...` (RFC 2397); null for other URLs. Throws UpstreamError where it is malformed. */
+export function dataUrl(url: string, param: string): DataUrl | null {
+  if (!url.startsWith("data:")) return null;
+  const comma = url.indexOf(",");
+  const head = comma < 0 ? "" : url.slice(5, comma);
+  const [mediaType = "", ...parameters] = head.split(";");
+  if (!/^[\w.+-]+\/[\w.+-]+$/.test(mediaType) || !parameters.includes("base64")) {
+    throw invalid(param, "is a data URL without a media type or without base64");
+  }
+  return { mediaType: mediaType.toLowerCase(), data: url.slice(comma + 1) };
+}
+
+/** A file part's bytes, by its data URL or bare base64 of a PDF. */
+export function fileOf(part: ContentPart & { type: "file" }, param: string): DataUrl & { name: string } {
+  const given = part.file.file_data ?? "";
+  const name = part.file.filename ?? "file.pdf";
+  const read = dataUrl(given, `${param}.file_data`) ?? { mediaType: "application/pdf", data: given };
+  if (read.data === "") throw invalid(`${param}.file_data`, "is empty");
+  return { ...read, name };
+}
+
+/** The arguments of an earlier tool call as an object; what is no object is wrapped, so that history never fails a request. */
+export function argumentsOf(text: string): Record<string, unknown> {
+  if (text.trim() === "") return {};
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+    return { value };
+  } catch {
+    return { value: text };
+  }
+}
+
+export interface ToolPlan {
+  readonly tools: readonly FunctionTool["function"][];
+  /** `named`: exactly this one; null where no tools are given. */
+  readonly choice: { mode: "auto" | "none" | "required" } | { mode: "named"; name: string } | null;
+}
+
+/** Tools and choice with `allowed_tools` applied. */
+export function toolPlan(request: ChatRequest): ToolPlan {
+  let tools = (request.tools ?? []).flatMap((tool) => (tool.type === "function" ? [tool.function] : []));
+  if (tools.length === 0) return { tools, choice: null };
+  const choice: ToolChoice = request.tool_choice ?? "auto";
+  if (typeof choice === "string") return { tools, choice: { mode: choice } };
+  if (choice.type === "function") return { tools, choice: { mode: "named", name: choice.function.name } };
+  if (choice.type === "custom") return { tools, choice: { mode: "auto" } };
+  const allowed = new Set(choice.allowed_tools.tools.map((tool) => (tool["function"] as { name?: string })?.name));
+  tools = tools.filter((tool) => allowed.has(tool.name));
+  return { tools, choice: tools.length > 0 ? { mode: choice.allowed_tools.mode } : null };
+}
+
+export function stopsOf(request: ChatRequest): readonly string[] {
+  return typeof request.stop === "string" ? [request.stop] : (request.stop ?? []);
+}
+
+/** A 400 that names the place. */
+export function invalid(param: string, problem: string): UpstreamError {
+  return new UpstreamError(failure("invalid", `'${param}' ${problem}.`, { param }));
+}

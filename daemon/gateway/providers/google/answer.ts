@@ -1,0 +1,54 @@
+// Gemini's whole answer in OpenAI's form. Code that Gemini ran and searches that it made are not shown as tool calls.
+import type { ToolCall } from "#daemon/gateway/format/completion.ts";
+import { noUsage } from "#daemon/gateway/format/usage.ts";
+import { type AnswerChoice, completionBody } from "../answer.ts";
+import { parseAnswer } from "../cost.ts";
+import { fields, list, string } from "../events.ts";
+import { failure, UpstreamError } from "../failure.ts";
+import type { ReadContext } from "../wire.ts";
+import { callArguments, callId } from "./calls.ts";
+import { googleError } from "./errors.ts";
+import type { SignatureStore } from "./signatures.ts";
+import { googleFinish, googleLogprobs, googleUsage } from "./usage.ts";
+
+/** Throws UpstreamError for what is no answer. A blocked prompt is an answer: empty, `content_filter`. */
+export function readAnswer(body: Buffer, context: ReadContext, signatures: SignatureStore) {
+  const answer = parseAnswer(body);
+  if (answer["error"]) throw new UpstreamError(googleError(answer["error"], 200, context.target));
+  const candidates = list(answer["candidates"]).map(fields);
+  const blocked = fields(answer["promptFeedback"])["blockReason"];
+  if (candidates.length === 0 && !blocked) {
+    throw new UpstreamError(failure("protocol", "The provider's answer has no candidates.", { upstreamStatus: 200 }));
+  }
+  const choices: AnswerChoice[] = candidates.map((candidate) => choiceOf(candidate, signatures));
+  if (choices.length === 0) choices.push({ text: "", reasoning: "", toolCalls: [], finish: "content_filter" });
+  const usage = googleUsage(answer["usageMetadata"]) ?? noUsage;
+  const id = string(answer["responseId"]) || null;
+  return completionBody({ id, model: string(answer["modelVersion"]) || null, choices, usage }, context);
+}
+
+function choiceOf(candidate: Record<string, unknown>, signatures: SignatureStore): AnswerChoice {
+  let text = "";
+  let reasoning = "";
+  const toolCalls: ToolCall[] = [];
+  for (const part of list(fields(candidate["content"])["parts"]).map(fields)) {
+    if (typeof part["text"] === "string") {
+      if (part["thought"] === true) reasoning += part["text"];
+      else text += part["text"];
+    } else if (part["functionCall"]) {
+      const call = fields(part["functionCall"]);
+      toolCalls.push({
+        id: callId(part, call, signatures),
+        type: "function",
+        function: { name: string(call["name"]), arguments: callArguments(call["args"]) },
+      });
+    }
+  }
+  return {
+    text,
+    reasoning,
+    toolCalls,
+    finish: googleFinish(candidate["finishReason"], toolCalls.length > 0),
+    logprobs: googleLogprobs(candidate["logprobsResult"]),
+  };
+}

@@ -1,0 +1,123 @@
+// OpenAI's messages as Gemini's contents: system apart, roles user and model, results of one turn's calls together, images as bytes.
+import type { AssistantMessage, ChatRequest, ContentPart, UserMessage } from "#daemon/gateway/format/request.ts";
+import { argumentsOf, dataUrl, fileOf, invalid, partsOf, textOf } from "../content.ts";
+import { signatureOf } from "../tool-id.ts";
+import type { WireIo } from "../wire.ts";
+import type { SignatureStore } from "./signatures.ts";
+
+export interface GeminiContent {
+  readonly role: "user" | "model";
+  readonly parts: unknown[];
+}
+
+/** What Google documents for calls whose signature is lost: Gemini 3 refuses them otherwise. */
+const NO_SIGNATURE = "skip_thought_signature_validator";
+
+export interface MessageOptions {
+  readonly signatures: SignatureStore;
+  /** Gemini 3 demands a signature on the first call of a turn. */
+  readonly signed: boolean;
+  readonly io: WireIo;
+}
+
+/** Throws UpstreamError (`invalid`) for what Gemini cannot be told. */
+export async function geminiMessages(
+  request: ChatRequest,
+  options: MessageOptions,
+): Promise<{ system: unknown[]; contents: GeminiContent[] }> {
+  const system: unknown[] = [];
+  const contents: GeminiContent[] = [];
+  const names = new Map<string, string>();
+  const add = (role: GeminiContent["role"], parts: unknown[]) => {
+    if (parts.length === 0) return;
+    const last = contents.at(-1);
+    if (last?.role === role) last.parts.push(...parts);
+    else contents.push({ role, parts });
+  };
+  for (const [index, message] of request.messages.entries()) {
+    switch (message.role) {
+      case "system":
+      case "developer": {
+        const text = textOf(message.content);
+        if (text !== "") system.push({ text });
+        break;
+      }
+      case "user":
+        add("user", await userParts(message, index, options.io));
+        break;
+      case "assistant":
+        for (const call of message.tool_calls ?? [])
+          if (call.type === "function") names.set(call.id, call.function.name);
+        add("model", modelParts(message, options));
+        break;
+      case "tool": {
+        const name = names.get(message.tool_call_id) ?? "";
+        const response = resultOf(textOf(message.content));
+        add("user", [{ functionResponse: { ...wireId(message.tool_call_id), name, response } }]);
+      }
+    }
+  }
+  return { system, contents };
+}
+
+// Ids that this gateway made mean nothing to Gemini.
+function wireId(id: string): { id: string } | object {
+  return /^call_[0-9a-f]{24}/.test(id) ? {} : { id };
+}
+
+function modelParts(message: AssistantMessage, { signatures, signed }: MessageOptions): unknown[] {
+  const parts: unknown[] = [];
+  const text = textOf(message.content) || (message.refusal ?? "");
+  if (text !== "") parts.push({ text });
+  let first = true;
+  for (const call of message.tool_calls ?? []) {
+    if (call.type !== "function") continue;
+    const { name, arguments: args } = call.function;
+    const signature = signatureOf(call.id) ?? signatures.get(call.id) ?? (signed && first ? NO_SIGNATURE : undefined);
+    first = false;
+    parts.push({
+      functionCall: { ...wireId(call.id), name, args: argumentsOf(args) },
+      ...(signature ? { thoughtSignature: signature } : {}),
+    });
+  }
+  return parts;
+}
+
+// Gemini wants an object: a result that is one stays one.
+function resultOf(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+    return { result: value };
+  } catch {
+    return { result: text };
+  }
+}
+
+function userParts(message: UserMessage, index: number, io: WireIo): Promise<unknown[]> {
+  const parts = partsOf(message.content);
+  return Promise.all(parts.map((part, at) => userPart(part, `messages[${index}].content[${at}]`, io)));
+}
+
+async function userPart(part: ContentPart, param: string, io: WireIo): Promise<unknown> {
+  switch (part.type) {
+    case "text":
+      return { text: part.text };
+    case "image_url": {
+      const { url } = part.image_url;
+      const inline = dataUrl(url, `${param}.image_url.url`);
+      if (inline) return { inlineData: { mimeType: inline.mediaType, data: inline.data } };
+      if (url.startsWith("gs://") || /^https:\/\/generativelanguage\.googleapis\.com\//.test(url)) {
+        return { fileData: { fileUri: url } };
+      }
+      const image = await io.fetchImage(url);
+      return { inlineData: { mimeType: image.mediaType, data: image.data.toString("base64") } };
+    }
+    case "file": {
+      const { mediaType, data } = fileOf(part, param);
+      return { inlineData: { mimeType: mediaType, data } };
+    }
+    default:
+      throw invalid(param, "is of a type that Gemini does not take here");
+  }
+}

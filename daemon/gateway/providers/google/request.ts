@@ -1,0 +1,125 @@
+// OpenAI's request as Gemini's generateContent request.
+import { modern } from "#daemon/gateway/format/modern.ts";
+import type { ChatRequest, ReasoningEffort } from "#daemon/gateway/format/request.ts";
+import type { Target, Unsupported } from "../adapter.ts";
+import { invalid, stopsOf, toolPlan } from "../content.ts";
+import { supportOf } from "../support.ts";
+import type { WireIo } from "../wire.ts";
+import { geminiMessages } from "./messages.ts";
+import type { SignatureStore } from "./signatures.ts";
+
+/** The table's refusals, and what this model refuses beyond them. */
+export function googleUnsupported(request: ChatRequest, model: string): readonly Unsupported[] {
+  const found = [...supportOf("google", request)];
+  const refuse = (param: string, reason: string) => found.push({ param, reason, droppable: true });
+  if ((request.n ?? 1) > 8) refuse("n", "it gives at most 8 choices");
+  const effort = request.reasoning_effort;
+  if (effort && effort !== "none" && thinkingKind(model) === "none") {
+    refuse("reasoning_effort", "this model does not reason");
+  }
+  return found;
+}
+
+/** Throws UpstreamError (`invalid`) for what cannot be said. */
+export async function googleRequest(
+  given: ChatRequest,
+  target: Target,
+  signatures: SignatureStore,
+  io: WireIo,
+): Promise<Record<string, unknown>> {
+  const request = modern(given);
+  const signed = thinkingKind(target.model) === "level";
+  const { system, contents } = await geminiMessages(request, { signatures, signed, io });
+  if (contents.length === 0) contents.push({ role: "user", parts: system.splice(0) });
+  return {
+    contents,
+    ...(system.length > 0 ? { systemInstruction: { parts: system } } : {}),
+    ...toolsOf(request),
+    generationConfig: generationConfig(request, target),
+  };
+}
+
+function toolsOf(request: ChatRequest): object {
+  const { tools, choice } = toolPlan(request);
+  if (tools.length === 0) return {};
+  const functionDeclarations = tools.map((tool) => ({
+    name: tool.name,
+    description: tool.description ?? "",
+    ...(tool.parameters ? { parametersJsonSchema: tool.parameters } : {}),
+  }));
+  const modes = { auto: "AUTO", none: "NONE", required: "ANY", named: "ANY" } as const;
+  const config = {
+    mode: modes[choice?.mode ?? "auto"],
+    ...(choice?.mode === "named" ? { allowedFunctionNames: [choice.name] } : {}),
+  };
+  return { tools: [{ functionDeclarations }], toolConfig: { functionCallingConfig: config } };
+}
+
+function generationConfig(request: ChatRequest, target: Target): Record<string, unknown> {
+  const stops = stopsOf(request);
+  const { seed } = request;
+  if (typeof seed === "number" && (seed < -(2 ** 31) || seed >= 2 ** 31)) {
+    throw invalid("seed", "must fit into 32 bits for Gemini");
+  }
+  const format = request.response_format;
+  return given({
+    temperature: request.temperature,
+    topP: request.top_p,
+    maxOutputTokens: request.max_completion_tokens ?? request.max_tokens,
+    candidateCount: (request.n ?? 1) > 1 ? request.n : undefined,
+    stopSequences: stops.length > 0 ? stops : undefined,
+    seed,
+    presencePenalty: request.presence_penalty,
+    frequencyPenalty: request.frequency_penalty,
+    responseLogprobs: request.logprobs || undefined,
+    logprobs: request.logprobs && request.top_logprobs ? request.top_logprobs : undefined,
+    responseMimeType: format && format.type !== "text" ? "application/json" : undefined,
+    responseJsonSchema: format?.type === "json_schema" ? format.json_schema.schema : undefined,
+    thinkingConfig: thinking(request.reasoning_effort, target.model),
+  });
+}
+
+function given(fields: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null));
+}
+
+/** How a model is told to think: Gemini 3 by level, 2.5 by budget, earlier ones not at all. Unknown names count as new. */
+function thinkingKind(model: string): "level" | "budget" | "none" {
+  if (/gemini-2\.5|robotics-er-1\.5/.test(model)) return "budget";
+  if (/gemini-(1|2)|gemma|learnlm|aqa/.test(model)) return "none";
+  return "level";
+}
+
+const budgets: Readonly<Record<ReasoningEffort, number>> = {
+  none: 0,
+  minimal: 512,
+  low: 1024,
+  medium: 8192,
+  high: 24_576,
+  xhigh: 24_576,
+  max: 24_576,
+};
+
+function thinking(effort: ReasoningEffort | null | undefined, model: string): object | undefined {
+  const kind = thinkingKind(model);
+  if (!effort || kind === "none") return undefined;
+  const includeThoughts = effort !== "none";
+  const pro = model.includes("pro");
+  if (kind === "budget") {
+    // Pro models cannot stop thinking; 128 is their least.
+    return { thinkingBudget: pro ? Math.max(budgets[effort], 128) : budgets[effort], includeThoughts };
+  }
+  const least = pro ? "low" : "minimal";
+  const levels = {
+    none: least,
+    minimal: least,
+    low: "low",
+    medium: "medium",
+    high: "high",
+    xhigh: "high",
+    max: "high",
+  };
+  // The first Gemini 3 Pro knows low and high alone.
+  const level = effort === "medium" && /gemini-3-pro/.test(model) ? "high" : levels[effort];
+  return { thinkingLevel: level, includeThoughts };
+}

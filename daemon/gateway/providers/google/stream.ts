@@ -1,0 +1,109 @@
+// Gemini's stream in OpenAI's chunks: every event is a whole response with what is new in it; usage is cumulative; there is no end mark
+// but the finish reason of every candidate, and the end of the bytes.
+import type { FinishReason } from "#daemon/gateway/format/completion.ts";
+import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
+import { chunkStream } from "../chunks.ts";
+import { type Event, fields, jsonEvents, list, string } from "../events.ts";
+import { failure, UpstreamError } from "../failure.ts";
+import type { Emit, ReadContext, StreamDecoder } from "../wire.ts";
+import { callArguments, callId } from "./calls.ts";
+import { googleError } from "./errors.ts";
+import { type PartialArguments, partialArguments } from "./partial-arguments.ts";
+import type { SignatureStore } from "./signatures.ts";
+import { googleFinish, googleLogprobs, googleUsage } from "./usage.ts";
+
+interface Candidate {
+  called: boolean;
+  finish: string | null;
+  /** A call whose arguments are still coming. */
+  open: { readonly call: number; readonly args: PartialArguments } | null;
+}
+
+export function googleDecoder(context: ReadContext, emit: Emit, signatures: SignatureStore): StreamDecoder {
+  const chunks = chunkStream(context, emit);
+  const candidates = new Map<number, Candidate>();
+  let counted: TokenUsage | null = null;
+  let blocked = false;
+
+  function close(candidate: Candidate, index: number): void {
+    if (!candidate.open) return;
+    chunks.toolArguments(candidate.open.call, candidate.open.args.json(), index);
+    candidate.open = null;
+  }
+
+  function functionCall(part: Record<string, unknown>, candidate: Candidate, index: number): void {
+    const call = fields(part["functionCall"]);
+    const name = string(call["name"]);
+    const partial = list(call["partialArgs"]);
+    if (name !== "") {
+      close(candidate, index);
+      candidate.called = true;
+      const number = chunks.toolCall(callId(part, call, signatures), name, index);
+      if (call["willContinue"] !== true && partial.length === 0) {
+        chunks.toolArguments(number, callArguments(call["args"]), index);
+        return;
+      }
+      candidate.open = { call: number, args: partialArguments() };
+    }
+    if (!candidate.open) return;
+    candidate.open.args.add(partial);
+    if (call["willContinue"] !== true && candidate.open.args.settled) close(candidate, index);
+  }
+
+  function take(given: Record<string, unknown>): void {
+    const index = typeof given["index"] === "number" ? given["index"] : 0;
+    const candidate = candidates.get(index) ?? { called: false, finish: null, open: null };
+    candidates.set(index, candidate);
+    let logprobs = googleLogprobs(given["logprobsResult"]);
+    for (const part of list(fields(given["content"])["parts"]).map(fields)) {
+      if (typeof part["text"] === "string") {
+        if (part["thought"] === true) chunks.reasoning(part["text"], index);
+        else {
+          chunks.text(part["text"], index, logprobs);
+          logprobs = null;
+        }
+      } else if (part["functionCall"]) functionCall(part, candidate, index);
+    }
+    if (given["finishReason"]) {
+      close(candidate, index);
+      candidate.finish = string(given["finishReason"]);
+    }
+  }
+
+  function event(one: Event): void {
+    if (one["error"]) throw new UpstreamError(googleError(one["error"], 200, context.target));
+    chunks.identify(string(one["responseId"]), string(one["modelVersion"]));
+    counted = googleUsage(one["usageMetadata"]) ?? counted;
+    if (fields(one["promptFeedback"])["blockReason"]) blocked = true;
+    for (const candidate of list(one["candidates"]).map(fields)) take(candidate);
+  }
+
+  function usage(): TokenUsage {
+    if (counted && ([...candidates.values()].some((one) => one.finish !== null) || blocked)) return counted;
+    const guess = chunks.estimate();
+    return counted ? { ...guess, input: counted.input, cached: counted.cached } : guess;
+  }
+
+  return {
+    push: jsonEvents(event),
+    end() {
+      const unfinished = [...candidates.values()].some((candidate) => candidate.finish === null);
+      if ((candidates.size === 0 || unfinished) && !blocked) {
+        throw new UpstreamError(failure("truncated", "The provider's stream ended before its finish reason."));
+      }
+      if (candidates.size === 0) chunks.finish("content_filter");
+      for (const [index, { finish, called }] of candidates) {
+        const reason: FinishReason = blocked ? "content_filter" : googleFinish(finish, called);
+        chunks.finish(reason, index);
+      }
+      chunks.end(usage());
+    },
+    get started() {
+      return chunks.started;
+    },
+    get finished() {
+      return chunks.finished;
+    },
+    usage,
+  };
+}

@@ -1,0 +1,53 @@
+// Gemini's usage, finish reasons and log probabilities. The prompt's count includes what was cached; thoughts stand beside the candidates.
+import type { FinishReason, Logprobs } from "#daemon/gateway/format/completion.ts";
+import { count, type TokenUsage } from "#daemon/gateway/format/usage.ts";
+import { fields, list, string } from "../events.ts";
+
+/** Null where `usageMetadata` has no counts (Vertex sends it with nothing but the traffic's type). */
+export function googleUsage(value: unknown): TokenUsage | null {
+  const usage = fields(value);
+  if (usage["promptTokenCount"] === undefined && usage["candidatesTokenCount"] === undefined) return null;
+  const prompt = count(usage["promptTokenCount"]) + count(usage["toolUsePromptTokenCount"]);
+  const cached = Math.min(count(usage["cachedContentTokenCount"]), prompt);
+  return {
+    input: prompt - cached,
+    cached,
+    cache_write: 0,
+    output: count(usage["candidatesTokenCount"]),
+    reasoning: count(usage["thoughtsTokenCount"]),
+  };
+}
+
+/** `finishReason` in OpenAI's words: STOP with calls present is `tool_calls`. */
+export function googleFinish(reason: unknown, called: boolean): FinishReason {
+  switch (string(reason)) {
+    case "MAX_TOKENS":
+    case "CONTINUATION":
+      return "length";
+    case "SAFETY":
+    case "RECITATION":
+    case "BLOCKLIST":
+    case "PROHIBITED_CONTENT":
+    case "SPII":
+    case "IMAGE_SAFETY":
+    case "IMAGE_PROHIBITED_CONTENT":
+    case "LANGUAGE":
+      return "content_filter";
+    default:
+      return called ? "tool_calls" : "stop";
+  }
+}
+
+/** `logprobsResult` as OpenAI's log probabilities; null where there is none. */
+export function googleLogprobs(value: unknown): Logprobs | null {
+  const chosen = list(fields(value)["chosenCandidates"]).map(fields);
+  if (chosen.length === 0) return null;
+  const tops = list(fields(value)["topCandidates"]).map((one) => list(fields(one)["candidates"]).map(fields));
+  const entry = (one: Record<string, unknown>) => ({
+    token: string(one["token"]),
+    logprob: typeof one["logProbability"] === "number" ? one["logProbability"] : -9999,
+    bytes: [...Buffer.from(string(one["token"]))],
+  });
+  const content = chosen.map((one, at) => ({ ...entry(one), top_logprobs: (tops[at] ?? []).map(entry) }));
+  return { content, refusal: null };
+}

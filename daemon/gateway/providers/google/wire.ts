@@ -1,0 +1,42 @@
+// Google's Gemini API, v1beta: `generateContent`, and `streamGenerateContent` as server-sent events.
+import type { Wire } from "../wire.ts";
+import { readAnswer } from "./answer.ts";
+import { googleFailure } from "./errors.ts";
+import { googleRequest, googleUnsupported } from "./request.ts";
+import { signatureStore } from "./signatures.ts";
+import { googleDecoder } from "./stream.ts";
+
+const VENDOR = "https://generativelanguage.googleapis.com";
+
+/** One wire remembers the signatures of the calls that it has given out. */
+export function createGoogleWire(): Wire {
+  const signatures = signatureStore();
+  return {
+    kind: "google",
+    passesThrough: false,
+    unsupported: googleUnsupported,
+    async prepare(call, target, io) {
+      const body = await googleRequest(call.request, target, signatures, io);
+      const base = (target.baseUrl ?? VENDOR).replace(/\/+$/, "").replace(/\/v1(beta)?$/, "");
+      const model = target.model.split("/").map(encodeURIComponent).join("/");
+      const path = model.includes("/") ? model : `models/${model}`;
+      const method = call.request.stream ? "streamGenerateContent?alt=sse" : "generateContent";
+      const { origin, pathname, search } = new URL(`${base}/v1beta/${path}:${method}`);
+      const headers = {
+        "content-type": "application/json",
+        accept: "*/*",
+        "accept-encoding": "identity",
+        ...(target.credentials.apiKey ? { "x-goog-api-key": target.credentials.apiKey } : {}),
+        ...(call.traceparent ? { traceparent: call.traceparent } : {}),
+      };
+      const json = call.request.response_format?.type === "json_schema";
+      return {
+        request: { origin, method: "POST", path: pathname + search, headers, body: JSON.stringify(body) },
+        notes: { dropped: [], responseFormat: json ? "native" : undefined },
+      };
+    },
+    read: (body, context) => readAnswer(body, context, signatures),
+    decoder: (context, emit) => googleDecoder(context, emit, signatures),
+    failure: googleFailure,
+  };
+}

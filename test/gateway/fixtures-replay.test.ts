@@ -1,0 +1,119 @@
+// Every recorded provider answer, replayed over real HTTP through the gateway's provider and, from the same bytes, through the vendor's own
+// parser in the Vercel AI SDK: text, tool calls, reasoning, finish reason and usage must be the same.
+import { readdirSync, readFileSync } from "node:fs";
+import { createAmazonBedrock } from "@ai-sdk/amazon-bedrock";
+import { createAnthropic } from "@ai-sdk/anthropic";
+import { createGoogleGenerativeAI } from "@ai-sdk/google";
+import { createOpenAI } from "@ai-sdk/openai";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Provider, Target } from "#daemon/gateway/providers/adapter.ts";
+import { createProviders } from "#daemon/gateway/providers/registry.ts";
+import { sharedPath } from "#test/shared.ts";
+import { eventStreamBytes } from "./event-stream.ts";
+import { type Said, type SdkModel, saidByGateway, saidByGatewayStream, saidBySdk, saidBySdkStream } from "./said.ts";
+import { specification } from "./specification.ts";
+import { agent, callOf, collect, optionsOf, startUpstream, targetOf, type Upstream } from "./upstream.ts";
+
+let upstream: Upstream;
+beforeAll(async () => {
+  upstream = await startUpstream();
+});
+afterAll(() => upstream.close());
+
+type Kind = Exclude<Target["kind"], "sandbox" | "azure">;
+const folders: Record<string, Kind> = {
+  anthropic: "anthropic",
+  google: "google",
+  "amazon-bedrock": "bedrock",
+  openai: "openai",
+  "openai-compatible": "openai",
+};
+
+const root = sharedPath("provider-fixtures");
+const fixtures = root
+  ? Object.keys(folders).flatMap((folder) => readdirSync(`${root}/${folder}`).map((file) => `${folder}/${file}`))
+  : [];
+
+// Models of the recordings, so that emulated JSON is recognised as such where the recording has it.
+function modelOf(kind: Kind, name: string): string {
+  if (kind === "anthropic") return name.includes("json-tool") ? "claude-3-5-sonnet-latest" : "claude-sonnet-4-5";
+  if (kind === "google") return "gemini-3-pro-preview";
+  if (kind === "bedrock") return "anthropic.claude-3-haiku-20240307-v1:0";
+  return "gpt-4.1-nano";
+}
+
+function sdkModel(kind: Kind, model: string): SdkModel {
+  return vendorModel(kind, model) as unknown as SdkModel;
+}
+
+function vendorModel(kind: Kind, model: string) {
+  const apiKey = "test";
+  if (kind === "anthropic") return createAnthropic({ apiKey, baseURL: `${upstream.url}/v1` })(model);
+  if (kind === "google") return createGoogleGenerativeAI({ apiKey, baseURL: `${upstream.url}/v1beta` })(model);
+  if (kind === "bedrock") {
+    return createAmazonBedrock({
+      region: "us-east-1",
+      accessKeyId: "a",
+      secretAccessKey: "b",
+      apiKey,
+      baseURL: upstream.url,
+    })(model);
+  }
+  return createOpenAI({ apiKey, baseURL: `${upstream.url}/v1` }).chat(model);
+}
+
+const tool = {
+  type: "function",
+  function: { name: "weather", parameters: { type: "object", properties: { location: { type: "string" } } } },
+};
+
+describe.skipIf(!root)("recorded answers", () => {
+  test.each(fixtures)("%s", async (fixture) => {
+    const kind = folders[fixture.split("/")[0] ?? ""] as Kind;
+    const provider = createProviders(agent)[kind] as Provider | undefined;
+    if (!provider) throw new Error(`no provider ${kind}`);
+    const text = readFileSync(`${root}/${fixture}`, "utf8");
+    const streamed = fixture.endsWith(".chunks.txt");
+    upstream.answer = (response) => {
+      if (!streamed) return void response.writeHead(200, { "content-type": "application/json" }).end(text);
+      const events = text.trim().split("\n");
+      if (kind === "bedrock") {
+        response.writeHead(200, { "content-type": "application/vnd.amazon.eventstream" });
+        return void response.end(eventStreamBytes(events));
+      }
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      for (const event of events) response.write(`data: ${event}\n\n`);
+      response.end(kind === "openai" ? "data: [DONE]\n\n" : "");
+    };
+
+    const model = modelOf(kind, fixture);
+    const request = {
+      model,
+      messages: [{ role: "user", content: "x" }],
+      tools: [tool],
+      ...(streamed ? { stream: true, stream_options: { include_usage: true } } : {}),
+    };
+    const outcome = await provider.chat(
+      callOf(request),
+      targetOf(kind, upstream, model),
+      optionsOf({ cost: () => null }),
+    );
+    let ours: Said;
+    if (streamed) {
+      const got = await collect(outcome);
+      expect(got.end.failure).toBeNull();
+      expect(got.done).toBe(true);
+      for (const event of got.events) specification()?.chunk(event);
+      ours = saidByGatewayStream(got.events);
+    } else {
+      if (outcome.kind !== "completion") throw new Error(JSON.stringify(outcome));
+      const completion = JSON.parse(outcome.body.toString());
+      specification()?.completion(completion);
+      ours = saidByGateway(completion);
+    }
+    const theirs = streamed ? await saidBySdkStream(sdkModel(kind, model)) : await saidBySdk(sdkModel(kind, model));
+    // OpenAI's parser knows no reasoning_content, which its imitators send.
+    if (Number.isNaN(theirs.usage.prompt)) ours.usage = theirs.usage;
+    expect(ours).toEqual(kind === "openai" ? { ...theirs, reasoning: ours.reasoning } : theirs);
+  });
+});
