@@ -1,7 +1,6 @@
 // Everything wired together, and nowhere else. Runs in the daemon's process and, for tests, in any other.
 import type { FastifyInstance } from "fastify";
-import { type Clock, systemClock } from "#shared/clock.ts";
-import { stateFolder } from "#shared/paths.ts";
+import { type Foundation, type FoundationConfig, layFoundation } from "./foundation.ts";
 import { createSandboxGateway } from "./gateway/sandbox-gateway.ts";
 import type { Activity } from "./http/activity.ts";
 import type { Authenticator } from "./http/guards/authenticate.ts";
@@ -16,47 +15,21 @@ import { logRoutes } from "./http/routes/logs.ts";
 import { metricsRoutes } from "./http/routes/metrics.ts";
 import { modelRoutes } from "./http/routes/models.ts";
 import { useUpgrades } from "./http/upgrade.ts";
-import { type LocalCredentials, loadLocalCredentials } from "./identity/local-credentials.ts";
-import { createLogger, type Level, type Logger, type LogSink } from "./telemetry/log.ts";
-import type { LogFile } from "./telemetry/log-file.ts";
-import { createLogHistory } from "./telemetry/log-history.ts";
-import { createLogStream, type LogStream } from "./telemetry/log-stream.ts";
-import { createMetrics, type Metrics } from "./telemetry/metrics.ts";
-import { createTracer, type Tracer } from "./telemetry/trace.ts";
 
-export interface AppConfig {
-  /** The project's folder; state lies in `.magic` below it. */
-  readonly root: string;
-  /** Where to listen: by default 127.0.0.1 and any free port. */
+export interface AppConfig extends FoundationConfig {
+  /** Where to listen: by default what magic.yaml says, else 127.0.0.1. */
   readonly host?: string;
+  /** By default any free port; the daemon's process asks for the one of magic.yaml. */
   readonly port?: number;
-  readonly env?: NodeJS.ProcessEnv;
-  readonly clock?: Clock;
-  readonly logLevel?: Level;
-  /** Where log lines go besides the live stream. */
-  readonly logSinks?: readonly LogSink[];
-  /** The log on disk: a sink, and what readers get who were away long. */
-  readonly logFile?: LogFile;
   /** Flags of the daemon's command line that parts of it read, e.g. `allow-weak-sandbox`. */
   readonly flags?: Readonly<Record<string, string | boolean | undefined>>;
-  /** True in the daemon's own process: reports its memory and event loop too. */
-  readonly ownProcess?: boolean;
 }
 
-export interface App {
+export interface App extends Omit<Foundation, "close" | "onClose"> {
   readonly fastify: FastifyInstance;
-  readonly root: string;
-  readonly state: string;
-  readonly credentials: LocalCredentials;
-  readonly logger: Logger;
-  readonly logStream: LogStream;
-  readonly metrics: Metrics;
-  readonly tracer: Tracer;
   /** The origin that it answers at; undefined before listen(). */
   readonly url: string | undefined;
   readonly activity: Activity;
-  /** What magic.yaml says about the listener. */
-  readonly project: { readonly port: number | undefined };
   /** Listens on `port`, by default on the configured one or any free one; resolves to the origin. Fails with EADDRINUSE. */
   listen(port?: number): Promise<string>;
   /** Answers what is under way, refuses what is new, then frees everything. Calling it again waits for the first call. */
@@ -64,21 +37,20 @@ export interface App {
 }
 
 export async function createApp(config: AppConfig): Promise<App> {
-  const { root, host = "127.0.0.1", clock = systemClock } = config;
-  const state = stateFolder(root);
-  const credentials = await loadLocalCredentials(state);
-  const logStream = createLogStream();
-  const logger = createLogger({
-    level: config.logLevel ?? "info",
-    sinks: [logStream.sink, ...(config.logFile ? [config.logFile.sink] : []), ...(config.logSinks ?? [])],
-    clock,
-    secrets: () => Object.values(credentials),
-  });
-  const metrics = createMetrics({ process: config.ownProcess ?? false });
-  const tracer = createTracer({ clock });
-  const authenticator: Authenticator = localAuthenticator(credentials);
-  const checks: Record<string, Check> = {};
+  const foundation = await layFoundation(config);
+  try {
+    return wire(foundation, config);
+  } catch (error) {
+    await foundation.close();
+    throw error;
+  }
+}
+
+function wire(foundation: Foundation, config: AppConfig): App {
+  const { root, clock, logger, metrics, tracer, project, storage, history, credentials } = foundation;
+  const host = config.host ?? project.current().daemon?.host ?? "127.0.0.1";
   let draining = false;
+  const authenticator: Authenticator = localAuthenticator(credentials);
   const { fastify, activity, hostGuard } = createHttp({
     host,
     clock,
@@ -89,15 +61,15 @@ export async function createApp(config: AppConfig): Promise<App> {
     draining: () => draining,
   });
 
-  healthRoutes(fastify, { checks, deployment: () => "development" });
+  const checks: Record<string, Check> = { storage: storage.check };
+  healthRoutes(fastify, { checks, deployment: () => project.current().environment?.deployment ?? "development" });
   metricsRoutes(fastify, { metrics });
-  const history = createLogHistory({ stream: logStream, file: config.logFile });
-  logRoutes(fastify, { history, clock });
-  const sockets = useUpgrades(fastify, { authenticator, hostGuard, host, draining: () => draining }, [
-    logHub({ history, clock }),
-  ]);
-  activity.hold("open streams", () => sockets.open() > 0);
   daemonRoutes(fastify, { root, activity, isolation: async () => null });
+  logRoutes(fastify, { history, clock });
+  const upgrades = [logHub({ history, clock })];
+  const sockets = useUpgrades(fastify, { authenticator, hostGuard, host, draining: () => draining }, upgrades);
+  activity.hold("open streams", () => sockets.open() > 0);
+
   const gateway = createSandboxGateway();
   chatCompletionRoutes(fastify, { gateway });
   embeddingRoutes(fastify, { gateway });
@@ -106,19 +78,12 @@ export async function createApp(config: AppConfig): Promise<App> {
   let url: string | undefined;
   let closing: Promise<void> | undefined;
   return {
+    ...foundation,
     fastify,
-    root,
-    state,
-    credentials,
-    logger,
-    logStream,
-    metrics,
-    tracer,
+    activity,
     get url() {
       return url;
     },
-    activity,
-    project: { port: undefined },
     async listen(port = config.port ?? 0) {
       await fastify.listen({ host, port });
       url = originOf(host, fastify);
@@ -126,10 +91,7 @@ export async function createApp(config: AppConfig): Promise<App> {
     },
     close() {
       draining = true;
-      closing ??= (async () => {
-        await fastify.close();
-        await tracer.flush();
-      })();
+      closing ??= fastify.close().then(foundation.close);
       return closing;
     },
   };

@@ -3,7 +3,14 @@ import { realpathSync } from "node:fs";
 import { join } from "node:path";
 import { errors, isMagicError } from "#contract/errors.ts";
 import { exitCodes } from "#contract/exit-codes.ts";
-import { PROTOCOL, type ReadyMessage, type RuntimeFile, runtimeNames, VERSION } from "#contract/protocol.ts";
+import {
+  DEFAULT_PORT,
+  PROTOCOL,
+  type ReadyMessage,
+  type RuntimeFile,
+  runtimeNames,
+  VERSION,
+} from "#contract/protocol.ts";
 import type { App } from "#daemon/app.ts";
 import { errorFields } from "#daemon/telemetry/log.ts";
 import { type LogFile, openLogFile } from "#daemon/telemetry/log-file.ts";
@@ -58,6 +65,12 @@ export async function runDaemon(argv: readonly string[]): Promise<number> {
       ownProcess: true,
       ...(options.host !== undefined && { host: options.host }),
       flags: options.flags,
+      // Storage that died cannot be mended from within: end, loudly, and let the next command start another daemon.
+      onFatal: (error) => {
+        setImmediate(() => {
+          throw error;
+        });
+      },
       logFile,
       logSinks: options.foreground ? [({ text }) => process.stderr.write(`${text}\n`)] : [],
     });
@@ -83,7 +96,7 @@ interface Life {
 
 async function serve(life: Life): Promise<void> {
   const { app, options, root, state, logFile } = life;
-  const { url, notes } = await listenOn(options.port ?? app.project.port, (port) => app.listen(port));
+  const { url, notes } = await listenOn(options.port ?? configuredPort(app), (port) => app.listen(port));
   const runtime = runtimeOf(app, root, url);
   writeRuntimeFile(state, runtime);
   removeStartingMark(state);
@@ -93,6 +106,12 @@ async function serve(life: Life): Promise<void> {
   await tell({ type: "ready", runtime, notes });
   if (!options.foreground && process.connected) process.disconnect?.();
   void logFile.flush();
+}
+
+// Most magic.yaml files name the default port: that one may move on when it is taken, another one was asked for.
+function configuredPort(app: App): number | undefined {
+  const port = app.project.current().daemon?.port;
+  return port === DEFAULT_PORT ? undefined : port;
 }
 
 function runtimeOf(app: App, root: string, url: string): RuntimeFile {

@@ -30,7 +30,8 @@ export interface LogLine {
 export type LogSink = (line: LogLine) => void;
 
 export interface LoggerOptions {
-  readonly level?: Level;
+  /** The least important level that is written; asked at every line. By default info. */
+  readonly minimum?: () => Level;
   readonly sinks: readonly LogSink[];
   readonly clock?: Clock;
   /** Secrets to strike out wherever they appear; read at every line, so that later ones count too. */
@@ -59,14 +60,15 @@ export function createLogger(options: LoggerOptions): Logger {
   const root = pino(
     {
       base: null,
-      level: options.level ?? "info",
+      level: "debug",
       messageKey: "event",
       timestamp: () => `,"time":"${rfc3339(clock.now())}"`,
       formatters: { level: (label) => ({ level: label }) },
     },
     { write: (line: string) => write(line.trimEnd()) },
   );
-  return wrap(root);
+  const minimum = options.minimum ?? (() => "info");
+  return wrap(root, (level) => levels.indexOf(level) >= levels.indexOf(minimum()));
 }
 
 /** A logger that drops everything. */
@@ -86,13 +88,18 @@ export function errorFields(error: unknown, depth = 3): LogFields {
   return { error: { name: error.name, message: error.message, ...(code && { code }), stack: error.stack, ...cause } };
 }
 
-function wrap(inner: pino.Logger): Logger {
+function wrap(inner: pino.Logger, wanted: (level: Level) => boolean): Logger {
+  const at =
+    (level: Level) =>
+    (event: string, fields: LogFields = {}) => {
+      if (wanted(level)) inner[level](fields, event);
+    };
   return {
-    debug: (event, fields = {}) => inner.debug(fields, event),
-    info: (event, fields = {}) => inner.info(fields, event),
-    warn: (event, fields = {}) => inner.warn(fields, event),
-    error: (event, fields = {}) => inner.error(fields, event),
-    child: (fields) => wrap(inner.child(fields)),
+    debug: at("debug"),
+    info: at("info"),
+    warn: at("warn"),
+    error: at("error"),
+    child: (fields) => wrap(inner.child(fields), wanted),
   };
 }
 

@@ -11,6 +11,9 @@ export const groups: readonly Group[] = [
   {
     heading: "Build controllers:",
     commands: {
+      scaffold: { summary: "Make a new controller from a template", load: () => import("#commands/scaffold.ts") },
+      test: { summary: "Run controllers' tests", load: () => import("#commands/test.ts") },
+      validate: { summary: "Check contracts and magic.yaml", load: () => import("#commands/validate.ts") },
       controller: {
         summary: "Deployed controllers: versions, rollback, delete",
         verbs: () => import("#commands/controller/verbs.ts"),

@@ -44,6 +44,8 @@ export interface SyncSpec {
   readonly stall_timeout_s: number;
   /** Forget the state and read everything. */
   readonly reset?: boolean;
+  /** True: a run that finds nothing to do does not count rows (polling). */
+  readonly skip_idle_proof?: boolean;
   /** Where destinations without transactions (files, http) keep the sync's state. */
   readonly state_file: string | null;
   /** `HOST:PORT` private addresses that may be reached; "any" for what a person typed on the command line. */

@@ -94,8 +94,8 @@ function one(type: string, node: Schema, inside: Scope, depth: number): string {
 }
 
 function arrayText(node: Schema, inside: Scope, depth: number): string {
-  const rest = node["items"] === undefined ? "unknown" : typeText(node["items"], inside, depth + 1);
-  if (!Array.isArray(node["prefixItems"])) return /^[\w]+$/.test(rest) ? `${rest}[]` : `(${rest})[]`;
+  const rest = node["items"] === undefined ? "unknown" : typeText(node["items"], inside, depth);
+  if (!Array.isArray(node["prefixItems"])) return `Array<${rest}>`;
   const first = node["prefixItems"].map((item) => typeText(item, inside, depth + 1));
   return `[${[...first.map((text) => `(${text})?`), ...(rest === "never" ? [] : [`...(${rest})[]`])].join(", ")}]`;
 }

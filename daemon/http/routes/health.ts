@@ -3,7 +3,8 @@ import type { FastifyInstance } from "fastify";
 import { API_VERSION, VERSION } from "#contract/protocol.ts";
 import { Health } from "#contract/wire/health.ts";
 
-export type Check = () => "ok" | "failed" | Promise<"ok" | "failed">;
+/** Throws, or rejects, when that part does not work. */
+export type Check = () => void | Promise<void>;
 
 export interface HealthServices {
   /** What must work for the daemon to be ready, by name. */
@@ -38,7 +39,7 @@ async function outcome(check: Check): Promise<"ok" | "failed"> {
     timer = setTimeout(resolve, 2_000, "failed");
   });
   try {
-    return await Promise.race([check(), late]);
+    return await Promise.race([Promise.resolve(check()).then(() => "ok" as const), late]);
   } catch {
     return "failed";
   } finally {

@@ -53,6 +53,8 @@ export interface WriteSession {
   /** The table's columns; null: it does not exist. Our own (`_magic_...`) are left out. */
   readonly existing: readonly Column[] | null;
   readonly warnings: readonly SyncFailure[];
+  /** Bytes moved so far, for progress where nobody else counts them. */
+  bytes?(): number;
   /** Makes the table or alters it (new and wider columns) and whatever the rows are staged in. Throws schema_drift. */
   begin(plan: WritePlan): Promise<void>;
   /** Formats for `writeRaw`, given the plan; empty: rows only. */
@@ -69,7 +71,8 @@ export interface WriteSession {
   merge(): Promise<readonly Reject[]>;
   /** Rows in the table as it will be (without soft-deleted ones); null: cannot say. */
   count(): Promise<number | null>;
-  checksum?(): Promise<string | null>;
+  /** Count and checksum in one reading; null: cannot (a type without a hash function). */
+  checksum?(): Promise<{ readonly count: number; readonly checksum: string } | null>;
   /** Swaps or commits, with the state. After it the rows are visible. */
   commit(state: StreamState | null): Promise<void>;
   /** Undoes everything since the last commit and leaves no table of ours behind. */

@@ -81,8 +81,8 @@ export interface SourceStream {
   endState(): StreamState | null;
   /** All rows of the object at the snapshot, also those that an incremental run does not read. */
   count?(): Promise<number | null>;
-  /** See postgres/checksum.ts; null: cannot. */
-  checksum?(types: readonly string[]): Promise<string | null>;
+  /** See postgres/checksum.ts; null: cannot, or it would cost too much. Asked for before the first row is read. */
+  checksum?(types: readonly string[]): Promise<string | null> | null;
   /** The primary keys of all rows, for finding deleted ones. */
   keys?(): AsyncIterable<readonly Value[][]>;
   close(): Promise<void>;

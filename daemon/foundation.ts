@@ -1,0 +1,113 @@
+// What every part of the daemon stands on: clock, log, metrics, traces, configuration, storage, credentials. Made once by
+// app.ts, in the order in which the parts need each other, and freed in the opposite one.
+
+import { type Clock, systemClock } from "#shared/clock.ts";
+import { stateFolder } from "#shared/paths.ts";
+import { type LocalCredentials, loadLocalCredentials } from "./identity/local-credentials.ts";
+import { openProject, type Project } from "./project.ts";
+import { openStorage } from "./storage/open.ts";
+import type { Storage } from "./storage/storage.ts";
+import { createLogger, errorFields, type Level, type Logger, type LogSink } from "./telemetry/log.ts";
+import type { LogFile } from "./telemetry/log-file.ts";
+import { createLogHistory, type LogHistory } from "./telemetry/log-history.ts";
+import { createLogStream, type LogStream } from "./telemetry/log-stream.ts";
+import { createMetrics, type Metrics } from "./telemetry/metrics.ts";
+import { createTracer, type Tracer } from "./telemetry/trace.ts";
+
+export interface FoundationConfig {
+  /** The project's folder; state lies in `.magic` below it. */
+  readonly root: string;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly clock?: Clock;
+  /** By default the one of magic.yaml, else info. */
+  readonly logLevel?: Level;
+  /** Where log lines go besides the live stream. */
+  readonly logSinks?: readonly LogSink[];
+  /** The log on disk: a sink, and what readers get who were away long. */
+  readonly logFile?: LogFile;
+  /** False: magic.yaml is read once. By default it is watched in the daemon's own process. */
+  readonly watch?: boolean;
+  /** True in the daemon's own process: reports its memory and event loop too. */
+  readonly ownProcess?: boolean;
+  /** Called when the daemon cannot go on, because storage died. */
+  readonly onFatal?: (error: Error) => void;
+}
+
+export interface Foundation {
+  readonly root: string;
+  readonly state: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly logStream: LogStream;
+  readonly history: LogHistory;
+  readonly metrics: Metrics;
+  readonly tracer: Tracer;
+  readonly project: Project;
+  readonly storage: Storage;
+  readonly credentials: LocalCredentials;
+  /** Runs when the app closes, after the listener: the last one added first. */
+  onClose(free: () => Promise<void> | void): void;
+  close(): Promise<void>;
+}
+
+/** @throws `config_invalid`, `state_unusable`, `database_corrupt`: whatever keeps the daemon from starting. */
+export async function layFoundation(config: FoundationConfig): Promise<Foundation> {
+  const { root, env = process.env, clock = systemClock } = config;
+  const state = stateFolder(root);
+  const known = new Set<string>();
+  const logStream = createLogStream();
+  let minimum: Level = config.logLevel ?? "info";
+  const logger = createLogger({
+    minimum: () => minimum,
+    sinks: [logStream.sink, ...(config.logFile ? [config.logFile.sink] : []), ...(config.logSinks ?? [])],
+    clock,
+    secrets: () => [...known],
+  });
+  const opened = await openAll({
+    credentials: loadLocalCredentials(state),
+    project: openProject({ root, env, logger, watch: config.watch ?? config.ownProcess ?? false }),
+    storage: openStorage({ root, databaseUrl: env["MAGIC_DATABASE_URL"] || undefined, onFatal: config.onFatal }),
+  });
+  const { credentials, project, storage } = opened;
+  const adopt = () => {
+    for (const secret of [...Object.values(credentials), ...project.secrets()]) known.add(secret);
+    minimum = config.logLevel ?? project.current().daemon?.log_level ?? "info";
+  };
+  adopt();
+  project.onChange(adopt);
+  const tracer = createTracer({ clock });
+  const frees: (() => Promise<void> | void)[] = [() => storage.close(), () => tracer.flush(), () => project.close()];
+  return {
+    root,
+    state,
+    env,
+    clock,
+    logger,
+    logStream,
+    history: createLogHistory({ stream: logStream, file: config.logFile }),
+    metrics: createMetrics({ process: config.ownProcess ?? false }),
+    tracer,
+    ...opened,
+    onClose: (free) => void frees.push(free),
+    async close() {
+      for (const free of frees.splice(0).reverse())
+        await Promise.resolve(free()).catch((error: unknown) => logger.error("close.failed", errorFields(error)));
+    },
+  };
+}
+
+// All at once, because each waits for the disk. When one fails, the others are not left open.
+async function openAll<T extends { project: Promise<Project>; storage: Promise<Storage> }>(
+  opening: T,
+): Promise<{ [K in keyof T]: Awaited<T[K]> }> {
+  try {
+    await Promise.all(Object.values(opening));
+  } catch (error) {
+    for (const one of [opening.project, opening.storage])
+      await one.then((opened) => opened.close()).catch(() => undefined);
+    throw error;
+  }
+  const values = Object.entries(opening).map(async ([name, value]) => [name, await value] as const);
+  return Object.fromEntries(await Promise.all(values)) as { [K in keyof T]: Awaited<T[K]> };
+}

@@ -1,0 +1,69 @@
+// From a URL or a path to a connector: the one place that knows them all. A driver is loaded when it is needed.
+import { MagicError } from "#contract/errors.ts";
+import type { SyncEnd } from "#contract/sync.ts";
+import type { Destination } from "../engine/destination.ts";
+import type { Source } from "../engine/source.ts";
+
+export type ConnectorKind = "postgres" | "mysql" | "sqlite" | "csv" | "jsonl" | "parquet" | "http";
+
+const byScheme: Readonly<Record<string, ConnectorKind>> = {
+  "postgres:": "postgres",
+  "postgresql:": "postgres",
+  "mysql:": "mysql",
+  "mariadb:": "mysql",
+  "sqlite:": "sqlite",
+  "http:": "http",
+  "https:": "http",
+};
+const byEnding: Readonly<Record<string, ConnectorKind>> = {
+  sqlite: "sqlite",
+  sqlite3: "sqlite",
+  db: "sqlite",
+  csv: "csv",
+  tsv: "csv",
+  jsonl: "jsonl",
+  ndjson: "jsonl",
+  parquet: "parquet",
+};
+
+/** Which connector a URL or path belongs to; the path without its scheme. */
+export function connectorOf(url: string): { readonly kind: ConnectorKind; readonly path: string } {
+  const scheme = /^([a-z][a-z0-9+.-]*:)(\/\/)?/i.exec(url);
+  const kind = scheme ? byScheme[(scheme[1] ?? "").toLowerCase()] : undefined;
+  if (kind && kind !== "sqlite") return { kind, path: url };
+  const path = url.startsWith("file://")
+    ? decodeURIComponent(new URL(url).pathname)
+    : kind
+      ? url.replace(/^sqlite:(\/\/)?/i, "")
+      : url;
+  if (kind) return { kind, path };
+  const ending = /\.([A-Za-z0-9]+)$/.exec(path)?.[1]?.toLowerCase() ?? "";
+  const found = byEnding[ending];
+  if (found) return { kind: found, path };
+  if (ending === "duckdb")
+    throw new MagicError("not_supported", "DuckDB files are not there yet: use .parquet, .sqlite, .csv or .jsonl.");
+  throw new MagicError(
+    "invalid_request",
+    `${scheme ? `The scheme ${scheme[1]}` : `The path ${JSON.stringify(url)}`} belongs to no connector: use postgres://, mysql://, http(s)://, or a path that ends in .sqlite, .parquet, .csv or .jsonl.`,
+  );
+}
+
+export async function openSource(end: SyncEnd): Promise<Source> {
+  const { kind } = connectorOf(end.url);
+  switch (kind) {
+    case "postgres":
+      return (await import("./postgres/source.ts")).postgresSource({ url: end.url });
+    default:
+      throw new MagicError("not_supported", `${kind} cannot be a source yet.`);
+  }
+}
+
+export async function openDestination(end: SyncEnd): Promise<Destination> {
+  const { kind } = connectorOf(end.url);
+  switch (kind) {
+    case "postgres":
+      return (await import("./postgres/destination.ts")).postgresDestination({ url: end.url });
+    default:
+      throw new MagicError("not_supported", `${kind} cannot be a destination yet.`);
+  }
+}

@@ -1,0 +1,128 @@
+// What PostgreSQL's catalogue says of a table: columns, primary key, size, row-level security.
+import { MagicError } from "#contract/errors.ts";
+import type { ObjectName } from "../../engine/name.ts";
+import type { Column, TableSchema } from "../../engine/types.ts";
+import type { PostgresLink } from "./connect.ts";
+import { qualified } from "./sql.ts";
+import { typeOfNative } from "./types.ts";
+
+export interface TableColumn extends Column {
+  /** As `format_type` gives it here, with the schema where it is no built-in type. */
+  readonly declared: string;
+  /** True where another server certainly has the same type with the same binary form. */
+  readonly builtin: boolean;
+  readonly generated: boolean;
+}
+
+export interface TableInfo {
+  readonly oid: string;
+  readonly object: ObjectName & { readonly schema: string };
+  /** r table, p partitioned, v view, m materialized view, f foreign table. */
+  readonly kind: string;
+  readonly columns: readonly TableColumn[];
+  readonly primaryKey: readonly string[];
+  /** An estimate by the last ANALYZE; null where never done. */
+  readonly records: number | null;
+  /** Of 8 kB. */
+  readonly pages: number;
+  /** True where row-level security hides rows from the role that we are. */
+  readonly filtered: boolean;
+}
+
+/** The table, or null where there is none that this role may see. */
+export async function describeTable(link: PostgresLink, object: ObjectName): Promise<TableInfo | null> {
+  const [found] = await link.rows<Record<string, string>>(
+    `SELECT c.oid::text, n.nspname, c.relname, c.relkind, c.reltuples::bigint::text AS tuples, CASE WHEN c.relkind IN ('r', 'm') THEN pg_relation_size(c.oid) / 8192 ELSE c.relpages END::text AS relpages,
+            CASE WHEN c.relkind IN ('r', 'p') THEN row_security_active(c.oid) ELSE false END::text AS filtered
+       FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+      WHERE c.oid = to_regclass($1) AND c.relkind IN ('r', 'p', 'v', 'm', 'f')`,
+    [qualified(object)],
+  );
+  if (!found) return null;
+  const oid = found["oid"] ?? "";
+  const columns = await link.rows<Record<string, string>>(
+    `SELECT a.attname AS name, format_type(a.atttypid, a.atttypmod) AS declared, a.attnotnull::text AS required, (a.attgenerated <> '')::text AS generated,
+            t.typtype, CASE WHEN t.typtype = 'd' THEN format_type(t.typbasetype, t.typtypmod) END AS base,
+            CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END::bigint < 16384 AS builtin
+       FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+      WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`,
+    [oid],
+  );
+  const key = await link.rows<{ name: string }>(
+    `SELECT a.attname AS name FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey::int[]) WITH ORDINALITY AS k(attnum, place)
+       JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
+      WHERE i.indrelid = $1::oid AND i.indisprimary AND k.place <= i.indnkeyatts ORDER BY k.place`,
+    [oid],
+  );
+  const tuples = Number(found["tuples"]);
+  return {
+    oid,
+    object: { schema: found["nspname"] ?? "", name: found["relname"] ?? "" },
+    kind: found["relkind"] ?? "r",
+    columns: columns.map(columnOf),
+    primaryKey: key.map(({ name }) => name),
+    records: tuples < 0 ? null : tuples,
+    pages: Number(found["relpages"]),
+    filtered: found["filtered"] === "true",
+  };
+}
+
+function columnOf(row: Record<string, string>): TableColumn {
+  const declared = row["declared"] ?? "text";
+  const builtin = row["builtin"] === "t";
+  // An enum, a composite or an extension's type need not exist elsewhere: it travels as its text form.
+  const native = builtin ? (row["base"] ?? declared) : "text";
+  return {
+    name: row["name"] ?? "",
+    type: builtin ? typeOfNative(native) : { kind: row["typtype"] === "e" ? "string" : "other" },
+    nullable: row["required"] !== "true",
+    native,
+    declared,
+    builtin: builtin && row["typtype"] !== "d",
+    generated: row["generated"] === "true",
+  };
+}
+
+/** The chosen columns in the asked order, and the key: asked for, else declared. */
+export function selectSchema(
+  table: TableInfo,
+  columns: readonly string[] | null,
+  primaryKey: readonly string[] | null,
+): { columns: readonly TableColumn[]; schema: TableSchema } {
+  const find = (name: string, what: string) => {
+    const column = table.columns.find((one) => one.name === name);
+    if (!column)
+      throw new MagicError(
+        "object_not_found",
+        `${table.object.schema}.${table.object.name} has no column ${JSON.stringify(name)}, which is named as ${what}. It has: ${table.columns.map((one) => one.name).join(", ")}.`,
+      );
+    return column;
+  };
+  const chosen = columns === null ? table.columns : columns.map((name) => find(name, "a column to sync"));
+  const declared = table.primaryKey.every((name) => chosen.some((one) => one.name === name)) ? table.primaryKey : [];
+  for (const name of primaryKey ?? []) find(name, "primary key");
+  return {
+    columns: chosen,
+    schema: { columns: chosen.map(plain), primaryKey: primaryKey ?? declared },
+  };
+}
+
+function plain(column: TableColumn): Column {
+  return { name: column.name, type: column.type, nullable: column.nullable, native: column.native ?? "text" };
+}
+
+/** All tables and views that the role may read, with their columns. */
+export async function listTables(link: PostgresLink): Promise<TableInfo[]> {
+  const names = await link.rows<{ nspname: string; relname: string }>(
+    `SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+      WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition AND n.nspname NOT IN ('pg_catalog', 'information_schema')
+        AND n.nspname NOT LIKE 'pg\\_%' AND c.relname NOT LIKE '\\_magic\\_%' AND has_table_privilege(c.oid, 'SELECT')
+      ORDER BY 1, 2 LIMIT 10000`,
+  );
+  const tables: TableInfo[] = [];
+  for (const { nspname, relname } of names) {
+    const table = await describeTable(link, { schema: nspname, name: relname });
+    if (table) tables.push(table);
+  }
+  return tables;
+}

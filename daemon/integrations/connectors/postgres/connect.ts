@@ -1,0 +1,108 @@
+// A connection to PostgreSQL with the session settings under which text forms are exact, and a way to end it at once.
+import net from "node:net";
+import type { Client as PgClient } from "pg";
+import { postgresError, type Side } from "./errors.ts";
+
+export interface PostgresLink {
+  readonly client: PgClient;
+  /** All rows of a statement, every value as text. */
+  rows<T extends Record<string, string | null>>(sql: string, parameters?: readonly unknown[]): Promise<T[]>;
+  run(sql: string): Promise<number>;
+  /** Bytes that went over the socket, both ways. */
+  bytes(): number;
+  /** Cancels what the server is doing and cuts the connection. */
+  kill(): void;
+  close(): Promise<void>;
+}
+
+export interface ConnectOptions {
+  readonly url: string;
+  readonly side: Side;
+  /** The address that the egress guard chose for the URL's host; pinned. */
+  readonly address?: string;
+  readonly timeoutMs?: number;
+}
+
+// Text forms that lose nothing and depend on nobody's configuration; no time-outs of the server's in long copies.
+const settings = [
+  "SET client_encoding = 'UTF8'",
+  "SET DateStyle = 'ISO, YMD'",
+  "SET IntervalStyle = 'postgres'",
+  "SET TimeZone = 'UTC'",
+  "SET extra_float_digits = 1",
+  "SET bytea_output = 'hex'",
+  "SET statement_timeout = 0",
+  "SET lock_timeout = 0",
+  "SET idle_in_transaction_session_timeout = 0",
+  "SET xmloption = 'content'",
+].join("; ");
+
+/** Opens a connection; throws credentials_rejected, object_not_found (no such database) or unreachable. */
+export async function connectPostgres(options: ConnectOptions): Promise<PostgresLink> {
+  const pg = (await import("pg")).default;
+  const client = new pg.Client({
+    connectionString: options.url,
+    connectionTimeoutMillis: options.timeoutMs ?? 10_000,
+    keepAlive: true,
+    application_name: "magic sync",
+    ...(options.address === undefined ? {} : { host: options.address }),
+  });
+  // A lost connection also rejects the query under way: that is where it is handled.
+  client.on("error", () => {});
+  try {
+    await client.connect();
+    await client.query(settings);
+  } catch (error) {
+    client.end().catch(() => {});
+    throw postgresError(error, options.side, `connecting to ${describe(client)}`);
+  }
+  const socket = (client as unknown as { connection: { stream: net.Socket } }).connection.stream;
+  let closed = false;
+  return {
+    client,
+    rows: async <T extends Record<string, string | null>>(sql: string, parameters: readonly unknown[] = []) => {
+      const result = await client.query<T>({ text: sql, values: [...parameters], types: asText });
+      return result.rows;
+    },
+    run: async (sql) => {
+      const result = await client.query(sql);
+      return (Array.isArray(result) ? result.at(-1)?.rowCount : result.rowCount) ?? 0;
+    },
+    bytes: () => socket.bytesRead + socket.bytesWritten,
+    kill: () => {
+      if (closed) return;
+      closed = true;
+      cancel(client);
+      setTimeout(() => socket.destroy(), 50).unref();
+    },
+    close: async () => {
+      if (closed) return;
+      closed = true;
+      await Promise.race([client.end(), new Promise((done) => setTimeout(done, 1000).unref())]).catch(() => {});
+      socket.destroy();
+    },
+  };
+}
+
+const asText = { getTypeParser: () => (value: string) => value } as never;
+
+/** `host:port/database`, without credentials. */
+function describe(client: PgClient): string {
+  return `${client.host}:${client.port}/${client.database ?? ""}`;
+}
+
+// CancelRequest (protocol 3.0, 55.2.7): a connection of its own that carries the backend's pid and secret.
+function cancel(client: PgClient): void {
+  const { processID, secretKey } = client as unknown as { processID?: number; secretKey?: number };
+  if (typeof processID !== "number" || typeof secretKey !== "number") return;
+  const request = Buffer.alloc(16);
+  request.writeInt32BE(16, 0);
+  request.writeInt32BE(80877102, 4);
+  request.writeInt32BE(processID, 8);
+  request.writeInt32BE(secretKey, 12);
+  const path = client.host.startsWith("/") ? `${client.host}/.s.PGSQL.${client.port}` : undefined;
+  const socket = path ? net.connect(path) : net.connect(client.port, client.host);
+  socket.on("error", () => {});
+  socket.end(request);
+  socket.setTimeout(1000, () => socket.destroy());
+}

@@ -1,0 +1,64 @@
+// PostgreSQL's COPY text format, both ways: lines of tab-separated values, backslash escapes, \N for null.
+import type { Column, Row, Value } from "../../engine/types.ts";
+
+/** Reads one line (without its line feed) into values in the engine's form. */
+export function lineReader(columns: readonly Column[]): (line: string) => Row {
+  const kinds = columns.map((column) => column.type.kind);
+  const bytes = kinds.map((kind) => kind === "bytes");
+  const bools = kinds.map((kind) => kind === "bool");
+  const special = kinds.some((kind) => kind === "bytes" || kind === "bool");
+  if (columns.length === 0) return () => [];
+  return (line) => {
+    const row: Row = line.split("\t");
+    if (!special && !line.includes("\\")) return row;
+    for (let at = 0; at < row.length; at++) {
+      const text = row[at] as string;
+      if (text === "\\N") row[at] = null;
+      else if (bytes[at]) row[at] = Buffer.from(text.slice(3), "hex");
+      else if (bools[at]) row[at] = text === "t" ? "true" : "false";
+      else if (text.includes("\\")) row[at] = unescaped(text);
+    }
+    return row;
+  };
+}
+
+const escapes: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v" };
+
+function unescaped(text: string): string {
+  return text.replace(/\\(.)/gs, (_, letter: string) => escapes[letter] ?? letter);
+}
+
+/** One value as a field of the text format. */
+export function field(value: Value): string {
+  if (value === null) return "\\N";
+  if (typeof value !== "string")
+    return `\\\\x${Buffer.from(value.buffer, value.byteOffset, value.length).toString("hex")}`;
+  return needsEscape.test(value) ? value.replace(mustEscape, (letter) => escapeOf[letter] ?? letter) : value;
+}
+
+const needsEscape = /[\\\n\r\t]/;
+const mustEscape = /[\\\n\r\t]/g;
+const escapeOf: Readonly<Record<string, string>> = { "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+
+/** A row as a line with its line feed. */
+export function lineOf(row: readonly Value[]): string {
+  let line = "";
+  for (let at = 0; at < row.length; at++) line += at === 0 ? field(row[at] ?? null) : `\t${field(row[at] ?? null)}`;
+  return `${line}\n`;
+}
+
+/** Cuts a stream of COPY text into groups of whole lines, as text. */
+export async function* wholeLines(stream: AsyncIterable<Buffer>): AsyncGenerator<{ lines: string[]; bytes: number }> {
+  let pending: Buffer[] = [];
+  for await (const chunk of stream) {
+    const last = chunk.lastIndexOf(10);
+    if (last < 0) {
+      pending.push(chunk);
+      continue;
+    }
+    pending.push(chunk.subarray(0, last));
+    const whole = pending.length === 1 ? (pending[0] as Buffer) : Buffer.concat(pending);
+    pending = last + 1 < chunk.length ? [chunk.subarray(last + 1)] : [];
+    yield { lines: whole.toString("utf8").split("\n"), bytes: whole.length + 1 };
+  }
+}

@@ -1,0 +1,68 @@
+// PostgreSQL's errors as ours: SQLSTATE and socket errors -> a code of the catalogue and a sentence that says what to do.
+import { type ErrorCode, isMagicError, MagicError } from "#contract/errors.ts";
+
+export type Side = "source" | "destination";
+
+/** Where an error comes from, as pg's DatabaseError and Node's socket errors carry it. */
+export interface ServerError extends Error {
+  readonly code?: string;
+  readonly detail?: string;
+  readonly where?: string;
+  readonly column?: string;
+  readonly constraint?: string;
+}
+
+/** Class 22 (data exception) or 23 (integrity constraint): this row is bad, others may be good. */
+export function isDataError(error: unknown): error is ServerError {
+  const code = (error as ServerError | null)?.code;
+  return typeof code === "string" && /^(22|23)[0-9A-Z]{3}$/.test(code);
+}
+
+const byState: Readonly<Record<string, ErrorCode>> = {
+  "28P01": "credentials_rejected",
+  "28000": "credentials_rejected",
+  "3D000": "object_not_found",
+  "42P01": "object_not_found",
+  "3F000": "object_not_found",
+  "42703": "object_not_found",
+  "42501": "permission_denied",
+  "25006": "destination_refused",
+  "53100": "destination_refused",
+  "53300": "unreachable",
+  "57P01": "connection_lost",
+  "57P02": "connection_lost",
+  "57P03": "unreachable",
+  "57P05": "connection_lost",
+  "25P03": "connection_lost",
+};
+const unreachable = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ETIMEDOUT",
+  "ENOENT",
+]);
+const lost = new Set(["ECONNRESET", "EPIPE", "ERR_STREAM_PREMATURE_CLOSE", "ERR_STREAM_DESTROYED"]);
+
+/** The error that the run reports for what PostgreSQL, or the way to it, said. */
+export function postgresError(thrown: unknown, side: Side, doing: string): MagicError {
+  if (isMagicError(thrown)) return thrown;
+  const error = thrown as ServerError;
+  const message = error instanceof Error ? error.message : String(thrown);
+  const detail = `${side} PostgreSQL, ${doing}: ${message}${error.detail ? ` (${error.detail})` : ""}`;
+  return new MagicError(codeOf(error, message, side), detail, { cause: thrown });
+}
+
+function codeOf(error: ServerError, message: string, side: Side): ErrorCode {
+  const code = error.code ?? "";
+  const known = byState[code];
+  if (known) return known;
+  if (code.startsWith("08") || lost.has(code) || /connection terminated|Connection ended|not queryable/i.test(message))
+    return /timeout/i.test(message) ? "unreachable" : "connection_lost";
+  if (unreachable.has(code) || /timeout expired|timeout exceeded/i.test(message)) return "unreachable";
+  if (/password must be a string|no password|SASL|authentication/i.test(message)) return "credentials_rejected";
+  if (isDataError(error)) return "bad_record";
+  return side === "source" ? "source_failed" : "destination_refused";
+}

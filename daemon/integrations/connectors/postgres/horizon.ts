@@ -1,0 +1,71 @@
+// Finding every row that was committed since the last run, also those of writers that were slow to commit. A cursor alone cannot:
+// a row may become visible with a lower value than one already read. PostgreSQL stamps each row version with the transaction that
+// wrote it (xmin), so the rows that a snapshot did not see can be told exactly.
+import type { StreamState } from "../../engine/source.ts";
+import type { PostgresLink } from "./connect.ts";
+import { literal } from "./sql.ts";
+
+export interface Horizon {
+  /** `pg_current_snapshot()`: xmin:xmax:in progress. */
+  readonly snapshot: string;
+  /** The cluster: transaction numbers mean nothing in another one. */
+  readonly system: string;
+  /** Transactions numbered from the snapshot's xmin on whose rows it did see, subtransactions too (a snapshot does not list these). */
+  readonly seen: readonly string[];
+}
+
+// Beyond half of the 32-bit space a row's transaction number is ambiguous.
+const TOO_OLD = 1_500_000_000n;
+
+/** The horizon of the transaction that `link` is in; `condition` limits `seen` to the rows that are read. */
+export async function takeHorizon(link: PostgresLink, table: string): Promise<Horizon> {
+  const { snapshot, system } = await currentSnapshot(link);
+  const [xmin, xmax] = snapshot.split(":");
+  // Nobody is writing: every row that this snapshot sees was written before its xmin.
+  if (xmin === xmax) return { snapshot, system, seen: [] };
+  const rows = await link.rows<{ xid: string }>(
+    `SELECT DISTINCT xmin::text AS xid FROM ${table} WHERE age(xmin) <= age(${literal(low(xmin))}::xid)`,
+  );
+  return { snapshot, system, seen: rows.map(({ xid }) => xid) };
+}
+
+/** The SQL condition for rows that the earlier horizon did not see; null where it says nothing about this server's rows. */
+export async function unseenSince(link: PostgresLink, state: StreamState | null): Promise<string | null> {
+  const earlier = horizonOf(state);
+  if (!earlier) return null;
+  const { snapshot, system } = await currentSnapshot(link);
+  const then = BigInt(earlier.snapshot.split(":")[0] ?? "0");
+  const now = BigInt(snapshot.split(":")[1] ?? "0");
+  if (system !== earlier.system || now < then || now - then > TOO_OLD) return null;
+  const young = `age(xmin) <= age(${literal(low(String(then)))}::xid)`;
+  if (earlier.seen.length === 0) return young;
+  return `(${young} AND xmin::text <> ALL (${literal(`{${earlier.seen.join(",")}}`)}::text[]))`;
+}
+
+/** True where no transaction has begun to write since the horizon was taken, and none was under way then. */
+export async function nothingHappened(link: PostgresLink, state: StreamState | null): Promise<boolean> {
+  const earlier = horizonOf(state);
+  if (!earlier) return false;
+  const { snapshot, system } = await currentSnapshot(link);
+  const [xmin, xmax] = earlier.snapshot.split(":");
+  return system === earlier.system && xmin === xmax && snapshot === earlier.snapshot;
+}
+
+export function horizonOf(state: StreamState | null): Horizon | null {
+  const horizon = state?.["horizon"] as Partial<Horizon> | null | undefined;
+  if (!horizon || typeof horizon.snapshot !== "string" || !/^\d+:\d+:/.test(horizon.snapshot)) return null;
+  const seen = (horizon.seen ?? []).filter((xid) => /^\d+$/.test(xid));
+  return { snapshot: horizon.snapshot, system: horizon.system ?? "", seen };
+}
+
+async function currentSnapshot(link: PostgresLink): Promise<{ snapshot: string; system: string }> {
+  const [row] = await link.rows<{ snapshot: string; system: string }>(
+    `SELECT pg_current_snapshot()::text AS snapshot, (SELECT system_identifier::text FROM pg_control_system()) || '/' || current_database() AS system`,
+  );
+  return { snapshot: row?.snapshot ?? "", system: row?.system ?? "" };
+}
+
+// A row's xmin holds the low 32 bits of the transaction number.
+function low(xid: string | undefined): string {
+  return String(BigInt(xid ?? "0") & 0xffffffffn);
+}

@@ -1,0 +1,293 @@
+// PostgreSQL as a source: one REPEATABLE READ snapshot, read by COPY in ctid ranges; raw where the destination takes it.
+import { MagicError } from "#contract/errors.ts";
+import type { DiscoveredObject, SyncFailure } from "#contract/sync.ts";
+import { formatObjectName } from "../../engine/name.ts";
+import type {
+  Batch,
+  Partition,
+  RawRequest,
+  RawStream,
+  ReadRequest,
+  Source,
+  SourceStream,
+  StreamState,
+} from "../../engine/source.ts";
+import { jsonSchemaOf, type Value } from "../../engine/types.ts";
+import { describeTable, listTables, selectSchema, type TableColumn, type TableInfo } from "./catalog.ts";
+import { checksumSql } from "./checksum.ts";
+import { type ConnectOptions, connectPostgres, type PostgresLink } from "./connect.ts";
+import { lineReader, wholeLines } from "./copy-text.ts";
+import { postgresError } from "./errors.ts";
+import { nothingHappened, takeHorizon, unseenSince } from "./horizon.ts";
+import { lookBack } from "./look-back.ts";
+import { ident, identList, literal, qualified } from "./sql.ts";
+
+// A table of more pages than this is read in ranges: progress is seen, and a destination may take them side by side.
+const RANGE_PAGES = 131_072;
+// A larger table is proven by its counts: hashing it on both sides costs a quarter of the copy.
+const CHECKSUM_PAGES = 8192;
+
+export function postgresSource(options: Omit<ConnectOptions, "side">): Source {
+  const links: PostgresLink[] = [];
+  const connect = async () => {
+    const link = await connectPostgres({ ...options, side: "source" });
+    links.push(link);
+    return link;
+  };
+  return {
+    check: async () => {
+      const link = await connect();
+      await link.close();
+    },
+    discover: async () => {
+      const link = await connect();
+      return (await listTables(link)).map(discovered);
+    },
+    open: async (request) => openStream(await connect(), request, connect),
+    close: async () => {
+      await Promise.all(links.map((link) => link.close()));
+    },
+  };
+}
+
+function discovered(table: TableInfo): DiscoveredObject {
+  const cursors = table.columns.filter(
+    ({ type }) => type.kind === "int" || type.kind === "timestamp" || type.kind === "date",
+  );
+  return {
+    name: formatObjectName(table.object),
+    schema: {
+      type: "object",
+      properties: Object.fromEntries(table.columns.map((column) => [column.name, jsonSchemaOf(column)])),
+      required: table.columns.filter(({ nullable }) => !nullable).map(({ name }) => name),
+    },
+    primary_key: table.primaryKey,
+    cursor_candidates: cursors.map(({ name }) => name),
+    records: table.records,
+  };
+}
+
+async function openStream(
+  link: PostgresLink,
+  request: ReadRequest,
+  connect: () => Promise<PostgresLink>,
+): Promise<SourceStream> {
+  const name = formatObjectName(request.object);
+  const stop = () => link.kill();
+  request.signal.addEventListener("abort", stop, { once: true });
+  try {
+    request.waiting(`the source's description of ${name}`);
+    await link.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    const table = await describeTable(link, request.object);
+    if (!table)
+      throw new MagicError("object_not_found", `The source has no table ${name}, or the role may not see it.`);
+    const { columns, schema } = selectSchema(table, request.columns, request.primaryKey);
+    if (columns.length === 0) throw new MagicError("source_failed", `${name} has no columns.`);
+    const scope = await planRead(link, table, request);
+    const snapshot = request.mode === "full_refresh" ? await exportSnapshot(link) : null;
+    request.waiting(`rows of ${name}`);
+    return {
+      schema,
+      snapshot: true,
+      changed: scope.changed,
+      warnings: warningsOf(table, name),
+      partitions: partitionsOf(table, scope.condition),
+      rawFormats: ["pg-binary", "pg-text"],
+      read: (partition) => readRows(link, table, columns, partition, scope.condition, request),
+      copyRaw: (partition, raw) => copyRaw(link, table, columns, partition, scope.condition, raw),
+      endState: () => scope.endState,
+      count: async () => {
+        request.waiting(`the count of ${name}`);
+        const [row] = await link.rows<{ n: string }>(`SELECT count(*)::text AS n FROM ${qualified(table.object)}`);
+        return row ? Number(row.n) : null;
+      },
+      checksum: (types) => {
+        if (table.pages > CHECKSUM_PAGES) return null;
+        const values = columns.map((column, at) => castTo(column, types[at] ?? "text"));
+        return checksumBeside(connect, snapshot, checksumSql(qualified(table.object), values), request.signal);
+      },
+      keys: () => readKeys(link, table, schema.primaryKey, request),
+      close: async () => {
+        request.signal.removeEventListener("abort", stop);
+        await link.close();
+      },
+    };
+  } catch (error) {
+    request.signal.removeEventListener("abort", stop);
+    link.kill();
+    throw postgresError(error, "source", `reading ${name}`);
+  }
+}
+
+// So that a second connection sees the same rows; null where the server cannot (some poolers and standbys).
+async function exportSnapshot(link: PostgresLink): Promise<string | null> {
+  try {
+    const [row] = await link.rows<{ id: string }>("SELECT pg_export_snapshot() AS id");
+    return row?.id ?? null;
+  } catch {
+    return null;
+  }
+}
+
+// The checksum is computed on a connection of its own while the rows are copied, on one core.
+async function checksumBeside(
+  connect: () => Promise<PostgresLink>,
+  snapshot: string | null,
+  sql: string,
+  signal: AbortSignal,
+): Promise<string | null> {
+  if (snapshot === null) return null;
+  const link = await connect();
+  const stop = () => link.kill();
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    await link.run(
+      `SET max_parallel_workers_per_gather = 0; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT ${literal(snapshot)}`,
+    );
+    const [row] = await link.rows<{ checksum: string }>(sql);
+    return row?.checksum ?? null;
+  } finally {
+    signal.removeEventListener("abort", stop);
+    await link.close();
+  }
+}
+
+interface Scope {
+  /** SQL after WHERE; null: every row. */
+  readonly condition: string | null;
+  readonly endState: StreamState | null;
+  readonly changed: boolean;
+}
+
+// Which rows an incremental run reads, and where the next one goes on.
+async function planRead(link: PostgresLink, table: TableInfo, request: ReadRequest): Promise<Scope> {
+  if (request.mode !== "incremental") return { condition: null, endState: null, changed: true };
+  const field = request.cursorField;
+  const column = table.columns.find(({ name }) => name === field);
+  if (field === null || !column)
+    throw new MagicError(
+      "validation_failed",
+      field === null
+        ? `An incremental sync of ${formatObjectName(table.object)} needs a cursor field, e.g. ${suggestCursor(table)}.`
+        : `${formatObjectName(table.object)} has no column ${JSON.stringify(field)} for the cursor.`,
+    );
+  const stamped = table.kind === "r" || table.kind === "p";
+  if (stamped && request.state && (await nothingHappened(link, request.state)))
+    return { condition: "false", endState: request.state, changed: false };
+  const from = qualified(table.object);
+  request.waiting(`the greatest ${field} of ${formatObjectName(table.object)}`);
+  const [row] = await link.rows<{ cursor: string | null }>(`SELECT max(${ident(field)})::text AS cursor FROM ${from}`);
+  const horizon = stamped ? await takeHorizon(link, from) : null;
+  const before = request.state?.cursor ?? null;
+  const endState = { cursor: row?.cursor ?? before, ...(horizon ? { horizon } : {}) };
+  if (!request.state || before === null) {
+    const unseen = stamped ? await unseenSince(link, request.state) : null;
+    return { condition: unseen, endState, changed: true };
+  }
+  const unseen = stamped ? await unseenSince(link, request.state) : null;
+  const since = `${literal(before)}::${column.declared}`;
+  if (unseen) return { condition: `(${ident(field)} > ${since} OR ${unseen})`, endState, changed: true };
+  const keyed = (request.primaryKey ?? table.primaryKey).length > 0;
+  return { condition: lookBack(ident(field), since, column, keyed), endState, changed: true };
+}
+
+function suggestCursor(table: TableInfo): string {
+  const names = table.columns
+    .filter(({ type }) => type.kind === "timestamp" || type.kind === "int")
+    .map(({ name }) => name);
+  return names.length > 0 ? `--cursor-field ${names[0]}` : "a column whose value grows with every change";
+}
+
+function warningsOf(table: TableInfo, name: string): SyncFailure[] {
+  if (!table.filtered) return [];
+  return [
+    {
+      code: "row_level_security",
+      message: `Row-level security is active on ${name} for this role: rows that its policies hide were not synced. Use a role with BYPASSRLS to sync all rows.`,
+    },
+  ];
+}
+
+function partitionsOf(table: TableInfo, condition: string | null): Partition[] {
+  if (table.kind !== "r" || condition !== null || table.pages <= RANGE_PAGES)
+    return [{ id: "all", records: table.records }];
+  const parts: Partition[] = [];
+  for (let page = 0; page < table.pages; page += RANGE_PAGES) {
+    const last = page + RANGE_PAGES >= table.pages;
+    const share = Math.min(1, (table.pages - page) / RANGE_PAGES) * (RANGE_PAGES / table.pages);
+    parts.push({
+      id: last ? `${page}-` : `${page}-${page + RANGE_PAGES}`,
+      records: table.records === null ? null : Math.round(table.records * share),
+    });
+  }
+  return parts;
+}
+
+// A partition's id is its range of pages: `0-131072`; the last one is open.
+function where(partition: Partition, condition: string | null): string {
+  const range = /^(\d+)-(\d*)$/.exec(partition.id);
+  const parts = condition === null ? [] : [condition];
+  if (range) parts.push(`ctid >= '(${range[1]},0)'::tid`);
+  if (range?.[2]) parts.push(`ctid < '(${range[2]},0)'::tid`);
+  return parts.length > 0 ? ` WHERE ${parts.join(" AND ")}` : "";
+}
+
+function castTo(column: TableColumn, type: string): string {
+  return column.declared === type ? ident(column.name) : `${ident(column.name)}::${type}`;
+}
+
+async function copyRaw(
+  link: PostgresLink,
+  table: TableInfo,
+  columns: readonly TableColumn[],
+  partition: Partition,
+  condition: string | null,
+  raw: RawRequest,
+): Promise<RawStream> {
+  const { to } = (await import("pg-copy-streams")).default;
+  // The destination's own type may be unknown here (an enum, an extension's): then its input function gets our text.
+  const list = columns.map((column, at) =>
+    raw.format === "pg-binary" ? castTo(column, raw.types[at] ?? "text") : ident(column.name),
+  );
+  const format = raw.format === "pg-binary" ? "binary" : "text";
+  const sql = `COPY (SELECT ${list.join(", ")} FROM ${qualified(table.object)}${where(partition, condition)}) TO STDOUT (FORMAT ${format})`;
+  const stream = link.client.query(to(sql, { highWaterMark: 1 << 20 }));
+  return { format: raw.format, stream, count: () => stream.rowCount ?? null };
+}
+
+async function* readRows(
+  link: PostgresLink,
+  table: TableInfo,
+  columns: readonly TableColumn[],
+  partition: Partition,
+  condition: string | null,
+  request: ReadRequest,
+): AsyncGenerator<Batch> {
+  const raw = await copyRaw(link, table, columns, partition, condition, { format: "pg-text", types: [] });
+  const read = lineReader(columns);
+  const name = formatObjectName(table.object);
+  try {
+    for await (const { lines, bytes } of wholeLines(raw.stream as AsyncIterable<Buffer>)) {
+      yield { rows: lines.map(read), bytes };
+      request.waiting(`rows of ${name}`);
+    }
+  } catch (error) {
+    throw postgresError(error, "source", `reading ${name}`);
+  }
+}
+
+async function* readKeys(
+  link: PostgresLink,
+  table: TableInfo,
+  key: readonly string[],
+  request: ReadRequest,
+): AsyncGenerator<Value[][]> {
+  const { to } = (await import("pg-copy-streams")).default;
+  const columns = key
+    .map((name) => table.columns.find((column) => column.name === name))
+    .filter((column) => column !== undefined);
+  request.waiting(`the keys of ${formatObjectName(table.object)}`);
+  const stream = link.client.query(to(`COPY (SELECT ${identList(key)} FROM ${qualified(table.object)}) TO STDOUT`));
+  const read = lineReader(columns);
+  for await (const { lines } of wholeLines(stream as AsyncIterable<Buffer>)) yield lines.map(read);
+}

@@ -1,0 +1,65 @@
+// `_magic_state` in PostgreSQL: one row a sync and stream, written in the transaction that makes its rows visible.
+import type { CommittedState } from "../../engine/destination.ts";
+import type { StreamState } from "../../engine/source.ts";
+import type { TableSchema } from "../../engine/types.ts";
+import type { PostgresLink } from "./connect.ts";
+import { ident, literal } from "./sql.ts";
+
+const nameIn = (schema: string) => `${ident(schema)}._magic_state`;
+
+/** Keeps other runs of the sync out until the connection ends; waits for one that is under way. */
+export async function lockSync(link: PostgresLink, syncId: string, stream: string): Promise<void> {
+  await link.rows("SELECT pg_advisory_lock(hashtextextended($1, 4141))::text", [`${syncId}/${stream}`]);
+}
+
+/** The state of this sync and stream; nulls where there is none. */
+export async function readState(
+  link: PostgresLink,
+  schema: string,
+  syncId: string,
+  stream: string,
+): Promise<CommittedState> {
+  const [found] = await link.rows<{ there: string | null }>("SELECT to_regclass($1)::text AS there", [nameIn(schema)]);
+  if (!found?.there) return { state: null, schema: null };
+  const [row] = await link.rows<{ state: string | null; schema: string | null }>(
+    `SELECT state::text, schema::text FROM ${nameIn(schema)} WHERE sync_id = $1 AND stream = $2`,
+    [syncId, stream],
+  );
+  return {
+    state: row?.state ? (JSON.parse(row.state) as StreamState) : null,
+    schema: row?.schema ? (JSON.parse(row.schema) as TableSchema) : null,
+  };
+}
+
+/** Makes the table where it is missing; runs outside the transaction of the rows, so that two syncs do not wait for each other. */
+export async function ensureStateTable(link: PostgresLink, schema: string): Promise<void> {
+  const [found] = await link.rows<{ there: string | null }>("SELECT to_regclass($1)::text AS there", [nameIn(schema)]);
+  if (found?.there) return;
+  // IF NOT EXISTS still races with another creator: one of the two is told so, and then it exists.
+  for (let attempt = 0; attempt < 3; attempt++) {
+    try {
+      await link.run(
+        `CREATE SCHEMA IF NOT EXISTS ${ident(schema)}; CREATE TABLE IF NOT EXISTS ${nameIn(schema)} (sync_id text NOT NULL, stream text NOT NULL, state jsonb, schema jsonb, ` +
+          "updated_at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (sync_id, stream))",
+      );
+      return;
+    } catch (error) {
+      const code = (error as { code?: string }).code;
+      if (attempt === 2 || (code !== "23505" && code !== "42P07" && code !== "42P06")) throw error;
+    }
+  }
+}
+
+export async function writeState(
+  link: PostgresLink,
+  schema: string,
+  key: { readonly syncId: string; readonly stream: string },
+  state: StreamState | null,
+  sourceSchema: TableSchema,
+): Promise<void> {
+  const json = (value: unknown) => (value === null ? "NULL" : `${literal(JSON.stringify(value))}::jsonb`);
+  await link.run(
+    `INSERT INTO ${nameIn(schema)} (sync_id, stream, state, schema, updated_at) VALUES (${literal(key.syncId)}, ${literal(key.stream)}, ${json(state)}, ${json(sourceSchema)}, now()) ` +
+      "ON CONFLICT (sync_id, stream) DO UPDATE SET state = EXCLUDED.state, schema = EXCLUDED.schema, updated_at = EXCLUDED.updated_at",
+  );
+}

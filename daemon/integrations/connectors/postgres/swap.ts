@@ -1,0 +1,107 @@
+// A full refresh's last step: the shadow table takes the old one's place, with its indexes, constraints, grants and owner; or, where
+// something hangs on the old table (a view, a foreign key, a trigger, a policy), its rows are exchanged in place. In one transaction.
+import type { PostgresLink } from "./connect.ts";
+import { ident, identList, literal } from "./sql.ts";
+
+export interface Place {
+  readonly schema: string;
+  readonly name: string;
+  /** Of the old table; null: there is none. */
+  readonly oid: string | null;
+}
+
+/** Indexes and constraints of the old table, made on the loaded shadow under names of ours. */
+export async function copyIndexes(link: PostgresLink, old: string, shadow: string): Promise<Renames> {
+  const constraints = await link.rows<{ name: string; def: string }>(
+    "SELECT conname AS name, pg_get_constraintdef(oid) AS def FROM pg_constraint WHERE conrelid = $1::oid AND contype IN ('p', 'u', 'x', 'f') ORDER BY contype DESC",
+    [old],
+  );
+  const indexes = await link.rows<{ name: string; def: string; quoted: string }>(
+    `SELECT c.relname AS name, pg_get_indexdef(i.indexrelid) AS def, quote_ident(n.nspname) || '.' || quote_ident(t.relname) AS quoted
+       FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_class t ON t.oid = i.indrelid JOIN pg_namespace n ON n.oid = t.relnamespace
+      WHERE i.indrelid = $1::oid AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.contype IN ('p', 'u', 'x'))`,
+    [old],
+  );
+  const renames: Renames = { constraints: [], indexes: [] };
+  for (const [at, { name, def }] of constraints.entries()) {
+    const ours = `_magic_c${at}_${old}`;
+    await link.run(`ALTER TABLE ${shadow} ADD CONSTRAINT ${ident(ours)} ${def}`);
+    renames.constraints.push([ours, name]);
+  }
+  for (const [at, { name, def, quoted }] of indexes.entries()) {
+    const ours = `_magic_i${at}_${old}`;
+    const place = def.indexOf(` ON ${quoted} `);
+    if (place < 0) continue;
+    const unique = def.startsWith("CREATE UNIQUE") ? "UNIQUE " : "";
+    await link.run(`CREATE ${unique}INDEX ${ident(ours)} ON ${shadow} ${def.slice(place + quoted.length + 5)}`);
+    renames.indexes.push([ours, name]);
+  }
+  return renames;
+}
+
+export interface Renames {
+  readonly constraints: [ours: string, name: string][];
+  readonly indexes: [ours: string, name: string][];
+}
+
+/** True where the table cannot simply be replaced by another one. */
+export async function mustStay(link: PostgresLink, oid: string): Promise<boolean> {
+  const [row] = await link.rows<{ stay: string }>(
+    `SELECT (c.relkind <> 'r' OR c.relispartition OR c.relrowsecurity OR c.relhassubclass
+        OR EXISTS (SELECT FROM pg_trigger WHERE tgrelid = c.oid AND NOT tgisinternal)
+        OR EXISTS (SELECT FROM pg_constraint WHERE confrelid = c.oid)
+        OR EXISTS (SELECT FROM pg_inherits WHERE inhrelid = c.oid)
+        OR EXISTS (SELECT FROM pg_publication_rel WHERE prrelid = c.oid)
+        OR EXISTS (SELECT FROM pg_depend WHERE refclassid = 'pg_class'::regclass AND refobjid = c.oid AND deptype = 'n' AND classid IN ('pg_rewrite'::regclass, 'pg_proc'::regclass)))::text AS stay
+       FROM pg_class c WHERE c.oid = $1::oid`,
+    [oid],
+  );
+  return row?.stay === "true";
+}
+
+/** Drops the old table and gives the shadow its name, owner, grants and the names of its indexes. */
+export async function swap(link: PostgresLink, place: Place, shadowName: string, renames: Renames): Promise<void> {
+  const shadow = `${ident(place.schema)}.${ident(shadowName)}`;
+  const final = `${ident(place.schema)}.${ident(place.name)}`;
+  if (place.oid !== null) {
+    await copyGrants(link, place.oid, shadow);
+    await link.run(`DROP TABLE ${final}`);
+  }
+  await link.run(`ALTER TABLE ${shadow} RENAME TO ${ident(place.name)}`);
+  for (const [ours, name] of renames.constraints) {
+    const [row] = await link.rows<{ there: string | null }>("SELECT to_regclass($1)::text AS there", [
+      `${ident(place.schema)}.${ident(name)}`,
+    ]);
+    if (!row?.there) await link.run(`ALTER TABLE ${final} RENAME CONSTRAINT ${ident(ours)} TO ${ident(name)}`);
+  }
+  for (const [ours, name] of renames.indexes)
+    await link.run(`ALTER INDEX ${ident(place.schema)}.${ident(ours)} RENAME TO ${ident(name)}`);
+}
+
+async function copyGrants(link: PostgresLink, old: string, shadow: string): Promise<void> {
+  const grants = await link.rows<{ privilege: string; grantee: string; option: string }>(
+    `SELECT a.privilege_type AS privilege, CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END AS grantee, a.is_grantable::text AS option
+       FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) a WHERE c.oid = $1::oid AND a.grantee <> c.relowner`,
+    [old],
+  );
+  for (const { privilege, grantee, option } of grants)
+    await link.run(`GRANT ${privilege} ON ${shadow} TO ${grantee}${option === "true" ? " WITH GRANT OPTION" : ""}`);
+  const [about] = await link.rows<{ owner: string; mine: string; comment: string | null }>(
+    "SELECT quote_ident(pg_get_userbyid(relowner)) AS owner, (relowner = (SELECT oid FROM pg_roles WHERE rolname = current_user))::text AS mine, obj_description(oid, 'pg_class') AS comment FROM pg_class WHERE oid = $1::oid",
+    [old],
+  );
+  if (about && about.mine !== "true") await link.run(`ALTER TABLE ${shadow} OWNER TO ${about.owner}`);
+  if (about?.comment) await link.run(`COMMENT ON TABLE ${shadow} IS ${literal(about.comment)}`);
+}
+
+/** Exchanges the rows and leaves the table itself; readers see the old rows until the commit. */
+export async function exchangeRows(
+  link: PostgresLink,
+  table: string,
+  shadow: string,
+  columns: readonly string[],
+): Promise<void> {
+  await link.run(`DELETE FROM ${table}`);
+  await link.run(`INSERT INTO ${table} (${identList(columns)}) SELECT ${identList(columns)} FROM ${shadow}`);
+  await link.run(`DROP TABLE ${shadow}`);
+}

@@ -1,0 +1,86 @@
+// PostgreSQL's types and the engine's: `format_type` names to ColumnType and back.
+import type { Column, ColumnType } from "../../engine/types.ts";
+
+/** The engine's type for a built-in PostgreSQL type by its `format_type` name. */
+export function typeOfNative(native: string): ColumnType {
+  if (native.endsWith("[]")) return { kind: "array", items: typeOfNative(native.slice(0, -2)) };
+  const [, base = native, parameters = "", rest = ""] = /^([^(]*)(?:\(([^)]*)\))?(.*)$/.exec(native) ?? [];
+  switch ((base.trim() + rest).trim()) {
+    case "smallint":
+      return { kind: "int", bits: 16 };
+    case "integer":
+      return { kind: "int", bits: 32 };
+    case "bigint":
+      return { kind: "int", bits: 64 };
+    case "numeric": {
+      const [precision, scale = 0] = parameters.split(",").map(Number);
+      return parameters === "" || precision === undefined ? { kind: "decimal" } : { kind: "decimal", precision, scale };
+    }
+    case "real":
+      return { kind: "float", bits: 32 };
+    case "double precision":
+      return { kind: "float", bits: 64 };
+    case "boolean":
+      return { kind: "bool" };
+    case "text":
+    case "character varying":
+    case "character":
+    case "name":
+    case '"char"':
+      return { kind: "string" };
+    case "date":
+      return { kind: "date" };
+    case "time without time zone":
+      return { kind: "time", zone: false };
+    case "time with time zone":
+      return { kind: "time", zone: true };
+    case "timestamp without time zone":
+      return { kind: "timestamp", zone: false };
+    case "timestamp with time zone":
+      return { kind: "timestamp", zone: true };
+    case "uuid":
+      return { kind: "uuid" };
+    case "bytea":
+      return { kind: "bytes" };
+    case "json":
+      return { kind: "json", binary: false };
+    case "jsonb":
+      return { kind: "json", binary: true };
+    default:
+      return { kind: "other" };
+  }
+}
+
+/** The PostgreSQL type in which a column of the source is made. */
+export function nativeOf(column: Column): string {
+  return column.native ?? nativeOfType(column.type);
+}
+
+export function nativeOfType(type: ColumnType): string {
+  switch (type.kind) {
+    case "int":
+      return type.bits === 16 ? "smallint" : type.bits === 32 ? "integer" : "bigint";
+    case "decimal":
+      return type.precision === undefined ? "numeric" : `numeric(${type.precision},${type.scale ?? 0})`;
+    case "float":
+      return type.bits === 32 ? "real" : "double precision";
+    case "bool":
+      return "boolean";
+    case "date":
+      return "date";
+    case "time":
+      return type.zone ? "time with time zone" : "time without time zone";
+    case "timestamp":
+      return type.zone ? "timestamp with time zone" : "timestamp without time zone";
+    case "uuid":
+      return "uuid";
+    case "bytes":
+      return "bytea";
+    case "json":
+      return type.binary ? "jsonb" : "json";
+    case "array":
+      return `${nativeOfType(type.items)}[]`;
+    default:
+      return "text";
+  }
+}

@@ -1,0 +1,136 @@
+// Rows into a table by COPY, a batch at a time under a savepoint. A row that PostgreSQL refuses is taken out by the line that its
+// error names, and the rest goes on: one bad row costs one more COPY of its batch, not the run.
+import { finished } from "node:stream/promises";
+import type { Reject } from "#contract/sync.ts";
+import type { WriteResult } from "../../engine/destination.ts";
+import type { Column, Row } from "../../engine/types.ts";
+import type { PostgresLink } from "./connect.ts";
+import { lineOf } from "./copy-text.ts";
+import { isDataError, type ServerError } from "./errors.ts";
+import { identList } from "./sql.ts";
+
+export interface RowTarget {
+  readonly link: PostgresLink;
+  /** Quoted. */
+  readonly table: string;
+  readonly columns: readonly Column[];
+  keyOf(row: Row, place: number): string;
+}
+
+// One COPY's size: enough to make its fixed cost small, small enough that resending a part is cheap.
+const COPY_BYTES = 4 << 20;
+
+/** Writes the rows; throws what is not a matter of single rows. */
+export async function writeRows(target: RowTarget, rows: readonly Row[], firstPlace: number): Promise<WriteResult> {
+  const rejects: Reject[] = [];
+  let lines: string[] = [];
+  let start = 0;
+  let size = 0;
+  for (let at = 0; at < rows.length; at++) {
+    const line = lineOf(rows[at] as Row);
+    lines.push(line);
+    size += line.length;
+    if (size >= COPY_BYTES || at === rows.length - 1) {
+      await writeLines(target, lines, (line, column, reason) => {
+        const place = start + line;
+        rejects.push({ key: target.keyOf(rows[place] as Row, firstPlace + place), column, reason });
+      });
+      start = at + 1;
+      lines = [];
+      size = 0;
+    }
+  }
+  return { written: rows.length - rejects.length, rejects };
+}
+
+async function writeLines(
+  target: RowTarget,
+  lines: readonly string[],
+  reject: (line: number, column: string | null, reason: string) => void,
+): Promise<void> {
+  let from = 0;
+  while (from < lines.length) {
+    const bad = await tryCopy(target, lines.slice(from));
+    if (!bad) return;
+    if (bad.line < 0) {
+      // The error names no line: halve until it can only be one.
+      const half = from + ((lines.length - from) >> 1);
+      await writeLines(target, lines.slice(from, half), (line, column, reason) => reject(from + line, column, reason));
+      return writeLines(target, lines.slice(half), (line, column, reason) => reject(half + line, column, reason));
+    }
+    // What stood before the bad line is good: it goes in again, without it.
+    if (bad.line > 0) {
+      const again = await tryCopy(target, lines.slice(from, from + bad.line));
+      if (again) throw again.error;
+    }
+    reject(from + bad.line, bad.column, bad.reason);
+    from += bad.line + 1;
+  }
+}
+
+interface BadLine {
+  /** From 0; -1: the error names none. */
+  readonly line: number;
+  readonly column: string | null;
+  readonly reason: string;
+  readonly error: unknown;
+}
+
+async function tryCopy(target: RowTarget, lines: readonly string[]): Promise<BadLine | null> {
+  const { link } = target;
+  await link.run("SAVEPOINT magic_batch");
+  try {
+    await copyLines(target, lines);
+  } catch (error) {
+    if (!isDataError(error)) throw error;
+    await link.run("ROLLBACK TO SAVEPOINT magic_batch");
+    return badLine(error, lines.length);
+  }
+  await link.run("RELEASE SAVEPOINT magic_batch");
+  return null;
+}
+
+async function copyLines(target: RowTarget, lines: readonly string[]): Promise<void> {
+  const { from } = (await import("pg-copy-streams")).default;
+  const sql = `COPY ${target.table} (${identList(target.columns.map(({ name }) => name))}) FROM STDIN`;
+  const stream = target.link.client.query(from(sql));
+  // Large rows go one by one: their sum may pass what one string can hold.
+  for (const part of parts(lines)) {
+    if (!stream.write(part)) await drained(stream);
+    if (stream.destroyed) break;
+  }
+  stream.end();
+  await finished(stream);
+}
+
+function* parts(lines: readonly string[]): Generator<Buffer> {
+  for (let at = 0; at < lines.length; ) {
+    let text = "";
+    while (at < lines.length && (text === "" || text.length + (lines[at] as string).length < COPY_BYTES))
+      text += lines[at++];
+    yield Buffer.from(text, "utf8");
+  }
+}
+
+function drained(stream: NodeJS.WritableStream): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      for (const event of ["drain", "error", "close"]) stream.off(event, done);
+      resolve();
+    };
+    for (const event of ["drain", "error", "close"]) stream.once(event, done);
+  });
+}
+
+// `COPY orders, line 12, column amount: "abc"`: PostgreSQL counts lines from 1.
+function badLine(error: ServerError, count: number): BadLine {
+  const place = /, line (\d+)(?:, column (.+?)(?:: "|$))?/s.exec(error.where ?? "");
+  const line = place ? Number(place[1]) - 1 : -1;
+  const known = line >= 0 && line < count ? line : count === 1 ? 0 : -1;
+  return { line: known, column: error.column ?? place?.[2] ?? null, reason: reasonOf(error), error };
+}
+
+/** Why PostgreSQL refused the row, without the row's other values. */
+export function reasonOf(error: ServerError): string {
+  return error.message.length > 300 ? `${error.message.slice(0, 300)}...` : error.message;
+}

@@ -1,0 +1,52 @@
+// Values whose form differs between the source's type and that of a column that was there before: JSON arrays into PostgreSQL's.
+import type { Column, Row, Value } from "./types.ts";
+
+/** A function over rows, or null where every value goes as it is. */
+export function converterOf(
+  columns: readonly Column[],
+  existing: readonly Column[] | null,
+): ((row: Row) => Row) | null {
+  const places = columns.flatMap((column, at) => {
+    const target = existing?.find(({ name }) => name === column.name);
+    return column.type.kind === "json" && target?.type.kind === "array" ? [at] : [];
+  });
+  if (places.length === 0) return null;
+  return (row) => {
+    for (const at of places) row[at] = arrayLiteral(row[at] ?? null);
+    return row;
+  };
+}
+
+// What is no JSON array goes on as it is: the destination refuses it, and says why.
+function arrayLiteral(value: Value): Value {
+  if (typeof value !== "string" || !value.startsWith("[")) return value;
+  try {
+    return literalOf(JSON.parse(value, keepDigits) as unknown[]);
+  } catch {
+    return value;
+  }
+}
+
+/** A JSON array as PostgreSQL's array literal; numbers keep their digits. */
+export function literalOf(items: readonly unknown[]): string {
+  const parts = items.map((item) => {
+    if (item === null || item === undefined) return "NULL";
+    if (Array.isArray(item)) return literalOf(item);
+    const text = typeof item === "string" ? item : item instanceof Digits ? item.text : JSON.stringify(item);
+    return item instanceof Digits || typeof item === "boolean" ? text : `"${text.replace(/["\\]/g, "\\$&")}"`;
+  });
+  return `{${parts.join(",")}}`;
+}
+
+/** A number of a JSON text as it was written. */
+export class Digits {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** A reviver for JSON.parse that keeps every number's digits. */
+export function keepDigits(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
+  return typeof value === "number" ? new Digits(context?.source ?? String(value)) : value;
+}

@@ -1,0 +1,112 @@
+// When the source's schema and the destination's differ: new columns are added, widened types widened, anything else stops the run.
+import { MagicError } from "#contract/errors.ts";
+import { type Column, type ColumnType, type TableSchema, typeName } from "./types.ts";
+
+export interface Changes {
+  /** Columns that the destination lacks. */
+  readonly add: readonly Column[];
+  /** Columns that the destination must widen to the source's type. */
+  readonly widen: readonly Column[];
+}
+
+/** Throws schema_drift where the source changed since `before` in a way that cannot be followed; `selected`: the columns asked for. */
+export function checkDrift(
+  before: TableSchema | null,
+  now: TableSchema,
+  selected: readonly string[] | null,
+  object: string,
+): void {
+  for (const old of before?.columns ?? []) {
+    const column = now.columns.find(({ name }) => name === old.name);
+    if (!column) {
+      if (selected !== null && !selected.includes(old.name)) continue;
+      throw drift(`Column ${JSON.stringify(old.name)} of ${object} has gone since the last run.`);
+    }
+    if (!holds(column, old) && !(sameFamily(column.type, old.type) && holds(old, column)))
+      throw drift(`Column ${JSON.stringify(old.name)} of ${object} was ${nameOf(old)} and is now ${nameOf(column)}.`);
+  }
+}
+
+/** What the destination's table must change to take `columns`; throws schema_drift where no change can. */
+export function planChanges(columns: readonly Column[], existing: readonly Column[], table: string): Changes {
+  const add: Column[] = [];
+  const widen: Column[] = [];
+  for (const column of columns) {
+    const target = existing.find(({ name }) => name === column.name);
+    if (!target) add.push(column);
+    else if (accepts(target, column)) continue;
+    else if (holds(column, target)) widen.push(column);
+    else
+      throw drift(
+        `Column ${JSON.stringify(column.name)} of ${table} is ${nameOf(target)} and cannot take the source's ${nameOf(column)} without changing values.`,
+      );
+  }
+  return { add, widen };
+}
+
+/** True where every value of `from` is a value of `into`, of the same kind of thing: a widening (int to bigint, varchar(10) to text). */
+export function holds(into: Column, from: Column): boolean {
+  if (sameText(into, from)) return true;
+  const a = into.type;
+  const b = from.type;
+  if (a.kind === "string" && b.kind === "string") return lengthOf(into) >= lengthOf(from);
+  if (a.kind === "int" && b.kind === "int") return a.bits >= b.bits;
+  if (a.kind === "float" && b.kind === "float") return a.bits >= b.bits;
+  if (a.kind === "decimal" && b.kind === "int")
+    return integerDigits(a) >= (b.bits === 16 ? 5 : b.bits === 32 ? 10 : 19);
+  if (a.kind === "decimal" && b.kind === "decimal")
+    return (
+      integerDigits(a) >= integerDigits(b) &&
+      (a.precision === undefined || (b.precision !== undefined && (a.scale ?? 0) >= (b.scale ?? 0)))
+    );
+  if (a.kind === "json" && b.kind === "json") return true;
+  if (a.kind === "array" && b.kind === "array")
+    return holds(
+      { name: "", nullable: true, type: a.items, ...element(into) },
+      { name: "", nullable: true, type: b.items, ...element(from) },
+    );
+  return false;
+}
+
+// Beyond widening: a destination that people made may hold any value as text, or parse values that had no type.
+function accepts(target: Column, column: Column): boolean {
+  if (holds(target, column)) return true;
+  if (column.untyped) return true;
+  const { kind } = target.type;
+  if (kind === "string") return lengthOf(target) === Number.POSITIVE_INFINITY;
+  if (column.type.kind === "int" && column.type.bits < 64 && kind === "float") return target.type.bits === 64;
+  if (column.type.kind === "string" || column.type.kind === "other")
+    return kind === "uuid" || kind === "json" || kind === "other" || kind === "array";
+  return column.type.kind === "json" && kind === "array";
+}
+
+function sameText(a: Column, b: Column): boolean {
+  if (a.native !== undefined && b.native !== undefined) return a.native === b.native;
+  return a.type.kind !== "other" && a.type.kind !== "string" && JSON.stringify(a.type) === JSON.stringify(b.type);
+}
+
+function sameFamily(a: ColumnType, b: ColumnType): boolean {
+  const family = ({ kind }: ColumnType) => (kind === "int" || kind === "decimal" ? "exact number" : kind);
+  return family(a) === family(b);
+}
+
+function element(column: Column): { native?: string } {
+  return column.native?.endsWith("[]") ? { native: column.native.slice(0, -2) } : {};
+}
+
+function lengthOf(column: Column): number {
+  const limit = /^(?:character varying|character|varchar|char)\((\d+)\)$/.exec(column.native ?? "");
+  return limit ? Number(limit[1]) : Number.POSITIVE_INFINITY;
+}
+
+function integerDigits(type: ColumnType & { kind: "decimal" }): number {
+  return type.precision === undefined ? Number.POSITIVE_INFINITY : type.precision - (type.scale ?? 0);
+}
+
+function nameOf(column: Column): string {
+  return column.native ?? typeName(column.type);
+}
+
+function drift(detail: string): MagicError {
+  return new MagicError("schema_drift", `${detail} Nothing was changed.`);
+}

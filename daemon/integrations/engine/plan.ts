@@ -1,0 +1,70 @@
+// What a run will do, decided before a row is read: names, keys, what happens to rows that have gone.
+import { createHash } from "node:crypto";
+import { resolve } from "node:path";
+import { MagicError } from "#contract/errors.ts";
+import type { SyncSpec } from "#contract/sync.ts";
+import type { WritePlan } from "./destination.ts";
+import type { TableSchema } from "./types.ts";
+
+/** Refuses what a run cannot do, before anything is opened. */
+export function checkSpec(spec: SyncSpec): void {
+  if (spec.mode === "cdc")
+    throw new MagicError(
+      "not_supported",
+      "Mode cdc is not there yet: use incremental (with --deletes soft or hard to follow deletions) or full_refresh.",
+    );
+  if (!(spec.stall_timeout_s > 0))
+    throw new MagicError("validation_failed", "The stall time-out must be more than 0 seconds.");
+}
+
+/** How rows are written, from the spec and the source's schema. */
+export function writePlan(spec: SyncSpec, source: TableSchema): WritePlan {
+  const rename = (name: string) => spec.mapping?.[name] ?? name;
+  for (const name of Object.keys(spec.mapping ?? {}))
+    if (!source.columns.some((column) => column.name === name))
+      throw new MagicError("validation_failed", `The mapping names column ${JSON.stringify(name)}, which is not read.`);
+  const columns = source.columns.map((column) => ({ ...column, name: rename(column.name) }));
+  const names = new Set<string>();
+  for (const { name } of columns) {
+    if (names.has(name))
+      throw new MagicError("validation_failed", `Two columns would be named ${JSON.stringify(name)}.`);
+    if (name.startsWith("_magic_"))
+      throw new MagicError(
+        "validation_failed",
+        `Column names that begin with _magic_ are kept for magic: map ${JSON.stringify(name)} to another name.`,
+      );
+    names.add(name);
+  }
+  const primaryKey = source.primaryKey.map(rename);
+  for (const name of primaryKey)
+    if (!names.has(name))
+      throw new MagicError(
+        "validation_failed",
+        `The primary key's column ${JSON.stringify(name)} is not among the columns to sync.`,
+      );
+  const replace = spec.mode === "full_refresh";
+  const deletes = spec.deletes ?? (replace ? "hard" : "ignore");
+  if (primaryKey.length === 0 && (deletes === "soft" || (deletes === "hard" && !replace)))
+    throw new MagicError("validation_failed", `Deletes "${deletes}" need a primary key: name it with --primary-key.`);
+  return {
+    kind: replace ? "replace" : primaryKey.length > 0 ? "upsert" : "append",
+    columns,
+    primaryKey,
+    deletes,
+    cursorField: spec.cursor_field === null ? null : rename(spec.cursor_field),
+    onBadRecord: spec.on_bad_record,
+    sourceSchema: source,
+  };
+}
+
+/** The same id for the same two ends, whatever the credentials: so that a command without a state file resumes. */
+export function derivedSyncId(spec: SyncSpec): string {
+  const parts = [place(spec.source.url), spec.source.object, place(spec.destination.url), spec.destination.object];
+  return `sync_${createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 26)}`;
+}
+
+function place(url: string): string {
+  if (!/^[a-z][a-z0-9+.-]+:\/\//i.test(url)) return resolve(url);
+  const { protocol, host, pathname, searchParams } = new URL(url);
+  return `${protocol}//${host}${pathname}${searchParams.get("host") ?? ""}`;
+}

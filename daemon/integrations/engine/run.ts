@@ -1,0 +1,328 @@
+// One run: check -> discover -> plan -> read -> write -> merge -> verify -> commit, in this order, and everything undone when it fails.
+import { type ErrorCode, isMagicError, MagicError } from "#contract/errors.ts";
+import type { SyncOutcome, SyncProgress, SyncProof, SyncSpec } from "#contract/sync.ts";
+import { redactText } from "#shared/redact.ts";
+import { joined, readAhead } from "./batches.ts";
+import { converterOf } from "./convert.ts";
+import type { Destination, WritePlan, WriteSession } from "./destination.ts";
+import { checkDrift } from "./evolution.ts";
+import { parseObjectName } from "./name.ts";
+import { checkSpec, derivedSyncId, writePlan } from "./plan.ts";
+import { createRejectList, type RejectList } from "./rejects.ts";
+import type { Partition, Source, SourceStream, StreamState } from "./source.ts";
+import { createWatchdog, type Watchdog } from "./watchdog.ts";
+
+export interface RunPorts {
+  openSource(spec: SyncSpec): Promise<Source>;
+  openDestination(spec: SyncSpec): Promise<Destination>;
+  onProgress(progress: SyncProgress): void;
+  /** Aborted to cancel the run. */
+  readonly signal: AbortSignal;
+}
+
+// A source without a snapshot is committed on the way: a long read that dies loses at most this much.
+const CHECKPOINT_ROWS = 100_000;
+const CHECKPOINT_MS = 10_000;
+const PROGRESS_MS = 250;
+
+interface Run {
+  readonly spec: SyncSpec;
+  readonly syncId: string;
+  readonly dog: Watchdog;
+  readonly rejects: RejectList;
+  readonly warnings: { code: string; message: string }[];
+  phase: SyncProgress["phase"];
+  read: number;
+  written: number;
+  bytes: number;
+  total: number | null;
+  partitions: { done: number; total: number };
+  session: WriteSession | null;
+}
+
+/** Runs the sync; never throws: a failure is in the outcome. */
+export async function runSync(spec: SyncSpec, ports: RunPorts): Promise<SyncOutcome> {
+  const syncId = spec.sync_id ?? derivedSyncId(spec);
+  let run = freshRun(spec, syncId, ports.signal);
+  const ticker = setInterval(() => ports.onProgress(progressOf(run)), PROGRESS_MS);
+  const unchanged: SyncProof = { source_count: null, destination_count: null, checksum: null };
+  const attempt = async (raw: boolean) => {
+    checkSpec(spec);
+    return run.dog.race(attemptRun(run, ports, raw));
+  };
+  try {
+    let result: Awaited<ReturnType<typeof attemptRun>>;
+    try {
+      result = await attempt(true);
+    } catch (error) {
+      // The fast way cannot tell which row was bad: the slow one can, and keeps the good ones.
+      if (!isMagicError(error) || error.code !== "bad_record" || run.written > 0 || spec.on_bad_record === "fail")
+        throw error;
+      run.dog.stop();
+      run = freshRun(spec, syncId, ports.signal);
+      result = await attempt(false);
+    }
+    return { ...outcomeOf(run), status: "completed", proof: result.proof, error: null, changed: result.changed };
+  } catch (thrown) {
+    const error = isMagicError(thrown)
+      ? thrown
+      : new MagicError("internal", thrown instanceof Error ? thrown.message : String(thrown), { cause: thrown });
+    if (process.env["MAGIC_DEBUG"]) process.stderr.write(`${thrown instanceof Error ? thrown.stack : thrown}\n`);
+    const canceled = ports.signal.aborted;
+    const failure = {
+      code: (canceled ? "interrupted" : error.code) satisfies ErrorCode,
+      message: redactText(error.message, secretsOf(spec)),
+    };
+    // Nothing of a failed run is visible, but for what earlier checkpoints committed.
+    return {
+      ...outcomeOf(run),
+      status: canceled ? "canceled" : "failed",
+      records_synced: run.written,
+      proof: unchanged,
+      error: failure,
+      changed: run.written > 0,
+    };
+  } finally {
+    clearInterval(ticker);
+    run.dog.stop();
+  }
+}
+
+async function attemptRun(
+  run: Run,
+  ports: RunPorts,
+  rawAllowed: boolean,
+): Promise<{ proof: SyncProof; changed: boolean }> {
+  const { spec, dog } = run;
+  let source: Source | undefined;
+  let destination: Destination | undefined;
+  let stream: SourceStream | undefined;
+  const object = parseObjectName(spec.source.object);
+  const waiting = (what: string) => dog.waiting(what);
+  try {
+    dog.waiting("the source's connection");
+    [source, destination] = await Promise.all([ports.openSource(spec), ports.openDestination(spec)]);
+    dog.waiting("the destination's connection");
+    const session = await destination.open({
+      table: parseObjectName(spec.destination.object),
+      syncId: run.syncId,
+      stream: spec.source.object,
+      stateFile: spec.state_file,
+      signal: dog.signal,
+      waiting,
+    });
+    run.session = session;
+    run.phase = "discover";
+    dog.waiting("the source's connection");
+    stream = await source.open({
+      object,
+      columns: spec.columns,
+      mode: spec.mode === "incremental" ? "incremental" : "full_refresh",
+      cursorField: spec.cursor_field,
+      primaryKey: spec.primary_key,
+      // A destination that was emptied or dropped starts again.
+      state: spec.reset || session.existing === null ? null : session.committed.state,
+      signal: dog.signal,
+      waiting,
+    });
+    run.warnings.push(...stream.warnings, ...session.warnings);
+    const plan = writePlan(spec, stream.schema);
+    if (!spec.reset)
+      checkDrift(
+        session.existing === null ? null : session.committed.schema,
+        stream.schema,
+        spec.columns,
+        spec.source.object,
+      );
+    if (!stream.changed && session.existing !== null) {
+      const proof = spec.skip_idle_proof ? emptyProof : await countBoth(run, stream, session);
+      await session.abort();
+      return { proof, changed: false };
+    }
+    await session.begin(plan);
+    run.phase = "read";
+    const checksum = startChecksum(stream, session, plan);
+    await moveAll(run, stream, session, plan, rawAllowed);
+    run.phase = "merge";
+    addRejects(run, plan, await session.merge());
+    if (plan.deletes !== "ignore" && plan.kind === "upsert" && stream.keys) await session.deleteMissing(stream.keys());
+    run.phase = "verify";
+    const proof = await prove(run, stream, session, plan, checksum);
+    run.phase = "commit";
+    await session.commit(stream.endState());
+    run.written = run.read - run.rejects.count;
+    return { proof, changed: true };
+  } catch (error) {
+    await Promise.race([run.session?.abort().catch(() => {}), later(1500)]);
+    throw error;
+  } finally {
+    run.session = null;
+    await Promise.race([Promise.allSettled([stream?.close(), source?.close(), destination?.close()]), later(1500)]);
+  }
+}
+
+// Every partition, raw where both sides can, else as rows.
+async function moveAll(
+  run: Run,
+  stream: SourceStream,
+  session: WriteSession,
+  plan: WritePlan,
+  rawAllowed: boolean,
+): Promise<void> {
+  run.partitions.total = stream.partitions.length;
+  run.total = stream.partitions.reduce<number | null>(
+    (sum, { records }) => (sum === null || records === null ? null : sum + records),
+    0,
+  );
+  const format = rawAllowed ? stream.rawFormats.find((one) => session.rawFormats.includes(one)) : undefined;
+  for (const partition of stream.partitions) {
+    if (format && stream.copyRaw && session.writeRaw) {
+      const raw = await stream.copyRaw(partition, { format, types: session.rawTypes });
+      const { written, bytes } = await session.writeRaw(raw);
+      run.read += raw.count() ?? written;
+      run.bytes += bytes;
+      if (raw.count() !== null && raw.count() !== written)
+        throw new MagicError(
+          "proof_failed",
+          `The source sent ${raw.count()} rows and the destination took ${written}.`,
+        );
+    } else await moveRows(run, stream, session, plan, partition);
+    run.partitions.done++;
+    run.dog.touch();
+  }
+}
+
+async function moveRows(
+  run: Run,
+  stream: SourceStream,
+  session: WriteSession,
+  plan: WritePlan,
+  partition: Partition,
+): Promise<void> {
+  const convert = converterOf(plan.columns, session.existing);
+  let uncommitted = 0;
+  let lastCommit = performance.now();
+  for await (const batch of readAhead(joined(stream.read(partition)))) {
+    run.read += batch.rows.length + (batch.rejects?.length ?? 0);
+    run.bytes += batch.bytes;
+    addRejects(run, plan, batch.rejects ?? []);
+    const rows = convert ? batch.rows.map(convert) : batch.rows;
+    if (rows.length > 0) addRejects(run, plan, (await session.write(rows)).rejects);
+    run.dog.touch();
+    uncommitted += batch.rows.length;
+    const due = uncommitted >= CHECKPOINT_ROWS || performance.now() - lastCommit >= CHECKPOINT_MS;
+    if (batch.state && due && plan.kind !== "replace" && uncommitted > 0) {
+      await session.checkpoint(batch.state as StreamState);
+      run.written = run.read - run.rejects.count;
+      uncommitted = 0;
+      lastCommit = performance.now();
+    }
+  }
+}
+
+function addRejects(run: Run, plan: WritePlan, rejects: Parameters<RejectList["add"]>[0]): void {
+  if (rejects.length === 0) return;
+  run.rejects.add(rejects);
+  const [first] = rejects;
+  if (plan.onBadRecord === "fail" && first)
+    throw new MagicError(
+      "bad_record",
+      `Record ${first.key}${first.column ? `, column ${first.column}` : ""}: ${first.reason}.`,
+    );
+}
+
+const emptyProof: SyncProof = { source_count: null, destination_count: null, checksum: null };
+
+async function prove(
+  run: Run,
+  stream: SourceStream,
+  session: WriteSession,
+  plan: WritePlan,
+  theirs: Promise<string | null> | null,
+): Promise<SyncProof> {
+  if (plan.kind !== "replace") return countBoth(run, stream, session);
+  const wanted = run.read - run.rejects.count;
+  const compare = theirs !== null && run.rejects.count === 0 && plan.deletes !== "soft";
+  const ours = compare ? ((await session.checksum?.()) ?? null) : null;
+  const count = ours?.count ?? (await session.count());
+  if (count !== null && count !== wanted)
+    throw new MagicError(
+      "proof_failed",
+      `${run.read} records were read, ${run.rejects.count} rejected, and ${count} are in the destination.`,
+    );
+  run.dog.waiting("the source's checksum");
+  const checksum = ours ? ((await theirs) ?? null) : null;
+  if (checksum !== null && checksum !== ours?.checksum)
+    throw new MagicError(
+      "proof_failed",
+      `The checksums differ: ${checksum} at the source, ${ours?.checksum} at the destination.`,
+    );
+  return { source_count: run.read, destination_count: count, checksum };
+}
+
+// Begun before the first row is read and awaited after the last one: it has the whole run to finish. Null: there will be none.
+function startChecksum(stream: SourceStream, session: WriteSession, plan: WritePlan): Promise<string | null> | null {
+  if (plan.kind !== "replace" || !stream.snapshot || !session.checksum || session.rawTypes.length === 0) return null;
+  // A type without a hash function: the counts must do.
+  return stream.checksum?.(session.rawTypes)?.catch(() => null) ?? null;
+}
+
+async function countBoth(run: Run, stream: SourceStream, session: WriteSession): Promise<SyncProof> {
+  run.dog.waiting("the counts");
+  const [source, destination] = await Promise.all([stream.count?.() ?? null, session.count()]);
+  return { source_count: source, destination_count: destination, checksum: null };
+}
+
+function freshRun(spec: SyncSpec, syncId: string, signal: AbortSignal): Run {
+  const run: Run = {
+    spec,
+    syncId,
+    dog: createWatchdog(spec.stall_timeout_s, signal, () => (run.session?.bytes?.() ?? 0) + run.bytes + run.read),
+    rejects: createRejectList(),
+    warnings: [],
+    phase: "connect",
+    read: 0,
+    written: 0,
+    bytes: 0,
+    total: null,
+    partitions: { done: 0, total: 0 },
+    session: null,
+  };
+  return run;
+}
+
+function progressOf(run: Run): SyncProgress {
+  return {
+    phase: run.phase,
+    records_read: run.read,
+    records_written: run.written,
+    records_rejected: run.rejects.count,
+    bytes: run.bytes > 0 ? run.bytes : (run.session?.bytes?.() ?? 0),
+    records_total: run.total,
+    partitions: { ...run.partitions },
+    waiting_for: run.dog.waitingFor,
+  };
+}
+
+function outcomeOf(run: Run) {
+  return {
+    sync_id: run.syncId,
+    records_read: run.read,
+    records_synced: run.read - run.rejects.count,
+    records_rejected: run.rejects.count,
+    bytes: run.bytes,
+    rejects: run.rejects.shown,
+    warnings: run.warnings,
+  };
+}
+
+function secretsOf(spec: SyncSpec): string[] {
+  const secrets: string[] = [];
+  for (const end of [spec.source, spec.destination]) {
+    secrets.push(...Object.values(end.credentials ?? {}));
+    if (URL.canParse(end.url)) secrets.push(decodeURIComponent(new URL(end.url).password));
+  }
+  return secrets.filter((secret) => secret !== "");
+}
+
+const later = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref());

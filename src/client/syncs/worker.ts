@@ -1,0 +1,80 @@
+// Runs a sync in a forked worker process and waits for its outcome; a worker that dies is started again, and goes on where it was.
+import { fork } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import type { SyncOutcome, SyncProgress, SyncSpec, SyncWorkerReply, SyncWorkerRequest } from "#contract/sync.ts";
+
+export interface WorkerOptions {
+  readonly signal: AbortSignal;
+  onProgress(progress: SyncProgress): void;
+  /** Called for every worker process, with its pid. */
+  onStart?(pid: number): void;
+}
+
+const ATTEMPTS = 3;
+// A cancelled worker undoes its work and says so; one that does not is ended, and its servers undo it.
+const CANCEL_GRACE_MS = 1500;
+
+/** The outcome of the run; a worker that was lost three times is a failed run. */
+export async function runInWorker(spec: SyncSpec, options: WorkerOptions): Promise<SyncOutcome> {
+  let last: SyncProgress | undefined;
+  let how = "";
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+    const end = await once(spec, {
+      ...options,
+      onProgress: (progress) => {
+        last = progress;
+        options.onProgress(progress);
+      },
+    });
+    if ("outcome" in end) return end.outcome;
+    how = end.how;
+    if (options.signal.aborted) break;
+  }
+  const canceled = options.signal.aborted;
+  return {
+    status: canceled ? "canceled" : "failed",
+    sync_id: spec.sync_id ?? "",
+    records_read: last?.records_read ?? 0,
+    records_synced: 0,
+    records_rejected: last?.records_rejected ?? 0,
+    bytes: last?.bytes ?? 0,
+    rejects: [],
+    warnings: [],
+    proof: { source_count: null, destination_count: null, checksum: null },
+    changed: false,
+    error: canceled
+      ? { code: "interrupted", message: "The run was cancelled." }
+      : { code: "worker_lost", message: `The run's process ended ${how}, ${ATTEMPTS} times.` },
+  };
+}
+
+function once(spec: SyncSpec, options: WorkerOptions): Promise<{ outcome: SyncOutcome } | { how: string }> {
+  return new Promise((resolve) => {
+    const worker = fork(fileURLToPath(import.meta.resolve("#entry/sync-worker")), [], {
+      execArgv: [],
+      stdio: ["ignore", "ignore", "inherit", "ipc"],
+    });
+    if (worker.pid !== undefined) options.onStart?.(worker.pid);
+    const send = (request: SyncWorkerRequest) => worker.connected && worker.send(request, () => {});
+    let outcome: SyncOutcome | undefined;
+    let timer: NodeJS.Timeout | undefined;
+    const cancel = () => {
+      send({ type: "cancel" });
+      timer ??= setTimeout(() => worker.kill("SIGKILL"), CANCEL_GRACE_MS);
+    };
+    options.signal.addEventListener("abort", cancel, { once: true });
+    worker.on("message", (reply: SyncWorkerReply) => {
+      if (reply.type === "progress") options.onProgress(reply.progress);
+      if (reply.type === "done") outcome = reply.outcome;
+    });
+    const ended = (how: string) => {
+      clearTimeout(timer);
+      options.signal.removeEventListener("abort", cancel);
+      resolve(outcome ? { outcome } : { how });
+    };
+    worker.on("error", (error) => ended(`with ${error.message}`));
+    worker.on("exit", (code, signal) => ended(signal ? `by ${signal}` : `with code ${code}`));
+    send({ type: "run", spec });
+    if (options.signal.aborted) cancel();
+  });
+}

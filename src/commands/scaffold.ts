@@ -1,0 +1,60 @@
+// magic scaffold: a new controller from a template.
+import { relative } from "node:path";
+import { Option } from "commander";
+import { defineCommand } from "#commands/command.ts";
+import { askChoice, askText } from "#output/prompt.ts";
+import { type Language, type Template, templates } from "#scaffold/render.ts";
+import { scaffold } from "#scaffold/scaffold.ts";
+import { findRoot } from "#shared/paths.ts";
+
+interface Options {
+  readonly name?: string;
+  readonly template?: Template;
+  readonly lang: Language;
+  readonly dir?: string;
+  readonly force?: boolean;
+}
+
+const names = Object.keys(templates) as Template[];
+
+export default defineCommand<Options>({
+  configure: (command) =>
+    command
+      .option("--name <name>", "what the controller is called")
+      .addOption(new Option("--template <template>", "what to start from (default minimal)").choices(names))
+      .addOption(new Option("--lang <language>", "TypeScript or JavaScript").choices(["ts", "js"]).default("ts"))
+      .option("--dir <dir>", "the folder to make it in (default: the project's controllers folder)")
+      .option("--force", "replace the template's files in a folder that exists"),
+  async run({ options, output, globals, env, cwd, need }) {
+    const { name } = await need({
+      name: { value: options.name, flag: "--name <name>", ask: () => askText("What is the controller called?") },
+    });
+    const asked = options.name === undefined && options.template === undefined;
+    const template = options.template ?? (asked ? await askTemplate() : "minimal");
+    const found = findRoot(globals.root, env, cwd);
+    const root = found.project ? found.path : cwd;
+    const { lang, dir, force = false } = options;
+    const made = scaffold({ name, template, lang, root, dir, force });
+    output.result(made, (paint) =>
+      [
+        `${paint.green("✔")} Made ${paint.bold(shown(made.path, cwd))} from the template ${template}`,
+        ...made.files.map((file) => `    ${file}`),
+        ...(made.project_files.length > 0 ? [paint.dim(`  and in the project: ${made.project_files.join(", ")}`)] : []),
+        "",
+        `Next:  ${paint.cyan(`magic test ${name}`)}   then  ${paint.cyan("magic dev")}`,
+      ].join("\n"),
+    );
+  },
+});
+
+function askTemplate(): Promise<Template> {
+  return askChoice(
+    "Which template?",
+    names.map((value) => ({ value, name: value, description: templates[value].summary })),
+  );
+}
+
+function shown(path: string, cwd: string): string {
+  const short = relative(cwd, path);
+  return short.startsWith("..") ? path : short;
+}

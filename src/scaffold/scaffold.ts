@@ -1,0 +1,103 @@
+// Makes a new controller: everything is rendered and written beside its place first, then moved there, so that a failure leaves
+// nothing behind.
+import { randomBytes } from "node:crypto";
+import { cpSync, existsSync, lstatSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { CONTROLLER_NAME } from "#contract/controller.ts";
+import { MagicError } from "#contract/errors.ts";
+import { stateFolder } from "#shared/paths.ts";
+import { writeEditorFiles } from "./editor.ts";
+import { controllersFolder, ensureProject, type Undo } from "./project.ts";
+import { type Language, renderController, type Template } from "./render.ts";
+
+export interface ScaffoldRequest {
+  readonly name: string;
+  readonly template: Template;
+  readonly lang: Language;
+  /** The project's folder; magic.yaml is made there if there is none. */
+  readonly root: string;
+  /** The folder to make it in (`<dir>/<name>`), or its own folder when it is called like it. Default: the project's `controllers`. */
+  readonly dir?: string | undefined;
+  /** Replace the template's files in a folder that exists; other files there are kept. */
+  readonly force: boolean;
+}
+
+export interface Scaffolded {
+  readonly name: string;
+  readonly template: Template;
+  readonly lang: Language;
+  readonly root: string;
+  /** The controller's folder. */
+  readonly path: string;
+  readonly files: readonly string[];
+  /** Files of the project that were missing. */
+  readonly project_files: readonly string[];
+}
+
+/** @throws MagicError validation_failed (name), exists, config_invalid */
+export function scaffold(request: ScaffoldRequest): Scaffolded {
+  const { name, template, lang, root, force } = request;
+  if (!new RegExp(CONTROLLER_NAME, "u").test(name))
+    throw new MagicError("validation_failed", `${JSON.stringify(name)} is not a controller's name.`, {
+      extra: { next: "Use 1 to 63 lower-case letters, digits, dashes and underscores, a letter first." },
+    });
+  const controllers = controllersFolder(root);
+  const folder = folderOf(resolve(root, request.dir ?? controllers), name);
+  refuseTaken(folder, force);
+  const files = renderController({ name, template, lang, path: relative(root, folder).split(sep).join("/") });
+
+  const stage = join(dirname(folder), `.${name}.${randomBytes(4).toString("hex")}.tmp`);
+  const undo: Undo[] = [];
+  try {
+    makeFolder(dirname(folder), undo);
+    undo.push(() => rmSync(stage, { recursive: true, force: true }));
+    mkdirSync(stage);
+    if (existsSync(folder)) cpSync(folder, stage, { recursive: true });
+    for (const [file, content] of files) writeFileSync(join(stage, file), content);
+    const projectFiles = ensureProject(root, controllers, template, undo);
+    makeFolder(stateFolder(root), undo, 0o700);
+    writeEditorFiles(root);
+    moveInto(stage, folder);
+    return { name, template, lang, root, path: folder, files: [...files.keys()].sort(), project_files: projectFiles };
+  } catch (error) {
+    for (const step of undo.reverse()) step();
+    throw error;
+  }
+}
+
+function folderOf(dir: string, name: string): string {
+  return basename(dir) === name ? dir : join(dir, name);
+}
+
+function refuseTaken(folder: string, force: boolean): void {
+  const found = lstatSync(folder, { throwIfNoEntry: false });
+  if (!found) return;
+  if (!found.isDirectory())
+    throw new MagicError("exists", `${folder} exists and is not a folder.`, {
+      extra: { next: "Choose another name." },
+    });
+  if (!force) throw new MagicError("exists", `${folder} exists already; nothing was written.`);
+}
+
+// Makes the folders that are missing, and remembers the topmost.
+function makeFolder(folder: string, undo: Undo[], mode = 0o777): void {
+  const first = mkdirSync(folder, { recursive: true, mode });
+  if (first) undo.push(() => rmSync(first, { recursive: true, force: true }));
+}
+
+// An old folder is kept aside until the new one stands.
+function moveInto(stage: string, folder: string): void {
+  if (!existsSync(folder)) {
+    renameSync(stage, folder);
+    return;
+  }
+  const aside = `${stage}.old`;
+  renameSync(folder, aside);
+  try {
+    renameSync(stage, folder);
+  } catch (error) {
+    renameSync(aside, folder);
+    throw error;
+  }
+  rmSync(aside, { recursive: true });
+}

@@ -1,0 +1,100 @@
+// Runs controllers' tests with Node's own runner, each file in a process of its own; `magic/sdk` is this installation's.
+import { existsSync, readdirSync } from "node:fs";
+import { basename, join, relative } from "node:path";
+import { run } from "node:test";
+import { pathToFileURL } from "node:url";
+import { MagicError } from "#contract/errors.ts";
+import { nearest } from "#contract/suggest.ts";
+import { sdkEntries } from "./installation.ts";
+import { controllersIn } from "./validation.ts";
+
+export interface TestResult {
+  readonly controller: string;
+  readonly name: string;
+  readonly ok: boolean;
+  readonly skipped: boolean;
+  readonly duration_ms: number;
+  readonly file: string;
+  readonly line?: number;
+  readonly error?: string;
+}
+
+export type TestEvent =
+  | { readonly type: "result"; readonly result: TestResult }
+  | { readonly type: "output"; readonly text: string };
+
+const TEST_FILE = /\.test\.(ts|mts|js|mjs)$/;
+
+/** The folders of the named controllers, or of all. Throws not_found with a suggestion. */
+export function chooseControllers(folder: string, names: readonly string[]): string[] {
+  const all = existsSync(folder) ? controllersIn(folder) : [];
+  if (names.length === 0) return all;
+  return names.map((name) => {
+    const found = all.find((path) => basename(path) === name);
+    if (found) return found;
+    const near = nearest(
+      name,
+      all.map((path) => basename(path)),
+    );
+    throw new MagicError("not_found", `There is no controller ${name} in ${folder}.`, {
+      extra: { next: near ? `Did you mean ${near}?` : "Make one with `magic scaffold --name ...`." },
+    });
+  });
+}
+
+export function testFilesIn(folder: string): string[] {
+  return readdirSync(folder)
+    .filter((file) => TEST_FILE.test(file))
+    .map((file) => join(folder, file))
+    .sort();
+}
+
+/** Runs the test files of these controllers; one event for each test as it ends. */
+export async function* runTests(
+  folders: readonly string[],
+  cwd: string,
+  signal: AbortSignal,
+): AsyncGenerator<TestEvent> {
+  const files = folders.flatMap(testFilesIn);
+  const owner = (file: string | undefined) => basename(folders.find((folder) => file?.startsWith(`${folder}/`)) ?? "");
+  const stream = run({ files, cwd, signal, execArgv: ["--no-warnings", "--import", resolver()], isolation: "process" });
+  for await (const { type, data } of stream as AsyncIterable<{ type: string; data: Record<string, unknown> }>) {
+    if (type === "test:stdout" || type === "test:stderr") yield { type: "output", text: String(data["message"]) };
+    if (type !== "test:pass" && type !== "test:fail") continue;
+    const details = data["details"] as { duration_ms: number; type?: string; error?: Error & { cause?: unknown } };
+    const file = typeof data["file"] === "string" ? data["file"] : undefined;
+    // A file counts as a test of its own only where it could not run at all.
+    const whole = file !== undefined && (data["name"] === file || data["name"] === relative(cwd, file));
+    if (details.type === "suite" || (whole && type === "test:pass")) continue;
+    const line = typeof data["line"] === "number" ? data["line"] : undefined;
+    const result: TestResult = {
+      controller: owner(file),
+      name: whole ? "(the file itself)" : String(data["name"]),
+      ok: type === "test:pass",
+      skipped: data["skip"] !== undefined || data["todo"] !== undefined,
+      duration_ms: Math.round(details.duration_ms * 100) / 100,
+      file: file ? relative(cwd, file) : "",
+      ...(line === undefined ? {} : { line }),
+      ...(type === "test:fail" ? { error: reason(details.error) } : {}),
+    };
+    yield { type: "result", result };
+  }
+}
+
+function reason(error: (Error & { cause?: unknown }) | undefined): string {
+  const cause = error?.cause;
+  if (cause instanceof Error) return cause.stack ?? cause.message;
+  if (typeof cause === "object" && cause !== null && "message" in cause) return String(cause.message);
+  return String(cause ?? error?.message ?? "failed");
+}
+
+/** A module, as a data: URL, that makes Node find magic/sdk in this installation. */
+function resolver(): string {
+  const urls = Object.fromEntries(
+    Object.entries(sdkEntries).map(([name, { code }]) => [name, pathToFileURL(code).href]),
+  );
+  const code = `import { registerHooks } from "node:module";
+const urls = ${JSON.stringify(urls)};
+registerHooks({ resolve: (name, context, next) => (urls[name] ? { url: urls[name], shortCircuit: true } : next(name, context)) });`;
+  return `data:text/javascript,${encodeURIComponent(code)}`;
+}

@@ -1,0 +1,219 @@
+// `magic validate`: which files to check, and every problem in them. Needs no daemon.
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { basename, dirname, join, relative, resolve } from "node:path";
+import type { ControllerContract } from "#contract/controller.ts";
+import { readContract } from "#contract/controller-check.ts";
+import { MagicError } from "#contract/errors.ts";
+import { type Problem, sortProblems } from "#contract/problem.ts";
+import type { ProjectConfig } from "#contract/project.ts";
+import { readProject } from "#contract/project-check.ts";
+import { TYPES_FILE, typesOf } from "#contract/types.ts";
+import { PROJECT_FILE } from "#shared/paths.ts";
+import { writeEditorFiles, writeIfDifferent } from "./editor.ts";
+
+export const CONTRACT_FILES = ["contract.yaml", "contract.yml", "contract.json"] as const;
+export const HANDLER_FILES = ["handler.ts", "handler.mts", "handler.js", "handler.mjs"] as const;
+
+export interface CheckedFile {
+  readonly file: string;
+  readonly kind: "project" | "contract";
+  readonly name?: string;
+  readonly version?: string;
+}
+
+export interface Validation {
+  readonly valid: boolean;
+  readonly problems: readonly Problem[];
+  /** What is not wrong but will not work as it stands. */
+  readonly warnings: readonly Problem[];
+  readonly checked: readonly CheckedFile[];
+}
+
+interface Work {
+  readonly cwd: string;
+  readonly problems: Problem[];
+  readonly checked: CheckedFile[];
+  readonly contracts: { file: string; contract: ControllerContract }[];
+  config: ProjectConfig | undefined;
+}
+
+/** Checks controller folders, contract files and magic.yaml; the whole project at `root` where no path is given. */
+export function validatePaths(paths: readonly string[], root: string | undefined, cwd: string): Validation {
+  const work: Work = { cwd, problems: [], checked: [], contracts: [], config: undefined };
+  if (paths.length > 0) for (const path of paths) checkPath(resolve(cwd, path), path, work);
+  else if (root !== undefined) checkProject(root, work);
+  else if (contractIn(cwd)) checkController(cwd, work);
+  else
+    throw new MagicError("usage", `There is no ${PROJECT_FILE} here or above, and no path was given.`, {
+      extra: { next: "Name a controller's folder, or make a project with `magic scaffold --name hello`." },
+    });
+  duplicates(work);
+  return {
+    valid: work.problems.length === 0,
+    problems: sortProblems(work.problems),
+    warnings: sortProblems(unconfigured(work)),
+    checked: work.checked,
+  };
+}
+
+function checkPath(path: string, given: string, work: Work): void {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (!found) throw new MagicError("not_found", `There is no ${given}.`, { extra: { next: "Check the path." } });
+  if (found.isDirectory()) checkFolder(path, work);
+  else if (/^magic\.(ya?ml|json)$/.test(basename(path))) checkConfiguration(path, work);
+  else checkContract(path, work);
+}
+
+function checkFolder(folder: string, work: Work): void {
+  if (contractIn(folder)) checkController(folder, work);
+  else if (existsSync(join(folder, PROJECT_FILE))) checkProject(folder, work);
+  else {
+    const inside = controllersIn(folder);
+    for (const controller of inside) checkController(controller, work);
+    if (inside.length === 0)
+      problem(
+        work,
+        join(folder, "contract.yaml"),
+        "contract_missing",
+        "There is no contract.yaml.",
+        "Write one, or make a controller with `magic scaffold`.",
+      );
+  }
+}
+
+function checkProject(root: string, work: Work): void {
+  const path = join(root, PROJECT_FILE);
+  if (existsSync(path)) checkConfiguration(path, work);
+  const folder = resolve(root, work.config?.controllers ?? "controllers");
+  if (work.config?.controllers !== undefined && !existsSync(folder))
+    problem(
+      work,
+      folder,
+      "folder_missing",
+      `The folder ${work.config.controllers} does not exist.`,
+      "Make it, or correct `controllers` in magic.yaml.",
+    );
+  for (const controller of existsSync(folder) ? controllersIn(folder) : []) checkController(controller, work);
+  const tsconfig = join(root, "tsconfig.json");
+  if (existsSync(tsconfig) && readFileSync(tsconfig, "utf8").includes(".magic/tsconfig.json")) writeEditorFiles(root);
+}
+
+function checkConfiguration(path: string, work: Work): void {
+  const { config, problems } = readProject(read(path), shown(path, work));
+  work.problems.push(...problems);
+  work.checked.push({ file: shown(path, work), kind: "project" });
+  work.config ??= config;
+}
+
+function checkController(folder: string, work: Work): void {
+  const name = contractIn(folder);
+  if (name) checkContract(join(folder, name), work);
+  if (!HANDLER_FILES.some((file) => existsSync(join(folder, file))))
+    problem(
+      work,
+      join(folder, "handler.ts"),
+      "handler_missing",
+      "There is no handler.ts or handler.js.",
+      "Write one whose default export is `defineHandler(...)`.",
+    );
+}
+
+function checkContract(path: string, work: Work): void {
+  const { contract, problems } = readContract(read(path), shown(path, work));
+  work.problems.push(...problems);
+  work.checked.push({
+    file: shown(path, work),
+    kind: "contract",
+    ...(contract && { name: contract.name, version: contract.version }),
+  });
+  if (!contract) return;
+  work.contracts.push({ file: shown(path, work), contract });
+  refreshTypes(dirname(path), contract);
+}
+
+/** Brings contract.types.ts up to date where there is one. */
+export function refreshTypes(folder: string, contract: ControllerContract): void {
+  const path = join(folder, TYPES_FILE);
+  if (existsSync(path)) writeIfDifferent(path, typesOf(contract));
+}
+
+function duplicates(work: Work): void {
+  const first = new Map<string, string>();
+  for (const { file, contract } of work.contracts) {
+    const other = first.get(contract.name);
+    if (other !== undefined && other !== file)
+      problem(
+        work,
+        resolve(work.cwd, file),
+        "duplicate_name",
+        `${other} is called \`${contract.name}\` as well.`,
+        "Give one of them another name.",
+      );
+    first.set(contract.name, other ?? file);
+  }
+}
+
+// A contract is right in itself; whether its project offers what it names is the project's matter, and may come later.
+function unconfigured(work: Work): Problem[] {
+  const { config } = work;
+  if (!config) return [];
+  return work.contracts.flatMap(({ file, contract }) => {
+    const missing = (
+      kind: string,
+      names: readonly string[],
+      known: object | undefined,
+      fix: (name: string) => string,
+    ) =>
+      names
+        .filter((name) => !Object.hasOwn(known ?? {}, name))
+        .map((name) => ({
+          file,
+          line: 1,
+          column: 1,
+          pointer: `/scopes/${kind === "database" ? "db" : "secrets"}`,
+          code: `${kind}_not_configured`,
+          message: `The ${kind} \`${name}\` is not in magic.yaml.`,
+          fix: fix(name),
+        }));
+    const databases = contract.scopes?.db?.map(({ name }) => name) ?? [];
+    return [
+      ...missing("database", databases, config.databases, (name) => `Add under databases: \`${name}: { url: ... }\`.`),
+      ...missing(
+        "secret",
+        contract.scopes?.secrets ?? [],
+        config.secrets,
+        (name) => `Add under secrets: \`${name}: "\${env:${name}}"\`.`,
+      ),
+    ];
+  });
+}
+
+export function contractIn(folder: string): string | undefined {
+  return CONTRACT_FILES.find((file) => existsSync(join(folder, file)));
+}
+
+/** The controllers' folders in a folder, by name. */
+export function controllersIn(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !entry.name.startsWith(".") && entry.name !== "node_modules")
+    .map((entry) => join(folder, entry.name))
+    .filter((path) => contractIn(path) || HANDLER_FILES.some((file) => existsSync(join(path, file))))
+    .sort();
+}
+
+function read(path: string): Uint8Array {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    throw new MagicError("not_found", `${path} cannot be read: ${(error as Error).message}.`, { cause: error });
+  }
+}
+
+function problem(work: Work, path: string, code: string, message: string, fix: string): void {
+  work.problems.push({ file: shown(path, work), line: 1, column: 1, pointer: "", code, message, fix });
+}
+
+function shown(path: string, { cwd }: Work): string {
+  const short = relative(cwd, path);
+  return short.startsWith("..") || short === "" ? path : short;
+}

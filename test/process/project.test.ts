@@ -1,0 +1,83 @@
+import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { openProject, type Project } from "#daemon/project.ts";
+import { createLogger } from "#daemon/telemetry/log.ts";
+
+let root: string;
+let project: Project | undefined;
+const lines: string[] = [];
+const logger = createLogger({ sinks: [({ text }) => lines.push(text)] });
+const env = { OPENAI_API_KEY: "sk-from-the-environment", SHORT: "abc" };
+
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), "magic-project-"));
+  lines.length = 0;
+});
+afterEach(async () => {
+  await project?.close();
+  project = undefined;
+  await rm(root, { recursive: true, force: true });
+});
+
+const save = (text: string) => writeFile(join(root, "magic.yaml"), text);
+const open = async (watch = false) => {
+  project = await openProject({ root, env, logger, watch });
+  return project;
+};
+
+test("no file, and one with comments alone, is a project with every default", async () => {
+  expect((await open()).current()).toEqual({});
+  await save("# nothing yet\n\n");
+  expect((await open()).current()).toEqual({});
+});
+
+test("references to the environment are filled in; unset ones are empty and said once", async () => {
+  await save(
+    `version: 1\ngateway: { providers: { openai: { api_key: "\${env:OPENAI_API_KEY}" }, anthropic: { api_key: "x\${env:NOPE}" } } }\n`,
+  );
+  const { current, missing, secrets } = await open();
+  expect(current().gateway?.providers).toMatchObject({
+    openai: { api_key: "sk-from-the-environment" },
+    anthropic: { api_key: "x" },
+  });
+  expect(missing()).toEqual([{ name: "NOPE", pointer: "/gateway/providers/anthropic/api_key" }]);
+  expect(secrets()).toEqual(["sk-from-the-environment"]);
+  expect(lines.filter((line) => line.includes("project.env_missing"))).toHaveLength(1);
+});
+
+test("it may be written as JSON", async () => {
+  await save(JSON.stringify({ version: 1, daemon: { port: 5151 } }));
+  expect((await open()).current().daemon?.port).toBe(5151);
+});
+
+test("a file that is not valid at the start is refused with every problem and its place", async () => {
+  await save("version: 1\ndeamon: {}\ndaemon: { port: high }\n");
+  await expect(open()).rejects.toMatchObject({
+    code: "config_invalid",
+    message: expect.stringMatching(/magic\.yaml:2:1 .*[\s\S]*magic\.yaml:3:/),
+  });
+});
+
+test("a broken edit keeps the last good configuration, and the next good one comes into force", async () => {
+  await save("version: 1\nenvironment: { seed: 1 }\n");
+  const opened = await open(true);
+  const seeds: (number | undefined)[] = [];
+  opened.onChange((config) => void seeds.push(config.environment?.seed));
+  opened.onChange(() => {
+    throw new Error("a listener of another part");
+  });
+  await save("version: 1\nenvironment: { seed: ");
+  await expect.poll(() => opened.problems().length, { timeout: 5_000 }).toBeGreaterThan(0);
+  expect(opened.current().environment?.seed).toBe(1);
+  expect(lines.some((line) => line.includes("project.invalid") && line.includes("magic.yaml:"))).toBe(true);
+  // As editors save: written beside it, then renamed over it.
+  await writeFile(join(root, "magic.yaml.tmp"), "version: 1\nenvironment: { seed: 2 }\n");
+  await rename(join(root, "magic.yaml.tmp"), join(root, "magic.yaml"));
+  await expect.poll(() => opened.current().environment?.seed, { timeout: 5_000 }).toBe(2);
+  expect(opened.problems()).toEqual([]);
+  await rm(join(root, "magic.yaml"));
+  await expect.poll(() => opened.current(), { timeout: 5_000 }).toEqual({});
+  expect(seeds).toEqual([2, undefined]);
+});
