@@ -177,7 +177,7 @@ async function moveAll(
   const format = rawAllowed ? stream.rawFormats.find((one) => session.rawFormats.includes(one)) : undefined;
   for (const partition of stream.partitions) {
     if (format && stream.copyRaw && session.writeRaw) {
-      const raw = await stream.copyRaw(partition, { format, types: session.rawTypes });
+      const raw = await stream.copyRaw(partition, { format, framed: format !== "csv", types: session.rawTypes });
       const { written, bytes } = await session.writeRaw(raw);
       run.read += raw.count() ?? written;
       run.bytes += bytes;

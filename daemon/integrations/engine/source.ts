@@ -53,6 +53,8 @@ export interface Batch {
 /** Bytes that a destination may take without anybody parsing them. */
 export interface RawStream {
   readonly format: "pg-binary" | "pg-text" | "csv";
+  /** True: the bytes are PostgreSQL's CopyData messages, headers and all. */
+  readonly framed?: boolean;
   readonly stream: NodeJS.ReadableStream;
   /** Records in it; known when the stream has ended. */
   count(): number | null;
@@ -61,6 +63,7 @@ export interface RawStream {
 /** What a destination's columns look like, for a source that can convert while it reads. */
 export interface RawRequest {
   readonly format: RawStream["format"];
+  readonly framed?: boolean;
   /** For every source column the destination's PostgreSQL type. */
   readonly types: readonly string[];
 }

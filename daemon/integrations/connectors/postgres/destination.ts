@@ -14,6 +14,7 @@ import { describeTable, type TableColumn, type TableInfo } from "./catalog.ts";
 import { checksumSql } from "./checksum.ts";
 import { type ConnectOptions, connectPostgres, type PostgresLink } from "./connect.ts";
 import { isDataError, postgresError } from "./errors.ts";
+import { takingFrames } from "./frames.ts";
 import { applyMerge, deleteMissing, keepDeleted, takeOutDuplicates } from "./merge.ts";
 import { postgresSource } from "./source.ts";
 import { ident, identList } from "./sql.ts";
@@ -341,7 +342,8 @@ async function copyInto(
   if (loading.how === "shadow" || loading.how === "direct") options.push("FREEZE");
   const sql = `COPY ${loading.table} (${identList(plan.columns.map(({ name }) => name))}) FROM STDIN (${options.join(", ")})`;
   const before = link.bytes();
-  const stream = link.client.query(from(sql, { highWaterMark: 1 << 20 }));
+  const query = from(sql, { highWaterMark: 1 << 20 });
+  const stream = link.client.query(raw.framed ? takingFrames(query) : query);
   await pipeline(raw.stream as Readable, stream);
   return { written: stream.rowCount, bytes: link.bytes() - before };
 }

@@ -18,6 +18,7 @@ import { checksumSql } from "./checksum.ts";
 import { type ConnectOptions, connectPostgres, type PostgresLink } from "./connect.ts";
 import { lineReader, wholeLines } from "./copy-text.ts";
 import { postgresError } from "./errors.ts";
+import { framed } from "./frames.ts";
 import { nothingHappened, takeHorizon, unseenSince } from "./horizon.ts";
 import { lookBack } from "./look-back.ts";
 import { ident, identList, literal, qualified } from "./sql.ts";
@@ -251,8 +252,9 @@ async function copyRaw(
   );
   const format = raw.format === "pg-binary" ? "binary" : "text";
   const sql = `COPY (SELECT ${list.join(", ")} FROM ${qualified(table.object)}${where(partition, condition)}) TO STDOUT (FORMAT ${format})`;
-  const stream = link.client.query(to(sql, { highWaterMark: 1 << 20 }));
-  return { format: raw.format, stream, count: () => stream.rowCount ?? null };
+  const query = to(sql, { highWaterMark: 1 << 20 });
+  const stream = link.client.query(raw.framed ? framed(query) : query);
+  return { format: raw.format, framed: raw.framed === true, stream, count: () => stream.rowCount ?? null };
 }
 
 async function* readRows(

@@ -1,0 +1,85 @@
+// COPY from one PostgreSQL into another without touching the rows: CopyData messages have the same form in both directions (PostgreSQL
+// 15, 55.7 "Message Formats"), so they are forwarded as they came. Parsing them one by one, as pg-copy-streams does, costs more than
+// everything else that the process does. Only the ends are pg-copy-streams's: its streams do the handshake and see the errors.
+import type { Socket } from "node:net";
+import type { CopyStreamQuery, CopyToStreamQuery } from "pg-copy-streams";
+
+const COPY_DATA = 0x64;
+const ERROR_RESPONSE = 0x45;
+/** Messages that may stand between others: CopyOutResponse, ParameterStatus, NoticeResponse, NotificationResponse. */
+const aside = new Set([0x48, 0x53, 0x4e, 0x41]);
+
+// What pg-copy-streams 7.0.0 keeps in its streams; the version is pinned, and a test copies through these.
+interface CopyToInside extends CopyToStreamQuery {
+  _buffer: { push(chunk: Buffer): void };
+  _parse(chunk: Buffer): boolean;
+  _detach(): void;
+  _cleanup(): void;
+}
+interface CopyFromInside extends CopyStreamQuery {
+  connection: { stream: Socket };
+  flushChunk(chunk: Buffer): boolean;
+}
+
+/** Makes a COPY TO stream give whole CopyData messages with their headers; chunks are cut anywhere. */
+export function framed(stream: CopyToStreamQuery): CopyToStreamQuery {
+  const inside = stream as CopyToInside;
+  let left = 0;
+  let skipping = false;
+  let held: Buffer | null = null;
+  const end = (rest: Buffer, failed: boolean) => {
+    inside._buffer.push(rest);
+    inside._detach();
+    if (failed) return;
+    inside.push(null);
+    inside._cleanup();
+  };
+  inside._parse = (arrived) => {
+    const chunk = held ? Buffer.concat([held, arrived]) : arrived;
+    held = null;
+    let drained = true;
+    // From `from` on, bytes are to be forwarded; a message that is not CopyData makes a gap.
+    let from = 0;
+    let at = 0;
+    const forward = (to: number) => {
+      if (to > from) drained = inside.push(from === 0 && to === chunk.length ? chunk : chunk.subarray(from, to));
+    };
+    for (;;) {
+      if (left > 0) {
+        const taken = Math.min(left, chunk.length - at);
+        left -= taken;
+        at += taken;
+        if (skipping) from = at;
+        if (left > 0) break;
+        skipping = false;
+      }
+      if (at + 5 > chunk.length) {
+        if (at < chunk.length) held = chunk.subarray(at);
+        break;
+      }
+      const code = chunk[at];
+      const length = chunk.readUInt32BE(at + 1) + 1;
+      if (code === COPY_DATA) left = length;
+      else if (code !== undefined && aside.has(code)) {
+        forward(at);
+        left = length;
+        skipping = true;
+      } else {
+        forward(at);
+        // An error is for pg to read; CopyDone is not.
+        end(chunk.subarray(code === ERROR_RESPONSE ? at : at + length), code === ERROR_RESPONSE);
+        return drained;
+      }
+    }
+    forward(chunk.length - (held?.length ?? 0));
+    return drained;
+  };
+  return stream;
+}
+
+/** Makes a COPY FROM stream take whole CopyData messages with their headers. */
+export function takingFrames(stream: CopyStreamQuery): CopyStreamQuery {
+  const inside = stream as CopyFromInside;
+  inside.flushChunk = (chunk) => inside.connection.stream.write(chunk);
+  return stream;
+}
