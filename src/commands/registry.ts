@@ -12,8 +12,13 @@ export const groups: readonly Group[] = [
     heading: "Build controllers:",
     commands: {
       scaffold: { summary: "Make a new controller from a template", load: () => import("#commands/scaffold.ts") },
-      test: { summary: "Run controllers' tests", load: () => import("#commands/test.ts") },
       validate: { summary: "Check contracts and magic.yaml", load: () => import("#commands/validate.ts") },
+      dev: {
+        summary: "Serve controllers and reload them on every save",
+        load: () => import("#commands/dev/command.ts"),
+      },
+      test: { summary: "Run controllers' tests", load: () => import("#commands/test.ts") },
+      invoke: { summary: "Run a controller once", load: () => import("#commands/invoke.ts") },
       controller: {
         summary: "Deployed controllers: versions, rollback, delete",
         verbs: () => import("#commands/controller/verbs.ts"),
@@ -28,6 +33,7 @@ export const groups: readonly Group[] = [
         verbs: () => import("#commands/daemon/verbs.ts"),
       },
       logs: { summary: "Show or follow what happens", load: () => import("#commands/logs.ts") },
+      open: { summary: "Open the API's documentation in a browser", load: () => import("#commands/open.ts") },
       doctor: { summary: "Find out what is wrong, and mend it", load: () => import("#commands/doctor.ts") },
     },
   },

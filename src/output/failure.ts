@@ -51,7 +51,8 @@ export function failureDocument(error: MagicError, exitCode: ExitCode): Record<s
 }
 
 // What happened, why, what to do next, then the code and the request id for whoever searches for them.
-function failureText(error: MagicError, colours: boolean): string {
+export function failureText(thrown: unknown, colours: boolean): string {
+  const error = asMagicError(thrown);
   const paint = createPaint(colours);
   const entry = errors[error.code as ErrorCode];
   const lines = [`${paint.red("error:")} ${error.message}`];

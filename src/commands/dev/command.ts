@@ -1,0 +1,194 @@
+// magic dev: serves the project's controllers and reloads them on every save, until q, Ctrl-C or SIGTERM.
+import { resolve } from "node:path";
+import { invokeController, reloadSession } from "#client/controllers.ts";
+import { connect, findDaemon } from "#client/daemon/connect.ts";
+import { stopDaemon } from "#client/daemon/stop.ts";
+import type { ApiClient } from "#client/http.ts";
+import { followLogs } from "#client/logs.ts";
+import { type Context, defineCommand } from "#commands/command.ts";
+import { MagicError } from "#contract/errors.ts";
+import { type ExitCode, exitCodes } from "#contract/exit-codes.ts";
+import type { LogEntry } from "#contract/wire/logs.ts";
+import { failureText } from "#output/failure.ts";
+import { showLogLine } from "#output/log-line.ts";
+import { openInBrowser } from "#output/open.ts";
+import { askChoice, askText } from "#output/prompt.ts";
+import { writeEditorFiles } from "#scaffold/editor.ts";
+import { exampleInput, refreshTypesIn } from "#scaffold/examples.ts";
+import { controllersFolder } from "#scaffold/project.ts";
+import { findRoot } from "#shared/paths.ts";
+import { type Keys, listenToKeys } from "./keys.ts";
+import { sessionEvents } from "./session.ts";
+import { bannerText, invalidText, type Place, placeOf, reloadText } from "./show.ts";
+
+interface Options {
+  readonly keep?: boolean;
+}
+
+const levels = ["info", "debug", "warn", "error"] as const;
+
+export default defineCommand<Options>({
+  configure: (command) =>
+    command
+      .argument("[name...]", "controllers to serve (default: all)")
+      .option("--keep", "leave the daemon running that this command started"),
+  handlesInterrupt: true,
+  async run(context) {
+    const { globals, env, cwd, output, options } = context;
+    if (output.format === "json")
+      throw new MagicError("usage", "magic dev is a stream: --json has no one document for it.", {
+        extra: { next: "Use `--output ndjson`." },
+      });
+    const root = findRoot(globals.root, env, cwd);
+    if (!root.project)
+      throw new MagicError("usage", "There is no magic.yaml here or above.", {
+        extra: { next: "Make a project with `magic scaffold --name hello`." },
+      });
+    const folder = resolve(root.path, controllersFolder(root.path));
+    writeEditorFiles(root.path);
+    const ours = globals.url === undefined && findDaemon(root.path) === undefined;
+    try {
+      return await serve(context, root.path, folder);
+    } finally {
+      if (ours && !options.keep) await stopDaemon(root.path);
+    }
+  },
+});
+
+interface Session {
+  client: ApiClient | undefined;
+  place: Place | undefined;
+  id: string | undefined;
+  controllers: string[];
+  level: number;
+}
+
+async function serve(context: Context<Options>, root: string, folder: string): Promise<ExitCode> {
+  const { output, cwd, globals, env, args } = context;
+  const end = new AbortController();
+  const signal = AbortSignal.any([context.signal, end.signal]);
+  const session: Session = { client: undefined, place: undefined, id: undefined, controllers: [], level: 0 };
+  const open = () => connect({ root, url: globals.url, live: globals.live, env, note: output.note });
+  let reason = "interrupted";
+  const keys = output.interactive
+    ? listenToKeys(process.stdin, (key) => {
+        if (key === "q") {
+          reason = "quit";
+          end.abort();
+        } else if (key === "\u0003") end.abort();
+        else void press(key, session, context, folder, keys);
+      })
+    : undefined;
+  let logs: Promise<void> | undefined;
+  try {
+    const events = sessionEvents({
+      client: open,
+      folder,
+      only: (args[0] ?? []) as string[],
+      signal,
+      onLost: () => output.warn("The daemon is gone: finding or starting it again."),
+    });
+    for await (const { client, event } of events) {
+      if (event.type === "ready") {
+        session.client = client;
+        session.id = (event as { session?: string }).session;
+        session.controllers = event.controllers.map(({ name }) => name);
+        session.place = placeOf(
+          globals.url === undefined ? findDaemon(root) : undefined,
+          client.url,
+          client.environment,
+          cwd,
+        );
+        const place = session.place;
+        const more = {
+          url: place.url,
+          gateway_url: place.url,
+          base_url: place.url,
+          gateway_token: place.gatewayToken,
+          api_key: place.apiKey,
+        };
+        output.event({ ...event, ...more }, (paint) =>
+          bannerText(event, place, (name) => exampleInput(folder, name), keys !== undefined, paint),
+        );
+        logs ??= showLogs(open, session, context, signal);
+        refreshTypesIn(folder);
+      } else if (event.type === "reload") {
+        if (!session.controllers.includes(event.controller)) session.controllers.push(event.controller);
+        output.event(event, (paint) => reloadText(event, cwd, paint));
+        refreshTypesIn(folder, event.controller);
+      } else if (event.type === "invalid") output.event(event, (paint) => invalidText(event, cwd, paint));
+      else if (event.type === "removed") {
+        session.controllers = session.controllers.filter((name) => name !== event.controller);
+        output.event(event, (paint) => `${paint.yellow("−")} ${paint.bold(event.controller)} was removed`);
+      }
+    }
+  } finally {
+    end.abort();
+    keys?.close();
+    await logs?.catch(() => undefined);
+  }
+  output.event({ type: "stopped", time: new Date().toISOString(), reason }, (paint) => paint.dim("stopped"));
+  return reason === "quit" ? exitCodes.ok : exitCodes.interrupted;
+}
+
+// What is new from now on; what the session itself says comes as its events.
+async function showLogs(
+  client: () => Promise<ApiClient>,
+  session: Session,
+  { output }: Context<Options>,
+  signal: AbortSignal,
+): Promise<void> {
+  const since = new Date().toISOString();
+  for await (const frame of followLogs({ client, filter: { since, level: "debug" }, signal })) {
+    if (frame.type === "missed") output.warn(`${frame.lines} log lines were dropped: this terminal was too slow.`);
+    if (frame.type !== "line" || !wanted(frame.line, session)) continue;
+    output.event({ type: "log", ...frame.line }, showLogLine(frame.line));
+  }
+}
+
+const weight: Readonly<Record<string, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
+
+function wanted(line: LogEntry, { level }: Session): boolean {
+  return (weight[line.level] ?? 1) >= (weight[levels[level] ?? "info"] ?? 1);
+}
+
+async function press(
+  key: string,
+  session: Session,
+  context: Context<Options>,
+  folder: string,
+  keys: Keys | undefined,
+): Promise<void> {
+  const { output } = context;
+  const { client, id, place } = session;
+  if (!client || !place) return;
+  try {
+    if (key === "r" && id !== undefined) await reloadSession(client, id);
+    if (key === "c") process.stdout.write("\u001b[2J\u001b[3J\u001b[H");
+    if (key === "o") await openInBrowser(`${place.url}/docs`);
+    if (key === "l") {
+      session.level = (session.level + 1) % levels.length;
+      output.note(`log level: ${levels[session.level]} and above`);
+    }
+    if (key === "i") await keys?.paused(() => invoke(client, session.controllers, context, folder));
+  } catch (error) {
+    output.note(failureText(error, output.paint.enabled));
+  }
+}
+
+async function invoke(client: ApiClient, names: string[], { output }: Context<Options>, folder: string): Promise<void> {
+  const [first] = names;
+  if (first === undefined) throw new MagicError("not_found", "There is no controller to invoke yet.");
+  const name =
+    names.length === 1
+      ? first
+      : await askChoice(
+          "Which controller?",
+          names.map((value) => ({ value, name: value })),
+        );
+  const text = await askText(`Input of ${name}`, JSON.stringify(exampleInput(folder, name)));
+  const answer = await invokeController(client, { name, input: JSON.parse(text) });
+  output.note(
+    `${JSON.stringify(answer.output, null, 2)}\n${output.paint.dim(`${answer.duration_ms} ms, ${answer.request_id}`)}`,
+  );
+}

@@ -1,0 +1,44 @@
+// A development session that outlives its daemon: when the daemon goes away it is found or started again, and the session with it.
+import { setTimeout as sleep } from "node:timers/promises";
+import { develop } from "#client/controllers.ts";
+import type { ApiClient } from "#client/http.ts";
+import { errors, isMagicError } from "#contract/errors.ts";
+import type { DevelopmentEvent } from "#contract/wire/controllers.ts";
+
+export interface SessionOptions {
+  readonly client: () => Promise<ApiClient>;
+  readonly folder: string;
+  readonly only: readonly string[];
+  readonly signal: AbortSignal;
+  /** Told once each time the connection is lost. */
+  readonly onLost: () => void;
+}
+
+export interface SessionEvent {
+  readonly client: ApiClient;
+  readonly event: DevelopmentEvent;
+}
+
+const LONGEST_WAIT = 5_000;
+
+/** Events until the signal aborts. A refusal of the daemon that waiting cannot mend is thrown. */
+export async function* sessionEvents(options: SessionOptions): AsyncGenerator<SessionEvent> {
+  const { folder, only, signal, onLost } = options;
+  for (let attempt = 0; !signal.aborted; attempt++) {
+    try {
+      const client = await options.client();
+      for await (const event of develop(client, { folder, only, signal })) {
+        attempt = 0;
+        if (event.type !== "stopped") yield { client, event };
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      // A daemon that cannot be reached at all is the first attempt's error; later it is one that was lost.
+      if (isMagicError(error) && (!errors[error.code].retryable || attempt > 8)) throw error;
+      if (!isMagicError(error) && !(error instanceof TypeError)) throw error;
+    }
+    if (signal.aborted) return;
+    if (attempt === 0) onLost();
+    await sleep(Math.min(LONGEST_WAIT, 100 * 2 ** attempt), undefined, { signal }).catch(() => undefined);
+  }
+}

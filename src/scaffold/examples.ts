@@ -1,0 +1,31 @@
+// Inputs to try a controller with, and its types, both made from its contract on this machine.
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { ControllerContract } from "#contract/controller.ts";
+import { readContract } from "#contract/controller-check.ts";
+import { sampleOf } from "#sdk/testing/sample.ts";
+import { contractIn, controllersIn, refreshTypes } from "./validation.ts";
+
+/** An input that fits the controller's input_schema as far as a guess can; `{}` where its contract cannot be read. */
+export function exampleInput(folder: string, name: string): unknown {
+  const found = contracts(folder).find(({ contract }) => contract.name === name);
+  const schema = found?.contract.input_schema;
+  if (typeof schema !== "object") return {};
+  const examples = schema["examples"];
+  return Array.isArray(examples) && examples.length > 0 ? examples[0] : (sampleOf(schema) ?? {});
+}
+
+/** Brings contract.types.ts of one or all controllers up to date. */
+export function refreshTypesIn(folder: string, name?: string): void {
+  for (const { path, contract } of contracts(folder))
+    if (name === undefined || contract.name === name) refreshTypes(path, contract);
+}
+
+function contracts(folder: string): { path: string; contract: ControllerContract }[] {
+  if (!existsSync(folder)) return [];
+  return controllersIn(folder).flatMap((path) => {
+    const file = contractIn(path);
+    const contract = file && readContract(readFileSync(join(path, file)), file).contract;
+    return contract ? [{ path, contract }] : [];
+  });
+}
