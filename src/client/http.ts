@@ -27,11 +27,13 @@ export interface ApiClientOptions {
   readonly token: string | undefined;
   readonly environment: Environment;
   readonly fetch?: typeof fetch;
+  /** Milliseconds without an answer after which the daemon's health is asked for; a daemon that does not give it is wedged. */
+  readonly suspectAfterMs?: number;
 }
 
 /** @throws MagicError `tls_required` when a credential would cross the network in the clear. */
 export function createApiClient(options: ApiClientOptions): ApiClient {
-  const { token, environment, fetch: fetcher = fetch } = options;
+  const { token, environment, fetch: fetcher = fetch, suspectAfterMs = 5_000 } = options;
   const origin = originOf(options.url);
   if (token !== undefined && origin.protocol === "http:" && !loopback(origin.hostname))
     throw new MagicError("tls_required", `The key is not sent to ${origin.origin}: it is neither https nor loopback.`);
@@ -40,6 +42,7 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
     const target = new URL(path, origin);
     for (const [name, value] of Object.entries(request.query ?? {}))
       if (value !== undefined) target.searchParams.set(name, String(value));
+    const watch = watchForWedged(origin, suspectAfterMs, fetcher);
     const answer = await fetcher(target, {
       method,
       redirect: "error",
@@ -51,10 +54,13 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
         ...request.headers,
       },
       ...(request.body !== undefined && { body: JSON.stringify(request.body) }),
-      ...(request.signal && { signal: request.signal }),
-    }).catch((error: unknown) => {
-      throw unreachable(error, origin.origin, request.signal);
-    });
+      signal: request.signal ? AbortSignal.any([request.signal, watch.signal]) : watch.signal,
+    })
+      .catch((error: unknown) => {
+        if (watch.signal.aborted) throw watch.signal.reason;
+        throw unreachable(error, origin.origin, request.signal);
+      })
+      .finally(watch.end);
     if (answer.ok) return answer;
     throw refusal(answer, await answer.text().catch(() => ""));
   };
@@ -72,6 +78,29 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
       return (text === "" ? undefined : parse(text, answer)) as T;
     },
   };
+}
+
+// A long answer is no reason to give up, a daemon that does nothing at all is: so its health is asked for now and then.
+function watchForWedged(origin: URL, afterMs: number, fetcher: typeof fetch): { signal: AbortSignal; end: () => void } {
+  const controller = new AbortController();
+  let timer: NodeJS.Timeout;
+  const look = async () => {
+    const asked = fetcher(new URL("/health", origin), { signal: AbortSignal.timeout(afterMs) });
+    const alive = await asked.then(
+      (answer) => answer.body?.cancel().then(() => true),
+      () => false,
+    );
+    if (alive) timer = setTimeout(look, 2 * afterMs).unref();
+    else
+      controller.abort(
+        new MagicError(
+          "daemon_unavailable",
+          `The daemon at ${origin.origin} does not answer, not even for its health.`,
+        ),
+      );
+  };
+  timer = setTimeout(look, afterMs).unref();
+  return { signal: controller.signal, end: () => clearTimeout(timer) };
 }
 
 function originOf(url: string): URL {

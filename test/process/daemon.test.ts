@@ -133,6 +133,91 @@ test("--foreground stays, logs to stderr, and ends when it is told to", async ()
   expect(outcome.stderr).toContain('"event":"daemon.stopped"');
 });
 
+test("an uncaught error ends the daemon, is told by the next command, and leaves nothing in the way", async () => {
+  const made = await project();
+  const bomb =
+    "if (process.argv.includes('--started-by=user')) setTimeout(() => { throw new Error('out of luck') }, 1500)";
+  const first = await made.magic(["daemon", "start", "--json", "--port", "0"], {
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(bomb)}`,
+  });
+  expect(first.code).toBe(0);
+  await gone(Number(first.json["pid"]));
+  const second = await start(made);
+  expect(second.code).toBe(0);
+  expect(second.stderr).toContain("out of luck");
+  expect((await start(made)).stderr).toBe("");
+  const logs = await made.magic(["daemon", "logs", "--json"]);
+  expect(JSON.stringify(logs.json)).toContain("daemon.crashed");
+});
+
+test("a daemon that a command started by itself ends when it is idle; one that the user started stays", async () => {
+  const made = await project();
+  const env = { MAGIC_IDLE_EXIT_MS: "700" };
+  const logs = await made.magic(["logs", "--json"], env);
+  expect([logs.code, logs.stderr]).toEqual([0, expect.stringContaining("Started the daemon")]);
+  const { pid } = JSON.parse(await readFile(join(made.root, ".magic", "daemon.json"), "utf8")) as { pid: number };
+  await gone(pid);
+  const started = await made.magic(["daemon", "start", "--json", "--port", "0"], env);
+  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  expect(isSameProcess(Number(started.json["pid"]), null)).toBe(true);
+});
+
+test("SIGTERM refuses what is new, ends what is under way, and stops within its time", async () => {
+  const made = await project();
+  const { json } = await start(made);
+  const url = String(json["url"]);
+  const stream = await fetch(`${url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${String(json["gateway_token"])}`, "content-type": "application/json" },
+    body: JSON.stringify({
+      model: "sandbox/echo",
+      stream: true,
+      messages: [{ role: "user", content: "word ".repeat(200) }],
+    }),
+  });
+  process.kill(Number(json["pid"]), "SIGTERM");
+  expect(await stream.text()).toContain("data: [DONE]");
+  await gone(Number(json["pid"]));
+  await expect(fetch(`${url}/health`)).rejects.toThrow();
+});
+
+test("beyond loopback, plain HTTP takes no credential but the local command line's", async () => {
+  const made = await project();
+  const { json } = await start(made, "--host", "0.0.0.0");
+  const url = String(json["url"]);
+  const ask = async (path: string, token: unknown) => {
+    const answer = await fetch(url + path, {
+      redirect: "manual",
+      headers: { authorization: `Bearer ${String(token)}` },
+    });
+    return [answer.status, ((await answer.json()) as { code?: string }).code];
+  };
+  for (const name of ["api_key", "admin_key", "gateway_token"])
+    expect([name, ...(await ask("/v1/models", json[name]))]).toEqual([name, 403, undefined]);
+  expect(await ask("/v1/logs", json["api_key"])).toEqual([403, "tls_required"]);
+  expect(await ask("/health", json["api_key"])).toEqual([403, "tls_required"]);
+  expect((await ask("/v1/daemon", json["local_token"]))[0]).toBe(200);
+  expect((await fetch(`${url}/health`)).status).toBe(200);
+});
+
+test("doctor tells a stale daemon, mends it, and closes what others can read", async () => {
+  const made = await project();
+  const { json } = await start(made);
+  const checks = (document: Record<string, unknown>) =>
+    Object.fromEntries(
+      (document["checks"] as { name: string; status: string }[]).map(({ name, status }) => [name, status]),
+    );
+  expect(checks((await made.magic(["doctor", "--json"])).json)).toMatchObject({ daemon: "ok", secrets: "ok" });
+  process.kill(Number(json["pid"]), "SIGKILL");
+  await gone(Number(json["pid"]));
+  await chmod(join(made.root, ".magic", "credentials.json"), 0o644);
+  const sick = await made.magic(["doctor", "--json"]);
+  expect([sick.code, checks(sick.json)]).toMatchObject([1, { daemon: "failed", secrets: "failed" }]);
+  const mended = await made.magic(["doctor", "--fix", "--json"]);
+  expect([mended.code, checks(mended.json)]).toMatchObject([0, { daemon: "fixed", secrets: "fixed" }]);
+  expect(checks((await made.magic(["doctor", "--json"])).json)).toMatchObject({ daemon: "ok", secrets: "ok" });
+});
+
 test("a port or host that cannot be is a usage error", async () => {
   const made = await project();
   const port = await made.magic(["daemon", "start", "--json", "--port", "70000"]);

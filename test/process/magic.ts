@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { readRuntimeFile, readStartingMark } from "#client/daemon/files.ts";
 import { isSameProcess } from "#shared/process-identity.ts";
 
-const launcher = fileURLToPath(new URL("../../bin/magic.js", import.meta.url));
+export const launcher = fileURLToPath(new URL("../../bin/magic.js", import.meta.url));
 
 export interface Outcome {
   readonly code: number | null;
@@ -23,6 +23,10 @@ export interface Project {
   readonly root: string;
   readonly home: string;
   magic(args: readonly string[], env?: Readonly<Record<string, string>>): Promise<Outcome>;
+  /** The same as another user; for tests that run as root. */
+  magicAs(uid: number, args: readonly string[]): Promise<Outcome>;
+  /** The same with the project on a read-only disk; undefined where nothing may be mounted. */
+  magicReadOnly(args: readonly string[]): Promise<Outcome | undefined>;
   /** Kills what is left and removes the folders. */
   remove(): Promise<void>;
 }
@@ -33,10 +37,18 @@ export async function makeProject(): Promise<Project> {
   const home = join(folder, "home");
   await mkdir(root);
   await mkdir(home);
+  const places = { MAGIC_ROOT: root, MAGIC_HOME: home };
   return {
     root,
     home,
-    magic: (args, env = {}) => run([...args], root, { MAGIC_ROOT: root, MAGIC_HOME: home, ...env }),
+    magic: (args, env = {}) => run({ args, cwd: root, env: { ...places, ...env } }),
+    magicAs: (uid, args) => run({ args, cwd: root, env: places, uid }),
+    async magicReadOnly(args) {
+      // A mount of this one process tree: nobody else sees it, and it ends with it.
+      const mount = `mount --bind "${root}" "${root}" && mount -o remount,bind,ro "${root}" || exit 99; exec "$@"`;
+      const outcome = await run({ args, cwd: home, env: places, under: ["unshare", "-m", "sh", "-c", mount, "sh"] });
+      return outcome.code === 99 || outcome.code === null || outcome.stderr.includes("unshare") ? undefined : outcome;
+    },
     async remove() {
       for (const read of [readRuntimeFile, readStartingMark]) {
         const found = attempt(() => read(root));
@@ -55,11 +67,22 @@ function attempt<T>(read: () => T): T | undefined {
   }
 }
 
-function run(args: readonly string[], cwd: string, env: Readonly<Record<string, string>>): Promise<Outcome> {
+interface Run {
+  readonly args: readonly string[];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly uid?: number;
+  /** A command that runs it. */
+  readonly under?: readonly string[];
+}
+
+function run({ args, cwd, env, uid, under = [] }: Run): Promise<Outcome> {
   const began = performance.now();
-  const child = spawn(process.execPath, [launcher, ...args], {
+  const [program = process.execPath, ...words] = [...under, process.execPath, launcher, ...args];
+  const child = spawn(program, words, {
     cwd,
     env: { PATH: process.env["PATH"] ?? "", HOME: cwd, ...env },
+    ...(uid !== undefined && { uid, gid: uid }),
     stdio: ["ignore", "pipe", "pipe"],
   });
   const text = { stdout: "", stderr: "" };

@@ -33,7 +33,9 @@ const START_TIMEOUT = 30_000;
 /** @throws the daemon's own reason (`port_taken`, `daemon_owned`, `state_unusable`...), or `daemon_unavailable` when it died silently. */
 export async function spawnDaemon(options: SpawnOptions): Promise<Started> {
   const output = options.foreground ? ("inherit" as const) : openOutput(options.root);
-  const child = spawn(process.execPath, [fileURLToPath(import.meta.resolve("#entry/daemon")), ...flagsOf(options)], {
+  const entry = fileURLToPath(import.meta.resolve("#entry/daemon"));
+  // Without the flag a SIGUSR1 would open a debugger, and with it everything that the daemon holds, on a port.
+  const child = spawn(process.execPath, ["--disable-sigusr1", entry, ...flagsOf(options)], {
     cwd: options.root,
     detached: !options.foreground,
     stdio: ["ignore", options.foreground ? 2 : output, output, "ipc"],
