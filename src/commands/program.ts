@@ -3,6 +3,7 @@ import { Command, type CommanderError, Option } from "commander";
 import { MagicError } from "#contract/errors.ts";
 import { formats } from "#output/output.ts";
 import type { CommandEntry, CommandModule } from "./command.ts";
+import { formatHelp } from "./help.ts";
 import { groups, isNoun } from "./registry.ts";
 
 export interface Chosen {
@@ -29,9 +30,9 @@ export async function createProgram(argv: readonly string[], write: (text: strin
     .helpCommand(false)
     .helpOption("-h, --help", "show this help")
     .addHelpText("after", "\nStart with `magic demo`, or `magic scaffold --name hello` and `magic dev`.");
-  globalOptions(root);
   const [first, second] = words(argv);
   if (first === undefined) root.option("-V, --version", "show the version");
+  globalOptions(root);
   for (const group of groups) {
     root.commandsGroup(group.heading);
     for (const [name, entry] of Object.entries(group.commands)) {
@@ -72,7 +73,7 @@ function globalOptions(root: Command): void {
   root
     .optionsGroup("Options of every command:")
     .option("--json", "print one JSON document")
-    .addOption(new Option("--output <format>", "text, json, or ndjson for streams").choices(formats))
+    .addOption(new Option("--output <format>", "the form of what is printed").choices(formats))
     .option("--live", "the live environment instead of the sandbox")
     .option("--url <url>", "another daemon (also MAGIC_URL, with MAGIC_API_KEY)")
     .option("--root <dir>", "the project's folder (also MAGIC_ROOT)")
@@ -84,7 +85,7 @@ function quieten(command: Command, write: (text: string) => void): void {
   command
     .exitOverride()
     .configureOutput({ writeOut: write, writeErr: () => {}, outputError: () => {} })
-    .configureHelp({ showGlobalOptions: true, sortSubcommands: false })
+    .configureHelp({ formatHelp })
     .showSuggestionAfterError(true);
 }
 

@@ -21,8 +21,8 @@ export default defineCommand<Options>({
   configure: (command) =>
     command
       .option("--name <name>", "what the controller is called")
-      .addOption(new Option("--template <template>", "what to start from (default minimal)").choices(names))
-      .addOption(new Option("--lang <language>", "TypeScript or JavaScript").choices(["ts", "js"]).default("ts"))
+      .addOption(new Option("--template <template>", "what to start from").choices(names))
+      .addOption(new Option("--lang <language>", "the language").choices(["ts", "js"]).default("ts"))
       .option("--dir <dir>", "the folder to make it in (default: the project's controllers folder)")
       .option("--force", "replace the template's files in a folder that exists"),
   async run({ options, output, globals, env, cwd, need }) {

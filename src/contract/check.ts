@@ -112,6 +112,10 @@ function describe(source: Source, error: ErrorObject, schema: Annotated, name: s
         message: `${name} is ${found}, which is out of range.`,
         fix: `Write a number ${comparisons[String(params["comparison"])] ?? "not"} ${params["limit"]}.`,
       };
+    case "uniqueItems":
+      return { code: "duplicate_item", message: `${name} lists the same value twice.`, fix: "Remove one of the two." };
+    case "minItems":
+      return { code: "empty_list", message: `${name} lists nothing.`, fix: fixOf(schema) };
     default:
       return {
         code: "invalid",

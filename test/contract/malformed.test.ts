@@ -1,0 +1,277 @@
+// Broken contracts as people write them: each problem names its line, what is wrong, and how to put it right.
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { readContract } from "#contract/controller-check.ts";
+import { validatePaths } from "#scaffold/validation.ts";
+
+const head = "name: a\nversion: 1.0.0\n";
+const io = "input_schema: { type: object }\noutput_schema: { type: object }\n";
+const ok = head + io;
+
+type Case = readonly [what: string, text: string, line: number, code: string, pointer: string, fix: RegExp];
+
+const cases: readonly Case[] = [
+  ["an empty file", "", 1, "empty", "", /Write/],
+  ["a list instead of a mapping", "- a\n- b\n", 1, "wrong_type", "", /./],
+  ["a bare word", "hello\n", 1, "wrong_type", "", /./],
+  ["no name", `version: 1.0.0\n${io}`, 1, "missing_key", "/name", /Add `name: triage`/],
+  ["no schemas", head, 1, "missing_key", "/input_schema", /Add `input_schema/],
+  ["a name with capitals and spaces", `name: My Bot\nversion: 1.0.0\n${io}`, 1, "bad_form", "/name", /lower-case/],
+  ["a name that leaves its folder", `name: ../up\nversion: 1.0.0\n${io}`, 1, "bad_form", "/name", /lower-case/],
+  [
+    "a version of two numbers, unquoted",
+    `name: a\nversion: 1.0\n${io}`,
+    2,
+    "wrong_type",
+    "/version",
+    /such as `1.0.0`/,
+  ],
+  ["a version of two numbers, quoted", `name: a\nversion: "1.0"\n${io}`, 2, "bad_form", "/version", /such as `1.0.0`/],
+  ["a version with a v", `name: a\nversion: v1.0.0\n${io}`, 2, "bad_form", "/version", /semantic version/],
+  ["a version with leading zeros", `name: a\nversion: 01.2.3\n${io}`, 2, "bad_form", "/version", /semantic version/],
+  ["a number as name", `name: 42\nversion: 1.0.0\n${io}`, 1, "wrong_type", "/name", /./],
+  ["a misspelt key", `${ok}capabilites: []\n`, 5, "unknown_key", "/capabilites", /Did you mean `capabilities`/],
+  ["a key nobody knows", `${ok}zzz: 1\n`, 5, "unknown_key", "/zzz", /known here: .*name/],
+  [
+    "a misspelt capability",
+    `${ok}capabilities: [lmm:chat]\n`,
+    5,
+    "not_allowed",
+    "/capabilities/0",
+    /Did you mean `llm:chat`/,
+  ],
+  [
+    "an unknown capability",
+    `${ok}capabilities:\n  - filesystem:delete\n`,
+    6,
+    "not_allowed",
+    "/capabilities/0",
+    /Use one of: .*llm:chat/,
+  ],
+  ["capabilities as text", `${ok}capabilities: llm:chat\n`, 5, "wrong_type", "/capabilities", /llm:chat/],
+  ["the same capability twice", `${ok}capabilities: [llm:chat, llm:chat]\n`, 5, "duplicate_item", "/capabilities", /./],
+  ["http without hosts", `${ok}capabilities: [http:egress]\n`, 5, "scope_missing", "/scopes/http", /http: \[/],
+  ["db without databases", `${ok}capabilities: [db:query]\n`, 5, "scope_missing", "/scopes/db", /db: \[/],
+  [
+    "secrets without names",
+    `${ok}capabilities: [secrets:read]\n`,
+    5,
+    "scope_missing",
+    "/scopes/secrets",
+    /secrets: \[/,
+  ],
+  [
+    "a scope without its capability",
+    `${ok}scopes:\n  db: [{ name: main }]\n`,
+    6,
+    "capability_missing",
+    "/scopes/db",
+    /Add `db:query`/,
+  ],
+  ["no host at all", `${ok}capabilities: [http:egress]\nscopes: { http: [] }\n`, 6, "empty_list", "/scopes/http", /./],
+  [
+    "a URL as host",
+    `${ok}capabilities: [http:egress]\nscopes:\n  http:\n    - host: https://a.example/x\n`,
+    8,
+    "bad_form",
+    "/scopes/http/0/host",
+    /without scheme/,
+  ],
+  [
+    "a method in lower case",
+    `${ok}capabilities: [http:egress]\nscopes: { http: [{ host: a.example, methods: [get] }] }\n`,
+    6,
+    "not_allowed",
+    "/scopes/http/0/methods/0",
+    /Did you mean `GET`/,
+  ],
+  [
+    "a port beyond the last",
+    `${ok}capabilities: [http:egress]\nscopes: { http: [{ host: a.example, port: 70000 }] }\n`,
+    6,
+    "out_of_range",
+    "/scopes/http/0/port",
+    /up to 65535/,
+  ],
+  [
+    "a database mode nobody has",
+    `${ok}capabilities: [db:query]\nscopes: { db: [{ name: main, mode: rw }] }\n`,
+    6,
+    "not_allowed",
+    "/scopes/db/0/mode",
+    /read, write/,
+  ],
+  ["a limit as text", `${ok}limits: { timeout_ms: "5000" }\n`, 5, "wrong_type", "/limits/timeout_ms", /5000/],
+  ["a negative limit", `${ok}limits: { timeout_ms: -1 }\n`, 5, "out_of_range", "/limits/timeout_ms", /from 1/],
+  [
+    "a misspelt limit",
+    `${ok}limits: { memroy_mb: 64 }\n`,
+    5,
+    "unknown_key",
+    "/limits/memroy_mb",
+    /Did you mean `memory_mb`/,
+  ],
+  ["an isolation nobody has", `${ok}isolation: vm\n`, 5, "not_allowed", "/isolation", /process, invocation/],
+  ["a tab as indentation", `${head}input_schema:\n\ttype: object\noutput_schema: true\n`, 4, "yaml_tab", "", /spaces/],
+  ["a key twice", `${ok}name: b\n`, 5, "duplicate_key", "", /Keep one/],
+  ["an unclosed bracket", `${head}input_schema: { type: object\noutput_schema: true\n`, 4, "yaml_syntax", "", /./],
+  ["a colon in a plain value", `${ok}description: note: this\n`, 5, "yaml_syntax", "", /quotes/],
+  [
+    "an alias that contains itself",
+    `${head}input_schema: &x { allOf: [*x] }\noutput_schema: true\n`,
+    3,
+    "yaml_alias",
+    "",
+    /Write the value out/,
+  ],
+  ["two documents", `${ok}---\nname: b\n`, 5, "yaml_documents", "", /one document/],
+  ["a language's own tag", `${ok}description: !!js/function x\n`, 5, "yaml_tag", "", /Remove/],
+  ["not a number", `${ok}limits: { timeout_ms: .nan }\n`, 5, "not_json", "", /finite/],
+  ["a key that changes prototypes", `${ok}__proto__: { a: 1 }\n`, 5, "forbidden_key", "", /another name/],
+  [
+    "a misspelt type in a schema",
+    `${head}input_schema: { type: objekt }\noutput_schema: true\n`,
+    3,
+    "schema_invalid",
+    "/input_schema/type",
+    /Did you mean `object`/,
+  ],
+  [
+    "a misspelt keyword in a schema",
+    `${head}input_schema: { type: object, propertis: {} }\noutput_schema: true\n`,
+    3,
+    "unknown_keyword",
+    "/input_schema/propertis",
+    /properties/,
+  ],
+  [
+    "required as text",
+    `${head}input_schema:\n  type: object\n  required: text\noutput_schema: true\n`,
+    5,
+    "schema_invalid",
+    "/input_schema/required",
+    /./,
+  ],
+  [
+    "a schema that is text",
+    `${head}input_schema: object\noutput_schema: true\n`,
+    3,
+    "wrong_type",
+    "/input_schema",
+    /./,
+  ],
+  [
+    "an older dialect",
+    `${head}input_schema: { $schema: "http://json-schema.org/draft-07/schema#" }\noutput_schema: true\n`,
+    3,
+    "schema_dialect",
+    "/input_schema/$schema",
+    /2020-12/,
+  ],
+  [
+    "a reference to the network",
+    `${head}input_schema: { $ref: "https://a.example/s.json" }\noutput_schema: true\n`,
+    3,
+    "remote_ref",
+    "/input_schema/$ref",
+    /\$defs/,
+  ],
+  [
+    "a reference to a file",
+    `${head}input_schema: { $ref: "./other.json" }\noutput_schema: true\n`,
+    3,
+    "remote_ref",
+    "/input_schema/$ref",
+    /\$defs/,
+  ],
+  [
+    "a reference to nothing",
+    `${head}input_schema: { $ref: "#/$defs/tiket", $defs: { ticket: {} } }\noutput_schema: true\n`,
+    3,
+    "unknown_ref",
+    "/input_schema/$ref",
+    /ticket/,
+  ],
+  [
+    "references in a circle",
+    `${head}input_schema: { $ref: "#/$defs/a", $defs: { a: { $ref: "#/$defs/b" }, b: { anyOf: [{ $ref: "#/$defs/a" }] } } }\noutput_schema: true\n`,
+    3,
+    "cyclic_ref",
+    "",
+    /property or an item/,
+  ],
+  [
+    "a pattern that is none",
+    `${head}input_schema: { type: string, pattern: "([" }\noutput_schema: true\n`,
+    3,
+    "pattern_invalid",
+    "/input_schema/pattern",
+    /regular expression/,
+  ],
+  [
+    "a pattern without end",
+    `${head}input_schema: { type: string, pattern: "^(a+)+$" }\noutput_schema: true\n`,
+    3,
+    "pattern_catastrophic",
+    "/input_schema/pattern",
+    /loop/,
+  ],
+  ["broken JSON", `{"name": "a", "version": "1.0.0",\n "input_schema": {]}`, 2, "yaml_syntax", "", /./],
+  ["a thousand brackets", `${head}input_schema: ${"[".repeat(20_000)}\n`, 1, "too_deep", "", /Nest/],
+  ["far too much", `${ok}# ${"x".repeat(600_000)}\n`, 1, "too_large", "", /smaller/],
+];
+
+test.each(cases)("%s", (_what, text, line, code, pointer, fix) => {
+  const { contract, problems } = readContract(text, "contract.yaml");
+  expect(contract).toBeUndefined();
+  const found = problems.find((problem) => problem.code === code && (pointer === "" || problem.pointer === pointer));
+  expect(found, JSON.stringify(problems)).toBeDefined();
+  expect(found).toMatchObject({ file: "contract.yaml", line });
+  expect(found?.column).toBeGreaterThan(0);
+  expect(found?.message).toMatch(/\.$/);
+  expect(found?.fix).toMatch(fix);
+});
+
+test("every problem is reported, not only the first, in the order of the file", () => {
+  const { problems } = readContract(
+    'name: A B\nversion: 1.0\ninput_schema: { type: strin }\ncapabilities: [http:egress, nope]\nlimits: { timeout_ms: "x" }\nisolaton: 1\n',
+    "c.yaml",
+  );
+  expect(problems.map(({ line, code }) => [line, code])).toEqual([
+    [1, "missing_key"],
+    [1, "bad_form"],
+    [2, "wrong_type"],
+    [3, "schema_invalid"],
+    [4, "scope_missing"],
+    [4, "not_allowed"],
+    [5, "wrong_type"],
+    [6, "unknown_key"],
+  ]);
+  expect(problems.find(({ code }) => code === "bad_form")?.value).toBe("A B");
+});
+
+test("a recursive schema with an end, a pattern with loops side by side and an anchor are fine", () => {
+  const { problems } = readContract(
+    `${head}input_schema:\n  type: object\n  properties:\n    slug: { type: string, pattern: "^[a-z0-9]+(-[a-z0-9]+)*$" }\n    kids: { type: array, items: { $ref: "#" } }\n    one: { $ref: "#node" }\n  $defs: { node: { $anchor: node, type: string } }\noutput_schema: true\n`,
+    "c.yaml",
+  );
+  expect(problems).toEqual([]);
+});
+
+test("a folder of broken contracts: every file is named, nothing stops the rest", () => {
+  const folder = join(tmpdir(), `magic-malformed-${process.pid}`);
+  try {
+    for (const [index, [, text]] of cases.entries()) {
+      mkdirSync(join(folder, `c${index}`), { recursive: true });
+      writeFileSync(join(folder, `c${index}`, "contract.yaml"), text);
+      writeFileSync(join(folder, `c${index}`, "handler.ts"), "");
+    }
+    const { valid, problems } = validatePaths([folder], undefined, folder);
+    expect(valid).toBe(false);
+    expect(new Set(problems.map(({ file }) => file)).size).toBe(cases.length);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
