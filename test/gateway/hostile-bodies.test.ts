@@ -1,0 +1,110 @@
+// Whatever is posted: no crash, no 5xx, every refusal in OpenAI's form. 1,500 bodies here, 10,000 in the deep run.
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Pool } from "undici";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type App, createApp } from "#daemon/app.ts";
+import { hostileBody } from "./hostile.ts";
+
+const BODIES = process.env["MAGIC_TEST_DEEP"] ? 10_000 : 1500;
+const SEED = 7;
+let app: App;
+let root: string;
+let pool: Pool;
+
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), "magic-hostile-"));
+  app = await createApp({ root, logLevel: "error", env: { ...process.env, MAGIC_HOME: join(root, "home") } });
+  pool = new Pool(await app.listen(), { connections: 16 });
+});
+afterAll(async () => {
+  await pool.close();
+  await app.close();
+  await rm(root, { recursive: true, force: true });
+});
+
+async function post(body: Buffer | string, path = "/v1/chat/completions", type = "application/json") {
+  const headers = { "content-type": type, authorization: `Bearer ${app.credentials.gateway_token}` };
+  const response = await pool.request({ method: "POST", path, headers, body });
+  return { status: response.statusCode, text: await response.body.text() };
+}
+
+function expectRefusal({ status, text }: { status: number; text: string }): void {
+  expect(status).toBeGreaterThanOrEqual(400);
+  expect(status).toBeLessThan(500);
+  const { error } = JSON.parse(text) as { error: Record<string, unknown> };
+  expect(error).toMatchObject({ message: expect.any(String), type: expect.any(String) });
+  expect(error).toHaveProperty("param");
+  expect(error).toHaveProperty("code");
+}
+
+test(`${BODIES} generated bodies: an answer or a refusal, and the next request is served`, async () => {
+  const statuses: Record<number, number> = {};
+  for (let at = 0; at < BODIES; at += 16) {
+    await Promise.all(
+      Array.from({ length: 16 }, async (_, n) => {
+        const body = hostileBody(SEED, at + n);
+        const answer = await post(body);
+        statuses[answer.status] = (statuses[answer.status] ?? 0) + 1;
+        try {
+          if (answer.status !== 200) expectRefusal(answer);
+        } catch (error) {
+          throw new Error(
+            `body ${at + n}: ${answer.status} ${answer.text.slice(0, 300)} for ${body.toString().slice(0, 2000)}`,
+            {
+              cause: error,
+            },
+          );
+        }
+      }),
+    );
+  }
+  expect(statuses[200]).toBeGreaterThan(0);
+  expect(statuses[400]).toBeGreaterThan(0);
+  expect((await post('{"messages":[{"role":"user","content":"still here"}]}')).text).toContain("still here");
+});
+
+test("20 MB, deep nesting, millions of containers, bad UTF-8, NUL: refused or answered, never 5xx", async () => {
+  const message = (content: string) => `{"messages":[{"role":"user","content":${content}}],"max_tokens":1}`;
+  expect((await post(message(JSON.stringify("x".repeat(20 << 20))))).status).toBe(200);
+  expectRefusal(await post(message("[".repeat(10 << 20))));
+  expectRefusal(await post(message(`[${"{},".repeat(3_000_000)}{}]`)));
+  expectRefusal(await post(Buffer.from([...Buffer.from('{"model":"'), 0xc3, 0x28, ...Buffer.from('"}')])));
+  expectRefusal(await post(Buffer.from(message('"a\u0000b"'))));
+  expectRefusal(await post(message('"x"'), "/v1/chat/completions", "text/plain"));
+  expect((await post(message('"a\\u0000b"'))).status).toBe(200);
+});
+
+test("embeddings refuse what is no input", async () => {
+  for (const input of [null, "", [], [""], [[]], [1.5], [["a"]], {}, Array(2049).fill("a")]) {
+    expectRefusal(await post(JSON.stringify({ model: "sandbox/embedding", input }), "/v1/embeddings"));
+  }
+  expectRefusal(await post('{"model":"sandbox/embedding","input":"x","dimensions":1000000}', "/v1/embeddings"));
+});
+
+test.each([
+  ["messages[0].role", { messages: [{ role: "king", content: "x" }] }],
+  ["messages[0].content", { messages: [{ role: "user" }] }],
+  [
+    "messages[1].tool_call_id",
+    {
+      messages: [
+        { role: "user", content: "x" },
+        { role: "tool", content: "x", tool_call_id: "a" },
+      ],
+    },
+  ],
+  ["temperature", { messages: [{ role: "user", content: "x" }], temperature: "hot" }],
+  ["n", { messages: [{ role: "user", content: "x" }], n: 129 }],
+  ["top_logprobs", { messages: [{ role: "user", content: "x" }], logprobs: true, top_logprobs: 21 }],
+  ["tool_choice", { messages: [{ role: "user", content: "x" }], tool_choice: "required" }],
+  ["stop", { messages: [{ role: "user", content: "x" }], stop: ["a", "b", "c", "d", "e"] }],
+  ["max_tokens", { messages: [{ role: "user", content: "x" }], max_tokens: 0 }],
+  ["audio", { messages: [{ role: "user", content: "x" }], audio: { voice: "alloy", format: "wav" } }],
+  ["top_k", { messages: [{ role: "user", content: "x" }], top_k: 5 }],
+])("the parameter is named: %s", async (param, request) => {
+  const answer = await post(JSON.stringify({ model: "sandbox/echo", ...request }));
+  expect(answer.status).toBe(400);
+  expect(JSON.parse(answer.text).error.param).toBe(param);
+});
