@@ -1,9 +1,17 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { defineConfig } from "vitest/config";
+
+// No test touches the user's own state: keys, anchors, configuration.
+const home = mkdtempSync(join(tmpdir(), "magic-test-home-"));
+process.on("exit", () => rmSync(home, { recursive: true, force: true }));
 
 export default defineConfig({
   test: {
     include: process.env["MAGIC_TEST_DEEP"] ? ["test/**/*.deep.test.ts"] : ["test/**/*.test.ts"],
     exclude: process.env["MAGIC_TEST_DEEP"] ? [] : ["test/**/*.deep.test.ts"],
+    env: { MAGIC_HOME: home },
     globalSetup: ["test/global-setup.ts"],
     // Processes, not threads: tests change the working directory and load node:sqlite.
     pool: "forks",

@@ -1,20 +1,31 @@
 // Everything wired together, and nowhere else. Runs in the daemon's process and, for tests, in any other.
 import type { FastifyInstance } from "fastify";
+import { userStateFolder } from "#shared/paths.ts";
 import { type Foundation, type FoundationConfig, layFoundation } from "./foundation.ts";
 import { createSandboxGateway } from "./gateway/sandbox-gateway.ts";
 import type { Activity } from "./http/activity.ts";
-import type { Authenticator } from "./http/guards/authenticate.ts";
-import { localAuthenticator } from "./http/guards/local-authenticator.ts";
+import { useAudit } from "./http/audit.ts";
+import { useIdempotency } from "./http/idempotency.ts";
 import { createHttp } from "./http/listener.ts";
 import { logHub } from "./http/log-hub.ts";
+import { useOpenApi } from "./http/openapi/document.ts";
+import { useRateLimit } from "./http/rate-limit.ts";
+import { auditRoutes } from "./http/routes/audit.ts";
+import { authRoutes } from "./http/routes/auth.ts";
 import { chatCompletionRoutes } from "./http/routes/chat-completions.ts";
+import { clientRoutes } from "./http/routes/clients.ts";
 import { daemonRoutes } from "./http/routes/daemon.ts";
 import { embeddingRoutes } from "./http/routes/embeddings.ts";
+import { gatewayTokenRoutes } from "./http/routes/gateway-tokens.ts";
 import { type Check, healthRoutes } from "./http/routes/health.ts";
+import { keyRoutes } from "./http/routes/keys.ts";
 import { logRoutes } from "./http/routes/logs.ts";
 import { metricsRoutes } from "./http/routes/metrics.ts";
 import { modelRoutes } from "./http/routes/models.ts";
+import { openApiRoutes } from "./http/routes/openapi.ts";
 import { useUpgrades } from "./http/upgrade.ts";
+import { type Identity, openIdentity } from "./identity/identity.ts";
+import { openMasterKey } from "./secrets/master-key.ts";
 
 export interface AppConfig extends FoundationConfig {
   /** Where to listen: by default what magic.yaml says, else 127.0.0.1. */
@@ -26,6 +37,7 @@ export interface AppConfig extends FoundationConfig {
 }
 
 export interface App extends Omit<Foundation, "close" | "onClose"> {
+  readonly identity: Identity;
   readonly fastify: FastifyInstance;
   /** The origin that it answers at; undefined before listen(). */
   readonly url: string | undefined;
@@ -39,18 +51,43 @@ export interface App extends Omit<Foundation, "close" | "onClose"> {
 export async function createApp(config: AppConfig): Promise<App> {
   const foundation = await layFoundation(config);
   try {
-    return wire(foundation, config);
+    const identity = await identify(foundation);
+    foundation.onClose(identity.close);
+    return wire(foundation, identity, config);
   } catch (error) {
     await foundation.close();
     throw error;
   }
 }
 
-function wire(foundation: Foundation, config: AppConfig): App {
-  const { root, clock, logger, metrics, tracer, project, storage, history, credentials } = foundation;
+function identify({ storage, root, env, credentials, clock, logger, project }: Foundation): Promise<Identity> {
+  const userState = userStateFolder(env);
+  return openIdentity({
+    storage,
+    masterKey: openMasterKey(userState),
+    root,
+    userState,
+    local: credentials,
+    clock,
+    logger,
+    settings: () => {
+      const { environment, auth, audit } = project.current();
+      return {
+        tier: environment?.tier ?? "starter",
+        accessTokenTtlS: auth?.access_token_ttl_s ?? 900,
+        issuer: auth?.issuer ?? null,
+        auditRetentionDays: audit?.retention_days ?? null,
+      };
+    },
+  });
+}
+
+function wire(foundation: Foundation, identity: Identity, config: AppConfig): App {
+  const { root, clock, logger, metrics, tracer, project, storage, history } = foundation;
+  const { authenticator } = identity;
   const host = config.host ?? project.current().daemon?.host ?? "127.0.0.1";
+  let url: string | undefined;
   let draining = false;
-  const authenticator: Authenticator = localAuthenticator(credentials);
   const { fastify, activity, hostGuard } = createHttp({
     host,
     clock,
@@ -61,9 +98,20 @@ function wire(foundation: Foundation, config: AppConfig): App {
     draining: () => draining,
   });
 
+  useRateLimit(fastify, identity.rateLimiter);
+  useAudit(fastify, identity.audit);
+  useIdempotency(fastify, identity.idempotency);
+  const openApi = useOpenApi(fastify);
+
   const checks: Record<string, Check> = { storage: storage.check };
   healthRoutes(fastify, { checks, deployment: () => project.current().environment?.deployment ?? "development" });
   metricsRoutes(fastify, { metrics });
+  openApiRoutes(fastify, { openApi });
+  authRoutes(fastify, { ...identity, origin: () => url ?? "http://127.0.0.1" });
+  keyRoutes(fastify, identity);
+  clientRoutes(fastify, identity);
+  gatewayTokenRoutes(fastify, identity);
+  auditRoutes(fastify, identity);
   daemonRoutes(fastify, { root, activity, isolation: async () => null });
   logRoutes(fastify, { history, clock });
   const upgrades = [logHub({ history, clock })];
@@ -75,10 +123,10 @@ function wire(foundation: Foundation, config: AppConfig): App {
   embeddingRoutes(fastify, { gateway });
   modelRoutes(fastify, { gateway });
 
-  let url: string | undefined;
   let closing: Promise<void> | undefined;
   return {
     ...foundation,
+    identity,
     fastify,
     activity,
     get url() {
@@ -87,6 +135,7 @@ function wire(foundation: Foundation, config: AppConfig): App {
     async listen(port = config.port ?? 0) {
       await fastify.listen({ host, port });
       url = originOf(host, fastify);
+      await identity.issuers.listening(url);
       return url;
     },
     close() {

@@ -174,6 +174,21 @@ export const ProjectConfig = Type.Object(
         { additionalProperties: false, examples: [{ access_token_ttl_s: 900 }] },
       ),
     ),
+    audit: Type.Optional(
+      Type.Object(
+        {
+          retention_days: Type.Optional(
+            Type.Integer({
+              minimum: 1,
+              maximum: 36_500,
+              description: "Days that audit entries are kept; without it for ever.",
+              examples: [400],
+            }),
+          ),
+        },
+        { additionalProperties: false, examples: [{ retention_days: 400 }] },
+      ),
+    ),
     telemetry: Type.Optional(
       Type.Object(
         {

@@ -1,6 +1,5 @@
 // Writes the audit log: entries wait in memory for a moment, are chained, stored in one transaction, then anchored. Order of
 // arrival is order in the chain. `record` is for the hot path; `recordDurably` is for what must not be lost with the process.
-import type { Clock } from "#shared/clock.ts";
 import type { Anchor, AnchorFile } from "./anchor.ts";
 import { type AuditRecord, type ChainedRecord, type ChainHead, chain, GENESIS } from "./chain.ts";
 
@@ -31,7 +30,6 @@ export interface AuditLogOptions {
   readonly anchors: AnchorFile;
   /** Read when the log's own anchor is missing: the one of the root that this root was copied from. */
   readonly inherited?: AnchorFile | undefined;
-  readonly clock: Clock;
   readonly onError: (event: "audit.append_failed" | "audit.anchor_failed" | "audit.overflow", error: unknown) => void;
 }
 

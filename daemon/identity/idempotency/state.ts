@@ -13,19 +13,6 @@ export interface StoredAnswer {
   readonly body: string;
 }
 
-/** What the storage says to a request with a key. */
-export type Reservation =
-  /** The first: go on, then complete or release it. */
-  | { readonly state: "reserved"; readonly id: string }
-  /** Another request with the same content is under way in a living process. */
-  | { readonly state: "in_progress" }
-  /** It was under way in a process that died: nobody knows whether it took effect. */
-  | { readonly state: "unknown" }
-  /** The key was used for other content. */
-  | { readonly state: "reused" }
-  /** Done: `answer` is sealed text that the caller stored. */
-  | { readonly state: "done"; readonly answer: string };
-
 /** The key of the header, checked; undefined without one. Throws `idempotency_key_invalid`. */
 export function idempotencyKeyOf(header: string | readonly string[] | undefined): string | undefined {
   if (header === undefined) return undefined;

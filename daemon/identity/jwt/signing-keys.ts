@@ -1,5 +1,6 @@
 // The keys that access tokens are signed with: made, rotated, published. Ed25519; the private half is stored sealed.
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK } from "jose";
+import type { Sealer } from "#daemon/secrets/sealer.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 
 export interface StoredSigningKey {
@@ -17,12 +18,6 @@ export interface SigningKeyStore {
   list(): Promise<readonly StoredSigningKey[]>;
   /** Stores a new key, and the time at which those before it retire; removes what had retired before `now`. */
   add(key: StoredSigningKey, retireOthersAt: string, now: string): Promise<void>;
-}
-
-/** Encryption at rest; `aad` binds the text to its row. */
-export interface Sealer {
-  seal(plain: string, aad: string): string;
-  open(sealed: string, aad: string): string;
 }
 
 export interface SigningKeys {
@@ -92,7 +87,7 @@ export async function openSigningKeys(options: SigningKeyOptions): Promise<Signi
         created_at: rfc3339(now),
         retires_at: null,
         public_jwk: JSON.stringify({ ...publicJwk, kid, alg: ALG, use: "sig" }),
-        private_sealed: sealer.seal(JSON.stringify(await exportJWK(pair.privateKey)), kid),
+        private_sealed: sealer.seal(JSON.stringify(await exportJWK(pair.privateKey)), place(kid)),
       },
       rfc3339(now + (options.maxTokenTtlS() + 60) * 1_000),
       rfc3339(now),
@@ -133,10 +128,14 @@ async function importKey(row: StoredSigningKey, sealer: Sealer): Promise<Loaded>
   const jwk = JSON.parse(row.public_jwk) as JWK;
   let sign: CryptoKey | undefined;
   try {
-    sign = (await importJWK(JSON.parse(sealer.open(row.private_sealed, row.kid)) as JWK, ALG)) as CryptoKey;
+    sign = (await importJWK(JSON.parse(sealer.open(row.private_sealed, place(row.kid))) as JWK, ALG)) as CryptoKey;
   } catch {
     sign = undefined;
   }
   const verify = (await importJWK(jwk, ALG)) as CryptoKey;
   return { kid: row.kid, jwk, verify, sign, createdAt: Date.parse(row.created_at), retiresAt: null };
+}
+
+function place(kid: string) {
+  return { tenant: "account", row: kid, field: "private" };
 }

@@ -21,7 +21,7 @@ export type ReservedKey =
   | { readonly state: "in_progress" }
   | { readonly state: "unknown" }
   | { readonly state: "reused" }
-  | { readonly state: "done"; readonly answer: string };
+  | { readonly state: "done"; readonly id: string; readonly answer: string };
 
 /** Reserves the key, or says what became of the request that had it. One step: two at once cannot both reserve. */
 export async function reserve(db: Db, args: ReserveKey): Promise<ReservedKey> {
@@ -46,7 +46,7 @@ export async function reserve(db: Db, args: ReserveKey): Promise<ReservedKey> {
     return { state: "reserved", id };
   }
   if (row.fingerprint !== fingerprint) return { state: "reused" };
-  if (row.answer !== null) return { state: "done", answer: row.answer };
+  if (row.answer !== null) return { state: "done", id: row.id, answer: row.answer };
   return { state: row.process === process || args.alive.includes(row.process) ? "in_progress" : "unknown" };
 }
 

@@ -1,0 +1,96 @@
+// One audit entry for every answered call, of every surface, refused ones too. A change that succeeded is stored before its
+// answer leaves; everything else follows within 50 ms.
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from "fastify";
+import type { Principal } from "#contract/identity.ts";
+import type { Environment } from "#contract/protocol.ts";
+import type { AuditedCall, AuditTrail } from "#daemon/identity/audit/trail.ts";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** The action's name in the audit log; by default made of method and path. */
+    action?: string;
+  }
+  interface FastifyRequest {
+    /** What the audit log should say besides what the request itself shows; null until something does. */
+    audit: AuditNote | null;
+  }
+}
+
+export interface AuditNote {
+  resource?: string;
+  identity?: Pick<Principal, "type" | "id">;
+  /** Its entry is stored already. */
+  recorded?: boolean;
+}
+
+export function useAudit(app: FastifyInstance, trail: Pick<AuditTrail, "record" | "recordDurably">): void {
+  app.decorateRequest("audit", null);
+  app.addHook("onRoute", (route) => {
+    route.config = { action: actionOf(route.method, route.url), ...route.config };
+    if (changes(route)) {
+      route.preSerialization = [noteResource, ...[route.preSerialization ?? []].flat()];
+      route.onSend = [...[route.onSend ?? []].flat(), recordChange];
+    }
+  });
+  app.addHook("onResponse", (request, reply, done) => {
+    if (!request.audit?.recorded) trail.record(callOf(request, reply.raw.writableFinished ? reply.statusCode : 499));
+    done();
+  });
+
+  // Awaited: a change is not acknowledged before its entry is stored. Should that fail, the entry stays queued and the
+  // change, which has happened, is acknowledged all the same.
+  async function recordChange(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
+    if (reply.statusCode >= 400) return payload;
+    request.audit = { ...request.audit, recorded: true };
+    await trail.recordDurably(callOf(request, reply.statusCode)).catch(() => undefined);
+    return payload;
+  }
+}
+
+// The id of what was made: it is not in the path.
+async function noteResource(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
+  const { id } = (payload ?? {}) as { id?: unknown };
+  if (reply.statusCode < 400 && typeof id === "string") request.audit = { resource: id, ...request.audit };
+  return payload;
+}
+
+function changes(route: RouteOptions): boolean {
+  const methods = [route.method].flat();
+  return route.config?.surface === "core" && methods.some((method) => !["GET", "HEAD", "OPTIONS"].includes(method));
+}
+
+function callOf(request: FastifyRequest, status: number): AuditedCall {
+  const { principal, audit } = request;
+  const anonymous = principal.type === "anonymous";
+  return {
+    identity: audit?.identity ?? { type: principal.type, id: principal.id },
+    environment: anonymous ? claimedEnvironment(request) : principal.environment,
+    action: request.routeOptions.config?.action ?? "unknown",
+    resource: audit?.resource ?? parameterOf(request),
+    status,
+    requestId: request.id,
+  };
+}
+
+// Nothing is proven about an unknown credential; what it claims to be decides in which environment its entry is seen.
+function claimedEnvironment(request: FastifyRequest): Environment {
+  return /^Bearer +(sk|gt)_live_/i.test(request.headers.authorization ?? "") ? "live" : "sandbox";
+}
+
+function parameterOf(request: FastifyRequest): string | null {
+  const values = Object.values((request.params as Record<string, string> | null) ?? {});
+  return values[0]?.slice(0, 200) ?? null;
+}
+
+/** `GET /v1/connections/:id` -> `connections.get`, `POST /v1/syncs/:id/trigger` -> `syncs.trigger`. */
+export function actionOf(method: string | string[], url: string): string {
+  const parts = url.split("/").filter((part) => part !== "" && part !== "v1");
+  const words = parts.filter((part) => !part.startsWith(":") && part !== "*");
+  const [noun = "root", ...verbs] = words;
+  const parameterLast = parts.at(-1)?.startsWith(":") ?? false;
+  const [first = "GET"] = [method].flat();
+  const change = { POST: "create", PUT: "update", PATCH: "update", DELETE: "delete" }[first];
+  // A path that ends in a collection below a resource (`/webhooks/:id/deliveries`) is named by it; its items by the verb too.
+  if (verbs.length > 0 && !parameterLast) return [noun, ...verbs].join(".");
+  return [noun, ...verbs, change ?? (parameterLast ? "get" : "list")].join(".");
+}

@@ -1,0 +1,63 @@
+// Idempotency-Key on every POST of the core API (draft-ietf-httpapi-idempotency-key-header): the first request with a key is
+// reserved before its handler runs, its answer is kept before it leaves, and later ones get that answer.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { headers as names } from "#contract/protocol.ts";
+import type { Idempotency } from "#daemon/identity/idempotency/idempotency.ts";
+import { fingerprintOf, idempotencyKeyOf } from "#daemon/identity/idempotency/state.ts";
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** The reservation of this request's key, while it is being answered. */
+    reservation: string | null;
+  }
+}
+
+/** Answers after which the same request may do better: their key is freed. */
+const transient = new Set([429, 502, 503, 504, 507]);
+const keptHeaders = ["content-type", "location"] as const;
+
+export function useIdempotency(app: FastifyInstance, idempotency: Idempotency): void {
+  app.decorateRequest("reservation", null);
+  app.addHook("onRoute", (route) => {
+    const { surface, scope } = route.config ?? {};
+    if (route.method !== "POST" || surface !== "core" || !scope) return;
+    // After validation: a request that never reaches its handler uses up no key.
+    route.preHandler = [...[route.preHandler ?? []].flat(), begin];
+    route.onSend = [end, ...[route.onSend ?? []].flat()];
+  });
+
+  async function begin(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const key = idempotencyKeyOf(request.headers[names.idempotencyKey]);
+    if (key === undefined) return;
+    const { type, id, environment } = request.principal;
+    const fingerprint = fingerprintOf(request.method, request.url, request.body);
+    const found = await idempotency.begin(`${type} ${id ?? "-"} ${environment}`, key, fingerprint);
+    if ("id" in found) {
+      request.reservation = found.id;
+      return;
+    }
+    const { status, headers, body } = found.replay;
+    reply.code(status).headers(headers).header(names.idempotentReplayed, "true");
+    // A buffer passes the serializer by: the bytes are those of the first answer.
+    return reply.send(Buffer.from(body));
+  }
+
+  async function end(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
+    const id = request.reservation;
+    if (id === null) return payload;
+    request.reservation = null;
+    if (transient.has(reply.statusCode)) {
+      await idempotency.release(id).catch(() => undefined);
+      return payload;
+    }
+    const headers: Record<string, string> = {};
+    for (const name of keptHeaders) {
+      const value = reply.getHeader(name);
+      if (value !== undefined) headers[name] = String(value);
+    }
+    const body = typeof payload === "string" ? payload : Buffer.isBuffer(payload) ? payload.toString("utf8") : "";
+    // Should storing it fail, the work is done all the same: the key stays taken, so that nothing is done twice.
+    await idempotency.complete(id, { status: reply.statusCode, headers, body }).catch(() => undefined);
+    return payload;
+  }
+}

@@ -1,0 +1,85 @@
+// The answers of an operation: its own, and the errors that it can give by its place: in the form of its surface, with the
+// headers that come along.
+import { type TSchema, Type } from "typebox";
+import { type ErrorCode, errors } from "#contract/errors.ts";
+import type { Scope } from "#contract/identity.ts";
+import { OAuthError } from "#contract/wire/auth.ts";
+import { OpenAiError, Problem } from "#contract/wire/problem.ts";
+import type { ErrorForm } from "../route-config.ts";
+
+export interface OperationConfig {
+  readonly scope?: Scope | null;
+  readonly errors?: ErrorForm;
+  readonly surface?: string;
+  readonly action?: string;
+  /** RFC 9745 and RFC 8594: when it was deprecated, and when it goes. */
+  readonly deprecated?: { readonly since: string; readonly sunset: string };
+}
+
+/** `response` of the operation's schema with descriptions, error answers and headers filled in. */
+export function answersOf(
+  method: string,
+  url: string,
+  config: OperationConfig,
+  schema: Record<string, unknown>,
+): Record<string, unknown> {
+  const own = (schema["response"] ?? { 200: Type.Unknown({ description: "Done." }) }) as Record<string, TSchema>;
+  const answers: Record<string, unknown> = {};
+  for (const [status, answer] of Object.entries(own)) answers[status] = describe(status, answer, config);
+  for (const [status, code] of errorsOf(method, url, config, schema))
+    answers[status] ??= errorAnswer(status, code, config);
+  return answers;
+}
+
+function describe(status: string, answer: TSchema, config: OperationConfig): object {
+  const known = answer as TSchema & { description?: string; content?: unknown };
+  const description = known.description ?? (Number(status) < 400 ? "Done." : "An error.");
+  if (known.content) return { description, ...known };
+  if ((known as { type?: string }).type === "null") return { description, type: "null" };
+  const headers = config.deprecated ? { headers: deprecationHeaders } : {};
+  return { description, content: { "application/json": { schema: answer } }, ...headers };
+}
+
+// Which errors an operation can give; of several codes with one status the commonest.
+function errorsOf(
+  method: string,
+  url: string,
+  config: OperationConfig,
+  schema: Record<string, unknown>,
+): [string, ErrorCode][] {
+  const found: [string, ErrorCode][] = [["400", "invalid_request"]];
+  if (config.scope || config.errors === "oauth") found.push(["401", "invalid_key"]);
+  if (config.scope) found.push(["403", "insufficient_scope"]);
+  if (url.includes(":")) found.push(["404", "not_found"]);
+  found.push(["406", "not_acceptable"]);
+  if (method === "POST" && config.surface === "core" && config.scope) found.push(["409", "idempotency_in_progress"]);
+  if (schema["body"]) found.push(["413", "payload_too_large"], ["415", "unsupported_media_type"]);
+  if (config.errors !== "openai" && config.errors !== "oauth") found.push(["422", "validation_failed"]);
+  if (config.scope) found.push(["429", "rate_limited"]);
+  found.push(["500", "internal"], ["503", "draining"], ["507", "storage_full"]);
+  return found;
+}
+
+function errorAnswer(status: string, code: ErrorCode, config: OperationConfig): object {
+  const { title, next } = errors[code];
+  const form = config.errors ?? "problem";
+  const [media, schema] =
+    form === "openai"
+      ? ["application/json", OpenAiError]
+      : form === "oauth"
+        ? ["application/json", OAuthError]
+        : ["application/problem+json", Problem];
+  const headers = status === "429" ? { headers: rateHeaders } : status === "401" ? { headers: challenge } : {};
+  return { description: `${title}. ${next}`, content: { [media as string]: { schema } }, ...headers };
+}
+
+const rateHeaders = {
+  "RateLimit-Policy": { description: 'The limit, e.g. `"sandbox";q=60;w=60`.', schema: { type: "string" } },
+  RateLimit: { description: 'What is left of it, e.g. `"sandbox";r=0;t=12`.', schema: { type: "string" } },
+  "Retry-After": { description: "Seconds to wait.", schema: { type: "integer" } },
+};
+const challenge = { "WWW-Authenticate": { description: "RFC 9110, section 11.6.1.", schema: { type: "string" } } };
+const deprecationHeaders = {
+  Deprecation: { description: "RFC 9745: since when.", schema: { type: "string" } },
+  Sunset: { description: "RFC 8594: when it goes.", schema: { type: "string" } },
+};

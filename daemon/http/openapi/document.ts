@@ -1,0 +1,115 @@
+// The OpenAPI 3.1 document, made from the very schemas that requests are checked by. Routes are noted as they are declared; the
+// document is made when it is first asked for, by a Fastify instance of its own, so that the daemon's start does not pay for it.
+import type { SwaggerTransform } from "@fastify/swagger";
+import type { FastifyInstance, FastifySchema, RouteOptions } from "fastify";
+import { VERSION } from "#contract/protocol.ts";
+import { answersOf, type OperationConfig } from "./answers.ts";
+import { summaryOf } from "./words.ts";
+
+export type OpenApiDocument = Readonly<Record<string, unknown>>;
+
+export interface OpenApi {
+  /** The document; the same object at every call. */
+  document(): Promise<OpenApiDocument>;
+}
+
+interface NotedRoute {
+  readonly method: string;
+  readonly url: string;
+  readonly schema: FastifySchema;
+  readonly config: OperationConfig;
+}
+
+/** Call before the routes are declared. */
+export function useOpenApi(app: FastifyInstance): OpenApi {
+  const routes: NotedRoute[] = [];
+  app.addHook("onRoute", (route: RouteOptions) => {
+    const { surface, scope } = route.config ?? {};
+    if (surface === "local" || scope === undefined || route.url === "*") return;
+    for (const method of [route.method].flat())
+      if (method !== "HEAD" && method !== "OPTIONS")
+        routes.push({ method, url: route.url, schema: route.schema ?? {}, config: { ...route.config } });
+  });
+  let made: Promise<OpenApiDocument> | undefined;
+  return {
+    document() {
+      made ??= build(routes, app);
+      return made;
+    },
+  };
+}
+
+async function build(routes: readonly NotedRoute[], app: FastifyInstance): Promise<OpenApiDocument> {
+  const [{ default: fastify }, { default: swagger }] = await Promise.all([
+    import("fastify"),
+    import("@fastify/swagger"),
+  ]);
+  const copy = fastify({ exposeHeadRoutes: false });
+  copy.setValidatorCompiler(() => () => true);
+  copy.setSerializerCompiler(() => () => "");
+  await copy.register(swagger, {
+    openapi: {
+      openapi: "3.1.0",
+      info: {
+        title: "magic",
+        version: VERSION,
+        summary: "AI gateway, controllers and integrations behind one API",
+        description:
+          "Errors are problem+json (RFC 9457) except where an operation says otherwise; `/docs/errors` lists them.",
+        license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+      },
+      servers: [{ url: "/", description: "The daemon that serves this document." }],
+      components: {
+        securitySchemes: {
+          bearerAuth: {
+            type: "http",
+            scheme: "bearer",
+            description:
+              "An API key, an access token, or a gateway token. The scope that it needs stands at each operation.",
+          },
+        },
+      },
+    },
+    refResolver: {
+      buildLocalReference: (json: Record<string, unknown>, _base: unknown, _fragment: string, index: number) =>
+        String(json["$id"] ?? `schema-${index}`),
+    },
+    transform,
+    convertConstToEnum: false,
+  } as Parameters<typeof copy.register>[1]);
+  for (const shared of Object.values(app.getSchemas())) copy.addSchema(shared);
+  for (const { method, url, schema, config } of routes)
+    copy.route({ method, url, schema, config: config as object, handler: async () => null });
+  await copy.ready();
+  const document = copy.swagger() as OpenApiDocument;
+  await copy.close();
+  return document;
+}
+
+// Fills in what every operation has by its place and its config, and need not be written at each route.
+const transform: SwaggerTransform = ({ schema, url, route }) => {
+  const config = (route as unknown as { config: OperationConfig }).config;
+  const given = (schema ?? {}) as Record<string, unknown>;
+  const method = [route.method].flat()[0] ?? "GET";
+  const action = config.action ?? "";
+  const filled: Record<string, unknown> = {
+    tags: [tagOf(url)],
+    operationId: operationIdOf(method, url),
+    summary: summaryOf(action),
+    ...given,
+    security: config.scope ? [{ bearerAuth: [config.scope] }] : [],
+    response: answersOf(method, url, config, given),
+  };
+  return { schema: filled as FastifySchema, url };
+};
+
+function tagOf(url: string): string {
+  const [noun = "service"] = url.split("/").filter((part) => part !== "" && part !== "v1");
+  return noun.startsWith(".") ? "authentication" : noun.includes(".") ? "service" : noun;
+}
+
+// Unique by being made of the whole path.
+function operationIdOf(method: string, url: string): string {
+  const words = url.split(/[/:._-]/).filter((part) => part !== "" && part !== "v1");
+  return method.toLowerCase() + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("");
+}

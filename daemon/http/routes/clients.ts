@@ -1,0 +1,31 @@
+// /v1/clients: clients of the client-credentials flow.
+import type { FastifyInstance } from "fastify";
+import { Client, ClientWithSecret, CreateClient, type CreateKey } from "#contract/wire/credentials.ts";
+import type { Credential, Credentials } from "#daemon/identity/credentials/credentials.ts";
+import { commonMembers, credentialRoutes } from "./credential-routes.ts";
+
+export function clientRoutes(app: FastifyInstance, { credentials }: { credentials: Credentials }): void {
+  credentialRoutes<CreateKey>(app, credentials, {
+    path: "/v1/clients",
+    kind: "client",
+    read: "clients:read",
+    write: "clients:write",
+    noun: "Client",
+    words: { one: "client", many: "clients" },
+    schemas: { item: Client, withSecret: ClientWithSecret, create: CreateClient },
+    request: ({ name = "client", scopes, environment, tier, expires_at }) => ({
+      kind: "client",
+      name,
+      scopes: scopes as Credential["scopes"],
+      environment: environment as Credential["environment"] | undefined,
+      tier: tier as Credential["tier"] | undefined,
+      expires_at,
+    }),
+    document: clientDocument,
+    documentWithSecret: ({ credential, secret }) => ({ ...clientDocument(credential), client_secret: secret }),
+  });
+}
+
+function clientDocument(credential: Credential) {
+  return { id: credential.id, object: "client", client_id: credential.id, ...commonMembers(credential) };
+}

@@ -1,0 +1,145 @@
+// What keys, clients and gateway tokens have in common: create, list, get, roll, revoke under one path.
+import type { FastifyInstance } from "fastify";
+import { type TObject, Type } from "typebox";
+import type { Scope } from "#contract/identity.ts";
+import { Roll } from "#contract/wire/credentials.ts";
+import { type ListQuery, listOf, listPage, listQuery } from "#contract/wire/list.ts";
+import type {
+  Credential,
+  CredentialRequest,
+  Credentials,
+  WithSecret,
+} from "#daemon/identity/credentials/credentials.ts";
+import type { CredentialKind } from "#daemon/identity/credentials/secret.ts";
+
+export interface CredentialRoutes<B> {
+  readonly path: string;
+  readonly kind: CredentialKind;
+  readonly read: Scope;
+  readonly write: Scope;
+  /** For operation ids: `createKey`, `listKeys`. */
+  readonly noun: string;
+  readonly words: { readonly one: string; readonly many: string };
+  readonly schemas: { readonly item: TObject; readonly withSecret: TObject; readonly create: TObject };
+  readonly request: (body: B) => CredentialRequest;
+  readonly document: (credential: Credential) => object;
+  readonly documentWithSecret: (made: WithSecret) => object;
+}
+
+const Params = Type.Object({ id: Type.String({ minLength: 1, maxLength: 100 }) });
+
+export function credentialRoutes<B>(app: FastifyInstance, credentials: Credentials, routes: CredentialRoutes<B>): void {
+  const { path, kind, noun, words, schemas, document, documentWithSecret } = routes;
+  const read = { scope: routes.read, surface: "core" } as const;
+  const write = { scope: routes.write, surface: "core" } as const;
+  const tags = [words.many];
+
+  app.post(
+    path,
+    {
+      config: write,
+      schema: {
+        tags,
+        operationId: `create${noun}`,
+        summary: `Create a ${words.one}`,
+        description:
+          "Its secret is in this answer alone. It cannot go beyond the scopes, tier and environment of its maker.",
+        body: schemas.create,
+        response: { 201: schemas.withSecret },
+      },
+    },
+    async (request, reply) => {
+      const made = await credentials.create(request.principal, routes.request(request.body as B));
+      return reply.code(201).header("cache-control", "no-store").send(documentWithSecret(made));
+    },
+  );
+
+  app.get<{ Querystring: ListQuery & { limit: number } }>(
+    path,
+    {
+      config: read,
+      schema: {
+        tags,
+        operationId: `list${noun}s`,
+        summary: `List ${words.many}`,
+        querystring: listQuery({}),
+        response: { 200: listOf(schemas.item) },
+      },
+    },
+    async (request) => {
+      const { limit, starting_after: after, ending_before: before } = request.query;
+      const { data, hasMore } = await credentials.list(request.principal, kind, { limit, after, before });
+      return listPage(
+        data.map((one) => document(one) as { id: string }),
+        hasMore,
+        ({ id }) => id,
+      );
+    },
+  );
+
+  app.get<{ Params: { id: string } }>(
+    `${path}/:id`,
+    {
+      config: read,
+      schema: {
+        tags,
+        operationId: `get${noun}`,
+        summary: `Get a ${words.one}`,
+        params: Params,
+        response: { 200: schemas.item },
+      },
+    },
+    async (request) => document(await credentials.get(request.principal, kind, request.params.id)),
+  );
+
+  app.post<{ Params: { id: string }; Body: Roll }>(
+    `${path}/:id/roll`,
+    {
+      config: write,
+      schema: {
+        tags,
+        operationId: `roll${noun}`,
+        summary: `Roll a ${words.one}'s secret`,
+        description: "Makes a second secret. Both work until the overlap ends, so that nothing is interrupted.",
+        params: Params,
+        body: Roll,
+        response: { 200: schemas.withSecret },
+      },
+      // The body may be left out.
+      preValidation: (request, _reply, done) => {
+        request.body ??= {};
+        done();
+      },
+    },
+    async (request, reply) => {
+      const overlap = request.body.overlap_s ?? 86_400;
+      const made = await credentials.roll(request.principal, kind, request.params.id, overlap);
+      return reply.header("cache-control", "no-store").send(documentWithSecret(made));
+    },
+  );
+
+  app.delete<{ Params: { id: string } }>(
+    `${path}/:id`,
+    {
+      config: write,
+      schema: {
+        tags,
+        operationId: `revoke${noun}`,
+        summary: `Revoke a ${words.one}`,
+        description: "Ends all of its secrets, within a second everywhere.",
+        params: Params,
+        response: { 204: Type.Null({ description: "Revoked." }) },
+      },
+    },
+    async (request, reply) => {
+      await credentials.revoke(request.principal, kind, request.params.id);
+      return reply.code(204).send();
+    },
+  );
+}
+
+/** The members that all three kinds show. */
+export function commonMembers(credential: Credential) {
+  const { name, scopes, environment, tier, created_at, expires_at, revoked_at, secrets } = credential;
+  return { name, scopes, environment, tier, created_at, expires_at, revoked_at, secrets };
+}

@@ -1,0 +1,147 @@
+// The audit log of one root: the chained log over the storage units, with its anchor, its listing, its proof and its retention.
+import type { Principal } from "#contract/identity.ts";
+import type { Environment } from "#contract/protocol.ts";
+import type { ListAudit } from "#daemon/storage/repositories/audit.ts";
+import type { Storage } from "#daemon/storage/storage.ts";
+import type { AuditEntryTable } from "#daemon/storage/tables/audit.ts";
+import type { Logger } from "#daemon/telemetry/log.ts";
+import { type Clock, rfc3339 } from "#shared/clock.ts";
+import { newId } from "#shared/ids.ts";
+import { anchorFile, anchorName, anchorPath } from "./anchor.ts";
+import type { AuditRecord, ChainedRecord, Outcome } from "./chain.ts";
+import { openAuditLog } from "./log.ts";
+import { type Verification, verifyChain } from "./verify.ts";
+
+/** A call as the surfaces tell of it. */
+export interface AuditedCall {
+  readonly identity: Pick<Principal, "type" | "id">;
+  readonly environment: Environment;
+  /** `<noun>.<verb>`, e.g. `connections.create`. */
+  readonly action: string;
+  readonly resource: string | null;
+  readonly status: number;
+  readonly requestId: string;
+}
+
+export interface AuditTrail {
+  /** Stored within 50 ms; a process that is killed before loses it. */
+  record(call: AuditedCall): void;
+  /** Stored when it resolves. */
+  recordDurably(call: AuditedCall): Promise<void>;
+  list(query: ListAudit): Promise<{ data: AuditEntryTable[]; hasMore: boolean }>;
+  /** Walks the whole chain, everything recorded so far included. */
+  verify(): Promise<Verification>;
+  /** Deletes entries older than this, leaving a checkpoint; answers how many went. */
+  prune(olderThan: Date): Promise<number>;
+  close(): Promise<void>;
+}
+
+export interface AuditTrailOptions {
+  readonly storage: Storage;
+  readonly key: Buffer;
+  readonly root: string;
+  readonly userState: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** null: entries are kept for ever. */
+  readonly retentionDays: () => number | null;
+}
+
+const ANCHORED_AT = "identity.audit_anchor";
+const PAGE = 1_000;
+const RETENTION_EVERY_MS = 6 * 3_600_000;
+
+export async function openAuditTrail(options: AuditTrailOptions): Promise<AuditTrail> {
+  const { storage, key, clock, logger } = options;
+  const { audit: units, setting } = storage.units;
+  const name = anchorName(options.root);
+  const anchors = anchorFile(anchorPath(options.userState, name), key);
+  // A copied root finds the anchor of the root that it was copied from, once.
+  const before = await setting.get({ key: ANCHORED_AT });
+  const log = await openAuditLog({
+    key,
+    anchors,
+    inherited: isOther(before) ? anchorFile(anchorPath(options.userState, before), key) : undefined,
+    store: {
+      head: () => units.head({}),
+      append: (after, entries) => units.append({ after, entries }),
+    },
+    onError: (event, error) => logger.error(event, { error: String(error) }),
+  });
+  function isOther(candidate: string | null): candidate is string {
+    return candidate !== null && candidate !== name && /^[0-9a-f]{32}$/.test(candidate);
+  }
+  if (before !== name) await setting.put({ key: ANCHORED_AT, value: name });
+
+  async function* pages(from: number): AsyncGenerator<readonly ChainedRecord[]> {
+    for (let next = from; ; ) {
+      const page = (await units.page({ from: next, limit: PAGE })) as ChainedRecord[];
+      yield page;
+      const last = page.at(-1);
+      if (!last || page.length < PAGE) return;
+      next = last.sequence + 1;
+    }
+  }
+
+  async function prune(olderThan: Date): Promise<number> {
+    await log.flush();
+    const last = await units.lastBefore({ before: rfc3339(olderThan.getTime()) });
+    if (!last || last.sequence <= log.anchor().base.sequence) return 0;
+    // The checkpoint first: entries before it may then be there or not.
+    await log.checkpoint({ sequence: last.sequence, mac: last.mac });
+    let removed = 0;
+    for (let count = 1; count > 0; removed += count) count = await units.prune({ upTo: last.sequence, limit: 5_000 });
+    return removed;
+  }
+
+  async function retain(): Promise<void> {
+    const days = options.retentionDays();
+    if (days === null) return;
+    const removed = await prune(new Date(clock.now() - days * 86_400_000));
+    if (removed > 0) logger.info("audit.pruned", { entries: removed });
+  }
+  const timer = setInterval(() => {
+    retain().catch((error: unknown) => logger.error("audit.retention_failed", { error: String(error) }));
+  }, RETENTION_EVERY_MS).unref();
+
+  const recordOf = (call: AuditedCall): AuditRecord => {
+    const now = clock.now();
+    return {
+      id: newId("aud", now),
+      timestamp: rfc3339(now),
+      identity_type: call.identity.type,
+      identity_id: call.identity.id,
+      action: call.action,
+      resource: call.resource,
+      outcome: outcomeOf(call.status),
+      status: call.status,
+      request_id: call.requestId,
+      environment: call.environment,
+    };
+  };
+
+  return {
+    record: (call) => log.record(recordOf(call)),
+    recordDurably: (call) => log.recordDurably(recordOf(call)),
+    async list(query) {
+      const rows = await units.list(query);
+      return { data: rows.slice(0, query.limit), hasMore: rows.length > query.limit };
+    },
+    async verify() {
+      await log.flush();
+      const anchor = await anchors.read();
+      const base = anchor === undefined || anchor === "invalid" ? 0 : anchor.base.sequence;
+      return verifyChain(key, anchor, pages(base + 1));
+    },
+    prune,
+    async close() {
+      clearInterval(timer);
+      await log.close();
+    },
+  };
+}
+
+function outcomeOf(status: number): Outcome {
+  if (status < 400) return "success";
+  return status === 401 || status === 403 || status === 429 ? "refused" : "failed";
+}

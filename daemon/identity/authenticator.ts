@@ -1,0 +1,215 @@
+// A request's credential -> a principal. The fast path is one hash and one look-up in memory; a known credential is looked up
+// again in storage about every half second, behind the request's back, so that what another replica revoked dies within a second.
+import type { IncomingHttpHeaders } from "node:http";
+import { MagicError } from "#contract/errors.ts";
+import { type GatewayIdentity, type Principal, type Scope, scopes, type Tier } from "#contract/identity.ts";
+import { type Environment, environments, headers as names } from "#contract/protocol.ts";
+import type { Storage } from "#daemon/storage/storage.ts";
+import type { CredentialTable } from "#daemon/storage/tables/credential.ts";
+import type { Clock } from "#shared/clock.ts";
+import { digestOf, parseSecret, sameDigest } from "./credentials/secret.ts";
+import type { Uses } from "./credentials/uses.ts";
+import type { AccessTokens } from "./jwt/access-token.ts";
+import type { LocalCredentials } from "./local-credentials.ts";
+
+export interface IdentityAuthenticator {
+  /** Throws `invalid_key` or `expired` for a bad or missing credential. */
+  authenticate(headers: IncomingHttpHeaders, remote: { readonly loopback: boolean }): Principal | Promise<Principal>;
+  /** The credential has changed: it is looked up again at its next use. */
+  forget(credentialId: string): void;
+}
+
+export interface AuthenticatorOptions {
+  readonly local: LocalCredentials;
+  readonly units: Pick<Storage["units"]["credential"], "bySecret" | "byId">;
+  readonly accessTokens: AccessTokens;
+  readonly uses: Uses;
+  readonly clock: Clock;
+}
+
+/** Milliseconds: from when on a cached credential is looked up again, and beyond which it is not trusted meanwhile. */
+const FRESH_MS = 400;
+const TRUSTED_MS = 900;
+const MAX_CACHED = 20_000;
+
+interface Known {
+  readonly principal: Principal;
+  readonly credentialId: string;
+  readonly secretId: string | undefined;
+  /** Milliseconds since the epoch; Infinity without an end. */
+  readonly expiresAt: number;
+  /** On the monotonic clock, from before the look-up. */
+  readonly checkedAt: number;
+}
+
+type Bearer = Known | { readonly environmentOf: (headers: IncomingHttpHeaders) => Principal; readonly local: boolean };
+
+const every: ReadonlySet<Scope> = new Set(scopes);
+const ordinary: ReadonlySet<Scope> = new Set(scopes.filter((scope) => !/^(keys|clients|tokens|audit):/.test(scope)));
+const gatewayOnly: ReadonlySet<Scope> = new Set<Scope>(["gateway:use"]);
+const anyone: GatewayIdentity = { user: null, team: null, project: null, models: null, budget_usd: null };
+
+export function createAuthenticator(options: AuthenticatorOptions): IdentityAuthenticator {
+  const { units, accessTokens, uses, clock } = options;
+  const builtIn = builtInBearers(options.local);
+  const cache = new Map<string, Known>();
+  const lookups = new Map<string, Promise<Known>>();
+
+  function authenticate(
+    headers: IncomingHttpHeaders,
+    remote: { readonly loopback: boolean },
+  ): Principal | Promise<Principal> {
+    const token = bearerOf(headers);
+    // Keyed by a full hash: comparing texts byte by byte would tell how much of a guess was right.
+    const digest = digestOf(token);
+    const found = cache.get(digest) ?? builtIn.get(digest);
+    if (found === undefined) return lookUp(token, digest).then(use);
+    if (!("principal" in found)) {
+      if (found.local && !remote.loopback) throw unknown();
+      return found.environmentOf(headers);
+    }
+    const age = clock.monotonic() - found.checkedAt;
+    if (age > TRUSTED_MS) return lookUp(token, digest).then(use);
+    if (age > FRESH_MS) lookUp(token, digest).catch(() => undefined);
+    return use(found);
+  }
+
+  function use(known: Known): Principal {
+    if (known.expiresAt <= clock.now()) throw new MagicError("expired", "The credential has expired.");
+    if (known.secretId !== undefined) uses.note(known.secretId);
+    return known.principal;
+  }
+
+  // One look-up at a time for one credential, however many requests bring it.
+  function lookUp(token: string, digest: string): Promise<Known> {
+    let pending = lookups.get(digest);
+    if (pending === undefined) {
+      const checkedAt = clock.monotonic();
+      pending = (token.startsWith("ey") ? fromAccessToken(token, checkedAt) : fromSecret(token, digest, checkedAt))
+        .then(
+          (known) => {
+            remember(digest, known);
+            return known;
+          },
+          (error: unknown) => {
+            cache.delete(digest);
+            throw error;
+          },
+        )
+        .finally(() => lookups.delete(digest));
+      lookups.set(digest, pending);
+    }
+    return pending;
+  }
+
+  function remember(digest: string, known: Known): void {
+    cache.delete(digest);
+    cache.set(digest, known);
+    if (cache.size > MAX_CACHED) {
+      const oldest = cache.keys().next();
+      if (!oldest.done) cache.delete(oldest.value);
+    }
+  }
+
+  async function fromSecret(token: string, digest: string, checkedAt: number): Promise<Known> {
+    const parsed = parseSecret(token);
+    if (!parsed || parsed.kind === "client") throw unknown();
+    const found = await units.bySecret({ secretId: parsed.secretId });
+    if (!found || !sameDigest(found.secret.digest, digest)) throw unknown();
+    const { credential, secret } = found;
+    if (credential.revoked_at !== null) throw new MagicError("invalid_key", "The credential is revoked.");
+    const expiresAt = Math.min(timeOf(credential.expires_at), timeOf(secret.expires_at));
+    const { id: credentialId } = credential;
+    return { principal: principalOf(credential), credentialId, secretId: secret.id, expiresAt, checkedAt };
+  }
+
+  async function fromAccessToken(token: string, checkedAt: number): Promise<Known> {
+    const claims = await accessTokens.verify(token);
+    const client = await units.byId({ id: claims.clientId });
+    if (client?.kind !== "client" || client.revoked_at !== null)
+      throw new MagicError("invalid_key", "The client of this access token is revoked.");
+    const whole = principalOf(client);
+    const granted = new Set(claims.scopes.filter((scope): scope is Scope => whole.scopes.has(scope as Scope)));
+    return {
+      principal: { ...whole, scopes: granted },
+      credentialId: client.id,
+      secretId: undefined,
+      expiresAt: Math.min(claims.expiresAt, timeOf(client.expires_at)),
+      checkedAt,
+    };
+  }
+
+  return {
+    authenticate,
+    forget(credentialId) {
+      for (const [digest, known] of cache) if (known.credentialId === credentialId) cache.delete(digest);
+    },
+  };
+}
+
+// The runtime file's credentials: they are in no table, and what they are good for is fixed.
+function builtInBearers(local: LocalCredentials): Map<string, Bearer> {
+  const operator = (type: "local" | "admin") => ({
+    local: type === "local",
+    environmentOf: (headers: IncomingHttpHeaders): Principal => ({
+      type,
+      id: null,
+      environment: environmentOf(headers),
+      scopes: every,
+      tier: "enterprise",
+    }),
+  });
+  const fixed = (principal: Principal): Bearer => ({ local: false, environmentOf: () => principal });
+  return new Map<string, Bearer>([
+    [digestOf(local.local_token), operator("local")],
+    [digestOf(local.admin_key), operator("admin")],
+    [
+      digestOf(local.api_key),
+      fixed({ type: "key", id: "key_local", environment: "sandbox", scopes: ordinary, tier: "starter" }),
+    ],
+    [
+      digestOf(local.gateway_token),
+      fixed({
+        type: "token",
+        id: "gt_local",
+        environment: "live",
+        scopes: gatewayOnly,
+        tier: "enterprise",
+        gateway: anyone,
+      }),
+    ],
+  ]);
+}
+
+/** The environment that a credential for both chooses by its header; sandbox without one. */
+export function environmentOf(headers: IncomingHttpHeaders): Environment {
+  const asked = headers[names.environment] ?? "sandbox";
+  const found = environments.find((environment) => environment === asked);
+  if (!found) throw new MagicError("invalid_request", "Magic-Environment is sandbox or live.");
+  return found;
+}
+
+function bearerOf(headers: IncomingHttpHeaders): string {
+  const token = /^Bearer +([\x21-\x7e]+)$/i.exec(headers.authorization ?? "")?.[1];
+  if (token === undefined) throw new MagicError("invalid_key", "There is no bearer credential.");
+  return token;
+}
+
+function principalOf(row: CredentialTable): Principal {
+  return {
+    type: row.kind as "key" | "client" | "token",
+    id: row.id,
+    environment: row.environment as Environment,
+    scopes: new Set(JSON.parse(row.scopes) as Scope[]),
+    tier: row.tier as Tier,
+    ...(row.gateway !== null && { gateway: JSON.parse(row.gateway) as GatewayIdentity }),
+  };
+}
+
+function timeOf(text: string | null): number {
+  return text === null ? Number.POSITIVE_INFINITY : Date.parse(text);
+}
+
+function unknown(): MagicError {
+  return new MagicError("invalid_key", "The credential is not known.");
+}

@@ -1,0 +1,60 @@
+// Idempotency keys of the core API over the storage unit: reserve, then complete or release. Answers are kept sealed, since
+// some of them show a secret.
+import type { Sealer } from "#daemon/secrets/sealer.ts";
+import type { Storage } from "#daemon/storage/storage.ts";
+import { type Clock, rfc3339 } from "#shared/clock.ts";
+import { newId } from "#shared/ids.ts";
+import { KEEP_MS, refusalOf, type StoredAnswer } from "./state.ts";
+
+export interface Idempotency {
+  /**
+   * The reservation's id for the first request with a key, or the answer to repeat.
+   * @throws MagicError `idempotency_in_progress`, `idempotency_key_reused`, `idempotency_outcome_unknown`.
+   */
+  begin(owner: string, key: string, fingerprint: string): Promise<{ id: string } | { replay: StoredAnswer }>;
+  /** Keeps the answer; durable when it resolves. */
+  complete(id: string, answer: StoredAnswer): Promise<void>;
+  /** Nothing was done: the key may be used again. */
+  release(id: string): Promise<void>;
+  close(): void;
+}
+
+export interface IdempotencyOptions {
+  readonly units: Storage["units"]["idempotency"];
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+}
+
+const SWEEP_MS = 10 * 60_000;
+
+export function createIdempotency({ units, sealer, clock }: IdempotencyOptions): Idempotency {
+  // A reservation of any other process is of one that died: one daemon owns a root at a time.
+  const process = newId("proc");
+  const place = (id: string) => ({ tenant: "account", row: id, field: "answer" });
+  const timer = setInterval(() => {
+    units.sweep({ now: rfc3339(clock.now()), limit: 1_000 }).catch(() => undefined);
+  }, SWEEP_MS).unref();
+  return {
+    async begin(owner, key, fingerprint) {
+      const now = clock.now();
+      const found = await units.reserve({
+        id: newId("idem"),
+        owner,
+        key,
+        fingerprint,
+        process,
+        alive: [],
+        now: rfc3339(now),
+        expires_at: rfc3339(now + KEEP_MS),
+      });
+      if (found.state === "reserved") return { id: found.id };
+      if (found.state !== "done") throw refusalOf(found.state);
+      return { replay: JSON.parse(sealer.open(found.answer, place(found.id))) as StoredAnswer };
+    },
+    async complete(id, answer) {
+      await units.complete({ id, answer: sealer.seal(JSON.stringify(answer), place(id)) });
+    },
+    release: (id) => units.release({ id }),
+    close: () => clearInterval(timer),
+  };
+}
