@@ -49,8 +49,10 @@ export function connectorOf(url: string): { readonly kind: ConnectorKind; readon
 }
 
 export async function openSource(end: SyncEnd): Promise<Source> {
-  const { kind } = connectorOf(end.url);
+  const { kind, path } = connectorOf(end.url);
   switch (kind) {
+    case "sqlite":
+      return (await import("./sqlite/source.ts")).sqliteSource(path);
     case "postgres":
       return (await import("./postgres/source.ts")).postgresSource({ url: end.url });
     default:
@@ -59,8 +61,10 @@ export async function openSource(end: SyncEnd): Promise<Source> {
 }
 
 export async function openDestination(end: SyncEnd): Promise<Destination> {
-  const { kind } = connectorOf(end.url);
+  const { kind, path } = connectorOf(end.url);
   switch (kind) {
+    case "sqlite":
+      return (await import("./sqlite/destination.ts")).sqliteDestination(path);
     case "postgres":
       return (await import("./postgres/destination.ts")).postgresDestination({ url: end.url });
     default:

@@ -1,0 +1,292 @@
+// A SQLite file as a destination: one write transaction holds the rows and the state; readers see the old rows until it commits.
+import { existsSync, rmSync, statSync } from "node:fs";
+import type { DatabaseSync } from "node:sqlite";
+import type { Reject } from "#contract/sync.ts";
+import type { CommittedState, Destination, OpenRequest, WritePlan, WriteSession } from "../../engine/destination.ts";
+import { planChanges } from "../../engine/evolution.ts";
+import { keyOf } from "../../engine/rejects.ts";
+import type { StreamState } from "../../engine/source.ts";
+import type { Row, TableSchema, Value } from "../../engine/types.ts";
+import { describeTable, quote, type SqliteTable } from "./catalog.ts";
+import { isBusy, isRowError, sqliteError } from "./errors.ts";
+import { sqliteSource } from "./source.ts";
+import { affinityOf, declare, writeValue } from "./types.ts";
+
+const DELETED_AT = "_magic_deleted_at";
+
+export function sqliteDestination(path: string): Destination {
+  let db: DatabaseSync | undefined;
+  const open = async () => {
+    const { DatabaseSync } = await import("node:sqlite");
+    try {
+      db = new DatabaseSync(path, { timeout: 0 });
+      // Other processes of ours may still be closing it.
+      db.exec(
+        "PRAGMA synchronous = FULL; PRAGMA foreign_keys = OFF; PRAGMA cache_size = -65536; PRAGMA legacy_alter_table = ON",
+      );
+      return db;
+    } catch (error) {
+      throw sqliteError(error, "destination", path);
+    }
+  };
+  return {
+    check: async () => {
+      const existed = existsSync(path);
+      const checked = await open();
+      checked.exec("BEGIN IMMEDIATE; ROLLBACK");
+      checked.close();
+      if (!existed && statSync(path).size === 0) rmSync(path);
+    },
+    discover: async () => {
+      const source = sqliteSource(path);
+      try {
+        return await source.discover();
+      } finally {
+        await source.close();
+      }
+    },
+    open: async (request) => {
+      const existed = existsSync(path);
+      return openSession(await open(), request, path, existed);
+    },
+    close: async () => {
+      if (db?.isOpen) db.close();
+    },
+  };
+}
+
+async function openSession(
+  db: DatabaseSync,
+  request: OpenRequest,
+  path: string,
+  existed: boolean,
+): Promise<WriteSession> {
+  try {
+    await begin(db, request);
+    const committed = readState(db, request);
+    const existing = describeTable(db, request.table.name);
+    return sessionOf(db, request, path, existed, committed, existing);
+  } catch (error) {
+    db.close();
+    throw sqliteError(error, "destination", path);
+  }
+}
+
+// Waiting inside SQLite would block the process, and nobody could cancel.
+async function begin(db: DatabaseSync, request: OpenRequest): Promise<void> {
+  request.waiting("another writer of the file to end");
+  for (;;) {
+    if (request.signal.aborted) throw request.signal.reason;
+    try {
+      db.exec("BEGIN IMMEDIATE");
+      return;
+    } catch (error) {
+      if (!isBusy(error)) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+}
+
+function readState(db: DatabaseSync, request: OpenRequest): CommittedState {
+  if (!describeTable(db, "_magic_state")) return { state: null, schema: null };
+  const row = db
+    .prepare("SELECT state, schema FROM _magic_state WHERE sync_id = ? AND stream = ?")
+    .get(request.syncId, request.stream) as { state: string | null; schema: string | null } | undefined;
+  return {
+    state: row?.state ? (JSON.parse(row.state) as StreamState) : null,
+    schema: row?.schema ? (JSON.parse(row.schema) as TableSchema) : null,
+  };
+}
+
+function sessionOf(
+  db: DatabaseSync,
+  request: OpenRequest,
+  path: string,
+  existed: boolean,
+  committed: CommittedState,
+  existing: SqliteTable | null,
+): WriteSession {
+  const table = quote(request.table.name);
+  let plan: WritePlan | undefined;
+  let insert: ((row: Row) => void) | undefined;
+  let place = 0;
+  const begun = () => {
+    if (!plan) throw new Error("the session has not begun");
+    return plan;
+  };
+  const guard = async <T>(work: () => T): Promise<T> => {
+    try {
+      return work();
+    } catch (error) {
+      throw sqliteError(error, "destination", path);
+    }
+  };
+  const session: WriteSession = {
+    committed,
+    existing: existing ? existing.columns.filter(({ name }) => name !== DELETED_AT) : null,
+    warnings: [],
+    rawFormats: [],
+    rawTypes: [],
+    begin: (wanted) =>
+      guard(() => {
+        plan = wanted;
+        prepare(db, table, wanted, existing, request.table.name);
+        insert = inserter(db, table, wanted, describeTable(db, request.table.name));
+      }),
+    write: (rows) =>
+      guard(() => {
+        const name = keyOf(begun());
+        const rejects: Reject[] = [];
+        for (const row of rows) {
+          try {
+            insert?.(row);
+          } catch (error) {
+            if (!isRowError(error)) throw error;
+            rejects.push({ key: name(row, place), column: columnIn(error.message), reason: error.message });
+          }
+          place++;
+        }
+        return { written: rows.length - rejects.length, rejects };
+      }),
+    checkpoint: async (state) => {
+      await guard(() => {
+        writeState(db, request, begun(), state);
+        db.exec("COMMIT");
+      });
+      await begin(db, request);
+    },
+    deleteMissing: (keys) => deleteMissing(db, table, begun(), keys),
+    // Rows went into the table itself, in this transaction.
+    merge: async () => [],
+    count: () =>
+      guard(() => {
+        const living = begun().deletes === "soft" ? ` WHERE ${quote(DELETED_AT)} IS NULL` : "";
+        return Number((db.prepare(`SELECT count(*) AS n FROM ${table}${living}`).get() as { n: number }).n);
+      }),
+    commit: (state) =>
+      guard(() => {
+        writeState(db, request, begun(), state);
+        db.exec("COMMIT");
+        db.close();
+      }),
+    abort: async () => {
+      if (!db.isOpen) return;
+      if (db.isTransaction) db.exec("ROLLBACK");
+      db.close();
+      if (!existed && existsSync(path) && statSync(path).size === 0) rmSync(path);
+    },
+  };
+  return session;
+}
+
+function columnIn(message: string): string | null {
+  return /constraint failed: (?:[^.]+\.)?([^,\s]+)/.exec(message)?.[1] ?? null;
+}
+
+function prepare(db: DatabaseSync, table: string, plan: WritePlan, existing: SqliteTable | null, name: string): void {
+  db.exec(
+    "CREATE TABLE IF NOT EXISTS _magic_state (sync_id TEXT NOT NULL, stream TEXT NOT NULL, state TEXT, schema TEXT, updated_at TEXT NOT NULL, PRIMARY KEY (sync_id, stream))",
+  );
+  const soft = plan.deletes === "soft";
+  if (!existing) {
+    const columns = plan.columns.map(
+      (column) => `${quote(column.name)} ${declare(column)}${plan.primaryKey.includes(column.name) ? " NOT NULL" : ""}`,
+    );
+    if (soft) columns.push(`${quote(DELETED_AT)} TEXT`);
+    if (plan.primaryKey.length > 0) columns.push(`PRIMARY KEY (${plan.primaryKey.map(quote).join(", ")})`);
+    db.exec(`CREATE TABLE ${table} (${columns.join(", ")})`);
+    return;
+  }
+  // SQLite stores any value in any column: a wider declared type needs no change, a new column does.
+  const { add } = planChanges(plan.columns, existing.columns, name);
+  for (const column of add) db.exec(`ALTER TABLE ${table} ADD COLUMN ${quote(column.name)} ${declare(column)}`);
+  if (soft && !existing.columns.some((column) => column.name === DELETED_AT))
+    db.exec(`ALTER TABLE ${table} ADD COLUMN ${quote(DELETED_AT)} TEXT`);
+  if (plan.kind !== "replace") return;
+  if (soft)
+    db.exec(
+      `UPDATE ${table} SET ${quote(DELETED_AT)} = coalesce(${quote(DELETED_AT)}, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))`,
+    );
+  else db.exec(`DELETE FROM ${table}`);
+}
+
+// One prepared statement; where the table has no unique index over the key, the old row is deleted first.
+function inserter(db: DatabaseSync, table: string, plan: WritePlan, described: SqliteTable | null): (row: Row) => void {
+  const names = plan.columns.map(({ name }) => name);
+  const key = plan.primaryKey;
+  const soft = plan.deletes === "soft";
+  const upsert = key.length > 0 && (plan.kind === "upsert" || (plan.kind === "replace" && soft));
+  const unique = upsert && hasUniqueIndex(db, table, key);
+  const sets = names.filter((name) => !key.includes(name)).map((name) => `${quote(name)} = excluded.${quote(name)}`);
+  if (soft) sets.push(`${quote(DELETED_AT)} = NULL`);
+  const conflict = unique
+    ? ` ON CONFLICT (${key.map(quote).join(", ")}) DO ${sets.length > 0 ? `UPDATE SET ${sets.join(", ")}` : "NOTHING"}`
+    : "";
+  const statement = db.prepare(
+    `INSERT INTO ${table} (${names.map(quote).join(", ")}) VALUES (${names.map(() => "?").join(", ")})${conflict}`,
+  );
+  const remove =
+    upsert && !unique
+      ? db.prepare(`DELETE FROM ${table} WHERE ${key.map((name) => `${quote(name)} = ?`).join(" AND ")}`)
+      : null;
+  const keys = key.map((name) => names.indexOf(name));
+  const affinities = names.map((name) =>
+    affinityOf(described?.columns.find((column) => column.name === name)?.declared ?? ""),
+  );
+  return (row) => {
+    const values = plan.columns.map((column, at) => writeValue(row[at] ?? null, column, affinities[at] ?? "blob"));
+    remove?.run(...keys.map((at) => values[at] ?? null));
+    statement.run(...values);
+  };
+}
+
+function hasUniqueIndex(db: DatabaseSync, table: string, key: readonly string[]): boolean {
+  const name = table.slice(1, -1).replaceAll('""', '"');
+  const declared = describeTable(db, name)?.primaryKey ?? [];
+  const same = (columns: readonly string[]) =>
+    columns.length === key.length && key.every((one) => columns.includes(one));
+  if (same(declared)) return true;
+  const indexes = db.prepare('SELECT name FROM pragma_index_list(?) WHERE "unique" = 1 AND partial = 0').all(name) as {
+    name: string;
+  }[];
+  return indexes.some((index) =>
+    same(
+      (db.prepare("SELECT name FROM pragma_index_info(?)").all(index.name) as { name: string }[]).map(
+        (column) => column.name,
+      ),
+    ),
+  );
+}
+
+async function deleteMissing(
+  db: DatabaseSync,
+  table: string,
+  plan: WritePlan,
+  keys: AsyncIterable<readonly Value[][]>,
+): Promise<number> {
+  const key = plan.primaryKey;
+  const columns = key.flatMap((name) => plan.columns.find((column) => column.name === name) ?? []);
+  db.exec(`CREATE TEMP TABLE _magic_keys (${key.map(quote).join(", ")}, PRIMARY KEY (${key.map(quote).join(", ")}))`);
+  const insert = db.prepare(`INSERT OR IGNORE INTO _magic_keys VALUES (${key.map(() => "?").join(", ")})`);
+  for await (const rows of keys)
+    for (const row of rows) insert.run(...columns.map((column, at) => writeValue(row[at] ?? null, column, "blob")));
+  const gone = `NOT EXISTS (SELECT 1 FROM _magic_keys k WHERE ${key.map((name) => `k.${quote(name)} = t.${quote(name)}`).join(" AND ")})`;
+  const sql =
+    plan.deletes === "soft"
+      ? `UPDATE ${table} AS t SET ${quote(DELETED_AT)} = strftime('%Y-%m-%dT%H:%M:%fZ', 'now') WHERE ${quote(DELETED_AT)} IS NULL AND ${gone}`
+      : `DELETE FROM ${table} AS t WHERE ${gone}`;
+  const { changes } = db.prepare(sql).run();
+  db.exec("DROP TABLE _magic_keys");
+  return Number(changes);
+}
+
+function writeState(db: DatabaseSync, request: OpenRequest, plan: WritePlan, state: StreamState | null): void {
+  db.prepare(
+    "INSERT INTO _magic_state (sync_id, stream, state, schema, updated_at) VALUES (?, ?, ?, ?, strftime('%Y-%m-%dT%H:%M:%fZ', 'now')) ON CONFLICT (sync_id, stream) DO UPDATE SET state = excluded.state, schema = excluded.schema, updated_at = excluded.updated_at",
+  ).run(
+    request.syncId,
+    request.stream,
+    state === null ? null : JSON.stringify(state),
+    JSON.stringify(plan.sourceSchema),
+  );
+}

@@ -1,0 +1,36 @@
+// SQLite's errors as ours.
+import { isMagicError, MagicError } from "#contract/errors.ts";
+
+/** `errcode` is SQLite's extended result code, as node:sqlite carries it. */
+interface SqliteError extends Error {
+  readonly code?: string;
+  readonly errcode?: number;
+}
+
+export function sqliteError(thrown: unknown, side: "source" | "destination", path: string): MagicError {
+  if (isMagicError(thrown)) return thrown;
+  const error = thrown as SqliteError;
+  const message = `${side} SQLite file ${path}: ${error instanceof Error ? error.message : String(thrown)}`;
+  const primary = (error.errcode ?? 0) & 0xff;
+  // 3 SQLITE_PERM, 8 READONLY, 10 IOERR, 13 FULL, 14 CANTOPEN, 23 AUTH, 26 NOTADB
+  if (primary === 3 || primary === 23) return new MagicError("permission_denied", message, { cause: thrown });
+  if (primary === 8 || primary === 13 || primary === 10)
+    return new MagicError("destination_refused", message, { cause: thrown });
+  if (primary === 14)
+    return new MagicError(side === "source" ? "object_not_found" : "destination_refused", message, { cause: thrown });
+  if (/no such table/.test(message)) return new MagicError("object_not_found", message, { cause: thrown });
+  return new MagicError(side === "source" ? "source_failed" : "destination_refused", message, { cause: thrown });
+}
+
+/** SQLITE_CONSTRAINT (19), MISMATCH (20), TOOBIG (18), RANGE: a matter of this row alone. */
+export function isRowError(thrown: unknown): thrown is Error {
+  if (thrown instanceof RangeError) return true;
+  const code = ((thrown as SqliteError).errcode ?? 0) & 0xff;
+  return code === 19 || code === 20 || code === 18;
+}
+
+/** SQLITE_BUSY or SQLITE_LOCKED: somebody else is writing. */
+export function isBusy(thrown: unknown): boolean {
+  const code = ((thrown as SqliteError).errcode ?? 0) & 0xff;
+  return code === 5 || code === 6;
+}

@@ -1,0 +1,181 @@
+// A SQLite file as a source: one read transaction, integers as BigInt, nothing rounded.
+import { existsSync } from "node:fs";
+import type { DatabaseSync, SQLInputValue } from "node:sqlite";
+import { MagicError } from "#contract/errors.ts";
+import type { Reject } from "#contract/sync.ts";
+import { discoveredObject } from "../../engine/discovered.ts";
+import { pickColumns } from "../../engine/pick.ts";
+import type { Batch, ReadRequest, Source, SourceStream, StreamState } from "../../engine/source.ts";
+import type { Row, Value } from "../../engine/types.ts";
+import { describeTable, listTables, quote, schemaOf } from "./catalog.ts";
+import { sqliteError } from "./errors.ts";
+import { readValue, type Stored } from "./types.ts";
+
+const BATCH_ROWS = 2000;
+
+export function sqliteSource(path: string): Source {
+  let db: DatabaseSync | undefined;
+  const open = async () => {
+    if (!existsSync(path)) throw new MagicError("object_not_found", `There is no file ${path}.`);
+    const { DatabaseSync } = await import("node:sqlite");
+    try {
+      db = new DatabaseSync(path, { readOnly: true, timeout: 2000 });
+      db.prepare("SELECT count(*) FROM sqlite_schema").get();
+      return db;
+    } catch (error) {
+      throw sqliteError(error, "source", path);
+    }
+  };
+  return {
+    check: async () => {
+      await open();
+    },
+    discover: async () => listTables(await open()).map((table) => discoveredObject(table.name, schemaOf(table), null)),
+    open: async (request) => {
+      try {
+        return openStream(await open(), request, path);
+      } catch (error) {
+        throw sqliteError(error, "source", path);
+      }
+    },
+    close: async () => {
+      if (db?.isOpen) db.close();
+    },
+  };
+}
+
+function openStream(db: DatabaseSync, request: ReadRequest, path: string): SourceStream {
+  db.exec("BEGIN");
+  const table = describeTable(db, request.object.name);
+  if (!table) throw new MagicError("object_not_found", `${path} has no table ${request.object.name}.`);
+  const schema = pickColumns(schemaOf(table), request, table.name);
+  const from = quote(table.name);
+  const scope = planRead(
+    db,
+    from,
+    schema.primaryKey.length > 0,
+    request,
+    table.columns.map(({ name }) => name),
+  );
+  const list = schema.columns.map(({ name }) => quote(name)).join(", ");
+  const total = Number((db.prepare(`SELECT count(*) AS n FROM ${from}`).get() as { n: number }).n);
+  return {
+    schema,
+    snapshot: true,
+    changed: true,
+    warnings: [],
+    partitions: [{ id: "all", records: total }],
+    rawFormats: [],
+    endState: () => scope.endState,
+    count: async () => total,
+    keys: () => readKeys(db, from, schema.primaryKey, schema, request),
+    read: async function* (): AsyncGenerator<Batch> {
+      const statement = db.prepare(`SELECT ${list} FROM ${from}${scope.condition}`);
+      let place = 0;
+      for (const { rows, rejects, bytes } of batches(statement, scope.parameters, schema, () => place++)) {
+        yield { rows, rejects, bytes };
+        if (request.signal.aborted) throw request.signal.reason;
+        request.waiting(`rows of ${table.name}`);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    },
+    close: async () => {
+      if (db.isOpen) db.close();
+    },
+  };
+}
+
+type Statement = ReturnType<DatabaseSync["prepare"]>;
+
+function* batches(
+  statement: Statement,
+  parameters: readonly SQLInputValue[],
+  schema: SourceStream["schema"],
+  place: () => number,
+): Generator<{ rows: Row[]; rejects: Reject[]; bytes: number }> {
+  statement.setReadBigInts(true);
+  statement.setReturnArrays(true);
+  let rows: Row[] = [];
+  let rejects: Reject[] = [];
+  let bytes = 0;
+  const keys = schema.primaryKey.map((name) => schema.columns.findIndex((column) => column.name === name));
+  for (const stored of statement.iterate(...parameters) as unknown as Iterable<Stored[]>) {
+    const at = place();
+    const row: Row = [];
+    let bad: Reject | undefined;
+    for (const [i, column] of schema.columns.entries()) {
+      const read = readValue(stored[i] ?? null, column.type);
+      if ("value" in read) {
+        row.push(read.value);
+        bytes += read.value?.length ?? 1;
+      } else {
+        const key = keys.length > 0 ? keys.map((k) => String(stored[k])).join(",") : `row ${at + 1}`;
+        bad = { key, column: column.name, reason: read.reason };
+        break;
+      }
+    }
+    if (bad) rejects.push(bad);
+    else rows.push(row);
+    if (rows.length >= BATCH_ROWS || bytes > 4 << 20) {
+      yield { rows, rejects, bytes };
+      rows = [];
+      rejects = [];
+      bytes = 0;
+    }
+  }
+  if (rows.length > 0 || rejects.length > 0) yield { rows, rejects, bytes };
+}
+
+async function* readKeys(
+  db: DatabaseSync,
+  from: string,
+  key: readonly string[],
+  schema: SourceStream["schema"],
+  request: ReadRequest,
+): AsyncGenerator<readonly Value[][]> {
+  const columns = key.flatMap((name) => schema.columns.find((column) => column.name === name) ?? []);
+  const statement = db.prepare(`SELECT ${key.map(quote).join(", ")} FROM ${from}`);
+  for (const { rows } of batches(statement, [], { columns, primaryKey: [] }, () => 0)) {
+    yield rows;
+    if (request.signal.aborted) throw request.signal.reason;
+  }
+}
+
+interface Scope {
+  readonly condition: string;
+  readonly parameters: readonly SQLInputValue[];
+  readonly endState: StreamState | null;
+}
+
+// One writer at a time: a row that commits later also has been written later, so no look-back is needed but for equal values.
+function planRead(
+  db: DatabaseSync,
+  from: string,
+  keyed: boolean,
+  request: ReadRequest,
+  names: readonly string[],
+): Scope {
+  if (request.mode !== "incremental") return { condition: "", parameters: [], endState: null };
+  const field = request.cursorField;
+  if (field === null || !names.includes(field))
+    throw new MagicError(
+      "validation_failed",
+      field === null
+        ? "An incremental sync needs a cursor field."
+        : `There is no column ${JSON.stringify(field)} for the cursor.`,
+    );
+  const statement = db.prepare(
+    `SELECT max(${quote(field)}) AS cursor, typeof(max(${quote(field)})) AS type FROM ${from}`,
+  );
+  statement.setReadBigInts(true);
+  const found = statement.get() as { cursor: Stored; type: string };
+  const before = request.state?.cursor ?? null;
+  const beforeType = request.state?.["type"];
+  const endState =
+    found.cursor === null
+      ? { cursor: before, type: beforeType ?? "null" }
+      : { cursor: String(found.cursor), type: found.type };
+  if (before === null) return { condition: "", parameters: [], endState };
+  const parameter = beforeType === "integer" ? BigInt(before) : beforeType === "real" ? Number(before) : before;
+  return { condition: ` WHERE ${quote(field)} ${keyed ? ">=" : ">"} ?`, parameters: [parameter], endState };
+}

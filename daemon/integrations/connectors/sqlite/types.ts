@@ -1,0 +1,105 @@
+// SQLite's declared types and the engine's. A type that SQLite lacks is declared as "TEXT <PostgreSQL's name>": text affinity, so that
+// no digit is changed, and the name comes back when the file is read.
+import { type Column, type ColumnType, typeName, type Value } from "../../engine/types.ts";
+import { nativeOf, typeOfNative } from "../postgres/types.ts";
+
+const direct: Readonly<Record<string, string>> = {
+  smallint: "INT2",
+  integer: "INT4",
+  bigint: "BIGINT",
+  "double precision": "DOUBLE PRECISION",
+  real: "FLOAT4",
+  boolean: "BOOLEAN",
+  text: "TEXT",
+  bytea: "BLOB",
+};
+
+/** How a column of the source is declared. */
+export function declare(column: Column): string {
+  const native = nativeOf(column);
+  return direct[native] ?? `"TEXT ${native.replaceAll('"', '""')}"`;
+}
+
+/** The engine's column for a declared one; values of SQLite's own types may be anything: `untyped`. */
+export function columnOf(name: string, declared: string, nullable: boolean): Column {
+  if (declared.startsWith("TEXT ")) {
+    const native = declared.slice(5);
+    return { name, nullable, type: typeOfNative(native), native };
+  }
+  for (const [native, ours] of Object.entries(direct))
+    if (ours === declared && ours !== "TEXT" && ours !== "BIGINT" && ours !== "DOUBLE PRECISION")
+      return { name, nullable, type: typeOfNative(native), native, untyped: true };
+  return { name, nullable, type: typeByAffinity(declared.toUpperCase()), untyped: true };
+}
+
+// The rules of https://www.sqlite.org/datatype3.html, 3.1.
+function typeByAffinity(declared: string): ColumnType {
+  if (/BOOL/.test(declared)) return { kind: "bool" };
+  if (/INT/.test(declared)) return { kind: "int", bits: 64 };
+  if (/CHAR|CLOB|TEXT/.test(declared)) return { kind: "string" };
+  if (declared === "BLOB") return { kind: "bytes" };
+  if (/REAL|FLOA|DOUB/.test(declared)) return { kind: "float", bits: 64 };
+  if (/NUMERIC|DECIMAL/.test(declared)) return { kind: "decimal" };
+  return { kind: "string" };
+}
+
+export type Stored = null | bigint | number | string | Uint8Array;
+
+/** A stored value in the engine's form; a string that says why not. */
+export function readValue(stored: Stored, type: ColumnType): { value: Value } | { reason: string } {
+  if (stored === null) return { value: null };
+  if (typeof stored === "object")
+    return type.kind === "bytes" ? { value: stored } : { reason: `a blob in a column of type ${typeName(type)}` };
+  if (type.kind === "bytes")
+    return { reason: `a ${typeof stored === "string" ? "text" : "number"} in a column of type bytes` };
+  if (type.kind === "bool" && typeof stored === "bigint")
+    return stored === 0n || stored === 1n
+      ? { value: stored === 1n ? "true" : "false" }
+      : { reason: `${stored} is no boolean` };
+  if (typeof stored === "number") return { value: Object.is(stored, -0) ? "-0" : String(stored) };
+  return { value: String(stored) };
+}
+
+/** What is bound for a value; throws a RangeError where SQLite's type would change it. */
+export function writeValue(value: Value, column: Column, affinity: Affinity): Stored {
+  if (value === null || typeof value !== "string") return value;
+  switch (column.type.kind) {
+    case "int":
+      if (affinity === "text") return value;
+      // A Number is bound as a double, which such a column turns back into an integer; a BigInt costs more.
+      return value.length < 16 && (affinity === "integer" || affinity === "numeric") ? Number(value) : BigInt(value);
+    case "bool":
+      return affinity === "text" ? value : value === "true" ? 1n : 0n;
+    case "float": {
+      const number = Number(value);
+      return Number.isNaN(number) ? value : number;
+    }
+    default:
+      if (affinity !== "text" && affinity !== "blob") holdsExactly(value);
+      return value;
+  }
+}
+
+export type Affinity = "integer" | "text" | "blob" | "real" | "numeric";
+
+export function affinityOf(declared: string): Affinity {
+  const upper = declared.toUpperCase();
+  if (upper.includes("INT")) return "integer";
+  if (/CHAR|CLOB|TEXT/.test(upper)) return "text";
+  if (upper === "" || upper.includes("BLOB")) return "blob";
+  return /REAL|FLOA|DOUB/.test(upper) ? "real" : "numeric";
+}
+
+// Text that looks like a number is stored as one in such a column: refused where digits would be lost.
+function holdsExactly(text: string): void {
+  const trimmed = text.trim();
+  if (trimmed === "" || !Number.isFinite(Number(trimmed))) return;
+  if (/^-?\d{1,18}$/.test(trimmed)) return;
+  const digits = (value: string) =>
+    value
+      .replace(/^-?0*/, "")
+      .replace(/(\.\d*?)0+$/, "$1")
+      .replace(/\.$/, "");
+  if (digits(trimmed) !== digits(String(Number(trimmed))))
+    throw new RangeError(`${text.slice(0, 60)} does not fit the column's numeric storage exactly`);
+}

@@ -1,0 +1,296 @@
+// PostgreSQL to PostgreSQL: types, modes, deletes, drift, what stays behind after a failure.
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
+import { extremes } from "./extremes.ts";
+import { connect, sync } from "./harness.ts";
+
+describe.skipIf(postgresMissing())("postgres to postgres", () => {
+  let server: TestPostgres;
+  let from: string;
+  let to: string;
+  let source: Awaited<ReturnType<typeof connect>>;
+  let target: Awaited<ReturnType<typeof connect>>;
+
+  beforeAll(async () => {
+    server = await startPostgres();
+    [from, to] = [await server.createDatabase(), await server.createDatabase()];
+    [source, target] = [await connect(from), await connect(to)];
+    await source.query(extremes);
+  });
+  afterAll(async () => {
+    await Promise.all([source?.end(), target?.end()]);
+    await server?.stop();
+  });
+  const ends = (object: string, table = object) => ({ from, object, to, table });
+  const strays = () =>
+    target.query(
+      "SELECT relname FROM pg_class WHERE relname LIKE '\\_magic\\_%' AND relkind = 'r' AND relname <> '_magic_state'",
+    );
+
+  test("every type at its extremes arrives as it was", async () => {
+    const outcome = await sync(ends("public.extremes"));
+    expect(outcome.error).toBeNull();
+    expect(outcome).toMatchObject({ status: "completed", records_read: 4, records_synced: 4, records_rejected: 0 });
+    expect(await target.lines("extremes")).toEqual(await source.lines("extremes"));
+    const again = await sync(ends("public.extremes"));
+    expect(again.error).toBeNull();
+    expect(await target.lines("extremes")).toEqual(await source.lines("extremes"));
+  });
+
+  test("a run proves itself by counts and, with hashable types, by a checksum", async () => {
+    await source.query(
+      "CREATE TABLE proven AS SELECT i AS id, i * 1.5 AS n, 'x' || i AS t, ARRAY[i] AS a FROM generate_series(1, 1000) i",
+    );
+    const outcome = await sync(ends("proven"));
+    expect(outcome.proof).toMatchObject({
+      source_count: 1000,
+      destination_count: 1000,
+      checksum: expect.stringMatching(/^-?\d+$/),
+    });
+  });
+
+  test("a table without rows arrives as a table without rows", async () => {
+    await source.query("CREATE TABLE empty (id bigint PRIMARY KEY, t text)");
+    expect(await sync(ends("empty"))).toMatchObject({ status: "completed", records_read: 0 });
+    expect(await target.query("SELECT count(*) AS n FROM empty")).toEqual([{ n: "0" }]);
+  });
+
+  test("names are taken as they are: capitals, dots, quotes", async () => {
+    await source.query(
+      `CREATE SCHEMA "My.Schema"; CREATE TABLE "My.Schema"."T ""x""" (id int PRIMARY KEY, "Sélect" text); INSERT INTO "My.Schema"."T ""x""" VALUES (1, 'a')`,
+    );
+    const outcome = await sync(ends('"My.Schema"."T ""x"""', '"Other.One"."T.y"'));
+    expect(outcome.error).toBeNull();
+    expect(await target.lines('"Other.One"."T.y"')).toEqual(["(1,a)"]);
+  });
+
+  test("a full refresh keeps indexes, grants, views and triggers of the old table", async () => {
+    await source.query(
+      "CREATE TABLE kept (id int PRIMARY KEY, t text); INSERT INTO kept SELECT i, 'n' || i FROM generate_series(1, 10) i",
+    );
+    await target.query(
+      "CREATE TABLE kept (id int PRIMARY KEY, t text); CREATE INDEX kept_t ON kept (t); CREATE ROLE reader; GRANT SELECT ON kept TO reader; COMMENT ON TABLE kept IS 'mine'; INSERT INTO kept VALUES (99, 'old')",
+    );
+    expect(await sync(ends("kept"))).toMatchObject({ status: "completed" });
+    expect(await target.lines("kept")).toEqual(await source.lines("kept"));
+    expect(await target.query("SELECT indexname FROM pg_indexes WHERE tablename = 'kept' ORDER BY 1")).toEqual([
+      { indexname: "kept_pkey" },
+      { indexname: "kept_t" },
+    ]);
+    expect(
+      await target.query(
+        "SELECT has_table_privilege('reader', 'kept', 'SELECT') AS ok, obj_description('kept'::regclass) AS about",
+      ),
+    ).toEqual([{ ok: "t", about: "mine" }]);
+    await target.query("CREATE VIEW over_kept AS SELECT * FROM kept");
+    await source.query("DELETE FROM kept WHERE id > 5");
+    expect(await sync(ends("kept"))).toMatchObject({ status: "completed", records_read: 5 });
+    expect(await target.query("SELECT count(*) AS n FROM over_kept")).toEqual([{ n: "5" }]);
+  });
+
+  test("rows that the destination refuses are quarantined with their reasons, the others arrive", async () => {
+    await source.query(
+      "CREATE TABLE bad (id int PRIMARY KEY, t text); INSERT INTO bad SELECT i, CASE WHEN i % 100 = 0 THEN 'no' ELSE 'yes' END FROM generate_series(1, 1000) i",
+    );
+    await target.query("CREATE TABLE bad (id int PRIMARY KEY, t text CHECK (t <> 'no'))");
+    const outcome = await sync(ends("bad"));
+    expect(outcome.error).toBeNull();
+    expect(outcome).toMatchObject({ records_read: 1000, records_synced: 990, records_rejected: 10 });
+    expect(outcome.rejects[0]).toMatchObject({ key: "100", reason: expect.stringContaining("check constraint") });
+    expect(await target.query("SELECT count(*) AS n FROM bad")).toEqual([{ n: "990" }]);
+    const failed = await sync(ends("bad"), { on_bad_record: "fail" });
+    expect(failed).toMatchObject({ status: "failed", error: { code: "bad_record" } });
+    expect(await target.query("SELECT count(*) AS n FROM bad")).toEqual([{ n: "990" }]);
+    expect(await strays()).toEqual([]);
+  });
+
+  test("duplicates of an asked-for key are quarantined but for the last", async () => {
+    await source.query(
+      "CREATE TABLE doubled (id int, t text); INSERT INTO doubled VALUES (1, 'a'), (2, 'b'), (1, 'c'), (NULL, 'd')",
+    );
+    const outcome = await sync(ends("doubled"), { primary_key: ["id"] });
+    expect(outcome).toMatchObject({ status: "completed", records_read: 4, records_synced: 2, records_rejected: 2 });
+    expect(await target.lines("doubled")).toEqual(["(1,c)", "(2,b)"]);
+  });
+
+  test("incremental runs upsert, take late committers, and keep their cursor as text", async () => {
+    await source.query(
+      "CREATE TABLE orders (id int PRIMARY KEY, t text, at timestamptz(6)); INSERT INTO orders SELECT i, 'v1', '2024-01-01 00:00:00.000001+00'::timestamptz + i * interval '1 second' FROM generate_series(1, 100) i",
+    );
+    const run = () => sync(ends("orders"), { mode: "incremental", cursor_field: "at" });
+    expect(await run()).toMatchObject({ status: "completed", records_read: 100 });
+    const late = await connect(from);
+    await late.query(
+      "BEGIN; INSERT INTO orders VALUES (500, 'late', '2024-01-01 00:00:00+00'); SAVEPOINT a; INSERT INTO orders VALUES (501, 'late too', '2023-01-01'); RELEASE SAVEPOINT a",
+    );
+    await source.query(
+      "INSERT INTO orders VALUES (200, 'new', '2025-01-01 00:00:00.123456+00'); UPDATE orders SET t = 'v2', at = '2025-01-02' WHERE id = 1",
+    );
+    expect(await run()).toMatchObject({ status: "completed", records_read: 2 });
+    await late.query("COMMIT");
+    await late.end();
+    expect(await run()).toMatchObject({ status: "completed", records_read: 2 });
+    expect(await target.lines("orders")).toEqual(await source.lines("orders"));
+    expect(await target.query("SELECT state->>'cursor' AS cursor FROM _magic_state WHERE stream = 'orders'")).toEqual([
+      { cursor: "2025-01-02 00:00:00+00" },
+    ]);
+    const idle = await run();
+    expect(idle).toMatchObject({
+      status: "completed",
+      records_read: 0,
+      proof: { source_count: 103, destination_count: 103 },
+    });
+    expect(await target.query("SELECT state->>'cursor' AS cursor FROM _magic_state WHERE stream = 'orders'")).toEqual([
+      { cursor: "2025-01-02 00:00:00+00" },
+    ]);
+  });
+
+  test("without a primary key an incremental run appends each row once, late ones too", async () => {
+    await source.query(
+      "CREATE TABLE events (n bigint, t text); INSERT INTO events SELECT i, 'a' FROM generate_series(1, 50) i",
+    );
+    const run = () => sync(ends("events"), { mode: "incremental", cursor_field: "n" });
+    const late = await connect(from);
+    await late.query("BEGIN; INSERT INTO events VALUES (10, 'late')");
+    expect(await run()).toMatchObject({ records_read: 50 });
+    await source.query("INSERT INTO events VALUES (51, 'b'), (51, 'b')");
+    expect(await run()).toMatchObject({ records_read: 2 });
+    await late.query("COMMIT");
+    await late.end();
+    expect(await run()).toMatchObject({ records_read: 1 });
+    expect(await run()).toMatchObject({ records_read: 0 });
+    expect(await target.lines("events")).toEqual(await source.lines("events"));
+  });
+
+  test("deleted rows are marked, removed or left, and come back when they come back", async () => {
+    for (const deletes of ["soft", "hard", "ignore"] as const) {
+      await source.query(
+        `CREATE TABLE gone_${deletes} (id int PRIMARY KEY, v int); INSERT INTO gone_${deletes} VALUES (1, 1), (2, 1), (3, 1)`,
+      );
+      const run = () => sync(ends(`gone_${deletes}`), { mode: "incremental", cursor_field: "v", deletes });
+      expect(await run()).toMatchObject({ status: "completed" });
+      await source.query(`DELETE FROM gone_${deletes} WHERE id = 2`);
+      expect((await run()).error).toBeNull();
+      const rows = await target.lines(`gone_${deletes}`, "id, v");
+      expect(rows).toEqual(deletes === "hard" ? ["(1,1)", "(3,1)"] : ["(1,1)", "(2,1)", "(3,1)"]);
+      if (deletes !== "soft") continue;
+      const marked = () => target.query("SELECT id FROM gone_soft WHERE _magic_deleted_at IS NOT NULL");
+      expect(await marked()).toEqual([{ id: "2" }]);
+      await source.query("INSERT INTO gone_soft VALUES (2, 2)");
+      await run();
+      expect(await marked()).toEqual([]);
+    }
+  });
+
+  test("a full refresh with soft deletes keeps and marks what has gone", async () => {
+    await source.query("CREATE TABLE faded (id int PRIMARY KEY, t text); INSERT INTO faded VALUES (1, 'a'), (2, 'b')");
+    await sync(ends("faded"), { deletes: "soft" });
+    await source.query("DELETE FROM faded WHERE id = 1");
+    expect((await sync(ends("faded"), { deletes: "soft" })).error).toBeNull();
+    expect(await target.lines("faded", "id, _magic_deleted_at IS NOT NULL")).toEqual(["(1,t)", "(2,f)"]);
+  });
+
+  test("new columns are added, wider types widened, anything else stops the run and changes nothing", async () => {
+    await source.query(
+      "CREATE TABLE drifting (id int PRIMARY KEY, n int, s varchar(5), at int); INSERT INTO drifting VALUES (1, 1, 'a', 1)",
+    );
+    for (const mode of ["incremental", "full_refresh"] as const) {
+      const table = `drifting_${mode}`;
+      const run = () => sync(ends("drifting", table), { mode, cursor_field: "at" });
+      expect((await run()).error).toBeNull();
+      await source.query(
+        "ALTER TABLE drifting ADD COLUMN extra text DEFAULT 'e', ALTER COLUMN n TYPE bigint, ALTER COLUMN s TYPE text; INSERT INTO drifting VALUES (2, 5000000000, 'longer than five', 2)",
+      );
+      const widened = await run();
+      expect(widened.error).toBeNull();
+      expect(await target.lines(table, "n, s")).toContain('(5000000000,"longer than five")');
+      await source.query("ALTER TABLE drifting ALTER COLUMN n TYPE text");
+      expect(await run()).toMatchObject({
+        status: "failed",
+        error: { code: "schema_drift", message: expect.stringContaining('"n"') },
+      });
+      await source.query("ALTER TABLE drifting RENAME COLUMN extra TO other");
+      expect(await run()).toMatchObject({ status: "failed", error: { code: "schema_drift" } });
+      expect(await target.query(`SELECT count(*) AS n FROM ${table}`)).toEqual([{ n: "2" }]);
+      expect(await strays()).toEqual([]);
+      await source.query(
+        "DROP TABLE drifting; CREATE TABLE drifting (id int PRIMARY KEY, n int, s varchar(5), at int); INSERT INTO drifting VALUES (1, 1, 'a', 1)",
+      );
+    }
+  });
+
+  test("columns are chosen and renamed", async () => {
+    const outcome = await sync(ends("proven", "chosen"), {
+      columns: ["t", "id"],
+      mapping: { t: "title" },
+      primary_key: ["id"],
+    });
+    expect(outcome.error).toBeNull();
+    expect((await target.lines("chosen", "title, id"))[0]).toBe("(x1,1)");
+    expect(
+      await target.query(
+        "SELECT column_name AS c FROM information_schema.columns WHERE table_name = 'chosen' ORDER BY ordinal_position",
+      ),
+    ).toEqual([{ c: "title" }, { c: "id" }]);
+  });
+
+  test("row-level security that hides rows is reported", async () => {
+    await source.query(
+      "CREATE TABLE hidden (id int PRIMARY KEY, who text); INSERT INTO hidden VALUES (1, 'a'), (2, 'b'); ALTER TABLE hidden ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON hidden USING (who = 'a'); CREATE ROLE limited LOGIN; GRANT SELECT ON hidden TO limited",
+    );
+    const outcome = await sync({ ...ends("hidden"), from: from.replace("postgres@", "limited@") });
+    expect(outcome).toMatchObject({
+      status: "completed",
+      records_read: 1,
+      warnings: [{ code: "row_level_security", message: expect.stringContaining("Row-level security") }],
+    });
+  });
+
+  test("what cannot work says what to do, and leaves nothing behind", async () => {
+    const cases: [Promise<Awaited<ReturnType<typeof sync>>>, string][] = [
+      [sync(ends("nowhere")), "object_not_found"],
+      [sync({ ...ends("proven"), from: `${from}`.replace(/\/test_\d+\?/, "/nothing?") }), "object_not_found"],
+      [sync({ ...ends("proven"), from: "postgres://postgres@127.0.0.1:1/x" }), "unreachable"],
+      [sync({ ...ends("proven"), to: to.replace("postgres@", "limited@") }), "permission_denied"],
+      [sync({ ...ends("proven"), from: from.replace("postgres@", "limited@") }), "permission_denied"],
+      [sync({ ...ends("proven"), to: `${to}&options=-c%20default_transaction_read_only%3Don` }), "destination_refused"],
+      [sync(ends("proven"), { mode: "cdc" }), "not_supported"],
+      [sync(ends("proven"), { mode: "incremental" }), "validation_failed"],
+      [sync(ends("proven"), { columns: ["id", "nope"] }), "object_not_found"],
+    ];
+    for (const [run, code] of cases) {
+      const outcome = await run;
+      expect([outcome.status, outcome.error?.code, outcome.error?.message]).toEqual([
+        "failed",
+        code,
+        expect.any(String),
+      ]);
+    }
+    expect(await strays()).toEqual([]);
+  });
+
+  test("a run that waits for a lock is failed with what it waited for", async () => {
+    const holder = await connect(from);
+    await holder.query("BEGIN; LOCK TABLE proven IN ACCESS EXCLUSIVE MODE");
+    const outcome = await sync(ends("proven"), { stall_timeout_s: 1 });
+    expect(outcome).toMatchObject({
+      status: "failed",
+      error: { code: "run_stalled", message: expect.stringContaining("proven") },
+    });
+    await holder.query("ROLLBACK");
+    await holder.end();
+  });
+
+  test("a cancelled run ends within two seconds, and the old rows stay", async () => {
+    const holder = await connect(from);
+    await holder.query("BEGIN; LOCK TABLE kept IN ACCESS EXCLUSIVE MODE");
+    const cancel = new AbortController();
+    const started = performance.now();
+    setTimeout(() => cancel.abort(), 300);
+    expect(await sync(ends("kept"), {}, cancel.signal)).toMatchObject({ status: "canceled" });
+    expect(performance.now() - started).toBeLessThan(2300);
+    await holder.query("ROLLBACK");
+    await holder.end();
+    expect(await target.query("SELECT count(*) AS n FROM kept")).toEqual([{ n: "5" }]);
+  });
+});
