@@ -2,7 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import { userStateFolder } from "#shared/paths.ts";
 import { type Foundation, type FoundationConfig, layFoundation } from "./foundation.ts";
-import { createSandboxGateway } from "./gateway/sandbox-gateway.ts";
+import type { GatewayPipeline } from "./gateway/pipeline.ts";
 import type { Activity } from "./http/activity.ts";
 import { useAudit } from "./http/audit.ts";
 import { useIdempotency } from "./http/idempotency.ts";
@@ -23,9 +23,14 @@ import { logRoutes } from "./http/routes/logs.ts";
 import { metricsRoutes } from "./http/routes/metrics.ts";
 import { modelRoutes } from "./http/routes/models.ts";
 import { openApiRoutes } from "./http/routes/openapi.ts";
+import { routeExplainRoutes } from "./http/routes/route-explain.ts";
+import { traceRoutes } from "./http/routes/traces.ts";
+import { usageRoutes } from "./http/routes/usage.ts";
 import { useUpgrades } from "./http/upgrade.ts";
 import { type Identity, openIdentity } from "./identity/identity.ts";
 import { openMasterKey } from "./secrets/master-key.ts";
+import { wireGateway } from "./wire-gateway.ts";
+import { wireTraces } from "./wire-traces.ts";
 
 export interface AppConfig extends FoundationConfig {
   /** Where to listen: by default what magic.yaml says, else 127.0.0.1. */
@@ -53,7 +58,7 @@ export async function createApp(config: AppConfig): Promise<App> {
   try {
     const identity = await identify(foundation);
     foundation.onClose(identity.close);
-    return wire(foundation, identity, config);
+    return wire(foundation, identity, await wireGateway(foundation), config);
   } catch (error) {
     await foundation.close();
     throw error;
@@ -82,7 +87,7 @@ function identify({ storage, root, env, credentials, clock, logger, project }: F
   });
 }
 
-function wire(foundation: Foundation, identity: Identity, config: AppConfig): App {
+function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeline, config: AppConfig): App {
   const { root, clock, logger, metrics, tracer, project, storage, history } = foundation;
   const { authenticator } = identity;
   const host = config.host ?? project.current().daemon?.host ?? "127.0.0.1";
@@ -118,10 +123,12 @@ function wire(foundation: Foundation, identity: Identity, config: AppConfig): Ap
   const sockets = useUpgrades(fastify, { authenticator, hostGuard, host, draining: () => draining }, upgrades);
   activity.hold("open streams", () => sockets.open() > 0);
 
-  const gateway = createSandboxGateway();
   chatCompletionRoutes(fastify, { gateway });
   embeddingRoutes(fastify, { gateway });
   modelRoutes(fastify, { gateway });
+  routeExplainRoutes(fastify, { gateway });
+  usageRoutes(fastify, { gateway });
+  traceRoutes(fastify, wireTraces(foundation));
 
   let closing: Promise<void> | undefined;
   return {

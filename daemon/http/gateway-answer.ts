@@ -31,6 +31,7 @@ export async function answerCall(
     headers: request.headers,
     idempotencyKey: typeof key === "string" ? key : null,
     controller: null,
+    span: request.span,
     signal: left.signal,
     startedAt: performance.now() - reply.elapsedTime,
   });

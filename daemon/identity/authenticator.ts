@@ -173,6 +173,7 @@ function builtInBearers(local: LocalCredentials): Map<string, Bearer> {
         type: "token",
         id: "gt_local",
         environment: "live",
+        environments,
         scopes: gatewayOnly,
         tier: "enterprise",
         gateway: anyone,

@@ -8,6 +8,7 @@ import type { JobTables } from "./tables/job.ts";
 import type { RateWindowTables } from "./tables/rate-window.ts";
 import type { SettingTables } from "./tables/setting.ts";
 import type { SigningKeyTables } from "./tables/signing-key.ts";
+import type { TraceTables } from "./tables/trace.ts";
 
 export interface Database
   extends AuditTables,
@@ -17,7 +18,8 @@ export interface Database
     RateWindowTables,
     SettingTables,
     SigningKeyTables,
-    JobTables {}
+    JobTables,
+    TraceTables {}
 
 /** What a unit of work gets: the database, inside its own savepoint (SQLite) or transaction (Postgres). */
 export type Db = Kysely<Database>;

@@ -20,6 +20,7 @@ import * as ledger from "./repositories/ledger.ts";
 import * as rateWindow from "./repositories/rate-window.ts";
 import * as setting from "./repositories/setting.ts";
 import * as signingKey from "./repositories/signing-key.ts";
+import * as trace from "./repositories/trace.ts";
 
 export const repositories = {
   audit,
@@ -32,6 +33,7 @@ export const repositories = {
   rateWindow,
   setting,
   signingKey,
+  trace,
 };
 
 export type Repositories = typeof repositories;

@@ -93,3 +93,11 @@ export function dollars(pico: number): number {
 export function picoOf(usd: number): number {
   return Math.round(usd * PICO_PER_DOLLAR);
 }
+
+/** US dollars of a sum that may pass 2^53, the nearest double. */
+export function dollarsOf(pico: bigint): number {
+  if (pico <= BigInt(Number.MAX_SAFE_INTEGER)) return dollars(Number(pico));
+  const whole = pico / BigInt(PICO_PER_DOLLAR);
+  const rest = pico % BigInt(PICO_PER_DOLLAR);
+  return Number(`${whole}.${String(rest).padStart(12, "0")}`);
+}

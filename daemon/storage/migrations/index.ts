@@ -8,6 +8,7 @@ import * as audit from "./012-audit.ts";
 import * as idempotency from "./013-idempotency.ts";
 import * as rateWindow from "./014-rate-window.ts";
 import * as gateway from "./020-gateway.ts";
+import * as trace from "./021-trace.ts";
 import * as job from "./030-job.ts";
 
 export interface MigrationStep {
@@ -23,4 +24,5 @@ export const migrations: Readonly<Record<string, MigrationStep>> = {
   "014-rate-window": rateWindow,
   "030-job": job,
   "020-gateway": gateway,
+  "021-trace": trace,
 };

@@ -13,6 +13,8 @@ export const RouteExplainRequest = Type.Object(
   { ...open, description: "A chat completion request, or `{model, input}`; nothing in it is sent anywhere." },
 );
 
+export type RouteExplainRequest = Static<typeof RouteExplainRequest>;
+
 export const RouteCandidate = Type.Object({
   model: Type.String(),
   provider: Nullable(Type.String()),

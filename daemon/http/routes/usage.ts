@@ -1,0 +1,65 @@
+// GET /v1/usage: tokens and cost, summed by user, team, project, model, provider, day or controller; JSON or CSV.
+import type { FastifyInstance } from "fastify";
+import { UsageQuery, UsageReport, type UsageRow } from "#contract/wire/usage.ts";
+import type { UsageSum } from "#daemon/gateway/ledger/row.ts";
+import type { GatewayPipeline } from "#daemon/gateway/pipeline.ts";
+import { dollarsOf } from "#daemon/gateway/pricing/price.ts";
+
+export function usageRoutes(
+  app: FastifyInstance,
+  { gateway }: { readonly gateway: Pick<GatewayPipeline, "usage"> },
+): void {
+  const config = {
+    scope: "usage:read",
+    errors: "problem",
+    surface: "core",
+    produces: ["application/json", "text/csv"],
+  } as const;
+  const schema = {
+    operationId: "getUsage",
+    summary: "Tokens and cost, summed by one key",
+    querystring: UsageQuery,
+    response: { 200: UsageReport },
+  };
+  app.get<{ Querystring: UsageQuery }>("/v1/usage", { config, schema: schema as object }, async (request, reply) => {
+    const { by = "model", since, until, environment, format = "json", ...where } = request.query;
+    const { type, environment: own } = request.principal;
+    // Keys and clients belong to one environment; whoever works on this machine sees both unless they name one.
+    const seen = type === "local" || type === "admin" ? environment : own;
+    const sums = await gateway.usage({ by, since, until, environment: seen, where });
+    const data = sums.map(rowOf);
+    if (format === "csv") return reply.type("text/csv; charset=utf-8").serializer(String).send(csvOf(by, data));
+    return { object: "list", by, data };
+  });
+}
+
+function rowOf(sum: UsageSum): UsageRow {
+  return {
+    key: sum.key,
+    requests: Number(sum.requests),
+    prompt_tokens: Number(sum.prompt_tokens),
+    completion_tokens: Number(sum.completion_tokens),
+    cost_usd: dollarsOf(BigInt(sum.cost_pico)),
+    cached_tokens: Number(sum.cached_tokens),
+    reasoning_tokens: Number(sum.reasoning_tokens),
+    unpriced_requests: Number(sum.unpriced),
+  };
+}
+
+// RFC 4180. A cell that a spreadsheet would take for a formula is quoted with an apostrophe.
+function csvOf(by: string, rows: readonly UsageRow[]): string {
+  const columns = [
+    "requests",
+    "prompt_tokens",
+    "completion_tokens",
+    "cost_usd",
+    "cached_tokens",
+    "reasoning_tokens",
+  ] as const;
+  const cell = (text: string) => {
+    const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+    return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  };
+  const lines = rows.map((row) => [cell(row.key ?? ""), ...columns.map((column) => String(row[column]))].join(","));
+  return `${[[by, ...columns].join(","), ...lines].join("\r\n")}\r\n`;
+}

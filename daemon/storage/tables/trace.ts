@@ -1,0 +1,13 @@
+import type { Generated } from "kysely";
+
+/** The spans of one request that ended together, as JSON. */
+export interface TraceTable {
+  readonly sequence: Generated<number>;
+  readonly request_id: string;
+  readonly at: string;
+  readonly spans: string;
+}
+
+export interface TraceTables {
+  readonly trace: TraceTable;
+}

@@ -1,0 +1,36 @@
+// Finished spans, stored in batches and found again by their request.
+import { sortSpans } from "./span-order.ts";
+import type { SpanRecord, Tracer } from "./trace.ts";
+
+/** daemon/storage/repositories/trace.ts satisfies it. */
+export interface TraceUnits {
+  append(args: { readonly traces: readonly { request_id: string; at: string; spans: string }[] }): Promise<void>;
+  find(args: { readonly requestId: string }): Promise<readonly string[]>;
+}
+
+export interface TraceStore {
+  /** Stores a batch; a row for each request in it. */
+  store(spans: readonly SpanRecord[]): Promise<void>;
+  /** Every span of a request, stored or still in memory, parents first; empty for an unknown one. */
+  find(requestId: string): Promise<readonly SpanRecord[]>;
+}
+
+export function createTraceStore(units: TraceUnits, tracer: Pick<Tracer, "spansOf">): TraceStore {
+  return {
+    async store(spans) {
+      const byRequest = Map.groupBy(spans, ({ request_id }) => request_id);
+      const traces = [...byRequest].map(([request_id, own]) => ({
+        request_id,
+        at: own[0]?.started_at ?? "",
+        spans: JSON.stringify(own),
+      }));
+      await units.append({ traces });
+    },
+    async find(requestId) {
+      const stored = (await units.find({ requestId })).flatMap((text) => JSON.parse(text) as SpanRecord[]);
+      const found = new Map(stored.map((span) => [span.span_id, span]));
+      for (const span of tracer.spansOf(requestId)) found.set(span.span_id, span);
+      return sortSpans([...found.values()]);
+    },
+  };
+}

@@ -1,0 +1,36 @@
+// The AI gateway over the daemon's foundation: its way out, its stores, its seal, and the configuration that it follows.
+
+import { userStateFolder } from "#shared/paths.ts";
+import { createEgress, type Egress } from "./egress/egress.ts";
+import type { Foundation } from "./foundation.ts";
+import { createPipeline, type GatewayPipeline } from "./gateway/pipeline.ts";
+import { createProviders } from "./gateway/providers/registry.ts";
+import { gatewayStores } from "./gateway/stores.ts";
+import { openMasterKey } from "./secrets/master-key.ts";
+import { createSealer } from "./secrets/sealer.ts";
+
+/** Attempts bound their own times; the dispatcher's are beyond the longest that magic.yaml allows. */
+const BEYOND_ANY_ATTEMPT_MS = 3_600_000 + 60_000;
+
+export async function wireGateway(foundation: Foundation): Promise<GatewayPipeline> {
+  const { clock, env, logger, metrics, project, storage } = foundation;
+  const egress: Egress = createEgress({
+    allowPrivate: () => project.current().egress?.allow_private ?? [],
+    headersTimeoutMs: BEYOND_ANY_ATTEMPT_MS,
+    bodyTimeoutMs: BEYOND_ANY_ATTEMPT_MS,
+  });
+  foundation.onClose(() => egress.close());
+  const providers = createProviders(egress.dispatcher);
+  const gateway = await createPipeline({
+    config: project.current().gateway,
+    provider: (kind) => providers[kind],
+    stores: gatewayStores(storage, clock),
+    sealer: createSealer(openMasterKey(userStateFolder(env)), "idempotency"),
+    logger,
+    metrics,
+    clock,
+  });
+  foundation.onClose(() => gateway.close());
+  project.onChange(({ gateway: section }) => gateway.reconfigure(section));
+  return gateway;
+}

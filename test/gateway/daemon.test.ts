@@ -1,0 +1,153 @@
+// The gateway in the whole daemon: over HTTP, with the runtime file's tokens, as its users see it.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type App, createApp } from "#daemon/app.ts";
+import { completion, stream } from "./pipeline.ts";
+import { startUpstream, type Upstream } from "./upstream.ts";
+
+let upstream: Upstream;
+let app: App;
+let folder: string;
+const lines: string[] = [];
+const CANARY_KEY = "sk-canary-key-7f3a9b2c4d5e6f70";
+const CANARY_PROMPT = "canary-prompt-zebra-quartz-1234";
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "magic-test-"));
+  upstream = await startUpstream();
+  const { port } = new URL(upstream.url);
+  writeFileSync(
+    join(folder, "magic.yaml"),
+    JSON.stringify({
+      version: 1,
+      gateway: {
+        providers: { openai: { api_key: CANARY_KEY, base_url: `${upstream.url}/v1` } },
+        policies: { p: { candidates: ["openai/gpt-4o-mini"], timeout_ms: 300 } },
+      },
+      egress: { allow_private: [`127.0.0.1:${port}`] },
+    }),
+  );
+  const env = { ...process.env, MAGIC_HOME: join(folder, "home") };
+  app = await createApp({ root: folder, env, logSinks: [({ text }) => void lines.push(text)] });
+  await app.listen();
+});
+afterAll(async () => {
+  await app.close();
+  await upstream.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const post = (path: string, body: unknown, token = app.credentials.gateway_token, headers: object = {}) =>
+  fetch(`${app.url}${path}`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers },
+    body: JSON.stringify(body),
+  });
+const get = (path: string) =>
+  fetch(`${app.url}${path}`, { headers: { authorization: `Bearer ${app.credentials.local_token}` } });
+const chat = (more: object = {}) => ({
+  model: "openai/gpt-4o-mini",
+  messages: [{ role: "user", content: CANARY_PROMPT }],
+  user: "ada",
+  ...more,
+});
+
+test("a call is answered, priced, metered and traced", async () => {
+  upstream.answer = (response) => void response.end(completion(1000, 500));
+  const answer = await post("/v1/chat/completions", chat());
+  expect(answer.status).toBe(200);
+  const body = (await answer.json()) as { usage: { cost_usd: number } };
+  // 1000 x $0.15/M + 500 x $0.60/M
+  expect(body.usage.cost_usd).toBe(0.00045);
+  expect(answer.headers.get("x-magic-cost-usd")).toBe("0.00045");
+  expect(answer.headers.get("x-magic-attempts")).toBe("1");
+  upstream.answer = (response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.end(stream(1000, 500));
+  };
+  const streamed = await (
+    await post("/v1/chat/completions", chat({ stream: true, stream_options: { include_usage: true } }))
+  ).text();
+  expect(streamed).toContain('"cost_usd":0.00045');
+  const usage = (await (await get("/v1/usage?by=model")).json()) as { data: unknown[] };
+  expect(usage.data).toMatchObject([
+    { key: "openai/gpt-4o-mini", requests: 2, prompt_tokens: 2000, completion_tokens: 1000, cost_usd: 0.0009 },
+  ]);
+  const byUser = (await (await get("/v1/usage?by=user")).json()) as { data: unknown[] };
+  expect(byUser.data).toMatchObject([{ key: "ada", requests: 2 }]);
+  const csv = await (await get("/v1/usage?by=day&format=csv")).text();
+  expect(csv).toMatch(/^day,requests,.*\r\n\d{4}-\d\d-\d\d,2,2000,1000,0\.0009,/);
+  const trace = (await (await get(`/v1/traces/${answer.headers.get("x-request-id")}`)).json()) as {
+    spans: { name: string; attributes: Record<string, unknown> }[];
+  };
+  expect(trace.spans.map(({ name }) => name)).toEqual([
+    "POST /v1/chat/completions",
+    "chat openai/gpt-4o-mini",
+    "attempt openai/gpt-4o-mini",
+  ]);
+  expect(trace.spans[1]?.attributes).toMatchObject({
+    "gen_ai.usage.input_tokens": 1000,
+    "gen_ai.provider.name": "openai",
+  });
+});
+
+test("the sandbox works offline without configuration, and models say what they cost", async () => {
+  expect((await post("/v1/chat/completions", chat({ model: "sandbox/echo" }))).status).toBe(200);
+  const models = await fetch(`${app.url}/v1/models`, {
+    headers: { authorization: `Bearer ${app.credentials.gateway_token}` },
+  });
+  const { data } = (await models.json()) as { data: { id: string; price: unknown }[] };
+  expect(data.map(({ id }) => id)).toEqual(expect.arrayContaining(["auto", "p", "openai/gpt-4o-mini", "sandbox/echo"]));
+  expect(data.find(({ id }) => id === "openai/gpt-4o-mini")?.price).toMatchObject({ input: 0.15, output: 0.6 });
+});
+
+test("a route is explained without a call", async () => {
+  upstream.requests.length = 0;
+  const answer = await post("/v1/route/explain", { model: "p", input: { messages: [], max_tokens: 1000 } });
+  expect(await answer.json()).toMatchObject({
+    policy: "p",
+    decision: { model: "openai/gpt-4o-mini" },
+    candidates: [{ eligible: true, rank: 1, price: { input: 0.15, output: 0.6 } }],
+  });
+  expect(upstream.requests.length).toBe(0);
+});
+
+test("neither key nor prompt stands in any log, trace, metric or database file, whatever fails", async () => {
+  const answers: Upstream["answer"][] = [
+    (response, _request, body) => void response.writeHead(400).end(`{"error":{"message":${JSON.stringify(body)}}}`),
+    (response, request) => void response.writeHead(401).end(`bad key ${request.headers.authorization}`),
+    (response, _request, body) => void response.writeHead(500).end(body),
+    (response, _request, body) => void response.end(`${body}{`),
+    (response) => void response.socket?.destroy(),
+    () => {},
+  ];
+  for (const answer of answers)
+    for (const streamed of [false, true]) {
+      upstream.answer = answer;
+      const sent = await post("/v1/chat/completions", chat({ model: "p", stream: streamed }), undefined, {
+        "idempotency-key": `k-${answers.indexOf(answer)}-${streamed}`,
+      });
+      await sent.text();
+      expect(sent.status).toBeGreaterThanOrEqual(400);
+    }
+  await post("/v1/chat/completions", {
+    ...chat({ model: "sandbox/echo" }),
+    messages: [{ role: "nobody", content: CANARY_PROMPT }],
+  });
+  await app.tracer.flush();
+  const metrics = await (await get("/metrics")).text();
+  const everything = [...lines, metrics].join("\n");
+  expect(everything).not.toContain(CANARY_KEY);
+  expect(everything).not.toContain(CANARY_PROMPT);
+  const { readdirSync, readFileSync } = await import("node:fs");
+  for (const file of readdirSync(app.state)) {
+    if (!file.startsWith("magic.db")) continue;
+    const bytes = readFileSync(join(app.state, file));
+    expect(bytes.includes(CANARY_KEY)).toBe(false);
+    expect(bytes.includes(CANARY_PROMPT)).toBe(false);
+  }
+  const audit = await (await get("/v1/audit?limit=100")).text();
+  expect(audit).not.toContain(CANARY_PROMPT);
+});
