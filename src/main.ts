@@ -1,16 +1,19 @@
 // argv -> one dynamic import. The only place that ends the process.
 import { CommanderError } from "commander";
 import { createProgram, usageError, withoutStrayHelp } from "#commands/program.ts";
+import { groups } from "#commands/registry.ts";
 import { formatOf, globalsOf, needValues } from "#commands/values.ts";
 import { MagicError } from "#contract/errors.ts";
 import { exitCodes } from "#contract/exit-codes.ts";
 import { VERSION } from "#contract/protocol.ts";
 import { createOutput } from "#output/create.ts";
 import { reportFailure } from "#output/failure.ts";
+import { readUserConfig } from "#shared/user-config.ts";
 
 const env = process.env;
 const argv = helpWord(process.argv.slice(2));
-const format = formatOf(argv, env);
+const user = readUserConfig(env);
+const format = formatOf(argv, env, user);
 // A reader that left (`magic logs | head`) is no error.
 process.stdout.on("error", (error: NodeJS.ErrnoException) =>
   process.exit(error.code === "EPIPE" ? 0 : exitCodes.internal),
@@ -34,7 +37,7 @@ async function main(): Promise<number> {
   }
   if (!program.chosen) throw new MagicError("usage", "Name a command; `magic --help` lists them.");
   const { module, command } = program.chosen;
-  const globals = globalsOf(program.root.opts(), format, env);
+  const globals = globalsOf(program.root.opts(), format, env, user);
   const output = createOutput({ format, quiet: globals.quiet, env, streams: process });
   const code = await module.run({
     args: command.processedArgs,
@@ -43,6 +46,7 @@ async function main(): Promise<number> {
     output,
     env,
     cwd: process.cwd(),
+    registry: groups,
     signal: interruption(module.handlesInterrupt === true),
     need: (wanted) => needValues(wanted, output.interactive),
   });

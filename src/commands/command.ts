@@ -32,6 +32,8 @@ export interface Context<Options> {
   readonly output: Output;
   readonly env: NodeJS.ProcessEnv;
   readonly cwd: string;
+  /** Everything that magic can do, for commands about commands. */
+  readonly registry: readonly Group[];
   /** Aborted by Ctrl-C and SIGTERM. */
   readonly signal: AbortSignal;
   /** Values that may be missing: asks for them on a terminal, else one usage error lists all of them. */
@@ -59,6 +61,16 @@ export type Verbs = Readonly<Record<string, CommandEntry>>;
 export interface NounEntry {
   readonly summary: string;
   readonly verbs: () => Promise<{ readonly verbs: Verbs }>;
+}
+
+/** A heading of --help with its commands. */
+export interface Group {
+  readonly heading: string;
+  readonly commands: Readonly<Record<string, CommandEntry | NounEntry>>;
+}
+
+export function isNoun(entry: CommandEntry | NounEntry): entry is NounEntry {
+  return "verbs" in entry;
 }
 
 /** Gives a command its types: `export default defineCommand<{ force?: boolean }>({ configure, run })`. */

@@ -2,9 +2,9 @@
 import { Command, type CommanderError, Option } from "commander";
 import { MagicError } from "#contract/errors.ts";
 import { formats } from "#output/output.ts";
-import type { CommandEntry, CommandModule } from "./command.ts";
+import { type CommandEntry, type CommandModule, isNoun } from "./command.ts";
 import { formatHelp } from "./help.ts";
-import { groups, isNoun } from "./registry.ts";
+import { groups } from "./registry.ts";
 
 export interface Chosen {
   readonly module: CommandModule<never>;

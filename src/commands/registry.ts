@@ -1,11 +1,6 @@
 // Every top-level command: what --help shows, and where its code is. Nothing here loads a command.
 // A new verb goes into its noun's `verbs.ts`; a new noun or plain command gets a line here.
-import type { CommandEntry, NounEntry } from "./command.ts";
-
-export interface Group {
-  readonly heading: string;
-  readonly commands: Readonly<Record<string, CommandEntry | NounEntry>>;
-}
+import type { Group } from "./command.ts";
 
 export const groups: readonly Group[] = [
   {
@@ -66,8 +61,11 @@ export const groups: readonly Group[] = [
       audit: { summary: "Read and verify the audit log", verbs: () => import("#commands/audit/verbs.ts") },
     },
   },
+  {
+    heading: "This command line:",
+    commands: {
+      config: { summary: "Show and change settings", verbs: () => import("#commands/config/verbs.ts") },
+      completion: { summary: "Completion for bash, zsh or fish", load: () => import("#commands/completion.ts") },
+    },
+  },
 ];
-
-export function isNoun(entry: CommandEntry | NounEntry): entry is NounEntry {
-  return "verbs" in entry;
-}

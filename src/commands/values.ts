@@ -1,12 +1,14 @@
 // What a command reads from its line: global options, and values that may be missing.
 import { MagicError } from "#contract/errors.ts";
-import type { Format } from "#output/output.ts";
+import { type Format, formats } from "#output/output.ts";
 import type { GlobalOptions, Wanted } from "./command.ts";
 
+type UserConfig = Readonly<Record<string, unknown>>;
+
 /** The format that argv asks for, read before the line is parsed so that even a usage error has the right form. */
-export function formatOf(argv: readonly string[], env: NodeJS.ProcessEnv): Format {
-  let format: Format =
-    env["MAGIC_OUTPUT"] === "json" || env["MAGIC_OUTPUT"] === "ndjson" ? env["MAGIC_OUTPUT"] : "text";
+export function formatOf(argv: readonly string[], env: NodeJS.ProcessEnv, user: UserConfig): Format {
+  let format =
+    formats.find((one) => one === env["MAGIC_OUTPUT"]) ?? formats.find((one) => one === user["output"]) ?? "text";
   for (let at = 0; at < argv.length; at++) {
     const word = argv[at] ?? "";
     if (word === "--") break;
@@ -21,12 +23,13 @@ export function globalsOf(
   options: Readonly<Record<string, unknown>>,
   format: Format,
   env: NodeJS.ProcessEnv,
+  user: UserConfig,
 ): GlobalOptions {
   const text = (value: unknown) => (typeof value === "string" && value !== "" ? value : undefined);
   return {
     format,
-    live: options["live"] === true || env["MAGIC_ENVIRONMENT"] === "live",
-    url: text(options["url"]) ?? text(env["MAGIC_URL"]),
+    live: options["live"] === true || (text(env["MAGIC_ENVIRONMENT"]) ?? user["environment"]) === "live",
+    url: text(options["url"]) ?? text(env["MAGIC_URL"]) ?? text(user["url"]),
     root: text(options["root"]),
     quiet: options["quiet"] === true,
   };
