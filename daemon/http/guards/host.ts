@@ -33,7 +33,14 @@ function checkHost(request: IncomingMessage, allowed: ReadonlySet<string>): void
   let count = 0;
   for (let i = 0; i < raw.length; i += 2) if (raw[i]?.length === 4 && raw[i]?.toLowerCase() === "host") count++;
   if (count > 1) throw new MagicError("invalid_request", "The request has more than one Host header.");
-  const name = hostOf(request.headers.host ?? "");
+  const target = request.url ?? "/";
+  // A target in absolute form overrides Host (RFC 9112, section 3.2.2): both must be this daemon's.
+  const named = target.startsWith("/") || target === "*" ? [] : [URL.parse(target)?.host ?? ""];
+  for (const host of [request.headers.host ?? "", ...named]) checkName(host, request, allowed);
+}
+
+function checkName(host: string, request: IncomingMessage, allowed: ReadonlySet<string>): void {
+  const name = hostOf(host);
   if (name === undefined) throw new MagicError("invalid_request", "The Host header is missing or malformed.");
   // The port is not compared: a forwarded port is another one, and a page cannot choose the name that it was loaded from.
   if (allowed.has(name) || isLoopback(name) || name === addressOf(request)) return;
