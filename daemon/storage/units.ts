@@ -12,6 +12,7 @@
 // RETURNING, ON CONFLICT and partial indexes; no FOR UPDATE (units are serializable), no `->>`. Refusals are MagicErrors.
 import * as audit from "./repositories/audit.ts";
 import * as budget from "./repositories/budget.ts";
+import * as connection from "./repositories/connection.ts";
 import * as credential from "./repositories/credential.ts";
 import * as gatewayKey from "./repositories/gateway-key.ts";
 import * as idempotency from "./repositories/idempotency.ts";
@@ -20,6 +21,7 @@ import * as ledger from "./repositories/ledger.ts";
 import * as rateWindow from "./repositories/rate-window.ts";
 import * as setting from "./repositories/setting.ts";
 import * as signingKey from "./repositories/signing-key.ts";
+import * as sync from "./repositories/sync.ts";
 import * as trace from "./repositories/trace.ts";
 
 export const repositories = {
@@ -34,6 +36,8 @@ export const repositories = {
   setting,
   signingKey,
   trace,
+  connection,
+  sync,
 };
 
 export type Repositories = typeof repositories;

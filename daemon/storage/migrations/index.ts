@@ -10,6 +10,8 @@ import * as rateWindow from "./014-rate-window.ts";
 import * as gateway from "./020-gateway.ts";
 import * as trace from "./021-trace.ts";
 import * as job from "./030-job.ts";
+import * as connection from "./031-connection.ts";
+import * as sync from "./032-sync.ts";
 
 export interface MigrationStep {
   up(db: Kysely<unknown>, dialect: DialectName): Promise<void>;
@@ -25,4 +27,6 @@ export const migrations: Readonly<Record<string, MigrationStep>> = {
   "030-job": job,
   "020-gateway": gateway,
   "021-trace": trace,
+  "031-connection": connection,
+  "032-sync": sync,
 };

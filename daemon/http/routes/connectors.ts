@@ -1,0 +1,2 @@
+// The catalogue.
+import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";

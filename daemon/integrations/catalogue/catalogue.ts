@@ -1,0 +1,46 @@
+// The connectors that are offered: those in code, our definitions in this folder, and those that a user has added.
+import { readdir, readFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parse } from "yaml";
+import type { Connector } from "#contract/wire/connectors.ts";
+import { codeConnectors } from "./code-connectors.ts";
+import { connectorOf, type Manifest } from "./manifest-connector.ts";
+
+export interface Catalogue {
+  /** By id, in the order of ids. */
+  list(): Promise<readonly Connector[]>;
+  get(id: string): Promise<Connector | null>;
+}
+
+/** More connectors, asked each time; one of ours is not replaced. */
+export type MoreConnectors = () => Promise<readonly Connector[]>;
+
+export function createCatalogue(more: MoreConnectors = async () => []): Catalogue {
+  let ours: Promise<ReadonlyMap<string, Connector>> | undefined;
+  const all = async (): Promise<ReadonlyMap<string, Connector>> => {
+    ours ??= load();
+    const added = await more();
+    return added.length === 0 ? ours : new Map([...added.map((one) => [one.id, one] as const), ...(await ours)]);
+  };
+  return {
+    list: async () => [...(await all()).values()].sort((a, b) => (a.id < b.id ? -1 : 1)),
+    get: async (id) => (await all()).get(id) ?? null,
+  };
+}
+
+/** The folder of our definitions: one manifest a system, named by its id. From source and from dist alike. */
+export function definitionsFolder(): string {
+  return fileURLToPath(new URL(".", import.meta.resolve("#catalogue/README.md")));
+}
+
+async function load(): Promise<ReadonlyMap<string, Connector>> {
+  const connectors = new Map(codeConnectors.map((connector) => [connector.id, connector]));
+  const folder = definitionsFolder();
+  for (const file of (await readdir(folder)).sort()) {
+    if (!file.endsWith(".yaml")) continue;
+    const id = basename(file, ".yaml");
+    connectors.set(id, connectorOf(id, parse(await readFile(join(folder, file), "utf8")) as Manifest));
+  }
+  return connectors;
+}

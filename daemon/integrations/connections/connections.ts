@@ -1,0 +1,175 @@
+// What can be done with connections, whichever the environment.
+import { MagicError } from "#contract/errors.ts";
+import type { Principal } from "#contract/identity.ts";
+import type { ConnectionStatus } from "#contract/states.ts";
+import type { DiscoveredObject } from "#contract/sync.ts";
+import type { Connection, CreateConnection, PatchConnection } from "#contract/wire/connections.ts";
+import type { ListPage } from "#contract/wire/list.ts";
+import type { Storage } from "#daemon/storage/storage.ts";
+import type { ConnectionRecord, Metadata } from "#daemon/storage/tables/connection.ts";
+import { type Clock, rfc3339 } from "#shared/clock.ts";
+import { newId } from "#shared/ids.ts";
+import type { Catalogue } from "../catalogue/catalogue.ts";
+import type { Checked, SyncExecution } from "../execution.ts";
+import { mergePatch } from "../merge-patch.ts";
+import { answerPage, type ListOptions, pageOf } from "../page.ts";
+import { simulateCheck, simulateObjects } from "../simulation/simulate.ts";
+import { limitOf } from "../tier-limits.ts";
+import { connectionDocument } from "./document.ts";
+import type { ConnectionSecrets } from "./secret.ts";
+
+export interface Connections {
+  create(principal: Principal, input: CreateConnection): Promise<Connection>;
+  get(principal: Principal, id: string): Promise<Connection>;
+  list(
+    principal: Principal,
+    options: ListOptions & { provider?: string; status?: ConnectionStatus },
+  ): Promise<ListPage<Connection>>;
+  patch(principal: Principal, id: string, patch: PatchConnection): Promise<Connection>;
+  remove(principal: Principal, id: string): Promise<void>;
+  check(principal: Principal, id: string, signal: AbortSignal): Promise<Connection>;
+  objects(principal: Principal, id: string, signal: AbortSignal): Promise<readonly DiscoveredObject[]>;
+}
+
+export interface ConnectionsOptions {
+  readonly storage: Storage;
+  readonly catalogue: Catalogue;
+  readonly secrets: ConnectionSecrets;
+  readonly execution: SyncExecution;
+  readonly clock: Clock;
+  readonly seed: () => number;
+  /** Ends work under way for these runs. */
+  readonly stopRuns: (ids: readonly string[]) => void;
+  /** A live connection has just become failed. */
+  readonly onFailed: (connection: Connection) => Promise<void>;
+}
+
+export function createConnections(options: ConnectionsOptions): Connections {
+  const { storage, catalogue, secrets, execution, clock, seed } = options;
+  const units = storage.units.connection;
+
+  return {
+    async create(principal, { provider, name = provider, config = {}, credentials = {}, metadata = {} }) {
+      await knownProvider(provider);
+      const { environment } = principal;
+      const ms = clock.now();
+      const created_at = rfc3339(ms);
+      const id = newId("conn", ms);
+      const { status, health } = environment === "sandbox" ? simulateCheck(seed(), { id, created_at }) : untested;
+      const connection = {
+        ...{ id, environment, provider, name, status, health, metadata, created_at },
+        updated_at: created_at,
+        last_synced_at: null,
+        secret: secrets.seal({ id, environment }, { config, credentials }),
+      };
+      return connectionDocument(await units.create({ connection, limit: limitOf(principal, "connections") }));
+    },
+
+    get: async (principal, id) => connectionDocument(await find(principal, id)),
+
+    async list({ environment }, { provider, status, ...rest }) {
+      const page = pageOf(rest);
+      return answerPage(await units.list({ environment, provider, status, page }), page, connectionDocument);
+    },
+
+    async patch({ environment }, id, patch) {
+      // Read, merge, write if nobody came between: else again.
+      for (let tries = 0; tries < 20; tries++) {
+        const current = await find({ environment }, id);
+        const held = secrets.read(current);
+        const changed = await units.update({
+          ...{ id, environment, revision: current.revision, now: rfc3339(clock.now()) },
+          body: {
+            name: patch.name === null ? current.provider : (patch.name ?? current.name),
+            health: current.health,
+            metadata: mergedMetadata(current.metadata, patch.metadata),
+          },
+          secret: secrets.seal(current, {
+            config: patched(held.config, patch.config),
+            credentials: patched(held.credentials, patch.credentials),
+          }),
+        });
+        if (changed === null) throw missing(id);
+        if (changed !== "stale") return connectionDocument(await afterPatch(changed, patch));
+      }
+      throw new MagicError("conflict", "The connection is being changed by others: send it again.");
+    },
+
+    async remove({ environment }, id) {
+      const removed = await units.remove({ id, environment, now: rfc3339(clock.now()) });
+      if (removed === null) throw missing(id);
+      options.stopRuns(removed.canceledRuns);
+    },
+
+    async check({ environment }, id, signal) {
+      const current = await find({ environment }, id);
+      const found = environment === "sandbox" ? simulateCheck(seed(), current) : await tested(current, signal);
+      const updated = await units.setHealth({ id, environment, ...found, now: rfc3339(clock.now()) });
+      if (updated === null) throw missing(id);
+      const document = connectionDocument(updated);
+      if (environment === "live" && updated.status === "failed" && current.status !== "failed")
+        await options.onFailed(document);
+      return document;
+    },
+
+    async objects({ environment }, id, signal) {
+      const current = await find({ environment }, id);
+      if (environment === "live") return execution.discover(secrets.open(current), signal);
+      return simulateObjects(seed(), id, await catalogue.get(current.provider));
+    },
+  };
+
+  async function knownProvider(provider: string): Promise<void> {
+    if ((await catalogue.get(provider)) !== null) return;
+    const detail = `there is no connector ${JSON.stringify(provider)}: GET /v1/connectors lists them`;
+    throw new MagicError("validation_failed", undefined, {
+      problems: [{ pointer: "/provider", code: "unknown", detail }],
+    });
+  }
+
+  async function find({ environment }: Pick<Principal, "environment">, id: string): Promise<ConnectionRecord> {
+    const found = await units.get({ id, environment });
+    if (found === null) throw missing(id);
+    return found;
+  }
+
+  // A live connection with other settings has to be tested anew.
+  async function afterPatch(changed: ConnectionRecord, patch: PatchConnection): Promise<ConnectionRecord> {
+    if (changed.environment === "sandbox" || (patch.config === undefined && patch.credentials === undefined))
+      return changed;
+    const { id, environment } = changed;
+    return (await units.setHealth({ id, environment, ...untested, now: rfc3339(clock.now()) })) ?? changed;
+  }
+
+  async function tested(current: ConnectionRecord, signal: AbortSignal): Promise<Checked> {
+    const started = clock.monotonic();
+    try {
+      return await execution.check(secrets.open(current), signal);
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      const latency_ms = Math.round(clock.monotonic() - started);
+      return {
+        status: "failed",
+        health: { status: "unhealthy", checked_at: rfc3339(clock.now()), latency_ms, message },
+      };
+    }
+  }
+}
+
+const untested: Checked = {
+  status: "pending",
+  health: { status: "unknown", checked_at: null, latency_ms: null, message: null },
+};
+
+function patched(held: Readonly<Record<string, unknown>>, patch: unknown): Readonly<Record<string, unknown>> {
+  if (patch === undefined) return held;
+  return patch === null ? {} : (mergePatch(held, patch) as Record<string, unknown>);
+}
+
+export function mergedMetadata(held: Metadata, patch: unknown): Metadata {
+  return patched(held, patch) as Metadata;
+}
+
+function missing(id: string): MagicError {
+  return new MagicError("not_found", `There is no connection ${id} in this environment.`);
+}

@@ -1,0 +1,36 @@
+// A connection's configuration and credentials: sealed in storage, opened and with references replaced only where they are used.
+import { type LookUp, resolveReferences } from "#daemon/secrets/references.ts";
+import type { Sealer } from "#daemon/secrets/sealer.ts";
+import type { ConnectionRecord } from "#daemon/storage/tables/connection.ts";
+import type { OpenConnection } from "../execution.ts";
+
+export interface ConnectionSecret {
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly credentials: Readonly<Record<string, unknown>>;
+}
+
+type Sealed = Pick<ConnectionRecord, "id" | "environment" | "secret">;
+
+export interface ConnectionSecrets {
+  seal(connection: Omit<Sealed, "secret">, secret: ConnectionSecret): string | null;
+  /** As it was given, references and all: for a patch. */
+  read(connection: Sealed): ConnectionSecret;
+  /** Ready to use. @throws MagicError `config_invalid` that names a missing reference. */
+  open(connection: ConnectionRecord): OpenConnection;
+}
+
+export function connectionSecrets(sealer: Sealer, lookUp: LookUp): ConnectionSecrets {
+  const place = ({ id, environment }: Omit<Sealed, "secret">) => ({ tenant: environment, row: id, field: "secret" });
+  const read = (connection: Sealed): ConnectionSecret =>
+    connection.secret === null
+      ? { config: {}, credentials: {} }
+      : (JSON.parse(sealer.open(connection.secret, place(connection))) as ConnectionSecret);
+  return {
+    seal: (connection, secret) =>
+      Object.keys(secret.config).length + Object.keys(secret.credentials).length === 0
+        ? null
+        : sealer.seal(JSON.stringify(secret), place(connection)),
+    read,
+    open: (record) => ({ record, ...resolveReferences(read(record), lookUp) }),
+  };
+}

@@ -1,0 +1,50 @@
+// What a caller says about a sync, as it is stored: defaults filled in, a merge patch applied, the rest checked.
+import { type FieldProblem, MagicError } from "#contract/errors.ts";
+import type { CreateSync, PatchSync } from "#contract/wire/syncs.ts";
+import type { SyncBody } from "#daemon/storage/tables/sync.ts";
+import { mergePatch } from "../merge-patch.ts";
+import { scheduleProblems } from "./schedule.ts";
+
+const defaults = {
+  name: null,
+  schedule: "manual",
+  timezone: null,
+  mode: "full_refresh",
+  primary_key: null,
+  cursor_field: null,
+  columns: null,
+  mapping: null,
+  on_bad_record: "quarantine",
+  deletes: null,
+  stall_timeout_s: null,
+  metadata: {},
+} as const satisfies Partial<SyncBody>;
+
+/** @throws MagicError `validation_failed`. */
+export function newBody({ source, destination, ...given }: CreateSync): SyncBody {
+  const mode = given.mode ?? (given.schedule === "realtime" ? "cdc" : defaults.mode);
+  const body = { ...defaults, ...given, mode, source_object: source.object, destination_table: destination.table };
+  return checked(body as SyncBody);
+}
+
+/** A null takes a member back to its default. @throws MagicError `validation_failed`. */
+export function patchedBody(current: SyncBody, { status: _, ...patch }: PatchSync): SyncBody {
+  return checked({ ...current, ...defaults, ...(mergePatch(settings(current), patch) as object) } as SyncBody);
+}
+
+function settings(body: SyncBody): object {
+  return Object.fromEntries(Object.keys(defaults).map((key) => [key, body[key as keyof SyncBody]]));
+}
+
+function checked(body: SyncBody): SyncBody {
+  const problems: FieldProblem[] = scheduleProblems(body);
+  for (const [at, column] of (body.columns ?? []).entries())
+    if (body.columns?.indexOf(column) !== at)
+      problems.push({ pointer: `/columns/${at}`, code: "duplicate", detail: `${column} is named twice` });
+  const targets = Object.values(body.mapping ?? {});
+  for (const [from, to] of Object.entries(body.mapping ?? {}))
+    if (targets.indexOf(to) !== targets.lastIndexOf(to))
+      problems.push({ pointer: `/mapping/${from}`, code: "duplicate", detail: `two fields go to ${to}` });
+  if (problems.length > 0) throw new MagicError("validation_failed", undefined, { problems });
+  return body;
+}

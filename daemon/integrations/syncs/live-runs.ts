@@ -1,0 +1,205 @@
+// Live runs: started from the durable queue, followed, ended; schedules likewise. What a run does is `SyncExecution`'s.
+import { isMagicError } from "#contract/errors.ts";
+import type { SyncOutcome, SyncProgress } from "#contract/sync.ts";
+import type { Job, Jobs, Outcome } from "#daemon/jobs/jobs.ts";
+import type { Storage } from "#daemon/storage/storage.ts";
+import type { RunBody, RunProblem, SyncRecord } from "#daemon/storage/tables/sync.ts";
+import type { Logger } from "#daemon/telemetry/log.ts";
+import { type Clock, rfc3339 } from "#shared/clock.ts";
+import { newId } from "#shared/ids.ts";
+import { redactText } from "#shared/redact.ts";
+import type { ConnectionSecrets } from "../connections/secret.ts";
+import type { RunTask, SyncExecution } from "../execution.ts";
+import { nextDue } from "./schedule.ts";
+
+export interface LiveRuns {
+  /** Takes up what a unit has put into the queue. */
+  wake(): void;
+  /** Ends work under way for runs that are ended already. */
+  stop(runIds: readonly string[]): void;
+  /** Puts the sync's next run where its schedule and status want it. */
+  reschedule(sync: SyncRecord): Promise<void>;
+  /** Cleans up after a sync that is gone. */
+  removed(sync: SyncRecord): Promise<void>;
+}
+
+export interface LiveRunsOptions {
+  readonly storage: Storage;
+  readonly jobs: Jobs;
+  readonly execution: SyncExecution;
+  readonly secrets: ConnectionSecrets;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Events may have been put into the queue. */
+  readonly onEvents: () => void;
+}
+
+const progressEveryMs = 1000;
+// A realtime sync whose run has ended is looked after this often.
+const realtimePauseMs = 15_000;
+// A run that took the daemon down with it so often will not be tried again.
+const maxAttempts = 20;
+const cleanUpMs = 20_000;
+
+export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
+  const { storage, jobs, execution, secrets, clock, logger, onEvents } = options;
+  const units = storage.units.sync;
+  const underWay = new Map<string, AbortController>();
+  const runs = jobs.define<{ run: string }>("sync-run", { concurrency: 8, handle: handleRun });
+  const schedules = jobs.define<{ sync: string }>("sync-schedule", { concurrency: 4, handle: handleSchedule });
+  const now = (): string => rfc3339(clock.now());
+
+  return {
+    wake: () => runs.wake(),
+
+    stop(runIds) {
+      for (const id of runIds) underWay.get(id)?.abort();
+    },
+
+    async reschedule(sync) {
+      if (sync.environment !== "live") return;
+      const at = sync.schedule === "realtime" ? clock.now() : nextDue(sync, clock.now());
+      if (sync.status === "paused" || at === null) await schedules.cancel(sync.id);
+      else await schedules.put({ sync: sync.id }, { key: sync.id, runAt: at });
+    },
+
+    async removed(sync) {
+      if (sync.environment !== "live") return;
+      await schedules.cancel(sync.id);
+      if (sync.last_run !== null) underWay.get(sync.last_run)?.abort();
+      try {
+        const ends = await openEnds(sync);
+        if (ends !== null) await execution.cleanUp({ sync, ...ends }, AbortSignal.timeout(cleanUpMs));
+      } catch (error) {
+        logger.warn("sync.clean_up_failed", { sync: sync.id, detail: describe(error).message });
+      }
+    },
+  };
+
+  async function handleRun({ payload, attempt, signal }: Job<{ run: string }>): Promise<Outcome> {
+    const run = await units.getRun({ id: payload.run, environment: "live" });
+    const sync = run && (await units.get({ id: run.sync_id, environment: "live" }));
+    if (run === null || sync === null) return undefined;
+    const started_at = run.started_at ?? now();
+    if (!(await units.progressRun({ id: run.id, progress: { started_at, waiting_for: "its worker" } })))
+      return undefined;
+    if (attempt > maxAttempts) {
+      await end(
+        run.id,
+        failed({ code: "worker_lost", message: `the run was begun ${maxAttempts} times and never ended` }),
+      );
+      return undefined;
+    }
+    const stopped = new AbortController();
+    underWay.set(run.id, stopped);
+    try {
+      const ends = await openEnds(sync);
+      if (ends === null) return undefined;
+      const follow = followProgress(run.id, clock.monotonic(), stopped);
+      const outcome = await execution.run({ run, sync, ...ends }, follow, AbortSignal.any([signal, stopped.signal]));
+      // The daemon is stopping: the run goes on after its next start.
+      if (signal.aborted && outcome.status === "canceled") return { runAgainAt: clock.now() };
+      const { records_read, records_synced, records_rejected, bytes } = outcome;
+      await end(run.id, { ...outcome, counts: { records_read, records_synced, records_rejected, bytes } }, started_at);
+    } catch (error) {
+      if (signal.aborted) return { runAgainAt: clock.now() };
+      await end(run.id, failed(describe(error)), started_at);
+    } finally {
+      underWay.delete(run.id);
+    }
+    return undefined;
+  }
+
+  async function openEnds(sync: SyncRecord): Promise<Pick<RunTask, "source" | "destination"> | null> {
+    const get = (id: string) => storage.units.connection.get({ id, environment: sync.environment });
+    const [source, destination] = await Promise.all([get(sync.source_connection), get(sync.destination_connection)]);
+    if (source === null || destination === null) return null;
+    return { source: secrets.open(source), destination: secrets.open(destination) };
+  }
+
+  // At most one write a second; a run that was ended meanwhile (canceled, paused, deleted) is told to stop.
+  function followProgress(id: string, begun: number, stopped: AbortController): (progress: SyncProgress) => void {
+    let next = 0;
+    return (progress) => {
+      if (clock.monotonic() < next) return;
+      next = clock.monotonic() + progressEveryMs;
+      const seconds = Math.max(0.001, (clock.monotonic() - begun) / 1000);
+      units
+        .progressRun({
+          id,
+          progress: {
+            records_read: progress.records_read,
+            records_synced: progress.records_written,
+            records_rejected: progress.records_rejected,
+            bytes: progress.bytes,
+            waiting_for: progress.waiting_for,
+            throughput: rates(progress.records_written, progress.bytes, seconds),
+          },
+        })
+        .then((goes) => goes || stopped.abort())
+        .catch((error) => logger.warn("sync.progress_failed", { run: id, detail: String(error) }));
+    };
+  }
+
+  async function end(id: string, outcome: RunEnd, started_at?: string): Promise<void> {
+    const finished = clock.now();
+    const seconds = Math.max(0.001, (finished - Date.parse(started_at ?? rfc3339(finished))) / 1000);
+    const result: Partial<RunBody> = {
+      finished_at: rfc3339(finished),
+      ...(outcome.counts && {
+        ...outcome.counts,
+        throughput: rates(outcome.counts.records_synced, outcome.counts.bytes, seconds),
+      }),
+      errors: outcome.error === null ? [] : [{ ...outcome.error, message: redactText(outcome.error.message) }],
+      proof: outcome.proof,
+    };
+    const rejects = outcome.rejects.map(({ key, column, reason }) => ({
+      key,
+      column_name: column,
+      reason: redactText(reason),
+    }));
+    const run = await units.endRun({ id, status: outcome.status, now: rfc3339(finished), result, rejects });
+    if (run !== null) logger.info("sync.run_ended", { run: id, sync: run.sync_id, status: run.status });
+    onEvents();
+  }
+
+  async function handleSchedule({ payload, signal }: Job<{ sync: string }>): Promise<Outcome> {
+    const sync = await units.get({ id: payload.sync, environment: "live" });
+    if (sync === null || sync.status === "paused" || signal.aborted) return undefined;
+    const realtime = sync.schedule === "realtime";
+    const due = realtime ? clock.now() + realtimePauseMs : nextDue(sync, clock.now());
+    try {
+      await units.startRun({
+        ...{ id: sync.id, environment: "live", runId: newId("run", clock.now()), now: now() },
+        ...{ trigger: realtime ? "realtime" : "schedule", fullRefresh: false, objects: null, limit: null },
+      });
+      runs.wake();
+    } catch (error) {
+      if (!isMagicError(error)) throw error;
+      logger.warn("sync.schedule_refused", { sync: sync.id, detail: describe(error).message });
+      return undefined;
+    }
+    return due === null ? undefined : { runAgainAt: due };
+  }
+}
+
+interface RunEnd {
+  readonly status: "completed" | "failed" | "canceled";
+  readonly counts?: Pick<RunBody, "records_read" | "records_synced" | "records_rejected" | "bytes">;
+  readonly error: RunProblem | null;
+  readonly rejects: SyncOutcome["rejects"];
+  readonly proof: SyncOutcome["proof"] | null;
+}
+
+function failed(error: RunProblem): RunEnd {
+  return { status: "failed", error, rejects: [], proof: null };
+}
+
+function describe(error: unknown): RunProblem {
+  if (isMagicError(error)) return { code: (error as { code: string }).code, message: (error as Error).message };
+  return { code: "internal", message: error instanceof Error ? error.message : String(error) };
+}
+
+function rates(records: number, bytes: number, seconds: number): RunBody["throughput"] {
+  return { records_per_s: Math.round(records / seconds), bytes_per_s: Math.round(bytes / seconds) };
+}

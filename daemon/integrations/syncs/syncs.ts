@@ -1,0 +1,208 @@
+// What can be done with syncs and runs, whichever the environment.
+import { MagicError } from "#contract/errors.ts";
+import type { Principal } from "#contract/identity.ts";
+import type { RunStatus, SyncStatus } from "#contract/states.ts";
+import type { ListPage } from "#contract/wire/list.ts";
+import type { CreateSync, PatchSync, Run, Sync } from "#contract/wire/syncs.ts";
+import { runDocument } from "#daemon/storage/run-document.ts";
+import type { Storage } from "#daemon/storage/storage.ts";
+import type { SyncRecord } from "#daemon/storage/tables/sync.ts";
+import { type Clock, rfc3339 } from "#shared/clock.ts";
+import { newId } from "#shared/ids.ts";
+import type { Catalogue } from "../catalogue/catalogue.ts";
+import { answerPage, type ListOptions, pageOf } from "../page.ts";
+import { simulateRun } from "../simulation/simulate.ts";
+import { limitOf } from "../tier-limits.ts";
+import { newBody, patchedBody } from "./body.ts";
+import { syncDocument } from "./document.ts";
+import type { LiveRuns } from "./live-runs.ts";
+
+export interface TriggerOptions {
+  readonly full_refresh?: boolean;
+  readonly objects?: readonly string[];
+}
+
+export interface Rejected {
+  readonly id: string;
+  readonly key: string;
+  readonly column: string | null;
+  readonly reason: string;
+}
+
+export interface Syncs {
+  create(principal: Principal, input: CreateSync): Promise<Sync>;
+  get(principal: Principal, id: string): Promise<Sync>;
+  list(
+    principal: Principal,
+    options: ListOptions & { status?: SyncStatus; connection?: string },
+  ): Promise<ListPage<Sync>>;
+  patch(principal: Principal, id: string, patch: PatchSync): Promise<Sync>;
+  remove(principal: Principal, id: string): Promise<void>;
+  /** The new run, or the one that is under way. */
+  trigger(principal: Principal, id: string, options: TriggerOptions): Promise<Run>;
+  runs(principal: Principal, id: string, options: ListOptions & { status?: RunStatus }): Promise<ListPage<Run>>;
+  run(principal: Principal, id: string): Promise<Run>;
+  rejects(principal: Principal, runId: string, options: ListOptions): Promise<ListPage<Rejected>>;
+  cancel(principal: Principal, runId: string): Promise<Run>;
+}
+
+export interface SyncsOptions {
+  readonly storage: Storage;
+  readonly catalogue: Catalogue;
+  readonly live: LiveRuns;
+  readonly clock: Clock;
+  readonly seed: () => number;
+}
+
+export function createSyncs({ storage, catalogue, live, clock, seed }: SyncsOptions): Syncs {
+  const units = storage.units.sync;
+  const now = (): string => rfc3339(clock.now());
+  const document = (sync: SyncRecord): Sync => syncDocument(sync, clock.now());
+
+  return {
+    async create(principal, input) {
+      const { environment } = principal;
+      const ms = clock.now();
+      const sync = await units.create({
+        id: newId("sync", ms),
+        environment,
+        source_connection: input.source.connection,
+        destination_connection: input.destination.connection,
+        body: newBody(input),
+        now: rfc3339(ms),
+        limit: limitOf(principal, "active syncs"),
+      });
+      await live.reschedule(sync);
+      return document(sync);
+    },
+
+    get: async (principal, id) => document(await find(principal, id)),
+
+    async list({ environment }, { status, connection, ...rest }) {
+      const page = pageOf(rest);
+      return answerPage(await units.list({ environment, status, connection, page }), page, document);
+    },
+
+    async patch(principal, id, patch) {
+      const { environment } = principal;
+      for (let tries = 0; tries < 20; tries++) {
+        const current = await find(principal, id);
+        const changed = await units.update({
+          ...{ id, environment, revision: current.revision, now: now() },
+          body: patchedBody(bodyOf(current), patch),
+          status: patch.status ?? null,
+          limit: limitOf(principal, "active syncs"),
+        });
+        if (changed === null) throw missing("sync", id);
+        if (changed === "stale") continue;
+        live.stop(changed.canceledRuns);
+        await live.reschedule(changed.sync);
+        return document(changed.sync);
+      }
+      throw new MagicError("conflict", "The sync is being changed by others: send it again.");
+    },
+
+    async remove({ environment }, id) {
+      const removed = await units.remove({ id, environment });
+      if (removed === null) throw missing("sync", id);
+      await live.removed(removed);
+    },
+
+    async trigger(principal, id, options) {
+      const { environment } = principal;
+      const start = () => ({
+        ...{ id, environment, runId: newId("run", clock.now()), trigger: "manual" as const, now: now() },
+        fullRefresh: options.full_refresh ?? false,
+        objects: options.objects ?? null,
+        limit: limitOf(principal, "active syncs"),
+      });
+      if (environment === "sandbox") return simulate(principal, id, start);
+      const begun = await units.startRun(start());
+      if (begun === null) throw missing("sync", id);
+      live.wake();
+      return runDocument(begun.run);
+    },
+
+    async runs(principal, id, { status, ...rest }) {
+      await find(principal, id);
+      const page = pageOf(rest);
+      return answerPage(await units.listRuns({ syncId: id, status, page }), page, runDocument);
+    },
+
+    run: async (principal, id) => runDocument(await findRun(principal, id)),
+
+    async rejects(principal, runId, rest) {
+      await findRun(principal, runId);
+      const page = pageOf(rest);
+      const slice = await units.listRejects({ runId, limit: page.limit, after: page.after });
+      return answerPage(slice, { before: undefined }, ({ id, key, column_name, reason }) => ({
+        ...{ id, key, reason },
+        column: column_name,
+      }));
+    },
+
+    async cancel({ environment }, id) {
+      const run = await units.cancelRun({ id, environment, now: now() });
+      if (run === null) throw missing("run", id);
+      live.stop([id]);
+      return runDocument(run);
+    },
+  };
+
+  // The ordinal decides what happens: when another trigger takes it first, the next one is tried.
+  async function simulate(
+    principal: Principal,
+    id: string,
+    start: () => Parameters<typeof units.startRun>[0],
+  ): Promise<Run> {
+    for (let tries = 0; tries < 100; tries++) {
+      const sync = await find(principal, id);
+      const ends = await Promise.all(
+        [sync.source_connection, sync.destination_connection].map((connection) =>
+          storage.units.connection.get({ id: connection, environment: "sandbox" }),
+        ),
+      );
+      const [source] = ends;
+      const connector = source ? await catalogue.get(source.provider) : null;
+      const opening = start();
+      const { status, result, rejects } = simulateRun({
+        ...{ seed: seed(), sync, ordinal: sync.runs + 1, fullRefresh: opening.fullRefresh, now: clock.now() },
+        schema: connector?.objects.find(({ name }) => name === sync.source_object)?.schema,
+        fails: ends.some((end) => end?.metadata["simulate"] === "run_failed"),
+      });
+      const run = await units.runAtOnce({
+        start: opening,
+        end: { status, result, rejects, now: opening.now },
+        ordinal: sync.runs + 1,
+      });
+      if (run === null) throw missing("sync", id);
+      if (run !== "stale") return runDocument(run);
+    }
+    throw new MagicError("conflict", "The sync is being triggered by others: send it again.");
+  }
+
+  async function find({ environment }: Principal, id: string): Promise<SyncRecord> {
+    const found = await units.get({ id, environment });
+    if (found === null) throw missing("sync", id);
+    return found;
+  }
+
+  async function findRun({ environment }: Principal, id: string) {
+    const found = await units.getRun({ id, environment });
+    if (found === null) throw missing("run", id);
+    return found;
+  }
+}
+
+function bodyOf(sync: SyncRecord) {
+  const { name, source_object, destination_table, schedule, timezone, mode, primary_key, cursor_field } = sync;
+  const { columns, mapping, on_bad_record, deletes, stall_timeout_s, metadata } = sync;
+  return {
+    ...{ name, source_object, destination_table, schedule, timezone, mode, primary_key, cursor_field },
+    ...{ columns, mapping, on_bad_record, deletes, stall_timeout_s, metadata },
+  };
+}
+
+function missing(what: "sync" | "run", id: string): MagicError {
+  return new MagicError("not_found", `There is no ${what} ${id} in this environment.`);
+}
