@@ -1,0 +1,128 @@
+// /v1/connections.
+import type { FastifyInstance } from "fastify";
+import type { ConnectionStatus } from "#contract/states.ts";
+import {
+  Connection,
+  ConnectionsQuery,
+  CreateConnection,
+  DataObject,
+  PatchConnection,
+} from "#contract/wire/connections.ts";
+import { listOf } from "#contract/wire/list.ts";
+import { Deleted, IdParams } from "#contract/wire/params.ts";
+import type { Connections } from "#daemon/integrations/connections/connections.ts";
+import type { ListOptions } from "#daemon/integrations/page.ts";
+import { emptyBody } from "../empty-body.ts";
+
+/** How long a test or a discovery may take. */
+const probeMs = 45_000;
+
+export function connectionRoutes(app: FastifyInstance, { connections }: { connections: Connections }): void {
+  const read = { scope: "connections:read", surface: "core" } as const;
+  const write = { scope: "connections:write", surface: "core" } as const;
+  const tags = ["connections"];
+
+  app.post<{ Body: CreateConnection }>(
+    "/v1/connections",
+    {
+      config: write,
+      schema: {
+        ...{ tags, operationId: "createConnection", summary: "Create a connection" },
+        body: CreateConnection,
+        response: { 201: Connection },
+      },
+    },
+    async (request, reply) => reply.code(201).send(await connections.create(request.principal, request.body)),
+  );
+
+  app.get<{ Querystring: ListOptions & { provider?: string; status?: ConnectionStatus } }>(
+    "/v1/connections",
+    {
+      config: read,
+      schema: {
+        ...{ tags, operationId: "listConnections", summary: "List connections" },
+        querystring: ConnectionsQuery,
+        response: { 200: listOf(Connection) },
+      },
+    },
+    (request) => connections.list(request.principal, request.query),
+  );
+
+  app.get<{ Params: IdParams }>(
+    "/v1/connections/:id",
+    {
+      config: read,
+      schema: {
+        ...{ tags, operationId: "getConnection", summary: "Get a connection" },
+        params: IdParams,
+        response: { 200: Connection },
+      },
+    },
+    (request) => connections.get(request.principal, request.params.id),
+  );
+
+  app.patch<{ Params: IdParams; Body: PatchConnection }>(
+    "/v1/connections/:id",
+    {
+      config: write,
+      schema: {
+        ...{ tags, operationId: "updateConnection", summary: "Change a connection" },
+        params: IdParams,
+        body: PatchConnection,
+        response: { 200: Connection },
+      },
+    },
+    (request) => connections.patch(request.principal, request.params.id, request.body),
+  );
+
+  app.delete<{ Params: IdParams }>(
+    "/v1/connections/:id",
+    {
+      config: write,
+      schema: {
+        ...{
+          tags,
+          operationId: "deleteConnection",
+          summary: "Delete a connection",
+          description: "Its syncs are paused in the same transaction.",
+        },
+        params: IdParams,
+        response: { 200: Deleted },
+      },
+    },
+    async ({ principal, params: { id } }) => {
+      await connections.remove(principal, id);
+      return { id, object: "connection", deleted: true };
+    },
+  );
+
+  app.post<{ Params: IdParams }>(
+    "/v1/connections/:id/check",
+    {
+      config: write,
+      preValidation: emptyBody,
+      schema: {
+        ...{ tags, operationId: "checkConnection", summary: "Test a connection now" },
+        params: IdParams,
+        response: { 200: Connection },
+      },
+    },
+    (request) => connections.check(request.principal, request.params.id, AbortSignal.timeout(probeMs)),
+  );
+
+  app.get<{ Params: IdParams }>(
+    "/v1/connections/:id/objects",
+    {
+      config: read,
+      schema: {
+        ...{ tags, operationId: "listConnectionObjects", summary: "Discover what a connection offers" },
+        params: IdParams,
+        response: { 200: listOf(DataObject) },
+      },
+    },
+    async (request) => {
+      const data = await connections.objects(request.principal, request.params.id, AbortSignal.timeout(probeMs));
+      return { object: "list", data, has_more: false, next_cursor: null };
+    },
+  );
+}

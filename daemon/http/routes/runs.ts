@@ -1,0 +1,50 @@
+// /v1/runs.
+import type { FastifyInstance } from "fastify";
+import { listOf, listQuery } from "#contract/wire/list.ts";
+import { IdParams } from "#contract/wire/params.ts";
+import { RejectedRecord, Run } from "#contract/wire/syncs.ts";
+import type { ListOptions } from "#daemon/integrations/page.ts";
+import type { Syncs } from "#daemon/integrations/syncs/syncs.ts";
+import { emptyBody } from "../empty-body.ts";
+
+export function runRoutes(app: FastifyInstance, { syncs }: { syncs: Syncs }): void {
+  const read = { scope: "syncs:read", surface: "core" } as const;
+  const tags = ["runs"];
+
+  app.get<{ Params: IdParams }>(
+    "/v1/runs/:id",
+    {
+      config: read,
+      schema: { ...{ tags, operationId: "getRun", summary: "Get a run" }, params: IdParams, response: { 200: Run } },
+    },
+    (request) => syncs.run(request.principal, request.params.id),
+  );
+
+  app.get<{ Params: IdParams; Querystring: ListOptions }>(
+    "/v1/runs/:id/rejects",
+    {
+      config: read,
+      schema: {
+        ...{ tags, operationId: "listRejects", summary: "List the records that a run put into quarantine" },
+        params: IdParams,
+        querystring: listQuery({}),
+        response: { 200: listOf(RejectedRecord) },
+      },
+    },
+    (request) => syncs.rejects(request.principal, request.params.id, request.query),
+  );
+
+  app.post<{ Params: IdParams }>(
+    "/v1/runs/:id/cancel",
+    {
+      config: { scope: "syncs:trigger", surface: "core" },
+      preValidation: emptyBody,
+      schema: {
+        ...{ tags, operationId: "cancelRun", summary: "Cancel a run" },
+        params: IdParams,
+        response: { 200: Run },
+      },
+    },
+    (request) => syncs.cancel(request.principal, request.params.id),
+  );
+}
