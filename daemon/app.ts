@@ -5,6 +5,7 @@ import { type Foundation, type FoundationConfig, layFoundation } from "./foundat
 import type { GatewayPipeline } from "./gateway/pipeline.ts";
 import type { Activity } from "./http/activity.ts";
 import { useAudit } from "./http/audit.ts";
+import { useDeprecation } from "./http/deprecation.ts";
 import { useIdempotency } from "./http/idempotency.ts";
 import { createHttp } from "./http/listener.ts";
 import { logHub } from "./http/log-hub.ts";
@@ -15,6 +16,7 @@ import { authRoutes } from "./http/routes/auth.ts";
 import { chatCompletionRoutes } from "./http/routes/chat-completions.ts";
 import { clientRoutes } from "./http/routes/clients.ts";
 import { daemonRoutes } from "./http/routes/daemon.ts";
+import { docsRoutes } from "./http/routes/docs.ts";
 import { embeddingRoutes } from "./http/routes/embeddings.ts";
 import { gatewayTokenRoutes } from "./http/routes/gateway-tokens.ts";
 import { type Check, healthRoutes } from "./http/routes/health.ts";
@@ -106,13 +108,16 @@ function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeli
   useRateLimit(fastify, identity.rateLimiter);
   useAudit(fastify, identity.audit);
   useIdempotency(fastify, identity.idempotency);
+  useDeprecation(fastify);
   const openApi = useOpenApi(fastify);
 
   const checks: Record<string, Check> = { storage: storage.check };
   healthRoutes(fastify, { checks, deployment: () => project.current().environment?.deployment ?? "development" });
   metricsRoutes(fastify, { metrics });
+  const origin = () => url ?? "http://127.0.0.1";
   openApiRoutes(fastify, { openApi });
-  authRoutes(fastify, { ...identity, origin: () => url ?? "http://127.0.0.1" });
+  docsRoutes(fastify, { openApi, origin });
+  authRoutes(fastify, { ...identity, origin });
   keyRoutes(fastify, identity);
   clientRoutes(fastify, identity);
   gatewayTokenRoutes(fastify, identity);

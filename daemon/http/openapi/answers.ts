@@ -1,20 +1,11 @@
 // The answers of an operation: its own, and the errors that it can give by its place: in the form of its surface, with the
 // headers that come along.
+import type { FastifyContextConfig } from "fastify";
 import { type TSchema, Type } from "typebox";
 import { type ErrorCode, errors } from "#contract/errors.ts";
-import type { Scope } from "#contract/identity.ts";
-import { OAuthError } from "#contract/wire/auth.ts";
-import { OpenAiError, Problem } from "#contract/wire/problem.ts";
-import type { ErrorForm } from "../route-config.ts";
+import { producedBy } from "../route-config.ts";
 
-export interface OperationConfig {
-  readonly scope?: Scope | null;
-  readonly errors?: ErrorForm;
-  readonly surface?: string;
-  readonly action?: string;
-  /** RFC 9745 and RFC 8594: when it was deprecated, and when it goes. */
-  readonly deprecated?: { readonly since: string; readonly sunset: string };
-}
+export type OperationConfig = FastifyContextConfig;
 
 /** `response` of the operation's schema with descriptions, error answers and headers filled in. */
 export function answersOf(
@@ -37,7 +28,8 @@ function describe(status: string, answer: TSchema, config: OperationConfig): obj
   if (known.content) return { description, ...known };
   if ((known as { type?: string }).type === "null") return { description, type: "null" };
   const headers = config.deprecated ? { headers: deprecationHeaders } : {};
-  return { description, content: { "application/json": { schema: answer } }, ...headers };
+  const content = Object.fromEntries(producedBy(config).map((media) => [media, { schema: answer }]));
+  return { description, content, ...headers };
 }
 
 // Which errors an operation can give; of several codes with one status the commonest.
@@ -63,23 +55,23 @@ function errorsOf(
 function errorAnswer(status: string, code: ErrorCode, config: OperationConfig): object {
   const { title, next } = errors[code];
   const form = config.errors ?? "problem";
-  const [media, schema] =
+  const [media = "", name] =
     form === "openai"
-      ? ["application/json", OpenAiError]
+      ? ["application/json", "OpenAiError"]
       : form === "oauth"
-        ? ["application/json", OAuthError]
-        : ["application/problem+json", Problem];
+        ? ["application/json", "OAuthError"]
+        : ["application/problem+json", "Problem"];
   const headers = status === "429" ? { headers: rateHeaders } : status === "401" ? { headers: challenge } : {};
-  return { description: `${title}. ${next}`, content: { [media as string]: { schema } }, ...headers };
+  return { description: `${title}. ${next}`, content: { [media]: { schema: { $ref: `${name}#` } } }, ...headers };
 }
 
 const rateHeaders = {
-  "RateLimit-Policy": { description: 'The limit, e.g. `"sandbox";q=60;w=60`.', schema: { type: "string" } },
-  RateLimit: { description: 'What is left of it, e.g. `"sandbox";r=0;t=12`.', schema: { type: "string" } },
-  "Retry-After": { description: "Seconds to wait.", schema: { type: "integer" } },
+  "RateLimit-Policy": { type: "string", description: 'The limit, e.g. `"sandbox";q=60;w=60`.' },
+  RateLimit: { type: "string", description: 'What is left of it, e.g. `"sandbox";r=0;t=12`.' },
+  "Retry-After": { type: "integer", description: "Seconds to wait." },
 };
-const challenge = { "WWW-Authenticate": { description: "RFC 9110, section 11.6.1.", schema: { type: "string" } } };
+const challenge = { "WWW-Authenticate": { type: "string", description: "RFC 9110, section 11.6.1." } };
 const deprecationHeaders = {
-  Deprecation: { description: "RFC 9745: since when.", schema: { type: "string" } },
-  Sunset: { description: "RFC 8594: when it goes.", schema: { type: "string" } },
+  Deprecation: { type: "string", description: "RFC 9745: since when." },
+  Sunset: { type: "string", description: "RFC 8594: when it goes." },
 };

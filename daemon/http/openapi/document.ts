@@ -3,6 +3,8 @@
 import type { SwaggerTransform } from "@fastify/swagger";
 import type { FastifyInstance, FastifySchema, RouteOptions } from "fastify";
 import { VERSION } from "#contract/protocol.ts";
+import { OAuthError } from "#contract/wire/auth.ts";
+import { OpenAiError, Problem } from "#contract/wire/problem.ts";
 import { answersOf, type OperationConfig } from "./answers.ts";
 import { summaryOf } from "./words.ts";
 
@@ -77,9 +79,16 @@ async function build(routes: readonly NotedRoute[], app: FastifyInstance): Promi
     transform,
     convertConstToEnum: false,
   } as Parameters<typeof copy.register>[1]);
+  const errorForms = { Problem, OpenAiError, OAuthError };
+  for (const [$id, schema] of Object.entries(errorForms)) copy.addSchema({ ...schema, $id });
   for (const shared of Object.values(app.getSchemas())) copy.addSchema(shared);
-  for (const { method, url, schema, config } of routes)
-    copy.route({ method, url, schema, config: config as object, handler: async () => null });
+  const taken = new Set<string>();
+  for (const { method, url: declared, schema, config } of routes) {
+    // OpenAPI has no wildcards: the rest of a path is a parameter there.
+    const url = declared.replace("*", ":rest");
+    const operationId = unique((schema as { operationId?: string }).operationId ?? operationIdOf(method, url), taken);
+    copy.route({ method, url, schema: { ...schema, operationId } as FastifySchema, config, handler: async () => null });
+  }
   await copy.ready();
   const document = copy.swagger() as OpenApiDocument;
   await copy.close();
@@ -94,9 +103,9 @@ const transform: SwaggerTransform = ({ schema, url, route }) => {
   const action = config.action ?? "";
   const filled: Record<string, unknown> = {
     tags: [tagOf(url)],
-    operationId: operationIdOf(method, url),
     summary: summaryOf(action),
     ...given,
+    ...(config.deprecated && { deprecated: true }),
     security: config.scope ? [{ bearerAuth: [config.scope] }] : [],
     response: answersOf(method, url, config, given),
   };
@@ -108,7 +117,14 @@ function tagOf(url: string): string {
   return noun.startsWith(".") ? "authentication" : noun.includes(".") ? "service" : noun;
 }
 
-// Unique by being made of the whole path.
+// A route that answers at two addresses has one description: the second gets a number.
+function unique(name: string, taken: Set<string>): string {
+  let free = name;
+  for (let count = 2; taken.has(free); count++) free = `${name}${count}`;
+  taken.add(free);
+  return free;
+}
+
 function operationIdOf(method: string, url: string): string {
   const words = url.split(/[/:._-]/).filter((part) => part !== "" && part !== "v1");
   return method.toLowerCase() + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("");
