@@ -18,6 +18,11 @@ export function freshId(): string {
   return `call_${randomBytes(12).toString("hex")}`;
 }
 
+/** True for ids that carry a signature. Takes anything: ids of requests that nobody has checked. */
+export function isSigned(id: unknown): boolean {
+  return typeof id === "string" && id.startsWith("call_") && id.includes(MARK);
+}
+
 /** The signature in an id, or null. */
 export function signatureOf(id: string): string | null {
   const at = id.indexOf(MARK);

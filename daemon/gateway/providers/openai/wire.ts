@@ -1,13 +1,17 @@
 // OpenAI's chat completions and embeddings, and every server that speaks them (vLLM, Ollama, Groq, Mistral, xAI...): the client's bytes
 // go on with the model's name exchanged.
 import { forwardBody } from "#daemon/gateway/format/forward.ts";
+import type { Message } from "#daemon/gateway/format/request.ts";
 import type { ChatCall, EmbeddingCall, Target } from "../adapter.ts";
+import { isSigned, portableId } from "../tool-id.ts";
 import type { Prepared, Wire } from "../wire.ts";
 import { readCompletion } from "./completion.ts";
 import { openaiFailure } from "./errors.ts";
 import { openaiDecoder } from "./stream.ts";
 
 const VENDOR = "https://api.openai.com/v1";
+/** Characters that OpenAI takes in the id of a tool call. */
+const LONGEST_ID = 40;
 
 export const openaiWire: Wire = openaiFormat("openai", (target, path) => ({
   url: `${(target.baseUrl ?? VENDOR).replace(/\/+$/, "")}${path}`,
@@ -61,11 +65,8 @@ function chatBody(call: ChatCall, target: Target): Buffer | string {
   }
   if (call.user !== null && request.user !== call.user) changes["user"] = call.user;
   if (request.drop_unsupported !== undefined) changes["drop_unsupported"] = undefined;
-  // OpenAI's own service refuses the reasoning that clients send back from other providers.
-  const own = target.baseUrl === null || /(^|\.)(openai|azure)\.com$/.test(new URL(target.baseUrl).hostname);
-  if (own && request.messages.some((message) => "reasoning_content" in message)) {
-    changes["messages"] = request.messages.map((message) => ({ ...message, reasoning_content: undefined }));
-  }
+  const messages = portableMessages(request.messages, target);
+  if (messages !== request.messages) changes["messages"] = messages;
   return forwardBody(call.raw, request, changes);
 }
 
@@ -74,4 +75,31 @@ function embeddingBody(call: EmbeddingCall, target: Target): Buffer | string {
   if (call.request.model !== target.model) changes["model"] = target.model;
   if (call.user !== null && call.request.user !== call.user) changes["user"] = call.user;
   return forwardBody(call.raw, call.request, changes);
+}
+
+// A conversation that began at another provider: OpenAI's own service refuses its reasoning, and every OpenAI wire the long ids that
+// carry Gemini's signatures. The same array where there is nothing to change.
+function portableMessages(messages: readonly Message[], target: Target): readonly Message[] {
+  const own = target.baseUrl === null || /(^|\.)(openai|azure)\.com$/.test(new URL(target.baseUrl).hostname);
+  let changed = false;
+  const portable = messages.map((message): Message => {
+    if (message.role === "tool" && isSigned(message.tool_call_id)) {
+      changed = true;
+      return { ...message, tool_call_id: portableId(message.tool_call_id, LONGEST_ID) };
+    }
+    if (message.role !== "assistant") return message;
+    const { reasoning_content: reasoning, ...rest } = message;
+    const signed = Array.isArray(message.tool_calls) && message.tool_calls.some((call) => isSigned(call?.id));
+    if (!signed && !(own && reasoning !== undefined)) return message;
+    changed = true;
+    return {
+      ...(own ? rest : message),
+      ...(signed && {
+        tool_calls: message.tool_calls?.map((call) =>
+          isSigned(call?.id) ? { ...call, id: portableId(call.id, LONGEST_ID) } : call,
+        ),
+      }),
+    };
+  });
+  return changed ? portable : messages;
 }
