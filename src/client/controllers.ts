@@ -58,3 +58,80 @@ export async function* develop(client: ApiClient, options: DevelopOptions): Asyn
 export function reloadSession(client: ApiClient, session: string): Promise<unknown> {
   return client.request("POST", `/v1/dev/sessions/${encodeURIComponent(session)}/reload`, { body: {} });
 }
+
+/** A built controller: what `magic build` writes and `magic deploy` sends. */
+export interface Artifact {
+  readonly contract: { readonly name: string; readonly version: string } & Readonly<Record<string, unknown>>;
+  readonly code: string;
+  readonly map: string;
+  readonly digest: string;
+}
+
+/** Builds the controller in a folder of this machine; only a daemon of this machine does. */
+export function buildController(client: ApiClient, folder: string, signal?: AbortSignal): Promise<Artifact> {
+  return client.request<Artifact>("POST", "/v1/dev/builds", { body: { folder }, ...(signal && { signal }) });
+}
+
+export interface DeployOptions {
+  readonly alias?: string | undefined;
+  readonly percent?: number | undefined;
+  readonly signal?: AbortSignal;
+}
+
+export interface Deployed {
+  readonly name: string;
+  readonly version: string;
+  readonly digest: string;
+  readonly alias: string;
+  readonly created_at: string;
+}
+
+export function deployArtifact(client: ApiClient, artifact: Artifact, options: DeployOptions): Promise<Deployed> {
+  const { contract, code, map, digest } = artifact;
+  const { alias, percent, signal } = options;
+  return client.request<Deployed>("POST", "/v1/controllers", {
+    body: { contract, code, map, digest, ...(alias && { alias }), ...(percent !== undefined && { percent }) },
+    ...(signal && { signal }),
+  });
+}
+
+export interface ControllerSummary {
+  readonly name: string;
+  readonly serving: string | null;
+  readonly aliases: Readonly<Record<string, string>>;
+  readonly rollout: { readonly version: string; readonly percent: number } | null;
+  readonly versions: readonly { readonly version: string; readonly digest: string; readonly created_at: string }[];
+  readonly development: boolean;
+}
+
+const at = (name: string) => `/v1/controllers/${encodeURIComponent(name)}`;
+
+export async function listControllers(client: ApiClient): Promise<readonly ControllerSummary[]> {
+  return (await client.request<{ data: ControllerSummary[] }>("GET", "/v1/controllers")).data;
+}
+
+export function getController(client: ApiClient, name: string): Promise<ControllerSummary> {
+  return client.request("GET", at(name));
+}
+
+/** Points an alias at a version, or gives the version `percent` of the alias's calls. */
+export function promoteController(
+  client: ApiClient,
+  name: string,
+  alias: string,
+  version: string,
+  percent: number | undefined,
+): Promise<ControllerSummary> {
+  const body = { version, ...(percent !== undefined && { percent }) };
+  return client.request("PUT", `${at(name)}/aliases/${encodeURIComponent(alias)}`, { body });
+}
+
+/** Points an alias back at what it pointed at before. */
+export function rollbackController(client: ApiClient, name: string, alias?: string): Promise<ControllerSummary> {
+  return client.request("POST", `${at(name)}/rollback`, { body: alias === undefined ? {} : { alias } });
+}
+
+export async function deleteController(client: ApiClient, name: string, version?: string): Promise<void> {
+  const path = version === undefined ? at(name) : `${at(name)}/versions/${encodeURIComponent(version)}`;
+  await client.request("DELETE", path);
+}

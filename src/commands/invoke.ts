@@ -1,7 +1,7 @@
 // magic invoke: runs a controller once. Its output goes to stdout, the rest to stderr.
 import { invokeController } from "#client/controllers.ts";
-import { connect } from "#client/daemon/connect.ts";
 import { defineCommand } from "#commands/command.ts";
+import { clientOf } from "#commands/connection-of.ts";
 import { readJsonInput } from "./json-input.ts";
 
 interface Options {
@@ -15,9 +15,10 @@ export default defineCommand<Options>({
       .argument("<name>", "the controller")
       .option("--input <json>", "the input: JSON, @FILE, or - for standard input (default {})")
       .option("--version <version>", "a version or an alias (default: what serves)"),
-  async run({ args, options, output, globals, env, signal }) {
+  async run(context) {
+    const { args, options, output, signal } = context;
     const input = options.input === undefined ? {} : readJsonInput(options.input, "--input");
-    const client = await connect({ root: globals.root, url: globals.url, live: globals.live, env, note: output.note });
+    const client = await clientOf(context);
     const name = String(args[0]);
     const answer = await invokeController(client, { name, input, version: options.version, signal });
     output.result(answer, () => JSON.stringify(answer.output, null, 2));

@@ -13,6 +13,8 @@ export const groups: readonly Group[] = [
         load: () => import("#commands/dev/command.ts"),
       },
       test: { summary: "Run controllers' tests", load: () => import("#commands/test.ts") },
+      build: { summary: "Build a controller into one file", load: () => import("#commands/build.ts") },
+      deploy: { summary: "Deploy a version of a controller", load: () => import("#commands/deploy.ts") },
       invoke: { summary: "Run a controller once", load: () => import("#commands/invoke.ts") },
       controller: {
         summary: "Deployed controllers: versions, rollback, delete",

@@ -1,9 +1,11 @@
 // How a failing command ends: a sentence for people, or, in the machine formats, one JSON document as the last line of stderr.
 import { type ErrorCode, errors, isMagicError, MagicError } from "#contract/errors.ts";
 import { type ExitCode, exitCodes } from "#contract/exit-codes.ts";
+import type { Problem } from "#contract/problem.ts";
 import { redactText } from "#shared/redact.ts";
 import type { Format, Streams } from "./output.ts";
 import { createPaint, printable, printableJson, wantsColour } from "./paint.ts";
+import { problemsText } from "./problems.ts";
 
 /** Anything thrown as a MagicError: what is not one is an error of magic's own. */
 export function asMagicError(thrown: unknown): MagicError {
@@ -57,6 +59,8 @@ export function failureText(thrown: unknown, colours: boolean): string {
   const entry = errors[error.code as ErrorCode];
   const lines = [`${paint.red("error:")} ${error.message}`];
   for (const problem of error.problems) lines.push(`  ${paint.cyan(problem.pointer || "/")}  ${problem.detail}`);
+  const inFiles = error.extra["problems"];
+  if (Array.isArray(inFiles)) lines.push(problemsText(inFiles as Problem[], paint, process.cwd()));
   const next = error.extra["next"] ?? entry?.next;
   if (typeof next === "string" && next !== "Nothing.") lines.push(`  ${paint.dim("next:")} ${next}`);
   const id = error.extra["request_id"];

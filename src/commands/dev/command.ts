@@ -114,9 +114,9 @@ async function serve(context: Context<Options>, root: string, folder: string): P
         refreshTypesIn(folder);
       } else if (event.type === "reload") {
         if (!session.controllers.includes(event.controller)) session.controllers.push(event.controller);
-        output.event(event, (paint) => reloadText(event, cwd, paint));
+        output.event(event, (paint) => reloadText(event, root, cwd, paint));
         refreshTypesIn(folder, event.controller);
-      } else if (event.type === "invalid") output.event(event, (paint) => invalidText(event, cwd, paint));
+      } else if (event.type === "invalid") output.event(event, (paint) => invalidText(event, root, cwd, paint));
       else if (event.type === "removed") {
         session.controllers = session.controllers.filter((name) => name !== event.controller);
         output.event(event, (paint) => `${paint.yellow("−")} ${paint.bold(event.controller)} was removed`);

@@ -1,5 +1,5 @@
 // What `magic dev` shows of a session: the banner, a reload with its phases, problems with their lines.
-import { relative } from "node:path";
+import { relative, resolve } from "node:path";
 import type { RuntimeFile } from "#contract/protocol.ts";
 import type { DevelopmentEvent } from "#contract/wire/controllers.ts";
 import type { Paint } from "#output/paint.ts";
@@ -71,22 +71,24 @@ export function keysText(paint: Paint): string {
     .join(paint.dim("  ·  "))}`;
 }
 
-export function reloadText(event: Event<"reload">, cwd: string, paint: Paint): string {
+export function reloadText(event: Event<"reload">, root: string, cwd: string, paint: Paint): string {
   const { controller, version, duration_ms, phases, changed, time } = event;
   const spent = Object.entries(phases)
     .map(([name, ms]) => `${name.replace(/_ms$/, "")} ${Math.round(ms)}`)
     .join(" · ");
-  const files = changed.map((file) => relative(cwd, file)).map((file) => (file.startsWith("..") ? "" : file));
-  const shown = files.filter(Boolean).slice(0, 3).join(", ");
+  const shown = changed
+    .slice(0, 3)
+    .map((file) => relative(cwd, resolve(root, file)))
+    .join(", ");
   return `${clock(time, paint)} ${paint.green("↻")} ${paint.bold(controller)} ${paint.dim(version)} live in ${paint.green(`${Math.round(duration_ms)} ms`)} ${paint.dim(`(${spent})`)}${shown ? ` ${paint.dim(shown)}` : ""}`;
 }
 
-export function invalidText(event: Event<"invalid">, cwd: string, paint: Paint): string {
+export function invalidText(event: Event<"invalid">, root: string, cwd: string, paint: Paint): string {
   const { controller, problems, serving, time } = event;
   const after = serving
     ? `${paint.yellow("●")} the last good version, ${serving}, keeps serving`
     : `${paint.red("●")} nothing serves ${controller} yet`;
-  const local = problems.map((problem) => ({ ...problem, file: relative(cwd, problem.file) || problem.file }));
+  const local = problems.map((problem) => ({ ...problem, file: relative(cwd, resolve(root, problem.file)) }));
   return `${clock(time, paint)} ${paint.red("✖")} ${paint.bold(controller)} was not reloaded\n${problemsText(local, paint, cwd)}\n  ${after}`;
 }
 

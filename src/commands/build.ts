@@ -1,0 +1,32 @@
+// magic build: a controller as one file that can be deployed anywhere: contract, bundle, source map, digest.
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { buildController } from "#client/controllers.ts";
+import { defineCommand } from "#commands/command.ts";
+import { localClientOf } from "#commands/connection-of.ts";
+import { folderFor } from "#scaffold/locate.ts";
+import { findRoot, stateFolder } from "#shared/paths.ts";
+
+export default defineCommand<{ out?: string }>({
+  configure: (command) =>
+    command
+      .argument("<path>", "the controller's folder, or its name")
+      .option("--out <file>", "where to write it (default: .magic/builds/NAME-VERSION.json)"),
+  async run(context) {
+    const { args, options, output, globals, env, cwd, signal } = context;
+    const root = findRoot(globals.root, env, cwd);
+    const folder = folderFor(String(args[0]), root.project ? root.path : undefined, cwd);
+    const artifact = await buildController(await localClientOf(context), folder, signal);
+    const { name, version } = artifact.contract;
+    const file = resolve(cwd, options.out ?? join(stateFolder(root.path), "builds", `${name}-${version}.json`));
+    mkdirSync(dirname(file), { recursive: true });
+    const text = `${JSON.stringify(artifact)}\n`;
+    writeFileSync(file, text);
+    const bytes = Buffer.byteLength(artifact.code);
+    output.result(
+      { name, version, digest: artifact.digest, file, bytes },
+      (paint) =>
+        `${paint.green("✔")} Built ${paint.bold(name)} ${version}, ${(bytes / 1024).toFixed(1)} kB\n  ${paint.dim(artifact.digest)}\n  ${file}\n\nNext:  ${paint.cyan(`magic deploy ${file}`)}`,
+    );
+  },
+});

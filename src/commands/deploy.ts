@@ -1,0 +1,60 @@
+// magic deploy: an immutable version of a controller, to this machine's daemon or another one.
+import { readFileSync, statSync } from "node:fs";
+import { resolve } from "node:path";
+import { type Artifact, buildController, deployArtifact } from "#client/controllers.ts";
+import { type Context, defineCommand } from "#commands/command.ts";
+import { clientOf, localClientOf } from "#commands/connection-of.ts";
+import { MagicError } from "#contract/errors.ts";
+import { folderFor } from "#scaffold/locate.ts";
+import { findRoot } from "#shared/paths.ts";
+import { percentOf } from "./controller/percent.ts";
+
+interface Options {
+  readonly alias?: string;
+  readonly percent?: string;
+}
+
+export default defineCommand<Options>({
+  configure: (command) =>
+    command
+      .argument("<path>", "the controller's folder or name, or what `magic build` wrote")
+      .option("--alias <alias>", "the alias to point at it (default latest)")
+      .option("--percent <n>", "give it only this share of the alias's calls"),
+  async run(context) {
+    const { args, options, output, signal } = context;
+    const percent = percentOf(options.percent);
+    const artifact = await artifactOf(String(args[0]), context);
+    const client = await clientOf(context);
+    const deployed = await deployArtifact(client, artifact, { alias: options.alias, percent, signal });
+    const { name, version, digest, alias } = deployed;
+    output.result({ ...deployed, name, version, digest, alias }, (paint) =>
+      [
+        `${paint.green("✔")} Deployed ${paint.bold(name)} ${version} to ${client.url} as ${paint.bold(alias)}${percent === undefined ? "" : ` (${percent} % of its calls)`}`,
+        `  ${paint.dim(digest)}`,
+        "",
+        `Next:  ${paint.cyan(`magic invoke ${name}`)}   and to go back  ${paint.cyan(`magic controller rollback ${name}`)}`,
+      ].join("\n"),
+    );
+  },
+});
+
+async function artifactOf(given: string, context: Context<Options>): Promise<Artifact> {
+  const { cwd, globals, env, signal } = context;
+  const path = resolve(cwd, given);
+  if (statSync(path, { throwIfNoEntry: false })?.isFile()) return readArtifact(path);
+  const root = findRoot(globals.root, env, cwd);
+  const folder = folderFor(given, root.project ? root.path : undefined, cwd);
+  return buildController(await localClientOf(context), folder, signal);
+}
+
+function readArtifact(path: string): Artifact {
+  try {
+    const found = JSON.parse(readFileSync(path, "utf8")) as Partial<Artifact>;
+    if (found.contract && typeof found.code === "string" && typeof found.digest === "string") return found as Artifact;
+  } catch {
+    // Said below: what is wrong with it does not matter.
+  }
+  throw new MagicError("validation_failed", `${path} is not what \`magic build\` writes.`, {
+    extra: { next: "Name a controller's folder, or build it first." },
+  });
+}
