@@ -135,6 +135,7 @@ function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeli
   usageRoutes(fastify, { gateway });
   traceRoutes(fastify, wireTraces(foundation));
 
+  tellRestartNeeded(project, logger);
   let closing: Promise<void> | undefined;
   return {
     ...foundation,
@@ -156,6 +157,15 @@ function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeli
       return closing;
     },
   };
+}
+
+// Everything of magic.yaml is live but where the daemon listens.
+function tellRestartNeeded(project: Foundation["project"], logger: Foundation["logger"]): void {
+  const listener = () => JSON.stringify([project.current().daemon?.host, project.current().daemon?.port]);
+  const atStart = listener();
+  project.onChange(() => {
+    if (listener() !== atStart) logger.warn("project.restart_needed", { keys: ["daemon.host", "daemon.port"] });
+  });
 }
 
 // A wildcard address cannot be called: name the loopback one instead.

@@ -156,6 +156,7 @@ test("the credentials are the user's alone, and outlive the app", async () => {
 });
 
 test("metrics count requests by route", async () => {
+  await post("/v1/things/1", {});
   const text = await (await fetch(`${url}/metrics`)).text();
   expect(text).toContain('route="/v1/things/:id"');
 });

@@ -1,10 +1,14 @@
 // GET /metrics: Prometheus' text format. Local: names of models and controllers are nobody else's business.
 import type { FastifyInstance } from "fastify";
+import { MagicError } from "#contract/errors.ts";
 import type { Metrics } from "#daemon/telemetry/metrics.ts";
+import { isLoopback } from "../guards/loopback.ts";
 
 export function metricsRoutes(app: FastifyInstance, { metrics }: { readonly metrics: Metrics }): void {
   const config = { scope: null, surface: "core", quiet: true, produces: ["text/plain"] } as const;
-  app.get("/metrics", { config, schema: { hide: true } as object }, async (_request, reply) => {
+  app.get("/metrics", { config, schema: { hide: true } as object }, async (request, reply) => {
+    if (!isLoopback(request.raw.socket.remoteAddress))
+      throw new MagicError("insufficient_scope", "Metrics are answered to this machine alone.");
     const { text, contentType } = await metrics.render();
     return reply.type(contentType).send(text);
   });

@@ -2,8 +2,10 @@
 // when nothing can be lost by it.
 import { accessSync, chmodSync, constants, readFileSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { problemLine } from "#contract/problem.ts";
+import { readProject } from "#contract/project-check.ts";
 import { runtimeNames } from "#contract/protocol.ts";
-import { stateFolder, userStateFolder } from "#shared/paths.ts";
+import { PROJECT_FILE, stateFolder, userStateFolder } from "#shared/paths.ts";
 import { isSameProcess } from "#shared/process-identity.ts";
 import { readCrashNote } from "./files.ts";
 import { type DaemonState, type Inspection, inspectDaemon } from "./inspect.ts";
@@ -31,6 +33,7 @@ export async function runChecks(options: DoctorOptions): Promise<Check[]> {
     folderCheck("user state", userStateFolder(options.env), options.fix),
     folderCheck("project state", stateFolder(options.root), options.fix),
     diskCheck(options.root),
+    projectCheck(options.root),
     await daemonCheck(inspection, options),
     crashCheck(options.root),
     secretsCheck(options),
@@ -59,7 +62,8 @@ function folderCheck(name: string, folder: string, fix: boolean): Check {
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
     if ((mode & 0o077) === 0) return { name, status: "ok", detail: folder };
     const detail = `${folder} is open to other users (mode ${(mode & 0o777).toString(8)})`;
-    if (!fix) return { name, status: "failed", detail, next: "`magic doctor --fix` makes it yours alone." };
+    const status = (mode & 0o022) === 0 ? "warning" : "failed";
+    if (!fix) return { name, status, detail, next: "`magic doctor --fix` makes it yours alone." };
     chmodSync(folder, 0o700);
     return { name, status: "fixed", detail: `${detail}: now 700` };
   } catch (error) {
@@ -84,6 +88,16 @@ function diskCheck(root: string): Check {
   } catch (error) {
     return { name: "disk", status: "failed", detail: `${root}: ${(error as Error).message}` };
   }
+}
+
+function projectCheck(root: string): Check {
+  const name = PROJECT_FILE;
+  const text = attempt(() => readFileSync(join(root, PROJECT_FILE), "utf8"));
+  if (text === undefined || text.trim() === "") return { name, status: "ok", detail: "none: every default" };
+  const { problems } = readProject(text, PROJECT_FILE);
+  if (problems.length === 0) return { name, status: "ok", detail: "valid" };
+  const detail = problems.map(problemLine).join("; ");
+  return { name, status: "failed", detail, next: "Correct it; until then the last good one stays in force." };
 }
 
 const advice: Readonly<Record<DaemonState, string | undefined>> = {
