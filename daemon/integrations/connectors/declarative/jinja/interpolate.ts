@@ -19,6 +19,8 @@ const aliases: readonly (readonly [alias: string, name: string])[] = [
 export interface Interpolator {
   /** The rendered text. Throws TemplateSyntaxError, UndefinedError, EvaluationError. */
   render(template: string, context: Readonly<Record<string, unknown>>): string;
+  /** The rendered text; a missing value gives "". */
+  text(template: string, context: Readonly<Record<string, unknown>>): string;
   /** The rendered text read as a Python literal; a missing value gives `otherwise`. JSON in, JSON out. */
   evaluate(template: string, context: Readonly<Record<string, unknown>>, otherwise?: unknown): unknown;
 }
@@ -35,6 +37,14 @@ export function createInterpolator(now: () => number = Date.now): Interpolator {
   };
   return {
     render: renderOne,
+    text: (template, context) => {
+      try {
+        return renderOne(template, context);
+      } catch (error) {
+        if (error instanceof UndefinedError) return "";
+        throw error;
+      }
+    },
     evaluate: (template, context, otherwise) => {
       try {
         const text = renderOne(template, context);

@@ -1,0 +1,77 @@
+// What every component of one connection shares: configuration, evaluator, HTTP, clock. And how a component's text becomes a value.
+import type { Clock } from "#shared/clock.ts";
+import type { Budget } from "./http/budget.ts";
+import type { HttpClient } from "./http/client.ts";
+import type { Interpolator } from "./jinja/interpolate.ts";
+import type { Component } from "./manifest/component.ts";
+
+export interface Context {
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly jinja: Interpolator;
+  readonly http: HttpClient;
+  readonly clock: Clock;
+  readonly budget: Budget;
+  readonly signal: AbortSignal;
+  /** A line for the user: a wait, a retry, a record left out. Never holds credentials. */
+  log(level: "info" | "warn", message: string): void;
+  /** Waits; ends early when the signal aborts, by throwing its reason. */
+  sleep(ms: number): Promise<void>;
+  /** Values shared by all partitions: tokens, login sessions. */
+  readonly shared: Map<string, unknown>;
+}
+
+export type Variables = Readonly<Record<string, unknown>>;
+
+/** The slice of a stream: which partition, which interval. */
+export interface Slice {
+  readonly partition: Readonly<Record<string, unknown>>;
+  readonly interval: Readonly<Record<string, unknown>>;
+  readonly extra: Readonly<Record<string, unknown>>;
+}
+
+export const emptySlice: Slice = { partition: {}, interval: {}, extra: {} };
+
+export function sliceVariables(slice: Slice): Variables {
+  return {
+    stream_slice: { ...slice.partition, ...slice.interval, extra_fields: slice.extra },
+    stream_partition: slice.partition,
+    stream_interval: slice.interval,
+  };
+}
+
+function variables(context: Context, component: Component, more: Variables): Variables {
+  return { config: context.config, parameters: component["$parameters"] ?? {}, ...more };
+}
+
+/** A field's value; text is a template, read as a native value. Missing context gives "". */
+export function native(context: Context, component: Component, value: unknown, more: Variables = {}): unknown {
+  return typeof value === "string" ? context.jinja.evaluate(value, variables(context, component, more), "") : value;
+}
+
+/** A field's value as text. */
+export function text(context: Context, component: Component, value: unknown, more: Variables = {}): string {
+  if (typeof value !== "string") return value === undefined || value === null ? "" : String(value);
+  return context.jinja.text(value, variables(context, component, more));
+}
+
+/** A condition: empty text, None, False, 0, empty lists and objects are false, as in Python. */
+export function condition(context: Context, component: Component, value: unknown, more: Variables = {}): boolean {
+  const result = native(context, component, value, more);
+  if (result === null || result === undefined || result === false || result === "" || result === 0) return false;
+  if (typeof result === "string") return !/^(false|none|\{\}|\[\]|\(\)|0|0\.0)$/i.test(result.trim()) && result !== "";
+  return typeof result === "object" ? Object.keys(result).length > 0 : true;
+}
+
+/** A mapping whose keys and values are templates, nested ones too; null values are left out. */
+export function nested(context: Context, component: Component, value: unknown, more: Variables = {}): unknown {
+  if (Array.isArray(value)) return value.map((each) => nested(context, component, each, more));
+  if (typeof value === "object" && value !== null) {
+    const out: Record<string, unknown> = {};
+    for (const [key, each] of Object.entries(value)) {
+      const inner = nested(context, component, each, more);
+      if (inner !== null && inner !== undefined) out[text(context, component, key, more)] = inner;
+    }
+    return out;
+  }
+  return native(context, component, value, more);
+}

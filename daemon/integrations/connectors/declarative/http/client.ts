@@ -1,0 +1,154 @@
+// One HTTP exchange for declarative connectors: over the egress dispatcher, with time-outs, a body cap, and the rewrite that tests use.
+import type { Dispatcher } from "undici";
+import { MagicError } from "#contract/errors.ts";
+
+export interface HttpRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | Buffer;
+}
+
+export interface HttpResponse {
+  readonly status: number;
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+  readonly url: string;
+}
+
+export interface HttpClient {
+  send(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse>;
+}
+
+export interface HttpClientOptions {
+  readonly dispatcher: Dispatcher;
+  /** The whole answer, time-out and size. */
+  readonly timeoutMs?: number;
+  readonly maxBytes?: number;
+  readonly rewrite?: (url: URL) => { readonly origin: string; readonly host: string } | undefined;
+}
+
+const MAX_REDIRECTS = 10;
+
+/** Throws upstream_timeout, upstream_error, egress_blocked (from the dispatcher), or what the signal aborts with. */
+export function createHttpClient({
+  dispatcher,
+  timeoutMs = 120_000,
+  maxBytes = 256 * 1024 * 1024,
+  rewrite,
+}: HttpClientOptions): HttpClient {
+  const once = async (request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> => {
+    const url = parseUrl(request.url);
+    const target = rewrite?.(url);
+    const timeout = AbortSignal.timeout(timeoutMs);
+    const headers: Record<string, string> = { "user-agent": "magic/0.1", accept: "*/*", ...request.headers };
+    if (target) headers["host"] = target.host;
+    try {
+      const answer = await dispatcher.request({
+        origin: target?.origin ?? url.origin,
+        path: url.pathname + url.search,
+        method: request.method as Dispatcher.HttpMethod,
+        headers,
+        body: request.body ?? null,
+        signal: AbortSignal.any([signal, timeout]),
+        headersTimeout: timeoutMs,
+        bodyTimeout: timeoutMs,
+      });
+      return {
+        status: answer.statusCode,
+        headers: flatten(answer.headers),
+        body: await readBody(answer.body, maxBytes, url),
+        url: url.href,
+      };
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      if (timeout.aborted)
+        throw new MagicError(
+          "upstream_timeout",
+          `${request.method} ${place(url)} did not answer within ${timeoutMs / 1000} s`,
+          { cause: error },
+        );
+      if (error instanceof MagicError) throw error;
+      const cause = error as Error & { code?: string; cause?: Error };
+      if (cause.cause instanceof MagicError) throw cause.cause;
+      throw new MagicError(
+        "upstream_error",
+        `${request.method} ${place(url)}: ${cause.code ?? ""} ${cause.message}`.replace(/\s+/g, " "),
+        { cause: error },
+      );
+    }
+  };
+  return {
+    async send(request, signal) {
+      let current = request;
+      for (let hop = 0; ; hop++) {
+        const response = await once(current, signal);
+        const location = response.headers["location"];
+        if (![301, 302, 303, 307, 308].includes(response.status) || !location) return response;
+        if (hop >= MAX_REDIRECTS)
+          throw new MagicError(
+            "upstream_error",
+            `${place(parseUrl(request.url))} redirects more than ${MAX_REDIRECTS} times`,
+          );
+        current = redirected(current, response.status, new URL(location, current.url));
+      }
+    },
+  };
+}
+
+// Credentials never follow a redirect to another origin (RFC 9110, section 15.4).
+function redirected(request: HttpRequest, status: number, to: URL): HttpRequest {
+  const same = to.origin === new URL(request.url).origin;
+  const headers = Object.fromEntries(
+    Object.entries(request.headers).filter(
+      ([name]) => same || !/^(authorization|cookie|proxy-authorization|x-api-key|api-key)$/i.test(name),
+    ),
+  );
+  const keepBody = status === 307 || status === 308;
+  const method = keepBody || request.method === "GET" || request.method === "HEAD" ? request.method : "GET";
+  return { method, url: to.href, headers, ...(keepBody && request.body !== undefined ? { body: request.body } : {}) };
+}
+
+function parseUrl(text: string): URL {
+  let url: URL;
+  try {
+    url = new URL(text);
+  } catch {
+    throw new MagicError(
+      "validation_failed",
+      `'${text.slice(0, 200)}' is not a URL: check url_base, path and the configuration`,
+    );
+  }
+  if (url.protocol !== "https:" && url.protocol !== "http:")
+    throw new MagicError("egress_blocked", `${url.protocol} URLs are not read: only http and https`);
+  return url;
+}
+
+// Query strings hold keys: an error names the place without them.
+const place = (url: URL): string => url.origin + url.pathname;
+
+function flatten(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
+  const flat: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers))
+    if (value !== undefined) flat[name.toLowerCase()] = Array.isArray(value) ? value.join(", ") : value;
+  return flat;
+}
+
+async function readBody(
+  body: AsyncIterable<Buffer> & { destroy(): unknown },
+  maxBytes: number,
+  url: URL,
+): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of body) {
+    size += part.length;
+    if (size > maxBytes) {
+      body.destroy();
+      throw new MagicError("upstream_error", `the answer of ${place(url)} is larger than ${maxBytes} bytes`);
+    }
+    parts.push(part);
+  }
+  return parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
+}

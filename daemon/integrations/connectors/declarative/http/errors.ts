@@ -1,0 +1,250 @@
+// What an answer means: success, retry, ignore, fail; and how long to wait. Manifest filters first, then the defaults for HTTP statuses.
+import { type ErrorCode, MagicError } from "#contract/errors.ts";
+import { type Context, condition, native, text } from "../context.ts";
+import { compileRegex } from "../jinja/regex.ts";
+import { type Component, children, isRecord, list, optionalText, refuseCustom, typeOf } from "../manifest/component.ts";
+import type { HttpResponse } from "./client.ts";
+import { responseVariables } from "./response.ts";
+
+export type Action = "success" | "retry" | "ignore" | "fail" | "rate_limited" | "reset_pagination" | "refresh_token";
+
+export interface Verdict {
+  readonly action: Action;
+  readonly message: string;
+  /** True where a filter of the manifest said so. */
+  readonly matched: boolean;
+}
+
+export interface ErrorHandler {
+  interpret(response: HttpResponse): Verdict;
+  /** Milliseconds before try `attempt` + 1 (1 is the first), or undefined: a default applies. */
+  backoff(response: HttpResponse | undefined, attempt: number): number | undefined;
+  readonly maxRetries: number;
+}
+
+const DEFAULT_RETRIES = 5;
+
+export function errorHandlerOf(context: Context, component: Component | undefined): ErrorHandler {
+  if (!component) return { interpret: byStatus, backoff: () => undefined, maxRetries: DEFAULT_RETRIES };
+  const type = typeOf(component);
+  if (type === "DefaultErrorHandler") return single(context, component);
+  if (type !== "CompositeErrorHandler") return refuseCustom(component);
+  const handlers = children(component, "error_handlers").map((each) => errorHandlerOf(context, each));
+  return {
+    interpret(response) {
+      let last = byStatus(response);
+      for (const handler of handlers) {
+        const verdict = handler.interpret(response);
+        if (verdict.action === "success" || (verdict.matched && verdict.action !== "fail")) return verdict;
+        if (verdict.matched || !last.matched) last = verdict;
+      }
+      return last;
+    },
+    backoff(response, attempt) {
+      for (const handler of handlers) {
+        const wait = handler.backoff(response, attempt);
+        if (wait !== undefined) return wait;
+      }
+      return undefined;
+    },
+    maxRetries: Math.max(DEFAULT_RETRIES, ...handlers.map((handler) => handler.maxRetries)),
+  };
+}
+
+function single(context: Context, component: Component): ErrorHandler {
+  const filters = children(component, "response_filters");
+  const strategies = children(component, "backoff_strategies");
+  const retries = component["max_retries"];
+  return {
+    interpret(response) {
+      for (const filter of filters) {
+        const verdict = applyFilter(context, filter, response);
+        if (verdict) return verdict;
+      }
+      return byStatus(response);
+    },
+    backoff(response, attempt) {
+      for (const strategy of strategies) {
+        const wait = backoffOf(context, strategy, response, attempt);
+        if (wait !== undefined) return wait;
+      }
+      return undefined;
+    },
+    maxRetries:
+      retries === undefined || retries === null ? DEFAULT_RETRIES : Number(native(context, component, retries)),
+  };
+}
+
+const actions: Readonly<Record<string, Action>> = {
+  SUCCESS: "success",
+  FAIL: "fail",
+  RETRY: "retry",
+  IGNORE: "ignore",
+  RATE_LIMITED: "rate_limited",
+  RESET_PAGINATION: "reset_pagination",
+  REFRESH_TOKEN_THEN_RETRY: "refresh_token",
+};
+
+function applyFilter(context: Context, filter: Component, response: HttpResponse): Verdict | undefined {
+  const codes = list(filter["http_codes"]).map(Number);
+  const fragment = optionalText(filter, "error_message_contains");
+  const variables = responseVariables(response);
+  const matches =
+    codes.includes(response.status) ||
+    (filter["predicate"] !== undefined &&
+      filter["predicate"] !== "" &&
+      condition(context, filter, filter["predicate"], variables)) ||
+    (fragment !== undefined && errorMessage(response).includes(text(context, filter, fragment)));
+  if (!matches) return undefined;
+  const action =
+    actions[optionalText(filter, "action") ?? ""] ??
+    byFailureType(optionalText(filter, "failure_type")) ??
+    byStatus(response).action;
+  const message = optionalText(filter, "error_message");
+  return {
+    action,
+    message: (message && text(context, filter, message, variables).trim()) || describe(response),
+    matched: true,
+  };
+}
+
+function byFailureType(type: string | undefined): Action | undefined {
+  if (type === "transient_error") return "retry";
+  return type ? "fail" : undefined;
+}
+
+function byStatus(response: HttpResponse): Verdict {
+  const { status } = response;
+  const action: Action =
+    status < 400
+      ? "success"
+      : status === 429
+        ? "rate_limited"
+        : status >= 500 || status === 408 || status === 425
+          ? "retry"
+          : "fail";
+  return { action, message: action === "success" ? "" : describe(response), matched: false };
+}
+
+function describe(response: HttpResponse): string {
+  const url = new URL(response.url);
+  const message = errorMessage(response).slice(0, 300).trim();
+  return `${url.origin}${url.pathname} answered ${response.status}${message ? `: ${message}` : ""}`;
+}
+
+/** The message in an error body, wherever the vendor has put it; else the body's text. */
+function errorMessage(response: HttpResponse): string {
+  const body = response.body.subarray(0, 64 * 1024).toString("utf8");
+  try {
+    return messageIn(JSON.parse(body), 0) ?? body;
+  } catch {
+    return body;
+  }
+}
+
+function messageIn(value: unknown, depth: number): string | undefined {
+  if (depth > 5) return undefined;
+  if (typeof value === "string") return value;
+  if (Array.isArray(value)) {
+    const parts = value.map((each) => messageIn(each, depth + 1)).filter(Boolean);
+    return parts.length ? parts.join(", ") : undefined;
+  }
+  if (!isRecord(value)) return undefined;
+  for (const key of [
+    "message",
+    "messages",
+    "error",
+    "errors",
+    "failures",
+    "failure",
+    "detail",
+    "err",
+    "error_message",
+    "msg",
+    "reason",
+    "status_message",
+  ]) {
+    if (Object.hasOwn(value, key)) {
+      const found = messageIn(value[key], depth + 1);
+      if (found) return found;
+    }
+  }
+  return undefined;
+}
+
+function backoffOf(
+  context: Context,
+  strategy: Component,
+  response: HttpResponse | undefined,
+  attempt: number,
+): number | undefined {
+  const type = typeOf(strategy);
+  if (type === "ConstantBackoffStrategy")
+    return Number(native(context, strategy, strategy["backoff_time_in_seconds"])) * 1000 + jitter(strategy);
+  if (type === "ExponentialBackoffStrategy")
+    return Number(native(context, strategy, strategy["factor"] ?? 5)) * 2 ** attempt * 1000 + jitter(strategy);
+  if (type === "WaitTimeFromHeader" || type === "WaitUntilTimeFromHeader")
+    return response && waitFromHeader(context, strategy, response);
+  return refuseCustom(strategy);
+}
+
+function jitter(strategy: Component): number {
+  const range = strategy["jitter_range_in_seconds"];
+  if (range === undefined || range === null) return 0;
+  const [low, high] = Array.isArray(range) ? range.map(Number) : [0, Number(range)];
+  return ((low ?? 0) + Math.random() * ((high ?? 0) - (low ?? 0))) * 1000;
+}
+
+function waitFromHeader(context: Context, strategy: Component, response: HttpResponse): number | undefined {
+  const header = response.headers[text(context, strategy, strategy["header"]).toLowerCase()];
+  if (header === undefined) return undefined;
+  const regex = optionalText(strategy, "regex");
+  let value = header;
+  if (regex) {
+    const matcher = compileRegex(text(context, strategy, regex)).matcher(header);
+    if (!matcher.find()) return undefined;
+    value = matcher.group(matcher.groupCount() > 0 ? 1 : 0) ?? "";
+  }
+  const seconds = Number(value);
+  let wait =
+    typeOf(strategy) === "WaitTimeFromHeader"
+      ? Number.isFinite(seconds) && value.trim()
+        ? seconds
+        : retryAfterSeconds(value, context.clock.now())
+      : untilSeconds(value, context.clock.now());
+  if (wait === undefined) return undefined;
+  const least = strategy["min_wait"];
+  if (least !== undefined && least !== null) wait = Math.max(wait, Number(native(context, strategy, least)));
+  const most = strategy["max_waiting_time_in_seconds"];
+  if (most !== undefined && most !== null && wait > Number(native(context, strategy, most)))
+    throw new MagicError(
+      "upstream_error",
+      `the server asks to wait ${wait} s, longer than max_waiting_time_in_seconds`,
+    );
+  return Math.max(0, wait) * 1000;
+}
+
+function untilSeconds(value: string, now: number): number | undefined {
+  const seconds = Number(value);
+  const at = Number.isFinite(seconds) && value.trim() ? seconds * 1000 : Date.parse(value);
+  return Number.isNaN(at) ? undefined : (at - now) / 1000;
+}
+
+/** Retry-After (RFC 9110, section 10.2.3): seconds or an HTTP date. */
+export function retryAfterSeconds(value: string | undefined, now: number): number | undefined {
+  if (value === undefined) return undefined;
+  if (/^\s*\d+(\.\d+)?\s*$/.test(value)) return Number(value);
+  const at = Date.parse(value);
+  return Number.isNaN(at) ? undefined : Math.max(0, (at - now) / 1000);
+}
+
+/** The error that ends a read: 401 and 403 are the credentials'. */
+export function failure(response: HttpResponse, message: string): MagicError {
+  const code: ErrorCode =
+    response.status === 401 || response.status === 403
+      ? "credentials_rejected"
+      : response.status === 404
+        ? "not_found"
+        : "upstream_error";
+  return new MagicError(code, message);
+}

@@ -1,0 +1,109 @@
+// Where values go in a request: query, headers, form or JSON body, path. The options of requester, paginator, slices and authenticator are merged.
+import { type Context, text, type Variables } from "../context.ts";
+import { type Component, isRecord, list, manifestError, requiredText } from "../manifest/component.ts";
+
+export interface RequestParts {
+  readonly params: Record<string, unknown>;
+  readonly headers: Record<string, string>;
+  readonly form: Record<string, unknown>;
+  readonly json: Record<string, unknown>;
+}
+
+export function emptyParts(): RequestParts {
+  return { params: {}, headers: {}, form: {}, json: {} };
+}
+
+/** Puts one value where a RequestOption says. */
+export function inject(
+  context: Context,
+  option: Component,
+  value: unknown,
+  parts: RequestParts,
+  more: Variables = {},
+): void {
+  const into = requiredText(option, "inject_into");
+  if (into === "path") return;
+  const name = (field: unknown): string => text(context, option, field, more);
+  if (into === "body_json" && Array.isArray(option["field_path"])) {
+    setPath(parts.json, option["field_path"].map(name), value);
+    return;
+  }
+  const field = name(
+    requiredText(
+      option,
+      option["field_name"] === undefined && Array.isArray(option["field_path"]) ? "field_path" : "field_name",
+    ),
+  );
+  if (into === "request_parameter") parts.params[field] = value;
+  else if (into === "header") parts.headers[field] = String(value);
+  else if (into === "body_data") parts.form[field] = value;
+  else if (into === "body_json") parts.json[field] = value;
+  else
+    throw manifestError(
+      `RequestOption.inject_into '${into}' is none of request_parameter, header, body_data, body_json, path`,
+    );
+}
+
+function setPath(target: Record<string, unknown>, path: readonly string[], value: unknown): void {
+  const [first = "", ...rest] = path;
+  if (!rest.length) {
+    define(target, first, value);
+    return;
+  }
+  const inner = Object.hasOwn(target, first) && isRecord(target[first]) ? target[first] : {};
+  define(target, first, inner);
+  setPath(inner, rest, value);
+}
+
+function define(target: Record<string, unknown>, key: string, value: unknown): void {
+  Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
+}
+
+/** Later parts win; JSON bodies merge deeply. */
+export function merge(...all: readonly RequestParts[]): RequestParts {
+  const out = emptyParts();
+  for (const parts of all) {
+    Object.assign(out.params, parts.params);
+    Object.assign(out.headers, parts.headers);
+    Object.assign(out.form, parts.form);
+    mergeDeep(out.json, parts.json);
+  }
+  return out;
+}
+
+function mergeDeep(target: Record<string, unknown>, source: Record<string, unknown>): void {
+  for (const [key, value] of Object.entries(source)) {
+    const existing = Object.hasOwn(target, key) ? target[key] : undefined;
+    if (isRecord(existing) && isRecord(value)) {
+      const copy = { ...existing };
+      mergeDeep(copy, value);
+      define(target, key, copy);
+    } else define(target, key, value);
+  }
+}
+
+/** Query parameters on a URL: lists repeat the name, null leaves it out, what the URL already says alike is not repeated. */
+export function withParams(url: string, params: Readonly<Record<string, unknown>>): string {
+  const target = new URL(url);
+  for (const [name, value] of Object.entries(params)) {
+    if (value === null || value === undefined) continue;
+    const values = list(value).map(pythonText);
+    const present = target.searchParams.getAll(name);
+    if (present.length === values.length && present.every((each, at) => each === values[at])) continue;
+    for (const each of values) target.searchParams.append(name, each);
+  }
+  return target.href;
+}
+
+/** application/x-www-form-urlencoded. */
+export function formBody(form: Readonly<Record<string, unknown>>): string {
+  const body = new URLSearchParams();
+  for (const [name, value] of Object.entries(form)) for (const each of list(value)) body.append(name, pythonText(each));
+  return body.toString();
+}
+
+function pythonText(value: unknown): string {
+  if (value === true) return "True";
+  if (value === false) return "False";
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}

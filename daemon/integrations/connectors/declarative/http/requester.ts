@@ -1,0 +1,231 @@
+// One logical request: built from the manifest, sent within the budget, retried, and judged by the error handler.
+import { MagicError } from "#contract/errors.ts";
+import { type Context, emptySlice, nested, type Slice, sliceVariables, text, type Variables } from "../context.ts";
+import { type Component, isRecord, optionalChild, optionalText, refuseCustom, typeOf } from "../manifest/component.ts";
+import { type Authenticator, authenticatorOf } from "./auth.ts";
+import type { HttpRequest, HttpResponse } from "./client.ts";
+import { type ErrorHandler, errorHandlerOf, failure, retryAfterSeconds } from "./errors.ts";
+import { emptyParts, formBody, merge, type RequestParts, withParams } from "./options.ts";
+
+export interface Exchange {
+  readonly slice: Slice;
+  /** More for templates: next_page_token, creation_response... */
+  readonly variables?: Variables;
+  /** From paginator, partition and cursor. */
+  readonly parts?: RequestParts;
+  /** A path or whole URL that takes the place of the requester's own. */
+  readonly path?: string | undefined;
+}
+
+/** null: the error handler says to go on as if there were nothing. */
+export type Outcome = { readonly response: HttpResponse } | { readonly ignored: string } | { readonly reset: true };
+
+export interface Requester {
+  send(exchange: Exchange): Promise<Outcome>;
+  readonly urlBase: (variables: Variables) => string;
+}
+
+/** Without a back-off of the manifest's: 1, 2, 4, 8... s, at most a minute. */
+const DEFAULT_BACKOFF_MS = 1000;
+const MAX_BACKOFF_MS = 60_000;
+/** Rate limits are waited out longer than failures are retried. */
+const RATE_LIMIT_TRIES = 20;
+/** A wait that nobody would sit through: the run fails and says why. */
+const MAX_WAIT_MS = 3_600_000;
+
+export function requesterOf(context: Context, component: Component): Requester {
+  if (typeOf(component) !== "HttpRequester") return refuseCustom(component);
+  const login = async (request: Component): Promise<HttpResponse | undefined> => {
+    const outcome = await requesterOf(context, request).send({ slice: emptySlice });
+    return "response" in outcome ? outcome.response : undefined;
+  };
+  const authenticator = authenticatorOf(context, optionalChild(component, "authenticator"), login);
+  const errors = errorHandlerOf(context, optionalChild(component, "error_handler"));
+  const urlBase = (variables: Variables): string =>
+    text(context, component, component["url_base"] ?? component["url"] ?? "", variables).trim();
+  return {
+    urlBase,
+    send: (exchange) => {
+      const build = async (): Promise<HttpRequest> =>
+        buildRequest(context, component, authenticator, urlBase, exchange);
+      return attempt(context, build, authenticator, errors);
+    },
+  };
+}
+
+async function buildRequest(
+  context: Context,
+  component: Component,
+  authenticator: Authenticator,
+  urlBase: Requester["urlBase"],
+  exchange: Exchange,
+): Promise<HttpRequest> {
+  const variables = { ...sliceVariables(exchange.slice), next_page_token: null, ...exchange.variables };
+  const own = ownParts(context, component, variables);
+  const auth = emptyParts();
+  await authenticator.apply(auth);
+  const parts = merge(own.parts, exchange.parts ?? emptyParts(), auth);
+  const path =
+    exchange.path ??
+    (component["path"] === undefined || component["path"] === null
+      ? ""
+      : text(context, component, component["path"], variables).trim().replace(/^\/+/, ""));
+  const url = withParams(joinUrl(urlBase(variables), path), parts.params);
+  const method = (optionalText(component, "http_method") ?? "GET").toUpperCase();
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(parts.headers)) headers[name.toLowerCase()] = headerValue(value);
+  let body = own.raw;
+  if (body === undefined && Object.keys(parts.json).length) {
+    body = JSON.stringify(own.list ?? parts.json);
+    headers["content-type"] ??= "application/json";
+  } else if (body === undefined && own.list) {
+    body = JSON.stringify(own.list);
+    headers["content-type"] ??= "application/json";
+  } else if (body === undefined && Object.keys(parts.form).length) {
+    body = formBody(parts.form);
+    headers["content-type"] ??= "application/x-www-form-urlencoded";
+  }
+  return { method, url, headers, ...(body === undefined ? {} : { body }) };
+}
+
+// A value must not end its header and begin another.
+const headerValue = (value: string): string => value.replace(/[\r\n\0]+/g, " ").trim();
+
+/** The base and a path below it; a whole URL as path stands for itself. */
+export function joinUrl(base: string, path: string): string {
+  if (/^https?:\/\//i.test(path)) return path;
+  if (!path) return base;
+  const whole = base.endsWith("/") ? base : `${base}/`;
+  if (!URL.canParse(whole))
+    throw new MagicError(
+      "validation_failed",
+      `'${base.slice(0, 200)}' is not a URL: check url_base and the configuration`,
+    );
+  // `?a=b` and `/rooted` follow RFC 3986; a colon in the first segment must not look like a scheme.
+  return path.startsWith("?") || path.startsWith("/") ? new URL(path, whole).href : new URL(`./${path}`, whole).href;
+}
+
+interface OwnParts {
+  readonly parts: RequestParts;
+  readonly raw: string | undefined;
+  readonly list: unknown[] | undefined;
+}
+
+function ownParts(context: Context, component: Component, variables: Variables): OwnParts {
+  const parts = emptyParts();
+  const params = component["request_parameters"];
+  Object.assign(
+    parts.params,
+    typeof params === "string"
+      ? Object.fromEntries(new URLSearchParams(text(context, component, params, variables)))
+      : textValues(context, component, params, variables),
+  );
+  const headers = isRecord(component["request_headers"])
+    ? component["request_headers"]
+    : nested(context, component, component["request_headers"] ?? {}, variables);
+  for (const [name, value] of Object.entries(isRecord(headers) ? headers : {}))
+    parts.headers[text(context, component, name, variables)] = text(context, component, value, variables);
+  const { data, json } = bodyOf(component);
+  let raw: string | undefined;
+  if (typeof data === "string") raw = text(context, component, data, variables);
+  else if (data !== undefined) Object.assign(parts.form, textValues(context, component, data, variables));
+  const value = json === undefined ? {} : nested(context, component, json, variables);
+  if (isRecord(value)) Object.assign(parts.json, value);
+  return { parts, raw, list: Array.isArray(value) ? value : undefined };
+}
+
+function bodyOf(component: Component): { data?: unknown; json?: unknown } {
+  const body = optionalChild(component, "request_body");
+  if (!body) return { data: component["request_body_data"], json: component["request_body_json"] };
+  const type = typeOf(body);
+  if (type === "RequestBodyPlainText" || type === "RequestBodyUrlEncodedForm") return { data: body["value"] };
+  return { json: body["value"] };
+}
+
+// Query and form values are text or lists; what a template gives for anything else stays the text that it wrote.
+function textValues(
+  context: Context,
+  component: Component,
+  mapping: unknown,
+  variables: Variables,
+): Record<string, unknown> {
+  const out: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(isRecord(mapping) ? mapping : {})) {
+    const evaluated = nested(context, component, value, variables);
+    if (evaluated === null || evaluated === undefined) continue;
+    out[text(context, component, name, variables)] =
+      typeof evaluated === "string" || Array.isArray(evaluated) || typeof value !== "string"
+        ? evaluated
+        : text(context, component, value, variables);
+  }
+  return out;
+}
+
+async function attempt(
+  context: Context,
+  build: () => Promise<HttpRequest>,
+  authenticator: Authenticator,
+  errors: ErrorHandler,
+): Promise<Outcome> {
+  let refreshed = false;
+  for (let tries = 1, limited = 0; ; tries++) {
+    context.signal.throwIfAborted();
+    const request = await build();
+    await context.budget.take(request.method, new URL(request.url), (ms) => context.sleep(ms));
+    let response: HttpResponse | undefined;
+    let message: string;
+    try {
+      response = await context.http.send(request, context.signal);
+      const verdict = errors.interpret(response);
+      message = verdict.message;
+      if (verdict.action === "success") return { response };
+      if (verdict.action === "ignore") return { ignored: verdict.message };
+      if (verdict.action === "reset_pagination") return { reset: true };
+      if (
+        (verdict.action === "refresh_token" || response.status === 401) &&
+        !refreshed &&
+        (await authenticator.refresh())
+      ) {
+        refreshed = true;
+        tries--;
+        continue;
+      }
+      if (verdict.action === "fail" || verdict.action === "refresh_token") throw failure(response, message);
+      if (verdict.action === "rate_limited" && ++limited < RATE_LIMIT_TRIES) tries--;
+    } catch (error) {
+      if (
+        response ||
+        context.signal.aborted ||
+        !(error instanceof MagicError) ||
+        !["upstream_error", "upstream_timeout"].includes(error.code)
+      )
+        throw error;
+      message = error.message;
+    }
+    if (tries > errors.maxRetries) throw new MagicError("upstream_error", `${message} (after ${tries} tries)`);
+    await wait(context, errors, response, tries + limited, message);
+  }
+}
+
+async function wait(
+  context: Context,
+  errors: ErrorHandler,
+  response: HttpResponse | undefined,
+  attempts: number,
+  message: string,
+): Promise<void> {
+  const asked = retryAfterSeconds(response?.headers["retry-after"], context.clock.now());
+  const backoff =
+    errors.backoff(response, attempts) ??
+    (asked === undefined ? undefined : asked * 1000) ??
+    Math.min(MAX_BACKOFF_MS, DEFAULT_BACKOFF_MS * 2 ** (attempts - 1));
+  if (backoff > MAX_WAIT_MS)
+    throw new MagicError(
+      "upstream_error",
+      `${message}; the wait of ${Math.round(backoff / 1000)} s that it asks for is too long`,
+    );
+  context.log("info", `${message}; trying again in ${(backoff / 1000).toFixed(1)} s`);
+  // The other partitions would only meet the same limit.
+  if (response?.status === 429) context.budget.pauseUntil(context.clock.monotonic() + backoff);
+  await context.sleep(backoff);
+}

@@ -1,0 +1,42 @@
+// An answer as templates see it: `response` is the decoded body, `headers` has the Link header parsed under `link`.
+import type { HttpResponse } from "./client.ts";
+import { decoderOf } from "./decode.ts";
+
+const json = decoderOf(undefined);
+
+/** Header names as servers commonly write them, beside the lower-case ones: manifests use either. */
+export function headerVariables(headers: Readonly<Record<string, string>>): Record<string, unknown> {
+  const all: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    all[name] = value;
+    all[name.replace(/(^|-)([a-z])/g, (_whole, dash: string, letter: string) => dash + letter.toUpperCase())] = value;
+  }
+  all["link"] = parseLink(headers["link"] ?? "");
+  return all;
+}
+
+/** RFC 8288, as Python's requests reads it: `{next: {url, rel}}`. */
+export function parseLink(header: string): Record<string, Record<string, string>> {
+  const links: Record<string, Record<string, string>> = {};
+  for (const part of header.split(/,\s*(?=<)/)) {
+    const [target = "", ...parameters] = part.split(";");
+    const link: Record<string, string> = { url: target.trim().replace(/^<|>$/g, "") };
+    if (!link["url"]) continue;
+    for (const parameter of parameters) {
+      const [name = "", value = ""] = parameter.split(/=(.*)/s);
+      link[name.trim()] = value.trim().replace(/^["']|["']$/g, "");
+    }
+    links[link["rel"] ?? link["url"] ?? ""] = link;
+  }
+  return links;
+}
+
+export function responseVariables(response: HttpResponse): Record<string, unknown> {
+  let body: unknown;
+  try {
+    body = json(response)[0];
+  } catch {
+    body = {};
+  }
+  return { response: body, headers: headerVariables(response.headers), status_code: response.status };
+}

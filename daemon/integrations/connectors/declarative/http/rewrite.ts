@@ -1,0 +1,31 @@
+// MAGIC_HTTP_REWRITE="HOST=ORIGIN,*=ORIGIN": sends a connector's requests to a loopback server instead, for tests. Path, query, body and the
+// original Host header stay. Any origin that is not loopback is refused, so that it can never leak credentials.
+import ipaddr from "ipaddr.js";
+import { MagicError } from "#contract/errors.ts";
+
+export type Rewrite = (url: URL) => { readonly origin: string; readonly host: string } | undefined;
+
+/** Throws usage when the setting cannot be read or names another machine; undefined when it is not set. */
+export function parseRewrite(setting: string | undefined): Rewrite | undefined {
+  if (!setting) return undefined;
+  const rules = new Map<string, string>();
+  for (const rule of setting.split(",")) {
+    const [host = "", origin = ""] = rule.split(/=(.*)/s).map((part) => part.trim());
+    if (!host || !URL.canParse(origin))
+      throw new MagicError("usage", `MAGIC_HTTP_REWRITE: '${rule}' is not HOST=ORIGIN`);
+    const url = new URL(origin);
+    if (!isLoopback(url.hostname))
+      throw new MagicError("usage", `MAGIC_HTTP_REWRITE: ${url.origin} is not a loopback origin`);
+    rules.set(host.toLowerCase(), url.origin);
+  }
+  return (url) => {
+    const origin = rules.get(url.host.toLowerCase()) ?? rules.get(url.hostname.toLowerCase()) ?? rules.get("*");
+    return origin === undefined ? undefined : { origin, host: url.host };
+  };
+}
+
+function isLoopback(hostname: string): boolean {
+  if (hostname === "localhost") return true;
+  const bare = hostname.replace(/^\[|\]$/g, "");
+  return ipaddr.isValid(bare) && ipaddr.parse(bare).range() === "loopback";
+}

@@ -1,0 +1,58 @@
+// A resolved component of a manifest: plain data with a `type`. The readers here name what is wrong and where.
+import { MagicError } from "#contract/errors.ts";
+
+export type Component = Readonly<Record<string, unknown>>;
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A manifest that cannot be used; `what` names the component and field. */
+export function manifestError(what: string): MagicError {
+  return new MagicError("validation_failed", `manifest: ${what}`);
+}
+
+export function typeOf(component: Component): string {
+  return String(component["type"] ?? "");
+}
+
+export function child(component: Component, field: string): Component {
+  const value = component[field];
+  if (!isRecord(value)) throw manifestError(`${typeOf(component)}.${field} must be a component`);
+  return value;
+}
+
+export function optionalChild(component: Component, field: string): Component | undefined {
+  const value = component[field];
+  return isRecord(value) ? value : undefined;
+}
+
+export function children(component: Component, field: string): Component[] {
+  const value = component[field];
+  if (value === undefined || value === null) return [];
+  return (Array.isArray(value) ? value : [value]).filter(isRecord);
+}
+
+export function requiredText(component: Component, field: string): string {
+  const value = component[field];
+  if (typeof value !== "string" && typeof value !== "number")
+    throw manifestError(`${typeOf(component)}.${field} is missing`);
+  return String(value);
+}
+
+export function optionalText(component: Component, field: string): string | undefined {
+  const value = component[field];
+  return typeof value === "string" || typeof value === "number" ? String(value) : undefined;
+}
+
+export function list(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : value === undefined || value === null ? [] : [value];
+}
+
+/** Components written in Python by a connector's authors: they cannot run here, and are named. */
+export function refuseCustom(component: Component): never {
+  throw manifestError(
+    `${typeOf(component)} '${String(component["class_name"] ?? "")}' is written in Python and cannot run here; ` +
+      "replace it by a declarative component",
+  );
+}

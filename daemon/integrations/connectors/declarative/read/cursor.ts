@@ -1,0 +1,228 @@
+// How a stream is read incrementally: which intervals a partition is read in, how an interval goes into requests, and what was read last.
+import { type Context, native, text } from "../context.ts";
+import { emptyParts, inject, type RequestParts } from "../http/options.ts";
+import {
+  addDuration,
+  DateTime,
+  fields,
+  fromFields,
+  parseDuration,
+  parseIso,
+  strftime,
+  strptime,
+} from "../jinja/datetime.ts";
+import {
+  type Component,
+  isRecord,
+  list,
+  manifestError,
+  optionalChild,
+  optionalText,
+  refuseCustom,
+  requiredText,
+  typeOf,
+} from "../manifest/component.ts";
+import type { DataRecord } from "./records.ts";
+
+export interface Interval {
+  readonly variables: Readonly<Record<string, unknown>>;
+  /** A comparable position that records of this interval do not pass. */
+  readonly end: bigint | null;
+}
+
+export interface Cursor {
+  readonly field: string;
+  /** The intervals to read, oldest first, from the state's value (null: from the beginning). */
+  intervals(cursor: string | null): Interval[];
+  parts(interval: Interval): RequestParts;
+  /** The later of two cursor values; `record` is a record's field. */
+  advance(cursor: string | null, record: DataRecord, interval: Interval): string | null;
+  /** False: the record is older than what was asked for, and the manifest says to drop it here. */
+  wanted(record: DataRecord, cursor: string | null): boolean;
+  /** True: pages come newest first, and this page's records are all read already. */
+  exhausted(records: readonly DataRecord[], cursor: string | null): boolean;
+}
+
+/** A manifest must not make more requests than this out of one date range. */
+const MAX_INTERVALS = 100_000;
+
+export function cursorOf(context: Context, component: Component | undefined): Cursor | undefined {
+  if (!component) return undefined;
+  if (typeOf(component) === "DatetimeBasedCursor") return datetimeCursor(context, component);
+  return typeOf(component) === "IncrementingCountCursor" ? countCursor(context, component) : refuseCustom(component);
+}
+
+function fieldOf(record: DataRecord, name: string): unknown {
+  if (Object.hasOwn(record, name)) return record[name];
+  return name
+    .split(".")
+    .reduce<unknown>((value, key) => (isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined), record);
+}
+
+function datetimeCursor(context: Context, component: Component): Cursor {
+  const field = text(context, component, requiredText(component, "cursor_field"));
+  const format = requiredText(component, "datetime_format");
+  const formats = [...list(component["cursor_datetime_formats"]).map(String), format];
+  const parse = (value: unknown): DateTime | undefined =>
+    value === null || value === undefined || value === "" ? undefined : parseAny(String(value), formats);
+  const keys = [
+    text(context, component, component["partition_field_start"] ?? "start_time"),
+    text(context, component, component["partition_field_end"] ?? "end_time"),
+  ] as const;
+  const duration = (name: string): ReturnType<typeof parseDuration> | undefined => {
+    const value =
+      component[name] === undefined || component[name] === null ? "" : text(context, component, component[name]);
+    return value ? parseDuration(value) : undefined;
+  };
+  const startOf = (cursor: string | null): DateTime => {
+    const earliest = minMax(context, component, component["start_datetime"], format) ?? new DateTime(0n, 0);
+    const known = parse(cursor);
+    if (!known) return earliest;
+    const lookback = duration("lookback_window");
+    const from = lookback ? addDuration(known, { months: -lookback.months, us: -lookback.us }) : known;
+    return from.us > earliest.us ? from : earliest;
+  };
+  const clientSide = component["is_client_side_incremental"] === true || component["is_data_feed"] === true;
+  return {
+    field,
+    intervals(cursor) {
+      const now = new DateTime(BigInt(context.clock.now()) * 1000n, 0);
+      const wanted =
+        component["end_datetime"] === undefined || component["end_datetime"] === null
+          ? now
+          : (minMax(context, component, component["end_datetime"], format) ?? now);
+      const end = wanted.us < now.us ? wanted : now;
+      const start = startOf(cursor);
+      const strict = component["is_compare_strictly"] === true;
+      if (clientSide) return [interval(keys, format, start, end)];
+      return split(component, start, end, duration("step"), duration("cursor_granularity"), strict).map(([from, to]) =>
+        interval(keys, format, from, to),
+      );
+    },
+    parts(each) {
+      const parts = emptyParts();
+      for (const [at, name] of (["start_time_option", "end_time_option"] as const).entries()) {
+        const option = optionalChild(component, name);
+        const value = each.variables[keys[at] ?? ""];
+        if (option && !clientSide && value !== undefined) inject(context, option, value, parts);
+      }
+      return parts;
+    },
+    advance(cursor, record, each) {
+      const value = parse(fieldOf(record, field));
+      if (!value) return cursor;
+      const known = parse(cursor);
+      if (known && value.us <= known.us) return cursor;
+      // A date in the future would hide what comes until then.
+      return each.end !== null && value.us > each.end ? cursor : strftime(value, format);
+    },
+    wanted(record, cursor) {
+      if (!clientSide) return true;
+      const value = parse(fieldOf(record, field));
+      return !value || value.us >= startOf(cursor).us;
+    },
+    exhausted(records, cursor) {
+      if (component["is_data_feed"] !== true || cursor === null || !records.length) return false;
+      const from = startOf(cursor).us;
+      return records.every((record) => {
+        const value = parse(fieldOf(record, field));
+        return value !== undefined && value.us < from;
+      });
+    },
+  };
+}
+
+function parseAny(value: string, formats: readonly string[]): DateTime | undefined {
+  for (const format of formats) {
+    const parsed = strptime(value, format);
+    if (parsed) return parsed.offset === null ? new DateTime(parsed.us, 0) : parsed;
+  }
+  try {
+    return parseIso(value);
+  } catch {
+    return undefined;
+  }
+}
+
+function interval(keys: readonly [string, string], format: string, start: DateTime, end: DateTime): Interval {
+  return { variables: { [keys[0]]: strftime(start, format), [keys[1]]: strftime(end, format) }, end: end.us };
+}
+
+function split(
+  component: Component,
+  start: DateTime,
+  end: DateTime,
+  step: ReturnType<typeof parseDuration> | undefined,
+  granularity: ReturnType<typeof parseDuration> | undefined,
+  strict: boolean,
+): [DateTime, DateTime][] {
+  if (start.us > end.us || (strict && start.us === end.us)) return [];
+  if (!step) return [[start, end]];
+  const intervals: [DateTime, DateTime][] = [];
+  for (let from = start; from.us <= end.us; ) {
+    const next = clamp(component, addDuration(from, step));
+    if (next.us <= from.us) throw manifestError("DatetimeBasedCursor.step must be longer than nothing");
+    const last = granularity ? addDuration(next, { months: -granularity.months, us: -granularity.us }) : next;
+    intervals.push([from, last.us < end.us ? last : end]);
+    if (intervals.length > MAX_INTERVALS)
+      throw manifestError(`DatetimeBasedCursor.step cuts the range into more than ${MAX_INTERVALS} intervals`);
+    if (!granularity && next.us >= end.us) break;
+    from = next;
+  }
+  return intervals;
+}
+
+// `clamping` lets intervals end where days, weeks or months do.
+function clamp(component: Component, value: DateTime): DateTime {
+  const clamping = optionalChild(component, "clamping");
+  if (!clamping) return value;
+  const f = fields(value);
+  const target = String(clamping["target"]).toUpperCase();
+  if (target === "MONTH") return fromFields(f.year, f.month, 1);
+  const day = fromFields(f.year, f.month, f.day);
+  return target === "WEEK" ? addDuration(day, { months: 0, us: BigInt(-f.weekday) * 86_400_000_000n }) : day;
+}
+
+/** A MinMaxDatetime, or text that is a date. */
+function minMax(context: Context, parent: Component, value: unknown, format: string): DateTime | undefined {
+  if (!isRecord(value)) {
+    const rendered = text(context, parent, value).trim();
+    return rendered ? (parseAny(rendered, [format]) ?? failDate(rendered)) : undefined;
+  }
+  const formats = [optionalText(value, "datetime_format") || format, format];
+  const read = (name: string): DateTime | undefined => {
+    if (value[name] === undefined || value[name] === null) return undefined;
+    const rendered = text(context, value, value[name]).trim();
+    return rendered ? (parseAny(rendered, formats) ?? failDate(rendered)) : undefined;
+  };
+  let date = read("datetime");
+  const [least, most] = [read("min_datetime"), read("max_datetime")];
+  if (date && least && date.us < least.us) date = least;
+  if (date && most && date.us > most.us) date = most;
+  return date;
+}
+
+function failDate(value: string): never {
+  throw manifestError(`'${value.slice(0, 100)}' is not a date in any of the cursor's formats`);
+}
+
+function countCursor(context: Context, component: Component): Cursor {
+  const field = text(context, component, requiredText(component, "cursor_field"));
+  const start = Number(native(context, component, component["start_value"] ?? 0)) || 0;
+  const option = optionalChild(component, "start_value_option");
+  return {
+    field,
+    intervals: (cursor) => [{ variables: { start_value: cursor === null ? start : Number(cursor) }, end: null }],
+    parts(each) {
+      const parts = emptyParts();
+      if (option) inject(context, option, each.variables["start_value"], parts);
+      return parts;
+    },
+    advance(cursor, record) {
+      const value = Number(fieldOf(record, field));
+      return Number.isFinite(value) && (cursor === null || value > Number(cursor)) ? String(value) : cursor;
+    },
+    wanted: () => true,
+    exhausted: () => false,
+  };
+}

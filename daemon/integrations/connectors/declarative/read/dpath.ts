@@ -1,0 +1,78 @@
+// Paths into decoded answers, as dpath reads them: `*` is any key or index, numbers index lists, `**` any depth.
+import { isRecord } from "../manifest/component.ts";
+
+/** Every value at the path, in document order. */
+export function dpath(value: unknown, path: readonly string[]): unknown[] {
+  const [first, ...rest] = path;
+  if (first === undefined) return [value];
+  if (first === "**") return [...dpath(value, rest), ...entries(value).flatMap(([, each]) => dpath(each, path))];
+  if (/[*?[]/.test(first)) {
+    const matcher = globMatcher(first);
+    return entries(value)
+      .filter(([key]) => matcher(key))
+      .flatMap(([, each]) => dpath(each, rest));
+  }
+  if (Array.isArray(value)) {
+    const at = Number(first);
+    return Number.isInteger(at) && first.trim() !== "" && value.at(at) !== undefined ? dpath(value.at(at), rest) : [];
+  }
+  return isRecord(value) && Object.hasOwn(value, first) ? dpath(value[first], rest) : [];
+}
+
+/** The first value at the path, or undefined. */
+export function dpathOne(value: unknown, path: readonly string[]): unknown {
+  return dpath(value, path)[0];
+}
+
+function entries(value: unknown): [string, unknown][] {
+  if (Array.isArray(value)) return value.map((each, at) => [String(at), each]);
+  return isRecord(value) ? Object.entries(value) : [];
+}
+
+function globMatcher(glob: string): (key: string) => boolean {
+  if (glob === "*") return () => true;
+  const source = glob
+    .replace(/[.+^${}()|\\]/g, "\\$&")
+    .replace(/\*+/g, ".*")
+    .replaceAll("?", ".");
+  const pattern = new RegExp(`^${source}$`, "s");
+  return (key) => pattern.test(key);
+}
+
+/** Sets a value, making objects on the way; a key such as __proto__ stays data. */
+export function setAt(target: Record<string, unknown>, path: readonly string[], value: unknown): void {
+  const [first = "", ...rest] = path;
+  if (!rest.length) {
+    Object.defineProperty(target, first, { value, enumerable: true, configurable: true, writable: true });
+    return;
+  }
+  const inner = Object.hasOwn(target, first) ? target[first] : undefined;
+  if (Array.isArray(inner)) {
+    const element = inner[Number(rest[0])];
+    if (rest.length === 1) inner[Number(rest[0])] = value;
+    else if (isRecord(element)) setAt(element, rest.slice(1), value);
+    return;
+  }
+  const next: Record<string, unknown> = isRecord(inner) ? inner : {};
+  Object.defineProperty(target, first, { value: next, enumerable: true, configurable: true, writable: true });
+  setAt(next, rest, value);
+}
+
+/** Removes every value at the path. */
+export function removeAt(
+  target: unknown,
+  path: readonly string[],
+  keep: (value: unknown) => boolean = () => false,
+): void {
+  const [first = "", ...rest] = path;
+  if (rest.length) {
+    const matcher = globMatcher(first);
+    for (const [key, each] of entries(target)) if (key === first || matcher(key)) removeAt(each, rest, keep);
+    return;
+  }
+  const matcher = /[*?[]/.test(first) ? globMatcher(first) : (key: string): boolean => key === first;
+  if (Array.isArray(target)) {
+    for (let at = target.length - 1; at >= 0; at--) if (matcher(String(at)) && !keep(target[at])) target.splice(at, 1);
+  } else if (isRecord(target))
+    for (const key of Object.keys(target)) if (matcher(key) && !keep(target[key])) delete target[key];
+}

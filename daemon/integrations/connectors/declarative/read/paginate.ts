@@ -1,0 +1,137 @@
+// From one page to the next: cursors, pages, offsets, and where their values go in the request. Loops are noticed.
+import { createHash } from "node:crypto";
+import { MagicError } from "#contract/errors.ts";
+import { type Context, condition, native } from "../context.ts";
+import type { HttpResponse } from "../http/client.ts";
+import { emptyParts, inject, type RequestParts } from "../http/options.ts";
+import { responseVariables } from "../http/response.ts";
+import { type Component, child, optionalChild, refuseCustom, typeOf } from "../manifest/component.ts";
+
+export interface Page {
+  readonly response: HttpResponse;
+  /** Records extracted from it, before any filter. */
+  readonly size: number;
+  readonly lastRecord: Record<string, unknown> | undefined;
+}
+
+export interface Paginator {
+  /** The token of the first page; null: none. */
+  readonly first: unknown;
+  /** The token after this page, or null at the end. */
+  next(page: Page, token: unknown): unknown;
+  /** Where token and page size go. */
+  parts(token: unknown): RequestParts;
+  /** The path or URL that the token is, where it is one. */
+  path(token: unknown): string | undefined;
+}
+
+interface Strategy {
+  readonly first: unknown;
+  readonly pageSize: unknown;
+  next(page: Page, token: unknown): unknown;
+}
+
+export function paginatorOf(context: Context, component: Component | undefined): Paginator {
+  if (!component || typeOf(component) === "NoPagination")
+    return { first: null, next: () => null, parts: emptyParts, path: () => undefined };
+  if (typeOf(component) !== "DefaultPaginator") return refuseCustom(component);
+  const strategy = strategyOf(context, child(component, "pagination_strategy"));
+  const sizeOption = optionalChild(component, "page_size_option");
+  const tokenOption = optionalChild(component, "page_token_option");
+  const asPath =
+    tokenOption !== undefined && (typeOf(tokenOption) === "RequestPath" || tokenOption["inject_into"] === "path");
+  return {
+    first: strategy.first,
+    next: strategy.next,
+    parts(token) {
+      const parts = emptyParts();
+      if (sizeOption && strategy.pageSize !== undefined && strategy.pageSize !== null)
+        inject(context, sizeOption, strategy.pageSize, parts);
+      if (tokenOption && !asPath && token !== null && token !== undefined) inject(context, tokenOption, token, parts);
+      return parts;
+    },
+    path: (token) => (asPath && token !== null && token !== undefined && token !== "" ? String(token) : undefined),
+  };
+}
+
+function strategyOf(context: Context, component: Component): Strategy {
+  const type = typeOf(component);
+  const size =
+    component["page_size"] === undefined || component["page_size"] === null
+      ? undefined
+      : native(context, component, component["page_size"]);
+  const onFirst = component["inject_on_first_request"] === true;
+  const short = (page: Page): boolean => page.size === 0 || (size !== undefined && page.size < Number(size));
+  if (type === "PageIncrement") {
+    const start = Number(component["start_from_page"] ?? 0);
+    return {
+      first: onFirst ? start : null,
+      pageSize: size,
+      next: (page, token) => (short(page) ? null : typeof token === "number" ? token + 1 : start + 1),
+    };
+  }
+  if (type === "OffsetIncrement")
+    return {
+      first: onFirst ? 0 : null,
+      pageSize: size,
+      next: (page, token) => (short(page) ? null : (typeof token === "number" ? token : 0) + page.size),
+    };
+  if (type !== "CursorPagination") return refuseCustom(component);
+  return {
+    first: null,
+    pageSize: size,
+    next(page) {
+      const variables = {
+        ...responseVariables(page.response),
+        last_record: page.lastRecord ?? {},
+        last_page_size: page.size,
+      };
+      const stop = component["stop_condition"];
+      if (stop !== undefined && stop !== null && stop !== "" && condition(context, component, stop, variables))
+        return null;
+      const token = native(context, component, component["cursor_value"], variables);
+      const empty =
+        token === "" ||
+        token === null ||
+        token === undefined ||
+        token === false ||
+        token === 0 ||
+        (typeof token === "object" && Object.keys(token).length === 0);
+      return empty ? null : token;
+    },
+  };
+}
+
+/** Three whole pages alike, or a cursor that comes back: the server would go on for ever. */
+const SAME_PAGES = 3;
+
+export interface LoopGuard {
+  check(page: Page, records: readonly unknown[], next: unknown): void;
+}
+
+export function loopGuard(): LoopGuard {
+  const tokens = new Set<string>();
+  let last = "";
+  let same = 0;
+  return {
+    check(page, records, next) {
+      const url = new URL(page.response.url);
+      const place = `${url.origin}${url.pathname}`;
+      if (next !== null && typeof next !== "number") {
+        const token = createHash("sha256").update(JSON.stringify(next)).digest("base64");
+        if (tokens.has(token))
+          throw new MagicError("upstream_error", `pagination of ${place} loops: the next-page token repeats`);
+        tokens.add(token);
+      }
+      if (!records.length || next === null) return;
+      const digest = createHash("sha256").update(page.response.body).digest("base64");
+      same = digest === last ? same + 1 : 1;
+      last = digest;
+      if (same >= SAME_PAGES)
+        throw new MagicError(
+          "upstream_error",
+          `pagination of ${place} loops: ${SAME_PAGES} pages in a row are the same`,
+        );
+    },
+  };
+}

@@ -1,0 +1,94 @@
+// A decoded page -> records: extracted, filtered, transformed, normalised.
+import { type Context, condition, type Slice, sliceVariables, text } from "../context.ts";
+import {
+  type Component,
+  child,
+  children,
+  isRecord,
+  list,
+  optionalChild,
+  optionalText,
+  refuseCustom,
+  typeOf,
+} from "../manifest/component.ts";
+import { dpath, dpathOne } from "./dpath.ts";
+import { normalise } from "./normalise.ts";
+import { type Transform, transformsOf } from "./transform.ts";
+
+export type DataRecord = Record<string, unknown>;
+
+export interface Selector {
+  /** The records of one decoded value, before any filter: pages are counted by these. */
+  extract(value: unknown): unknown[];
+  /** What remains of them after filter and transformations. */
+  select(records: readonly unknown[], slice: Slice, state: unknown): DataRecord[];
+}
+
+export function selectorOf(
+  context: Context,
+  component: Component,
+  transformations: readonly Component[],
+  schema: () => DataRecord | undefined,
+): Selector {
+  if (typeOf(component) !== "RecordSelector") return refuseCustom(component);
+  const extract = extractorOf(context, child(component, "extractor"));
+  const filter = optionalChild(component, "record_filter");
+  if (filter && typeOf(filter) !== "RecordFilter") refuseCustom(filter);
+  const transforms = transformsOf(context, transformations);
+  const cast = component["schema_normalization"] === "Default";
+  const transformFirst = component["transform_before_filtering"] === true;
+  const keep = (record: DataRecord, slice: Slice, state: unknown): boolean =>
+    !filter ||
+    filter["condition"] === undefined ||
+    filter["condition"] === "" ||
+    condition(context, filter, filter["condition"], { record, stream_state: state ?? {}, ...sliceVariables(slice) });
+  return {
+    extract,
+    select(records, slice, state) {
+      const out: DataRecord[] = [];
+      for (const each of records) {
+        if (!isRecord(each)) continue;
+        const record = { ...each };
+        if (transformFirst) run(transforms, record, slice);
+        if (!keep(record, slice, state)) continue;
+        if (!transformFirst) run(transforms, record, slice);
+        out.push(cast ? (normalise(record, schema()) as DataRecord) : record);
+      }
+      return out;
+    },
+  };
+}
+
+function run(transforms: readonly Transform[], record: DataRecord, slice: Slice): void {
+  for (const transform of transforms) transform(record, slice);
+}
+
+function extractorOf(context: Context, component: Component): (value: unknown) => unknown[] {
+  if (typeOf(component) !== "DpathExtractor") return refuseCustom(component);
+  const path = list(component["field_path"])
+    .map((part) => text(context, component, part))
+    .filter((part) => part !== "");
+  const expander = optionalChild(component, "record_expander");
+  const glob = path.some((part) => part.includes("*"));
+  return (value) => {
+    const found = path.length === 0 ? value : glob ? dpath(value, path) : dpathOne(value, path);
+    const records = Array.isArray(found)
+      ? found
+      : found !== undefined && found !== null && (!isRecord(found) || Object.keys(found).length)
+        ? [found]
+        : [];
+    return expander ? records.flatMap((record) => expand(context, expander, record)) : records;
+  };
+}
+
+function expand(context: Context, component: Component, record: unknown): unknown[] {
+  const path = list(component["expand_records_from_field"]).map((part) => text(context, component, part));
+  const inner = dpath(record, path).flatMap((each) => (Array.isArray(each) ? each : [each]));
+  if (!inner.length) return optionalText(component, "on_no_records") === "emit_parent" ? [record] : [];
+  const keep = component["remain_original_record"] === true;
+  return inner.filter(isRecord).map((each) => (keep ? { ...each, original_record: record } : each));
+}
+
+export function transformationsOf(stream: Component): Component[] {
+  return children(stream, "transformations");
+}

@@ -1,0 +1,105 @@
+// The JSON schema of a stream's records: written in the manifest, or asked of the vendor.
+import { type Context, emptySlice, native, text } from "../context.ts";
+import { emptyParts } from "../http/options.ts";
+import {
+  type Component,
+  child,
+  children,
+  isRecord,
+  list,
+  optionalChild,
+  refuseCustom,
+  typeOf,
+} from "../manifest/component.ts";
+import { dpathOne } from "./dpath.ts";
+import { type DataRecord, selectorOf } from "./records.ts";
+import { retrieverOf } from "./retrieve.ts";
+
+/** undefined where the manifest has none: every field passes through. */
+export async function schemaOf(context: Context, stream: Component): Promise<DataRecord | undefined> {
+  const loaders = list(stream["schema_loader"]).filter(isRecord);
+  const schemas = await Promise.all(loaders.map((loader) => load(context, loader)));
+  const known = schemas.filter((schema) => schema !== undefined);
+  if (known.length < 2) return known[0];
+  return known.reduce((all, schema) => ({
+    ...all,
+    ...schema,
+    properties: { ...(all["properties"] as object), ...(schema["properties"] as object) },
+  }));
+}
+
+async function load(context: Context, loader: Component): Promise<DataRecord | undefined> {
+  const type = typeOf(loader);
+  if (type === "InlineSchemaLoader") return isRecord(loader["schema"]) ? loader["schema"] : undefined;
+  // A file beside the manifest: a manifest that stands alone has none.
+  if (type === "JsonFileSchemaLoader") return undefined;
+  return type === "DynamicSchemaLoader" ? dynamic(context, loader) : refuseCustom(loader);
+}
+
+async function dynamic(context: Context, loader: Component): Promise<DataRecord> {
+  const component = child(loader, "retriever");
+  const retrieve = retrieverOf(
+    context,
+    component,
+    selectorOf(context, child(component, "record_selector"), [], () => undefined),
+  );
+  const identifier = child(loader, "schema_type_identifier");
+  const path = (value: unknown): string[] => list(value).map((part) => text(context, identifier, part));
+  const properties: Record<string, unknown> = {};
+  for await (const page of retrieve.pages(emptySlice, emptyParts(), undefined, () => true)) {
+    for (const record of page) {
+      const source = path(identifier["schema_pointer"]).length
+        ? dpathOne(record, path(identifier["schema_pointer"]))
+        : record;
+      for (const field of list(source).filter(isRecord)) {
+        const name = dpathOne(field, path(identifier["key_pointer"]));
+        const kind = identifier["type_pointer"] ? dpathOne(field, path(identifier["type_pointer"])) : "string";
+        if (typeof name === "string")
+          Object.defineProperty(properties, name, {
+            value: typeSchema(context, identifier, kind),
+            enumerable: true,
+            configurable: true,
+            writable: true,
+          });
+      }
+    }
+  }
+  return {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    type: "object",
+    additionalProperties: true,
+    properties,
+  };
+}
+
+function typeSchema(context: Context, identifier: Component, kind: unknown): DataRecord {
+  for (const mapping of children(identifier, "types_mapping")) {
+    const test = mapping["condition"];
+    if (mapping["current_type"] !== kind || (test && !native(context, mapping, test, { raw_schema: { type: kind } })))
+      continue;
+    return jsonType(mapping["target_type"]);
+  }
+  return jsonType(kind);
+}
+
+const formats: Readonly<Record<string, DataRecord>> = {
+  date: { type: ["null", "string"], format: "date" },
+  "date-time": { type: ["null", "string"], format: "date-time" },
+  timestamp_with_timezone: { type: ["null", "string"], format: "date-time" },
+  timestamp_without_timezone: { type: ["null", "string"], format: "date-time" },
+};
+
+function jsonType(type: unknown): DataRecord {
+  if (Array.isArray(type)) return { oneOf: type.map(jsonType) };
+  if (isRecord(type))
+    return {
+      type: ["null", String(type["field_type"])],
+      ...(optionalChild(type, "items") ? { items: jsonType(type["items"]) } : {}),
+    };
+  const name = String(type);
+  return (
+    (Object.hasOwn(formats, name) ? formats[name] : undefined) ?? {
+      type: ["null", ["string", "number", "integer", "boolean", "object", "array"].includes(name) ? name : "string"],
+    }
+  );
+}

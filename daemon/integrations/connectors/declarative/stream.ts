@@ -1,0 +1,137 @@
+// A stream of a manifest: its records, page by page, with the state after each slice.
+import { type Context, condition, type Slice, text } from "./context.ts";
+import { emptyParts, merge } from "./http/options.ts";
+import {
+  type Component,
+  child,
+  children,
+  isRecord,
+  list,
+  optionalChild,
+  optionalText,
+  requiredText,
+  typeOf,
+} from "./manifest/component.ts";
+import { type Cursor, cursorOf } from "./read/cursor.ts";
+import { parallel } from "./read/parallel.ts";
+import { isPartitioned, type Partition, partitionsOf, type ReadParent } from "./read/partition.ts";
+import { type DataRecord, selectorOf, transformationsOf } from "./read/records.ts";
+import { retrieverOf } from "./read/retrieve.ts";
+import { schemaOf } from "./read/schema.ts";
+import { type ConnectorState, readState, stateTracker } from "./read/state.ts";
+
+export type StreamEvent =
+  | { readonly type: "records"; readonly records: DataRecord[]; readonly partition: Readonly<Record<string, unknown>> }
+  | { readonly type: "state"; readonly state: ConnectorState };
+
+export interface Stream {
+  readonly name: string;
+  /** Paths of the key's fields; empty: none. */
+  readonly primaryKey: readonly (readonly string[])[];
+  readonly cursorField: string | undefined;
+  schema(): Promise<DataRecord | undefined>;
+  /** Reads from the state on (undefined: everything). */
+  read(state?: unknown): AsyncIterable<StreamEvent>;
+}
+
+/** More at once only where the manifest or the caller says so: vendors limit more often than they wait. */
+const DEFAULT_CONCURRENCY = 4;
+
+export function streamOf(context: Context, component: Component, concurrency = DEFAULT_CONCURRENCY): Stream {
+  if (typeOf(component) === "StateDelegatingStream") return delegating(context, component, concurrency);
+  const retriever = child(component, "retriever");
+  const cursor = cursorOf(context, optionalChild(component, "incremental_sync"));
+  let schema: Promise<DataRecord | undefined> | undefined;
+  let loaded: DataRecord | undefined;
+  const loadSchema = (): Promise<DataRecord | undefined> => {
+    schema ??= schemaOf(context, component).then((value) => {
+      loaded = value;
+      return value;
+    });
+    return schema;
+  };
+  const selector = selectorOf(context, child(retriever, "record_selector"), transformationsOf(component), () => loaded);
+  const retrieve = retrieverOf(context, retriever, selector);
+  const readParent: ReadParent = async function* (parent) {
+    for await (const event of streamOf(context, parent, 1).read())
+      if (event.type === "records") for (const record of event.records) yield { record, partition: event.partition };
+  };
+  const partitions = partitionsOf(context, retriever["partition_router"], readParent);
+  const partitioned = isPartitioned(retriever["partition_router"]);
+  return {
+    name: nameOf(component),
+    primaryKey: keyPaths(component["primary_key"]),
+    cursorField: cursor?.field,
+    schema: loadSchema,
+    async *read(given) {
+      await loadSchema();
+      const tracker = stateTracker(readState(given), partitioned, context.clock);
+      for await (const event of parallel(partitions(), partitioned ? concurrency : 1, (partition) =>
+        readPartition(partition),
+      )) {
+        if (event.type === "records") yield event;
+        else if (tracker.due()) yield { type: "state", state: tracker.snapshot() };
+      }
+      yield { type: "state", state: tracker.snapshot() };
+
+      async function* readPartition(partition: Partition): AsyncGenerator<StreamEvent | { type: "slice" }> {
+        let position = tracker.cursorOf(partition.values);
+        const begin = position;
+        for (const interval of cursor ? cursor.intervals(position) : [undefined]) {
+          const slice: Slice = {
+            partition: partition.values,
+            interval: interval?.variables ?? {},
+            extra: partition.extra,
+          };
+          const parts =
+            cursor && interval ? merge(partition.parts, cursor.parts(interval)) : (partition.parts ?? emptyParts());
+          const stateVariables = cursor && begin !== null ? { [cursor.field]: begin } : {};
+          const stop = (records: readonly DataRecord[]): boolean => cursor?.exhausted(records, begin) ?? false;
+          for await (const page of retrieve.pages(slice, parts, stateVariables, stop)) {
+            const records = cursor ? page.filter((record) => cursor.wanted(record, begin)) : page;
+            if (cursor && interval) for (const record of records) position = cursor.advance(position, record, interval);
+            if (records.length) yield { type: "records", records, partition: partition.values };
+          }
+          if (cursor) tracker.done(partition.values, position);
+          yield { type: "slice" };
+        }
+      }
+    },
+  };
+}
+
+export function nameOf(component: Component): string {
+  return (
+    optionalText(component, "name") ??
+    (isRecord(component["$parameters"]) ? (optionalText(component["$parameters"], "name") ?? "") : "")
+  );
+}
+
+function keyPaths(key: unknown): string[][] {
+  if (typeof key === "string") return key ? [[key]] : [];
+  return list(key).map((each) => (Array.isArray(each) ? each.map(String) : [String(each)]));
+}
+
+// Without state the whole is read one way, with it what has changed another.
+function delegating(context: Context, component: Component, concurrency: number): Stream {
+  const full = streamOf(
+    context,
+    { $parameters: component["$parameters"] ?? {}, ...child(component, "full_refresh_stream") },
+    concurrency,
+  );
+  const incremental = streamOf(
+    context,
+    { $parameters: component["$parameters"] ?? {}, ...child(component, "incremental_stream") },
+    concurrency,
+  );
+  const name = requiredText(component, "name");
+  return { ...incremental, name, read: (state) => (readState(state).empty ? full.read() : incremental.read(state)) };
+}
+
+/** The streams of a resolved manifest, conditional ones where their condition holds. */
+export function streamComponents(context: Context, manifest: Component): Component[] {
+  return children(manifest, "streams").flatMap((each) => {
+    if (typeOf(each) !== "ConditionalStreams") return [each];
+    return condition(context, each, text(context, each, each["condition"])) ? children(each, "streams") : [];
+  });
+}
