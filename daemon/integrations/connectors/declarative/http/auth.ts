@@ -79,22 +79,32 @@ function apiKey(context: Context, component: Component): Authenticator {
   );
 }
 
+// Chosen when the first request is made: a manifest can be looked at without a configuration.
 function selective(context: Context, component: Component, login: Login): Authenticator {
   const path = list(component["authenticator_selection_path"]).map(String);
-  const chosen = path.reduce<unknown>(
-    (value, key) => (isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined),
-    context.config,
+  const choices = isRecord(component["authenticators"]) ? component["authenticators"] : {};
+  const all = new Map(
+    Object.entries(choices)
+      .filter(([, each]) => isRecord(each))
+      .map(([name, each]) => [
+        name,
+        authenticatorOf(context, { $parameters: component["$parameters"] ?? {}, ...(each as Component) }, login),
+      ]),
   );
-  const choices = component["authenticators"];
-  const found = isRecord(choices) && Object.hasOwn(choices, String(chosen)) ? choices[String(chosen)] : undefined;
-  if (!isRecord(found)) {
-    const known = isRecord(choices) ? Object.keys(choices).join(", ") : "";
-    throw new MagicError(
-      "validation_failed",
-      `config.${path.join(".")} must be one of ${known}; it is ${chosen === undefined ? "missing" : `'${String(chosen)}'`}`,
+  const chosen = (): Authenticator => {
+    const name = path.reduce<unknown>(
+      (value, key) => (isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined),
+      context.config,
     );
-  }
-  return authenticatorOf(context, { $parameters: component["$parameters"] ?? {}, ...found }, login);
+    const found = all.get(String(name));
+    if (!found)
+      throw new MagicError(
+        "validation_failed",
+        `config.${path.join(".")} must be one of ${[...all.keys()].join(", ")}; it is ${name === undefined ? "missing" : `'${String(name)}'`}`,
+      );
+    return found;
+  };
+  return { apply: (parts) => chosen().apply(parts), refresh: () => chosen().refresh() };
 }
 
 interface Token {

@@ -8,6 +8,24 @@ export type Rewrite = (url: URL) => { readonly origin: string; readonly host: st
 /** Throws usage when the setting cannot be read or names another machine; undefined when it is not set. */
 export function parseRewrite(setting: string | undefined): Rewrite | undefined {
   if (!setting) return undefined;
+  const rules = rulesOf(setting);
+  return (url) => {
+    const origin = rules.get(url.host.toLowerCase()) ?? rules.get(url.hostname.toLowerCase()) ?? rules.get("*");
+    return origin === undefined ? undefined : { origin, host: url.host };
+  };
+}
+
+/** The `host:port` pairs that the setting is the permission to reach. */
+export function rewriteTargets(setting: string | undefined): string[] {
+  return setting
+    ? [...rulesOf(setting).values()].map((origin) => {
+        const url = new URL(origin);
+        return `${url.hostname}:${url.port || (url.protocol === "https:" ? 443 : 80)}`;
+      })
+    : [];
+}
+
+function rulesOf(setting: string): ReadonlyMap<string, string> {
   const rules = new Map<string, string>();
   for (const rule of setting.split(",")) {
     const [host = "", origin = ""] = rule.split(/=(.*)/s).map((part) => part.trim());
@@ -18,10 +36,7 @@ export function parseRewrite(setting: string | undefined): Rewrite | undefined {
       throw new MagicError("usage", `MAGIC_HTTP_REWRITE: ${url.origin} is not a loopback origin`);
     rules.set(host.toLowerCase(), url.origin);
   }
-  return (url) => {
-    const origin = rules.get(url.host.toLowerCase()) ?? rules.get(url.hostname.toLowerCase()) ?? rules.get("*");
-    return origin === undefined ? undefined : { origin, host: url.host };
-  };
+  return rules;
 }
 
 function isLoopback(hostname: string): boolean {

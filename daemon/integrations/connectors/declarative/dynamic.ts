@@ -1,0 +1,76 @@
+// Streams that a manifest only has a template for: made from the vendor's answer, from the configuration, or from a list.
+import { type Context, emptySlice, native, text } from "./context.ts";
+import { emptyParts } from "./http/options.ts";
+import {
+  type Component,
+  child,
+  children,
+  isRecord,
+  list,
+  manifestError,
+  optionalChild,
+  optionalText,
+  refuseCustom,
+  typeOf,
+} from "./manifest/component.ts";
+import { dpath, dpathOne, setAt } from "./read/dpath.ts";
+import { selectorOf } from "./read/records.ts";
+import { retrieverOf } from "./read/retrieve.ts";
+
+const MAX_STREAMS = 10_000;
+
+export async function dynamicStreams(context: Context, manifest: Component): Promise<Component[]> {
+  const streams: Component[] = [];
+  for (const template of children(manifest, "dynamic_streams")) {
+    for await (const values of componentValues(context, child(template, "components_resolver"))) {
+      if (streams.length >= MAX_STREAMS) throw manifestError(`dynamic_streams make more than ${MAX_STREAMS} streams`);
+      const stream = structuredClone(child(template, "stream_template")) as Record<string, unknown>;
+      for (const mapping of children(child(template, "components_resolver"), "components_mapping"))
+        apply(context, mapping, stream, values);
+      streams.push(stream);
+    }
+  }
+  return streams;
+}
+
+async function* componentValues(context: Context, resolver: Component): AsyncGenerator<Record<string, unknown>> {
+  const type = typeOf(resolver);
+  if (type === "HttpComponentsResolver") {
+    const retriever = child(resolver, "retriever");
+    const pages = retrieverOf(
+      context,
+      retriever,
+      selectorOf(context, child(retriever, "record_selector"), [], () => undefined),
+    ).pages(emptySlice, emptyParts(), undefined, () => false);
+    for await (const page of pages) yield* page;
+  } else if (type === "ConfigComponentsResolver") {
+    for (const stream of children(resolver, "stream_config")) {
+      const pointer = list(stream["configs_pointer"]).map((part) => text(context, stream, part));
+      for (const each of [...list(dpathOne(context.config, pointer)), ...list(stream["default_values"])])
+        yield isRecord(each) ? each : { value: each };
+    }
+  } else if (type === "ParametrizedComponentsResolver") {
+    const parameters = optionalChild(resolver, "stream_parameters");
+    for (const each of list(parameters?.["list_of_parameters_for_stream"]))
+      yield isRecord(each) ? each : { value: each };
+  } else refuseCustom(resolver);
+}
+
+function apply(
+  context: Context,
+  mapping: Component,
+  stream: Record<string, unknown>,
+  values: Record<string, unknown>,
+): void {
+  const variables = { components_values: values, stream_slice: {} };
+  const path = list(mapping["field_path"]).map((part) => text(context, mapping, part, variables));
+  const test = optionalText(mapping, "condition");
+  if (test && !native(context, mapping, test, variables)) return;
+  const kind = optionalText(mapping, "value_type");
+  const value =
+    kind === "string"
+      ? text(context, mapping, mapping["value"], variables)
+      : native(context, mapping, mapping["value"], variables);
+  const existing = dpath(stream, path);
+  if (existing.length || mapping["create_or_update"] === true || !path.includes("*")) setAt(stream, path, value);
+}

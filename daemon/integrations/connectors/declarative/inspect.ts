@@ -1,0 +1,104 @@
+// What a manifest offers, found without a configuration: every stream is built, so that what cannot run is known when it is added.
+import { Agent } from "undici";
+import type { ConnectorSummary } from "#contract/connector-worker.ts";
+import { systemClock } from "#shared/clock.ts";
+import type { Context } from "./context.ts";
+import { createBudget } from "./http/budget.ts";
+import { createHttpClient } from "./http/client.ts";
+import { createInterpolator } from "./jinja/interpolate.ts";
+import { type Component, child, isRecord, manifestError, optionalChild, typeOf } from "./manifest/component.ts";
+import type { Manifest } from "./manifest/load.ts";
+import { nameOf, streamComponents, streamOf } from "./stream.ts";
+
+/** Streams that cannot run carry the reason; throws validation_failed with it when none can. */
+export async function inspectStreams(manifest: Manifest): Promise<ConnectorSummary["streams"]> {
+  const context = dryContext(manifest);
+  const streams = streamComponents(context, manifest.resolved).map((component) => inspect(context, component));
+  const [first] = streams;
+  if (first && streams.every((stream) => stream.refused !== null))
+    throw manifestError(`no stream can run; ${first.name}: ${first.refused}`);
+  return streams;
+}
+
+function inspect(context: Context, component: Component): ConnectorSummary["streams"][number] {
+  const name = nameOf(component);
+  try {
+    const stream = streamOf(context, component);
+    return {
+      name,
+      primary_key: stream.primaryKey.map((path) => path.join(".")),
+      cursor_field: stream.cursorField ?? null,
+      schema: inlineSchema(component),
+      refused: null,
+    };
+  } catch (error) {
+    return {
+      name,
+      primary_key: [],
+      cursor_field: null,
+      schema: null,
+      refused: (error as Error).message.replace(/^manifest: /, ""),
+    };
+  }
+}
+
+function inlineSchema(component: Component): Readonly<Record<string, unknown>> | null {
+  const source = typeOf(component) === "StateDelegatingStream" ? child(component, "full_refresh_stream") : component;
+  const loader = optionalChild(source, "schema_loader");
+  return loader && isRecord(loader["schema"]) ? loader["schema"] : null;
+}
+
+// Nothing is sent: building streams asks nobody.
+function dryContext(manifest: Manifest): Context {
+  return {
+    config: sample(manifest.configSchema) as Readonly<Record<string, unknown>>,
+    jinja: createInterpolator(),
+    http: createHttpClient({ dispatcher: new Agent() }),
+    clock: systemClock,
+    budget: createBudget(optionalChild(manifest.resolved, "api_budget"), systemClock),
+    signal: new AbortController().signal,
+    log: () => {},
+    sleep: async () => {},
+    shared: new Map(),
+  };
+}
+
+/** A configuration of the schema's form: defaults, constants and first choices, else a word. */
+export function sample(schema: unknown, depth = 0): unknown {
+  if (!isRecord(schema) || depth > 12) return "sample";
+  if (schema["default"] !== undefined) return schema["default"];
+  if (schema["const"] !== undefined) return schema["const"];
+  if (Array.isArray(schema["enum"]) && schema["enum"].length) return schema["enum"][0];
+  const choice = [schema["oneOf"], schema["anyOf"]].find((each) => Array.isArray(each) && each.length) as
+    | unknown[]
+    | undefined;
+  if (choice)
+    return sample(
+      isRecord(choice[0])
+        ? {
+            ...schema,
+            oneOf: undefined,
+            anyOf: undefined,
+            ...choice[0],
+            properties: { ...(schema["properties"] as object), ...(choice[0]["properties"] as object) },
+          }
+        : choice[0],
+      depth + 1,
+    );
+  if (Array.isArray(schema["examples"]) && schema["examples"].length && typeof schema["examples"][0] !== "object")
+    return schema["examples"][0];
+  const type = Array.isArray(schema["type"]) ? schema["type"].find((each) => each !== "null") : schema["type"];
+  if (type === "object" || isRecord(schema["properties"]))
+    return Object.fromEntries(
+      Object.entries(isRecord(schema["properties"]) ? schema["properties"] : {}).map(([name, each]) => [
+        name,
+        sample(each, depth + 1),
+      ]),
+    );
+  if (type === "array") return [sample(schema["items"], depth + 1)];
+  if (type === "integer" || type === "number") return typeof schema["minimum"] === "number" ? schema["minimum"] : 1;
+  if (type === "boolean") return true;
+  if (schema["format"] === "date") return "2024-01-01";
+  if (schema["format"] === "date-time" || String(schema["pattern"] ?? "").includes("T")) return "2024-01-01T00:00:00Z";
+  return "sample";
+}

@@ -1,0 +1,125 @@
+// One job of the connector process: inspect a manifest, check a configuration, read a stream, evaluate templates.
+import type { ConnectorJob, ConnectorReply, ConnectorSummary } from "#contract/connector-worker.ts";
+import { isMagicError } from "#contract/errors.ts";
+import { createEgress } from "#daemon/egress/egress.ts";
+import { redactText } from "#shared/redact.ts";
+import { type Connector, createConnector } from "./connector.ts";
+import { rewriteTargets } from "./http/rewrite.ts";
+import { inspectStreams } from "./inspect.ts";
+import { createInterpolator } from "./jinja/interpolate.ts";
+import { isRecord } from "./manifest/component.ts";
+import { loadManifest } from "./manifest/load.ts";
+
+export interface JobPorts {
+  readonly signal: AbortSignal;
+  readonly env: NodeJS.ProcessEnv;
+  send(reply: ConnectorReply): Promise<void>;
+  /** Resolves when the last records were taken. */
+  room(): Promise<void>;
+}
+
+export async function runConnectorJob(job: ConnectorJob, ports: JobPorts): Promise<void> {
+  try {
+    if (job.type === "eval") await evaluate(job, ports);
+    else if (job.type === "inspect") await ports.send({ type: "summary", summary: await summaryOf(job.manifest) });
+    else await withConnector(job, ports);
+    await ports.send({ type: "end" });
+  } catch (error) {
+    const secrets = "config" in job ? secretsIn(job.config) : [];
+    const detail = redactText(error instanceof Error ? error.message : String(error), secrets);
+    await ports.send({
+      type: "failed",
+      code: isMagicError(error)
+        ? error.code
+        : ports.signal.aborted
+          ? "interrupted"
+          : evaluationFailed(error)
+            ? "validation_failed"
+            : "internal",
+      detail,
+      problems: isMagicError(error) ? error.problems : [],
+    });
+  }
+}
+
+const evaluationFailed = (error: unknown): boolean =>
+  error instanceof Error && ["TemplateSyntaxError", "UndefinedError", "EvaluationError"].includes(error.name);
+
+async function summaryOf(text: string): Promise<ConnectorSummary> {
+  const manifest = loadManifest(text);
+  return {
+    title: manifest.title ?? null,
+    version: manifest.version,
+    config_schema: manifest.configSchema,
+    streams: await inspectStreams(manifest),
+  };
+}
+
+async function withConnector(job: Extract<ConnectorJob, { type: "read" | "check" }>, ports: JobPorts): Promise<void> {
+  const rewrite = ports.env["MAGIC_HTTP_REWRITE"];
+  const allowed = rewriteTargets(rewrite);
+  const egress = createEgress({ allowPrivate: () => allowed });
+  try {
+    const secrets = secretsIn(job.config);
+    const connector = createConnector(job.manifest, {
+      config: job.config,
+      dispatcher: egress.dispatcher,
+      rewrite,
+      signal: ports.signal,
+      log: (level, message) => void ports.send({ type: "log", level, message: redactText(message, secrets) }),
+    });
+    if (job.type === "check") await connector.check();
+    else await read(connector, job, ports);
+  } finally {
+    await egress.close();
+  }
+}
+
+async function read(
+  connector: Connector,
+  job: Extract<ConnectorJob, { type: "read" }>,
+  ports: JobPorts,
+): Promise<void> {
+  const stream = await connector.stream(job.stream);
+  let left = job.limit ?? Number.POSITIVE_INFINITY;
+  for await (const event of stream.read(job.state)) {
+    if (event.type === "state") {
+      await ports.send(event);
+      continue;
+    }
+    const records = event.records.slice(0, left);
+    left -= records.length;
+    const room = ports.room();
+    await ports.send({ type: "records", records });
+    await room;
+    // A cut read has no state: what was not shown was not read.
+    if (left <= 0) return;
+  }
+}
+
+async function evaluate(job: Extract<ConnectorJob, { type: "eval" }>, ports: JobPorts): Promise<void> {
+  const jinja = createInterpolator();
+  const values = job.cases.map(({ template, context }) => {
+    try {
+      return { value: wire(jinja.evaluate(template, context)) };
+    } catch (error) {
+      return { error: error instanceof Error ? error.message : String(error) };
+    }
+  });
+  await ports.send({ type: "values", values });
+}
+
+// JSON has no bigint: the digits are kept by the reader of this form.
+function wire(value: unknown): unknown {
+  if (typeof value === "bigint") return { $bigint: value.toString() };
+  if (Array.isArray(value)) return value.map(wire);
+  if (isRecord(value)) return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, wire(each)]));
+  return value;
+}
+
+/** The texts of a configuration that may be secrets: whatever an error message should not show. */
+function secretsIn(value: unknown, name = ""): string[] {
+  if (typeof value === "string") return /secret|token|key|password|credential|auth/i.test(name) ? [value] : [];
+  if (Array.isArray(value)) return value.flatMap((each) => secretsIn(each, name));
+  return isRecord(value) ? Object.entries(value).flatMap(([key, each]) => secretsIn(each, `${name}.${key}`)) : [];
+}

@@ -1,0 +1,70 @@
+// The text of a manifest -> a resolved one. Whatever is wrong with it is an error that says where.
+import { parseDocument } from "yaml";
+import { isRecord, manifestError } from "./component.ts";
+import { resolveManifest } from "./resolve.ts";
+
+const MAX_BYTES = 20 * 1024 * 1024;
+
+export interface Manifest {
+  /** Resolved: no references, every type and parameter in its place. */
+  readonly resolved: Readonly<Record<string, unknown>>;
+  readonly version: string;
+  readonly title: string | undefined;
+  /** JSON schema of the connector's configuration. */
+  readonly configSchema: Readonly<Record<string, unknown>>;
+}
+
+/** YAML or JSON. Throws validation_failed. */
+export function loadManifest(source: string): Manifest {
+  if (source.length > MAX_BYTES) throw manifestError(`larger than ${MAX_BYTES} bytes`);
+  const document = parseDocument(source, {
+    merge: true,
+    maxAliasCount: 10_000,
+    schema: "yaml-1.1",
+    version: "1.1",
+  } as never);
+  const [error] = document.errors;
+  if (error) throw manifestError(error.message.split("\n")[0] ?? "not YAML");
+  let parsed: unknown;
+  try {
+    parsed = plain(document.toJS({ maxAliasCount: 10_000 }), 0);
+  } catch (cause) {
+    throw manifestError((cause as Error).message);
+  }
+  if (!isRecord(parsed)) throw manifestError("the document must be an object");
+  const missing = ["version", "check"].filter((field) => parsed[field] === undefined);
+  if (parsed["streams"] === undefined && parsed["dynamic_streams"] === undefined) missing.push("streams");
+  if (missing.length) throw manifestError(`missing: ${missing.join(", ")}`);
+  const resolved = resolveManifest(parsed);
+  const spec = isRecord(resolved["spec"]) ? resolved["spec"] : {};
+  const schema = isRecord(spec["connection_specification"])
+    ? spec["connection_specification"]
+    : { type: "object", properties: {} };
+  return {
+    resolved,
+    version: String(parsed["version"]),
+    title: typeof schema["title"] === "string" ? schema["title"] : undefined,
+    configSchema: schema,
+  };
+}
+
+// YAML 1.1 reads 2020-01-01 as a date; the manifest language knows text only.
+function plain(value: unknown, depth: number): unknown {
+  if (depth > 200) throw new Error("the document nests too deeply");
+  if (value instanceof Date)
+    return value
+      .toISOString()
+      .replace(/T00:00:00\.000Z$/, "")
+      .replace(/\.000Z$/, "Z");
+  if (Array.isArray(value)) return value.map((each) => plain(each, depth + 1));
+  if (!isRecord(value)) return value;
+  const out: Record<string, unknown> = {};
+  for (const key of Object.keys(value))
+    Object.defineProperty(out, key, {
+      value: plain(value[key], depth + 1),
+      enumerable: true,
+      configurable: true,
+      writable: true,
+    });
+  return out;
+}

@@ -1,0 +1,62 @@
+// The connectors that a project has added: manifests in `<root>/connectors/<name>.yaml`, kept with the project's code.
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { MagicError } from "#contract/errors.ts";
+
+export const CONNECTOR_NAME = /^[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?$/;
+const ENDINGS = [".yaml", ".yml", ".json"] as const;
+
+export function connectorsFolder(root: string): string {
+  return join(root, "connectors");
+}
+
+export function listConnectors(root: string): string[] {
+  const folder = connectorsFolder(root);
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder)
+    .filter((file) => ENDINGS.some((ending) => file.endsWith(ending)))
+    .map((file) => file.replace(/\.(yaml|yml|json)$/, ""))
+    .sort();
+}
+
+/** The manifest's text. A path to a file works too. Throws not_found with the names that there are. */
+export function readConnector(root: string, name: string): string {
+  if (/[./\\]/.test(name) && existsSync(name)) return readFileSync(name, "utf8");
+  const file = CONNECTOR_NAME.test(name)
+    ? ENDINGS.map((ending) => join(connectorsFolder(root), name + ending)).find((path) => existsSync(path))
+    : undefined;
+  if (file) return readFileSync(file, "utf8");
+  const known = listConnectors(root);
+  throw new MagicError(
+    "not_found",
+    `There is no connector '${name}'. ${known.length ? `There are: ${known.join(", ")}.` : "Add one with `magic connector add FILE`."}`,
+  );
+}
+
+/** Writes the manifest whole or not at all. Throws exists. */
+export function writeConnector(root: string, name: string, text: string, force: boolean): string {
+  const path = join(connectorsFolder(root), `${name}.yaml`);
+  if (
+    !force &&
+    ENDINGS.some((ending) => existsSync(join(connectorsFolder(root), name + ending))) &&
+    readConnector(root, name) !== text
+  )
+    throw new MagicError("exists", `There is a connector '${name}' already: pass --force to replace it, or --name.`);
+  mkdirSync(connectorsFolder(root), { recursive: true });
+  const temporary = `${path}.${process.pid}.tmp`;
+  writeFileSync(temporary, text);
+  renameSync(temporary, path);
+  return path;
+}
+
+/** `source-stripe/manifest.yaml` -> stripe. */
+export function nameFromFile(file: string): string {
+  const base = basename(file).replace(/\.(ya?ml|json)$/i, "");
+  const folder = basename(join(file, ".."));
+  const raw = base === "manifest" && folder && folder !== "." ? folder : base;
+  return raw
+    .toLowerCase()
+    .replace(/^source-/, "")
+    .replace(/[^a-z0-9_-]+/g, "-")
+    .replace(/^-+|-+$/g, "");
+}

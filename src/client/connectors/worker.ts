@@ -1,0 +1,51 @@
+// Runs one job of a declarative connector in a process of its own.
+import { fork } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import type { ConnectorJob, ConnectorReply, ConnectorRequest } from "#contract/connector-worker.ts";
+import { MagicError } from "#contract/errors.ts";
+
+/** Calls `onReply` for each answer, in order, and resolves at the end. Throws what the job failed with. */
+export function runConnectorWorker(
+  job: ConnectorJob,
+  { signal, onReply }: { readonly signal: AbortSignal; onReply(reply: ConnectorReply): void },
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const worker = fork(fileURLToPath(import.meta.resolve("#entry/connector-worker")), [], {
+      execArgv: [],
+      stdio: ["ignore", "ignore", "inherit", "ipc"],
+      serialization: "advanced",
+    });
+    const send = (request: ConnectorRequest): void => {
+      if (worker.connected) worker.send(request, () => {});
+    };
+    let settled = false;
+    const settle = (error?: unknown): void => {
+      if (settled) return;
+      settled = true;
+      signal.removeEventListener("abort", abort);
+      worker.kill("SIGKILL");
+      if (error === undefined) resolve();
+      else reject(error);
+    };
+    const abort = (): void => settle(new MagicError("interrupted"));
+    signal.addEventListener("abort", abort, { once: true });
+    worker.on("message", (reply: ConnectorReply) => {
+      if (reply.type === "ready") send({ type: "job", job });
+      else if (reply.type === "failed") settle(new MagicError(reply.code, reply.detail, { problems: reply.problems }));
+      else if (reply.type === "end") settle();
+      else {
+        try {
+          onReply(reply);
+        } catch (error) {
+          settle(error);
+          return;
+        }
+        if (reply.type === "records") send({ type: "more" });
+      }
+    });
+    worker.once("error", settle);
+    worker.once("exit", (code, how) =>
+      settle(new MagicError("internal", `the connector's process ended ${how ?? `with code ${code}`}`)),
+    );
+  });
+}

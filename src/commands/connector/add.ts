@@ -1,0 +1,71 @@
+// magic connector add: takes a manifest into the project after every stream of it could be built.
+import { readFile } from "node:fs/promises";
+import { relative, resolve } from "node:path";
+import { CONNECTOR_NAME, nameFromFile, writeConnector } from "#client/connectors/store.ts";
+import { runConnectorWorker } from "#client/connectors/worker.ts";
+import { defineCommand } from "#commands/command.ts";
+import type { ConnectorSummary } from "#contract/connector-worker.ts";
+import { MagicError } from "#contract/errors.ts";
+import { findRoot } from "#shared/paths.ts";
+
+const MAX_BYTES = 20 * 1024 * 1024;
+
+export default defineCommand<{ name?: string; force?: boolean }>({
+  configure: (command) =>
+    command
+      .argument("<manifest>", "a low-code manifest: a YAML or JSON file, or an https:// URL")
+      .option("--name <name>", "by default the file's name")
+      .option("--force", "replace a connector of this name"),
+  async run({ args, options, output, globals, env, cwd, signal }) {
+    const source = args[0] as string;
+    const text = await manifestText(source, cwd, signal);
+    const name = options.name ?? nameFromFile(source);
+    if (!CONNECTOR_NAME.test(name))
+      throw new MagicError(
+        "usage",
+        `'${name}' is no name for a connector: use lower-case letters, digits, - and _ (--name).`,
+      );
+    let summary: ConnectorSummary | undefined;
+    await runConnectorWorker(
+      { type: "inspect", manifest: text },
+      {
+        signal,
+        onReply: (reply) => {
+          if (reply.type === "summary") summary = reply.summary;
+        },
+      },
+    );
+    const path = writeConnector(findRoot(globals.root, env, cwd).path, name, text, options.force ?? false);
+    const streams = summary?.streams ?? [];
+    for (const { name: stream, refused } of streams) if (refused) output.warn(`${stream} cannot run: ${refused}`);
+    const runnable = streams.filter((stream) => !stream.refused).map((stream) => stream.name);
+    output.result(
+      { name, title: summary?.title ?? null, version: summary?.version ?? null, file: path, streams: runnable },
+      (paint) =>
+        `${paint.green("✔")} ${name}: ${runnable.length} streams, in ${relative(cwd, path) || path}\n  magic connector read ${name} ${runnable[0] ?? "STREAM"} --config @config.json --limit 5`,
+    );
+  },
+});
+
+async function manifestText(source: string, cwd: string, signal: AbortSignal): Promise<string> {
+  if (!/^https?:\/\//i.test(source)) {
+    try {
+      return await readFile(resolve(cwd, source), "utf8");
+    } catch (error) {
+      throw new MagicError(
+        "not_found",
+        `${source} cannot be read: ${(error as NodeJS.ErrnoException).code ?? (error as Error).message}`,
+      );
+    }
+  }
+  if (!/^https:/i.test(source)) throw new MagicError("usage", "A manifest is fetched over https only.");
+  const response = await fetch(source, { signal: AbortSignal.any([signal, AbortSignal.timeout(30_000)]) }).catch(
+    (error: Error) => {
+      throw new MagicError("upstream_error", `${source} cannot be fetched: ${error.message}`);
+    },
+  );
+  if (!response.ok) throw new MagicError("upstream_error", `${source} answered ${response.status}`);
+  const text = await response.text();
+  if (text.length > MAX_BYTES) throw new MagicError("payload_too_large", `${source} is larger than ${MAX_BYTES} bytes`);
+  return text;
+}

@@ -1,0 +1,52 @@
+// magic connector read: the records of one stream, as they come; then the state from which the next read goes on.
+import { readConnector } from "#client/connectors/store.ts";
+import { runConnectorWorker } from "#client/connectors/worker.ts";
+import { defineCommand } from "#commands/command.ts";
+import { MagicError } from "#contract/errors.ts";
+import { findRoot } from "#shared/paths.ts";
+import { jsonObject, jsonValue } from "./values.ts";
+
+export default defineCommand<{ config?: string; state?: string; limit?: string }>({
+  handlesInterrupt: true,
+  configure: (command) =>
+    command
+      .argument("<connector>", "its name, or a manifest file")
+      .argument("<stream>")
+      .option("--config <json|@file|->", "the configuration")
+      .option("--state <json|@file>", "a state that an earlier read gave")
+      .option("--limit <n>", "stop after so many records"),
+  async run({ args, options, output, globals, env, cwd, signal }) {
+    const [name, stream] = args as [string, string];
+    const limit = options.limit === undefined ? undefined : Number(options.limit);
+    if (limit !== undefined && !(Number.isInteger(limit) && limit > 0))
+      throw new MagicError("usage", `--limit takes a number of records, not '${options.limit}'.`);
+    const manifest = readConnector(findRoot(globals.root, env, cwd).path, name);
+    const config = await jsonObject("--config", options.config, cwd);
+    const state = options.state === undefined ? undefined : await jsonValue("--state", options.state, cwd);
+    const job = {
+      type: "read" as const,
+      manifest,
+      config,
+      stream,
+      ...(state === undefined ? {} : { state }),
+      ...(limit === undefined ? {} : { limit }),
+    };
+    let count = 0;
+    await runConnectorWorker(job, {
+      signal,
+      onReply: (reply) => {
+        if (reply.type === "records")
+          for (const record of reply.records)
+            output.event({ type: "record", stream, record }, () => JSON.stringify(record));
+        if (reply.type === "records") count += reply.records.length;
+        if (reply.type === "state" && output.format !== "text") output.event({ type: "state", state: reply.state });
+        if (reply.type === "log") {
+          if (output.format === "ndjson") output.event({ type: "log", level: reply.level, message: reply.message });
+          else output.note(reply.message);
+        }
+      },
+    });
+    if (output.format !== "text") output.event({ type: "end", records: count });
+    output.note(`${count} records`);
+  },
+});

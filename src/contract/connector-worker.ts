@@ -1,0 +1,52 @@
+// What the command line asks of the process that runs declarative connectors, over IPC, and what it answers.
+import type { ErrorCode, FieldProblem } from "./errors.ts";
+
+export type ConnectorJob =
+  /** Parse, resolve and build every stream. */
+  | { readonly type: "inspect"; readonly manifest: string }
+  | { readonly type: "check"; readonly manifest: string; readonly config: Readonly<Record<string, unknown>> }
+  | {
+      readonly type: "read";
+      readonly manifest: string;
+      readonly config: Readonly<Record<string, unknown>>;
+      readonly stream: string;
+      readonly state?: unknown;
+      readonly limit?: number;
+    }
+  /** Evaluate templates, in order. */
+  | {
+      readonly type: "eval";
+      readonly cases: readonly { readonly template: string; readonly context: Readonly<Record<string, unknown>> }[];
+    };
+
+export interface ConnectorSummary {
+  readonly title: string | null;
+  readonly version: string;
+  readonly config_schema: Readonly<Record<string, unknown>>;
+  readonly streams: readonly {
+    readonly name: string;
+    readonly primary_key: readonly string[];
+    readonly cursor_field: string | null;
+    readonly schema: Readonly<Record<string, unknown>> | null;
+    /** Why the stream cannot run; null: it can. */
+    readonly refused: string | null;
+  }[];
+}
+
+export type ConnectorReply =
+  | { readonly type: "ready" }
+  | { readonly type: "summary"; readonly summary: ConnectorSummary }
+  | { readonly type: "records"; readonly records: readonly Readonly<Record<string, unknown>>[] }
+  | { readonly type: "state"; readonly state: unknown }
+  | { readonly type: "log"; readonly level: "info" | "warn"; readonly message: string }
+  | { readonly type: "values"; readonly values: readonly ({ readonly value: unknown } | { readonly error: string })[] }
+  | {
+      readonly type: "failed";
+      readonly code: ErrorCode;
+      readonly detail: string;
+      readonly problems: readonly FieldProblem[];
+    }
+  | { readonly type: "end" };
+
+/** The command line: a job, or room for more (each `records` is answered by one). */
+export type ConnectorRequest = { readonly type: "job"; readonly job: ConnectorJob } | { readonly type: "more" };
