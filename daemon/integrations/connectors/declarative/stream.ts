@@ -12,7 +12,7 @@ import {
   requiredText,
   typeOf,
 } from "./manifest/component.ts";
-import { type Cursor, cursorOf } from "./read/cursor.ts";
+import { cursorOf } from "./read/cursor.ts";
 import { parallel } from "./read/parallel.ts";
 import { isPartitioned, type Partition, partitionsOf, type ReadParent } from "./read/partition.ts";
 import { type DataRecord, selectorOf, transformationsOf } from "./read/records.ts";

@@ -21,11 +21,8 @@ export async function schemaOf(context: Context, stream: Component): Promise<Dat
   const schemas = await Promise.all(loaders.map((loader) => load(context, loader)));
   const known = schemas.filter((schema) => schema !== undefined);
   if (known.length < 2) return known[0];
-  return known.reduce((all, schema) => ({
-    ...all,
-    ...schema,
-    properties: { ...(all["properties"] as object), ...(schema["properties"] as object) },
-  }));
+  const properties = Object.assign({}, ...known.map((schema) => schema["properties"] ?? {}));
+  return Object.assign({}, ...known, { properties });
 }
 
 async function load(context: Context, loader: Component): Promise<DataRecord | undefined> {
