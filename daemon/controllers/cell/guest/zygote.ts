@@ -132,11 +132,10 @@ function onCallFrame(type: number, invocation: Invocation, memory: Buffer, start
 
 /** The default export of the bundle. */
 function evaluate(code: string, filename: string, policy: boolean): UserHandler {
-  const factory = runInThisContext(`(function (module, exports, require) {${code}\n})`, { filename }) as (
-    module: { exports: Record<string, unknown> },
-    exports: unknown,
-    require: (name: string) => unknown,
-  ) => void;
+  const factory = runInThisContext(`(function (module, exports, require) {\n${code}\n})`, {
+    filename,
+    lineOffset: -1,
+  }) as (module: { exports: Record<string, unknown> }, exports: unknown, require: (name: string) => unknown) => void;
   const module = { exports: {} as Record<string, unknown> };
   factory(module, module.exports, (name) => requireBuiltin(name, policy));
   const exported = module.exports["default"] ?? module.exports;

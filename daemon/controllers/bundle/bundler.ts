@@ -1,0 +1,114 @@
+// A controller's handler and everything it imports -> one script and its source map. Incremental: esbuild keeps what did not change.
+import { existsSync } from "node:fs";
+import { basename, join, relative, resolve } from "node:path";
+import { type BuildContext, type BuildOptions, context, type Message, type Metafile } from "esbuild";
+import type { SourceProblem } from "#contract/wire/controllers.ts";
+import { addonPlugin, sdkPlugin } from "./policy.ts";
+import { buildProblems } from "./problems.ts";
+
+export type BundleResult =
+  | { readonly ok: true; readonly code: string; readonly map: string; readonly inputs: readonly string[] }
+  | { readonly ok: false; readonly problems: readonly SourceProblem[]; readonly inputs: readonly string[] };
+
+export interface Bundler {
+  /** Builds what is on disk now. Call it one at a time: esbuild's rebuild() joins a running one and would miss a save. */
+  build(): Promise<BundleResult>;
+  dispose(): Promise<void>;
+}
+
+export const HANDLER_FILES = ["handler.ts", "handler.mts", "handler.js", "handler.mjs", "handler.cjs"] as const;
+/** A bundle beyond it would not fit a load frame comfortably, and is a mistake. */
+const MAX_BUNDLE_BYTES = 12 * 1024 * 1024;
+
+export function openBundler(folder: string): Bundler {
+  let open: { entry: string; context: BuildContext } | null = null;
+  let inputs: readonly string[] = [];
+
+  async function contextFor(entry: string): Promise<BuildContext> {
+    if (open?.entry === entry) return open.context;
+    await open?.context.dispose();
+    open = { entry, context: await context(optionsFor(folder, entry)) };
+    return open.context;
+  }
+
+  return {
+    async build() {
+      const entry = HANDLER_FILES.find((name) => existsSync(join(folder, name)));
+      if (!entry) return { ok: false, problems: [noHandler()], inputs };
+      const builder = await contextFor(entry);
+      try {
+        const result = await builder.rebuild();
+        inputs = inputFiles(folder, result.metafile as Metafile);
+        const code = textOf(result.outputFiles, ".js");
+        if (Buffer.byteLength(code) > MAX_BUNDLE_BYTES) return { ok: false, problems: [tooLarge(entry, code)], inputs };
+        return { ok: true, code, map: textOf(result.outputFiles, ".map"), inputs };
+      } catch (error) {
+        const failed = error as { errors?: Message[] };
+        if (!failed.errors) throw error;
+        return { ok: false, problems: buildProblems(folder, failed.errors), inputs };
+      }
+    },
+    dispose: async () => void (await open?.context.dispose()),
+  };
+}
+
+function optionsFor(folder: string, entry: string): BuildOptions {
+  return {
+    entryPoints: [join(folder, entry)],
+    absWorkingDir: folder,
+    outfile: join(folder, "bundle.js"),
+    bundle: true,
+    write: false,
+    metafile: true,
+    format: "cjs",
+    platform: "node",
+    target: "node26",
+    sourcemap: "external",
+    sourcesContent: true,
+    legalComments: "none",
+    charset: "utf8",
+    logLevel: "silent",
+    // A cell loads no code but its bundle: import() becomes require() of what is inside it.
+    supported: { "dynamic-import": false },
+    define: { "import.meta.url": '"file:///controller/handler.js"', "import.meta.dirname": '"/controller"' },
+    plugins: [sdkPlugin, addonPlugin],
+  };
+}
+
+/** Absolute paths of the files that went in: what a development session watches. */
+function inputFiles(folder: string, metafile: Metafile): string[] {
+  return Object.keys(metafile.inputs)
+    .filter((name) => !name.startsWith("magic:"))
+    .map((name) => resolve(folder, name));
+}
+
+function textOf(files: readonly { path: string; text: string }[] | undefined, ending: string): string {
+  return files?.find((file) => file.path.endsWith(ending))?.text ?? "";
+}
+
+function noHandler(): SourceProblem {
+  return {
+    file: "handler.ts",
+    line: 1,
+    column: 1,
+    pointer: "",
+    code: "handler_missing",
+    message: "The controller has no handler.",
+    fix: `Add one of ${HANDLER_FILES.join(", ")} with a default export.`,
+  };
+}
+
+function tooLarge(entry: string, code: string): SourceProblem {
+  return {
+    ...noHandler(),
+    file: entry,
+    code: "bundle_too_large",
+    message: `The bundle has ${Buffer.byteLength(code)} bytes, more than ${MAX_BUNDLE_BYTES}.`,
+    fix: "Import less, or a smaller package.",
+  };
+}
+
+/** `controllers/triage/handler.ts` as messages name it. */
+export function displayPath(root: string, file: string): string {
+  return relative(root, file) || basename(file);
+}

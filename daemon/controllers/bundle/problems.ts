@@ -1,0 +1,26 @@
+// esbuild's messages as problems at their place, each with what to do.
+import { relative, resolve } from "node:path";
+import type { Message } from "esbuild";
+import type { SourceProblem } from "#contract/wire/controllers.ts";
+
+export function buildProblems(folder: string, messages: readonly Message[]): SourceProblem[] {
+  return messages.map((message) => ({
+    file: message.location ? relative(folder, resolve(folder, message.location.file)) : "handler",
+    line: message.location?.line ?? 1,
+    column: (message.location?.column ?? 0) + 1,
+    pointer: "",
+    code: "build_failed",
+    message: message.text,
+    fix: fixFor(message.text),
+  }));
+}
+
+function fixFor(text: string): string {
+  const missing = /^Could not resolve "([^"]+)"/.exec(text)?.[1];
+  if (missing?.startsWith(".")) return "Correct the path, or make the file.";
+  if (missing) return `Run \`npm install ${missing}\` where the controller's package.json is.`;
+  if (text.includes("native addon")) return "Use a package in plain JavaScript or WebAssembly.";
+  if (text.includes("Top-level await")) return "Move the await into the handler.";
+  if (text.includes("is not for handlers")) return 'Import defineHandler and reply from "magic/sdk".';
+  return "Correct the source at this line.";
+}

@@ -1,0 +1,47 @@
+// Stack traces of a cell, as the user wrote the code: bundle positions through the source map, the cell's own frames left out.
+import { SourceMap, type SourceMapPayload } from "node:module";
+import { posix } from "node:path";
+
+export interface StackMapper {
+  /** The stack with the user's files and lines. */
+  map(stack: string): string;
+}
+
+const FRAME = /^(\s+at )(?:(.*?) \()?(?:(?<file>[^()\s]+\.magic\.js):(?<line>\d+):(?<column>\d+))\)?$/;
+
+/** The file name under which a cell evaluates the bundle. */
+export function bundleName(controller: string): string {
+  return `${controller}.magic.js`;
+}
+
+export function stackMapper(map: string, folder: string): StackMapper {
+  let parsed: SourceMap | null | undefined;
+  const sourceMap = (): SourceMap | null => {
+    if (parsed === undefined) {
+      try {
+        parsed = new SourceMap(JSON.parse(map) as SourceMapPayload);
+      } catch {
+        parsed = null;
+      }
+    }
+    return parsed;
+  };
+
+  function mapFrame(line: string): string | null {
+    const match = FRAME.exec(line);
+    if (!match?.groups) return /\(?(file:\/\/|node:internal)/.test(line) ? null : line;
+    const entry = sourceMap()?.findEntry(Number(match.groups["line"]) - 1, Number(match.groups["column"]) - 1);
+    if (!entry || !("originalSource" in entry)) return line;
+    const place = `${posix.join(folder, entry.originalSource)}:${entry.originalLine + 1}:${entry.originalColumn + 1}`;
+    return match[2] ? `${match[1]}${match[2]} (${place})` : `${match[1]}${place}`;
+  }
+
+  return {
+    map: (stack) =>
+      stack
+        .split("\n")
+        .map((line) => (/^\s+at /.test(line) ? mapFrame(line) : line))
+        .filter((line) => line !== null)
+        .join("\n"),
+  };
+}
