@@ -2,6 +2,7 @@
 // capability answer `capability_denied` with the reason.
 import type { Dispatcher } from "undici";
 import type { Principal } from "#contract/identity.ts";
+import type { Span } from "#daemon/telemetry/trace.ts";
 
 /** Which invocation asks. The broker fills it from the channel the message came by, never from what the message says. */
 export interface Caller {
@@ -12,8 +13,9 @@ export interface Caller {
   readonly principal: Principal;
   /** Aborted at the deadline and when the caller left. */
   readonly signal: AbortSignal;
-  /** Parent span, where tracing is on. */
-  readonly spanId?: string;
+  readonly span: Span;
+  /** Nesting of controller:invoke; 0 for a call from outside. */
+  readonly depth: number;
 }
 
 export interface LlmCall extends Caller {
@@ -59,9 +61,11 @@ export interface SecretsPort {
   get(name: string): Promise<string | null> | string | null;
 }
 
-/** The one way out: decides on the connected address. */
+/** The one way out (daemon/egress): decides on the connected address. */
 export interface EgressPort {
-  dispatcher(): Dispatcher;
+  readonly dispatcher: Dispatcher;
+  /** Addresses that were checked, for a database driver that opens its own socket. */
+  addresses(hostname: string, port: number): Promise<readonly string[]>;
 }
 
 export interface DatabaseTarget {
@@ -73,42 +77,14 @@ export interface DatabaseTarget {
 export interface DatabasesPort {
   /** The database of this name in magic.yaml now, or null. */
   get(name: string): DatabaseTarget | null;
-  /** Opens a socket through the egress guard, for the drivers. */
-  connect?(host: string, port: number): Promise<import("node:net").Socket>;
 }
 
-export type LogLevel = "debug" | "info" | "warn" | "error";
-
-/** Satisfied by the telemetry logger. */
-export interface LogPort {
-  debug(event: string, fields?: Record<string, unknown>): void;
-  info(event: string, fields?: Record<string, unknown>): void;
-  warn(event: string, fields?: Record<string, unknown>): void;
-  error(event: string, fields?: Record<string, unknown>): void;
-}
-
-export interface SpanPort {
-  readonly id: string;
-  end(outcome?: { error?: string; attributes?: Record<string, string | number | boolean> }): void;
-}
-
-export interface TracePort {
-  start(
-    name: string,
-    options: {
-      requestId: string;
-      parent?: string | undefined;
-      attributes?: Record<string, string | number | boolean>;
-    },
-  ): SpanPort;
-}
-
-/** Prometheus series of the runtime; app.ts gives one over the daemon's registry. */
-export interface MetricsPort {
-  /** Seconds, labelled by controller and phase: queue, cold_start, run, broker, cpu. */
-  observe(phase: string, controller: string, seconds: number): void;
-  /** invocations by outcome, kills by reason, reloads by outcome. */
-  count(what: string, controller: string, label: string): void;
-  /** Bytes of a controller's cells. */
-  memory(controller: string, bytes: number): void;
+/** Everything that a capability may reach; null where the daemon has no such part. */
+export interface Ports {
+  readonly llm: LlmPort | null;
+  readonly egress: EgressPort | null;
+  readonly databases: DatabasesPort | null;
+  readonly secrets: SecretsPort | null;
+  readonly kv: KvPort | null;
+  readonly syncs: SyncPort | null;
 }

@@ -1,11 +1,13 @@
 // The controller runtime as the rest of the daemon sees it: deploy, invoke, versions, development sessions.
+import type { ControllerContract } from "#contract/controller.ts";
 import type { Principal } from "#contract/identity.ts";
-import type { DevelopmentEvent, IsolationReport } from "#contract/wire/controllers.ts";
-import type { RuntimeContract } from "./contract.ts";
+import type { DevelopmentEvent } from "#contract/wire/controllers.ts";
+import type { Isolation } from "#contract/wire/daemon.ts";
+import type { Span } from "#daemon/telemetry/trace.ts";
 
 /** A built controller: one self-contained script, its source map, and the digest over contract and script. */
 export interface Artifact {
-  readonly contract: RuntimeContract;
+  readonly contract: ControllerContract;
   readonly code: string;
   /** Source map (v3, JSON text) so that stack traces show the user's lines. */
   readonly map: string;
@@ -31,7 +33,7 @@ export interface Invocation {
   readonly signal?: AbortSignal | undefined;
   /** Nesting of controller:invoke; 0 for a call from outside. */
   readonly depth?: number | undefined;
-  readonly parentSpan?: string | undefined;
+  readonly span?: Span | undefined;
 }
 
 export interface InvocationResult {
@@ -51,7 +53,7 @@ export interface ControllerSummary {
   readonly versions: readonly { version: string; digest: string; created_at: string }[];
   /** True while a development session serves it from the working folder. */
   readonly development: boolean;
-  readonly contract: RuntimeContract | null;
+  readonly contract: ControllerContract | null;
 }
 
 export interface DevelopmentSession {
@@ -78,7 +80,7 @@ export interface ControllerRuntime {
   /** Removes one version, or the controller with all of them, after its calls ended. */
   remove(name: string, version?: string): Promise<void>;
   develop(options: { folder: string; only?: readonly string[] }): Promise<DevelopmentSession>;
-  isolation(): Promise<IsolationReport>;
+  isolation(): Promise<Isolation>;
   /** Ends every cell after its calls; new calls are refused with `draining`. */
   close(graceMs?: number): Promise<void>;
 }

@@ -2,6 +2,7 @@
 import type { Kysely } from "kysely";
 import type { AuditTables } from "./tables/audit.ts";
 import type { ConnectionTables } from "./tables/connection.ts";
+import type { ControllerTables } from "./tables/controller.ts";
 import type { CredentialTables } from "./tables/credential.ts";
 import type { GatewayTables } from "./tables/gateway.ts";
 import type { IdempotencyTables } from "./tables/idempotency.ts";
@@ -14,6 +15,7 @@ import type { TraceTables } from "./tables/trace.ts";
 
 export interface Database
   extends AuditTables,
+    ControllerTables,
     CredentialTables,
     GatewayTables,
     IdempotencyTables,

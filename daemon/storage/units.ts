@@ -13,6 +13,7 @@
 import * as audit from "./repositories/audit.ts";
 import * as budget from "./repositories/budget.ts";
 import * as connection from "./repositories/connection.ts";
+import * as controller from "./repositories/controller.ts";
 import * as credential from "./repositories/credential.ts";
 import * as gatewayKey from "./repositories/gateway-key.ts";
 import * as idempotency from "./repositories/idempotency.ts";
@@ -27,6 +28,7 @@ import * as trace from "./repositories/trace.ts";
 export const repositories = {
   audit,
   budget,
+  controller,
   credential,
   gatewayKey,
   idempotency,

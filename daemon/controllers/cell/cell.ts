@@ -30,9 +30,10 @@ export class CellGone extends Error {
   }
 }
 
+/** `cpuMs`: processor time as the cell itself counts it, meant for people and not for a bill. */
 export type CellOutcome =
-  | { readonly ok: true; readonly output: string }
-  | { readonly ok: false; readonly error: GuestError };
+  | { readonly ok: true; readonly output: string; readonly cpuMs: number }
+  | { readonly ok: false; readonly error: GuestError; readonly cpuMs: number };
 
 export interface CellCall {
   readonly message: InvokeMessage;
@@ -167,9 +168,10 @@ function holdCell(child: CellProcess): Promise<Cell> {
     if (type === up.result || type === up.error) {
       running.delete(id);
       call.streams.close();
-      const text = payload.toString();
-      if (type === up.result) call.settle({ ok: true, output: text });
-      else call.settle({ ok: false, error: JSON.parse(text) as GuestError });
+      const cpuMs = payload.readUInt32LE(0) / 1000;
+      const text = payload.toString("utf8", 4);
+      if (type === up.result) call.settle({ ok: true, output: text, cpuMs });
+      else call.settle({ ok: false, error: JSON.parse(text) as GuestError, cpuMs });
       return true;
     }
     if (type === up.log) call.call.onLog(JSON.parse(payload.toString()) as LogMessage);

@@ -5,8 +5,8 @@ import type { Layers } from "./lockdown/boot.ts";
 export interface CellPool {
   /** A zygote nobody has used; waits where none is ready. */
   take(): Promise<Cell>;
-  /** Zygotes to keep ready. */
-  resize(size: number): void;
+  /** A zygote that stays in the pool, to be asked about its lockdown. */
+  peek(): Promise<Cell>;
   close(): Promise<void>;
 }
 
@@ -18,7 +18,7 @@ export function openPool(options: {
   start?: (layers: Layers) => Promise<Cell>;
 }): CellPool {
   const start = options.start ?? startCell;
-  let { size } = options;
+  const { size } = options;
   let closed = false;
   /** Ready or starting, oldest first. */
   const zygotes: Promise<Cell>[] = [];
@@ -53,10 +53,7 @@ export function openPool(options: {
         if (!(await isGone(cell))) return cell;
       }
     },
-    resize(wanted) {
-      size = wanted;
-      fill();
-    },
+    peek: () => zygotes[0] ?? add(),
     async close() {
       closed = true;
       const all = zygotes.splice(0);

@@ -12,6 +12,7 @@ import * as trace from "./021-trace.ts";
 import * as job from "./030-job.ts";
 import * as connection from "./031-connection.ts";
 import * as sync from "./032-sync.ts";
+import * as controller from "./040-controller.ts";
 
 export interface MigrationStep {
   up(db: Kysely<unknown>, dialect: DialectName): Promise<void>;
@@ -29,4 +30,5 @@ export const migrations: Readonly<Record<string, MigrationStep>> = {
   "021-trace": trace,
   "031-connection": connection,
   "032-sync": sync,
+  "040-controller": controller,
 };

@@ -41,6 +41,8 @@ export type DevelopmentEvent =
   | {
       readonly type: "ready";
       readonly time: string;
+      /** For POST /v1/dev/sessions/ID/reload. */
+      readonly session: string;
       readonly folder: string;
       readonly controllers: readonly { name: string; version: string; digest: string }[];
       /** Controllers that do not build or validate yet; an `invalid` event follows for each. */
@@ -67,13 +69,3 @@ export type DevelopmentEvent =
     }
   | { readonly type: "removed"; readonly time: string; readonly controller: string }
   | { readonly type: "stopped"; readonly time: string; readonly reason: string };
-
-/** strong: kernel filter, landlock and permission model. reduced: a layer is missing. weak: process isolation only. none: refused. */
-export type IsolationLevel = "strong" | "reduced" | "weak" | "none";
-
-export interface IsolationReport {
-  readonly level: IsolationLevel;
-  readonly layers: Readonly<Record<string, boolean>>;
-  /** Why a layer is missing, in words for people. */
-  readonly notes: readonly string[];
-}

@@ -10,6 +10,8 @@ export type OnFrame = (type: number, id: number, memory: Buffer, start: number, 
 export interface Channel {
   /** One frame: secret, then the text. */
   sendText(type: number, id: number, secret: Uint8Array, text: string): void;
+  /** One frame: secret, a number, then the text. */
+  sendNumberedText(type: number, id: number, secret: Uint8Array, n: number, text: string): void;
   /** One frame: secret, the broker call's number, then the bytes. */
   sendBytes(type: number, id: number, secret: Uint8Array, n: number, bytes: Uint8Array): void;
 }
@@ -49,6 +51,13 @@ export function openChannel(onFrame: OnFrame, onEnd: () => void): Channel {
       const length = byteLength(text);
       const frame = begin(type, id, secret, length);
       utf8Write(frame, text, HEADER + SECRET, length);
+      write(frame);
+    },
+    sendNumberedText(type, id, secret, n, text) {
+      const length = byteLength(text);
+      const frame = begin(type, id, secret, 4 + length);
+      writeU32(frame, HEADER + SECRET, n);
+      utf8Write(frame, text, HEADER + SECRET + 4, length);
       write(frame);
     },
     sendBytes(type, id, secret, n, bytes) {

@@ -7,6 +7,7 @@ import {
   down,
   type HelloMessage,
   type LoadOptions,
+  MAX_OUTPUT,
   type ReadyMessage,
   SECRET,
   up,
@@ -16,7 +17,7 @@ import { prepareLock } from "../lockdown/stage-one.ts";
 import { requireBuiltin } from "./builtins.ts";
 import { openChannel, readU32 } from "./channel.ts";
 import { consoleToFrames } from "./console.ts";
-import { fromThrown } from "./errors.ts";
+import { fromThrown, toError } from "./errors.ts";
 import {
   abortInvocation,
   endInvocation,
@@ -28,7 +29,7 @@ import {
   onStreamEnd,
   withInvocation,
 } from "./invocation.ts";
-import { bytesSet, parseJson, stringifyJson, table, Uint8ArrayOf, utf8Slice } from "./primordials.ts";
+import { byteLength, bytesSet, parseJson, stringifyJson, table, Uint8ArrayOf, utf8Slice } from "./primordials.ts";
 import { fitRealm, hardenRealm } from "./realm.ts";
 import { type Identity, logText, makeRequest } from "./request.ts";
 
@@ -99,16 +100,17 @@ export async function runZygote(): Promise<void> {
   async function answer(invocation: Invocation): Promise<void> {
     let type: number = up.result;
     let text: string | undefined;
+    const before = cpuMicroseconds();
     try {
       const returned = await (handler as UserHandler)(makeRequest(invocation, identity));
-      text = stringifyJson(outputOf(returned)) ?? "null";
+      text = outputText(outputOf(returned));
     } catch (thrown) {
       type = up.error;
       text = stringifyJson(fromThrown(thrown)) ?? "";
     }
     delete running[invocation.id];
     endInvocation(invocation);
-    channel.sendText(type, invocation.id, invocation.secret, text);
+    channel.sendNumberedText(type, invocation.id, invocation.secret, cpuMicroseconds() - before, text);
   }
 
   /** An error that no invocation caught: it belongs to somebody, but to whom is not known. */
@@ -141,6 +143,35 @@ function evaluate(code: string, filename: string, policy: boolean): UserHandler 
   const exported = module.exports["default"] ?? module.exports;
   if (typeof exported !== "function") throw new Error("handler has no default export that is a function");
   return exported as UserHandler;
+}
+
+const { cpuUsage } = process;
+
+/** Processor time of this process so far, the wrap of 32 bits included: differences come out right. */
+function cpuMicroseconds(): number {
+  const { user, system } = cpuUsage();
+  return user + system;
+}
+
+function outputText(output: unknown): string {
+  let text: string | undefined;
+  try {
+    text = stringifyJson(output);
+  } catch (thrown) {
+    throw toError({
+      name: "TypeError",
+      message: `the output is not JSON: ${fromThrown(thrown).message}`,
+      code: "output_invalid",
+    });
+  }
+  if (text === undefined) return "null";
+  if (byteLength(text) > MAX_OUTPUT)
+    throw toError({
+      name: "RangeError",
+      message: `the output has more than ${MAX_OUTPUT} bytes`,
+      code: "limit_exceeded",
+    });
+  return text;
 }
 
 function outputOf(returned: unknown): unknown {

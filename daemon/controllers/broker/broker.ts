@@ -1,0 +1,93 @@
+// The broker: everything a controller can reach, decided by the channel that the call came by. The call's content says what, never who.
+import type { ControllerContract } from "#contract/controller.ts";
+import { MagicError } from "#contract/errors.ts";
+import type { BrokerSession } from "../cell/streams.ts";
+import type { Caller, Ports } from "../ports.ts";
+import { objectOf } from "./arguments.ts";
+import { grantsOf } from "./grants.ts";
+import { httpFetch } from "./http.ts";
+import { chat } from "./llm.ts";
+import type { Operation, Session, Usage } from "./session.ts";
+import { deleteKey, getKey, getSecret, invokeController, setKey, triggerSync } from "./state.ts";
+
+const operations: ReadonlyMap<string, Operation> = new Map([
+  ["llm.chat", chat],
+  ["http.fetch", httpFetch],
+  ["secrets.get", getSecret],
+  ["kv.get", getKey],
+  ["kv.set", setKey],
+  ["kv.delete", deleteKey],
+  ["syncs.trigger", triggerSync],
+  ["controllers.invoke", invokeController],
+]);
+
+export interface OpenedSession extends BrokerSession {
+  readonly usage: Usage;
+  redact(text: string): string;
+}
+
+export interface Broker {
+  open(caller: Caller, invoke: Session["invoke"]): OpenedSession;
+}
+
+export interface BrokerServices {
+  readonly ports: Ports;
+  /** Seconds of each call, by operation. */
+  observe(operation: string, seconds: number, failed: boolean): void;
+}
+
+export function createBroker(contract: ControllerContract, services: BrokerServices): Broker {
+  const grants = grantsOf(contract);
+  return {
+    open(caller, invoke) {
+      const session: Session = {
+        caller,
+        grants,
+        ports: services.ports,
+        usage: newUsage(),
+        secrets: new Set(),
+        onClose: [],
+        invoke,
+      };
+      return {
+        usage: session.usage,
+        redact(text) {
+          let clean = text;
+          for (const secret of session.secrets) if (secret.length >= 4) clean = clean.replaceAll(secret, "[redacted]");
+          return clean;
+        },
+        async call(op, args, body, signal) {
+          const operation = operations.get(op);
+          if (!operation) throw new MagicError("invalid_request", `there is no operation ${String(op).slice(0, 50)}`);
+          const began = performance.now();
+          const span = caller.span.child(`broker ${op}`);
+          try {
+            const answer = await operation(session, objectOf(args), body, signal);
+            span.end("ok");
+            services.observe(op, (performance.now() - began) / 1000, false);
+            return answer;
+          } catch (error) {
+            span.end("error", { error: (error as { code?: string }).code ?? "failed" });
+            services.observe(op, (performance.now() - began) / 1000, true);
+            throw error;
+          }
+        },
+        close() {
+          for (const end of session.onClose.splice(0)) end();
+        },
+      };
+    },
+  };
+}
+
+function newUsage(): Usage {
+  return {
+    llm_calls: 0,
+    prompt_tokens: 0,
+    completion_tokens: 0,
+    cost_usd: 0,
+    http_requests: 0,
+    http_bytes: 0,
+    db_queries: 0,
+  };
+}

@@ -1,0 +1,52 @@
+// llm:chat: a completion through the gateway, in the controller's name.
+import { MagicError } from "#contract/errors.ts";
+import { objectOf } from "./arguments.ts";
+import type { Operation, Session } from "./session.ts";
+
+export const chat: Operation = async (session, args, _body, signal) => {
+  session.grants.need("llm:chat");
+  const { ports, grants, caller } = session;
+  if (!ports.llm) throw new MagicError("provider_not_configured", "this daemon has no gateway");
+  session.usage.llm_calls++;
+  const model = args["model"] ?? grants.models?.[0];
+  const body = model === undefined ? args : { ...args, model };
+  const answer = await ports.llm.chat({
+    ...caller,
+    signal: AbortSignal.any([signal, caller.signal]),
+    body,
+    models: grants.models,
+    usdPerDay: grants.usdPerDay,
+  });
+  if ("chunks" in answer) return { stream: counted(session, answer.chunks) };
+  if (answer.status >= 400) throw failure(answer.status, answer.body);
+  count(session, answer.body);
+  return { value: answer.body };
+};
+
+/** Each chunk as one JSON document. */
+async function* counted(session: Session, chunks: AsyncIterable<Record<string, unknown>>): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
+    if (chunk["error"]) throw failure(502, chunk);
+    count(session, chunk);
+    yield Buffer.from(JSON.stringify(chunk));
+  }
+}
+
+function count(session: Session, document: unknown): void {
+  const usage = objectOf(objectOf(document)["usage"]);
+  const number = (key: string): number => (typeof usage[key] === "number" ? usage[key] : 0);
+  session.usage.prompt_tokens += number("prompt_tokens");
+  session.usage.completion_tokens += number("completion_tokens");
+  session.usage.cost_usd += number("cost_usd");
+}
+
+/** OpenAI's error document as an error of the catalogue. */
+function failure(status: number, document: unknown): MagicError {
+  const error = objectOf(objectOf(document)["error"]);
+  const detail = typeof error["message"] === "string" ? error["message"] : `the gateway answered ${status}`;
+  const code = error["code"];
+  const known = ["insufficient_quota", "model_not_allowed", "model_not_found", "provider_not_configured"] as const;
+  const match = known.find((one) => one === code);
+  const byStatus = status === 429 ? "rate_limited" : status < 500 ? "invalid_request" : "upstream_error";
+  return new MagicError(match ?? byStatus, detail, { extra: { status } });
+}

@@ -1,0 +1,39 @@
+// What every broker operation gets: who asks (from the channel), what is granted, what the invocation has used so far.
+import type { MagicError } from "#contract/errors.ts";
+import type { BrokerAnswer } from "../cell/streams.ts";
+import type { Caller, Ports } from "../ports.ts";
+import { denied, type Grants } from "./grants.ts";
+
+export interface Usage {
+  llm_calls: number;
+  prompt_tokens: number;
+  completion_tokens: number;
+  cost_usd: number;
+  http_requests: number;
+  http_bytes: number;
+  db_queries: number;
+}
+
+export interface Session {
+  readonly caller: Caller;
+  readonly grants: Grants;
+  readonly ports: Ports;
+  readonly usage: Usage;
+  /** Secret values handed out: struck out of logs and errors. */
+  readonly secrets: Set<string>;
+  /** Run when the invocation ends: roll back, give back. */
+  readonly onClose: (() => void)[];
+  /** Runs another controller for this one. */
+  invoke(name: string, input: unknown): Promise<unknown>;
+}
+
+export type Operation = (
+  session: Session,
+  args: Record<string, unknown>,
+  body: AsyncIterable<Uint8Array> | null,
+  signal: AbortSignal,
+) => Promise<BrokerAnswer>;
+
+export function refuse(session: Session, line: string, why: string): MagicError {
+  return denied(session.caller.controller, line, why);
+}

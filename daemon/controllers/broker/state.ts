@@ -1,0 +1,82 @@
+// secrets:read, kv:read, kv:write, sync:trigger, controller:invoke: the small operations.
+import { MagicError } from "#contract/errors.ts";
+import { rfc3339 } from "#shared/clock.ts";
+import { textOf } from "./arguments.ts";
+import { type Operation, refuse, type Session } from "./session.ts";
+
+const MAX_KEY = 512;
+const MAX_VALUE = 256 * 1024;
+
+export const getSecret: Operation = async (session, args) => {
+  session.grants.need("secrets:read");
+  const name = textOf(args, "name", 200);
+  if (!session.grants.secrets.has(name))
+    throw refuse(
+      session,
+      `scopes: { secrets: [${[...session.grants.secrets, name].join(", ")}] }`,
+      `it may not read the secret ${name}`,
+    );
+  const value = await session.ports.secrets?.get(name);
+  if (value === null || value === undefined)
+    throw new MagicError(
+      "not_found",
+      `magic.yaml has no secret ${name}; add under secrets: ${name}: "\${env:${name}}"`,
+    );
+  session.secrets.add(value);
+  return { value };
+};
+
+export const getKey: Operation = async (session, args) => {
+  session.grants.need("kv:read");
+  return { value: await kv(session).get(kvScope(session), textOf(args, "key", MAX_KEY)) };
+};
+
+export const setKey: Operation = async (session, args) => {
+  session.grants.need("kv:write");
+  const ttl = args["ttl_s"];
+  if (ttl !== undefined && ttl !== null && !(typeof ttl === "number" && ttl > 0 && ttl <= 10 * 366 * 86_400))
+    throw new MagicError("invalid_request", "ttl_s must be a positive number of seconds");
+  const expires = typeof ttl === "number" ? rfc3339(Date.now() + ttl * 1000) : null;
+  await kv(session).set(kvScope(session), textOf(args, "key", MAX_KEY), textOf(args, "value", MAX_VALUE), expires);
+  return {};
+};
+
+export const deleteKey: Operation = async (session, args) => {
+  session.grants.need("kv:write");
+  await kv(session).delete(kvScope(session), textOf(args, "key", MAX_KEY));
+  return {};
+};
+
+export const triggerSync: Operation = async (session, args) => {
+  session.grants.need("sync:trigger");
+  const sync = textOf(args, "id", 200);
+  if (session.grants.syncs && !session.grants.syncs.has(sync))
+    throw refuse(
+      session,
+      `scopes: { syncs: [${[...session.grants.syncs, sync].join(", ")}] }`,
+      `it may not trigger ${sync}`,
+    );
+  if (!session.ports.syncs) throw new MagicError("not_found", `there is no sync ${sync}`);
+  return { value: await session.ports.syncs.trigger({ ...session.caller, sync }) };
+};
+
+export const invokeController: Operation = async (session, args) => {
+  session.grants.need("controller:invoke");
+  const name = textOf(args, "name", 200);
+  if (session.grants.controllers && !session.grants.controllers.has(name))
+    throw refuse(
+      session,
+      `scopes: { controllers: [${[...session.grants.controllers, name].join(", ")}] }`,
+      `it may not invoke ${name}`,
+    );
+  return { value: await session.invoke(name, args["input"]) };
+};
+
+function kv(session: Session) {
+  if (!session.ports.kv) throw new MagicError("state_unusable", "this daemon has no storage");
+  return session.ports.kv;
+}
+
+function kvScope({ caller }: Session) {
+  return { controller: caller.controller, environment: caller.principal.environment };
+}

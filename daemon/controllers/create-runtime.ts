@@ -1,0 +1,320 @@
+// The controller runtime, put together.
+import { resolve } from "node:path";
+import { MagicError } from "#contract/errors.ts";
+import type { Isolation } from "#contract/wire/daemon.ts";
+import type { Storage } from "#daemon/storage/storage.ts";
+import type { Logger } from "#daemon/telemetry/log.ts";
+import type { Metrics } from "#daemon/telemetry/metrics.ts";
+import type { Tracer } from "#daemon/telemetry/trace.ts";
+import { type Clock, rfc3339 } from "#shared/clock.ts";
+import { type Broker, createBroker } from "./broker/broker.ts";
+import { openBundler } from "./bundle/bundler.ts";
+import { digestOf } from "./bundle/digest.ts";
+import { type CellPool, openPool } from "./cell/pool.ts";
+import { invokeController } from "./invoke.ts";
+import { isolationOf, wantedLayers } from "./isolation.ts";
+import { runtimeMetrics } from "./metrics.ts";
+import type { Ports } from "./ports.ts";
+import { openSession } from "./reload/session.ts";
+import type { Artifact, ControllerRuntime, ControllerSummary, DevelopmentSession } from "./runtime.ts";
+import { type Instance, openInstance } from "./serving/instance.ts";
+import { openRegistry } from "./serving/registry.ts";
+import { type LiveCell, startWatchdog } from "./serving/watchdog.ts";
+import { readController } from "./source.ts";
+import { type CatalogueEntry, openCatalogue } from "./versions/catalogue.ts";
+import { requireCompatible } from "./versions/compatibility.ts";
+
+export interface RuntimeServices {
+  readonly root: string;
+  readonly storage: Storage;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly tracer: Tracer;
+  readonly clock: Clock;
+  readonly ports: Ports;
+  /** Zygotes kept ready once the first controller was asked for. */
+  readonly zygotes?: number;
+  readonly allowWeakSandbox?: boolean;
+}
+
+/** A cell that nobody used for that long is given back; the next call starts one from a zygote. */
+const IDLE_MS = 10 * 60_000;
+
+export function createRuntime(services: RuntimeServices): ControllerRuntime & { reload(session: string): void } {
+  const { storage, log, clock, root } = services;
+  const units = storage.units.controller;
+  const catalogue = openCatalogue(storage);
+  const watchdog = startWatchdog({ idleMs: IDLE_MS, onIdle: (live) => giveBack(live) });
+  const brokers = new WeakMap<Instance, Broker>();
+  const sessions = new Map<string, DevelopmentSession>();
+  const registry = openRegistry(catalogue, open);
+  const metrics = runtimeMetrics(
+    services.metrics,
+    () => registry.instances().filter((one) => one.pid() !== null).length,
+  );
+  let pool: CellPool | null = null;
+  let report: Promise<Isolation> | null = null;
+  let level = "unknown";
+  let closed = false;
+  let underWay = 0;
+  let onQuiet: (() => void) | null = null;
+
+  // The pool starts with the first need of it: a daemon without controllers costs nothing.
+  function zygotes(): CellPool {
+    const layers = wantedLayers(services.allowWeakSandbox ?? false);
+    pool ??= openPool({ layers, size: services.zygotes ?? 2 });
+    report ??= measureIsolation();
+    report.catch(() => {
+      report = null;
+    });
+    return pool;
+  }
+
+  async function measureIsolation(): Promise<Isolation> {
+    const layers = wantedLayers(services.allowWeakSandbox ?? false);
+    pool ??= openPool({ layers, size: services.zygotes ?? 2 });
+    const cell = await pool.peek();
+    const isolation = isolationOf(cell, layers);
+    level = isolation.level;
+    if (level !== "strong") log.warn("controller.isolation", { isolation });
+    return isolation;
+  }
+
+  function open(artifact: Artifact): Instance {
+    return openInstance(artifact, {
+      takeCell: () => zygotes().take(),
+      watchdog,
+      log,
+      clock,
+      onDeath: (instance, reason) => {
+        const { name, version } = instance.artifact.contract;
+        metrics.death(name, reason.reason);
+        log.warn("controller.cell_ended", { controller: name, version, reason: reason.reason, detail: reason.message });
+      },
+    });
+  }
+
+  function brokerOf(instance: Instance): Broker {
+    let broker = brokers.get(instance);
+    if (!broker) {
+      const { contract } = instance.artifact;
+      broker = createBroker(contract, {
+        ports: services.ports,
+        observe: (operation, seconds, failed) => metrics.broker(contract.name, operation, seconds, failed),
+      });
+      brokers.set(instance, broker);
+    }
+    return broker;
+  }
+
+  function giveBack(live: LiveCell): void {
+    for (const instance of registry.instances()) if (instance.pid() === live.cell.pid) instance.rest(live);
+  }
+
+  async function entryOf(name: string): Promise<CatalogueEntry> {
+    const entry = await catalogue.find(name);
+    if (!entry) throw new MagicError("controller_not_found", `there is no controller ${name}`);
+    return entry;
+  }
+
+  async function summarize(name: string): Promise<ControllerSummary> {
+    const entry = await catalogue.find(name);
+    const developed = registry.developing(name);
+    if (!entry && !developed) throw new MagicError("controller_not_found", `there is no controller ${name}`);
+    const latest = entry?.aliases.get("latest");
+    const serving = developed?.artifact.contract.version ?? latest?.version ?? null;
+    const candidate = latest?.candidate ?? null;
+    return {
+      name,
+      serving,
+      aliases: Object.fromEntries([...(entry?.aliases ?? [])].map(([alias, { version }]) => [alias, version])),
+      rollout: candidate === null ? null : { version: candidate, percent: latest?.percent ?? 0 },
+      versions: [...(entry?.versions ?? [])].map(([version, { digest, created_at }]) => ({
+        version,
+        digest,
+        created_at,
+      })),
+      development: developed !== null,
+      contract:
+        developed?.artifact.contract ?? (serving === null ? null : (entry?.versions.get(serving)?.contract ?? null)),
+    };
+  }
+
+  /** Ends the instances that no alias points at any more; they would hold a process for nobody. */
+  async function retireUnreferenced(name: string): Promise<void> {
+    const entry = await catalogue.find(name);
+    if (!entry) return;
+    const held = new Set([...entry.aliases.values()].flatMap(({ version, candidate }) => [version, candidate]));
+    for (const version of entry.versions.keys()) if (!held.has(version)) void registry.retire(name, version);
+  }
+
+  const runtime: ControllerRuntime & { reload(session: string): void } = {
+    async build(folder) {
+      const bundler = openBundler(resolve(folder));
+      try {
+        const result = await readController(resolve(folder), root, bundler);
+        if (result.ok) return result.artifact;
+        const code = result.problems.some((problem) => problem.code === "build_failed")
+          ? "build_failed"
+          : "contract_invalid";
+        const [first] = result.problems;
+        throw new MagicError(code, `${first?.file}:${first?.line}:${first?.column} ${first?.message}`, {
+          extra: { problems: result.problems },
+        });
+      } finally {
+        await bundler.dispose();
+      }
+    },
+
+    async deploy(artifact, options = {}) {
+      const { contract, code, map } = artifact;
+      const { alias = "latest", percent = 100 } = options;
+      const digest = digestOf(contract, code);
+      if (digest !== artifact.digest)
+        throw new MagicError("invalid_request", "the digest is not that of the contract and the code");
+      const entry = await catalogue.find(contract.name);
+      const before = entry?.aliases.get(alias)?.version ?? entry?.aliases.get("latest")?.version;
+      const previous = before === undefined ? undefined : entry?.versions.get(before)?.contract;
+      if (previous) requireCompatible(previous, contract);
+      const instance = open(artifact);
+      // It must load before anybody is sent to it.
+      await instance.start();
+      const created_at = rfc3339(clock.now());
+      const row = {
+        name: contract.name,
+        version: contract.version,
+        digest,
+        contract: JSON.stringify(contract),
+        code,
+        map,
+        created_at,
+      };
+      try {
+        await units.deploy({ row, alias, percent });
+      } catch (error) {
+        await instance.retire();
+        throw error;
+      }
+      if (registry.adopt(instance) !== instance) void instance.retire();
+      await catalogue.refresh(contract.name);
+      void retireUnreferenced(contract.name);
+      log.info("controller.deployed", { controller: contract.name, version: contract.version, digest, alias, percent });
+      return { name: contract.name, version: contract.version, digest, alias, created_at };
+    },
+
+    async invoke(name, invocation) {
+      if (closed) throw new MagicError("draining");
+      underWay++;
+      try {
+        return await invokeController(invokeServices, name, invocation);
+      } finally {
+        underWay--;
+        if (underWay === 0) onQuiet?.();
+      }
+    },
+
+    async list() {
+      const names = new Set((await catalogue.all()).map(({ name }) => name));
+      for (const instance of registry.instances()) names.add(instance.artifact.contract.name);
+      return await Promise.all([...names].sort().map(summarize));
+    },
+
+    get: summarize,
+
+    async promote(name, alias, version, percent = 100) {
+      await units.point({ name, alias, version, percent, at: rfc3339(clock.now()) });
+      await catalogue.refresh(name);
+      void retireUnreferenced(name);
+      log.info("controller.promoted", { controller: name, alias, version, percent });
+      return await summarize(name);
+    },
+
+    async rollback(name, alias = "latest") {
+      await entryOf(name);
+      const { version } = await units.rollback({ name, alias, at: rfc3339(clock.now()) });
+      await catalogue.refresh(name);
+      void retireUnreferenced(name);
+      log.info("controller.rolled_back", { controller: name, alias, version });
+      return await summarize(name);
+    },
+
+    async remove(name, version) {
+      const gone = await units.remove({ name, version: version ?? null });
+      if (!gone)
+        throw new MagicError(
+          "controller_not_found",
+          `there is no ${version ? `${name}@${version}` : `controller ${name}`}`,
+        );
+      await catalogue.refresh(name);
+      await registry.retire(name, version);
+      log.info("controller.removed", { controller: name, ...(version && { version }) });
+    },
+
+    async develop(options) {
+      zygotes();
+      const session = await openSession(
+        { folder: options.folder, root, ...(options.only ? { only: options.only } : {}) },
+        {
+          async serve(artifact, id) {
+            const began = performance.now();
+            const instance = open(artifact);
+            await instance.start();
+            const booted = performance.now();
+            registry.develop(artifact.contract.name, id, instance);
+            metrics.reload(artifact.contract.name, performance.now() - began);
+            return { bootMs: booted - began, swapMs: performance.now() - booted };
+          },
+          withdraw: (name, id) => registry.withdraw(name, id),
+        },
+      );
+      const close = session.close.bind(session);
+      const held: DevelopmentSession = {
+        ...session,
+        async close(reason) {
+          sessions.delete(session.id);
+          await close(reason);
+        },
+      };
+      sessions.set(session.id, held);
+      return held;
+    },
+
+    reload(id) {
+      const session = sessions.get(id);
+      if (!session) throw new MagicError("not_found", `there is no development session ${id}`);
+      session.reload();
+    },
+
+    async isolation() {
+      zygotes();
+      return await (report as Promise<Isolation>);
+    },
+
+    async close(graceMs = 10_000) {
+      if (closed) return;
+      closed = true;
+      if (underWay > 0)
+        await Promise.race([
+          new Promise<void>((done) => {
+            onQuiet = done;
+          }),
+          new Promise((done) => setTimeout(done, graceMs).unref()),
+        ]);
+      await Promise.all([...sessions.values()].map((session) => session.close("the daemon stops")));
+      const ending = Promise.all(registry.instances().map((instance) => instance.retire()));
+      await Promise.race([ending, new Promise((done) => setTimeout(done, 1_000).unref())]);
+      watchdog.stop();
+      await pool?.close();
+    },
+  };
+
+  const invokeServices = {
+    log,
+    tracer: services.tracer,
+    metrics,
+    find: registry.find,
+    brokerOf,
+    isolation: () => level,
+  };
+  return runtime;
+}

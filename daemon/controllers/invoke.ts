@@ -1,0 +1,165 @@
+// The path of one invocation, in the order in which it happens: find, check, admit, run, check, account.
+import { isMagicError, MagicError } from "#contract/errors.ts";
+import type { Logger } from "#daemon/telemetry/log.ts";
+import type { Span, Tracer } from "#daemon/telemetry/trace.ts";
+import { newId } from "#shared/ids.ts";
+import type { Broker, OpenedSession } from "./broker/broker.ts";
+import type { RuntimeMetrics } from "./metrics.ts";
+import type { Caller } from "./ports.ts";
+import type { Invocation, InvocationResult } from "./runtime.ts";
+import { type Instance, type InstanceResult, levelOf } from "./serving/instance.ts";
+
+/** controller:invoke inside controller:invoke, at most. */
+export const MAX_DEPTH = 8;
+
+export interface InvokeServices {
+  readonly log: Logger;
+  readonly tracer: Tracer;
+  readonly metrics: RuntimeMetrics;
+  find(name: string, version: string | undefined): Instance | Promise<Instance>;
+  brokerOf(instance: Instance): Broker;
+  /** The level in force, for every log line. */
+  isolation(): string;
+}
+
+export async function invokeController(
+  services: InvokeServices,
+  name: string,
+  invocation: Invocation,
+): Promise<InvocationResult> {
+  const depth = invocation.depth ?? 0;
+  if (depth > MAX_DEPTH)
+    throw new MagicError("limit_exceeded", `controllers invoke each other more than ${MAX_DEPTH} deep`);
+  const began = performance.now();
+  const found = services.find(name, invocation.version);
+  const instance = found instanceof Promise ? await found : found;
+  const { version } = instance.artifact.contract;
+  const span = startSpan(services.tracer, invocation, name, version);
+  let session: OpenedSession | null = null;
+  let result: InstanceResult | null = null;
+  let failure: unknown;
+  try {
+    result = await instance.run({
+      input: invocation.input,
+      requestId: invocation.requestId,
+      environment: invocation.principal.environment,
+      signal: invocation.signal,
+      broker: (deadline) => {
+        session = openBroker(services, instance, invocation, span, deadline);
+        return session;
+      },
+      onLog: (line) =>
+        services.log[levelOf(line.level)](clean(session, line.message), {
+          request_id: invocation.requestId,
+          controller: name,
+          version,
+          ...(line.fields === undefined
+            ? {}
+            : { fields: JSON.parse(clean(session, JSON.stringify(line.fields))) as unknown }),
+        }),
+      redact: (text) => clean(session, text),
+    });
+    return {
+      output: result.output,
+      request_id: invocation.requestId,
+      version,
+      duration_ms: round(performance.now() - began),
+      usage: usageOf(result, session),
+    };
+  } catch (error) {
+    failure = error;
+    throw error;
+  } finally {
+    account(services, instance, invocation, span, performance.now() - began, result, failure);
+  }
+}
+
+function openBroker(
+  services: InvokeServices,
+  instance: Instance,
+  invocation: Invocation,
+  span: Span,
+  ended: AbortSignal,
+): OpenedSession {
+  const { name, version } = instance.artifact.contract;
+  const caller: Caller = {
+    controller: name,
+    version,
+    requestId: invocation.requestId,
+    invocationId: newId("inv"),
+    principal: invocation.principal,
+    signal: ended,
+    span,
+    depth: invocation.depth ?? 0,
+  };
+  return services.brokerOf(instance).open(caller, async (other, input) => {
+    const nested = await invokeController(services, other, {
+      input,
+      requestId: invocation.requestId,
+      principal: invocation.principal,
+      signal: ended,
+      depth: caller.depth + 1,
+      span,
+    });
+    return nested.output;
+  });
+}
+
+function startSpan(tracer: Tracer, { requestId, span }: Invocation, controller: string, version: string): Span {
+  return tracer.start("controller", { requestId, parent: span, attributes: { controller, version } });
+}
+
+/** What a handler learned from secrets:read is struck out of everything that is written down. */
+function clean(session: OpenedSession | null, text: string): string {
+  return session ? session.redact(text) : text;
+}
+
+function usageOf(result: InstanceResult, session: OpenedSession | null): Record<string, unknown> {
+  const usage: Record<string, unknown> = {};
+  if (result.cpuMs !== null) usage["cpu_ms"] = round(result.cpuMs);
+  if (session) for (const [key, value] of Object.entries(session.usage)) if (value !== 0) usage[key] = value;
+  return usage;
+}
+
+function account(
+  services: InvokeServices,
+  instance: Instance,
+  invocation: Invocation,
+  span: Span,
+  totalMs: number,
+  result: InstanceResult | null,
+  failure: unknown,
+): void {
+  const { name, version } = instance.artifact.contract;
+  const code = failure === undefined ? "ok" : isMagicError(failure) ? failure.code : "internal";
+  span.end(failure === undefined ? "ok" : "error", failure === undefined ? {} : { code });
+  services.metrics.invocation(name, code, totalMs, result);
+  const line = {
+    request_id: invocation.requestId,
+    controller: name,
+    version,
+    environment: invocation.principal.environment,
+    isolation: services.isolation(),
+    outcome: code,
+    duration_ms: round(totalMs),
+    ...(result && {
+      queue_ms: round(result.queueMs),
+      cold_ms: round(result.coldMs),
+      run_ms: round(result.runMs),
+      ...(result.cpuMs !== null && { cpu_ms: round(result.cpuMs) }),
+    }),
+    ...(failure !== undefined && { error: describe(failure) }),
+  };
+  services.log[failure === undefined ? "info" : "warn"]("controller.invoked", line);
+}
+
+/** The message, and the handler's own stack in the user's lines. */
+function describe(failure: unknown): Record<string, unknown> {
+  const error = failure as Error;
+  const cause = error.cause as Error | undefined;
+  return { message: error.message, ...(cause?.stack && { stack: cause.stack }) };
+}
+
+function round(ms: number): number {
+  return Math.round(ms * 1000) / 1000;
+}

@@ -1,0 +1,47 @@
+// The runtime's Prometheus series.
+import type { Metrics } from "#daemon/telemetry/metrics.ts";
+import type { InstanceResult } from "./serving/instance.ts";
+
+export interface RuntimeMetrics {
+  invocation(controller: string, outcome: string, totalMs: number, phases: InstanceResult | null): void;
+  broker(controller: string, operation: string, seconds: number, failed: boolean): void;
+  death(controller: string, reason: string): void;
+  reload(controller: string, ms: number): void;
+}
+
+export function runtimeMetrics(metrics: Metrics, cells: () => number): RuntimeMetrics {
+  const invocations = metrics.counter("magic_controller_invocations_total", "Invocations by outcome.", [
+    "controller",
+    "outcome",
+  ]);
+  const phases = metrics.histogram("magic_controller_seconds", "Seconds of an invocation, by phase.", [
+    "controller",
+    "phase",
+  ]);
+  const broker = metrics.histogram("magic_controller_broker_seconds", "Seconds of broker calls.", [
+    "controller",
+    "operation",
+    "outcome",
+  ]);
+  const deaths = metrics.counter("magic_controller_cell_deaths_total", "Cells that ended before they were asked to.", [
+    "controller",
+    "reason",
+  ]);
+  const reloads = metrics.histogram("magic_controller_reload_seconds", "Seconds from save to live.", ["controller"]);
+  metrics.gauge("magic_controller_cells", "Cells that hold a controller.", [], cells);
+  return {
+    invocation(controller, outcome, totalMs, result) {
+      invocations.inc({ controller, outcome });
+      phases.observe({ controller, phase: "total" }, totalMs / 1000);
+      if (!result) return;
+      if (result.queueMs > 0.05) phases.observe({ controller, phase: "queue" }, result.queueMs / 1000);
+      if (result.coldMs > 0.5) phases.observe({ controller, phase: "cold_start" }, result.coldMs / 1000);
+      phases.observe({ controller, phase: "run" }, result.runMs / 1000);
+      if (result.cpuMs !== null) phases.observe({ controller, phase: "cpu" }, result.cpuMs / 1000);
+    },
+    broker: (controller, operation, seconds, failed) =>
+      broker.observe({ controller, operation, outcome: failed ? "error" : "ok" }, seconds),
+    death: (controller, reason) => deaths.inc({ controller, reason }),
+    reload: (controller, ms) => reloads.observe({ controller }, ms / 1000),
+  };
+}

@@ -1,0 +1,297 @@
+// A development session: watches a folder of controllers and keeps what serves equal to what is on disk. A broken save changes nothing
+// but the event that says so.
+import { readdir, stat } from "node:fs/promises";
+import { basename, dirname, join, resolve, sep } from "node:path";
+import { watch } from "chokidar";
+import { isMagicError } from "#contract/errors.ts";
+import type { DevelopmentEvent, SourceProblem } from "#contract/wire/controllers.ts";
+import { rfc3339 } from "#shared/clock.ts";
+import { newId } from "#shared/ids.ts";
+import { type Bundler, HANDLER_FILES, openBundler } from "../bundle/bundler.ts";
+import type { Artifact, DevelopmentSession } from "../runtime.ts";
+import { CONTRACT_FILES, readController } from "../source.ts";
+import { eventQueue } from "./event-queue.ts";
+
+export interface SessionHost {
+  /** Makes the artifact serve under its name; resolves when it does. Throws where its module does not load. */
+  serve(artifact: Artifact, session: string): Promise<{ bootMs: number; swapMs: number }>;
+  withdraw(name: string, session: string): Promise<void>;
+}
+
+interface Watched {
+  readonly folder: string;
+  readonly bundler: Bundler;
+  /** What serves; null while nothing good was seen. */
+  live: { name: string; version: string; digest: string } | null;
+  invalid: boolean;
+  dirty: boolean;
+  running: Promise<void> | null;
+  changed: Set<string>;
+  savedAt: number;
+  inputs: readonly string[];
+}
+
+/** Editors write in steps: what comes within it is one save. */
+const SETTLE_MS = 6;
+const IGNORED = new Set(["node_modules", ".git", ".magic", "dist", "coverage"]);
+
+export async function openSession(
+  options: { folder: string; root: string; only?: readonly string[] },
+  host: SessionHost,
+): Promise<DevelopmentSession & { id: string }> {
+  const id = newId("dev");
+  const folder = resolve(options.folder);
+  const events = eventQueue<DevelopmentEvent>();
+  const controllers = new Map<string, Watched>();
+  let announced = false;
+  let closed = false;
+  const time = (): string => rfc3339(Date.now());
+
+  const watcher = watch(folder, {
+    ignoreInitial: true,
+    ignored: (path) => IGNORED.has(basename(path)) && path !== folder,
+    followSymlinks: false,
+  });
+  const ready = new Promise<void>((done) => watcher.once("ready", () => done()));
+  watcher.on("all", (_event, path) => void onChange(resolve(path)));
+  watcher.on("error", () => {});
+
+  async function onChange(path: string): Promise<void> {
+    const savedAt = Date.now();
+    const named = controllerOf(path);
+    if (named && !controllers.has(named) && (await isController(named)) && wanted(named)) add(named);
+    for (const one of controllers.values()) if (concerns(one, path)) markDirty(one, path, savedAt);
+  }
+
+  /** The controller folder that the path lies in: a child of the watched folder, or that folder itself. */
+  function controllerOf(path: string): string | null {
+    if (controllers.has(folder)) return folder;
+    if (!path.startsWith(folder + sep)) return null;
+    return join(folder, path.slice(folder.length + 1).split(sep)[0] as string);
+  }
+
+  function wanted(path: string): boolean {
+    return !options.only || options.only.includes(basename(path));
+  }
+
+  function add(path: string): Watched {
+    const one: Watched = {
+      folder: path,
+      bundler: openBundler(path),
+      live: null,
+      invalid: false,
+      dirty: false,
+      running: null,
+      changed: new Set(),
+      savedAt: 0,
+      inputs: [],
+    };
+    controllers.set(path, one);
+    return one;
+  }
+
+  function concerns(one: Watched, path: string): boolean {
+    if (path === one.folder) return true;
+    if (!path.startsWith(one.folder + sep)) return one.inputs.includes(path);
+    const inside = path.slice(one.folder.length + 1);
+    // A test or a readme changes nothing that serves; a file that may be imported soon does.
+    return one.inputs.includes(path) || isRoot(inside) || /\.(ts|mts|cts|tsx|js|mjs|cjs|jsx|json)$/.test(inside);
+  }
+
+  function markDirty(one: Watched, path: string, savedAt: number): void {
+    one.changed.add(path);
+    if (!one.dirty) one.savedAt = savedAt;
+    one.dirty = true;
+    // Never two builds of one controller at once: esbuild's rebuild() would join the running one and lose this save.
+    one.running ??= drain(one).finally(() => {
+      one.running = null;
+    });
+  }
+
+  async function drain(one: Watched): Promise<void> {
+    while (one.dirty && !closed) {
+      await new Promise((done) => setTimeout(done, SETTLE_MS));
+      one.dirty = false;
+      const changed = [...one.changed];
+      one.changed = new Set();
+      await reload(one, changed);
+    }
+  }
+
+  async function reload(one: Watched, changed: readonly string[]): Promise<void> {
+    const seen = one.savedAt;
+    const began = Date.now();
+    const started = performance.now();
+    if (!(await isController(one.folder))) return await withdraw(one);
+    const result = await readController(one.folder, options.root, one.bundler);
+    const buildMs = performance.now() - started;
+    one.inputs = result.inputs;
+    watchOutside(result.inputs);
+    if (!result.ok) return invalid(one, result.problems);
+    const { contract, digest } = result.artifact;
+    if (one.live?.digest === digest && !one.invalid) return;
+    const twin = [...controllers.values()].find((other) => other !== one && other.live?.name === contract.name);
+    if (twin) return invalid(one, [twinProblem(one, twin)]);
+    const saved = await savedTime(changed, seen);
+    try {
+      const { bootMs, swapMs } = await host.serve(result.artifact, id);
+      if (one.live && one.live.name !== contract.name) await host.withdraw(one.live.name, id);
+      one.live = { name: contract.name, version: contract.version, digest };
+      one.invalid = false;
+      if (!announced) return;
+      const detectMs = Math.max(0, began - saved);
+      events.push({
+        type: "reload",
+        time: time(),
+        controller: contract.name,
+        version: contract.version,
+        digest,
+        duration_ms: round(Date.now() - saved),
+        phases: {
+          detect_ms: round(detectMs),
+          build_ms: round(buildMs),
+          boot_ms: round(bootMs),
+          swap_ms: round(swapMs),
+        },
+        changed: changed.map((path) => path.slice(options.root.length + 1)),
+      });
+    } catch (error) {
+      invalid(one, [loadProblem(one, error)]);
+    }
+  }
+
+  function invalid(one: Watched, problems: readonly SourceProblem[]): void {
+    one.invalid = true;
+    events.push({
+      type: "invalid",
+      time: time(),
+      controller: one.live?.name ?? basename(one.folder),
+      problems,
+      serving: one.live?.version ?? null,
+    });
+  }
+
+  async function withdraw(one: Watched): Promise<void> {
+    controllers.delete(one.folder);
+    await one.bundler.dispose();
+    if (!one.live) return;
+    await host.withdraw(one.live.name, id);
+    events.push({ type: "removed", time: time(), controller: one.live.name });
+  }
+
+  /** Modules that are imported from beside the controllers are watched too; packages are not. */
+  function watchOutside(inputs: readonly string[]): void {
+    const outside = inputs.filter(
+      (path) => !path.startsWith(folder + sep) && !path.includes(`${sep}node_modules${sep}`),
+    );
+    if (outside.length > 0) watcher.add(outside);
+  }
+
+  async function first(): Promise<void> {
+    const folders = (await isController(folder)) ? [folder] : await controllersIn(folder);
+    await Promise.all(folders.filter((path) => path === folder || wanted(path)).map((path) => reload(add(path), [])));
+    await ready;
+  }
+
+  await first();
+  // `ready` comes first in the stream, whatever the first builds found.
+  const early = events.takeAll();
+  events.push({
+    type: "ready",
+    time: time(),
+    session: id,
+    folder,
+    controllers: [...controllers.values()].flatMap((one) => (one.live ? [one.live] : [])),
+    invalid: [...controllers.values()].filter((one) => one.invalid).map((one) => basename(one.folder)),
+  });
+  for (const event of early) events.push(event);
+  announced = true;
+
+  return {
+    id,
+    events,
+    reload() {
+      for (const one of controllers.values()) {
+        one.invalid = one.live !== null || one.invalid;
+        markDirty(one, one.folder, Date.now());
+      }
+    },
+    async close(reason = "closed") {
+      if (closed) return;
+      closed = true;
+      await watcher.close();
+      await Promise.all(
+        [...controllers.values()].map(async (one) => {
+          await one.running;
+          await one.bundler.dispose();
+          if (one.live) await host.withdraw(one.live.name, id);
+        }),
+      );
+      events.push({ type: "stopped", time: time(), reason });
+      events.end();
+    },
+  };
+}
+
+function isRoot(name: string): boolean {
+  return (CONTRACT_FILES as readonly string[]).includes(name) || (HANDLER_FILES as readonly string[]).includes(name);
+}
+
+async function isController(folder: string): Promise<boolean> {
+  const names = await readdir(folder).catch(() => []);
+  return names.some((name) => (CONTRACT_FILES as readonly string[]).includes(name)) || names.some(isRoot);
+}
+
+async function controllersIn(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  const paths = entries
+    .filter((entry) => entry.isDirectory() && !IGNORED.has(entry.name))
+    .map(({ name }) => join(folder, name));
+  const found = await Promise.all(paths.map(async (path) => ((await isController(path)) ? path : null)));
+  return found.filter((path) => path !== null).sort();
+}
+
+/** When the save happened: the newest file's own time, unless a clock disagrees with ours. */
+async function savedTime(paths: readonly string[], seen: number): Promise<number> {
+  const times = await Promise.all(
+    paths.map((path) =>
+      stat(path).then(
+        (one) => one.mtimeMs,
+        () => 0,
+      ),
+    ),
+  );
+  const newest = Math.max(0, ...times);
+  return newest > 0 && newest <= seen && seen - newest < 2_000 ? newest : seen;
+}
+
+function twinProblem(one: Watched, twin: Watched): SourceProblem {
+  return {
+    file: join(basename(dirname(one.folder)), basename(one.folder), CONTRACT_FILES[0]),
+    line: 1,
+    column: 1,
+    pointer: "/name",
+    code: "name_taken",
+    message: `${basename(twin.folder)} has the same name.`,
+    fix: "Give one of them another name.",
+  };
+}
+
+/** A module that does not load, at the first of its own lines that the stack names. */
+function loadProblem(one: Watched, error: unknown): SourceProblem {
+  const message = error instanceof Error ? error.message : String(error);
+  const [, file, line, column] = /controllers\/[^/]+\/([^\s:()]+):(\d+):(\d+)/.exec(message) ?? [];
+  return {
+    file: join(basename(dirname(one.folder)), basename(one.folder), file ?? "handler"),
+    line: Number(line ?? 1),
+    column: Number(column ?? 1),
+    pointer: "",
+    code: isMagicError(error) ? error.code : "build_failed",
+    message: message.split("\n")[0] ?? message,
+    fix: "Correct what the module does while it loads.",
+  };
+}
+
+function round(ms: number): number {
+  return Math.round(ms * 10) / 10;
+}

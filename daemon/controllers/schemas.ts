@@ -1,0 +1,45 @@
+// The contract's schemas, compiled once per version: a quick check for every call, a second that names every problem for refused ones.
+import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+import type { FieldProblem } from "#contract/errors.ts";
+
+/** Every place where the value does not fit; empty where it fits. */
+export type Check = (value: unknown) => readonly FieldProblem[];
+
+const NOTHING: readonly FieldProblem[] = [];
+const MAX_PROBLEMS = 100;
+
+export function compileSchema(schema: boolean | Record<string, unknown>): Check {
+  const quick = compile(schema, false);
+  let thorough: ValidateFunction | undefined;
+  return (value) => {
+    if (quick(value)) return NOTHING;
+    // All problems of a huge value would be a list as huge.
+    if (JSON.stringify(value)?.length > 256 * 1024) return problemsOf(quick.errors);
+    thorough ??= compile(schema, true);
+    thorough(value);
+    return problemsOf(thorough.errors);
+  };
+}
+
+function compile(schema: boolean | Record<string, unknown>, allErrors: boolean): ValidateFunction {
+  const ajv = new Ajv2020({ allErrors, strict: false, allowUnionTypes: true, logger: false, validateSchema: false });
+  addFormats.default(ajv);
+  return ajv.compile(schema);
+}
+
+function problemsOf(errors: readonly ErrorObject[] | null | undefined): FieldProblem[] {
+  return (errors ?? []).slice(0, MAX_PROBLEMS).map((error) => {
+    const params = error.params as Record<string, unknown>;
+    const key = params["missingProperty"] ?? params["additionalProperty"] ?? params["unevaluatedProperty"];
+    const name = key === undefined ? "" : `/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`;
+    return { pointer: error.instancePath + name, code: error.keyword, detail: detailOf(error, params) };
+  });
+}
+
+function detailOf(error: ErrorObject, params: Record<string, unknown>): string {
+  if (error.keyword === "required") return "missing";
+  if (error.keyword === "additionalProperties" || error.keyword === "unevaluatedProperties") return "unknown field";
+  if (error.keyword === "enum") return `must be one of ${JSON.stringify(params["allowedValues"])}`;
+  return error.message ?? "not valid";
+}

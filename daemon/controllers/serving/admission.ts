@@ -1,0 +1,85 @@
+// How many calls of one version run at once, and how many wait.
+import { MagicError } from "#contract/errors.ts";
+
+export interface Admission {
+  /** Takes a place; undefined where all are taken. */
+  tryEnter(): boolean;
+  /** Waits for a place in turn. Throws `overloaded` when too many wait or the wait is over, `client_closed` when the caller left. */
+  wait(mostMs: number, signal?: AbortSignal): Promise<void>;
+  leave(): void;
+  readonly active: number;
+  readonly waiting: number;
+}
+
+interface Waiter {
+  readonly enter: () => void;
+  gone: boolean;
+}
+
+export function openAdmission(name: string, places: number, queue: number): Admission {
+  let active = 0;
+  let waiting = 0;
+  const line: Waiter[] = [];
+
+  return {
+    tryEnter() {
+      if (active >= places) return false;
+      active++;
+      return true;
+    },
+    wait(mostMs, signal) {
+      if (waiting >= queue)
+        return Promise.reject(
+          new MagicError(
+            "overloaded",
+            `${name} runs ${places} calls and ${queue} more wait: limits.concurrency is reached`,
+            {
+              retryAfterS: 1,
+            },
+          ),
+        );
+      return new Promise((resolve, reject) => {
+        waiting++;
+        const end = (): void => {
+          clearTimeout(timer);
+          signal?.removeEventListener("abort", left);
+          waiting--;
+        };
+        const give = (error: MagicError): void => {
+          waiter.gone = true;
+          end();
+          reject(error);
+        };
+        const waiter: Waiter = {
+          gone: false,
+          enter: () => {
+            end();
+            active++;
+            resolve();
+          },
+        };
+        const timer = setTimeout(
+          () =>
+            give(new MagicError("overloaded", `${name}: no place became free within ${mostMs} ms`, { retryAfterS: 1 })),
+          mostMs,
+        );
+        const left = (): void => give(new MagicError("client_closed"));
+        signal?.addEventListener("abort", left, { once: true });
+        line.push(waiter);
+      });
+    },
+    leave() {
+      active--;
+      while (line.length > 0 && active < places) {
+        const next = line.shift();
+        if (next && !next.gone) next.enter();
+      }
+    },
+    get active() {
+      return active;
+    },
+    get waiting() {
+      return waiting;
+    },
+  };
+}

@@ -1,0 +1,323 @@
+// One deployed version: its compiled schemas, its cell, its limits. A call goes through here from admission to the checked output.
+import { type ErrorCode, errors, MagicError } from "#contract/errors.ts";
+import type { Logger } from "#daemon/telemetry/log.ts";
+import type { Clock } from "#shared/clock.ts";
+import { bundleName, type StackMapper, stackMapper } from "../bundle/stack.ts";
+import { type Cell, CellGone, type CellOutcome } from "../cell/cell.ts";
+import type { GuestError, InvokeMessage, LogMessage } from "../cell/frames.ts";
+import type { BrokerSession } from "../cell/streams.ts";
+import type { Artifact } from "../runtime.ts";
+import { type Check, compileSchema } from "../schemas.ts";
+import { type Admission, openAdmission } from "./admission.ts";
+import { type Breaker, openBreaker } from "./breaker.ts";
+import type { LiveCell, Watchdog } from "./watchdog.ts";
+
+export const defaults = { timeoutMs: 30_000, memoryMb: 128, concurrency: 16 } as const;
+/** A cell may not start faster than the machine allows; beyond this it is given up. */
+const START_WITHIN_MS = 15_000;
+/** Waiting calls per place. */
+const QUEUE_FACTOR = 16;
+
+export interface InstanceCall {
+  readonly input: unknown;
+  readonly requestId: string;
+  readonly environment: string;
+  readonly signal: AbortSignal | undefined;
+  /** Made when the call begins to run; its deadline is told. */
+  broker(deadline: AbortSignal): BrokerSession;
+  onLog(line: LogMessage): void;
+  /** A secret that was handed out must not appear in what is written down. */
+  redact(text: string): string;
+}
+
+export interface InstanceResult {
+  readonly output: unknown;
+  readonly queueMs: number;
+  readonly coldMs: number;
+  readonly runMs: number;
+  readonly cpuMs: number | null;
+}
+
+export interface Instance {
+  readonly artifact: Artifact;
+  readonly admission: Admission;
+  readonly stacks: StackMapper;
+  /** Loads the controller into a cell now. Throws `build_failed` where its module does not load. */
+  start(): Promise<void>;
+  run(call: InstanceCall): Promise<InstanceResult>;
+  /** Ends the cell after the calls that are in it or wait. */
+  retire(): Promise<void>;
+  /** Gives an idle cell back; the next call loads a new one. */
+  rest(live: LiveCell): void;
+  pid(): number | null;
+}
+
+export interface InstanceServices {
+  takeCell(): Promise<Cell>;
+  readonly watchdog: Watchdog;
+  readonly log: Logger;
+  readonly clock: Clock;
+  onDeath(instance: Instance, reason: CellGone): void;
+}
+
+export function openInstance(artifact: Artifact, services: InstanceServices): Instance {
+  const { contract } = artifact;
+  const name = `${contract.name}@${contract.version}`;
+  const timeoutMs = contract.limits?.timeout_ms ?? defaults.timeoutMs;
+  const memoryMb = contract.limits?.memory_mb ?? defaults.memoryMb;
+  const places = contract.limits?.concurrency ?? defaults.concurrency;
+  const checkInput: Check = compileSchema(contract.input_schema);
+  const checkOutput: Check = compileSchema(contract.output_schema);
+  const admission = openAdmission(name, places, places * QUEUE_FACTOR);
+  const breaker: Breaker = openBreaker(name, services.clock);
+  const stacks = stackMapper(artifact.map, `controllers/${contract.name}`);
+  const fresh = contract.isolation === "invocation";
+  let current: LiveCell | null = null;
+  let starting: Promise<LiveCell> | null = null;
+  let onEmpty: (() => void) | null = null;
+  let ending = false;
+
+  async function boot(): Promise<LiveCell> {
+    breaker.pass();
+    const cell = await services.takeCell();
+    const late = setTimeout(() => cell.kill("killed", "the controller's module did not load in time"), START_WITHIN_MS);
+    try {
+      await load(cell);
+    } catch (error) {
+      cell.kill("killed", "the module did not load");
+      throw loadFailure(error);
+    } finally {
+      clearTimeout(late);
+    }
+    const live: LiveCell = {
+      cell,
+      calls: 0,
+      late: 0,
+      retired: false,
+      lastUsed: performance.now(),
+      cpuMs: 0,
+      burning: 0,
+    };
+    services.watchdog.watch(live);
+    void cell.gone.then((reason) => {
+      if (current === live) current = null;
+      if (live.retired && reason.reason === "killed") return;
+      if (reason.reason !== "killed") breaker.died(reason.message);
+      services.onDeath(instance, reason);
+    });
+    return live;
+  }
+
+  async function load(cell: Cell): Promise<void> {
+    const { name: controller, version } = contract;
+    const options = { controller, version, filename: bundleName(controller), memoryBytes: memoryMb * 2 ** 20 };
+    await cell.load(options, artifact.code, (line) =>
+      services.log[levelOf(line.level)](line.message, { controller, version, ...strayFields(line, stacks) }),
+    );
+  }
+
+  function loadFailure(error: unknown): Error {
+    if (error instanceof CellGone) {
+      breaker.died(error.message);
+      return memoryOrCrash(error, memoryMb);
+    }
+    if ((error as { guest?: boolean }).guest !== true) return error as Error;
+    const { message, stack } = error as Error;
+    return new MagicError("build_failed", `${name} does not load: ${message}\n${stacks.map(stack ?? "")}`);
+  }
+
+  /** The cell that takes calls now; loaded when there is none. */
+  function serving(): LiveCell | Promise<LiveCell> {
+    if (fresh) return boot();
+    if (current) return current;
+    starting ??= boot().then(
+      (live) => {
+        starting = null;
+        current = live;
+        return live;
+      },
+      (error: unknown) => {
+        starting = null;
+        throw error;
+      },
+    );
+    return starting;
+  }
+
+  function retireCell(live: LiveCell): void {
+    live.retired = true;
+    if (current === live) current = null;
+    if (live.calls === 0) live.cell.kill("killed", "retired");
+    else live.cell.ping();
+  }
+
+  /** Runs the handler in the cell, up to its deadline. */
+  function execute(live: LiveCell, call: InstanceCall): Promise<CellOutcome> {
+    return new Promise((resolve, reject) => {
+      const ended = new AbortController();
+      const message: InvokeMessage = {
+        input: call.input,
+        id: call.requestId,
+        deadline: services.clock.now() + timeoutMs,
+        environment: call.environment,
+      };
+      live.calls++;
+      const running = live.cell.invoke({ message, broker: call.broker(ended.signal), onLog: call.onLog });
+      let waited = true;
+
+      const leave = (): void => {
+        waited = false;
+        clearTimeout(timer);
+        call.signal?.removeEventListener("abort", left);
+        live.calls--;
+        live.lastUsed = performance.now();
+        ended.abort();
+      };
+      const depart = (error: MagicError, reason: string): void => {
+        if (!waited) return;
+        leave();
+        live.late++;
+        running.abort(reason);
+        reject(error);
+      };
+      const timer = setTimeout(() => {
+        depart(new MagicError("timeout", `the handler was given ${timeoutMs} ms (limits.timeout_ms)`), "deadline");
+        retireCell(live);
+      }, timeoutMs);
+      const left = (): void => {
+        depart(new MagicError("client_closed"), "the caller left");
+        // Its deadline still stands.
+        const rest = setTimeout(() => live.late > 0 && retireCell(live), timeoutMs).unref();
+        void running.outcome.finally(() => clearTimeout(rest)).catch(() => {});
+      };
+      call.signal?.addEventListener("abort", left, { once: true });
+
+      running.outcome.then(
+        (outcome) => {
+          if (!waited) {
+            live.late--;
+            return;
+          }
+          leave();
+          if (fresh || (live.retired && live.calls === 0)) live.cell.kill("killed", "retired");
+          resolve(outcome);
+        },
+        (error: CellGone) => {
+          if (!waited) return;
+          leave();
+          reject(memoryOrCrash(error, memoryMb));
+        },
+      );
+    });
+  }
+
+  const instance: Instance = {
+    artifact,
+    admission,
+    stacks,
+    async start() {
+      const live = await serving();
+      if (fresh) live.cell.kill("killed", "the module loads");
+    },
+    async run(call) {
+      const problems = checkInput(call.input);
+      if (problems.length > 0)
+        throw new MagicError("input_invalid", `the input does not fit ${name}'s input_schema`, { problems });
+      const arrived = performance.now();
+      if (!admission.tryEnter()) await admission.wait(timeoutMs, call.signal);
+      const admitted = performance.now();
+      try {
+        const serve = serving();
+        const live = serve instanceof Promise ? await serve : serve;
+        const began = performance.now();
+        const alone = live.calls === 0;
+        const outcome = await execute(live, call);
+        const runMs = performance.now() - began;
+        breaker.worked();
+        const output = outputOf(outcome, call);
+        return {
+          output,
+          queueMs: admitted - arrived,
+          coldMs: began - admitted,
+          runMs,
+          cpuMs: alone && live.calls === 0 ? outcome.cpuMs : null,
+        };
+      } finally {
+        admission.leave();
+        if (admission.active === 0 && admission.waiting === 0) {
+          onEmpty?.();
+          // A call that found this instance a moment before it was retired has started a cell again.
+          if (ending && current) retireCell(current);
+        }
+      }
+    },
+    async retire() {
+      ending = true;
+      if (admission.active > 0 || admission.waiting > 0)
+        await new Promise<void>((resolve) => {
+          onEmpty = resolve;
+        });
+      await starting?.catch(() => {});
+      if (!current) return;
+      const { cell } = current;
+      retireCell(current);
+      await cell.gone;
+    },
+    rest: (live) => {
+      if (live.calls === 0) retireCell(live);
+    },
+    pid: () => current?.cell.pid ?? null,
+  };
+
+  function outputOf(outcome: CellOutcome, call: InstanceCall): unknown {
+    if (!outcome.ok) throw handlerFailure(outcome.error, call);
+    const output: unknown = JSON.parse(outcome.output);
+    const problems = checkOutput(output);
+    if (problems.length > 0)
+      throw new MagicError("output_invalid", `the output does not fit ${name}'s output_schema`, { problems });
+    return output;
+  }
+
+  function handlerFailure(error: GuestError, call: InstanceCall): MagicError {
+    const message = call.redact(error.message);
+    if (error.code !== undefined && allowedCode(error.code)) return new MagicError(error.code, message);
+    if (/^(Array buffer allocation failed|WebAssembly\.Memory\(\): could not allocate memory)/.test(error.message))
+      return new MagicError("memory_exceeded", `${message} (limits.memory_mb is ${memoryMb})`);
+    const stack = error.stack === undefined ? undefined : call.redact(stacks.map(error.stack));
+    return new MagicError("handler_error", `the handler threw ${error.name}: ${message}`, {
+      cause: Object.assign(new Error(message), { name: error.name, stack }),
+    });
+  }
+
+  return instance;
+}
+
+function memoryOrCrash(gone: CellGone, memoryMb: number): MagicError {
+  if (gone.reason === "memory")
+    return new MagicError("memory_exceeded", `the cell ran ${gone.message}; limits.memory_mb is ${memoryMb}`);
+  if (gone.reason === "violation") return new MagicError("limit_exceeded", `the cell was ended: ${gone.message}`);
+  if (gone.reason === "killed")
+    return new MagicError("overloaded", `the cell that ran this call was ended: ${gone.message}`, { retryAfterS: 1 });
+  return new MagicError("handler_error", `the cell died: ${gone.message}`);
+}
+
+/** Codes that a handler may answer with: the catalogue's, but for what is about the caller's credential or the daemon itself. */
+function allowedCode(code: string): code is ErrorCode {
+  if (!Object.hasOwn(errors, code)) return false;
+  const { status } = errors[code as ErrorCode];
+  return (
+    status >= 400 && status !== 401 && code !== "insufficient_scope" && code !== "internal" && code !== "handler_error"
+  );
+}
+
+export function levelOf(level: string): "debug" | "info" | "warn" | "error" {
+  return level === "debug" || level === "warn" || level === "error" ? level : "info";
+}
+
+/** A log line's fields, the stack of a stray error in the user's lines. */
+export function strayFields(line: LogMessage, stacks: StackMapper): Record<string, unknown> {
+  const { fields } = line;
+  if (typeof fields !== "object" || fields === null) return {};
+  const stack = fields["stack"];
+  return { fields: typeof stack === "string" ? { ...fields, stack: stacks.map(stack) } : fields };
+}

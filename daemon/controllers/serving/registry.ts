@@ -1,0 +1,82 @@
+// What serves now: the loaded versions of each controller, and the development version that covers them while a session lasts.
+import { MagicError } from "#contract/errors.ts";
+import type { Artifact } from "../runtime.ts";
+import { type Catalogue, type CatalogueEntry, versionFor } from "../versions/catalogue.ts";
+import type { Instance } from "./instance.ts";
+
+export interface Registry {
+  /** The instance that a call reaches: in memory at once, else read from storage. Throws `controller_not_found`. */
+  find(name: string, version: string | undefined): Instance | Promise<Instance>;
+  developing(name: string): Instance | null;
+  /** Swaps the development version in; the old one ends after its calls. */
+  develop(name: string, session: string, instance: Instance): void;
+  withdraw(name: string, session: string): Promise<void>;
+  /** Puts a loaded instance in place of none. */
+  adopt(instance: Instance): Instance;
+  /** Ends the instances of a version, or of the whole controller, after their calls. */
+  retire(name: string, version?: string): Promise<void>;
+  instances(): Instance[];
+}
+
+export function openRegistry(catalogue: Catalogue, open: (artifact: Artifact) => Instance): Registry {
+  const loaded = new Map<string, Instance>();
+  const reading = new Map<string, Promise<Instance>>();
+  const development = new Map<string, { instance: Instance; session: string }>();
+  const key = (name: string, version: string): string => `${name}@${version}`;
+
+  function deployed(entry: CatalogueEntry | undefined, name: string, wanted: string | undefined) {
+    if (!entry) throw new MagicError("controller_not_found", `there is no controller ${name}`);
+    const version = versionFor(entry, wanted);
+    return loaded.get(key(name, version)) ?? read(name, version);
+  }
+
+  function read(name: string, version: string): Promise<Instance> {
+    const id = key(name, version);
+    let under = reading.get(id);
+    if (!under) {
+      under = catalogue
+        .artifact(name, version)
+        .then((artifact) => registry.adopt(open(artifact)))
+        .finally(() => reading.delete(id));
+      reading.set(id, under);
+    }
+    return under;
+  }
+
+  const registry: Registry = {
+    find(name, version) {
+      const developed = development.get(name)?.instance;
+      if (developed && (version === undefined || version === developed.artifact.contract.version)) return developed;
+      const entry = catalogue.find(name);
+      return entry instanceof Promise
+        ? entry.then((one) => deployed(one, name, version))
+        : deployed(entry, name, version);
+    },
+    developing: (name) => development.get(name)?.instance ?? null,
+    develop(name, session, instance) {
+      const old = development.get(name)?.instance;
+      development.set(name, { instance, session });
+      void old?.retire();
+    },
+    async withdraw(name, session) {
+      const held = development.get(name);
+      if (held?.session !== session) return;
+      development.delete(name);
+      await held.instance.retire();
+    },
+    adopt(instance) {
+      const { name, version } = instance.artifact.contract;
+      const known = loaded.get(key(name, version));
+      if (known) return known;
+      loaded.set(key(name, version), instance);
+      return instance;
+    },
+    async retire(name, version) {
+      const ending = [...loaded].filter(([id]) => (version ? id === key(name, version) : id.startsWith(`${name}@`)));
+      for (const [id] of ending) loaded.delete(id);
+      await Promise.all(ending.map(([, instance]) => instance.retire()));
+    },
+    instances: () => [...loaded.values(), ...[...development.values()].map(({ instance }) => instance)],
+  };
+  return registry;
+}

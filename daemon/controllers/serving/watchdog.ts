@@ -1,0 +1,95 @@
+// Watches every loaded cell from outside its calls: a loop that no longer turns, or a processor burnt after the answer, ends the cell.
+import { readFileSync } from "node:fs";
+import type { Cell } from "../cell/cell.ts";
+
+/** A loaded cell and who waits for it. */
+export interface LiveCell {
+  readonly cell: Cell;
+  /** Calls whose caller still waits. */
+  calls: number;
+  /** Calls that go on without a caller: past their deadline, or the caller left. */
+  late: number;
+  /** No new calls; it ends when nobody waits any more. */
+  retired: boolean;
+  /** Monotonic milliseconds of the last call's end. */
+  lastUsed: number;
+  /** Processor milliseconds at the last sweep, and sweeps in a row in which an idle cell burnt them. */
+  cpuMs: number;
+  burning: number;
+}
+
+export interface Watchdog {
+  watch(live: LiveCell): void;
+  stop(): void;
+}
+
+const SWEEP_MS = 250;
+/** Every so many sweeps, cells that nobody uses are looked at too. */
+const SLOW = 8;
+/** A loop that has been silent that long while somebody's deadline has passed in it. */
+const LATE_SILENCE_MS = 400;
+/** The same where no call is under way at all: longer, because a busy machine may starve it. */
+const IDLE_SILENCE_MS = 2_000;
+const IDLE_BURN_MS = (SWEEP_MS * SLOW) / 2;
+const BURNING_SWEEPS = 2;
+const TICKS_PER_SECOND = 100;
+
+export function startWatchdog(options: { idleMs: number; onIdle(live: LiveCell): void }): Watchdog {
+  const cells = new Set<LiveCell>();
+  let timer: NodeJS.Timeout | null = null;
+  let sweeps = 0;
+
+  function sweep(): void {
+    sweeps++;
+    const slow = sweeps % SLOW === 0;
+    for (const live of cells) {
+      const idle = live.calls === 0;
+      const silence = live.cell.silence();
+      if (live.late > 0 && silence > LATE_SILENCE_MS)
+        live.cell.kill("killed", "a call passed its deadline and does not yield");
+      else if (idle && live.late === 0 && silence > IDLE_SILENCE_MS)
+        live.cell.kill("killed", "it spins though no call is under way");
+      else if (slow && idle) inspectIdle(live);
+      if (slow || live.late > 0 || !idle) live.cell.ping();
+    }
+  }
+
+  function inspectIdle(live: LiveCell): void {
+    const used = cpuMilliseconds(live.cell.pid);
+    const burnt = used - live.cpuMs;
+    live.cpuMs = used;
+    const unused = performance.now() - live.lastUsed;
+    // The sweep after the last call still counts that call's work.
+    live.burning = burnt > IDLE_BURN_MS && unused > SWEEP_MS * SLOW ? live.burning + 1 : 0;
+    if (live.burning >= BURNING_SWEEPS) live.cell.kill("killed", "it burns processor time though no call is under way");
+    else if (unused > options.idleMs) options.onIdle(live);
+  }
+
+  return {
+    watch(live) {
+      cells.add(live);
+      timer ??= setInterval(sweep, SWEEP_MS).unref();
+      void live.cell.gone.then(() => {
+        cells.delete(live);
+        if (cells.size > 0 || !timer) return;
+        clearInterval(timer);
+        timer = null;
+      });
+    },
+    stop() {
+      if (timer) clearInterval(timer);
+      timer = null;
+    },
+  };
+}
+
+/** User and system time of a process so far (/proc/PID/stat, fields 14 and 15); 0 where it cannot be read. */
+export function cpuMilliseconds(pid: number): number {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_PER_SECOND;
+  } catch {
+    return 0;
+  }
+}

@@ -1,0 +1,118 @@
+// Which controllers, versions and aliases there are: storage's truth, kept in memory for the path of a call.
+import type { ControllerContract } from "#contract/controller.ts";
+import { MagicError } from "#contract/errors.ts";
+import type { Storage } from "#daemon/storage/storage.ts";
+import type { Artifact } from "../runtime.ts";
+
+export interface Alias {
+  readonly version: string;
+  readonly candidate: string | null;
+  readonly percent: number;
+}
+
+export interface CatalogueEntry {
+  readonly name: string;
+  readonly versions: ReadonlyMap<
+    string,
+    { readonly digest: string; readonly created_at: string; readonly contract: ControllerContract }
+  >;
+  readonly aliases: ReadonlyMap<string, Alias>;
+}
+
+export interface Catalogue {
+  /** In memory; fills it first where nothing was read yet. */
+  find(name: string): CatalogueEntry | undefined | Promise<CatalogueEntry | undefined>;
+  all(): Promise<CatalogueEntry[]>;
+  artifact(name: string, version: string): Promise<Artifact>;
+  /** Reads one controller again after it was changed. */
+  refresh(name: string): Promise<CatalogueEntry | undefined>;
+}
+
+/** Another replica on the same Postgres may have deployed: what is older is read again, behind the call. */
+const MAX_AGE_MS = 2_000;
+
+export function openCatalogue(storage: Storage): Catalogue {
+  const { controller } = storage.units;
+  const entries = new Map<string, CatalogueEntry>();
+  let filled: Promise<void> | null = null;
+  let done = false;
+  let filledAt = 0;
+
+  async function fill(): Promise<void> {
+    const { versions, aliases } = await controller.list({ name: null });
+    const names = new Set(versions.map(({ name }) => name));
+    for (const name of entries.keys()) if (!names.has(name)) entries.delete(name);
+    for (const name of names) entries.set(name, entryOf(name, versions, aliases));
+    filledAt = performance.now();
+    done = true;
+  }
+
+  function ready(): Promise<void> | null {
+    if (!done) {
+      filled ??= fill().catch((error: unknown) => {
+        filled = null;
+        throw error;
+      });
+      return filled;
+    }
+    if (storage.dialect === "postgres" && performance.now() - filledAt > MAX_AGE_MS) {
+      filledAt = performance.now();
+      fill().catch(() => {});
+    }
+    return null;
+  }
+
+  return {
+    find(name) {
+      const wait = ready();
+      return wait ? wait.then(() => entries.get(name)) : entries.get(name);
+    },
+    async all() {
+      await ready();
+      return [...entries.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+    },
+    async artifact(name, version) {
+      const row = await controller.read({ name, version });
+      if (!row) throw new MagicError("controller_not_found", `${name} has no version ${version}`);
+      const contract = JSON.parse(row.contract) as ControllerContract;
+      return { contract, code: row.code, map: row.map, digest: row.digest };
+    },
+    async refresh(name) {
+      await ready();
+      const { versions, aliases } = await controller.list({ name });
+      if (versions.length === 0) entries.delete(name);
+      else entries.set(name, entryOf(name, versions, aliases));
+      return entries.get(name);
+    },
+  };
+}
+
+type Stored = Awaited<ReturnType<Storage["units"]["controller"]["list"]>>;
+
+function entryOf(name: string, versions: Stored["versions"], aliases: Stored["aliases"]): CatalogueEntry {
+  return {
+    name,
+    versions: new Map(
+      versions
+        .filter((row) => row.name === name)
+        .map((row) => [
+          row.version,
+          { digest: row.digest, created_at: row.created_at, contract: JSON.parse(row.contract) as ControllerContract },
+        ]),
+    ),
+    aliases: new Map(
+      aliases
+        .filter((row) => row.controller === name)
+        .map((row) => [row.alias, { version: row.version, candidate: row.candidate, percent: row.percent }]),
+    ),
+  };
+}
+
+/** What a call for `wanted` (a version, an alias, or nothing) reaches now. */
+export function versionFor(entry: CatalogueEntry, wanted: string | undefined): string {
+  if (wanted !== undefined && entry.versions.has(wanted)) return wanted;
+  const alias = entry.aliases.get(wanted ?? "latest");
+  if (!alias)
+    throw new MagicError("controller_not_found", `${entry.name} has no version or alias ${wanted ?? "latest"}`);
+  return alias.candidate !== null && Math.random() * 100 < alias.percent ? alias.candidate : alias.version;
+}
