@@ -15,7 +15,9 @@ import { auditRoutes } from "./http/routes/audit.ts";
 import { authRoutes } from "./http/routes/auth.ts";
 import { chatCompletionRoutes } from "./http/routes/chat-completions.ts";
 import { clientRoutes } from "./http/routes/clients.ts";
+import { controllerRoutes } from "./http/routes/controllers.ts";
 import { daemonRoutes } from "./http/routes/daemon.ts";
+import { developmentRoutes } from "./http/routes/development.ts";
 import { docsRoutes } from "./http/routes/docs.ts";
 import { embeddingRoutes } from "./http/routes/embeddings.ts";
 import { gatewayTokenRoutes } from "./http/routes/gateway-tokens.ts";
@@ -31,6 +33,7 @@ import { usageRoutes } from "./http/routes/usage.ts";
 import { useUpgrades } from "./http/upgrade.ts";
 import { type Identity, openIdentity } from "./identity/identity.ts";
 import { openMasterKey } from "./secrets/master-key.ts";
+import { wireControllers } from "./wire-controllers.ts";
 import { wireGateway } from "./wire-gateway.ts";
 import { wireTraces } from "./wire-traces.ts";
 
@@ -122,7 +125,6 @@ function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeli
   clientRoutes(fastify, identity);
   gatewayTokenRoutes(fastify, identity);
   auditRoutes(fastify, identity);
-  daemonRoutes(fastify, { root, activity, isolation: async () => null });
   logRoutes(fastify, { history, clock });
   const upgrades = [logHub({ history, clock })];
   const sockets = useUpgrades(fastify, { authenticator, hostGuard, host, draining: () => draining }, upgrades);
@@ -136,6 +138,12 @@ function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeli
   traceRoutes(fastify, wireTraces(foundation));
 
   tellRestartNeeded(project, logger);
+  const allowWeakSandbox = config.flags?.["allow-weak-sandbox"] === true;
+  const controllers = wireControllers(foundation, { gateway, syncs: null, allowWeakSandbox });
+  controllerRoutes(fastify, { controllers });
+  developmentRoutes(fastify, { controllers });
+  daemonRoutes(fastify, { root, activity, isolation: () => controllers.isolation().catch(() => null) });
+
   let closing: Promise<void> | undefined;
   return {
     ...foundation,

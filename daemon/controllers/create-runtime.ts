@@ -37,10 +37,18 @@ export interface RuntimeServices {
   readonly allowWeakSandbox?: boolean;
 }
 
+/** The runtime as its routes see it. */
+export interface OwnedRuntime extends ControllerRuntime {
+  /** Builds everything of a development session again. */
+  reload(session: string): void;
+  /** Ends every development session: their streams would keep the listener open. */
+  stopDevelopment(reason: string): Promise<void>;
+}
+
 /** A cell that nobody used for that long is given back; the next call starts one from a zygote. */
 const IDLE_MS = 10 * 60_000;
 
-export function createRuntime(services: RuntimeServices): ControllerRuntime & { reload(session: string): void } {
+export function createRuntime(services: RuntimeServices): OwnedRuntime {
   const { storage, log, clock, root } = services;
   const units = storage.units.controller;
   const catalogue = openCatalogue(storage);
@@ -148,7 +156,7 @@ export function createRuntime(services: RuntimeServices): ControllerRuntime & { 
     for (const version of entry.versions.keys()) if (!held.has(version)) void registry.retire(name, version);
   }
 
-  const runtime: ControllerRuntime & { reload(session: string): void } = {
+  const runtime: OwnedRuntime = {
     async build(folder) {
       const bundler = openBundler(resolve(folder));
       try {
@@ -285,6 +293,10 @@ export function createRuntime(services: RuntimeServices): ControllerRuntime & { 
       session.reload();
     },
 
+    async stopDevelopment(reason) {
+      await Promise.all([...sessions.values()].map((session) => session.close(reason)));
+    },
+
     async isolation() {
       zygotes();
       return await (report as Promise<Isolation>);
@@ -300,7 +312,7 @@ export function createRuntime(services: RuntimeServices): ControllerRuntime & { 
           }),
           new Promise((done) => setTimeout(done, graceMs).unref()),
         ]);
-      await Promise.all([...sessions.values()].map((session) => session.close("the daemon stops")));
+      await runtime.stopDevelopment("the daemon stops");
       const ending = Promise.all(registry.instances().map((instance) => instance.retire()));
       await Promise.race([ending, new Promise((done) => setTimeout(done, 1_000).unref())]);
       watchdog.stop();

@@ -21,6 +21,11 @@ declare module "fastify" {
     /** No line in the log and no span: for what is polled. */
     quiet?: boolean;
   }
+  interface FastifySchema {
+    /** For the OpenAPI document. */
+    operationId?: string;
+    summary?: string;
+  }
   interface FastifyRequest {
     principal: Principal;
     /** The caller's X-Request-Id where well-formed, else one of ours; the same in every log line, span and answer. */

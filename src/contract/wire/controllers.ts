@@ -18,6 +18,73 @@ export const InvokeResponse = Type.Object({
   usage: Type.Record(Type.String(), Type.Unknown()),
 });
 
+const Name = Type.String({ pattern: "^[a-z][a-z0-9_-]{0,62}$" });
+const Alias = Type.String({
+  pattern: "^[a-z][a-z0-9_-]{0,31}$",
+  description: "A name for a version, such as latest or stable.",
+});
+const Percent = Type.Integer({
+  minimum: 1,
+  maximum: 100,
+  description: "Below 100: the version gets that share of the alias's calls.",
+});
+
+/** What `magic build` makes. */
+export const DeployRequest = Type.Object(
+  {
+    contract: Type.Object({}, { additionalProperties: true }),
+    code: Type.String({ minLength: 1, description: "The bundle: one script, CommonJS." }),
+    map: Type.Optional(Type.String({ description: "Source map of the bundle, JSON." })),
+    digest: Type.String({ pattern: "^sha256:[0-9a-f]{64}$" }),
+    alias: Type.Optional(Alias),
+    percent: Type.Optional(Percent),
+  },
+  { additionalProperties: false },
+);
+
+export const DeployedVersion = Type.Object({
+  object: Type.Literal("controller_version"),
+  name: Type.String(),
+  version: Type.String(),
+  digest: Type.String(),
+  alias: Type.String(),
+  created_at: Type.String(),
+});
+
+export const PromoteRequest = Type.Object(
+  { version: Type.String({ minLength: 1 }), percent: Type.Optional(Percent) },
+  { additionalProperties: false },
+);
+
+export const RollbackRequest = Type.Union([
+  Type.Object({ alias: Type.Optional(Alias) }, { additionalProperties: false }),
+  Type.Null(),
+]);
+
+export const ControllerDocument = Type.Object({
+  object: Type.Literal("controller"),
+  name: Type.String(),
+  serving: Type.Union([Type.String(), Type.Null()]),
+  aliases: Type.Record(Type.String(), Type.String()),
+  rollout: Type.Union([Type.Object({ version: Type.String(), percent: Type.Integer() }), Type.Null()]),
+  versions: Type.Array(Type.Object({ version: Type.String(), digest: Type.String(), created_at: Type.String() })),
+  development: Type.Boolean(),
+  contract: Type.Unknown(),
+});
+
+export const DevelopmentRequest = Type.Object(
+  {
+    folder: Type.String({
+      minLength: 1,
+      description: "Absolute path of the folder that holds the controllers, or of one.",
+    }),
+    only: Type.Optional(Type.Array(Name, { minItems: 1 })),
+  },
+  { additionalProperties: false },
+);
+
+export const BuildRequest = Type.Object({ folder: Type.String({ minLength: 1 }) }, { additionalProperties: false });
+
 /** A contract or build problem at its place. */
 export interface SourceProblem {
   readonly file: string;

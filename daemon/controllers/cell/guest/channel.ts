@@ -40,9 +40,19 @@ export function openChannel(onFrame: OnFrame, onEnd: () => void): Channel {
   }
 
   const decoder = makeDecoder(onFrame);
+  const readBytesSoFar = getterOf(handle, "bytesRead");
+  let seen = 0;
   handle.onread = (memory) => {
-    if (memory === undefined) onEnd();
-    else decoder(bufferOver(memory));
+    if (memory === undefined) return onEnd();
+    // A large read comes in memory that is larger still: only the handle's count says how much of it was read.
+    const total = apply(readBytesSoFar, handle, []) as number;
+    try {
+      decoder(bufferOver(memory, 0, total - seen));
+    } catch {
+      // Handlers' errors are caught where they run: this one means that the stream cannot be read any more.
+      onEnd();
+    }
+    seen = total;
   };
   handle.readStart();
 
@@ -67,6 +77,14 @@ export function openChannel(onFrame: OnFrame, onEnd: () => void): Channel {
       write(frame);
     },
   };
+}
+
+function getterOf(object: object, name: string): () => unknown {
+  for (let at: object | null = object; at !== null; at = Object.getPrototypeOf(at) as object | null) {
+    const getter = Object.getOwnPropertyDescriptor(at, name)?.get;
+    if (getter) return getter;
+  }
+  throw new Error(`the stream handle of this Node has no ${name}`);
 }
 
 function begin(type: number, id: number, secret: Uint8Array, length: number): Buffer {

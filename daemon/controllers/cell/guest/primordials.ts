@@ -30,7 +30,7 @@ export const stringSlice = uncurry(String.prototype.slice);
 /** A buffer of its own: the pool behind Buffer.allocUnsafe is one that handlers can read. */
 export const allocate: (size: number) => Buffer = Buffer.allocUnsafeSlow;
 export const byteLength: (text: string) => number = Buffer.byteLength;
-export const bufferOver: (memory: ArrayBufferLike) => Buffer = Buffer.from as never;
+export const bufferOver: (memory: ArrayBufferLike, offset: number, length: number) => Buffer = Buffer.from as never;
 
 interface Utf8Methods {
   utf8Slice(start: number, end: number): string;

@@ -11,9 +11,9 @@ const TAKEN = [
   ...["abort", "binding", "_linkedBinding", "chdir", "debugPort", "dlopen", "execve", "initgroups", "kill", "_kill"],
   ...["loadEnvFile", "openStdin", "reallyExit", "setegid", "seteuid", "setgid", "setgroups", "setuid", "umask"],
   ...["_debugProcess", "_debugEnd", "_startProfilerIdleNotifier", "_stopProfilerIdleNotifier", "_getActiveHandles"],
-  ...["_getActiveRequests", "_rawDebug", "_fatalException", "setUncaughtExceptionCaptureCallback"],
+  ...["_getActiveRequests", "_rawDebug", "setUncaughtExceptionCaptureCallback"],
   ...["addUncaughtExceptionCaptureCallback", "setSourceMapsEnabled", "_eval", "_preload_modules", "report"],
-  ...["mainModule", "permission", "stdin", "_tickCallback"],
+  ...["mainModule", "permission", "stdin"],
 ] as const;
 
 const UNAVAILABLE_V8 = ["setFlagsFromString", "writeHeapSnapshot", "getHeapSnapshot", "setHeapSnapshotNearHeapLimit"];

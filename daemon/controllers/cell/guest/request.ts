@@ -105,7 +105,7 @@ async function* chunksOf(stream: IncomingStream): AsyncGenerator<unknown> {
     for (;;) {
       const bytes = await stream.read();
       if (bytes === null) return;
-      yield parseJson(utf8Slice(bufferOver(bytes.buffer), 0, bytes.length));
+      yield parseJson(utf8Slice(bufferOver(bytes.buffer, 0, bytes.length), 0, bytes.length));
     }
   } finally {
     stream.cancel();

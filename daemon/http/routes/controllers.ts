@@ -1,0 +1,184 @@
+// The controller routes: invoke, deploy, versions, aliases.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { ControllerContract } from "#contract/controller.ts";
+import { readContract } from "#contract/controller-check.ts";
+import { MagicError } from "#contract/errors.ts";
+import {
+  ControllerDocument,
+  DeployedVersion,
+  DeployRequest,
+  InvokeRequest,
+  InvokeResponse,
+  PromoteRequest,
+  RollbackRequest,
+} from "#contract/wire/controllers.ts";
+import type { ControllerRuntime, ControllerSummary } from "#daemon/controllers/runtime.ts";
+
+export interface ControllerServices {
+  readonly controllers: ControllerRuntime;
+}
+
+interface Named {
+  readonly name: string;
+}
+
+const INPUT_LIMIT = 8 * 1024 * 1024;
+const BUNDLE_LIMIT = 32 * 1024 * 1024;
+
+export function controllerRoutes(app: FastifyInstance, { controllers }: ControllerServices): void {
+  const surface = "controllers" as const;
+  const read = { scope: "controllers:read", surface } as const;
+  const write = { scope: "controllers:write", surface } as const;
+
+  app.post<{ Params: Named; Body: { input?: unknown; version?: string } }>(
+    "/v1/controllers/:name/invoke",
+    {
+      config: { scope: "controllers:invoke", surface },
+      bodyLimit: INPUT_LIMIT,
+      schema: {
+        operationId: "invokeController",
+        summary: "Run a controller's handler",
+        body: InvokeRequest,
+        response: { 200: InvokeResponse },
+      },
+    },
+    async (request, reply) => {
+      const { body } = request;
+      return await controllers.invoke(request.params.name, {
+        input: body.input,
+        version: body.version,
+        requestId: request.requestId,
+        principal: request.principal,
+        signal: leftSignal(request, reply),
+        span: request.span,
+      });
+    },
+  );
+
+  app.post<{
+    Body: { contract: unknown; code: string; map?: string; digest: string; alias?: string; percent?: number };
+  }>(
+    "/v1/controllers",
+    {
+      config: write,
+      bodyLimit: BUNDLE_LIMIT,
+      schema: {
+        operationId: "deployController",
+        summary: "Deploy an immutable version and point an alias at it",
+        body: DeployRequest,
+        response: { 201: DeployedVersion },
+      },
+    },
+    async (request, reply) => {
+      const { contract, code, map = "", digest, alias, percent } = request.body;
+      const artifact = { contract: checked(contract), code, map, digest };
+      const options = { ...(alias !== undefined && { alias }), ...(percent !== undefined && { percent }) };
+      return reply.code(201).send({ ...(await controllers.deploy(artifact, options)), object: "controller_version" });
+    },
+  );
+
+  app.get(
+    "/v1/controllers",
+    { config: read, schema: { operationId: "listControllers", summary: "List the controllers" } },
+    async () => {
+      const data = (await controllers.list()).map(document);
+      return { object: "list", data, has_more: false, next_cursor: null };
+    },
+  );
+
+  app.get<{ Params: Named }>(
+    "/v1/controllers/:name",
+    { config: read, schema: { operationId: "getController", response: { 200: ControllerDocument } } },
+    async ({ params }) => document(await controllers.get(params.name)),
+  );
+
+  app.get<{ Params: Named }>(
+    "/v1/controllers/:name/versions",
+    { config: read, schema: { operationId: "listControllerVersions" } },
+    async ({ params }) => {
+      const { versions } = await controllers.get(params.name);
+      return { object: "list", data: [...versions].reverse(), has_more: false, next_cursor: null };
+    },
+  );
+
+  app.put<{ Params: Named & { alias: string }; Body: { version: string; percent?: number } }>(
+    "/v1/controllers/:name/aliases/:alias",
+    {
+      config: write,
+      schema: {
+        operationId: "promoteController",
+        summary: "Point an alias at a version, or give the version a share of the alias's calls",
+        body: PromoteRequest,
+        response: { 200: ControllerDocument },
+      },
+    },
+    async ({ params, body }) =>
+      document(await controllers.promote(params.name, params.alias, body.version, body.percent ?? 100)),
+  );
+
+  app.post<{ Params: Named; Body: { alias?: string } | undefined }>(
+    "/v1/controllers/:name/rollback",
+    {
+      config: write,
+      schema: {
+        operationId: "rollbackController",
+        summary: "Point an alias back at what it pointed at before",
+        body: RollbackRequest,
+        response: { 200: ControllerDocument },
+      },
+    },
+    async ({ params, body }) => document(await controllers.rollback(params.name, body?.alias)),
+  );
+
+  app.delete<{ Params: Named }>(
+    "/v1/controllers/:name",
+    {
+      config: write,
+      schema: { operationId: "deleteController", summary: "Remove a controller after its calls ended" },
+    },
+    async ({ params }, reply) => {
+      await controllers.remove(params.name);
+      return reply.code(204).send();
+    },
+  );
+
+  app.delete<{ Params: Named & { version: string } }>(
+    "/v1/controllers/:name/versions/:version",
+    {
+      config: write,
+      schema: { operationId: "deleteControllerVersion", summary: "Drain and remove a version no alias points at" },
+    },
+    async ({ params }, reply) => {
+      await controllers.remove(params.name, params.version);
+      return reply.code(204).send();
+    },
+  );
+}
+
+/** A deployed contract is checked as one on disk is: the caller's tools may be older, or hostile. */
+function checked(contract: unknown): ControllerContract {
+  const reading = readContract(JSON.stringify(contract), "contract");
+  if (reading.contract) return reading.contract;
+  throw new MagicError("contract_invalid", reading.problems[0]?.message ?? "the contract is not valid", {
+    problems: reading.problems.map(({ pointer, code, message }) => ({
+      pointer: `/contract${pointer}`,
+      code,
+      detail: message,
+    })),
+  });
+}
+
+function document(summary: ControllerSummary): Record<string, unknown> {
+  return { object: "controller", ...summary };
+}
+
+/** Aborted when the caller leaves before the answer. */
+export function leftSignal(request: FastifyRequest, reply: FastifyReply): AbortSignal {
+  const left = new AbortController();
+  request.raw.socket.once("close", onClose);
+  reply.raw.once("close", () => request.raw.socket.removeListener("close", onClose));
+  function onClose(): void {
+    if (!reply.raw.writableEnded) left.abort();
+  }
+  return left.signal;
+}

@@ -1,0 +1,49 @@
+// Development sessions and builds, for the command line of this machine: they read folders of it.
+import { Readable } from "node:stream";
+import type { FastifyInstance } from "fastify";
+import { BuildRequest, DevelopmentRequest } from "#contract/wire/controllers.ts";
+import type { OwnedRuntime } from "#daemon/controllers/create-runtime.ts";
+import type { DevelopmentSession } from "#daemon/controllers/runtime.ts";
+
+export interface DevelopmentServices {
+  readonly controllers: OwnedRuntime;
+}
+
+export function developmentRoutes(app: FastifyInstance, { controllers }: DevelopmentServices): void {
+  app.addHook("preClose", () => controllers.stopDevelopment("the daemon stops"));
+  const local = { scope: "controllers:write", surface: "local" } as const;
+
+  app.post<{ Body: { folder: string; only?: string[] } }>(
+    "/v1/dev/sessions",
+    {
+      config: { ...local, quiet: true, produces: ["application/x-ndjson", "application/json"] },
+      schema: { operationId: "startDevelopment", body: DevelopmentRequest },
+    },
+    async (request, reply) => {
+      const { folder, only } = request.body;
+      const session = await controllers.develop({ folder, ...(only && { only }) });
+      // The session lives as long as somebody listens.
+      reply.raw.once("close", () => void session.close("the listener left"));
+      return reply.type("application/x-ndjson").send(Readable.from(lines(session)));
+    },
+  );
+
+  app.post<{ Params: { id: string } }>(
+    "/v1/dev/sessions/:id/reload",
+    { config: local, schema: { operationId: "reloadDevelopment" } },
+    async ({ params }, reply) => {
+      controllers.reload(params.id);
+      return reply.code(202).send({ reloading: true });
+    },
+  );
+
+  app.post<{ Body: { folder: string } }>(
+    "/v1/dev/builds",
+    { config: local, schema: { operationId: "buildController", body: BuildRequest } },
+    async ({ body }) => await controllers.build(body.folder),
+  );
+}
+
+async function* lines(session: DevelopmentSession): AsyncGenerator<string> {
+  for await (const event of session.events) yield `${JSON.stringify(event)}\n`;
+}
