@@ -1,0 +1,36 @@
+// The filters that `audit list` and `audit export` take.
+import { Option } from "commander";
+import type { AuditFilters } from "#client/audit.ts";
+import { timeOf } from "#commands/credential-options.ts";
+
+export interface FilterOptions {
+  readonly request?: string;
+  readonly outcome?: string;
+  readonly identity?: string;
+  readonly action?: string;
+  readonly since?: string;
+  readonly until?: string;
+}
+
+export function filterOptions(): Option[] {
+  return [
+    new Option("--request <id>", "of one request"),
+    new Option("--outcome <outcome>", "by how it ended").choices(["success", "refused", "failed"]),
+    new Option("--identity <id>", "by who called: an id, or key, client, token, local, admin, anonymous"),
+    new Option("--action <action>", "by what was called, e.g. connections.create"),
+    new Option("--since <time>", "from here on, e.g. 2026-11-21T09:00:00Z"),
+    new Option("--until <time>", "up to here"),
+  ];
+}
+
+export function filtersOf(options: FilterOptions): AuditFilters {
+  const { request, outcome, identity, action, since, until } = options;
+  return {
+    request_id: request,
+    outcome,
+    identity,
+    action,
+    since: timeOf(since, "--since"),
+    until: timeOf(until, "--until"),
+  };
+}

@@ -1,0 +1,20 @@
+// magic audit verify: walks the whole chain; exit code 3 when something was changed.
+import { verifyAudit } from "#client/audit.ts";
+import { defineCommand } from "#commands/command.ts";
+import { clientOf } from "#commands/credential-verbs.ts";
+import { exitCodes } from "#contract/exit-codes.ts";
+
+export default defineCommand({
+  async run(context) {
+    const found = await verifyAudit(await clientOf(context));
+    context.output.result(found, (paint) =>
+      found.valid
+        ? `${paint.green("✓")} ${found.entries} entries, none changed, none missing.`
+        : [
+            `${paint.red("✗")} The audit log was tampered with (${found.entries} entries):`,
+            ...found.problems.map(({ code, sequence }) => `  ${code} at entry ${sequence}`),
+          ].join("\n"),
+    );
+    return found.valid ? exitCodes.ok : exitCodes.invalid;
+  },
+});

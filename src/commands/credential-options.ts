@@ -1,0 +1,77 @@
+// What the commands about keys, clients and gateway tokens share: reading options, and showing one credential.
+import { Option } from "commander";
+import type { CredentialDocument } from "#client/credentials.ts";
+import { MagicError } from "#contract/errors.ts";
+import { scopes, tiers } from "#contract/identity.ts";
+import type { Paint } from "#output/paint.ts";
+import { record } from "#output/table.ts";
+
+export interface GrantOptions {
+  readonly scopes?: string;
+  readonly name?: string;
+  readonly tier?: string;
+  readonly expires?: string;
+}
+
+/** --scopes, --name, --tier, --expires. */
+export function grantOptions(): Option[] {
+  return [
+    new Option("--scopes <list>", `what it may do, separated by commas: ${scopes.join(", ")}`),
+    new Option("--name <name>", "a name for people"),
+    new Option("--tier <tier>", "its rate limits (default: the account's)").choices([...tiers]),
+    new Option("--expires <time>", "when it ends, e.g. 2027-01-01T00:00:00Z"),
+  ];
+}
+
+/** `a,b` -> ["a", "b"]; undefined without a value. */
+export function listOf(text: string | undefined): string[] | undefined {
+  return text
+    ?.split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
+}
+
+/** RFC 3339 of what was typed. Throws `usage`. */
+export function timeOf(text: string | undefined, flag: string): string | undefined {
+  if (text === undefined) return undefined;
+  const ms = Date.parse(text);
+  if (Number.isNaN(ms)) throw new MagicError("usage", `${flag} takes a time such as 2027-01-01T00:00:00Z.`);
+  return new Date(ms).toISOString();
+}
+
+/** A number of at least `minimum`. Throws `usage`. */
+export function numberOf(text: string | undefined, flag: string, minimum: number): number | undefined {
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (text.trim() === "" || !Number.isFinite(value) || value < minimum)
+    throw new MagicError("usage", `${flag} takes a number of at least ${minimum}.`);
+  return value;
+}
+
+/** The members that are not undefined. */
+export function given(members: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+}
+
+/** One credential as a block, with its secret where there is one. */
+export function showCredential(document: CredentialDocument): (paint: Paint) => string {
+  return (paint) => {
+    const { id, name, environment, tier, scopes: may, created_at, expires_at, revoked_at } = document;
+    const secret = document.secret ?? document.client_secret;
+    const block = record(
+      {
+        id,
+        name,
+        environment,
+        tier,
+        scopes: may.join(", "),
+        created: created_at,
+        expires: expires_at ?? undefined,
+        revoked: revoked_at ?? undefined,
+        secret,
+      },
+      paint,
+    );
+    return secret === undefined ? block : `${block}\n${paint.dim("The secret is shown this once: keep it.")}`;
+  };
+}

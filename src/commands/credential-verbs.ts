@@ -1,0 +1,88 @@
+// list, get, roll and revoke: the same for keys, clients and gateway tokens.
+import {
+  type CredentialNoun,
+  getCredential,
+  listCredentials,
+  revokeCredential,
+  rollCredential,
+} from "#client/credentials.ts";
+import { connect } from "#client/daemon/connect.ts";
+import type { ApiClient } from "#client/http.ts";
+import { type Context, defineCommand } from "#commands/command.ts";
+import { table } from "#output/table.ts";
+import { numberOf, showCredential } from "./credential-options.ts";
+
+export function clientOf({ globals, env, output }: Context<unknown>): Promise<ApiClient> {
+  return connect({ root: globals.root, url: globals.url, live: globals.live, env, note: output.note });
+}
+
+export const listCommand = (noun: CredentialNoun) =>
+  defineCommand<{ limit?: string; startingAfter?: string }>({
+    configure: (command) =>
+      command
+        .option("--limit <n>", "how many at most, 1 to 100 (default 20)")
+        .option("--starting-after <id>", "the page behind this one"),
+    async run(context) {
+      const { options, output } = context;
+      const page = await listCredentials(await clientOf(context), noun, {
+        limit: numberOf(options.limit, "--limit", 1),
+        starting_after: options.startingAfter,
+      });
+      output.result(page, (paint) =>
+        table(
+          page.data,
+          [
+            { title: "ID", value: ({ id }) => id },
+            { title: "NAME", value: ({ name }) => name },
+            { title: "ENVIRONMENT", value: ({ environment }) => environment },
+            { title: "TIER", value: ({ tier }) => tier },
+            {
+              title: "LAST USED",
+              value: ({ secrets }) =>
+                secrets
+                  .map((secret) => secret.last_used_at ?? "")
+                  .sort()
+                  .at(-1) || null,
+            },
+            {
+              title: "STATE",
+              value: ({ revoked_at, secrets }) => (revoked_at ? "revoked" : secrets.length > 1 ? "rolling" : "active"),
+            },
+          ],
+          paint,
+        ),
+      );
+    },
+  });
+
+export const getCommand = (noun: CredentialNoun) =>
+  defineCommand({
+    configure: (command) => command.argument("<id>", `the ${noun}'s id`),
+    async run(context) {
+      const document = await getCredential(await clientOf(context), noun, String(context.args[0]));
+      context.output.result(document, showCredential(document));
+    },
+  });
+
+export const rollCommand = (noun: CredentialNoun) =>
+  defineCommand<{ overlap?: string }>({
+    configure: (command) =>
+      command
+        .argument("<id>", `the ${noun}'s id`)
+        .option("--overlap <seconds>", "how long the old secret keeps working; 0 ends it at once (default: a day)"),
+    async run(context) {
+      const overlap = numberOf(context.options.overlap, "--overlap", 0);
+      const document = await rollCredential(await clientOf(context), noun, String(context.args[0]), overlap);
+      context.output.result(document, showCredential(document));
+    },
+  });
+
+export const revokeCommand = (noun: CredentialNoun) =>
+  defineCommand({
+    configure: (command) => command.argument("<id>", `the ${noun}'s id`),
+    async run(context) {
+      const id = String(context.args[0]);
+      await revokeCredential(await clientOf(context), noun, id);
+      context.output.result({ id, revoked: true }, (paint) => `${paint.green("✓")} Revoked ${id}.`);
+    },
+  });
