@@ -67,6 +67,7 @@ export const groups: readonly Group[] = [
     heading: "This command line:",
     commands: {
       config: { summary: "Show and change settings", verbs: () => import("#commands/config/verbs.ts") },
+      demo: { summary: "See all of it at work, in half a minute", load: () => import("#commands/demo/command.ts") },
       completion: { summary: "Completion for bash, zsh or fish", load: () => import("#commands/completion.ts") },
     },
   },
