@@ -35,6 +35,7 @@ import { type Identity, openIdentity } from "./identity/identity.ts";
 import { openMasterKey } from "./secrets/master-key.ts";
 import { wireControllers } from "./wire-controllers.ts";
 import { wireGateway } from "./wire-gateway.ts";
+import { wireIntegrations } from "./wire-integrations.ts";
 import { wireTraces } from "./wire-traces.ts";
 
 export interface AppConfig extends FoundationConfig {
@@ -137,6 +138,9 @@ function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeli
   usageRoutes(fastify, { gateway });
   traceRoutes(fastify, wireTraces(foundation));
 
+  const integrations = wireIntegrations(foundation);
+  integrations.routes(fastify);
+
   tellRestartNeeded(project, logger);
   const allowWeakSandbox = config.flags?.["allow-weak-sandbox"] === true;
   const controllers = wireControllers(foundation, { gateway, syncs: null, allowWeakSandbox });
@@ -154,6 +158,7 @@ function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeli
       return url;
     },
     async listen(port = config.port ?? 0) {
+      await integrations.start();
       await fastify.listen({ host, port });
       url = originOf(host, fastify);
       await identity.issuers.listening(url);
