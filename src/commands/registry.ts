@@ -37,8 +37,14 @@ export const groups: readonly Group[] = [
   {
     heading: "AI gateway:",
     commands: {
+      chat: { summary: "Ask a model; the answer is streamed, its cost shown", load: () => import("#commands/chat.ts") },
       model: { summary: "List models and their prices", verbs: () => import("#commands/model/verbs.ts") },
       route: { summary: "Explain where a request would go", verbs: () => import("#commands/route/verbs.ts") },
+      usage: {
+        summary: "Tokens and cost by user, team, project, model or day",
+        load: () => import("#commands/usage.ts"),
+      },
+      trace: { summary: "What happened to one request, as a waterfall", load: () => import("#commands/trace.ts") },
       thread: { summary: "List, show and delete threads", verbs: () => import("#commands/thread/verbs.ts") },
     },
   },

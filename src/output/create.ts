@@ -25,6 +25,7 @@ export function createOutput(options: OutputOptions): Output {
     paint,
     result: renderer.result,
     event: renderer.event,
+    fragment: (text) => void (format === "text" && streams.stdout.write(printable(text, paint.enabled))),
     note: (text) => void (quiet || toStderr(text)),
     warn: (text) => void toStderr(`${notes.yellow("warning:")} ${text}`),
     progress: (label, total) =>

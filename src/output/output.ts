@@ -19,6 +19,8 @@ export interface Output {
   result(document: unknown, text?: TextForm): void;
   /** One of many: a line of ndjson, a line of text; with json all of them are printed as one array at the end. */
   event(document: unknown, text?: TextForm): void;
+  /** A piece of running text, as it comes; only text has any. */
+  fragment(text: string): void;
   /** For people, on stderr; silent with --quiet. */
   note(text: string): void;
   /** On stderr, also with --quiet. */

@@ -1,0 +1,97 @@
+// magic chat: one question, or a conversation at a terminal; the answer is streamed, and what it cost stands on stderr.
+import { type ChatMessage, type ChatSummary, streamChat } from "#client/gateway/chat.ts";
+import { connectGateway } from "#client/gateway/connect.ts";
+import type { ApiClient } from "#client/http.ts";
+import { type Context, defineCommand } from "#commands/command.ts";
+import { readTextInput } from "#commands/json-input.ts";
+import { MagicError } from "#contract/errors.ts";
+import { askText } from "#output/prompt.ts";
+
+interface Options {
+  readonly model?: string;
+  readonly system?: string;
+  readonly maxTokens?: string;
+  readonly temperature?: string;
+}
+
+export default defineCommand<Options>({
+  configure: (command) =>
+    command
+      .argument("[prompt...]", "what to say; @FILE, or - for standard input; without one, a conversation begins")
+      .option("-m, --model <model>", "a model, an alias or a policy (default: gateway.default)")
+      .option("--system <text>", "the system message, or @FILE")
+      .option("--max-tokens <n>", "the longest answer")
+      .option("--temperature <t>", "0 to 2"),
+  async run(context) {
+    const { args, options, output, globals, env } = context;
+    const words = [args[0] ?? []].flat().join(" ");
+    const body = bodyOf(options);
+    if (words === "" && !output.interactive)
+      throw new MagicError("usage", "Missing: <prompt>.", { extra: { missing: ["<prompt>"] } });
+    const client = await connectGateway({
+      root: globals.root,
+      url: globals.url,
+      live: globals.live,
+      env,
+      note: output.note,
+    });
+    const system: ChatMessage[] = options.system
+      ? [{ role: "system", content: readTextInput(options.system, "--system") }]
+      : [];
+    if (words === "") return converse(context, client, body, system);
+    const prompt = words === "-" || words.startsWith("@") ? readTextInput(words, "<prompt>") : words;
+    const messages = [...system, { role: "user", content: prompt } as const];
+    if (output.format === "text") return void (await say(context, client, { ...body, messages }));
+    const answer = await client.request("POST", "/v1/chat/completions", {
+      body: { ...body, messages },
+      signal: context.signal,
+    });
+    output.result(answer);
+  },
+});
+
+function bodyOf({ model, maxTokens, temperature }: Options): Record<string, unknown> {
+  const number = (text: string, flag: string) => {
+    const value = Number(text);
+    if (text.trim() === "" || !Number.isFinite(value))
+      throw new MagicError("usage", `${flag} ${text} is not a number.`);
+    return value;
+  };
+  return {
+    ...(model !== undefined && { model }),
+    ...(maxTokens !== undefined && { max_tokens: number(maxTokens, "--max-tokens") }),
+    ...(temperature !== undefined && { temperature: number(temperature, "--temperature") }),
+  };
+}
+
+async function say(context: Context<Options>, client: ApiClient, body: Record<string, unknown>): Promise<ChatSummary> {
+  const { output, signal } = context;
+  const summary = await streamChat(client, body, output.fragment, signal);
+  output.fragment("\n");
+  output.note(output.paint.dim(costLine(summary)));
+  return summary;
+}
+
+async function converse(
+  context: Context<Options>,
+  client: ApiClient,
+  body: Record<string, unknown>,
+  system: readonly ChatMessage[],
+): Promise<void> {
+  const messages = [...system];
+  context.output.note(context.output.paint.dim("An empty line or Ctrl-C ends the conversation."));
+  for (;;) {
+    const content = (await askText("you")).trim();
+    if (content === "") return;
+    messages.push({ role: "user", content });
+    const { text } = await say(context, client, { ...body, messages });
+    messages.push({ role: "assistant", content: text });
+  }
+}
+
+function costLine({ usage, provider, model, request_id }: ChatSummary): string {
+  const cost = usage?.cost_usd;
+  const price = cost === undefined || cost === null ? "cost unknown" : `$${Number(cost.toPrecision(6))}`;
+  const tokens = usage ? `${usage.prompt_tokens} + ${usage.completion_tokens} tokens, ` : "";
+  return `${provider ?? "?"}/${model ?? "?"}: ${tokens}${price}, request ${request_id ?? "?"}`;
+}

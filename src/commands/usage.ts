@@ -1,0 +1,65 @@
+// magic usage: tokens and cost, summed by one key; a chart for people, JSON or CSV for machines.
+import { connect } from "#client/daemon/connect.ts";
+import { defineCommand } from "#commands/command.ts";
+import { MagicError } from "#contract/errors.ts";
+import { type UsageReport, type UsageRow, usageKeys } from "#contract/wire/usage.ts";
+import { printChart } from "#output/chart.ts";
+import type { Paint } from "#output/paint.ts";
+
+interface Options {
+  readonly by?: string;
+  readonly since?: string;
+  readonly until?: string;
+  readonly csv?: boolean;
+}
+
+export default defineCommand<Options>({
+  configure: (command) =>
+    command
+      .option("--by <key>", `${usageKeys.join(", ")} (default: model)`)
+      .option("--since <time>", "from a day or time (RFC 3339) on")
+      .option("--until <time>", "before a day or time")
+      .option("--csv", "comma-separated values"),
+  async run({ options, output, globals, env, signal }) {
+    const { by = "model", since, until, csv } = options;
+    if (!(usageKeys as readonly string[]).includes(by))
+      throw new MagicError("usage", `--by ${by} is none of ${usageKeys.join(", ")}.`);
+    const client = await connect({ root: globals.root, url: globals.url, live: globals.live, env, note: output.note });
+    const query = { by, since, until, environment: globals.live ? "live" : undefined };
+    if (csv) {
+      const answer = await client.send("GET", "/v1/usage", {
+        query: { ...query, format: "csv" },
+        headers: { accept: "text/csv" },
+        signal,
+      });
+      const text = await answer.text();
+      return output.result({ csv: text }, () => text.trimEnd());
+    }
+    const report = await client.request<UsageReport>("GET", "/v1/usage", { query, signal });
+    output.result(report, (paint) => show(report, paint));
+  },
+});
+
+function show({ by, data }: UsageReport, paint: Paint): string {
+  if (data.length === 0) return paint.dim("No call has been made yet.");
+  const costs = data.some(({ cost_usd }) => cost_usd > 0);
+  const sum = (of: (row: UsageRow) => number) => data.reduce((total, row) => total + of(row), 0);
+  const tokens = (row: UsageRow) => row.prompt_tokens + row.completion_tokens;
+  const chart = printChart(
+    data.map((row) => ({
+      label: row.key ?? "(none)",
+      size: costs ? row.cost_usd : tokens(row),
+      text: `${dollars(row.cost_usd)}  ${row.requests} calls, ${row.prompt_tokens} + ${row.completion_tokens} tokens`,
+    })),
+    paint,
+  );
+  const total = `${dollars(sum(({ cost_usd }) => cost_usd))} in ${sum(({ requests }) => requests)} calls, ${sum(tokens)} tokens`;
+  const unpriced = sum((row) => row.unpriced_requests);
+  const note =
+    unpriced > 0 ? `\n${paint.yellow(`${unpriced} calls went to models without a price and are in no sum.`)}` : "";
+  return `${paint.dim(`by ${by}, bars are ${costs ? "cost" : "tokens"}`)}\n${chart}\n${paint.bold(total)}${note}`;
+}
+
+function dollars(value: number): string {
+  return value === 0 || value >= 1 ? `$${value.toFixed(2)}` : `$${Number(value.toPrecision(4))}`;
+}
