@@ -66,7 +66,9 @@ const listed: ReadonlySet<string> = new Set(["openai", "anthropic", "google"]);
 
 function modelsOf(library: Library, vendor: string): string[] {
   const provider = library.findProvider({ providerId: vendor });
-  return (provider?.models ?? []).filter(({ deprecated }) => !deprecated).map(({ id }) => id);
+  return (provider?.models ?? [])
+    .filter(({ id, deprecated }) => !deprecated && !id.startsWith("ft:"))
+    .map(({ id }) => id);
 }
 
 function lookUp(library: Library, vendor: Vendor, model: string, timestamp: Date): Published | null {
