@@ -1,0 +1,290 @@
+// Money: golden costs by hand from the published prices, budgets that hold under concurrency and across a crash, a ledger whose
+// sums are the sums.
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createBudgets } from "#daemon/gateway/budgets/budgets.ts";
+import { compileEngagement } from "#daemon/gateway/engagement/engagement.ts";
+import { priceFor } from "#daemon/gateway/engagement/prices.ts";
+import { createLedger } from "#daemon/gateway/ledger/ledger.ts";
+import { createCatalogue } from "#daemon/gateway/pricing/catalogue.ts";
+import { costOf, dollars } from "#daemon/gateway/pricing/price.ts";
+import { gatewayStores } from "#daemon/gateway/stores.ts";
+import { silentLogger } from "#daemon/telemetry/log.ts";
+import { systemClock } from "#shared/clock.ts";
+import { temporaryStorage } from "#test/temporary.ts";
+import { completion, principal, stream, testGateway } from "./pipeline.ts";
+import { startUpstream, type Upstream } from "./upstream.ts";
+
+let upstream: Upstream;
+beforeAll(async () => {
+  upstream = await startUpstream();
+});
+afterAll(() => upstream.close());
+
+describe("golden costs", () => {
+  const engagement = compileEngagement({
+    providers: {
+      openai: { api_key: "k" },
+      anthropic: { api_key: "k" },
+      google: { api_key: "k" },
+      bedrock: { api_key: "k", region: "us-east-1" },
+      azure: { api_key: "k", base_url: "https://x.openai.azure.com" },
+      own: { type: "openai", base_url: "http://127.0.0.1:1/v1" },
+      far: { type: "openai", base_url: "https://llm.example.com/v1" },
+      groq: { type: "openai", base_url: "https://api.groq.com/openai/v1", api_key: "k" },
+      "my-openai": { type: "openai", base_url: "https://proxy.example.com/v1", api_key: "k" },
+    },
+    prices: {
+      "openai/gpt-4o": { input: 3, output: 12, cache_read: 1, reasoning: 20 },
+      "far/*": { input: 0.07, output: 0.123456 },
+    },
+  });
+  const catalogue = createCatalogue();
+  beforeAll(() => catalogue.load());
+  const cost = (name: string, [input, cached, cache_write, output, reasoning]: readonly number[]) => {
+    const [provider = "", ...rest] = name.split("/");
+    const configured = engagement.providers.get(provider);
+    if (!configured) throw new Error(name);
+    const price = priceFor(engagement, catalogue, configured, rest.join("/"));
+    const usage = { input, cached, cache_write, output, reasoning } as Parameters<typeof costOf>[1];
+    return price && dollars(costOf(price, usage));
+  };
+
+  // Dollars per million tokens of the vendors' price pages: input / cached / cache write / output (reasoning is output).
+  test.each([
+    // 0.15 / 0.075 / - / 0.60: 900 x 0.15 + 100 x 0.075 + 50 x 0.6
+    ["openai/gpt-4o-mini", [900, 100, 0, 50, 0], 0.0001725],
+    // 2 / 0.5 / - / 8: 1000 x 2 + 24 x 0.5 + (7 + 640) x 8
+    ["openai/o3", [1000, 24, 0, 7, 640], 0.007188],
+    // 1 / 0.1 / 1.25 / 5: 11 x 1 + 20000 x 0.1 + 3000 x 1.25 + 333 x 5
+    ["anthropic/claude-haiku-4-5", [11, 20000, 3000, 333, 0], 0.007426],
+    // up to 200,000 tokens 1.25 / 0.125 / - / 10
+    ["google/gemini-2.5-pro", [150000, 50000, 0, 100, 900], 0.20375],
+    // beyond 2.50 / 0.25 / - / 15, for the whole request
+    ["google/gemini-2.5-pro", [150001, 50000, 0, 100, 900], 0.4025025],
+    // regional: 1.1 / 0.11 / 1.375 / 5.5
+    ["bedrock/us.anthropic.claude-haiku-4-5-20251001-v1:0", [100, 10, 8, 3, 0], 0.0001386],
+    // 2.5 / 1.25 / - / 10
+    ["azure/gpt-4o", [1, 1, 0, 1, 0], 0.00001375],
+    // the override: 3 / 1 / as input / 12, reasoning 20
+    ["openai/gpt-4o", [10, 10, 10, 10, 10], 0.00039],
+    ["far/llama", [1_000_000, 0, 0, 1, 0], 0.070000123456],
+    ["own/anything", [1_000_000, 5, 5, 1_000_000, 5], 0],
+    ["sandbox/echo", [1_000_000, 0, 0, 1, 0], 0],
+  ] as const)("%s %j", (name, usage, expected) => {
+    expect(cost(name, usage)).toBe(expected);
+  });
+
+  test("a server is priced as a vendor by its address, never by a name that merely resembles one", () => {
+    expect(cost("groq/llama-3.1-8b-instant", [1_000_000, 0, 0, 0, 0])).toBe(0.05);
+    expect(cost("my-openai/gpt-4o", [1, 0, 0, 0, 0])).toBeNull();
+  });
+});
+
+const priced = (more: object = {}) => ({
+  providers: { openai: { api_key: "k", base_url: `${upstream.url}/v1` } },
+  prices: { "openai/m": { input: 1, output: 10, cache_read: 0.5, reasoning: 20 } },
+  ...more,
+});
+
+test("a stream costs what the same answer costs whole, asked for or not, cached and reasoning tokens included", async () => {
+  const details = {
+    prompt_tokens_details: { cached_tokens: 600 },
+    completion_tokens_details: { reasoning_tokens: 300 },
+  };
+  upstream.answer = (response, _request, body) => {
+    const streamed = body.includes('"stream":true');
+    response.writeHead(200, { "content-type": streamed ? "text/event-stream" : "application/json" });
+    response.end(streamed ? stream(1000, 500, details) : completion(1000, 500, details));
+  };
+  const { chat, gateway } = await testGateway(priced());
+  // 400 x 1 + 600 x 0.5 + 200 x 10 + 300 x 20
+  const whole = await chat({ model: "openai/m" });
+  expect((whole.json["usage"] as { cost_usd: number }).cost_usd).toBe(0.0087);
+  const shown = await chat({ model: "openai/m", stream: true, stream_options: { include_usage: true } });
+  expect(shown.text.match(/"cost_usd":[\d.]+/g)).toEqual(['"cost_usd":0.0087']);
+  const hidden = await chat({ model: "openai/m", stream: true });
+  expect(hidden.text).not.toContain('"usage":{');
+  const [sum] = await gateway.usage({ by: "model" });
+  expect(sum).toMatchObject({ requests: 3, prompt_tokens: 3000, completion_tokens: 1500, cost_pico: "26100000000" });
+});
+
+test("a model without a price is refused with the line to add; allow_unpriced serves it at an unknown cost", async () => {
+  upstream.answer = (response) => void response.end(completion());
+  const config = { providers: { openai: { api_key: "k", base_url: `${upstream.url}/v1` } } };
+  const { chat } = await testGateway(config);
+  await expect(chat({ model: "openai/unheard-of" })).rejects.toMatchObject({
+    code: "model_unpriced",
+    message: expect.stringContaining('prices: { "openai/unheard-of": { input: 0.00, output: 0.00 } }'),
+  });
+  const open = await testGateway({ ...config, allow_unpriced: true });
+  const answered = await open.chat({ model: "openai/unheard-of" });
+  expect((answered.json["usage"] as { cost_usd: number | null }).cost_usd).toBeNull();
+  expect(answered.headers["x-magic-cost-usd"]).toBeUndefined();
+  expect(await open.gateway.usage({ by: "model" })).toMatchObject([{ requests: 1, unpriced: 1, cost_pico: "0" }]);
+});
+
+describe("budgets", () => {
+  const who = principal({}, { team: "research" });
+  // Ten answers of 100 tokens at $10 a million, and nothing for the prompt.
+  const config = (usd: number) => ({
+    ...priced({ prices: { "openai/m": { input: 0, output: 10 } } }),
+    budgets: [{ scope: "team" as const, name: "research", usd, per: "day" as const }],
+  });
+
+  test("for ten under five hundred at once admits ten, and goes on where the others left off", async () => {
+    upstream.answer = (response) => void setTimeout(() => response.end(completion(10, 100)), 20);
+    upstream.requests.length = 0;
+    const { chat, gateway, storage } = await testGateway(config(0.01));
+    const settled = await Promise.allSettled(
+      Array.from({ length: 500 }, () => chat({ model: "openai/m", max_tokens: 100 }, { principal: who })),
+    );
+    expect(settled.filter(({ status }) => status === "fulfilled").length).toBe(10);
+    const refused = settled.find((one): one is PromiseRejectedResult => one.status === "rejected");
+    expect(refused?.reason).toMatchObject({ code: "insufficient_quota", retryAfterS: undefined });
+    expect(refused?.reason.message).toContain('team "research", $0.01 per day');
+    expect(upstream.requests.length).toBe(10);
+    await gateway.close();
+    const again = await testGateway(config(0.01), { storage });
+    await expect(again.chat({ model: "openai/m", max_tokens: 1 }, { principal: who })).rejects.toMatchObject({
+      code: "insufficient_quota",
+    });
+    const larger = await testGateway(config(0.012), { storage });
+    const more = await Promise.allSettled(
+      Array.from({ length: 20 }, () => larger.chat({ model: "openai/m", max_tokens: 100 }, { principal: who })),
+    );
+    expect(more.filter(({ status }) => status === "fulfilled").length).toBe(2);
+  });
+
+  test("a reservation is given back down to the actual cost, and wholly when the call failed", async () => {
+    const { chat } = await testGateway(config(0.01));
+    upstream.answer = (response) => void response.writeHead(500).end("{}");
+    for (let i = 0; i < 5; i++)
+      expect((await chat({ model: "openai/m", max_tokens: 1000 }, { principal: who })).status).toBe(502);
+    upstream.answer = (response) => void response.end(completion(10, 100));
+    for (let i = 0; i < 9; i++)
+      expect((await chat({ model: "openai/m", max_tokens: 200 }, { principal: who })).status).toBe(200);
+    await expect(chat({ model: "openai/m", max_tokens: 200 }, { principal: who })).rejects.toMatchObject({
+      code: "insufficient_quota",
+    });
+    expect((await chat({ model: "openai/m", max_tokens: 100 }, { principal: who })).status).toBe(200);
+  });
+
+  test("a daemon that dies with calls in flight charges them: rather too much than too little", async () => {
+    const storage = await temporaryStorage();
+    const stores = gatewayStores(storage, systemClock);
+    const account = { key: "team:x:day:2026-01-01", limit: 1_000, label: "", remedy: "", alerts: [] };
+    const dying = createBudgets(stores.budgets, silentLogger);
+    const reservations = await Promise.all([300, 300, 300].map((amount) => dying.reserve([account], amount)));
+    reservations[0]?.settle(50);
+    // Neither the settled nor the open ones were written when it died.
+    const charged = await stores.budgets.recover();
+    expect(charged).toEqual([{ key: account.key, charged: expect.any(Number) }]);
+    const next = createBudgets(stores.budgets, silentLogger);
+    await expect(next.reserve([account], 200)).rejects.toMatchObject({ code: "insufficient_quota" });
+    await next.reserve([account], 50);
+  });
+
+  test("a token's own budget and a controller's bind as well, and warnings are logged before the end", async () => {
+    upstream.answer = (response) => void response.end(completion(10, 100));
+    const { chat, lines } = await testGateway(config(1));
+    const poor = principal({ id: "gt_poor" }, { budget_usd: 0.002 });
+    for (let i = 0; i < 2; i++) await chat({ model: "openai/m", max_tokens: 100 }, { principal: poor });
+    await expect(chat({ model: "openai/m", max_tokens: 100 }, { principal: poor })).rejects.toMatchObject({
+      message: expect.stringContaining("--budget-usd"),
+    });
+    expect(lines.filter((line) => line.includes("gateway.budget_alert")).length).toBe(1);
+    const controller = { name: "triage", models: null, usdPerDay: 0.001 };
+    await chat({ model: "openai/m", max_tokens: 100 }, { controller });
+    await expect(chat({ model: "openai/m", max_tokens: 100 }, { controller })).rejects.toMatchObject({
+      message: expect.stringContaining("usd_per_day"),
+    });
+  });
+});
+
+test("ledger, budgets and reports agree after any mixture of operations", async () => {
+  const storage = await temporaryStorage();
+  const stores = gatewayStores(storage, systemClock);
+  const budgets = createBudgets(stores.budgets, silentLogger);
+  const ledger = createLedger(stores.ledger, budgets, silentLogger);
+  let seed = 42;
+  const random = (below: number) => {
+    seed = (Math.imul(seed, 1_103_515_245) + 12_345) & 0x7fffffff;
+    return seed % below;
+  };
+  const operations = process.env["MAGIC_TEST_DEEP"] ? 100_000 : 5_000;
+  const expected = new Map<string, { requests: number; prompt: number; completion: number; cost: bigint }>();
+  const accounts = Array.from({ length: 5 }, (_, i) => ({
+    key: `team:t${i}:month:2026-01`,
+    limit: Number.MAX_SAFE_INTEGER,
+    label: "",
+    remedy: "",
+    alerts: [],
+  }));
+  const spent = new Map<string, bigint>();
+  for (let i = 0; i < operations; i++) {
+    const team = random(5);
+    const account = accounts[team];
+    if (!account) throw new Error("no account");
+    const cost = random(1_000_000) * 1_000;
+    const reservation = await budgets.reserve([account], cost * 2);
+    const usage = {
+      input: random(1000),
+      cached: random(100),
+      cache_write: random(10),
+      output: random(500),
+      reasoning: random(50),
+    };
+    const unpriced = random(50) === 0;
+    ledger.record({
+      at: new Date(Date.UTC(2026, 0, 1 + random(30))).toISOString(),
+      request_id: `req_${i}`,
+      operation: "chat",
+      environment: "live",
+      token: "gt_x",
+      user: null,
+      team: `t${team}`,
+      project: null,
+      controller: null,
+      provider: "p",
+      model: `m${random(3)}`,
+      outcome: "completed",
+      status: 200,
+      stream: false,
+      attempts: 1,
+      requests: 1,
+      ...usage,
+      estimated: false,
+      cost_pico: unpriced ? null : cost,
+      duration_ms: 1,
+      first_token_ms: null,
+    });
+    reservation.settle(unpriced ? 0 : cost);
+    spent.set(account.key, (spent.get(account.key) ?? 0n) + BigInt(unpriced ? 0 : cost));
+    const sum = expected.get(`t${team}`) ?? { requests: 0, prompt: 0, completion: 0, cost: 0n };
+    sum.requests++;
+    sum.prompt += usage.input + usage.cached + usage.cache_write;
+    sum.completion += usage.output + usage.reasoning;
+    sum.cost += BigInt(unpriced ? 0 : cost);
+    expected.set(`t${team}`, sum);
+    if (random(500) === 0) await ledger.flush();
+  }
+  for (const by of ["team", "model", "day"] as const) {
+    const sums = await ledger.usage({ by });
+    expect(sums.reduce((total, { requests }) => total + Number(requests), 0)).toBe(operations);
+    const cost = sums.reduce((total, { cost_pico }) => total + BigInt(cost_pico), 0n);
+    expect(cost).toBe([...expected.values()].reduce((total, sum) => total + sum.cost, 0n));
+  }
+  for (const sum of await ledger.usage({ by: "team" })) {
+    const own = expected.get(sum.key ?? "");
+    expect([sum.requests, sum.prompt_tokens, sum.completion_tokens, BigInt(sum.cost_pico)]).toEqual([
+      own?.requests,
+      own?.prompt,
+      own?.completion,
+      own?.cost,
+    ]);
+  }
+  await ledger.close();
+  const stored = await stores.budgets.load(accounts.map(({ key }) => key));
+  expect(new Map(stored.map(({ key, spent: amount }) => [key, BigInt(amount)]))).toEqual(spent);
+  expect(await stores.budgets.recover()).toEqual([]);
+});
