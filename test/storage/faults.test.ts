@@ -19,7 +19,9 @@ test("the state folder is private and ignored by git", async () => {
 
 test("a full disk refuses the write that does not fit, answers reads, keeps what was acknowledged, and recovers", async () => {
   const root = temporaryFolder();
-  const storage = await openStorage({ root, maxPages: 60 });
+  // Room for about half of the values beside the empty tables, however many there are.
+  await (await openStorage({ root })).close();
+  const storage = await openStorage({ root, maxPages: Math.ceil(statSync(fileOf(root)).size / 4096) + 50 });
   const { setting } = storage.units;
   const value = "x".repeat(8000);
   const kept: string[] = [];

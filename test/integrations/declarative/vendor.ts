@@ -96,7 +96,7 @@ function bodyOf(stream: Json, page: number, next: string | null, nextUrl: string
   const extractor = ((retriever["record_selector"] as Json | undefined)?.["extractor"] as Json | undefined) ?? {};
   const paginator = retriever["paginator"] as Json | undefined;
   const strategy = paginator?.["pagination_strategy"] as Json | undefined;
-  const size = Math.min(Number(strategy?.["page_size"]) || 3, 200);
+  const size = Math.min(Number(strategy?.["page_size"]) || 3, 2000);
   const records = Array.from({ length: page === 1 ? size : 1 }, (_, at) => recordOf(stream, page * 1000 + at, at));
   const path = list(extractor["field_path"])
     .map(String)
