@@ -53,6 +53,10 @@ export async function openSource(end: SyncEnd): Promise<Source> {
   switch (kind) {
     case "sqlite":
       return (await import("./sqlite/source.ts")).sqliteSource(path);
+    case "csv":
+    case "jsonl":
+    case "parquet":
+      return (await import("./files/source.ts")).fileSource(path, kind);
     case "postgres":
       return (await import("./postgres/source.ts")).postgresSource({ url: end.url });
     default:
@@ -65,6 +69,10 @@ export async function openDestination(end: SyncEnd): Promise<Destination> {
   switch (kind) {
     case "sqlite":
       return (await import("./sqlite/destination.ts")).sqliteDestination(path);
+    case "csv":
+    case "jsonl":
+    case "parquet":
+      return (await import("./files/destination.ts")).fileDestination(path, kind);
     case "postgres":
       return (await import("./postgres/destination.ts")).postgresDestination({ url: end.url });
     default:

@@ -8,16 +8,23 @@ const JOIN_ROWS = 20_000;
 /** Batches of a size worth a write. A batch with a state ends its group, so that a checkpoint can follow it. */
 export async function* joined(batches: AsyncIterable<Batch>): AsyncGenerator<Batch> {
   let rows: Row[] = [];
+  let places: number[] | null = null;
+  let next = 0;
   let rejects: NonNullable<Batch["rejects"]>[number][] = [];
   let bytes = 0;
   const take = (state?: StreamState): Batch => {
-    const batch = { rows, bytes, rejects, ...(state ? { state } : {}) };
+    const batch = { rows, bytes, rejects, ...(places ? { places } : {}), ...(state ? { state } : {}) };
     rows = [];
+    places = places ? [] : null;
     rejects = [];
     bytes = 0;
     return batch;
   };
   for await (const batch of batches) {
+    // Once records were left out, the numbers of the rows are told.
+    if (batch.places && places === null) places = rows.map((_, at) => next - rows.length + at);
+    if (places) for (let at = 0; at < batch.rows.length; at++) places.push(batch.places?.[at] ?? next + at);
+    next = batch.places ? (batch.places.at(-1) ?? next - 1) + 1 : next + batch.rows.length;
     if (rows.length === 0) rows = batch.rows as Row[];
     else for (const row of batch.rows) rows.push(row);
     if (batch.rejects) rejects.push(...batch.rejects);

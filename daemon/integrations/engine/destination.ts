@@ -62,7 +62,8 @@ export interface WriteSession {
   /** The destination's PostgreSQL type for every column of the plan; only with rawFormats. */
   readonly rawTypes: readonly string[];
   writeRaw?(raw: RawStream): Promise<{ readonly written: number; readonly bytes: number }>;
-  write(rows: readonly Row[]): Promise<WriteResult>;
+  /** `places`: the rows' numbers in reading order, from 0; without it they follow those before. */
+  write(rows: readonly Row[], places?: readonly number[]): Promise<WriteResult>;
   /** Commits rows and state so far, and goes on; only for upsert and append. */
   checkpoint(state: StreamState): Promise<void>;
   /** Handles rows that have gone; returns how many. `keys` are all the source's primary keys. */

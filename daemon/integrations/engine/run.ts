@@ -183,7 +183,8 @@ async function moveAll(
       run.bytes += bytes;
       if (raw.count() !== null && raw.count() !== written)
         throw new MagicError(
-          "proof_failed",
+          // The row-by-row way sees which record it was.
+          format === "csv" ? "bad_record" : "proof_failed",
           `The source sent ${raw.count()} rows and the destination took ${written}.`,
         );
     } else await moveRows(run, stream, session, plan, partition);
@@ -207,7 +208,7 @@ async function moveRows(
     run.bytes += batch.bytes;
     addRejects(run, plan, batch.rejects ?? []);
     const rows = convert ? batch.rows.map(convert) : batch.rows;
-    if (rows.length > 0) addRejects(run, plan, (await session.write(rows)).rejects);
+    if (rows.length > 0) addRejects(run, plan, (await session.write(rows, batch.places)).rejects);
     run.dog.touch();
     uncommitted += batch.rows.length;
     const due = uncommitted >= CHECKPOINT_ROWS || performance.now() - lastCommit >= CHECKPOINT_MS;

@@ -46,6 +46,8 @@ export interface Batch {
   /** Bytes read for it, about. */
   readonly bytes: number;
   readonly state?: StreamState;
+  /** The rows' numbers in reading order, from 0; without it they follow those before. */
+  readonly places?: readonly number[];
   /** Records that could not be read at all. */
   readonly rejects?: readonly { readonly key: string; readonly column: string | null; readonly reason: string }[];
 }

@@ -156,12 +156,16 @@ function sessionOf(parts: Parts): WriteSession {
         ({ loading, types, exact } = await prepare(parts, wanted, final));
       }),
     writeRaw: (raw) => guard(() => copyInto(link, begun().loading, begun().plan, raw)),
-    write: (rows) =>
+    write: (rows, places) =>
       guard(async () => {
         const { loading, plan } = begun();
         const first = place;
         place += rows.length;
-        return writeRows({ link, table: loading.table, columns: plan.columns, keyOf: keyOf(plan) }, rows, first);
+        return writeRows(
+          { link, table: loading.table, columns: plan.columns, keyOf: keyOf(plan) },
+          rows,
+          (at) => places?.[at] ?? first + at,
+        );
       }),
     checkpoint: (state) =>
       guard(async () => {

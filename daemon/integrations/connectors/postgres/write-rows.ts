@@ -21,7 +21,11 @@ export interface RowTarget {
 const COPY_BYTES = 4 << 20;
 
 /** Writes the rows; throws what is not a matter of single rows. */
-export async function writeRows(target: RowTarget, rows: readonly Row[], firstPlace: number): Promise<WriteResult> {
+export async function writeRows(
+  target: RowTarget,
+  rows: readonly Row[],
+  placeOf: (at: number) => number,
+): Promise<WriteResult> {
   const rejects: Reject[] = [];
   let lines: string[] = [];
   let start = 0;
@@ -33,7 +37,7 @@ export async function writeRows(target: RowTarget, rows: readonly Row[], firstPl
     if (size >= COPY_BYTES || at === rows.length - 1) {
       await writeLines(target, lines, (line, column, reason) => {
         const place = start + line;
-        rejects.push({ key: target.keyOf(rows[place] as Row, firstPlace + place), column, reason });
+        rejects.push({ key: target.keyOf(rows[place] as Row, placeOf(place)), column, reason });
       });
       start = at + 1;
       lines = [];

@@ -133,16 +133,20 @@ function sessionOf(
         prepare(db, table, wanted, existing, request.table.name);
         insert = inserter(db, table, wanted, describeTable(db, request.table.name));
       }),
-    write: (rows) =>
+    write: (rows, places) =>
       guard(() => {
         const name = keyOf(begun());
         const rejects: Reject[] = [];
-        for (const row of rows) {
+        for (const [at, row] of rows.entries()) {
           try {
             insert?.(row);
           } catch (error) {
             if (!isRowError(error)) throw error;
-            rejects.push({ key: name(row, place), column: columnIn(error.message), reason: error.message });
+            rejects.push({
+              key: name(row, places?.[at] ?? place),
+              column: columnIn(error.message),
+              reason: error.message,
+            });
           }
           place++;
         }

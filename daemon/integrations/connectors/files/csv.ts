@@ -1,0 +1,170 @@
+// CSV (RFC 4180) with a header: an unquoted empty field is null, a quoted one an empty string, as PostgreSQL writes and reads it.
+import { createReadStream } from "node:fs";
+import { open } from "node:fs/promises";
+import { Readable } from "node:stream";
+import { MagicError } from "#contract/errors.ts";
+import type { Batch } from "../../engine/source.ts";
+import type { Column, Row, Value } from "../../engine/types.ts";
+import { RecordCounter } from "./csv-count.ts";
+import { fileError } from "./errors.ts";
+import type { FileFormat, FileReader } from "./format.ts";
+import { textWriter } from "./text-writer.ts";
+
+const BATCH_ROWS = 1000;
+const HEADER_LIMIT = 1 << 20;
+
+export const csv: FileFormat = {
+  open: openCsv,
+  create: (path, columns) =>
+    textWriter(
+      path,
+      `${columns.map(({ name }) => quoted(name, true)).join(",")}\n`,
+      (row) => `${row.map(fieldOf).join(",")}\n`,
+    ),
+};
+
+function fieldOf(value: Value): string {
+  if (value === null) return "";
+  return typeof value === "string"
+    ? quoted(value, value === "" || value === "\\.")
+    : `\\x${Buffer.from(value).toString("hex")}`;
+}
+
+function quoted(text: string, always = false): string {
+  return always || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+async function openCsv(path: string): Promise<FileReader> {
+  const { names, delimiter, start } = await readHeader(path);
+  const columns = names.map(
+    (name): Column => ({ name, type: { kind: "string" }, nullable: true, native: "text", untyped: true }),
+  );
+  return {
+    columns,
+    records: null,
+    read: () => readRows(path, columns.length, delimiter),
+    ...(delimiter === "," ? { raw: () => rawCsv(path, start) } : {}),
+  };
+}
+
+// The file as it is, its records counted on the way.
+function rawCsv(path: string, start: number) {
+  const counter = new RecordCounter();
+  const stream = Readable.from(
+    (async function* () {
+      for await (const chunk of createReadStream(path, { start, highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>) {
+        counter.take(chunk);
+        yield chunk;
+      }
+    })(),
+    { objectMode: false, highWaterMark: 1 << 20 },
+  );
+  return { format: "csv" as const, stream, count: () => counter.records };
+}
+
+async function readHeader(path: string): Promise<{ names: string[]; delimiter: string; start: number }> {
+  const { parse } = await import("csv-parse/sync");
+  const file = await open(path, "r").catch((error: NodeJS.ErrnoException) => {
+    throw fileError(error, path);
+  });
+  const buffer = Buffer.alloc(HEADER_LIMIT);
+  let length = 0;
+  try {
+    for (let read = 1; read > 0 && length < HEADER_LIMIT; length += read) {
+      read = (await file.read(buffer, length, Math.min(65_536, HEADER_LIMIT - length))).bytesRead;
+      if (endOfRecord(buffer.subarray(0, length + read)) >= 0) {
+        length += read;
+        break;
+      }
+    }
+  } finally {
+    await file.close();
+  }
+  const head = buffer.subarray(0, length);
+  const end = endOfRecord(head);
+  if (end < 0 && length >= HEADER_LIMIT)
+    throw new MagicError("source_failed", `${path}: the first line is longer than ${HEADER_LIMIT} bytes.`);
+  const bom = head.subarray(0, 3).equals(Buffer.from([0xef, 0xbb, 0xbf])) ? 3 : 0;
+  const line = head
+    .subarray(bom, end < 0 ? length : end)
+    .toString("utf8")
+    .replace(/\r?\n?$/, "");
+  if (line === "") throw new MagicError("source_failed", `${path} is empty: a CSV file needs a header line.`);
+  const delimiter = delimiterOf(line);
+  const names = (parse(line, { delimiter }) as string[][])[0] ?? [];
+  const seen = new Set<string>();
+  for (const [at, name] of names.entries()) {
+    if (name === "") names[at] = `column_${at + 1}`;
+    if (seen.has(names[at] ?? ""))
+      throw new MagicError("source_failed", `${path}: two columns are named ${JSON.stringify(names[at])}.`);
+    seen.add(names[at] ?? "");
+  }
+  return { names, delimiter, start: end < 0 ? length : end };
+}
+
+// The offset behind the first record's line feed; -1: it goes on.
+function endOfRecord(bytes: Buffer): number {
+  let inside = false;
+  for (let at = 0; at < bytes.length; at++) {
+    if (bytes[at] === 34) inside = !inside;
+    else if (bytes[at] === 10 && !inside) return at + 1;
+  }
+  return -1;
+}
+
+function delimiterOf(header: string): string {
+  const bare = header.replace(/"(?:[^"]|"")*"/g, "");
+  const counts = [",", "\t", ";", "|"].map((one) => ({ one, count: bare.split(one).length - 1 }));
+  const best = counts.reduce((a, b) => (b.count > a.count ? b : a));
+  return best.count > 0 ? best.one : ",";
+}
+
+async function* readRows(path: string, width: number, delimiter: string): AsyncGenerator<Batch> {
+  const { parse } = await import("csv-parse");
+  const rejects: { key: string; column: string | null; reason: string }[] = [];
+  let place = 0;
+  const parser = parse({
+    bom: true,
+    delimiter,
+    from: 2,
+    relax_column_count: true,
+    skip_records_with_error: true,
+    on_skip: (error) => {
+      rejects.push({ key: `row ${++place}`, column: null, reason: error?.message ?? "the record cannot be parsed" });
+      return undefined;
+    },
+    cast: (value, { quoting }) => (value === "" && !quoting ? null : value),
+  });
+  const file = createReadStream(path, { highWaterMark: 1 << 18 });
+  file.on("error", (error) => parser.destroy(fileError(error, path)));
+  file.pipe(parser);
+  let rows: Row[] = [];
+  let places: number[] = [];
+  let bytes = 0;
+  const take = (): Batch => {
+    const batch = { rows, bytes, places, rejects: rejects.splice(0) };
+    rows = [];
+    places = [];
+    bytes = 0;
+    return batch;
+  };
+  for await (const record of parser as AsyncIterable<Row>) {
+    place++;
+    const reason = record.length !== width ? `${record.length} fields where the header has ${width}` : misread(record);
+    // A line with nothing on it is no record where there are several columns.
+    if (record.length === 1 && record[0] === null && width > 1) continue;
+    if (reason) rejects.push({ key: `row ${place}`, column: null, reason });
+    else {
+      rows.push(record);
+      places.push(place - 1);
+      for (const value of record) bytes += (value?.length ?? 0) + 1;
+    }
+    if (rows.length >= BATCH_ROWS || bytes > 4 << 20) yield take();
+  }
+  if (rows.length > 0 || rejects.length > 0) yield take();
+}
+
+// Bytes that are not UTF-8 were replaced while decoding; a replacement character that stood in the file cannot be told from them.
+function misread(record: Row): string | null {
+  return record.some((value) => typeof value === "string" && value.includes("\ufffd")) ? "not valid UTF-8" : null;
+}

@@ -1,0 +1,173 @@
+// A CSV, JSON Lines or Parquet file as a destination: a new file is written beside the old one and takes its place when it is whole.
+// An incremental run writes the old records and the new ones; of one key the new one wins.
+import { existsSync, renameSync, rmSync } from "node:fs";
+import { access, constants, open as openFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { MagicError } from "#contract/errors.ts";
+import type { Reject } from "#contract/sync.ts";
+import type { CommittedState, Destination, OpenRequest, WritePlan, WriteSession } from "../../engine/destination.ts";
+import { planChanges } from "../../engine/evolution.ts";
+import { keyOf } from "../../engine/rejects.ts";
+import type { Column, Row } from "../../engine/types.ts";
+import type { FileReader, FileWriter } from "./format.ts";
+import { type FormatName, formatOf } from "./formats.ts";
+import { fileSource } from "./source.ts";
+import { keyText, openSpool, type Spool } from "./spool.ts";
+import { openStateFile, type StateFile } from "./state.ts";
+
+export function fileDestination(path: string, format: FormatName): Destination {
+  return {
+    check: async () => {
+      await access(dirname(path), constants.W_OK).catch(() => {
+        throw new MagicError("destination_refused", `The folder ${dirname(path)} cannot be written.`);
+      });
+    },
+    discover: async () => (existsSync(path) ? fileSource(path, format).discover() : []),
+    open: (request) => openSession(path, format, request),
+    close: async () => {},
+  };
+}
+
+async function openSession(path: string, format: FormatName, request: OpenRequest): Promise<WriteSession> {
+  const stateFile = await openStateFile(request.stateFile ?? `${path}.magic-state`, request.syncId, path);
+  const old = existsSync(path) ? await (await formatOf(format)).open(path) : null;
+  return sessionOf({ path, format, request, stateFile, old, committed: stateFile.committed(request.stream) });
+}
+
+interface Parts {
+  readonly path: string;
+  readonly format: FormatName;
+  readonly request: OpenRequest;
+  readonly stateFile: StateFile;
+  readonly old: FileReader | null;
+  readonly committed: CommittedState;
+}
+
+function sessionOf({ path, format, request, stateFile, old, committed }: Parts): WriteSession {
+  // The same name every time: what a killed run left is overwritten by the next.
+  const partial = join(dirname(path), `.${basename(path)}.${request.syncId.slice(-12)}.partial`);
+  let plan: WritePlan | undefined;
+  let writer: FileWriter | undefined;
+  let spool: Spool | undefined;
+  let columns: readonly Column[] = [];
+  let rows = 0;
+  let place = 0;
+  const begun = () => {
+    if (!plan || !writer) throw new Error("the session has not begun");
+    return { plan, writer };
+  };
+  const put = async (batch: readonly Row[], first: number): Promise<Reject[]> => {
+    const { plan, writer } = begun();
+    const name = keyOf(plan);
+    const bad = await writer.write(batch);
+    rows += batch.length - bad.length;
+    return bad.map(({ row, column, reason }) => ({ key: name(batch[row] ?? [], first + row), column, reason }));
+  };
+  const session: WriteSession = {
+    committed,
+    existing: old ? old.columns.map((column) => ({ ...column, untyped: true })) : null,
+    warnings: [],
+    rawFormats: [],
+    rawTypes: [],
+    bytes: () => writer?.bytes ?? 0,
+    begin: async (wanted) => {
+      plan = wanted;
+      if (wanted.deletes === "soft")
+        throw new MagicError(
+          "not_supported",
+          `${format} files cannot mark deleted records: use --deletes hard or ignore.`,
+        );
+      const keeps = wanted.kind !== "replace" && old !== null;
+      // Records of before stay: their columns too.
+      const extra = keeps
+        ? (old?.columns ?? []).filter(({ name }) => !wanted.columns.some((column) => column.name === name))
+        : [];
+      if (keeps && old && format === "parquet") planChanges(wanted.columns, old.columns, path);
+      columns = [...wanted.columns, ...extra];
+      try {
+        writer = await (await formatOf(format)).create(partial, columns);
+        if (keeps) spool = await openSpool(`${partial}.new`);
+      } catch (error) {
+        throw new MagicError("destination_refused", `${path} cannot be written: ${(error as Error).message}.`, {
+          cause: error,
+        });
+      }
+    },
+    write: async (batch) => {
+      const first = place;
+      place += batch.length;
+      if (spool) {
+        await spool.add(batch);
+        return { written: batch.length, rejects: [] };
+      }
+      const rejects = await put(batch, first);
+      return { written: batch.length - rejects.length, rejects };
+    },
+    // A file is put in place once, at the end.
+    checkpoint: async () => {},
+    deleteMissing: async () => {
+      throw new MagicError(
+        "not_supported",
+        `An incremental sync into a ${format} file cannot follow deletions: use full_refresh, or --deletes ignore.`,
+      );
+    },
+    merge: async () => {
+      if (!spool || !old) return [];
+      const { plan } = begun();
+      request.waiting(`the records of ${path}`);
+      const keys = plan.kind === "upsert" ? plan.primaryKey : [];
+      const last =
+        keys.length > 0
+          ? await spool.lastOfKeys(keys.map((key) => plan.columns.findIndex(({ name }) => name === key)))
+          : null;
+      const from = columns.map(({ name }) => old.columns.findIndex((column) => column.name === name));
+      const keyPlaces = keys.map((key) => old.columns.findIndex(({ name }) => name === key));
+      const rejects: Reject[] = [];
+      for await (const batch of old.read()) {
+        const kept =
+          last === null
+            ? batch.rows
+            : batch.rows.filter((row) => !last.has(keyText(keyPlaces.map((at) => row[at] ?? null))));
+        await put(
+          kept.map((row) => from.map((at) => (at < 0 ? null : (row[at] ?? null)))),
+          0,
+        );
+      }
+      let first = 0;
+      for await (const batch of spool.read(last)) {
+        rejects.push(
+          ...(await put(
+            batch.map((row) => columns.map((_, at) => row[at] ?? null)),
+            first,
+          )),
+        );
+        first += batch.length;
+      }
+      return rejects;
+    },
+    count: async () => rows,
+    commit: async (state) => {
+      const { plan, writer } = begun();
+      request.waiting(`the disk under ${path}`);
+      await writer.finish();
+      await spool?.remove();
+      const next = { state, schema: plan.sourceSchema };
+      await stateFile.prepare(request.stream, next, partial);
+      renameSync(partial, path);
+      await syncFolder(dirname(path));
+      await stateFile.commit(request.stream, next);
+    },
+    abort: async () => {
+      await writer?.abort().catch(() => {});
+      await spool?.remove();
+      if (writer) rmSync(partial, { force: true });
+    },
+  };
+  return session;
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await openFile(path, "r").catch(() => null);
+  await folder?.sync().catch(() => {});
+  await folder?.close();
+}

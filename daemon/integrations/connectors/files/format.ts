@@ -1,0 +1,30 @@
+// What a file format must do: tell its schema, read rows, write rows. The engine's values go in and come out.
+import type { Batch, RawStream } from "../../engine/source.ts";
+import type { Column, Row } from "../../engine/types.ts";
+
+export interface FileReader {
+  readonly columns: readonly Column[];
+  /** Records in the file; null where only reading tells. */
+  readonly records: number | null;
+  read(): AsyncIterable<Batch>;
+  /** The file's bytes after its header, where another system reads the very same format. */
+  raw?(): RawStream;
+}
+
+export interface FileWriter {
+  /** Writes rows; says why where a value has no form in this format. */
+  write(
+    rows: readonly Row[],
+  ): Promise<readonly { readonly row: number; readonly column: string; readonly reason: string }[]>;
+  /** Bytes written so far. */
+  readonly bytes: number;
+  /** Flushes to the disk. */
+  finish(): Promise<void>;
+  /** Closes without caring for the content. */
+  abort(): Promise<void>;
+}
+
+export interface FileFormat {
+  open(path: string): Promise<FileReader>;
+  create(path: string, columns: readonly Column[]): Promise<FileWriter>;
+}

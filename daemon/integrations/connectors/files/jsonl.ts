@@ -1,0 +1,164 @@
+// JSON Lines: one object a line. Numbers keep their digits both ways; a column's type is what all its values share.
+import { createReadStream } from "node:fs";
+import { access } from "node:fs/promises";
+import { Digits, keepDigits, literalOf } from "../../engine/convert.ts";
+import type { Batch } from "../../engine/source.ts";
+import type { Column, ColumnType, Row, Value } from "../../engine/types.ts";
+import { wholeLines } from "../postgres/copy-text.ts";
+import { fileError } from "./errors.ts";
+import type { FileFormat, FileReader } from "./format.ts";
+import { textWriter } from "./text-writer.ts";
+
+export const jsonl: FileFormat = {
+  open: openJsonl,
+  create: (path, columns) => textWriter(path, "", (row) => objectLine(row, columns)),
+};
+
+function objectLine(row: Row, columns: readonly Column[]): string {
+  const members = columns.map((column, at) => `${JSON.stringify(column.name)}:${jsonOf(row[at] ?? null, column.type)}`);
+  return `{${members.join(",")}}\n`;
+}
+
+/** A value as JSON text: numbers with all their digits, JSON as it is, timestamps in RFC 3339 where they can be, arrays as arrays. */
+export function jsonOf(value: Value, type: ColumnType): string {
+  if (value === null) return "null";
+  if (typeof value !== "string") return `"\\\\x${Buffer.from(value).toString("hex")}"`;
+  switch (type.kind) {
+    case "int":
+    case "decimal":
+    case "float":
+      return /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(value)
+        ? value.replace(/^(-?)0+(?=\d)/, "$1")
+        : JSON.stringify(value);
+    case "bool":
+      return value;
+    case "json":
+      return value.includes("\n") ? value.replace(/\s*\n\s*/g, " ") : value;
+    case "timestamp":
+      return JSON.stringify(
+        type.zone
+          ? value.replace(/^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)\+00$/, "$1T$2Z")
+          : value.replace(/^(\d{4}-\d\d-\d\d) (?=\d)(?!.* BC$)/, "$1T"),
+      );
+    default:
+      return JSON.stringify(value);
+  }
+}
+
+async function openJsonl(path: string): Promise<FileReader> {
+  await access(path).catch((error: NodeJS.ErrnoException) => {
+    throw fileError(error, path);
+  });
+  const kinds = new Map<string, Kind>();
+  let records = 0;
+  for await (const { lines } of wholeLines(bytesOf(path))) {
+    for (const line of lines) {
+      if (line.trim() === "") continue;
+      records++;
+      const record = parseObject(line);
+      if (typeof record === "string") continue;
+      for (const [name, value] of Object.entries(record)) {
+        const kind = kindOf(value);
+        if (kind === null) {
+          if (!kinds.has(name)) kinds.set(name, "null");
+        } else kinds.set(name, shared(kinds.get(name), kind));
+      }
+    }
+  }
+  const columns = [...kinds].map(
+    ([name, kind]): Column => ({ name, type: typeOfKind(kind), nullable: true, untyped: true }),
+  );
+  return { columns, records, read: () => readRows(path, columns) };
+}
+
+// A last line without a line feed is a line too.
+async function* bytesOf(path: string): AsyncGenerator<Buffer> {
+  let last = 10;
+  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 18 }) as AsyncIterable<Buffer>) {
+    last = chunk[chunk.length - 1] ?? last;
+    yield chunk;
+  }
+  if (last !== 10) yield Buffer.from("\n");
+}
+
+type Kind = "null" | "int" | "decimal" | "bool" | "string" | "json";
+
+function kindOf(value: unknown): Kind | null {
+  if (value === null) return null;
+  if (value instanceof Digits) return /^-?\d{1,18}$/.test(value.text) ? "int" : "decimal";
+  if (typeof value === "boolean") return "bool";
+  return typeof value === "string" ? "string" : "json";
+}
+
+function shared(known: Kind | undefined, kind: Kind): Kind {
+  if (known === undefined || known === "null" || known === kind) return kind;
+  if ((known === "int" && kind === "decimal") || (known === "decimal" && kind === "int")) return "decimal";
+  // Values of several kinds stay apart as JSON: "5" is not 5.
+  return "json";
+}
+
+function typeOfKind(kind: Kind): ColumnType {
+  switch (kind) {
+    case "int":
+      return { kind: "int", bits: 64 };
+    case "decimal":
+      return { kind: "decimal" };
+    case "bool":
+      return { kind: "bool" };
+    case "json":
+      return { kind: "json", binary: true };
+    default:
+      return { kind: "string" };
+  }
+}
+
+function parseObject(line: string): Record<string, unknown> | string {
+  try {
+    const value: unknown = JSON.parse(line, keepDigits);
+    return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Digits)
+      ? (value as Record<string, unknown>)
+      : "the line holds no JSON object";
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+async function* readRows(path: string, columns: readonly Column[]): AsyncGenerator<Batch> {
+  let place = 0;
+  for await (const { lines, bytes } of wholeLines(bytesOf(path))) {
+    const rows: Row[] = [];
+    const places: number[] = [];
+    const rejects: { key: string; column: string | null; reason: string }[] = [];
+    for (const line of lines) {
+      if (line.trim() === "") continue;
+      place++;
+      const record = parseObject(line);
+      if (typeof record === "string") rejects.push({ key: `row ${place}`, column: null, reason: record });
+      else {
+        rows.push(columns.map(({ name, type }) => fieldValue(record[name], type)));
+        places.push(place - 1);
+      }
+    }
+    yield { rows, bytes, places, rejects };
+  }
+}
+
+function fieldValue(value: unknown, type: ColumnType): Value {
+  if (value === undefined || value === null) return null;
+  if (type.kind === "json") return jsonText(value);
+  if (value instanceof Digits) return value.text;
+  if (typeof value === "string") return value;
+  if (type.kind === "array" && Array.isArray(value)) return literalOf(value);
+  return jsonText(value);
+}
+
+/** JSON text of a parsed value, numbers as they were written. */
+export function jsonText(value: unknown): string {
+  if (value instanceof Digits) return value.text;
+  if (Array.isArray(value)) return `[${value.map(jsonText).join(",")}]`;
+  if (typeof value === "object" && value !== null)
+    return `{${Object.entries(value)
+      .map(([key, member]) => `${JSON.stringify(key)}:${jsonText(member)}`)
+      .join(",")}}`;
+  return JSON.stringify(value) ?? "null";
+}

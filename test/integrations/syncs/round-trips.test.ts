@@ -1,0 +1,159 @@
+// PostgreSQL into another form and back: equal, or quarantined and counted; never silently changed.
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
+import { extremes } from "./extremes.ts";
+import { connect, sync } from "./harness.ts";
+
+describe.skipIf(postgresMissing())("round trips", () => {
+  const folder = mkdtempSync(join(tmpdir(), "magic-files-"));
+  let server: TestPostgres;
+  let from: string;
+  let to: string;
+  let source: Awaited<ReturnType<typeof connect>>;
+  let target: Awaited<ReturnType<typeof connect>>;
+
+  beforeAll(async () => {
+    server = await startPostgres();
+    [from, to] = [await server.createDatabase(), await server.createDatabase()];
+    [source, target] = [await connect(from), await connect(to)];
+    await source.query(extremes);
+    await target.query(extremes.slice(0, extremes.indexOf("INSERT")));
+    await target.query("ALTER TABLE extremes RENAME TO shape");
+  });
+  afterAll(async () => {
+    await Promise.all([source?.end(), target?.end()]);
+    await server?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  for (const [ending, typed] of [
+    ["sqlite", false],
+    ["parquet", false],
+    ["sqlite", true],
+    ["parquet", true],
+    ["csv", true],
+    ["jsonl", true],
+  ] as const)
+    test(`${ending} gives back every type${typed ? ", into a table with the same types" : ""}`, async () => {
+      const file = join(folder, `all-${typed}.${ending}`);
+      const table = `back_${ending}_${typed}`;
+      if (typed) await target.query(`CREATE TABLE ${table} (LIKE shape INCLUDING ALL)`);
+      const out = await sync({ from, object: "extremes", to: file, table: "extremes" });
+      expect(out.error).toBeNull();
+      const back = await sync({ from: file, object: "extremes", to, table });
+      expect(back.error).toBeNull();
+      const rejected = out.records_rejected + back.records_rejected;
+      expect(out.records_read).toBe(4);
+      expect(back.records_synced).toBe(4 - rejected);
+      // JSON inside JSON keeps its meaning; only the json type also keeps its spacing.
+      const list = await source.query(
+        "SELECT string_agg(quote_ident(attname) || CASE WHEN attname = 'j' THEN '::jsonb' ELSE '' END, ', ' ORDER BY attnum) AS names FROM pg_attribute WHERE attrelid = 'extremes'::regclass AND attnum > 0",
+      );
+      const columns = ending === "jsonl" ? (list[0]?.["names"] ?? "*") : "*";
+      const wanted = await source.lines("extremes", columns);
+      const got = await target.lines(table, columns);
+      // bytes and the rest of a rejected row are absent, not changed.
+      for (const line of got) expect(wanted).toContain(line);
+      expect(got.length).toBe(4 - rejected);
+      if (ending !== "parquet") expect([out.rejects, back.rejects]).toEqual([[], []]);
+      else expect(out.rejects.map(({ column }) => column)).toEqual(["tsz", "day", "day"]);
+    });
+
+  test("a file is replaced as a whole, and nothing is left beside it", async () => {
+    await source.query("CREATE TABLE simple AS SELECT i AS id, 'n' || i AS t FROM generate_series(1, 5) i");
+    const file = join(folder, "simple.csv");
+    expect(await sync({ from, object: "simple", to: file, table: "simple" })).toMatchObject({
+      status: "completed",
+      records_synced: 5,
+    });
+    expect(readFileSync(file, "utf8")).toBe('"id","t"\n1,n1\n2,n2\n3,n3\n4,n4\n5,n5\n');
+    const before = readdirSync(folder);
+    const failed = await sync({ from, object: "nothing", to: file, table: "simple" });
+    expect(failed.error?.code).toBe("object_not_found");
+    expect(readFileSync(file, "utf8")).toContain("5,n5");
+    expect(readdirSync(folder)).toEqual(before);
+  });
+
+  for (const ending of ["sqlite", "csv", "jsonl", "parquet"] as const)
+    test(`incremental runs into ${ending} upsert by key`, async () => {
+      const table = `inc_${ending}`;
+      await source.query(
+        `CREATE TABLE ${table} (id int PRIMARY KEY, t text, v bigint); INSERT INTO ${table} SELECT i, 'a', i FROM generate_series(1, 20) i`,
+      );
+      const file = join(folder, `inc.${ending}`);
+      const run = () => sync({ from, object: table, to: file, table }, { mode: "incremental", cursor_field: "v" });
+      expect(await run()).toMatchObject({ status: "completed", records_read: 20 });
+      await source.query(
+        `UPDATE ${table} SET t = 'b', v = 100 WHERE id = 3; INSERT INTO ${table} VALUES (21, 'c', 101)`,
+      );
+      const second = await run();
+      expect(second.error).toBeNull();
+      expect(second.records_read).toBe(2);
+      await target.query(`DROP TABLE IF EXISTS ${table}; CREATE TABLE ${table} (id int PRIMARY KEY, t text, v bigint)`);
+      expect((await sync({ from: file, object: table, to, table })).error).toBeNull();
+      expect(await target.lines(table)).toEqual(await source.lines(table));
+    });
+
+  test("CSV: null and the empty string, quotes, line breaks, a byte-order mark, missing last line feed, other delimiters", async () => {
+    const file = join(folder, "odd.csv");
+    writeFileSync(file, '\ufeffid,name,"a,b"\r\n1,,x\r\n2,"","line\nbreak ""q"""\r\n3,é,007');
+    expect(await sync({ from: file, object: "odd", to, table: "odd" })).toMatchObject({
+      status: "completed",
+      records_synced: 3,
+      proof: { source_count: 3, destination_count: 3 },
+    });
+    expect(await target.lines("odd", 'id, name IS NULL, "a,b"')).toEqual([
+      "(1,t,x)",
+      '(2,f,"line\nbreak ""q""")',
+      "(3,f,007)",
+    ]);
+    const semicolons = join(folder, "semi.csv");
+    writeFileSync(semicolons, "id;t\n1;a,b\n");
+    await sync({ from: semicolons, object: "semi", to, table: "semi" });
+    expect(await target.lines("semi")).toEqual(['(1,"a,b")']);
+  });
+
+  test("CSV: a record that does not fit is quarantined, the others arrive", async () => {
+    const file = join(folder, "ragged.csv");
+    writeFileSync(file, "id,t\n1,a\n2\n3,c,d\nx,e\n5,f\n");
+    await target.query("CREATE TABLE ragged (id int PRIMARY KEY, t text)");
+    const outcome = await sync({ from: file, object: "ragged", to, table: "ragged" });
+    expect(outcome).toMatchObject({ status: "completed", records_read: 5, records_synced: 2, records_rejected: 3 });
+    expect(outcome.rejects.map(({ key }) => key).sort()).toEqual(["row 2", "row 3", "row 4"]);
+    expect(await target.lines("ragged")).toEqual(["(1,a)", "(5,f)"]);
+  });
+
+  test("JSON Lines: large numbers keep their digits, mixed values stay apart, broken lines are quarantined", async () => {
+    const file = join(folder, "odd.jsonl");
+    writeFileSync(
+      file,
+      '{"id":1,"n":12345678901234567890.10,"m":5,"o":{"a":1.0},"b":true}\n{"id":2,"n":1,"m":"5","l":[1,null]}\nnot json\n',
+    );
+    const outcome = await sync({ from: file, object: "odd", to, table: "odd_jsonl" });
+    expect(outcome).toMatchObject({
+      status: "completed",
+      records_read: 3,
+      records_synced: 2,
+      rejects: [{ key: "row 3" }],
+    });
+    expect(await target.query("SELECT n, m, o, b, l FROM odd_jsonl ORDER BY id")).toEqual([
+      { n: "12345678901234567890.10", m: "5", o: '{"a": 1.0}', b: "t", l: null },
+      { n: "1", m: '"5"', o: null, b: null, l: "[1, null]" },
+    ]);
+  });
+
+  test("a text with NUL, which PostgreSQL cannot hold, is quarantined", async () => {
+    const file = join(folder, "nul.jsonl");
+    writeFileSync(file, '{"id":1,"t":"a\\u0000b"}\n{"id":2,"t":"ok"}\n');
+    const outcome = await sync({ from: file, object: "nul", to, table: "nul" }, { primary_key: ["id"] });
+    expect(outcome).toMatchObject({
+      status: "completed",
+      records_synced: 1,
+      records_rejected: 1,
+      rejects: [{ key: "1" }],
+    });
+  });
+});
