@@ -68,6 +68,8 @@ test(`${BODIES} generated bodies: an answer or a refusal, and the next request i
 test("20 MB, deep nesting, millions of containers, bad UTF-8, NUL: refused or answered, never 5xx", async () => {
   const message = (content: string) => `{"messages":[{"role":"user","content":${content}}],"max_tokens":1}`;
   expect((await post(message(JSON.stringify("x".repeat(20 << 20))))).status).toBe(200);
+  const many = JSON.stringify({ messages: [{ role: "user", content: "x".repeat(5 << 20) }], n: 128 });
+  expectRefusal(await post(many));
   expectRefusal(await post(message("[".repeat(10 << 20))));
   expectRefusal(await post(message(`[${"{},".repeat(3_000_000)}{}]`)));
   expectRefusal(await post(Buffer.from([...Buffer.from('{"model":"'), 0xc3, 0x28, ...Buffer.from('"}')])));

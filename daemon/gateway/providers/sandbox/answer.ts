@@ -5,13 +5,14 @@ import type { FinishReason, Logprobs, ToolCall } from "#daemon/gateway/format/co
 import { estimatePrompt } from "#daemon/gateway/format/estimate.ts";
 import type { ChatRequest, Content } from "#daemon/gateway/format/request.ts";
 import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
+import { invalid } from "../content.ts";
 import { seededRandom } from "./random.ts";
 import { sampleForSchema } from "./sample.ts";
 import { plannedCalls } from "./tools.ts";
 
 export interface SandboxChoice {
-  /** The text in the pieces that a stream sends one by one; null beside tool calls. */
-  readonly pieces: readonly string[] | null;
+  /** Null beside tool calls. A stream sends it in `piecesOf`. */
+  readonly text: string | null;
   readonly toolCalls: readonly ToolCall[];
   /** The deprecated form: one call without an id. */
   readonly legacy: boolean;
@@ -25,8 +26,29 @@ export interface SandboxAnswer {
   readonly usage: TokenUsage;
 }
 
-/** Tokens of the simulated model: four characters each. */
-const TOKEN = /[\s\S]{1,4}/gu;
+/** Tokens of the simulated model: four UTF-16 units each. */
+const TOKEN = 4;
+const MOST_TOKENS = 8 * 1024 * 1024;
+/** How much larger an answer with log probabilities is. */
+const LOGPROB_WEIGHT = 16;
+/** A stream of a long text sends longer pieces, so that megabytes do not become millions of chunks. */
+const MOST_PIECES = 2000;
+
+/** The pieces of a text in a stream; surrogate pairs stay whole. */
+export function* piecesOf(text: string): Generator<string> {
+  const size = Math.max(TOKEN, Math.ceil(text.length / MOST_PIECES));
+  for (let from = 0; from < text.length; ) {
+    const end = boundary(text, from + size);
+    yield text.slice(from, end);
+    from = end;
+  }
+}
+
+// Not between the two halves of a character.
+function boundary(text: string, at: number): number {
+  const code = text.charCodeAt(at - 1);
+  return code >= 0xd800 && code <= 0xdbff && at < text.length ? at + 1 : at;
+}
 
 /** Deterministic in `seed` and the request's meaning (whether it is streamed does not count). */
 export function answerFor(request: ChatRequest, seed: number): SandboxAnswer {
@@ -34,9 +56,16 @@ export function answerFor(request: ChatRequest, seed: number): SandboxAnswer {
   const digest = createHash("sha256")
     .update(`${seed}\n${JSON.stringify(meaning)}`)
     .digest("hex");
-  const choices = Array.from({ length: request.n ?? 1 }, (_, index) => choice(request, digest, index));
+  const choices: SandboxChoice[] = [];
   let output = 0;
-  for (const one of choices) output += (one.pieces?.length ?? 0) + callTokens(one.toolCalls);
+  for (let index = 0; index < (request.n ?? 1); index++) {
+    const one = choice(request, digest, index);
+    choices.push(one);
+    output += Math.ceil((one.text?.length ?? 0) / TOKEN) + callTokens(one.toolCalls);
+    // An echo of megabytes, many times over, would be gigabytes.
+    if (output * (request.logprobs ? LOGPROB_WEIGHT : 1) > MOST_TOKENS)
+      throw invalid("n", "would make the answer too large");
+  }
   return {
     id: `chatcmpl-${digest.slice(0, 29)}`,
     choices,
@@ -55,7 +84,7 @@ function choice(request: ChatRequest, digest: string, index: number): SandboxCho
       return { id, type: "function", function: { name: call.name, arguments: args } };
     });
     return {
-      pieces: null,
+      text: null,
       toolCalls,
       legacy,
       logprobs: null,
@@ -81,24 +110,23 @@ function textChoice(request: ChatRequest, text: string): SandboxChoice {
     const at = stop === "" ? -1 : kept.indexOf(stop);
     if (at >= 0) kept = kept.slice(0, at);
   }
-  let pieces: string[] = kept.match(TOKEN) ?? [];
   let finish: FinishReason = "stop";
   const most = request.max_completion_tokens ?? request.max_tokens ?? Number.POSITIVE_INFINITY;
-  if (pieces.length > most) {
-    pieces = pieces.slice(0, most);
+  if (kept.length > most * TOKEN) {
+    kept = kept.slice(0, boundary(kept, most * TOKEN));
     finish = "length";
   }
   return {
-    pieces,
+    text: kept,
     toolCalls: [],
     legacy: false,
-    logprobs: request.logprobs ? logprobs(request, pieces) : null,
+    logprobs: request.logprobs ? logprobs(request, kept) : null,
     finish,
   };
 }
 
-function logprobs(request: ChatRequest, pieces: readonly string[]): Logprobs {
-  const content = pieces.map((token) => {
+function logprobs(request: ChatRequest, text: string): Logprobs {
+  const content = Array.from(piecesOf(text), (token) => {
     const entry = { token, logprob: -0.0625, bytes: [...Buffer.from(token)] };
     const others = Array.from({ length: Math.max(0, (request.top_logprobs ?? 0) - 1) }, (_, rank) => ({
       token: `<${rank + 1}>`,

@@ -20,9 +20,9 @@ import type {
   StreamOutcome,
   Target,
 } from "../adapter.ts";
-import { failure } from "../failure.ts";
+import { failure, UpstreamError } from "../failure.ts";
 import { supportOf } from "../support.ts";
-import { answerFor, type SandboxAnswer, type SandboxChoice } from "./answer.ts";
+import { answerFor, piecesOf, type SandboxAnswer, type SandboxChoice } from "./answer.ts";
 import { embed, MAX_DIMENSIONS } from "./embedding.ts";
 
 /** Listed by `GET /v1/models`; both take chat and embeddings alike. */
@@ -44,7 +44,13 @@ async function chat(call: ChatCall, target: Target, options: AttemptOptions): Pr
   if (blocked && !(call.dropUnsupported && blocked.droppable)) {
     return refused(`sandbox/${target.model} does not support '${blocked.param}': ${blocked.reason}.`, blocked.param);
   }
-  const answer = answerFor(call.request, target.seed ?? 1);
+  let answer: SandboxAnswer;
+  try {
+    answer = answerFor(call.request, target.seed ?? 1);
+  } catch (error) {
+    if (error instanceof UpstreamError) return { kind: "failure", failure: error.failure, usage: null };
+    throw error;
+  }
   options.onHeaders?.(200);
   const notes: Notes = { dropped: [], responseFormat: structured(call.request) ? "native" : undefined };
   if (call.request.stream) return stream(answer, call.request, target, options, notes);
@@ -81,7 +87,7 @@ function completion(answer: SandboxAnswer, target: Target, options: AttemptOptio
 
 function wireChoice(choice: SandboxChoice, index: number): Choice {
   const call = choice.toolCalls[0];
-  let message: AnswerMessage = { role: "assistant", content: choice.pieces?.join("") ?? null, refusal: null };
+  let message: AnswerMessage = { role: "assistant", content: choice.text, refusal: null };
   if (choice.legacy && call) message = { ...message, function_call: call.function };
   else if (call) message = { ...message, tool_calls: choice.toolCalls };
   return { index, message, logprobs: choice.logprobs, finish_reason: choice.finish };
@@ -118,21 +124,22 @@ function stream(
 function* frames(answer: SandboxAnswer, writer: ReturnType<typeof chunkWriter>): Generator<string> {
   for (const [index, choice] of answer.choices.entries()) {
     const first = choice.toolCalls[0];
-    yield writer.delta(index, { role: "assistant", content: choice.pieces ? "" : null });
-    for (const [at, piece] of (choice.pieces ?? []).entries()) {
-      const logprob = choice.logprobs?.content?.[at];
+    yield writer.delta(index, { role: "assistant", content: choice.text === null ? null : "" });
+    let at = 0;
+    for (const piece of piecesOf(choice.text ?? "")) {
+      const logprob = choice.logprobs?.content?.[at++];
       yield writer.delta(index, { content: piece }, logprob ? { content: [logprob], refusal: null } : null);
     }
     if (choice.legacy && first) yield writer.delta(index, { function_call: first.function });
     else {
-      for (const [at, call] of choice.toolCalls.entries()) {
+      for (const [number, call] of choice.toolCalls.entries()) {
         yield writer.delta(index, {
           tool_calls: [
-            { index: at, id: call.id, type: "function", function: { name: call.function.name, arguments: "" } },
+            { index: number, id: call.id, type: "function", function: { name: call.function.name, arguments: "" } },
           ],
         });
         for (const part of call.function.arguments.match(/[\s\S]{1,16}/gu) ?? []) {
-          yield writer.delta(index, { tool_calls: [{ index: at, function: { arguments: part } }] });
+          yield writer.delta(index, { tool_calls: [{ index: number, function: { arguments: part } }] });
         }
       }
     }
