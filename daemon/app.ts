@@ -32,6 +32,7 @@ import { traceRoutes } from "./http/routes/traces.ts";
 import { usageRoutes } from "./http/routes/usage.ts";
 import { useUpgrades } from "./http/upgrade.ts";
 import { type Identity, openIdentity } from "./identity/identity.ts";
+import { type Listening, listeningOf, originOf } from "./listening.ts";
 import { openMasterKey } from "./secrets/master-key.ts";
 import { wireControllers } from "./wire-controllers.ts";
 import { wireGateway } from "./wire-gateway.ts";
@@ -64,7 +65,8 @@ export async function createApp(config: AppConfig): Promise<App> {
   try {
     const identity = await identify(foundation);
     foundation.onClose(identity.close);
-    return wire(foundation, identity, await wireGateway(foundation), config);
+    const listening = await listeningOf(foundation, config);
+    return wire(foundation, identity, await wireGateway(foundation), { ...config, listening });
   } catch (error) {
     await foundation.close();
     throw error;
@@ -93,14 +95,20 @@ function identify({ storage, root, env, credentials, clock, logger, project }: F
   });
 }
 
-function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeline, config: AppConfig): App {
+interface WiredConfig extends AppConfig {
+  readonly listening: Listening;
+}
+
+function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeline, config: WiredConfig): App {
   const { root, clock, logger, metrics, tracer, project, storage, history } = foundation;
   const { authenticator } = identity;
-  const host = config.host ?? project.current().daemon?.host ?? "127.0.0.1";
+  const { listening } = config;
+  const { host, tls } = listening;
   let url: string | undefined;
   let draining = false;
   const { fastify, activity, hostGuard } = createHttp({
     host,
+    tls,
     clock,
     authenticator,
     logger,
@@ -160,7 +168,7 @@ function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeli
     async listen(port = config.port ?? 0) {
       await integrations.start();
       await fastify.listen({ host, port });
-      url = originOf(host, fastify);
+      url = originOf(listening, fastify);
       await identity.issuers.listening(url);
       return url;
     },
@@ -179,12 +187,4 @@ function tellRestartNeeded(project: Foundation["project"], logger: Foundation["l
   project.onChange(() => {
     if (listener() !== atStart) logger.warn("project.restart_needed", { keys: ["daemon.host", "daemon.port"] });
   });
-}
-
-// A wildcard address cannot be called: name the loopback one instead.
-function originOf(host: string, fastify: FastifyInstance): string {
-  const address = fastify.server.address();
-  const port = typeof address === "object" && address !== null ? address.port : 0;
-  const name = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
-  return `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
 }

@@ -1,6 +1,7 @@
 // The HTTP server with everything that every request passes, in this order: id and log, Host and Origin, draining, who calls
 // and with which scope, what it accepts; then the body, its schema, the handler. Routes are registered by app.ts.
 import { createServer, type IncomingMessage, type Server } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import fastify, { type FastifyInstance } from "fastify";
 import { MagicError } from "#contract/errors.ts";
 import { REQUEST_ID } from "#contract/protocol.ts";
@@ -24,6 +25,8 @@ import { useValidation } from "./validation.ts";
 export interface HttpOptions {
   readonly host: string;
   readonly hostNames?: readonly string[];
+  /** Certificate chain and key, PEM: TLS 1.3 and nothing else. Without it plain HTTP. */
+  readonly tls?: { readonly cert: string; readonly key: string } | undefined;
   readonly authenticator: Authenticator;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -46,7 +49,7 @@ export interface Http {
 export function createHttp(options: HttpOptions): Http {
   const { logger } = options;
   const app: FastifyInstance = fastify({
-    serverFactory: (handler) => newServer(handler as Parameters<typeof createServer>[1]),
+    serverFactory: (handler) => newServer(handler as Parameters<typeof createServer>[1], options.tls),
     genReqId: (raw) => requestIdOf(raw as IncomingMessage),
     bodyLimit: BODY_LIMIT,
     return503OnClosing: false,
@@ -78,14 +81,16 @@ export function createHttp(options: HttpOptions): Http {
   return { fastify: app, activity, hostGuard };
 }
 
-function newServer(handler: Parameters<typeof createServer>[1]): Server {
-  return createServer(
-    {
-      ...timeouts,
-      keepAliveTimeout: 72_000,
-      // Only WebSocket upgrades leave HTTP; a client that offers h2c is answered over HTTP/1.1.
-      shouldUpgradeCallback: (request) => request.headers.upgrade?.toLowerCase() === "websocket",
-    },
+function newServer(handler: Parameters<typeof createServer>[1], tls: HttpOptions["tls"]): Server {
+  const settings = {
+    ...timeouts,
+    keepAliveTimeout: 72_000,
+    // Only WebSocket upgrades leave HTTP; a client that offers h2c is answered over HTTP/1.1.
+    shouldUpgradeCallback: (request: IncomingMessage) => request.headers.upgrade?.toLowerCase() === "websocket",
+  };
+  if (!tls) return createServer(settings, handler);
+  return createTlsServer(
+    { ...settings, ...tls, minVersion: "TLSv1.3", handshakeTimeout: timeouts.headersTimeout },
     handler,
   );
 }

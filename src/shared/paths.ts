@@ -30,3 +30,8 @@ export function findRoot(explicit?: string, env: NodeJS.ProcessEnv = process.env
 export function stateFolder(root: string): string {
   return join(root, ".magic");
 }
+
+/** The certificate that a daemon with `--tls` makes for itself: its command line trusts it. */
+export function localCertificate(state: string): string {
+  return join(state, "tls", "cert.pem");
+}

@@ -2,6 +2,7 @@
 // a starting one, the note of a crashed one. Their writers are in daemon/process.
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { MagicError } from "#contract/errors.ts";
 import {
   type CrashNote,
@@ -10,7 +11,7 @@ import {
   runtimeNames,
   type StartingMark,
 } from "#contract/protocol.ts";
-import { stateFolder } from "#shared/paths.ts";
+import { localCertificate, stateFolder } from "#shared/paths.ts";
 
 /** The runtime file of a root; undefined where there is none or it is damaged. Throws `state_unusable` when it cannot be trusted or read. */
 export function readRuntimeFile(root: string): RuntimeFile | undefined {
@@ -25,7 +26,23 @@ export function readRuntimeFile(root: string): RuntimeFile | undefined {
       "state_unusable",
       `${path} can be read by other users (mode ${(mode & 0o777).toString(8)}): it must be 600.`,
     );
-  return isRuntimeFile(found) ? found : undefined;
+  if (!isRuntimeFile(found)) return undefined;
+  if (found.url.startsWith("https:")) trustLocalCertificate(root);
+  return found;
+}
+
+let trusted: string | undefined;
+
+// A daemon with --tls has made its own certificate, which no authority knows: this process takes it besides those it knows.
+function trustLocalCertificate(root: string): void {
+  try {
+    const certificate = readFileSync(localCertificate(stateFolder(root)), "utf8");
+    if (trusted === certificate) return;
+    setDefaultCACertificates([...getCACertificates("default"), certificate]);
+    trusted = certificate;
+  } catch {
+    // There is none where the user brought a certificate.
+  }
 }
 
 export function readStartingMark(root: string): StartingMark | undefined {

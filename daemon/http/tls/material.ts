@@ -1,0 +1,89 @@
+// What the TLS listener serves: the user's certificate and key, or a local pair that is made here, kept, and renewed in time.
+import { X509Certificate } from "node:crypto";
+import { mkdir, open, readFile, rename } from "node:fs/promises";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { createSecureContext } from "node:tls";
+import { MagicError } from "#contract/errors.ts";
+import { localCertificate } from "#shared/paths.ts";
+import { isLoopback } from "../guards/loopback.ts";
+import { type Certificate, makeCertificate } from "./certificate.ts";
+
+export interface TlsSettings {
+  readonly certFile?: string | undefined;
+  readonly keyFile?: string | undefined;
+  /** The state folder, where a local pair is kept. */
+  readonly state: string;
+  /** The address listened on. */
+  readonly host: string;
+}
+
+const DAYS = 397;
+const RENEW_MS = 14 * 86_400_000;
+
+/** @throws MagicError `config_invalid` when the files are missing, do not belong together, or only one is named. */
+export async function tlsMaterial(settings: TlsSettings): Promise<Certificate> {
+  const { certFile, keyFile } = settings;
+  if (certFile === undefined && keyFile === undefined) return localPair(settings);
+  if (certFile === undefined || keyFile === undefined)
+    throw new MagicError("config_invalid", "A certificate and its key go together: name both files, or neither.");
+  const [cert, key] = await Promise.all([readPem(certFile, "certificate"), readPem(keyFile, "key")]);
+  try {
+    createSecureContext({ cert, key });
+  } catch (error) {
+    const detail = `${certFile} and ${keyFile} cannot be used: ${(error as Error).message}.`;
+    throw new MagicError("config_invalid", detail, { cause: error });
+  }
+  return { cert, key };
+}
+
+async function readPem(path: string, what: string): Promise<string> {
+  return readFile(path, "utf8").catch((error: Error) => {
+    throw new MagicError("config_invalid", `The ${what} ${path} cannot be read: ${error.message}.`, { cause: error });
+  });
+}
+
+async function localPair({ state, host }: TlsSettings): Promise<Certificate> {
+  const names = namesOf(host);
+  const files = { cert: localCertificate(state), key: join(state, "tls", "key.pem") };
+  const [cert, key] = await Promise.all([files.cert, files.key].map((path) => readFile(path, "utf8").catch(() => "")));
+  if (cert && key && isGood(cert, key, names)) return { cert, key };
+  const made = makeCertificate(names, new Date(), DAYS);
+  await mkdir(join(state, "tls"), { recursive: true, mode: 0o700 });
+  await write(files.key, made.key);
+  await write(files.cert, made.cert);
+  return made;
+}
+
+// In time, for every name that it will be called by, and whole.
+function isGood(cert: string, key: string, names: readonly string[]): boolean {
+  try {
+    createSecureContext({ cert, key });
+    const found = new X509Certificate(cert);
+    const covers = names.every((name) => found.checkHost(name) ?? found.checkIP(name));
+    return covers && found.validToDate.getTime() - Date.now() > RENEW_MS;
+  } catch {
+    return false;
+  }
+}
+
+function namesOf(host: string): string[] {
+  const wildcard = host === "0.0.0.0" || host === "::";
+  return [
+    ...new Set([
+      "localhost",
+      "127.0.0.1",
+      "::1",
+      ...(isLoopback(host) ? [] : [hostname()]),
+      ...(wildcard ? [] : [host]),
+    ]),
+  ];
+}
+
+async function write(path: string, text: string): Promise<void> {
+  const file = await open(`${path}.new`, "w", 0o600);
+  await file.writeFile(text);
+  await file.sync();
+  await file.close();
+  await rename(`${path}.new`, path);
+}
