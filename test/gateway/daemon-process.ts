@@ -1,0 +1,6 @@
+// A daemon in a process of its own, to be killed by a test. Prints where it listens and its gateway token, then serves.
+import { createApp } from "#daemon/app.ts";
+
+const app = await createApp({ root: process.argv[2] ?? "", watch: false });
+const url = await app.listen();
+process.stdout.write(`${JSON.stringify({ url, token: app.credentials.gateway_token })}\n`);

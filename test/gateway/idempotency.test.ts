@@ -1,0 +1,219 @@
+// Idempotency-Key: one upstream call a key, whatever happens.
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import type { ServerResponse } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { type Answered, callOf, collected, completion, principal, stream, testGateway } from "./pipeline.ts";
+import { startUpstream, type Upstream } from "./upstream.ts";
+
+const deep = process.env["MAGIC_TEST_DEEP"] !== undefined;
+let upstream: Upstream;
+beforeAll(async () => {
+  upstream = await startUpstream();
+});
+afterAll(() => upstream.close());
+beforeEach(() => {
+  upstream.requests.length = 0;
+  upstream.answer = (response, _request, body) => void setTimeout(() => good(response, body), 20);
+});
+
+const config = () => ({ providers: { own: { type: "openai" as const, base_url: `${upstream.url}/v1` } } });
+
+function good(response: ServerResponse, body: string): void {
+  const streamed = body.includes('"stream":true');
+  response.writeHead(200, { "content-type": streamed ? "text/event-stream" : "application/json" });
+  response.end(streamed ? stream() : completion());
+}
+
+test("two hundred identical requests at once on each of many keys: one upstream call a key, all answers alike", async () => {
+  const keys = deep ? 50 : 10;
+  const { chat } = await testGateway(config());
+  const all: Promise<Answered>[] = [];
+  for (let key = 0; key < keys; key++)
+    for (let i = 0; i < 200; i++)
+      all.push(chat({ model: "own/m", stream: key % 2 === 1, seed: key }, { idempotencyKey: `key-${key}` }));
+  const answers = await Promise.all(all);
+  expect(upstream.requests.length).toBe(keys);
+  for (let key = 0; key < keys; key++) {
+    const own = answers.slice(key * 200, key * 200 + 200);
+    expect(new Set(own.map(({ text }) => text)).size).toBe(1);
+    expect(own.filter(({ headers }) => headers["idempotent-replayed"] === undefined).length).toBe(1);
+    expect(own[0]?.text).toContain(key % 2 === 1 ? "data: [DONE]" : "hello");
+  }
+});
+
+test("a later request gets the stored answer, streams byte for byte, also from another process; another body is refused", async () => {
+  const { chat, gateway, storage } = await testGateway(config());
+  const first = await chat({ model: "own/m" }, { idempotencyKey: "a" });
+  const streamed = await chat({ model: "own/m", stream: true }, { idempotencyKey: "b" });
+  await gateway.close();
+  const again = await testGateway(config(), { storage });
+  for (const [key, body, before] of [
+    ["a", { model: "own/m" }, first],
+    ["b", { model: "own/m", stream: true }, streamed],
+  ] as const) {
+    const replay = await again.chat(body, { idempotencyKey: key });
+    expect(replay.text).toBe(before.text);
+    expect(replay.headers).toEqual({ ...before.headers, "idempotent-replayed": "true" });
+  }
+  expect(upstream.requests.length).toBe(2);
+  const reused = again.chat({ model: "own/m", stream: true }, { idempotencyKey: "a" });
+  await expect(reused).rejects.toMatchObject({ code: "idempotency_key_reused" });
+  const other = principal({ id: "gt_other" });
+  await again.chat({ model: "own/m" }, { idempotencyKey: "a", principal: other });
+  expect(upstream.requests.length).toBe(3);
+});
+
+test("what is stored is sealed", async () => {
+  const { chat, storage } = await testGateway(config());
+  await chat({ model: "own/m" }, { idempotencyKey: "sealed" });
+  const row = await storage.units.gatewayKey.begin({
+    owner: "token:gt_test:live",
+    key: "sealed",
+    fingerprint: "",
+    request_id: "",
+    now: "2000-01-01",
+    expires_at: "2000-01-02",
+  });
+  expect(row?.state).toBe("done");
+  expect(row?.answer).toMatch(/^v1\.[\w-]+$/);
+  expect(Buffer.from(row?.answer ?? "", "base64url").includes("hello")).toBe(false);
+});
+
+test("a refusal before the dispatch gives the key back; a failure after it is the answer for good", async () => {
+  const { chat } = await testGateway(config());
+  await expect(chat({ model: "nobody/m" }, { idempotencyKey: "r" })).rejects.toMatchObject({ code: "model_not_found" });
+  expect((await chat({ model: "own/m" }, { idempotencyKey: "r" })).status).toBe(200);
+  upstream.answer = (response) => void response.writeHead(500).end("{}");
+  const failed = await chat({ model: "own/m" }, { idempotencyKey: "f" });
+  upstream.answer = (response, _request, body) => good(response, body);
+  expect(await chat({ model: "own/m" }, { idempotencyKey: "f" })).toMatchObject({ status: 502, text: failed.text });
+  expect(upstream.requests.length).toBe(2);
+  await expect(chat({ model: "own/m" }, { idempotencyKey: "with space" })).rejects.toMatchObject({
+    code: "idempotency_key_invalid",
+  });
+});
+
+test("a keyed call runs to its end though its client leaves; an unkeyed one is cancelled within 250 ms", async () => {
+  const { chat, gateway } = await testGateway(config());
+  let finish = () => {};
+  upstream.answer = (response, _request, body) => {
+    finish = () => good(response, body);
+  };
+  const leaving = new AbortController();
+  const keyed = chat({ model: "own/m" }, { idempotencyKey: "left", signal: leaving.signal });
+  await expect.poll(() => upstream.requests.length).toBe(1);
+  leaving.abort();
+  setTimeout(() => finish(), 50);
+  expect((await keyed).status).toBe(200);
+  expect((await chat({ model: "own/m" }, { idempotencyKey: "left" })).headers["idempotent-replayed"]).toBe("true");
+  const unkeyed = new AbortController();
+  const call = chat({ model: "own/m" }, { signal: unkeyed.signal });
+  await expect.poll(() => upstream.requests.length).toBe(2);
+  const left = performance.now();
+  unkeyed.abort();
+  await expect.poll(() => upstream.requests[1]?.closed, { interval: 5 }).toBe(true);
+  expect(performance.now() - left).toBeLessThan(250);
+  expect((await call).status).toBe(499);
+  expect(await gateway.usage({ by: "provider" })).toMatchObject([{ key: "own", requests: 2 }]);
+});
+
+test("an answer is durable before its last byte is sent", async () => {
+  const { gateway, storage } = await testGateway(config());
+  const answer = await gateway.complete(
+    callOf({ model: "own/m", messages: [{ role: "user", content: "hi" }], stream: true }, { idempotencyKey: "d" }),
+  );
+  let stateAtEnd: string | undefined;
+  const stored = () =>
+    storage.units.gatewayKey.begin({
+      owner: "token:gt_test:live",
+      key: "d",
+      fingerprint: "",
+      request_id: "",
+      now: "2000-01-01",
+      expires_at: "2000-01-02",
+    });
+  const look = async () => {
+    stateAtEnd = (await stored())?.state;
+  };
+  const seen: Promise<void>[] = [];
+  await collected({
+    ...answer,
+    stream: {
+      pipe: async (sink) =>
+        answer.stream?.pipe({
+          ...sink,
+          write(frame) {
+            if (Buffer.from(frame as Uint8Array).includes("[DONE]")) seen.push(look());
+            return sink.write(frame);
+          },
+        }),
+    },
+    body: undefined as never,
+  });
+  await Promise.all(seen);
+  expect(stateAtEnd).toBe("done");
+});
+
+test("killed between dispatch and save: the outcome is unknown and nothing is sent again", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "magic-test-"));
+  const { port } = new URL(upstream.url);
+  writeFileSync(
+    join(folder, "magic.yaml"),
+    JSON.stringify({ version: 1, gateway: config(), egress: { allow_private: [`127.0.0.1:${port}`] } }),
+  );
+  const children = new Set<ChildProcess>();
+  const start = async () => {
+    const child = spawn(process.execPath, [new URL("daemon-process.ts", import.meta.url).pathname, folder], {
+      env: { ...process.env, MAGIC_HOME: join(folder, "home") },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    children.add(child);
+    const lines = createInterface({ input: child.stdout });
+    const line = await new Promise<string>((resolve) => lines.once("line", resolve));
+    return { child, ...(JSON.parse(line) as { url: string; token: string }) };
+  };
+  const rounds = deep ? 100 : 4;
+  try {
+    let daemon = await start();
+    const send = (key: string) =>
+      fetch(`${daemon.url}/v1/chat/completions`, {
+        method: "POST",
+        headers: {
+          authorization: `Bearer ${daemon.token}`,
+          "content-type": "application/json",
+          "idempotency-key": key,
+        },
+        body: JSON.stringify({
+          model: "own/m",
+          messages: [{ role: "user", content: "hi" }],
+          stream: key.endsWith("s"),
+        }),
+      });
+    for (let round = 0; round < rounds; round++) {
+      const key = `kill-${round}${round % 2 === 1 ? "s" : ""}`;
+      // Half of them die before the upstream answers, half while its answer is on the way.
+      upstream.answer = (response) => {
+        if (round % 4 >= 2)
+          response.writeHead(200, { "content-type": "text/event-stream" }).write(stream().slice(0, 300));
+        setTimeout(() => daemon.child.kill("SIGKILL"), (round * 7) % 15);
+      };
+      const answer = send(key).then((sent) => sent.text());
+      await expect(answer).rejects.toThrow();
+      daemon = await start();
+      upstream.answer = (response, _request, body) => good(response, body);
+      for (let i = 0; i < 2; i++) {
+        const repeated = await send(key);
+        expect(repeated.status).toBe(409);
+        expect(((await repeated.json()) as { error: { code: string } }).error.code).toBe("idempotency_outcome_unknown");
+      }
+      expect(upstream.requests.length).toBe(round + 1);
+    }
+  } finally {
+    for (const child of children) child.kill("SIGKILL");
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
