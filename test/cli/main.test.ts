@@ -1,0 +1,238 @@
+// The outer forms of the command line, on the built program: help, exit codes, what goes to which stream.
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Command } from "commander";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { isNoun } from "#commands/command.ts";
+import { groups } from "#commands/registry.ts";
+import { CONTROL, createSandbox, program, type Sandbox } from "./magic.ts";
+
+let box: Sandbox;
+beforeAll(() => {
+  box = createSandbox();
+});
+afterAll(() => box.dispose());
+
+const lastLine = (text: string) => JSON.parse(text.trim().split("\n").at(-1) ?? "");
+
+test("every command loads, and describes itself without a clash of options", async () => {
+  for (const group of groups) {
+    for (const [name, entry] of Object.entries(group.commands)) {
+      const leaves = isNoun(entry) ? Object.entries((await entry.verbs()).verbs) : [[name, entry] as const];
+      for (const [verb, leaf] of leaves) {
+        const { default: module } = await leaf.load();
+        module.configure?.(new Command(verb));
+        expect(typeof module.run, `${name} ${verb}`).toBe("function");
+        expect(leaf.summary.length, `${name} ${verb}`).toBeLessThan(70);
+      }
+    }
+  }
+});
+
+test("--help lists every command on stdout and exits 0", async () => {
+  for (const args of [["--help"], ["help"], []]) {
+    const { code, stdout, stderr } = await box.magic(args);
+    expect([code, stderr]).toEqual([0, ""]);
+    for (const group of groups) for (const name of Object.keys(group.commands)) expect(stdout).toContain(`  ${name} `);
+    expect(stdout).not.toMatch(CONTROL);
+  }
+});
+
+test("help of a command and of a verb", async () => {
+  const scaffold = await box.magic(["help", "scaffold"]);
+  expect(scaffold.stdout).toContain("--template <template>");
+  const start = await box.magic(["daemon", "start", "--help"]);
+  expect([start.code, start.stdout.includes("--port")]).toEqual([0, true]);
+});
+
+test("--version says the version, as JSON too", async () => {
+  expect((await box.magic(["--version"])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+  expect(JSON.parse((await box.magic(["--version", "--json"])).stdout)).toEqual({ version: expect.any(String) });
+});
+
+test("slips are answered with a suggestion, exit code 2 and an empty stdout", async () => {
+  for (const [args, said] of [
+    [["scafold"], "Did you mean scaffold?"],
+    [["daemon", "strat"], "Did you mean start?"],
+    [["validate", "--jsno"], "Did you mean --json?"],
+    [["scafold", "--help"], "Did you mean scaffold?"],
+    [["daemon"], "needs a verb"],
+    [["--output", "xml", "validate"], "xml"],
+  ] as const) {
+    const { code, stdout, stderr } = await box.magic(args);
+    expect([code, stdout], args.join(" ")).toEqual([2, ""]);
+    expect(stderr).toContain(said);
+    expect(stderr).toContain("--help");
+  }
+});
+
+test("everything missing is one error that lists all of it", async () => {
+  const { code, stdout, stderr } = await box.magic(["controller", "promote", "--json"]);
+  expect([code, stdout]).toEqual([2, ""]);
+  expect(lastLine(stderr)).toMatchObject({ code: "usage", exit_code: 2, missing: ["<name>", "<version>"] });
+  const scaffold = await box.magic(["scaffold", "--json"]);
+  expect(lastLine(scaffold.stderr)).toMatchObject({ code: "usage", missing: ["--name <name>"] });
+});
+
+test("with --json a failing command writes one document, on stderr's last line", async () => {
+  const { code, stdout, stderr } = await box.magic(["validate", "nowhere", "--json"]);
+  expect([code, stdout]).toEqual([4, ""]);
+  expect(lastLine(stderr)).toMatchObject({
+    code: "not_found",
+    exit_code: 4,
+    request_id: null,
+    detail: expect.any(String),
+  });
+});
+
+test("scaffold: a controller and its project; a second time it refuses, and nothing has changed", async () => {
+  const first = await box.magic(["scaffold", "--name", "hello", "--json"]);
+  expect(first.code).toBe(0);
+  const made = JSON.parse(first.stdout);
+  expect(made).toMatchObject({
+    name: "hello",
+    template: "minimal",
+    project_files: ["magic.yaml", "tsconfig.json", ".gitignore"],
+  });
+  for (const file of ["contract.yaml", "handler.ts", "handler.test.ts", "Dockerfile", "README.md"])
+    expect(existsSync(join(made.path, file)), file).toBe(true);
+  writeFileSync(join(made.path, "handler.ts"), "mine");
+  const again = await box.magic(["scaffold", "--name", "hello", "--json"]);
+  expect([again.code, lastLine(again.stderr).code]).toEqual([7, "exists"]);
+  expect(readFileSync(join(made.path, "handler.ts"), "utf8")).toBe("mine");
+  writeFileSync(join(made.path, "notes.md"), "keep me");
+  expect((await box.magic(["scaffold", "--name", "hello", "--force", "--json"])).code).toBe(0);
+  expect(readFileSync(join(made.path, "handler.ts"), "utf8")).toContain("defineHandler");
+  expect(readFileSync(join(made.path, "notes.md"), "utf8")).toBe("keep me");
+});
+
+test("scaffold is all or nothing", async () => {
+  const inner = createSandbox();
+  try {
+    writeFileSync(join(inner.folder, "data"), "a file where the db template wants a folder");
+    const { code } = await inner.magic(["scaffold", "--name", "x", "--template", "db", "--json"]);
+    expect(code).not.toBe(0);
+    expect(readdirSync(inner.folder)).toEqual(["data"]);
+    for (const name of ["../up", "Up", "", "a b"])
+      expect((await inner.magic(["scaffold", "--name", name])).code).toBe(3);
+    expect(readdirSync(inner.folder)).toEqual(["data"]);
+  } finally {
+    await inner.dispose();
+  }
+});
+
+test("every template validates, passes its tests and has no type error, in both languages", async () => {
+  const inner = createSandbox();
+  try {
+    for (const template of ["minimal", "llm", "http", "db"])
+      for (const lang of ["ts", "js"])
+        expect(
+          (await inner.magic(["scaffold", "--name", `${template}-${lang}`, "--template", template, "--lang", lang]))
+            .code,
+        ).toBe(0);
+    const validated = await inner.magic(["validate", "--json"]);
+    expect(JSON.parse(validated.stdout)).toMatchObject({ valid: true, problems: [], warnings: [] });
+    const tested = await inner.magic(["test", "--json"]);
+    expect(JSON.parse(tested.stdout)).toMatchObject({ passed: 18, failed: 0 });
+    const tsc = new URL("../../node_modules/typescript/bin/tsc", import.meta.url).pathname;
+    const types = spawn(process.execPath, [tsc, "-p", inner.folder]);
+    let said = "";
+    types.stdout.on("data", (data: Buffer) => {
+      said += data.toString("utf8");
+    });
+    const code = await new Promise((resolve) => types.once("exit", resolve));
+    expect([code, said]).toEqual([0, ""]);
+  } finally {
+    await inner.dispose();
+  }
+}, 60_000);
+
+test("a failing test: its file and line, exit 3", async () => {
+  const folder = join(box.folder, "controllers", "failing");
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "handler.js"), "export default () => 1;\n");
+  writeFileSync(
+    join(folder, "handler.test.js"),
+    'import { test } from "node:test";\ntest("never", () => {\n  throw new Error("no");\n});\n',
+  );
+  const { code, stdout } = await box.magic(["test", "failing", "--json"]);
+  expect(code).toBe(3);
+  expect(JSON.parse(stdout)).toMatchObject({
+    passed: 0,
+    failed: 1,
+    tests: [{ name: "never", ok: false, line: 2, error: expect.stringContaining("no") }],
+  });
+});
+
+test("validate: exit 3, every problem with its place", async () => {
+  const folder = join(box.folder, "broken");
+  mkdirSync(folder);
+  writeFileSync(join(folder, "contract.yaml"), "name: a\nversion: 1.0\ninput_schema: true\noutput_schema: true\n");
+  const { code, stdout } = await box.magic(["validate", "broken", "--json"]);
+  expect(code).toBe(3);
+  const { valid, problems } = JSON.parse(stdout);
+  expect(valid).toBe(false);
+  expect(problems).toContainEqual(
+    expect.objectContaining({
+      file: "broken/contract.yaml",
+      line: 2,
+      column: 10,
+      pointer: "/version",
+      code: "wrong_type",
+      fix: expect.any(String),
+    }),
+  );
+  const text = await box.magic(["validate", "broken/contract.yaml"]);
+  expect(text.stdout).toContain("broken/contract.yaml:2:10");
+  expect(text.stdout).not.toMatch(CONTROL);
+});
+
+test("config: flag before environment before project before user before default, each with its origin", async () => {
+  const get = async (key: string, args: string[] = [], env = {}) =>
+    JSON.parse((await box.magic(["config", "get", key, "--json", ...args], { env })).stdout);
+  expect(await get("environment")).toMatchObject({ value: "sandbox", origin: "default" });
+  await box.magic(["config", "set", "environment", "live"]);
+  expect(await get("environment")).toMatchObject({ value: "live", origin: "user" });
+  expect(await get("environment", [], { MAGIC_ENVIRONMENT: "sandbox" })).toMatchObject({
+    value: "sandbox",
+    origin: "environment",
+  });
+  expect(await get("environment", ["--live"], { MAGIC_ENVIRONMENT: "sandbox" })).toMatchObject({
+    value: "live",
+    origin: "flag",
+  });
+  await box.magic(["config", "unset", "environment"]);
+  expect(await get("gateway.default")).toMatchObject({ value: "sandbox/echo", origin: "project" });
+  const refused = await box.magic(["config", "set", "daemon.prot", "1", "--json"]);
+  expect([refused.code, refused.stdout]).toEqual([3, ""]);
+  expect(readFileSync(join(box.folder, "magic.yaml"), "utf8")).not.toContain("prot:");
+  expect((await box.magic(["config", "get", "outptu", "--json"])).code).toBe(4);
+});
+
+test("completion scripts know commands, verbs and options", async () => {
+  const { stdout } = await box.magic(["completion", "bash"]);
+  const script = `${stdout}\ncomplete_() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _magic 2>/dev/null; echo "\${COMPREPLY[@]}"; }\ncomplete_ magic sca; complete_ magic daemon sto; complete_ magic scaffold --tem`;
+  const shell = spawn("bash", ["-c", script]);
+  let said = "";
+  shell.stdout.on("data", (data: Buffer) => {
+    said += data.toString("utf8");
+  });
+  await new Promise((resolve) => shell.once("close", resolve));
+  expect(said).toBe("scaffold\nstop\n--template\n");
+  for (const shell of ["zsh", "fish"]) expect((await box.magic(["completion", shell])).stdout).toContain("scaffold");
+});
+
+test("a reader that leaves early is no error", async () => {
+  const shell = spawn(
+    "bash",
+    ["-c", `${process.execPath} ${program} completion fish | head -1; echo \${PIPESTATUS[0]}`],
+    { env: box.env },
+  );
+  let said = "";
+  shell.stdout.on("data", (data: Buffer) => {
+    said += data.toString("utf8");
+  });
+  await new Promise((resolve) => shell.once("close", resolve));
+  expect(said.trim().split("\n").at(-1)).toBe("0");
+});
