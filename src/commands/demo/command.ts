@@ -114,6 +114,8 @@ async function tour(magic: Magic, project: string, tell: Tell, onDev: (dev: Dev)
           await magic.json<{ files: string[] }>("scaffold", "--root", project, "--name", name, "--template", template),
         );
       await magic.json("config", "set", "daemon.port", "0");
+      // What a small model costs, so that the sandbox's answers show how cost is counted.
+      await magic.json("config", "set", "gateway.prices", "{ sandbox/echo: { input: 0.15, output: 0.6 } }");
       return { result: made, lines: [`controllers/hello, controllers/triage: ${made[0]?.files.join(", ")}`] };
     },
   );

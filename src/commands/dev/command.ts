@@ -10,7 +10,6 @@ import { MagicError } from "#contract/errors.ts";
 import { type ExitCode, exitCodes } from "#contract/exit-codes.ts";
 import type { LogEntry } from "#contract/wire/logs.ts";
 import { failureText } from "#output/failure.ts";
-import { showLogLine } from "#output/log-line.ts";
 import { openInBrowser } from "#output/open.ts";
 import { askChoice, askText } from "#output/prompt.ts";
 import { writeEditorFiles } from "#scaffold/editor.ts";
@@ -18,6 +17,7 @@ import { exampleInput, refreshTypesIn } from "#scaffold/examples.ts";
 import { controllersFolder } from "#scaffold/project.ts";
 import { findRoot } from "#shared/paths.ts";
 import { type Keys, listenToKeys } from "./keys.ts";
+import { devLogLine } from "./log-line.ts";
 import { sessionEvents } from "./session.ts";
 import { bannerText, invalidText, type Place, placeOf, reloadText } from "./show.ts";
 
@@ -91,7 +91,7 @@ async function serve(context: Context<Options>, root: string, folder: string): P
     for await (const { client, event } of events) {
       if (event.type === "ready") {
         session.client = client;
-        session.id = (event as { session?: string }).session;
+        session.id = event.session;
         session.controllers = event.controllers.map(({ name }) => name);
         session.place = placeOf(
           globals.url === undefined ? findDaemon(root) : undefined,
@@ -142,7 +142,8 @@ async function showLogs(
   for await (const frame of followLogs({ client, filter: { since, level: "debug" }, signal })) {
     if (frame.type === "missed") output.warn(`${frame.lines} log lines were dropped: this terminal was too slow.`);
     if (frame.type !== "line" || !wanted(frame.line, session)) continue;
-    output.event({ type: "log", ...frame.line }, showLogLine(frame.line));
+    const text = devLogLine(frame.line);
+    if (text || output.format !== "text") output.event({ type: "log", ...frame.line }, text);
   }
 }
 
