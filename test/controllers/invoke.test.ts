@@ -1,0 +1,180 @@
+import { expect, test } from "vitest";
+import { openBench, principal, settle } from "./harness.ts";
+
+const bench = await openBench();
+
+await bench.deploy(
+  "triage",
+  `import { defineHandler, reply, NotFound, HandlerError } from "magic/sdk";
+   let calls = 0;
+   export default defineHandler(async (request) => {
+     const { mode } = request.input;
+     calls++;
+     if (mode === "count") return { calls };
+     if (mode === "throw") throw new TypeError("no such field");
+     if (mode === "missing") throw new NotFound("no ticket 7");
+     if (mode === "forged") throw new HandlerError("invalid_key", "not yours to say");
+     if (mode === "bad") return reply({ label: 7 });
+     if (mode === "bigint") return { a: 1n };
+     if (mode === "huge") return "x".repeat(9 * 2 ** 20);
+     if (mode === "spin") for (;;);
+     if (mode === "async spin") for (;;) await null;
+     if (mode === "wait") { await new Promise((r) => setTimeout(r, request.input.ms)); return reply({ label: "waited" }); }
+     if (mode === "signal") return await new Promise((r) => request.signal.addEventListener("abort", () => r({ label: "aborted" })));
+     if (mode === "console") { console.log("said %s", "hello", { a: 1 }); console.error("worse"); request.log.warn("typed", { n: 1 }); }
+     if (mode === "denied") return await request.llm.chat({ messages: [] });
+     if (mode === "fetch") return await fetch("https://example.com/");
+     return reply({ label: "question", id: request.id, controller: request.controller, left: request.deadline - Date.now() });
+   });`,
+  {
+    input_schema: {
+      type: "object",
+      properties: { mode: { type: "string" }, ms: { type: "number" } },
+      additionalProperties: false,
+    },
+    output_schema: { type: ["object", "string"], properties: { label: { type: "string" } } },
+    limits: { timeout_ms: 400, concurrency: 4 },
+  },
+);
+
+test("a handler gets its input, its id and its deadline, and its reply is the output", async () => {
+  const output = (await bench.invoke("triage")) as Record<string, unknown>;
+  expect(output).toMatchObject({ label: "question", controller: { name: "triage", version: "1.0.0" } });
+  expect(output["id"]).toMatch(/^req_/);
+  expect(output["left"]).toBeGreaterThan(200);
+});
+
+test("an input that does not fit is refused with every problem before the handler runs", async () => {
+  const { calls } = (await bench.invoke("triage", { mode: "count" })) as { calls: number };
+  const error = await bench.failure(bench.invoke("triage", { mode: 7, more: 1 }));
+  expect(error).toMatchObject({ code: "input_invalid" });
+  expect(error.problems.map((problem) => problem.pointer).sort()).toEqual(["/mode", "/more"]);
+  expect(await bench.invoke("triage", { mode: "count" })).toEqual({ calls: calls + 1 });
+});
+
+test.each([
+  ["bad", "output_invalid"],
+  ["bigint", "output_invalid"],
+  ["huge", "limit_exceeded"],
+  ["throw", "handler_error"],
+  ["missing", "not_found"],
+  ["forged", "handler_error"],
+  ["denied", "capability_denied"],
+  ["fetch", "capability_denied"],
+])("a handler that answers %s is %s", async (mode, code) => {
+  expect(await bench.outcome("triage", { mode })).toBe(code);
+});
+
+test("a refused capability names the line to add to the contract", async () => {
+  const error = await bench.failure(bench.invoke("triage", { mode: "denied" }));
+  expect(error.message).toContain("capabilities: [llm:chat]");
+});
+
+test("a stack trace shows the user's file and line", async () => {
+  await bench.outcome("triage", { mode: "throw" });
+  const line = bench.logs.findLast((one) => one["event"] === "controller.invoked") as { error: { stack: string } };
+  expect(line.error.stack).toContain("controllers/triage/handler.ts:7:");
+  expect(line.error.stack).not.toContain("cell-zygote");
+});
+
+test("console and log lines carry the request's id and the level in force is in every invocation's line", async () => {
+  bench.logs.length = 0;
+  await bench.invoke("triage", { mode: "console" });
+  const [said, worse, typed, invoked] = bench.logs;
+  expect(said).toMatchObject({ event: "said hello { a: 1 }", level: "info", controller: "triage" });
+  expect(worse).toMatchObject({ event: "worse", level: "error" });
+  expect(typed).toMatchObject({ event: "typed", level: "warn", fields: { n: 1 } });
+  expect(said?.["request_id"]).toBe(invoked?.["request_id"]);
+  expect(invoked).toMatchObject({
+    event: "controller.invoked",
+    outcome: "ok",
+    isolation: expect.stringMatching(/strong|reduced|unproven/),
+  });
+});
+
+test.each(["spin", "async spin", "wait"])(
+  "the caller of a handler that would %s for ever is answered at the deadline",
+  async (mode) => {
+    await bench.invoke("triage");
+    const began = performance.now();
+    expect(await bench.outcome("triage", { mode, ms: 60_000 })).toBe("timeout");
+    const late = performance.now() - began - 400;
+    expect(late).toBeGreaterThan(-5);
+    expect(late).toBeLessThan(50);
+    expect(await bench.outcome("triage")).toBe("ok");
+  },
+);
+
+test("a call past its deadline leaves its neighbours alone while the loop turns", async () => {
+  const slow = bench.outcome("triage", { mode: "wait", ms: 60_000 });
+  await new Promise((done) => setTimeout(done, 250));
+  const neighbour = bench.outcome("triage", { mode: "wait", ms: 300 });
+  expect(await slow).toBe("timeout");
+  expect(await neighbour).toBe("ok");
+});
+
+test("a handler's signal is aborted when its caller leaves", async () => {
+  const left = new AbortController();
+  const call = bench.invoke("triage", { mode: "signal" }, { signal: left.signal }).catch((error) => error.code);
+  await new Promise((done) => setTimeout(done, 30));
+  left.abort();
+  expect(await call).toBe("client_closed");
+  expect(await bench.outcome("triage")).toBe("ok");
+});
+
+test("more calls than the contract allows wait, and more than may wait are refused as overloaded", async () => {
+  const outcomes = await Promise.all(
+    Array.from({ length: 90 }, () => bench.outcome("triage", { mode: "wait", ms: 5 })),
+  );
+  expect(new Set(outcomes)).toEqual(new Set(["ok", "overloaded"]));
+  expect(outcomes.filter((one) => one === "ok").length).toBeGreaterThanOrEqual(68);
+});
+
+test("isolation: invocation gives each call a process of its own", async () => {
+  await bench.deploy("alone", `let n = 0; export default () => ({ n: ++n });`, { isolation: "invocation" });
+  expect(await bench.invoke("alone")).toEqual({ n: 1 });
+  expect(await bench.invoke("alone")).toEqual({ n: 1 });
+});
+
+test("a controller that keeps dying rests behind a breaker, and is told so", async () => {
+  await bench.deploy(
+    "dying",
+    `export default (request) => { if (request.input.die) { const a = []; for (;;) a.push(new Array(1e6).fill(a.length)); } return {}; };`,
+    {
+      limits: { memory_mb: 32, timeout_ms: 8_000 },
+    },
+  );
+  const outcomes: string[] = [];
+  for (let i = 0; i < 7; i++) outcomes.push(await bench.outcome("dying", { die: true }));
+  expect(outcomes.slice(0, 5)).toEqual(Array(5).fill("memory_exceeded"));
+  expect(outcomes.at(-1)).toBe("overloaded");
+});
+
+test("a handler that spins after it has answered is ended from outside, and the next call works", async () => {
+  await bench.deploy("lingering", `export default () => { setTimeout(() => { for (;;); }, 10); return { pid: 1 }; };`);
+  await bench.invoke("lingering");
+  expect(
+    await settle(
+      () => bench.logs.some((line) => line["event"] === "controller.cell_ended" && line["controller"] === "lingering"),
+      8_000,
+    ),
+  ).toBe(true);
+  expect(await bench.outcome("lingering")).toBe("ok");
+});
+
+test("a module that does not load is refused at deploy with its line", async () => {
+  const error = await bench
+    .deploy("broken", `const x: any = null;\nx.y.z();\nexport default () => 1;`)
+    .catch((thrown) => thrown);
+  expect(error).toMatchObject({ code: "build_failed" });
+  expect(error.message).toContain("controllers/broken/handler.ts:2:");
+});
+
+test("what an invocation used is counted: processor time where it ran alone", async () => {
+  const { usage } = await bench.runtime.invoke("triage", {
+    input: {},
+    requestId: "req_usage",
+    principal,
+  });
+  expect(usage["cpu_ms"]).toBeGreaterThan(0);
+});

@@ -1,0 +1,119 @@
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import type { DevelopmentEvent } from "#contract/wire/controllers.ts";
+import type { DevelopmentSession } from "#daemon/controllers/runtime.ts";
+import { openBench, put } from "./harness.ts";
+
+type Of<T extends DevelopmentEvent["type"]> = Extract<DevelopmentEvent, { type: T }>;
+
+async function start(folder: string, bench: Awaited<ReturnType<typeof openBench>>) {
+  const session: DevelopmentSession = await bench.runtime.develop({ folder });
+  const events = session.events[Symbol.asyncIterator]();
+  return {
+    session,
+    async next<T extends DevelopmentEvent["type"]>(type: T): Promise<Of<T>> {
+      for (;;) {
+        const { value, done } = await events.next();
+        if (done) throw new Error(`the session ended without ${type}`);
+        if (value.type === type) return value as Of<T>;
+      }
+    },
+  };
+}
+
+const handler = (n: number) => `import { n } from "./lib.ts"; export default () => ({ n: n + ${n} });`;
+
+test("a save is live at once, a broken one keeps the last good version and shows its line", async () => {
+  const bench = await openBench();
+  const folder = bench.write("counter", handler(1));
+  put(join(folder, "lib.ts"), "export const n = 0;");
+  const { session, next } = await start(join(bench.root, "controllers"), bench);
+  expect(await next("ready")).toMatchObject({ controllers: [{ name: "counter", version: "1.0.0" }], invalid: [] });
+  expect(await bench.invoke("counter")).toEqual({ n: 1 });
+
+  writeFileSync(join(folder, "handler.ts"), handler(2));
+  const reload = await next("reload");
+  expect(reload).toMatchObject({ controller: "counter", changed: ["controllers/counter/handler.ts"] });
+  expect(reload.duration_ms).toBeGreaterThan(0);
+  expect(await bench.invoke("counter")).toEqual({ n: 2 });
+
+  writeFileSync(join(folder, "lib.ts"), "export const n = 10;");
+  await next("reload");
+  expect(await bench.invoke("counter")).toEqual({ n: 12 });
+
+  writeFileSync(join(folder, "handler.ts"), "export default () => {\n  return {;\n}");
+  const invalid = await next("invalid");
+  expect(invalid).toMatchObject({ controller: "counter", serving: "1.0.0" });
+  expect(invalid.problems[0]).toMatchObject({ file: "controllers/counter/handler.ts", line: 2, code: "build_failed" });
+  expect(await bench.invoke("counter")).toEqual({ n: 12 });
+
+  writeFileSync(join(folder, "contract.yaml"), "name: counter\nversion: one\n");
+  expect(
+    (await next("invalid")).problems.some((one) => one.file === "controllers/counter/contract.yaml" && one.line === 2),
+  ).toBe(true);
+  await session.close();
+  expect(await next("stopped")).toMatchObject({ reason: "closed" });
+  expect(await bench.outcome("counter")).toBe("controller_not_found");
+});
+
+test("a contract's change takes effect, new controllers appear, removed ones go", async () => {
+  const bench = await openBench();
+  bench.write("one", "export default (request) => request.input;");
+  const { session, next } = await start(join(bench.root, "controllers"), bench);
+  await next("ready");
+  expect(await bench.outcome("one", { a: 1 })).toBe("ok");
+  bench.write("one", "export default (request) => request.input;", {
+    version: "1.1.0",
+    input_schema: { type: "string" },
+  });
+  expect(await next("reload")).toMatchObject({ version: "1.1.0" });
+  expect(await bench.outcome("one", { a: 1 })).toBe("input_invalid");
+  bench.write("two", "export default () => 2;");
+  expect(await next("reload")).toMatchObject({ controller: "two" });
+  expect(await bench.invoke("two")).toBe(2);
+  rmSync(join(bench.root, "controllers", "two"), { recursive: true });
+  expect(await next("removed")).toMatchObject({ controller: "two" });
+  expect(await bench.outcome("two")).toBe("controller_not_found");
+  await session.close();
+});
+
+test("native addons are refused by the package's name, builtins by use", async () => {
+  const bench = await openBench();
+  const folder = bench.write("native", `import addon from "fastthing"; export default () => addon();`);
+  put(join(folder, "node_modules/fastthing/package.json"), `{"name":"fastthing","main":"index.js"}`);
+  put(join(folder, "node_modules/fastthing/index.js"), `module.exports = require("./build/thing.node");`);
+  put(join(folder, "node_modules/fastthing/build/thing.node"), "");
+  const error = await bench.failure(bench.runtime.build(folder));
+  expect(error.message).toContain(`the package "fastthing" loads a native addon`);
+  await bench.deploy(
+    "reader",
+    `import { readFileSync } from "node:fs"; export default () => { try { return readFileSync("/etc/passwd", "utf8"); } catch (e) { return e.message; } };`,
+  );
+  expect(await bench.invoke("reader")).toContain("node:fs.readFileSync is not available in a controller");
+});
+
+test("no call fails while versions are swapped under load, and old cells go", async () => {
+  const bench = await openBench();
+  const folder = bench.write("busy", handler(0));
+  put(join(folder, "lib.ts"), "export const n = 0;");
+  const { session, next } = await start(join(bench.root, "controllers"), bench);
+  await next("ready");
+  const outcomes = new Map<string, number>();
+  let running = true;
+  const clients = Array.from({ length: 12 }, async () => {
+    while (running) {
+      const outcome = await bench.outcome("busy");
+      outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+    }
+  });
+  for (let i = 1; i <= 10; i++) {
+    writeFileSync(join(folder, "handler.ts"), handler(i));
+    await next("reload");
+  }
+  running = false;
+  await Promise.all(clients);
+  expect([...outcomes.keys()]).toEqual(["ok"]);
+  expect(await bench.invoke("busy")).toEqual({ n: 10 });
+  await session.close();
+});

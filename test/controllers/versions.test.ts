@@ -1,0 +1,142 @@
+import { expect, test } from "vitest";
+import { createRuntime } from "#daemon/controllers/create-runtime.ts";
+import { findBreaks } from "#daemon/controllers/versions/compatibility.ts";
+import { createLogger } from "#daemon/telemetry/log.ts";
+import { createMetrics } from "#daemon/telemetry/metrics.ts";
+import { systemClock } from "#shared/clock.ts";
+import { contractOf, noPorts, openBench, principal } from "./harness.ts";
+
+const answer = (n: number) => `export default () => ${n};`;
+
+test("versions are immutable, latest moves with a deploy and back with a rollback", async () => {
+  const bench = await openBench();
+  const digest = await bench.deploy("v", answer(1));
+  expect(await bench.deploy("v", answer(1))).toBe(digest);
+  expect((await bench.failure(bench.deploy("v", answer(2)))).code).toBe("conflict");
+  await bench.deploy("v", answer(2), { version: "1.1.0" });
+  expect(await bench.invoke("v")).toBe(2);
+  expect(await bench.invoke("v", {}, { version: "1.0.0" })).toBe(1);
+  await bench.runtime.promote("v", "stable", "1.0.0");
+  expect(await bench.invoke("v", {}, { version: "stable" })).toBe(1);
+  expect(await bench.runtime.rollback("v")).toMatchObject({ serving: "1.0.0" });
+  expect(await bench.invoke("v")).toBe(1);
+  expect(await bench.outcome("v", {})).toBe("ok");
+  expect((await bench.failure(bench.invoke("v", {}, { version: "9.9.9" }))).code).toBe("controller_not_found");
+});
+
+test("a percentage rollout splits the calls, and rolling back gives the candidate up", async () => {
+  const bench = await openBench();
+  await bench.deploy("r", answer(1));
+  const artifact = await bench.runtime.build(bench.write("r", answer(2), { version: "1.1.0" }));
+  await bench.runtime.deploy(artifact, { percent: 30 });
+  let second = 0;
+  for (let i = 0; i < 400; i++) if ((await bench.invoke("r")) === 2) second++;
+  expect(second).toBeGreaterThan(70);
+  expect(second).toBeLessThan(180);
+  expect(await bench.runtime.rollback("r")).toMatchObject({ serving: "1.0.0", rollout: null });
+  for (let i = 0; i < 20; i++) expect(await bench.invoke("r")).toBe(1);
+});
+
+test("a version that an alias holds cannot be removed; the others and the whole controller can", async () => {
+  const bench = await openBench();
+  await bench.deploy("d", answer(1));
+  await bench.deploy("d", answer(2), { version: "1.1.0" });
+  expect((await bench.failure(bench.runtime.remove("d", "1.1.0"))).code).toBe("conflict");
+  await bench.runtime.remove("d", "1.0.0");
+  expect((await bench.runtime.get("d")).versions.map((one) => one.version)).toEqual(["1.1.0"]);
+  await bench.runtime.remove("d");
+  expect(await bench.outcome("d")).toBe("controller_not_found");
+  expect((await bench.failure(bench.runtime.remove("d"))).code).toBe("controller_not_found");
+});
+
+test("what was deployed is there after a restart", async () => {
+  const bench = await openBench();
+  await bench.deploy("kept", answer(7));
+  const again = createRuntime({
+    root: bench.root,
+    storage: bench.storage,
+    log: createLogger({ sinks: [] }),
+    metrics: createMetrics(),
+    tracer: bench.tracer,
+    clock: systemClock,
+    ports: noPorts,
+  });
+  const { output } = await again.invoke("kept", { input: {}, requestId: "req_1", principal });
+  expect(output).toBe(7);
+  await again.close();
+});
+
+test("the same sources give the same digest", async () => {
+  const [a, b] = await Promise.all([openBench(), openBench()]);
+  const source = `import { reply } from "magic/sdk"; export default () => reply({ a: 1 });`;
+  const [one, two] = await Promise.all([a, b].map((bench) => bench.runtime.build(bench.write("same", source))));
+  expect(one?.digest).toBe(two?.digest);
+  expect(one?.code).not.toContain(a.root);
+});
+
+test("a breaking change without a major version is refused with the path that breaks", async () => {
+  const bench = await openBench();
+  const shape = (required: string[]) => ({
+    type: "object",
+    properties: { a: { type: "string" }, b: { type: "string" } },
+    required,
+  });
+  await bench.deploy("c", answer(1), { input_schema: shape(["a"]) });
+  const error = await bench.failure(
+    bench.deploy("c", answer(2), { version: "1.1.0", input_schema: shape(["a", "b"]) }),
+  );
+  expect(error).toMatchObject({ code: "incompatible_version" });
+  expect(error.problems[0]).toMatchObject({ pointer: "/input_schema/required" });
+  expect(error.message).toContain("2.0.0");
+  await bench.deploy("c", answer(2), { version: "2.0.0", input_schema: shape(["a", "b"]) });
+});
+
+const object = (properties: Record<string, unknown>, more = {}) => ({ type: "object", properties, ...more });
+
+test.each([
+  ["a wider input", { input_schema: { enum: ["a"] } }, { input_schema: { enum: ["a", "b"] } }, 0],
+  ["a narrower input", { input_schema: { enum: ["a", "b"] } }, { input_schema: { enum: ["a"] } }, 1],
+  [
+    "a shorter text",
+    { input_schema: { type: "string", maxLength: 9 } },
+    { input_schema: { type: "string", maxLength: 8 } },
+    1,
+  ],
+  ["integer becomes number", { input_schema: { type: "integer" } }, { input_schema: { type: "number" } }, 0],
+  ["number becomes integer", { input_schema: { type: "number" } }, { input_schema: { type: "integer" } }, 1],
+  [
+    "a new optional input",
+    { input_schema: object({}, { additionalProperties: false }) },
+    { input_schema: object({ a: true }, { additionalProperties: false }) },
+    0,
+  ],
+  [
+    "a removed input",
+    { input_schema: object({ a: {} }) },
+    { input_schema: object({}, { additionalProperties: false }) },
+    2,
+  ],
+  ["a new value in the output", { output_schema: { enum: ["a"] } }, { output_schema: { enum: ["a", "b"] } }, 1],
+  ["fewer values in the output", { output_schema: { enum: ["a", "b"] } }, { output_schema: { enum: ["a"] } }, 0],
+  [
+    "an output member that may be missing now",
+    { output_schema: object({ a: {} }, { required: ["a"] }) },
+    { output_schema: object({ a: {} }) },
+    1,
+  ],
+  [
+    "a new output member",
+    { output_schema: object({ a: {} }, { additionalProperties: false }) },
+    { output_schema: object({ a: {}, b: {} }, { additionalProperties: false }) },
+    0,
+  ],
+  [
+    "a deep change",
+    { input_schema: object({ a: object({ b: { type: "string" } }) }) },
+    { input_schema: object({ a: object({ b: { type: "number" } }) }) },
+    1,
+  ],
+] as const)("%s", (_name, before, after, breaks) => {
+  const next = { ...contractOf("x", after as never), version: "1.1.0" };
+  expect(findBreaks(contractOf("x", before as never), next)).toHaveLength(breaks);
+});
