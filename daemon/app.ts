@@ -174,7 +174,7 @@ function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeli
     },
     close() {
       draining = true;
-      closing ??= fastify.close().then(foundation.close);
+      closing ??= closeListener(fastify).then(foundation.close);
       return closing;
     },
   };
@@ -187,4 +187,11 @@ function tellRestartNeeded(project: Foundation["project"], logger: Foundation["l
   project.onChange(() => {
     if (listener() !== atStart) logger.warn("project.restart_needed", { keys: ["daemon.host", "daemon.port"] });
   });
+}
+
+// The server closes the connections that are idle now; one whose answer ends later is idle only then, and would be waited for
+// until its caller hangs up.
+async function closeListener(fastify: FastifyInstance): Promise<void> {
+  const timer = setInterval(() => fastify.server.closeIdleConnections(), 50);
+  await fastify.close().finally(() => clearInterval(timer));
 }

@@ -31,6 +31,8 @@ export interface FoundationConfig {
   readonly ownProcess?: boolean;
   /** Called when the daemon cannot go on, because storage died. */
   readonly onFatal?: (error: Error) => void;
+  /** Storage that is being opened already; by default that of the root, or of MAGIC_DATABASE_URL. */
+  readonly storage?: Promise<Storage>;
 }
 
 export interface Foundation {
@@ -67,7 +69,9 @@ export async function layFoundation(config: FoundationConfig): Promise<Foundatio
   const opened = await openAll({
     credentials: loadLocalCredentials(state),
     project: openProject({ root, env, logger, watch: config.watch ?? config.ownProcess ?? false }),
-    storage: openStorage({ root, databaseUrl: env["MAGIC_DATABASE_URL"] || undefined, onFatal: config.onFatal }),
+    storage:
+      config.storage ??
+      openStorage({ root, databaseUrl: env["MAGIC_DATABASE_URL"] || undefined, onFatal: config.onFatal }),
   });
   const { credentials, project, storage } = opened;
   const adopt = () => {

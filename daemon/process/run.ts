@@ -41,9 +41,6 @@ const IDLE_AFTER = 30 * 60_000;
 export async function runDaemon(argv: readonly string[]): Promise<number> {
   // Whatever this process makes is the user's alone, also where nobody thought of a mode.
   process.umask(0o077);
-  // The modules load while the lock is taken.
-  const loading = import("#daemon/app.ts");
-  loading.catch(() => undefined);
   let lock: OwnerLock | undefined;
   let state: string | undefined;
   try {
@@ -59,21 +56,7 @@ export async function runDaemon(argv: readonly string[]): Promise<number> {
       started_at: rfc3339(Date.now()),
     });
     const logFile = openLogFile({ path: join(state, runtimeNames.log) });
-    const { createApp } = await loading;
-    const app = await createApp({
-      root,
-      ownProcess: true,
-      ...(options.host !== undefined && { host: options.host }),
-      flags: options.flags,
-      // Storage that died cannot be mended from within: end, loudly, and let the next command start another daemon.
-      onFatal: (error) => {
-        setImmediate(() => {
-          throw error;
-        });
-      },
-      logFile,
-      logSinks: options.foreground ? [({ text }) => process.stderr.write(`${text}\n`)] : [],
-    });
+    const app = await startApp(options, root, logFile);
     await serve({ app, options, root, state, lock, logFile });
     return exitCodes.ok;
   } catch (error) {
@@ -83,6 +66,35 @@ export async function runDaemon(argv: readonly string[]): Promise<number> {
     await tell({ type: "failed", code: known?.code ?? "internal", detail, extra: known?.extra ?? {} });
     return exitCodes[errors[known?.code ?? "internal"].exit];
   }
+}
+
+// Storage opens in its thread while the modules of everything else load in this one: they are most of the start.
+async function startApp(options: DaemonOptions, root: string, logFile: LogFile): Promise<App> {
+  let up = false;
+  // Storage that died cannot be mended from within: end, loudly, and let the next command start another daemon. Storage that
+  // does not open at all is createApp's to refuse.
+  const onFatal = (error: Error) => {
+    if (up)
+      setImmediate(() => {
+        throw error;
+      });
+  };
+  const { openStorage } = await import("#daemon/storage/open.ts");
+  const databaseUrl = process.env["MAGIC_DATABASE_URL"] || undefined;
+  const storage = openStorage({ root, databaseUrl, onFatal });
+  storage.catch(() => undefined);
+  const { createApp } = await import("#daemon/app.ts");
+  const app = await createApp({
+    root,
+    storage,
+    ownProcess: true,
+    ...(options.host !== undefined && { host: options.host }),
+    flags: options.flags,
+    logFile,
+    logSinks: options.foreground ? [({ text }) => process.stderr.write(`${text}\n`)] : [],
+  });
+  up = true;
+  return app;
 }
 
 interface Life {

@@ -174,3 +174,22 @@ function raw(text: string): Promise<string> {
     socket.on("error", reject);
   });
 }
+
+test("closing waits for an answer under way, and not for its connection", async () => {
+  const other = await createApp({ root });
+  const answered = Promise.withResolvers<void>();
+  const reached = Promise.withResolvers<void>();
+  other.fastify.get("/v1/slow", { config: { scope: null } }, async () => {
+    reached.resolve();
+    await answered.promise;
+    return "done";
+  });
+  const slow = fetch(`${await other.listen()}/v1/slow`);
+  await reached.promise;
+  const closed = other.close();
+  answered.resolve();
+  expect(await (await slow).text()).toBe("done");
+  const began = performance.now();
+  await closed;
+  expect(performance.now() - began).toBeLessThan(2_000);
+});

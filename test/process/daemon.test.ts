@@ -41,6 +41,7 @@ test("state is the user's alone and git ignores it", async () => {
   await start(made);
   const state = join(made.root, ".magic");
   expect((await stat(state)).mode & 0o777).toBe(0o700);
+  await until(() => stat(join(state, "logs", "daemon.log")));
   for (const name of ["daemon.json", "credentials.json", "daemon.lock", "logs/daemon.log"])
     expect([name, (await stat(join(state, name))).mode & 0o077]).toEqual([name, 0]);
   expect(await readFile(join(state, ".gitignore"), "utf8")).toBe("*\n");
@@ -177,7 +178,9 @@ test("SIGTERM refuses what is new, ends what is under way, and stops within its 
   });
   process.kill(Number(json["pid"]), "SIGTERM");
   expect(await stream.text()).toContain("data: [DONE]");
+  const ended = performance.now();
   await gone(Number(json["pid"]));
+  expect(performance.now() - ended).toBeLessThan(5_000);
   await expect(fetch(`${url}/health`)).rejects.toThrow();
 });
 
