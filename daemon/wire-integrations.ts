@@ -1,11 +1,14 @@
 // Connections, syncs and webhooks over the daemon's foundation.
 import type { FastifyInstance } from "fastify";
+import { rfc3339 } from "#shared/clock.ts";
 import { userStateFolder } from "#shared/paths.ts";
+import { createEgress } from "./egress/egress.ts";
 import type { Foundation } from "./foundation.ts";
 import { connectionRoutes } from "./http/routes/connections.ts";
 import { connectorRoutes } from "./http/routes/connectors.ts";
 import { runRoutes } from "./http/routes/runs.ts";
 import { syncRoutes } from "./http/routes/syncs.ts";
+import { webhookRoutes } from "./http/routes/webhooks.ts";
 import { createCatalogue } from "./integrations/catalogue/catalogue.ts";
 import { createConnections } from "./integrations/connections/connections.ts";
 import { connectionSecrets } from "./integrations/connections/secret.ts";
@@ -13,6 +16,8 @@ import type { SyncExecution } from "./integrations/execution.ts";
 import { absentExecution } from "./integrations/syncs/absent-execution.ts";
 import { createLiveRuns } from "./integrations/syncs/live-runs.ts";
 import { createSyncs } from "./integrations/syncs/syncs.ts";
+import { createDeliveries, defaultSettings } from "./integrations/webhooks/deliveries.ts";
+import { createWebhooks, openSecrets } from "./integrations/webhooks/webhooks.ts";
 import { createJobs } from "./jobs/jobs.ts";
 import { openMasterKey } from "./secrets/master-key.ts";
 import { createSealer } from "./secrets/sealer.ts";
@@ -35,11 +40,30 @@ export function wireIntegrations(foundation: Foundation, execution: SyncExecutio
   const secrets = connectionSecrets(createSealer(masterKey, "connections"), (kind, name) =>
     kind === "secret" ? project.current().secrets?.[name] : undefined,
   );
-  const live = createLiveRuns({ storage, jobs, execution, secrets, clock, logger, onEvents: () => {} });
+  const egress = createEgress({ allowPrivate: () => project.current().egress?.allow_private ?? [] });
+  foundation.onClose(() => egress.close());
+  const webhookSealer = createSealer(masterKey, "webhooks");
+  const deliveries = createDeliveries({
+    ...{ storage, jobs, egress, clock, logger },
+    settings: () => {
+      const { retry_schedule_s, timeout_s } = project.current().webhooks ?? {};
+      return {
+        retryScheduleS: retry_schedule_s ?? defaultSettings.retryScheduleS,
+        timeoutS: timeout_s ?? defaultSettings.timeoutS,
+      };
+    },
+    secretsOf: (webhook) => openSecrets(webhookSealer, webhook),
+  });
+  const webhooks = createWebhooks({ storage, sealer: webhookSealer, egress, clock, wake: deliveries.wake });
+  const live = createLiveRuns({ storage, jobs, execution, secrets, clock, logger, onEvents: deliveries.wake });
   const connections = createConnections({
     ...{ storage, catalogue, secrets, execution, clock, seed },
     stopRuns: live.stop,
-    onFailed: async () => {},
+    async onFailed(connection) {
+      const now = rfc3339(clock.now());
+      await storage.units.webhook.emit({ environment: "live", type: "connection.failed", data: { connection }, now });
+      deliveries.wake();
+    },
   });
   const syncs = createSyncs({ storage, catalogue, live, clock, seed });
   return {
@@ -48,6 +72,7 @@ export function wireIntegrations(foundation: Foundation, execution: SyncExecutio
       connectionRoutes(app, { connections });
       syncRoutes(app, { syncs });
       runRoutes(app, { syncs });
+      webhookRoutes(app, { webhooks });
     },
     start: () => jobs.start(),
   };

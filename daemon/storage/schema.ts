@@ -12,6 +12,7 @@ import type { SettingTables } from "./tables/setting.ts";
 import type { SigningKeyTables } from "./tables/signing-key.ts";
 import type { SyncTables } from "./tables/sync.ts";
 import type { TraceTables } from "./tables/trace.ts";
+import type { WebhookTables } from "./tables/webhook.ts";
 
 export interface Database
   extends AuditTables,
@@ -25,7 +26,8 @@ export interface Database
     JobTables,
     TraceTables,
     ConnectionTables,
-    SyncTables {}
+    SyncTables,
+    WebhookTables {}
 
 /** What a unit of work gets: the database, inside its own savepoint (SQLite) or transaction (Postgres). */
 export type Db = Kysely<Database>;

@@ -24,6 +24,7 @@ import * as setting from "./repositories/setting.ts";
 import * as signingKey from "./repositories/signing-key.ts";
 import * as sync from "./repositories/sync.ts";
 import * as trace from "./repositories/trace.ts";
+import * as webhook from "./repositories/webhook.ts";
 
 export const repositories = {
   audit,
@@ -40,6 +41,7 @@ export const repositories = {
   trace,
   connection,
   sync,
+  webhook,
 };
 
 export type Repositories = typeof repositories;

@@ -150,7 +150,8 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
         ...outcome.counts,
         throughput: rates(outcome.counts.records_synced, outcome.counts.bytes, seconds),
       }),
-      errors: outcome.error === null ? [] : [{ ...outcome.error, message: redactText(outcome.error.message) }],
+      errors:
+        outcome.error === null ? [] : [{ ...outcome.error, message: redactText(outcome.error.message).slice(0, 4000) }],
       proof: outcome.proof,
     };
     const rejects = outcome.rejects.map(({ key, column, reason }) => ({

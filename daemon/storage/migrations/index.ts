@@ -12,6 +12,7 @@ import * as trace from "./021-trace.ts";
 import * as job from "./030-job.ts";
 import * as connection from "./031-connection.ts";
 import * as sync from "./032-sync.ts";
+import * as webhook from "./033-webhook.ts";
 import * as controller from "./040-controller.ts";
 
 export interface MigrationStep {
@@ -31,4 +32,5 @@ export const migrations: Readonly<Record<string, MigrationStep>> = {
   "031-connection": connection,
   "032-sync": sync,
   "040-controller": controller,
+  "033-webhook": webhook,
 };

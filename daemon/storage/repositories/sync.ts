@@ -5,10 +5,12 @@ import { mayMove, type RunStatus, runStates, type SyncStatus, syncStates } from 
 import { newId } from "#shared/ids.ts";
 import { refuseOver } from "../limit.ts";
 import { type Page, paged, type Slice, slice } from "../page.ts";
+import { runDocument } from "../run-document.ts";
 import type { Db } from "../schema.ts";
 import type { ResourceLimit } from "../tables/connection.ts";
 import type { RejectTable, RunBody, RunRecord, RunTable, SyncBody, SyncRecord, SyncTable } from "../tables/sync.ts";
 import { put as putJob } from "./job.ts";
+import { emit } from "./webhook.ts";
 
 interface One {
   readonly id: string;
@@ -265,6 +267,7 @@ export async function endRun(
     .execute();
   if (sync.status === "running")
     await writeStatus(db, { id: sync.id, status: status === "failed" ? "failed" : "active", now });
+  await emitEnd(db, run, now);
   if (status === "completed")
     await db
       .updateTable("connection")
@@ -272,6 +275,16 @@ export async function endRun(
       .where("id", "in", [sync.source_connection, sync.destination_connection])
       .execute();
   return run;
+}
+
+// The sandbox has no webhooks.
+async function emitEnd(db: Db, run: RunRecord, now: string): Promise<void> {
+  const { environment, status } = run;
+  if (environment !== "live" || status === "canceled") return;
+  const data = { sync: run.sync_id, run: runDocument(run) };
+  await emit(db, { environment, now, type: status === "completed" ? "sync.completed" : "sync.failed", data });
+  if (status === "completed" && run.records_synced > 0)
+    await emit(db, { environment, now, type: "data.changed", data });
 }
 
 /** A whole run in one unit, for what completes at once; null when the sync is gone, "stale" when `ordinal` is not the next. */

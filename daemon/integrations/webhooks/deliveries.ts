@@ -1,0 +1,133 @@
+// Sends what the queue holds: signed, bounded, through the egress guard, again by the schedule until it is taken or given up.
+import { isMagicError } from "#contract/errors.ts";
+import type { Egress } from "#daemon/egress/egress.ts";
+import type { Job, Jobs, Outcome } from "#daemon/jobs/jobs.ts";
+import type { Storage } from "#daemon/storage/storage.ts";
+import type { Attempt, DeliveryRecord, WebhookRecord } from "#daemon/storage/tables/webhook.ts";
+import type { Logger } from "#daemon/telemetry/log.ts";
+import { type Clock, rfc3339 } from "#shared/clock.ts";
+import { type SigningSecret, signedHeaders } from "./signature.ts";
+
+export interface DeliverySettings {
+  /** Seconds before each attempt: as many attempts as there are numbers. */
+  readonly retryScheduleS: readonly number[];
+  readonly timeoutS: number;
+}
+
+/** 10 attempts over about three days. */
+export const defaultSettings: DeliverySettings = {
+  retryScheduleS: [0, 5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400],
+  timeoutS: 15,
+};
+
+export interface DeliveriesOptions {
+  readonly storage: Storage;
+  readonly jobs: Jobs;
+  readonly egress: Egress;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly settings: () => DeliverySettings;
+  readonly secretsOf: (webhook: WebhookRecord) => readonly SigningSecret[];
+}
+
+const maxResponseBytes = 256 * 1024;
+
+/** Defines the queue; answers how to wake it. */
+export function createDeliveries(options: DeliveriesOptions): { wake(): void } {
+  const { storage, jobs, egress, clock, logger, settings, secretsOf } = options;
+  const units = storage.units.webhook;
+  return jobs.define<{ delivery: string }>("webhook-delivery", { concurrency: 32, handle });
+
+  async function handle({ payload, signal }: Job<{ delivery: string }>): Promise<Outcome> {
+    const delivery = await units.getDelivery({ id: payload.delivery });
+    if (delivery === null || delivery.status !== "pending") return undefined;
+    const webhook = await units.get({ id: delivery.webhook_id, environment: delivery.environment });
+    if (webhook === null) return undefined;
+    if (webhook.status === "disabled") {
+      await record(delivery, "failed", attemptOf(clock.now(), 0, null, "the webhook is disabled"), null, null);
+      return undefined;
+    }
+    const { retryScheduleS, timeoutS } = settings();
+    const made = delivery.attempts.length - delivery.attempts_before;
+    const firstAt = Date.parse(delivery.queued_at) + (retryScheduleS[0] ?? 0) * 1000;
+    if (made === 0 && firstAt > clock.now()) return { runAgainAt: firstAt };
+
+    const { attempt, retryAfterS } = await send(webhook, delivery, timeoutS * 1000, signal);
+    if (signal.aborted && attempt.response_code === null) return { runAgainAt: clock.now() };
+    const code = attempt.response_code ?? 0;
+    if (code >= 200 && code < 300) {
+      await record(delivery, "succeeded", attempt, null, null);
+      return undefined;
+    }
+    const pauseS = retryScheduleS[made + 1];
+    if (code === 410 || pauseS === undefined) {
+      await record(delivery, "failed", attempt, null, code === 410 ? "gone" : "exhausted");
+      return undefined;
+    }
+    const next = clock.now() + Math.max(pauseS, retryAfterS) * 1000;
+    await record(delivery, "pending", attempt, rfc3339(next), null);
+    return { runAgainAt: next };
+  }
+
+  async function send(
+    webhook: WebhookRecord,
+    { event_id, payload }: DeliveryRecord,
+    timeoutMs: number,
+    signal: AbortSignal,
+  ) {
+    const at = clock.now();
+    const started = clock.monotonic();
+    try {
+      const { status, headers } = await egress.request(webhook.url, {
+        method: "POST",
+        headers: {
+          "content-type": "application/json",
+          "user-agent": "magic-webhooks",
+          ...signedHeaders(event_id, at, payload, secretsOf(webhook)),
+        },
+        body: payload,
+        timeoutMs,
+        maxBytes: maxResponseBytes,
+        signal,
+      });
+      const error =
+        status >= 200 && status < 300
+          ? null
+          : status >= 300 && status < 400
+            ? "redirects are not followed"
+            : `answered ${status}`;
+      return {
+        attempt: attemptOf(at, clock.monotonic() - started, status, error),
+        retryAfterS: retryAfter(headers["retry-after"], at),
+      };
+    } catch (error) {
+      const detail = isMagicError(error) ? (error as Error).message : String(error);
+      return { attempt: attemptOf(at, clock.monotonic() - started, null, detail), retryAfterS: 0 };
+    }
+  }
+
+  async function record(
+    { id, webhook_id, event_id }: DeliveryRecord,
+    status: "pending" | "succeeded" | "failed",
+    attempt: Attempt,
+    nextAttemptAt: string | null,
+    disable: "gone" | "exhausted" | null,
+  ): Promise<void> {
+    const now = rfc3339(clock.now());
+    const disabled = await units.recordAttempt({ id, status, attempt, nextAttemptAt, disable, now });
+    if (status === "failed")
+      logger.warn("webhook.delivery_failed", { webhook: webhook_id, event_id, detail: attempt.error });
+    if (disabled) logger.warn("webhook.disabled", { webhook: webhook_id, reason: disable });
+  }
+}
+
+function attemptOf(at: number, durationMs: number, response_code: number | null, error: string | null): Attempt {
+  return { at: rfc3339(at), response_code, duration_ms: Math.round(durationMs), error: error?.slice(0, 500) ?? null };
+}
+
+// RFC 9110 section 10.2.3: seconds or a date. A receiver may ask for a day at most.
+function retryAfter(value: string | undefined, now: number): number {
+  if (value === undefined) return 0;
+  const seconds = /^\d+$/.test(value) ? Number(value) : (Date.parse(value) - now) / 1000;
+  return Number.isFinite(seconds) ? Math.min(86_400, Math.max(0, seconds)) : 0;
+}

@@ -1,0 +1,34 @@
+// Standard Webhooks signatures: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+import { createHmac, randomBytes } from "node:crypto";
+
+const prefix = "whsec_";
+
+export interface SigningSecret {
+  readonly secret: string;
+  /** Milliseconds since the epoch; null: until it is rolled. */
+  readonly expires_at: number | null;
+}
+
+export function newSecret(): string {
+  return prefix + randomBytes(32).toString("base64");
+}
+
+/** The headers of one attempt. Every secret that is still good signs, so that a receiver may know either. */
+export function signedHeaders(
+  id: string,
+  timestampMs: number,
+  body: string,
+  secrets: readonly SigningSecret[],
+): Record<string, string> {
+  const timestamp = String(Math.floor(timestampMs / 1000));
+  const signatures = secrets
+    .filter(({ expires_at }) => expires_at === null || expires_at > timestampMs)
+    .map(({ secret }) => sign(id, timestamp, body, secret));
+  return { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signatures.join(" ") };
+}
+
+/** `v1,` and base64 of HMAC-SHA256 over `id.timestamp.body`. */
+export function sign(id: string, timestamp: string, body: string, secret: string): string {
+  const key = Buffer.from(secret.slice(prefix.length), "base64");
+  return `v1,${createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64")}`;
+}

@@ -1,0 +1,202 @@
+// Webhook subscriptions and their deliveries. An event becomes deliveries in the unit that caused it.
+import { MagicError } from "#contract/errors.ts";
+import type { Environment } from "#contract/protocol.ts";
+import type { DeliveryStatus } from "#contract/states.ts";
+import { newId } from "#shared/ids.ts";
+import { type Page, paged, type Slice, slice } from "../page.ts";
+import type { Db } from "../schema.ts";
+import type { Attempt, DeliveryRecord, DeliveryTable, WebhookRecord, WebhookTable } from "../tables/webhook.ts";
+import { put as putJob } from "./job.ts";
+
+interface One {
+  readonly id: string;
+  readonly environment: Environment;
+}
+
+export async function create(db: Db, { webhook }: { webhook: WebhookRecord }): Promise<void> {
+  await db
+    .insertInto("webhook")
+    .values({ ...webhook, events: JSON.stringify(webhook.events) })
+    .execute();
+}
+
+export async function get(db: Db, { id, environment }: One): Promise<WebhookRecord | null> {
+  const row = await db
+    .selectFrom("webhook")
+    .selectAll()
+    .where("id", "=", id)
+    .where("environment", "=", environment)
+    .executeTakeFirst();
+  return row === undefined ? null : read(row);
+}
+
+export async function list(
+  db: Db,
+  { environment, page }: { environment: Environment; page: Page },
+): Promise<Slice<WebhookRecord>> {
+  const query = db.selectFrom("webhook").selectAll().where("environment", "=", environment);
+  return slice(await paged(query, page).execute(), page, read);
+}
+
+type Changeable = Pick<WebhookRecord, "url" | "events" | "description" | "status" | "secrets">;
+
+export async function update(
+  db: Db,
+  { id, environment, revision, change, now }: One & { revision: number; change: Partial<Changeable>; now: string },
+): Promise<WebhookRecord | null | "stale"> {
+  const { events, ...rest } = change;
+  const row = await db
+    .updateTable("webhook")
+    .set({ ...rest, ...(events && { events: JSON.stringify(events) }), revision: revision + 1, updated_at: now })
+    .where("id", "=", id)
+    .where("environment", "=", environment)
+    .where("revision", "=", revision)
+    .returningAll()
+    .executeTakeFirst();
+  if (row !== undefined) return read(row);
+  return (await get(db, { id, environment })) === null ? null : "stale";
+}
+
+export async function remove(db: Db, { id, environment }: One): Promise<boolean> {
+  const gone = await db
+    .deleteFrom("webhook")
+    .where("id", "=", id)
+    .where("environment", "=", environment)
+    .returning("id")
+    .executeTakeFirst();
+  if (gone === undefined) return false;
+  await db.deleteFrom("delivery").where("webhook_id", "=", id).execute();
+  return true;
+}
+
+export interface Emit {
+  readonly environment: Environment;
+  readonly type: string;
+  readonly data: unknown;
+  readonly now: string;
+}
+
+/** Puts one event into the queue of every enabled webhook that wants its kind; answers how many. */
+export async function emit(db: Db, { environment, type, data, now }: Emit): Promise<number> {
+  const enabled = await db
+    .selectFrom("webhook")
+    .select(["id", "events"])
+    .where("environment", "=", environment)
+    .where("status", "=", "enabled")
+    .execute();
+  const wanting = enabled.filter(({ events }) => (JSON.parse(events) as string[]).includes(type));
+  const eventId = newId("evt", Date.parse(now));
+  for (const { id } of wanting) await deliver(db, { webhookId: id, environment, eventId, type, data, now });
+  return wanting.length;
+}
+
+/** One delivery to one webhook, whatever it is subscribed to. */
+export async function deliver(
+  db: Db,
+  { webhookId, environment, eventId, type, data, now }: Emit & { webhookId: string; eventId: string },
+): Promise<DeliveryRecord> {
+  const delivery = {
+    id: newId("dlv", Date.parse(now)),
+    webhook_id: webhookId,
+    environment,
+    event_id: eventId,
+    event_type: type,
+    status: "pending" as const,
+    payload: JSON.stringify({ type, timestamp: now, data }),
+    attempts_before: 0,
+    queued_at: now,
+    next_attempt_at: now,
+    created_at: now,
+  };
+  await db
+    .insertInto("delivery")
+    .values({ ...delivery, attempts: "[]" })
+    .execute();
+  await putDeliveryJob(db, delivery.id, now);
+  return { ...delivery, attempts: [] };
+}
+
+function putDeliveryJob(db: Db, id: string, now: string): Promise<void> {
+  const payload = JSON.stringify({ delivery: id });
+  return putJob(db, { id: newId("job"), queue: "webhook-delivery", key: id, payload, runAt: Date.parse(now) });
+}
+
+export async function getDelivery(db: Db, { id }: { id: string }): Promise<DeliveryRecord | null> {
+  const row = await db.selectFrom("delivery").selectAll().where("id", "=", id).executeTakeFirst();
+  return row === undefined ? null : readDelivery(row);
+}
+
+export async function listDeliveries(
+  db: Db,
+  { webhookId, status, page }: { webhookId: string; status?: DeliveryStatus | undefined; page: Page },
+): Promise<Slice<DeliveryRecord>> {
+  let query = db.selectFrom("delivery").selectAll().where("webhook_id", "=", webhookId);
+  if (status !== undefined) query = query.where("status", "=", status);
+  return slice(await paged(query, page).execute(), page, readDelivery);
+}
+
+/** Starts the schedule anew with the same id and body. @throws MagicError `conflict` when the webhook is disabled. */
+export async function redeliver(
+  db: Db,
+  { id, webhookId, environment, now }: One & { webhookId: string; now: string },
+): Promise<DeliveryRecord | null> {
+  const webhook = await get(db, { id: webhookId, environment });
+  const delivery = await getDelivery(db, { id });
+  if (webhook === null || delivery === null || delivery.webhook_id !== webhookId) return null;
+  if (webhook.status === "disabled")
+    throw new MagicError("conflict", "The webhook is disabled. Enable it first: PATCH its status to enabled.");
+  const row = await db
+    .updateTable("delivery")
+    .set({ status: "pending", attempts_before: delivery.attempts.length, queued_at: now, next_attempt_at: now })
+    .where("id", "=", id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  await putDeliveryJob(db, id, now);
+  return readDelivery(row);
+}
+
+export interface Recorded {
+  readonly id: string;
+  readonly status: DeliveryStatus;
+  /** null: none was made, the delivery only ends. */
+  readonly attempt: Attempt | null;
+  readonly nextAttemptAt: string | null;
+  /** Disable the webhook: `gone` at once, `exhausted` unless something has succeeded since this delivery was queued. */
+  readonly disable: "gone" | "exhausted" | null;
+  readonly now: string;
+}
+
+/** Keeps what an attempt brought; answers whether the webhook was disabled by it. */
+export async function recordAttempt(
+  db: Db,
+  { id, status, attempt, nextAttemptAt, disable, now }: Recorded,
+): Promise<boolean> {
+  const delivery = await getDelivery(db, { id });
+  if (delivery === null) return false;
+  const attempts = attempt === null ? delivery.attempts : [...delivery.attempts, attempt].slice(-100);
+  await db
+    .updateTable("delivery")
+    .set({ status, attempts: JSON.stringify(attempts), next_attempt_at: nextAttemptAt })
+    .where("id", "=", id)
+    .execute();
+  const webhook = db.updateTable("webhook").where("id", "=", delivery.webhook_id);
+  if (status === "succeeded") await webhook.set({ succeeded_at: now }).execute();
+  if (disable === null) return false;
+  let disabling = webhook
+    .set((eb) => ({ status: "disabled" as const, updated_at: now, revision: eb("revision", "+", 1) }))
+    .where("status", "=", "enabled");
+  if (disable === "exhausted")
+    disabling = disabling.where((eb) =>
+      eb.or([eb("succeeded_at", "is", null), eb("succeeded_at", "<", delivery.queued_at)]),
+    );
+  const changed = await disabling.returning("id").execute();
+  return changed.length > 0;
+}
+
+function read({ events, ...row }: WebhookTable): WebhookRecord {
+  return { ...row, events: JSON.parse(events) as string[] };
+}
+
+function readDelivery({ attempts, ...row }: DeliveryTable): DeliveryRecord {
+  return { ...row, attempts: JSON.parse(attempts) as Attempt[] };
+}

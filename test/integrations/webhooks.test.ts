@@ -1,0 +1,178 @@
+// Webhooks from subscription to the receiver, and what happens when the receiver does not take them.
+import { Webhook as Verifier } from "standardwebhooks";
+import { expect, test, vi } from "vitest";
+import { sign } from "#daemon/integrations/webhooks/signature.ts";
+import { temporaryFolder } from "#test/temporary.ts";
+import { startDaemon } from "./daemon.ts";
+import { type Received, startReceiver, writeProject } from "./receiver.ts";
+
+const live = { live: true };
+const events = ["sync.completed", "connection.failed"];
+
+async function setUp(webhooks: Record<string, unknown> = {}, config: Parameters<typeof startDaemon>[0] = {}) {
+  const receiver = await startReceiver();
+  const root = temporaryFolder();
+  writeProject(root, {
+    egress: { allow_private: [receiver.address] },
+    webhooks: { retry_schedule_s: [0, 0.05, 0.05], ...webhooks },
+  });
+  const daemon = await startDaemon({ root, ...config });
+  const call: typeof daemon.call = (method, path, body, options) =>
+    daemon.call(method, path, body, { ...live, ...options });
+  const { status, body: webhook } = await call("POST", "/v1/webhooks", { url: receiver.url, events });
+  expect(status).toBe(201);
+  const delivered = async (id: string) => {
+    // biome-ignore lint/suspicious/noExplicitAny: a document, looked into by tests
+    let delivery: any;
+    await vi.waitFor(async () => {
+      const { body } = await call("GET", `/v1/webhooks/${webhook.id}/deliveries`);
+      delivery = body.data.find((one: { id: string }) => one.id === id);
+      expect(delivery.status).not.toBe("pending");
+    }, 8000);
+    return delivery;
+  };
+  const verify = ({ body, headers }: Received, secret = webhook.secret) =>
+    new Verifier(secret).verify(body, headers as Record<string, string>) as Record<string, unknown>;
+  return { receiver, daemon, call, webhook, delivered, verify, path: `/v1/webhooks/${webhook.id}` };
+}
+
+test("the Standard Webhooks vector", () => {
+  expect(
+    sign(
+      "msg_p5jXN8AQM9LWM0D4loKWxJek",
+      "1614265330",
+      '{"test": 2432232314}',
+      "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+    ),
+  ).toBe("v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+});
+
+test("a test event arrives signed, is listed, and is redelivered with the same id and body", async () => {
+  const { receiver, call, webhook, delivered, verify, path } = await setUp();
+  expect(webhook).toMatchObject({ object: "webhook", status: "enabled", events, environment: "live" });
+  expect((await call("GET", path)).body).not.toHaveProperty("secret");
+  const sent = await call("POST", `${path}/test`);
+  expect(sent).toMatchObject({
+    status: 202,
+    body: { object: "delivery", status: "pending", event_type: "webhook.test", attempts: [] },
+  });
+  const done = await delivered(sent.body.id);
+  expect(done).toMatchObject({
+    status: "succeeded",
+    response_code: 200,
+    next_attempt_at: null,
+    attempts: [{ response_code: 200, error: null }],
+  });
+  const [first] = receiver.received as [Received];
+  expect(first.headers["webhook-id"]).toBe(sent.body.event_id);
+  expect(verify(first)).toEqual(done.payload);
+  expect((await call("POST", `${path}/deliveries/${sent.body.id}/redeliver`)).status).toBe(202);
+  await vi.waitFor(() => expect(receiver.received).toHaveLength(2));
+  const second = receiver.received[1] as Received;
+  expect([second.body, second.headers["webhook-id"]]).toEqual([first.body, first.headers["webhook-id"]]);
+  await delivered(sent.body.id);
+  expect((await call("GET", `${path}/deliveries?status=succeeded`)).body.data).toHaveLength(1);
+  expect((await call("GET", `${path}/deliveries?status=failed`)).body.data).toEqual([]);
+});
+
+test("after a roll both secrets sign until the overlap ends, then the new one alone", async () => {
+  const { receiver, call, delivered, verify, path, webhook } = await setUp();
+  const { body: rolled } = await call("POST", `${path}/roll`, { overlap_s: 1 });
+  const { body: during } = await call("POST", `${path}/test`);
+  await delivered(during.id);
+  verify(receiver.received[0] as Received, webhook.secret);
+  verify(receiver.received[0] as Received, rolled.secret);
+  await new Promise((resolve) => setTimeout(resolve, 1050));
+  const { body: after } = await call("POST", `${path}/test`);
+  await delivered(after.id);
+  verify(receiver.received[1] as Received, rolled.secret);
+  expect(() => verify(receiver.received[1] as Received, webhook.secret)).toThrow();
+});
+
+test("failures are tried again by the schedule; a redirect, a hang and a refusal are failures", async () => {
+  const { receiver, call, delivered, path } = await setUp({ retry_schedule_s: [0, 0.05, 0.05, 0.05], timeout_s: 0.2 });
+  const answers: ReturnType<typeof receiver.answer>[] = [
+    { status: 302, headers: { location: receiver.url } },
+    "hang",
+    { status: 503 },
+    { status: 204 },
+  ];
+  receiver.answer = () => answers.shift() ?? { status: 500 };
+  const { body } = await call("POST", `${path}/test`);
+  const done = await delivered(body.id);
+  expect(done).toMatchObject({ status: "succeeded", response_code: 204 });
+  expect((done.attempts as { response_code: number | null }[]).map((one) => one.response_code)).toEqual([
+    302,
+    null,
+    503,
+    204,
+  ]);
+  expect(new Set(receiver.received.map(({ headers }) => headers["webhook-id"])).size).toBe(1);
+});
+
+test("Retry-After is waited for", async () => {
+  const { receiver, call, delivered, path } = await setUp();
+  const answers = [{ status: 429, headers: { "retry-after": "1" } }];
+  receiver.answer = () => answers.shift() ?? { status: 200 };
+  await delivered((await call("POST", `${path}/test`)).body.id);
+  expect((receiver.received[1]?.at ?? 0) - (receiver.received[0]?.at ?? 0)).toBeGreaterThanOrEqual(990);
+});
+
+test("410 disables at once, a delivery given up disables unless another came through, and it can be enabled again", async () => {
+  const { receiver, call, delivered, path } = await setUp();
+  receiver.answer = () => ({ status: 410 });
+  await delivered((await call("POST", `${path}/test`)).body.id);
+  expect(receiver.received).toHaveLength(1);
+  expect((await call("GET", path)).body.status).toBe("disabled");
+  expect((await call("PATCH", path, { status: "enabled" })).body.status).toBe("enabled");
+  receiver.answer = () => ({ status: 500 });
+  const { body } = await call("POST", `${path}/test`);
+  expect(await delivered(body.id)).toMatchObject({ status: "failed", response_code: 500 });
+  expect(receiver.received).toHaveLength(4);
+  expect((await call("GET", path)).body.status).toBe("disabled");
+  expect((await call("POST", `${path}/deliveries/${body.id}/redeliver`)).body.code).toBe("conflict");
+});
+
+test("only what was subscribed to is sent: a failed check of a live connection", async () => {
+  const { receiver, call, verify } = await setUp();
+  const { body: connection } = await call("POST", "/v1/connections", { provider: "postgres" });
+  const { body: checked } = await call("POST", `/v1/connections/${connection.id}/check`);
+  expect(checked).toMatchObject({ status: "failed", health: { status: "unhealthy" } });
+  await vi.waitFor(() => expect(receiver.received).toHaveLength(1));
+  expect(verify(receiver.received[0] as Received)).toMatchObject({
+    type: "connection.failed",
+    data: { connection: { id: connection.id } },
+  });
+  await call("POST", `/v1/connections/${connection.id}/check`);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(receiver.received).toHaveLength(1);
+});
+
+test("private destinations are refused, sandbox callers too, and the secret is in no file", async () => {
+  const { call, daemon, webhook } = await setUp();
+  for (const url of [
+    "http://127.0.0.1:1/",
+    "http://localhost/",
+    "https://[::ffff:169.254.169.254]/",
+    "http://10.0.0.1/x",
+  ])
+    expect(await call("POST", "/v1/webhooks", { url, events })).toMatchObject({
+      status: 403,
+      body: { code: "egress_blocked" },
+    });
+  for (const url of ["ftp://example.com/", "not a url", "https://u:p@example.com/"])
+    expect((await call("POST", "/v1/webhooks", { url, events })).status).toBe(422);
+  expect((await call("POST", "/v1/webhooks", { url: "https://example.com", events: ["odd"] })).status).toBe(422);
+  for (const [method, path] of [
+    ["GET", "/v1/webhooks"],
+    ["POST", "/v1/webhooks"],
+    ["GET", `/v1/webhooks/${webhook.id}`],
+    ["POST", `/v1/webhooks/${webhook.id}/test`],
+  ])
+    expect(await daemon.call(method ?? "", path ?? "")).toMatchObject({
+      status: 403,
+      body: { code: "not_available_in_sandbox" },
+    });
+  expect((await call("DELETE", `/v1/webhooks/${webhook.id}`)).status).toBe(200);
+  expect((await call("DELETE", `/v1/webhooks/${webhook.id}`)).status).toBe(404);
+});
