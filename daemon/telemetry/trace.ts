@@ -1,7 +1,8 @@
 // Spans of a request: kept per request_id for GET /v1/traces/:request_id and handed to a sink in batches, to be stored.
 // Ids and the traceparent header follow W3C Trace Context (level 1, section 3.2).
-import { randomBytes } from "node:crypto";
+
 import { type Clock, rfc3339, systemClock } from "#shared/clock.ts";
+import { randomHex } from "#shared/ids.ts";
 
 export type Attributes = Readonly<Record<string, string | number | boolean | null>>;
 
@@ -83,9 +84,9 @@ export function createTracer(options: { readonly clock?: Clock; readonly interva
 
   const start = (name: string, from: SpanStart): Span => {
     const incoming = from.parent ? undefined : parseTraceparent(from.traceparent);
-    const traceId = from.parent?.traceId ?? incoming?.traceId ?? randomBytes(16).toString("hex");
+    const traceId = from.parent?.traceId ?? incoming?.traceId ?? randomHex(16);
     const parentId = from.parent?.spanId ?? incoming?.spanId ?? null;
-    const spanId = randomBytes(8).toString("hex");
+    const spanId = randomHex(8);
     const wall = clock.now();
     const began = clock.monotonic();
     let attributes: Record<string, string | number | boolean | null> = { ...from.attributes };

@@ -36,6 +36,16 @@ function fresh(): void {
   offset += 16;
 }
 
+/** Random bytes in hex, from the same pool: trace and span ids. */
+export function randomHex(bytes: number): string {
+  if (offset + bytes > pool.length) {
+    randomFillSync(pool);
+    offset = 0;
+  }
+  offset += bytes;
+  return pool.toString("hex", offset - bytes, offset);
+}
+
 function increment(): void {
   for (let i = 15; i >= 0; i--) {
     const digit = last[i] ?? 0;

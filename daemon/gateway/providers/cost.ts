@@ -1,26 +1,22 @@
 // Puts `cost_usd` into a whole answer's usage without serialising the answer again: the vendor's bytes stay as they are.
 import { scanBody } from "#daemon/gateway/format/scan.ts";
-import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
-import { noUsage } from "#daemon/gateway/format/usage.ts";
 import { failure, UpstreamError } from "./failure.ts";
 
 type Answer = Record<string, unknown>;
 
-/** Throws UpstreamError (`protocol`) for invalid JSON and for an error behind a 2xx status. */
-export function withCost(
-  body: Buffer,
-  usageOf: (answer: Answer) => TokenUsage | null,
-  cost: (usage: TokenUsage) => number | null | undefined,
-): { body: Buffer; usage: TokenUsage } {
-  const answer = parseAnswer(body);
-  const usage = usageOf(answer) ?? noUsage;
-  const price = cost(usage);
-  if (price === undefined) return { body, usage };
+/** The bytes with `cost_usd` as the last member of the top-level `usage`; null where that is no object. `undefined` leaves them as they are. */
+export function spliceCost(body: Buffer, price: number | null | undefined): Buffer | null {
   const member = scanBody(body, 1000).members.get("usage");
-  if (!member || body[member.start] !== 0x7b) return { body, usage };
-  const empty = /^\{\s*\}$/.test(body.toString("latin1", member.start, Math.min(member.end, member.start + 64)));
-  const added = Buffer.from(`${empty ? "" : ","}"cost_usd":${JSON.stringify(price)}`);
-  return { body: Buffer.concat([body.subarray(0, member.end - 1), added, body.subarray(member.end - 1)]), usage };
+  if (!member || body[member.start] !== 0x7b) return null;
+  if (price === undefined) return body;
+  const brace = member.end - 1;
+  const empty = /^\{\s*$/.test(body.toString("latin1", member.start, Math.min(brace, member.start + 64)));
+  const added = `${empty ? "" : ","}"cost_usd":${JSON.stringify(price)}`;
+  const priced = Buffer.allocUnsafe(body.length + added.length);
+  body.copy(priced, 0, 0, brace);
+  priced.write(added, brace, "latin1");
+  body.copy(priced, brace + added.length, brace);
+  return priced;
 }
 
 /** A JSON object that is no error. */

@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
 import { errorEvent } from "#daemon/gateway/format/sse.ts";
 import { strictProblem } from "#daemon/gateway/format/strict.ts";
-import { usageFromWire } from "#daemon/gateway/format/usage.ts";
+import { noUsage, usageFromWire } from "#daemon/gateway/format/usage.ts";
 import { type Exchange, exchange, failureOf } from "#daemon/gateway/upstream/exchange.ts";
 import { fetchImage } from "#daemon/gateway/upstream/image.ts";
 import { systemClock } from "#shared/clock.ts";
@@ -20,7 +20,7 @@ import type {
   StreamEnd,
   Target,
 } from "./adapter.ts";
-import { withCost } from "./cost.ts";
+import { parseAnswer, spliceCost } from "./cost.ts";
 import { type Failure, failure, failureBody } from "./failure.ts";
 import type { Prepared, ReadContext, StreamDecoder, Wire } from "./wire.ts";
 
@@ -272,9 +272,12 @@ function embedOver(wire: Wire, dispatcher: Dispatcher) {
             const text = body.toString("utf8", 0, MAX_ERROR);
             return resolve(failed(wire.failure(status, headers, text, target)));
           }
-          const answer = withCost(body, (parsed) => usageFromWire(parsed["usage"]), options.cost);
-          const notes = { dropped: [] };
-          resolve({ kind: "completion", ...answer, notes, upstreamId: upstreamId(headers) });
+          const parsed = parseAnswer(body);
+          if (!Array.isArray(parsed["data"]))
+            return resolve(failed(wire.failure(502, headers, body.toString("utf8", 0, MAX_ERROR), target)));
+          const usage = usageFromWire(parsed["usage"]) ?? noUsage;
+          const priced = spliceCost(body, options.cost(usage)) ?? body;
+          resolve({ kind: "completion", body: priced, usage, notes: { dropped: [] }, upstreamId: upstreamId(headers) });
         },
         fail: (problem: Failure) => resolve(failed(problem)),
       };

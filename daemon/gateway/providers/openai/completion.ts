@@ -2,9 +2,8 @@
 // specification requires.
 
 import { estimatePrompt } from "#daemon/gateway/format/estimate.ts";
-import { scanBody } from "#daemon/gateway/format/scan.ts";
 import { type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/format/usage.ts";
-import { parseAnswer, withCost } from "../cost.ts";
+import { parseAnswer, spliceCost } from "../cost.ts";
 import { failure, UpstreamError } from "../failure.ts";
 import type { ReadContext } from "../wire.ts";
 import { streamFailure } from "./errors.ts";
@@ -23,11 +22,10 @@ export function readCompletion(body: Buffer, context: ReadContext): { body: Buff
   }
   const counted = usageFromWire(answer["usage"]);
   const choices = answer["choices"] as Fields[];
-  if (counted && sound(answer, choices) && scanBody(body, 1000).members.has("usage")) {
-    return withCost(body, () => counted, context.cost);
-  }
   const usage = counted ?? estimated(choices, context);
   const cost = context.cost(usage);
+  const spliced = counted && sound(answer, choices) ? spliceCost(body, cost) : null;
+  if (spliced) return { body: spliced, usage };
   const shown = counted
     ? { ...(answer["usage"] as Fields), ...(cost === undefined ? {} : { cost_usd: cost }) }
     : wireUsage(usage, cost);

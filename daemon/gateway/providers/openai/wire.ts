@@ -25,7 +25,7 @@ export function openaiFormat(
 ): Wire {
   function post(target: Target, path: string, body: Buffer | string, traceparent?: string) {
     const { url, headers } = endpoint(target, path);
-    const { origin, pathname, search } = new URL(url);
+    const { origin, pathname, search } = parsedUrl(url);
     return {
       origin,
       method: "POST" as const,
@@ -51,6 +51,17 @@ export function openaiFormat(
     failure: (status, headers, body, target) =>
       openaiFailure(status, headers, body, target.credentials.apiKey ? [target.credentials.apiKey] : []),
   };
+}
+
+// Configured addresses are few and parsing one is not free: bounded, for a configuration that changes for ever.
+const parsedUrls = new Map<string, URL>();
+function parsedUrl(url: string): URL {
+  const known = parsedUrls.get(url);
+  if (known) return known;
+  if (parsedUrls.size > 1000) parsedUrls.clear();
+  const parsed = new URL(url);
+  parsedUrls.set(url, parsed);
+  return parsed;
 }
 
 const common = { "content-type": "application/json", accept: "*/*", "accept-encoding": "identity" };
@@ -80,7 +91,7 @@ function embeddingBody(call: EmbeddingCall, target: Target): Buffer | string {
 // A conversation that began at another provider: OpenAI's own service refuses its reasoning, and every OpenAI wire the long ids that
 // carry Gemini's signatures. The same array where there is nothing to change.
 function portableMessages(messages: readonly Message[], target: Target): readonly Message[] {
-  const own = target.baseUrl === null || /(^|\.)(openai|azure)\.com$/.test(new URL(target.baseUrl).hostname);
+  const own = target.baseUrl === null || /(^|\.)(openai|azure)\.com$/.test(parsedUrl(target.baseUrl).hostname);
   let changed = false;
   const portable = messages.map((message): Message => {
     if (message.role === "tool" && isSigned(message.tool_call_id)) {
