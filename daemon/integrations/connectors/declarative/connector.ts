@@ -1,5 +1,5 @@
 // A declarative connector on one configuration: what it needs, whether it works, its streams.
-import { Ajv2020 } from "ajv/dist/2020.js";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import type { Dispatcher } from "undici";
 import { MagicError } from "#contract/errors.ts";
 import { type Clock, systemClock } from "#shared/clock.ts";
@@ -40,8 +40,7 @@ export interface Connector {
 export function createConnector(source: string | Manifest, options: ConnectorOptions): Connector {
   const manifest = typeof source === "string" ? loadManifest(source) : source;
   const { resolved } = manifest;
-  const config = migrateConfig(resolved, withDefaults(manifest.configSchema, options.config));
-  checkConfig(manifest.configSchema, config);
+  const config = migrateConfig(resolved, fittingConfig(manifest.configSchema, options.config));
   const context = contextOf(resolved, config, options);
   let all: Promise<Component[]> | undefined;
   const components = (): Promise<Component[]> => {
@@ -135,44 +134,40 @@ function concurrencyOf(context: Context, resolved: Component): number {
   );
 }
 
-// Defaults of the specification apply where the configuration says nothing.
-function withDefaults(
+// Defaults of the specification apply where the configuration says nothing; "7" does for 7, one value for a list of one.
+function fittingConfig(
   schema: Readonly<Record<string, unknown>>,
-  config: Readonly<Record<string, unknown>>,
+  given: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
-  const out: Record<string, unknown> = structuredClone(config) as Record<string, unknown>;
+  const config = structuredClone(given) as Record<string, unknown>;
   for (const [name, property] of Object.entries(isRecord(schema["properties"]) ? schema["properties"] : {}))
-    if (isRecord(property) && property["default"] !== undefined && !Object.hasOwn(out, name))
-      setAt(out, [name], property["default"]);
-  return out;
-}
-
-function checkConfig(schema: Readonly<Record<string, unknown>>, config: Readonly<Record<string, unknown>>): void {
-  const required = list(schema["required"])
+    if (isRecord(property) && property["default"] !== undefined && !Object.hasOwn(config, name))
+      setAt(config, [name], property["default"]);
+  const missing = list(schema["required"])
     .map(String)
     .filter((name) => !Object.hasOwn(config, name));
-  if (required.length)
-    throw new MagicError("validation_failed", `the configuration lacks ${required.join(", ")}`, {
-      problems: required.map((name) => ({ pointer: `/${name}`, code: "required", detail: "is required" })),
+  if (missing.length)
+    throw new MagicError("validation_failed", `the configuration lacks ${missing.join(", ")}`, {
+      problems: missing.map((name) => ({ pointer: `/${name}`, code: "required", detail: "is required" })),
     });
-  const { $schema: _dialect, ...rest } = schema;
-  const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
-  let validate: ReturnType<typeof ajv.compile>;
-  try {
-    validate = ajv.compile(stripPatterns(rest) as object);
-  } catch {
-    // The vendor's schema is not one that can be compiled: the required names above must do.
-    return;
-  }
-  if (validate(config)) return;
+  const validate = validatorOf(schema);
+  if (!validate || validate(config)) return config;
   const problems = (validate.errors ?? [])
     .slice(0, 50)
     .map((error) => ({ pointer: error.instancePath, code: error.keyword, detail: error.message ?? "" }));
-  throw new MagicError(
-    "validation_failed",
-    `the configuration does not fit the connector: ${problems.map((problem) => `${problem.pointer || "/"} ${problem.detail}`).join("; ")}`,
-    { problems },
-  );
+  const said = problems.map((problem) => `${problem.pointer || "/"} ${problem.detail}`).join("; ");
+  throw new MagicError("validation_failed", `the configuration does not fit the connector: ${said}`, { problems });
+}
+
+// undefined where the vendor's schema is none that can be compiled: the required names must do then.
+function validatorOf(schema: Readonly<Record<string, unknown>>): ValidateFunction | undefined {
+  const { $schema: _dialect, ...rest } = schema;
+  const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false, coerceTypes: "array" });
+  try {
+    return ajv.compile(stripPatterns(rest) as object);
+  } catch {
+    return undefined;
+  }
 }
 
 // Patterns of manifests are hints for a form, written for another engine, and could be made to backtrack without end.

@@ -23,10 +23,10 @@ import { decoderOf } from "./decode.ts";
 import { inject, type RequestParts } from "./options.ts";
 
 export interface Authenticator {
-  /** Adds the credentials to a request. */
-  apply(parts: RequestParts): Promise<void>;
-  /** After a 401: true when there is a new token to try with. */
-  refresh(): Promise<boolean>;
+  /** Adds the credentials to a request; the token that it used, where there is one. */
+  apply(parts: RequestParts): Promise<string | undefined>;
+  /** After a 401 for `used`: true when there is another token to try with. */
+  refresh(used: string | undefined): Promise<boolean>;
 }
 
 /** Sends the login request of a session: the requester, passed in because it needs authenticators itself. */
@@ -35,7 +35,10 @@ export type Login = (component: Component) => Promise<HttpResponse | undefined>;
 type Build = (context: Context, component: Component, login: Login) => Authenticator;
 
 const fixed = (apply: (parts: RequestParts) => void): Authenticator => ({
-  apply: async (parts) => apply(parts),
+  apply: async (parts) => {
+    apply(parts);
+    return undefined;
+  },
   refresh: async () => false,
 });
 
@@ -104,7 +107,7 @@ function selective(context: Context, component: Component, login: Login): Authen
       );
     return found;
   };
-  return { apply: (parts) => chosen().apply(parts), refresh: () => chosen().refresh() };
+  return { apply: (parts) => chosen().apply(parts), refresh: (used) => chosen().refresh(used) };
 }
 
 interface Token {
@@ -119,7 +122,7 @@ function sharedToken(
   component: Component,
   initial: Token | undefined,
   fetchToken: () => Promise<Token>,
-): { get(): Promise<string>; renew(): Promise<boolean> } {
+): { get(): Promise<string>; renew(used: string | undefined): Promise<boolean> } {
   const key = `token ${createHash("sha256").update(JSON.stringify(component)).digest("hex")}`;
   interface State {
     token: Token | undefined;
@@ -139,15 +142,14 @@ function sharedToken(
       });
     return state.flight;
   };
-  // What this user last sent: when another has renewed it meanwhile, there is nothing to renew.
-  let used: Token | undefined;
   return {
     async get() {
-      used = state.token && state.token.expiresAt - 5000 > context.clock.now() ? state.token : await fresh();
-      return used.value;
+      const { token } = state;
+      return token && token.expiresAt - 5000 > context.clock.now() ? token.value : (await fresh()).value;
     },
-    async renew() {
-      if (state.token === used) await fresh();
+    // When another request has renewed it meanwhile, there is nothing to renew.
+    async renew(used) {
+      if (state.token === undefined || state.token.value === used) await fresh();
       return true;
     },
   };
@@ -191,8 +193,12 @@ function oauth(context: Context, component: Component): Authenticator {
     };
   });
   return {
-    apply: async (parts) => bearer(parts, await tokens.get()),
-    refresh: () => (endpoint ? tokens.renew() : Promise.resolve(false)),
+    async apply(parts) {
+      const token = await tokens.get();
+      bearer(parts, token);
+      return token;
+    },
+    refresh: (used) => (endpoint ? tokens.renew(used) : Promise.resolve(false)),
   };
 }
 
@@ -307,8 +313,9 @@ function sessionToken(context: Context, component: Component, login: Login): Aut
           parts,
         );
       } else bearer(parts, token);
+      return token;
     },
-    refresh: () => tokens.renew(),
+    refresh: (used) => tokens.renew(used),
   };
 }
 
@@ -338,9 +345,11 @@ function legacySession(context: Context, component: Component): Authenticator {
   );
   return {
     apply: async (parts) => {
-      parts.headers[value("header")] = await tokens.get();
+      const token = await tokens.get();
+      parts.headers[value("header")] = token;
+      return token;
     },
-    refresh: () => tokens.renew(),
+    refresh: (used) => tokens.renew(used),
   };
 }
 
@@ -375,8 +384,9 @@ function jwt(context: Context, component: Component): Authenticator {
       const value = prefix ? `${prefix} ${token}` : token;
       if (option) inject(context, option, value, parts);
       else parts.headers["Authorization"] = value;
+      return token;
     },
-    refresh: () => tokens.renew(),
+    refresh: (used) => tokens.renew(used),
   };
 }
 

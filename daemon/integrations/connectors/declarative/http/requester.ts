@@ -46,11 +46,15 @@ export function requesterOf(context: Context, component: Component): Requester {
   return {
     urlBase,
     send: (exchange) => {
-      const build = async (): Promise<HttpRequest> =>
-        buildRequest(context, component, authenticator, urlBase, exchange);
+      const build = (): Promise<Built> => buildRequest(context, component, authenticator, urlBase, exchange);
       return attempt(context, build, authenticator, errors);
     },
   };
+}
+
+interface Built {
+  readonly request: HttpRequest;
+  readonly token: string | undefined;
 }
 
 async function buildRequest(
@@ -59,11 +63,11 @@ async function buildRequest(
   authenticator: Authenticator,
   urlBase: Requester["urlBase"],
   exchange: Exchange,
-): Promise<HttpRequest> {
+): Promise<Built> {
   const variables = { ...sliceVariables(exchange.slice), next_page_token: null, ...exchange.variables };
   const own = ownParts(context, component, variables);
   const auth = emptyParts();
-  await authenticator.apply(auth);
+  const token = await authenticator.apply(auth);
   const parts = merge(own.parts, exchange.parts ?? emptyParts(), auth);
   const path =
     exchange.path ??
@@ -85,7 +89,7 @@ async function buildRequest(
     body = formBody(parts.form);
     headers["content-type"] ??= "application/x-www-form-urlencoded";
   }
-  return { method, url, headers, ...(body === undefined ? {} : { body }) };
+  return { request: { method, url, headers, ...(body === undefined ? {} : { body }) }, token };
 }
 
 // A value must not end its header and begin another.
@@ -95,12 +99,14 @@ const headerValue = (value: string): string => value.replace(/[\r\n\0]+/g, " ").
 export function joinUrl(base: string, path: string): string {
   if (/^https?:\/\//i.test(path)) return path;
   if (!path) return base;
-  const whole = base.endsWith("/") ? base : `${base}/`;
-  if (!URL.canParse(whole))
+  if (!URL.canParse(base))
     throw new MagicError(
       "validation_failed",
       `'${base.slice(0, 200)}' is not a URL: check url_base and the configuration`,
     );
+  if (!/^https?:/i.test(base))
+    throw new MagicError("egress_blocked", `${base.slice(0, 20)}... is not read: only http and https URLs are`);
+  const whole = base.endsWith("/") ? base : `${base}/`;
   // `?a=b` and `/rooted` follow RFC 3986; a colon in the first segment must not look like a scheme.
   return path.startsWith("?") || path.startsWith("/") ? new URL(path, whole).href : new URL(`./${path}`, whole).href;
 }
@@ -163,14 +169,14 @@ function textValues(
 
 async function attempt(
   context: Context,
-  build: () => Promise<HttpRequest>,
+  build: () => Promise<Built>,
   authenticator: Authenticator,
   errors: ErrorHandler,
 ): Promise<Outcome> {
   let refreshed = false;
   for (let tries = 1, limited = 0; ; tries++) {
     context.signal.throwIfAborted();
-    const request = await build();
+    const { request, token } = await build();
     await context.budget.take(request.method, new URL(request.url), (ms) => context.sleep(ms));
     let response: HttpResponse | undefined;
     let message: string;
@@ -184,7 +190,7 @@ async function attempt(
       if (
         (verdict.action === "refresh_token" || response.status === 401) &&
         !refreshed &&
-        (await authenticator.refresh())
+        (await authenticator.refresh(token))
       ) {
         refreshed = true;
         tries--;

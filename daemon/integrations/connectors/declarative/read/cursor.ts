@@ -94,10 +94,10 @@ function datetimeCursor(context: Context, component: Component): Cursor {
       const end = wanted.us < now.us ? wanted : now;
       const start = startOf(cursor);
       const strict = component["is_compare_strictly"] === true;
-      if (clientSide) return [interval(keys, format, start, end)];
-      return split(component, start, end, duration("step"), duration("cursor_granularity"), strict).map(([from, to]) =>
-        interval(keys, format, from, to),
-      );
+      if (clientSide) return [interval(keys, format, start, end, now)];
+      const ranges = split(component, start, end, duration("step"), duration("cursor_granularity"), strict);
+      // What the last interval's end cuts off is read next time; no record of an earlier one may hide what comes between.
+      return ranges.map(([from, to], at) => interval(keys, format, from, to, at === ranges.length - 1 ? now : to));
     },
     parts(each) {
       const parts = emptyParts();
@@ -144,8 +144,14 @@ function parseAny(value: string, formats: readonly string[]): DateTime | undefin
   }
 }
 
-function interval(keys: readonly [string, string], format: string, start: DateTime, end: DateTime): Interval {
-  return { variables: { [keys[0]]: strftime(start, format), [keys[1]]: strftime(end, format) }, end: end.us };
+function interval(
+  keys: readonly [string, string],
+  format: string,
+  start: DateTime,
+  end: DateTime,
+  latest: DateTime,
+): Interval {
+  return { variables: { [keys[0]]: strftime(start, format), [keys[1]]: strftime(end, format) }, end: latest.us };
 }
 
 function split(

@@ -1,0 +1,285 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { text } from "node:stream/consumers";
+import { Agent } from "undici";
+import { afterEach, expect, test } from "vitest";
+import { createEgress } from "#daemon/egress/egress.ts";
+import { createConnector } from "#daemon/integrations/connectors/declarative/connector.ts";
+
+type Handler = (request: IncomingMessage & { body: string; at: URL }, response: ServerResponse) => void;
+
+const closers: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+async function vendor(handler: Handler): Promise<string> {
+  const server = createServer((request, response) => {
+    void text(request).then((body) =>
+      handler(Object.assign(request, { body, at: new URL(request.url ?? "/", "http://vendor") }), response),
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  closers.push(() => {
+    server.closeAllConnections();
+    return new Promise((resolve) => server.close(resolve));
+  });
+  return `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}`;
+}
+
+const json = (response: ServerResponse, body: unknown, status = 200, headers: Record<string, string> = {}): void => {
+  response.writeHead(status, { "content-type": "application/json", ...headers });
+  response.end(JSON.stringify(body));
+};
+
+interface StreamOptions {
+  readonly retriever?: Record<string, unknown>;
+  readonly requester?: Record<string, unknown>;
+  readonly paginator?: Record<string, unknown>;
+  readonly sync?: Record<string, unknown>;
+}
+
+function manifest(origin: string, { retriever = {}, requester = {}, paginator, sync }: StreamOptions = {}): string {
+  return JSON.stringify({
+    version: "6.0.0",
+    type: "DeclarativeSource",
+    check: { type: "CheckStream", stream_names: ["items"] },
+    streams: [
+      {
+        type: "DeclarativeStream",
+        name: "items",
+        primary_key: ["id"],
+        retriever: {
+          type: "SimpleRetriever",
+          requester: { type: "HttpRequester", url_base: origin, path: "/items", http_method: "GET", ...requester },
+          record_selector: { type: "RecordSelector", extractor: { type: "DpathExtractor", field_path: ["items"] } },
+          ...(paginator ? { paginator: { type: "DefaultPaginator", ...paginator } } : {}),
+          ...retriever,
+        },
+        ...(sync ? { incremental_sync: sync } : {}),
+        schema_loader: { type: "InlineSchemaLoader", schema: { type: "object", properties: {} } },
+      },
+    ],
+    spec: { type: "Spec", connection_specification: { type: "object", properties: {} } },
+  });
+}
+
+async function read(
+  source: string,
+  options: { state?: unknown; config?: Record<string, unknown>; timeoutMs?: number; concurrency?: number } = {},
+): Promise<{ records: Record<string, unknown>[]; state: unknown }> {
+  const dispatcher = new Agent();
+  closers.push(() => dispatcher.close());
+  const connector = createConnector(source, {
+    config: options.config ?? {},
+    dispatcher,
+    ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
+    ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
+    signal: AbortSignal.timeout(20_000),
+  });
+  const records: Record<string, unknown>[] = [];
+  let state: unknown;
+  for await (const event of (await connector.stream("items")).read(options.state)) {
+    if (event.type === "records") records.push(...event.records);
+    else state = event.state;
+  }
+  return { records, state };
+}
+
+const cursorPages = {
+  page_token_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "after" },
+  pagination_strategy: {
+    type: "CursorPagination",
+    cursor_value: "{{ response.next }}",
+    stop_condition: "{{ not response.next }}",
+  },
+};
+
+test("429 with Retry-After is waited out, by every partition, and nothing is lost", async () => {
+  const times: number[] = [];
+  let refusals = 2;
+  const origin = await vendor((request, response) => {
+    times.push(performance.now());
+    if (refusals-- > 0) json(response, { error: "slow down" }, 429, { "retry-after": "1" });
+    else json(response, { items: [{ id: request.at.searchParams.get("p") }] });
+  });
+  const router = {
+    type: "ListPartitionRouter",
+    values: ["a", "b", "c", "d"],
+    cursor_field: "p",
+    request_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "p" },
+  };
+  const started = performance.now();
+  const { records } = await read(manifest(origin, { retriever: { partition_router: router } }), { concurrency: 1 });
+  expect(records.map((record) => record["id"])).toEqual(["a", "b", "c", "d"]);
+  expect(performance.now() - started).toBeGreaterThan(1900);
+  expect(times).toHaveLength(6);
+});
+
+test("an expiring OAuth token under 16 partitions is refreshed once a lifetime, and the secret goes to the token endpoint only", async () => {
+  let issued = 0;
+  const leaks: string[] = [];
+  const origin = await vendor((request, response) => {
+    if (request.at.pathname === "/token") {
+      issued++;
+      json(response, { access_token: `token-${issued}`, expires_in: 3600 });
+      return;
+    }
+    if (JSON.stringify(request.headers).includes("hush")) leaks.push(request.url ?? "");
+    // The first token ends early: the server says so, not the clock.
+    if (request.headers.authorization === "Bearer token-1" && Number(request.at.searchParams.get("p")) > 4)
+      json(response, { error: "expired" }, 401);
+    else if (!/^Bearer token-[12]$/.test(request.headers.authorization ?? "")) json(response, {}, 403);
+    else json(response, { items: [{ id: request.at.searchParams.get("p") }] });
+  });
+  const values = Array.from({ length: 64 }, (_, at) => String(at));
+  const router = {
+    type: "ListPartitionRouter",
+    values,
+    cursor_field: "p",
+    request_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "p" },
+  };
+  const authenticator = {
+    type: "OAuthAuthenticator",
+    client_id: "me",
+    client_secret: "{{ config['secret'] }}",
+    refresh_token: "r",
+    token_refresh_endpoint: `${origin}/token`,
+  };
+  const { records } = await read(
+    manifest(origin, { retriever: { partition_router: router }, requester: { authenticator } }),
+    { concurrency: 16, config: { secret: "hush" } },
+  );
+  expect(new Set(records.map((record) => record["id"])).size).toBe(64);
+  expect(records).toHaveLength(64);
+  expect(issued).toBe(2);
+  expect(leaks).toEqual([]);
+});
+
+test("a cursor that comes back and a page that repeats for ever are noticed", async () => {
+  let requests = 0;
+  const origin = await vendor((_request, response) => {
+    requests++;
+    json(response, { items: [{ id: 1 }, { id: 2 }], next: "same" });
+  });
+  await expect(read(manifest(origin, { paginator: cursorPages }))).rejects.toThrow(
+    /loops: the next-page token repeats/,
+  );
+  const pages = {
+    page_token_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "page" },
+    pagination_strategy: { type: "PageIncrement", page_size: 2 },
+  };
+  await expect(read(manifest(origin, { paginator: pages }))).rejects.toThrow(/loops: 3 pages in a row are the same/);
+  expect(requests).toBeLessThan(10);
+});
+
+test("empty pages between full ones do not end a cursor's reading", async () => {
+  const pages: Record<string, unknown> = {
+    "": { items: [{ id: 1 }], next: "b" },
+    b: { items: [], next: "c" },
+    c: { items: [{ id: 3 }] },
+  };
+  const origin = await vendor((request, response) => json(response, pages[request.at.searchParams.get("after") ?? ""]));
+  expect((await read(manifest(origin, { paginator: cursorPages }))).records).toEqual([{ id: 1 }, { id: 3 }]);
+});
+
+test("records with equal times at a page border are neither lost nor doubled, and the next read starts at the last time", async () => {
+  const all = [1, 2, 3, 4, 5].map((id) => ({ id, at: id < 3 ? "2024-01-01T00:00:00Z" : "2024-01-02T00:00:00Z" }));
+  const asked: (string | null)[] = [];
+  const origin = await vendor((request, response) => {
+    const since = request.at.searchParams.get("since") ?? "";
+    asked.push(since);
+    const from = Number(request.at.searchParams.get("after") ?? 0);
+    const found = all.filter((item) => item.at >= since);
+    json(response, { items: found.slice(from, from + 2), next: from + 2 < found.length ? String(from + 2) : null });
+  });
+  const sync = {
+    type: "DatetimeBasedCursor",
+    cursor_field: "at",
+    datetime_format: "%Y-%m-%dT%H:%M:%SZ",
+    start_datetime: "2023-01-01T00:00:00Z",
+    start_time_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "since" },
+  };
+  const source = manifest(origin, { paginator: cursorPages, sync });
+  const first = await read(source);
+  expect(first.records.map((record) => record["id"])).toEqual([1, 2, 3, 4, 5]);
+  expect(first.state).toEqual({ cursor: "2024-01-02T00:00:00Z" });
+  const second = await read(source, { state: first.state });
+  expect(second.records.map((record) => record["id"])).toEqual([3, 4, 5]);
+  expect(asked.at(-1)).toBe("2024-01-02T00:00:00Z");
+});
+
+test("5xx is retried, then told; malformed JSON and a server that hangs are told", async () => {
+  let failures = 2;
+  let mode = "flaky";
+  const origin = await vendor((_request, response) => {
+    if (mode === "flaky" && failures-- > 0) json(response, { message: "oops" }, 503, { "retry-after": "0" });
+    else if (mode === "broken") response.end('{"items": [');
+    else if (mode === "hang") response.writeHead(200);
+    else json(response, { items: [{ id: 1 }] });
+  });
+  expect((await read(manifest(origin))).records).toHaveLength(1);
+  mode = "broken";
+  await expect(read(manifest(origin))).rejects.toMatchObject({
+    code: "upstream_error",
+    message: expect.stringMatching(/is not JSON/),
+  });
+  mode = "hang";
+  const noRetry = { error_handler: { type: "DefaultErrorHandler", max_retries: 0 } };
+  await expect(read(manifest(origin, { requester: noRetry }), { timeoutMs: 300 })).rejects.toMatchObject({
+    code: "upstream_error",
+    message: expect.stringMatching(/did not answer within/),
+  });
+});
+
+test("401 is the credentials', and the vendor's own message is shown", async () => {
+  const origin = await vendor((_request, response) => json(response, { error: { message: "key revoked" } }, 401));
+  await expect(read(manifest(origin))).rejects.toMatchObject({
+    code: "credentials_rejected",
+    message: expect.stringMatching(/answered 401: key revoked/),
+  });
+});
+
+test("an id beyond 2^53 keeps its digits", async () => {
+  const origin = await vendor((_request, response) => response.end('{"items": [{"id": 9007199254740993}]}'));
+  expect((await read(manifest(origin))).records).toEqual([{ id: "9007199254740993" }]);
+});
+
+test("a hostile manifest reaches no private address, no file, and does not pollute", async () => {
+  const egress = createEgress();
+  closers.push(() => egress.close());
+  const attempt = async (source: string): Promise<unknown> => {
+    const connector = createConnector(source, {
+      config: {},
+      dispatcher: egress.dispatcher,
+      signal: AbortSignal.timeout(5000),
+    });
+    for await (const event of (await connector.stream("items")).read()) return event;
+    return undefined;
+  };
+  const noRetry = { error_handler: { type: "DefaultErrorHandler", max_retries: 0 } };
+  for (const url of [
+    "http://169.254.169.254/latest",
+    "http://127.0.0.1:1/",
+    "http://[::ffff:10.0.0.1]/",
+    "http://localhost.:80/",
+  ])
+    await expect(attempt(manifest(url, { requester: noRetry })), url).rejects.toMatchObject({ code: "egress_blocked" });
+  for (const url of ["file:///etc/passwd", "gopher://x/", "data:application/json,{}"])
+    await expect(attempt(manifest(url, { requester: noRetry })), url).rejects.toMatchObject({ code: "egress_blocked" });
+  const circular = JSON.parse(manifest("http://x.test"));
+  circular.definitions = { a: { $ref: "#/definitions/b" }, b: { $ref: "#/definitions/a" } };
+  await expect(attempt(JSON.stringify(circular))).rejects.toThrow(/circular reference/);
+  const polluting = manifest("http://x.test").replace('"version"', '"__proto__": {"polluted": 1}, "version"');
+  await attempt(polluting).catch(() => {});
+  expect(({} as { polluted?: number }).polluted).toBeUndefined();
+  const endless = {
+    type: "DatetimeBasedCursor",
+    cursor_field: "at",
+    datetime_format: "%s",
+    start_datetime: "1970-01-01",
+    step: "PT1S",
+    cursor_granularity: "PT1S",
+  };
+  await expect(attempt(manifest("http://x.test", { sync: endless }))).rejects.toThrow(/more than 100000 intervals/);
+});
