@@ -73,14 +73,27 @@ export async function openAuditTrail(options: AuditTrailOptions): Promise<AuditT
   }
   if (before !== name) await setting.put({ key: ANCHORED_AT, value: name });
 
-  async function* pages(from: number): AsyncGenerator<readonly ChainedRecord[]> {
-    for (let next = from; ; ) {
-      const page = (await units.page({ from: next, limit: PAGE })) as ChainedRecord[];
+  async function* pages(): AsyncGenerator<readonly ChainedRecord[]> {
+    for (let after: number | null = null; ; ) {
+      const page = (await units.page({ after, limit: PAGE })) as ChainedRecord[];
       yield page;
       const last = page.at(-1);
       if (!last || page.length < PAGE) return;
-      next = last.sequence + 1;
+      after = last.sequence;
     }
+  }
+
+  // What a crash left behind of entries that retention had taken out of the chain.
+  let pruning = removeUpTo(log.anchor().base.sequence).catch((error: unknown) => {
+    logger.error("audit.retention_failed", { error: String(error) });
+    return 0;
+  });
+
+  async function removeUpTo(sequence: number): Promise<number> {
+    let removed = 0;
+    if (sequence > 0)
+      for (let count = 1; count > 0; removed += count) count = await units.prune({ upTo: sequence, limit: 5_000 });
+    return removed;
   }
 
   async function prune(olderThan: Date): Promise<number> {
@@ -89,9 +102,8 @@ export async function openAuditTrail(options: AuditTrailOptions): Promise<AuditT
     if (!last || last.sequence <= log.anchor().base.sequence) return 0;
     // The checkpoint first: entries before it may then be there or not.
     await log.checkpoint({ sequence: last.sequence, mac: last.mac });
-    let removed = 0;
-    for (let count = 1; count > 0; removed += count) count = await units.prune({ upTo: last.sequence, limit: 5_000 });
-    return removed;
+    pruning = removeUpTo(last.sequence);
+    return pruning;
   }
 
   async function retain(): Promise<void> {
@@ -128,10 +140,9 @@ export async function openAuditTrail(options: AuditTrailOptions): Promise<AuditT
       return { data: rows.slice(0, query.limit), hasMore: rows.length > query.limit };
     },
     async verify() {
+      await pruning;
       await log.flush();
-      const anchor = await anchors.read();
-      const base = anchor === undefined || anchor === "invalid" ? 0 : anchor.base.sequence;
-      return verifyChain(key, anchor, pages(base + 1));
+      return verifyChain(key, await anchors.read(), pages());
     },
     prune,
     async close() {

@@ -5,8 +5,16 @@ import { type ChainedRecord, type ChainHead, GENESIS, macOf } from "./chain.ts";
 
 export interface AuditProblem {
   /** altered: an entry's content or MAC was changed. missing: entries were taken out. truncated: the end was cut off.
+   *  unexpected: an entry that has no place in the chain.
    *  anchor_mismatch: the log is not the one that the anchor saw. anchor_missing, anchor_invalid: the anchor itself. */
-  readonly code: "altered" | "missing" | "truncated" | "anchor_mismatch" | "anchor_missing" | "anchor_invalid";
+  readonly code:
+    | "altered"
+    | "missing"
+    | "unexpected"
+    | "truncated"
+    | "anchor_mismatch"
+    | "anchor_missing"
+    | "anchor_invalid";
   /** The first entry concerned. */
   readonly sequence: number;
 }
@@ -20,7 +28,7 @@ export interface Verification {
 const MAX_PROBLEMS = 1_000;
 
 /**
- * Walks `pages` (ascending by sequence, from the anchor's base on). `anchor` is undefined where there is none and "invalid"
+ * Walks `pages` (ascending by sequence; entries up to the anchor's base are gone by then). `anchor` is undefined where there is none and "invalid"
  * where its own MAC does not hold. Reports at most 1,000 problems.
  */
 export async function verifyChain(
@@ -38,11 +46,17 @@ export async function verifyChain(
   for await (const page of pages)
     for (const entry of page) {
       entries++;
+      // SQLite stores what it is given: a number may have become a text, or nothing.
+      if (!Number.isSafeInteger(entry.sequence) || entry.sequence <= head.sequence) {
+        report("unexpected", head.sequence + 1);
+        continue;
+      }
       if (entry.sequence > head.sequence + 1) {
         report("missing", head.sequence + 1);
         // The gap's last MAC is gone: this entry can only be checked against the anchor, the next ones against this one.
-      } else if (!sameDigest(entry.mac, macOf(key, head.mac, entry.sequence, entry))) report("altered", entry.sequence);
-      if (known && entry.sequence === known.head.sequence && !sameDigest(entry.mac, known.head.mac))
+      } else if (!sameDigest(String(entry.mac), macOf(key, head.mac, entry.sequence, entry)))
+        report("altered", entry.sequence);
+      if (known && entry.sequence === known.head.sequence && !sameDigest(String(entry.mac), known.head.mac))
         report("anchor_mismatch", entry.sequence);
       head = entry;
     }

@@ -34,15 +34,14 @@ export async function append(
   return "appended";
 }
 
-/** Entries from `from` on, ascending: for verification and export. */
-export async function page(db: Db, { from, limit }: { from: number; limit: number }): Promise<AuditEntryTable[]> {
-  return db
-    .selectFrom("audit_entry")
-    .selectAll()
-    .where("sequence", ">=", from)
-    .orderBy("sequence", "asc")
-    .limit(limit)
-    .execute();
+/** Entries behind `after` (null: from the very first, those without a number too), ascending: for the proof. */
+export async function page(
+  db: Db,
+  { after, limit }: { after: number | null; limit: number },
+): Promise<AuditEntryTable[]> {
+  let query = db.selectFrom("audit_entry").selectAll();
+  if (after !== null) query = query.where("sequence", ">", after);
+  return query.orderBy("sequence", "asc").limit(limit).execute();
 }
 
 export interface ListAudit {

@@ -1,0 +1,246 @@
+// The audit log of a real daemon: one entry for every answer, seen at once, proven whole, alive when it was tampered with.
+import { cpSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { startDaemon, type TestDaemon } from "./daemon.ts";
+
+let daemon: TestDaemon;
+beforeAll(async () => {
+  daemon = await startDaemon();
+});
+afterAll(() => daemon.close());
+
+interface Entry {
+  readonly id: string;
+  readonly request_id: string;
+  readonly outcome: string;
+  readonly status: number;
+  readonly action: string;
+  readonly environment: string;
+  readonly resource: string | null;
+  readonly identity: { readonly type: string; readonly id: string | null };
+}
+
+async function entriesOf(query: string, token?: string): Promise<Entry[]> {
+  return (await daemon.call("GET", `/v1/audit?limit=100&${query}`, token === undefined ? {} : { token })).body.data;
+}
+
+async function makeKey(body: object) {
+  return (await daemon.call("POST", "/v1/keys", { body })).body;
+}
+
+test("every answer has one entry, refused and failed ones too, that says who, what and how it ended", async () => {
+  const { api_key, admin_key } = daemon.app.credentials;
+  const key = await makeKey({ scopes: ["keys:read"], environment: "live" });
+  const cases: [string, string, string | null, number, Partial<Entry>][] = [
+    [
+      "GET",
+      "/v1/keys",
+      key.secret,
+      200,
+      { outcome: "success", action: "keys.list", environment: "live", identity: { type: "key", id: key.id } },
+    ],
+    [
+      "GET",
+      `/v1/keys/${key.id}`,
+      admin_key,
+      200,
+      { action: "keys.get", resource: key.id, identity: { type: "admin", id: null } },
+    ],
+    ["GET", "/v1/keys/none", admin_key, 404, { outcome: "failed", resource: "none" }],
+    [
+      "GET",
+      "/v1/keys",
+      api_key,
+      403,
+      { outcome: "refused", environment: "sandbox", identity: { type: "key", id: "key_local" } },
+    ],
+    ["GET", "/v1/keys", null, 401, { outcome: "refused", identity: { type: "anonymous", id: null } }],
+    [
+      "GET",
+      "/v1/keys",
+      "sk_live_nobody",
+      401,
+      { outcome: "refused", environment: "live", identity: { type: "anonymous", id: null } },
+    ],
+    ["POST", "/v1/keys", admin_key, 422, { outcome: "failed", action: "keys.create" }],
+    ["DELETE", `/v1/keys/${key.id}`, admin_key, 204, { outcome: "success", action: "keys.delete", resource: key.id }],
+    ["GET", "/v1/health", null, 200, { outcome: "success", action: "health.list" }],
+    ["GET", "/nowhere", null, 404, { outcome: "failed", action: "unknown" }],
+    ["PUT", "/v1/keys", null, 405, { outcome: "failed" }],
+    [
+      "GET",
+      "/v1/models",
+      daemon.app.credentials.gateway_token,
+      200,
+      { action: "models.list", identity: { type: "token", id: "gt_local" } },
+    ],
+  ];
+  for (const [index, [method, path, token, status, expected]] of cases.entries()) {
+    const id = `audit-case-${index}`;
+    const body = method === "POST" ? {} : undefined;
+    const answer = await daemon.call(method, path, { token, body, headers: { "x-request-id": id } });
+    expect(answer.status, path).toBe(status);
+    await expect.poll(() => entriesOf(`request_id=${id}`), { timeout: 1_000, interval: 25 }).toHaveLength(1);
+    expect((await entriesOf(`request_id=${id}`))[0], `${method} ${path}`).toMatchObject({ status, ...expected });
+  }
+});
+
+test("a change is in the log before its answer is: its entry needs no waiting", async () => {
+  for (let index = 0; index < 20; index++) {
+    const made = await daemon.call("POST", "/v1/keys", { body: { scopes: ["keys:read"] } });
+    const rows = await daemon.app.storage.units.audit.list({
+      limit: 5,
+      request_id: String(made.headers.get("x-request-id")),
+    });
+    expect(rows.map((row) => [row.action, row.resource])).toEqual([["keys.create", made.body.id]]);
+  }
+});
+
+test("filters by outcome, identity, action and time; pages in both directions", async () => {
+  expect(new Set((await entriesOf("outcome=refused")).map(({ outcome }) => outcome))).toEqual(new Set(["refused"]));
+  expect(new Set((await entriesOf("action=keys.create")).map(({ action }) => action))).toEqual(
+    new Set(["keys.create"]),
+  );
+  expect(new Set((await entriesOf("identity=key_local")).map(({ identity }) => identity.id))).toEqual(
+    new Set(["key_local"]),
+  );
+  expect(await entriesOf(`since=${encodeURIComponent(new Date(Date.now() + 60_000).toISOString())}`)).toEqual([]);
+  expect(
+    (await entriesOf(`until=${encodeURIComponent(new Date(Date.now() + 60_000).toISOString())}`)).length,
+  ).toBeGreaterThan(5);
+  const all = (await entriesOf("action=keys.create")).map(({ id }) => id);
+  const first = (await daemon.call("GET", "/v1/audit?action=keys.create&limit=3")).body;
+  const second = (await daemon.call("GET", `/v1/audit?action=keys.create&limit=3&starting_after=${first.next_cursor}`))
+    .body;
+  expect([...first.data, ...second.data].map(({ id }: Entry) => id)).toEqual(all.slice(0, 6));
+  expect((await daemon.call("GET", "/v1/audit?outcome=odd")).status).toBe(422);
+});
+
+test("a key sees its own environment's entries, an operator both", async () => {
+  const reader = await makeKey({ scopes: ["audit:read"], environment: "live", tier: "enterprise" });
+  await daemon.call("GET", "/v1/audit", { token: reader.secret });
+  await daemon.app.identity.audit.verify();
+  const seen = await entriesOf("", reader.secret);
+  expect(new Set(seen.map(({ environment }) => environment))).toEqual(new Set(["live"]));
+  expect(new Set((await entriesOf("")).map(({ environment }) => environment))).toEqual(new Set(["live", "sandbox"]));
+});
+
+test("2,000 mixed calls at once: one entry each, in a valid chain", async () => {
+  const { api_key } = daemon.app.credentials;
+  const expected = new Map<string, number>();
+  const call = async (index: number) => {
+    const id = `mixed-${index}`;
+    const [method, path, token, body] = [
+      ["GET", "/v1/keys", undefined, undefined],
+      ["GET", "/v1/keys", api_key, undefined],
+      ["GET", "/v1/clients/none", undefined, undefined],
+      ["GET", "/v1/health", null, undefined],
+      ["POST", "/v1/keys", undefined, { scopes: [] }],
+      ["GET", "/v1/keys", "wrong", undefined],
+    ][index % 6] as [string, string, string | null | undefined, unknown];
+    const answer = await daemon.call(method, path, {
+      ...(token !== undefined && { token }),
+      body,
+      headers: { "x-request-id": id },
+    });
+    expected.set(id, answer.status);
+  };
+  for (let start = 0; start < 2_000; start += 100)
+    await Promise.all(Array.from({ length: 100 }, (_, index) => call(start + index)));
+  const proof = await daemon.app.identity.audit.verify();
+  expect(proof).toMatchObject({ valid: true, problems: [] });
+  const found = new Map<string, number>();
+  const units = daemon.app.storage.units.audit;
+  for (let after: number | null = null; ; ) {
+    const page: Awaited<ReturnType<typeof units.page>> = await units.page({ after, limit: 1_000 });
+    for (const row of page)
+      if (row.request_id.startsWith("mixed-")) {
+        expect(found.has(row.request_id)).toBe(false);
+        found.set(row.request_id, row.status);
+      }
+    const last = page.at(-1);
+    if (!last) break;
+    after = last.sequence;
+  }
+  expect(found).toEqual(expected);
+});
+
+test("retention leaves a checkpoint: older entries go, the proof holds", async () => {
+  const own = await startDaemon();
+  onTestFinished(() => own.close());
+  for (let index = 0; index < 10; index++) await own.call("GET", "/v1/keys");
+  await own.app.identity.audit.verify();
+  expect(await own.app.identity.audit.prune(new Date(Date.now() + 1_000))).toBeGreaterThanOrEqual(10);
+  await own.call("GET", "/v1/keys");
+  await own.restart();
+  expect(await own.app.identity.audit.verify()).toMatchObject({ valid: true, problems: [] });
+});
+
+/** A stopped daemon with some entries, whose database is changed by `change` before it is started again. */
+async function tamper(change: (db: DatabaseSync) => void): Promise<TestDaemon> {
+  const own = await startDaemon();
+  onTestFinished(() => own.close());
+  for (let index = 0; index < 10; index++) await own.call("GET", "/v1/keys");
+  await own.app.close();
+  const db = new DatabaseSync(join(own.root, ".magic", "magic.db"));
+  change(db);
+  db.close();
+  await own.restart();
+  return own;
+}
+
+test.each([
+  ["an edit", "update audit_entry set outcome = 'failed' where sequence = 4", "altered"],
+  ["a deletion", "delete from audit_entry where sequence = 4", "missing"],
+  ["a cut-off end", "delete from audit_entry where sequence > 6", "missing"],
+  [
+    "an entry without a number",
+    "insert into audit_entry select null, 'x', timestamp, identity_type, identity_id, action, resource, outcome, status, request_id, environment, mac from audit_entry where sequence = 4",
+    "unexpected",
+  ],
+  [
+    "an entry before the first",
+    "insert into audit_entry select -1, 'x', timestamp, identity_type, identity_id, action, resource, outcome, status, request_id, environment, mac from audit_entry where sequence = 4",
+    "unexpected",
+  ],
+  ["a MAC of another type", "update audit_entry set mac = x'00ff' where sequence = 4", "altered"],
+  ["an emptied log", "delete from audit_entry", "missing"],
+])("a daemon whose log had %s starts, goes on, and keeps saying so", async (_what, sql, code) => {
+  const own = await tamper((db) => db.exec(sql));
+  for (let round = 0; round < 2; round++) {
+    expect((await own.call("GET", "/v1/keys")).status).toBe(200);
+    const { body } = await own.call("GET", "/v1/audit/verification");
+    expect(body.valid).toBe(false);
+    expect(body.problems.map((problem: { code: string }) => problem.code)).toContain(code);
+    await own.restart();
+  }
+});
+
+test("a log without its anchor, or with another log's, is not valid", async () => {
+  const own = await tamper(() => undefined);
+  expect((await own.app.identity.audit.verify()).valid).toBe(true);
+  await own.app.close();
+  rmSync(join(own.home, "audit"), { recursive: true });
+  await own.restart();
+  expect((await own.app.identity.audit.verify()).problems.map(({ code }) => code)).toEqual(["anchor_missing"]);
+});
+
+test("a copied root takes its anchor along and then has one of its own", async () => {
+  const own = await tamper(() => undefined);
+  await own.app.close();
+  const anchors = () => readdirSync(join(own.home, "audit"));
+  expect(anchors()).toHaveLength(1);
+  cpSync(own.root, `${own.root}-kept`, { recursive: true });
+  const elsewhere = join(own.root, "..", "moved");
+  mkdirSync(elsewhere, { recursive: true });
+  renameSync(join(own.root, ".magic"), join(elsewhere, ".magic"));
+  const copy = await startDaemon({ root: elsewhere, env: { MAGIC_HOME: own.home } });
+  expect((await copy.app.identity.audit.verify()).valid).toBe(true);
+  await copy.close();
+  expect(anchors()).toHaveLength(2);
+  renameSync(join(`${own.root}-kept`, ".magic"), join(own.root, ".magic"));
+  await own.restart();
+  expect((await own.app.identity.audit.verify()).valid).toBe(true);
+});
