@@ -45,7 +45,15 @@ export const AuditVerification = Type.Object(
     entries: Type.Integer(),
     problems: Type.Array(
       Type.Object({
-        code: Type.Enum(["altered", "missing", "unexpected", "truncated", "anchor_mismatch", "anchor_missing", "anchor_invalid"]),
+        code: Type.Enum([
+          "altered",
+          "missing",
+          "unexpected",
+          "truncated",
+          "anchor_mismatch",
+          "anchor_missing",
+          "anchor_invalid",
+        ]),
         sequence: Type.Integer({ description: "The first entry concerned." }),
       }),
     ),
