@@ -49,6 +49,13 @@ export function connectorOf(url: string): { readonly kind: ConnectorKind; readon
 }
 
 export async function openSource(end: SyncEnd): Promise<Source> {
+  if (end.connector) {
+    const { declarativeSource } = await import("./declarative/source.ts");
+    return declarativeSource({
+      connector: end.connector,
+      ...(end.credentials ? { credentials: end.credentials } : {}),
+    });
+  }
   const { kind, path } = connectorOf(end.url);
   switch (kind) {
     case "sqlite":

@@ -2,9 +2,10 @@
 import { readConnector } from "#client/connectors/store.ts";
 import { runConnectorWorker } from "#client/connectors/worker.ts";
 import { defineCommand } from "#commands/command.ts";
+import { readJsonInput } from "#commands/json-input.ts";
 import { MagicError } from "#contract/errors.ts";
 import { findRoot } from "#shared/paths.ts";
-import { jsonObject, jsonValue } from "./values.ts";
+import { configOf } from "./config.ts";
 
 export default defineCommand<{ config?: string; state?: string; limit?: string }>({
   handlesInterrupt: true,
@@ -21,8 +22,8 @@ export default defineCommand<{ config?: string; state?: string; limit?: string }
     if (limit !== undefined && !(Number.isInteger(limit) && limit > 0))
       throw new MagicError("usage", `--limit takes a number of records, not '${options.limit}'.`);
     const manifest = readConnector(findRoot(globals.root, env, cwd).path, name);
-    const config = await jsonObject("--config", options.config, cwd);
-    const state = options.state === undefined ? undefined : await jsonValue("--state", options.state, cwd);
+    const config = configOf(options.config);
+    const state = options.state === undefined ? undefined : readJsonInput(options.state, "--state");
     const job = {
       type: "read" as const,
       manifest,

@@ -3,7 +3,7 @@ import { readConnector } from "#client/connectors/store.ts";
 import { runConnectorWorker } from "#client/connectors/worker.ts";
 import { defineCommand } from "#commands/command.ts";
 import { findRoot } from "#shared/paths.ts";
-import { jsonObject } from "./values.ts";
+import { configOf } from "./config.ts";
 
 export default defineCommand<{ config?: string }>({
   configure: (command) =>
@@ -13,7 +13,7 @@ export default defineCommand<{ config?: string }>({
   async run({ args, options, output, globals, env, cwd, signal }) {
     const name = args[0] as string;
     const manifest = readConnector(findRoot(globals.root, env, cwd).path, name);
-    const config = await jsonObject("--config", options.config, cwd);
+    const config = configOf(options.config);
     await runConnectorWorker(
       { type: "check", manifest, config },
       { signal, onReply: (reply) => reply.type === "log" && output.note(reply.message) },

@@ -1,0 +1,94 @@
+// A declarative connector as a source of the sync engine: records become rows of the columns that the stream's schema names.
+
+import type { SyncEnd } from "#contract/sync.ts";
+import { createEgress, type Egress } from "#daemon/egress/egress.ts";
+import { formatObjectName } from "../../engine/name.ts";
+import { pickColumns } from "../../engine/pick.ts";
+import type { Batch, ReadRequest, Source, SourceStream, StreamState } from "../../engine/source.ts";
+import { type Connector, createConnector } from "./connector.ts";
+import { rewriteTargets } from "./http/rewrite.ts";
+import { isRecord } from "./manifest/component.ts";
+import { rowsOf, tableOf } from "./rows.ts";
+import type { Stream } from "./stream.ts";
+
+export interface DeclarativeSourceOptions {
+  readonly connector: NonNullable<SyncEnd["connector"]>;
+  readonly credentials?: Readonly<Record<string, string>>;
+  /** `host:port` pairs of private addresses that may be reached. */
+  readonly allowPrivate?: readonly string[];
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+export function declarativeSource({
+  connector,
+  credentials = {},
+  allowPrivate = [],
+  env = process.env,
+}: DeclarativeSourceOptions): Source {
+  const rewrite = env["MAGIC_HTTP_REWRITE"];
+  const allowed = [...allowPrivate, ...rewriteTargets(rewrite)];
+  const manifest = typeof connector.manifest === "string" ? connector.manifest : JSON.stringify(connector.manifest);
+  const config = { ...(isRecord(connector.config) ? connector.config : {}), ...credentials };
+  let egress: Egress | undefined;
+  const open = (signal: AbortSignal, waiting: (what: string) => void): Connector => {
+    egress ??= createEgress({ allowPrivate: () => allowed });
+    return createConnector(manifest, {
+      config,
+      dispatcher: egress.dispatcher,
+      rewrite,
+      signal,
+      log: (_level, message) => waiting(message),
+    });
+  };
+  const never = new AbortController().signal;
+  return {
+    check: () => open(never, () => {}).check(),
+    async discover() {
+      const streams = await open(never, () => {}).streams();
+      return Promise.all(
+        streams.map(async (stream) => ({
+          name: formatObjectName({ schema: null, name: stream.name }),
+          schema: (await stream.schema()) ?? { type: "object" },
+          primary_key: stream.primaryKey.map((path) => path.join(".")),
+          cursor_candidates: stream.cursorField ? [stream.cursorField] : [],
+          records: null,
+        })),
+      );
+    },
+    async open(request) {
+      const name =
+        request.object.schema === null ? request.object.name : `${request.object.schema}.${request.object.name}`;
+      return openStream(await open(request.signal, request.waiting).stream(name), request);
+    },
+    async close() {
+      await egress?.close();
+    },
+  };
+}
+
+async function openStream(stream: Stream, request: ReadRequest): Promise<SourceStream> {
+  const table = tableOf(await stream.schema(), stream);
+  const schema = pickColumns(table, request, stream.name);
+  let state: StreamState | null = request.mode === "incremental" ? request.state : null;
+  return {
+    schema,
+    snapshot: false,
+    changed: true,
+    warnings: [],
+    partitions: [{ id: "all", records: null }],
+    rawFormats: [],
+    endState: () => state,
+    async *read(): AsyncGenerator<Batch> {
+      request.waiting(`records of ${stream.name}`);
+      for await (const event of stream.read(state ?? undefined)) {
+        if (event.type === "records")
+          yield { ...rowsOf(event.records, schema, table), bytes: JSON.stringify(event.records).length };
+        else {
+          state = { ...event.state };
+          yield { rows: [], bytes: 0, state };
+        }
+      }
+    },
+    close: async () => {},
+  };
+}
