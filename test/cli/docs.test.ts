@@ -1,0 +1,52 @@
+// docs/cli.md and docs/schema say what the code says.
+import { readFileSync } from "node:fs";
+import { Command } from "commander";
+import { expect, test } from "vitest";
+import { isNoun } from "#commands/command.ts";
+import { groups } from "#commands/registry.ts";
+import { exitCodes } from "#contract/exit-codes.ts";
+import { schemas, schemaText } from "../../docs/generate.ts";
+
+const page = readFileSync(new URL("../../docs/cli.md", import.meta.url), "utf8");
+
+async function commandOf(path: readonly string[]): Promise<Command | undefined> {
+  const [name = "", verb = ""] = path;
+  const entry = groups.map(({ commands }) => commands[name]).find(Boolean);
+  const leaf = entry && isNoun(entry) ? (await entry.verbs()).verbs[verb] : entry;
+  if (!leaf || isNoun(leaf)) return undefined;
+  const command = new Command(path.join(" "));
+  (await leaf.load()).default.configure?.(command);
+  return command;
+}
+
+test("every documented command and option exists", async () => {
+  const sections = page.split(/^\*\*`magic /m).slice(1);
+  expect(sections.length).toBeGreaterThan(20);
+  for (const section of sections) {
+    const words = (section.split("`")[0] ?? "").split(" ").filter((word) => /^[a-z]+$/.test(word));
+    const command = (await commandOf(words.slice(0, 2))) ?? (await commandOf(words.slice(0, 1)));
+    expect(command, words.join(" ")).toBeDefined();
+    for (const [, flags] of section.matchAll(/^- `(-[^`]+)`:/gm))
+      expect(command?.options.map((option) => option.flags)).toContain(flags);
+  }
+});
+
+test("every command of the registry is documented", async () => {
+  for (const { commands } of groups) {
+    for (const [name, entry] of Object.entries(commands)) {
+      const empty = isNoun(entry) && Object.keys((await entry.verbs()).verbs).length === 0;
+      if (!empty) expect(page.includes(`\`magic ${name} `) || page.includes(`\`magic ${name}\``), name).toBe(true);
+    }
+  }
+});
+
+test("every exit code is documented", () => {
+  for (const code of Object.values(exitCodes)) expect(page).toMatch(new RegExp(`^\\| ${code} +\\|`, "m"));
+});
+
+test.each(Object.keys(schemas) as (keyof typeof schemas)[])(
+  "docs/schema/%s is what the code checks (else: npm run docs)",
+  (name) => {
+    expect(readFileSync(new URL(`../../docs/schema/${name}`, import.meta.url), "utf8")).toBe(schemaText(name));
+  },
+);
