@@ -138,6 +138,7 @@ function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeli
   const upgrades = [logHub({ history, clock })];
   const sockets = useUpgrades(fastify, { authenticator, hostGuard, host, draining: () => draining }, upgrades);
   activity.hold("open streams", () => sockets.open() > 0);
+  activity.hold("scheduled work", () => storage.units.job.pending());
 
   chatCompletionRoutes(fastify, { gateway });
   embeddingRoutes(fastify, { gateway });

@@ -6,13 +6,13 @@ export interface Activity {
   /** Milliseconds since a request last began or ended; health checks do not count. */
   idleFor(): number;
   /** The first holder that says that it must go on. */
-  heldBy(): string | undefined;
+  heldBy(): Promise<string | undefined>;
   /** Adds a reason to go on, such as an enabled schedule. */
-  hold(name: string, holds: () => boolean): void;
+  hold(name: string, holds: () => boolean | Promise<boolean>): void;
 }
 
 export function useActivity(app: FastifyInstance, clock: Clock): Activity {
-  const holders = new Map<string, () => boolean>();
+  const holders = new Map<string, () => boolean | Promise<boolean>>();
   let last = clock.monotonic();
   let open = 0;
   app.addHook("onRequest", (request, _reply, done) => {
@@ -28,7 +28,10 @@ export function useActivity(app: FastifyInstance, clock: Clock): Activity {
   holders.set("open requests", () => open > 0);
   return {
     idleFor: () => clock.monotonic() - last,
-    heldBy: () => [...holders].find(([, holds]) => holds())?.[0],
+    async heldBy() {
+      for (const [name, holds] of holders) if (await holds()) return name;
+      return undefined;
+    },
     hold: (name, holds) => void holders.set(name, holds),
   };
 }

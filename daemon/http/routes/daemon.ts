@@ -23,7 +23,7 @@ export function daemonRoutes(app: FastifyInstance, { root, activity, isolation }
       uptime_s: Math.floor(process.uptime()),
       memory_mb: Math.round(process.memoryUsage.rss() / 2 ** 20),
       idle_ms: Math.round(activity.idleFor()),
-      held_by: activity.heldBy() ?? null,
+      held_by: (await activity.heldBy()) ?? null,
       isolation: await isolation(),
     };
   });

@@ -122,3 +122,8 @@ export async function nextDue(db: Db, { queue }: { queue: string }): Promise<num
     .executeTakeFirst();
   return row?.at ?? null;
 }
+
+/** True while anything is queued, due now or at a later time. */
+export async function pending(db: Db): Promise<boolean> {
+  return (await db.selectFrom("job").select("id").limit(1).executeTakeFirst()) !== undefined;
+}
