@@ -33,7 +33,8 @@ function policyOf({ surface, scope }: LimitedRoute, principal: Principal): Polic
 function settle(reply: FastifyReply, policy: Policy, decision: Decision, done: (error?: Error) => void): void {
   const { admitted, remaining, resetMs } = decision;
   const { name, limit, windowS } = policy;
-  const resetS = Math.max(1, Math.ceil(resetMs / 1_000));
+  // Less a microsecond: fractions of the monotonic clock must not make 61 of 60.
+  const resetS = Math.max(1, Math.ceil((resetMs - 0.001) / 1_000));
   reply.header("ratelimit-policy", `"${name}";q=${limit};w=${windowS}`);
   reply.header("ratelimit", `"${name}";r=${remaining};t=${resetS}`);
   if (admitted) done();
