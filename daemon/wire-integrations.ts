@@ -13,7 +13,7 @@ import { createCatalogue } from "./integrations/catalogue/catalogue.ts";
 import { createConnections } from "./integrations/connections/connections.ts";
 import { connectionSecrets } from "./integrations/connections/secret.ts";
 import type { SyncExecution } from "./integrations/execution.ts";
-import { absentExecution } from "./integrations/syncs/absent-execution.ts";
+import { createExecution } from "./integrations/live/execution.ts";
 import { createLiveRuns } from "./integrations/syncs/live-runs.ts";
 import { createSyncs } from "./integrations/syncs/syncs.ts";
 import { createDeliveries, defaultSettings } from "./integrations/webhooks/deliveries.ts";
@@ -29,12 +29,15 @@ export interface Integrations {
   start(): Promise<void>;
 }
 
-export function wireIntegrations(foundation: Foundation, execution: SyncExecution = absentExecution): Integrations {
+export function wireIntegrations(foundation: Foundation, given?: SyncExecution): Integrations {
   const { clock, env, logger, project, storage } = foundation;
   const masterKey = openMasterKey(userStateFolder(env));
   const seed = (): number => project.current().environment?.seed ?? 1;
   const jobs = createJobs({ storage, clock, logger });
   foundation.onClose(() => jobs.stop());
+  const egress = createEgress({ allowPrivate: () => project.current().egress?.allow_private ?? [] });
+  foundation.onClose(() => egress.close());
+  const execution = given ?? createExecution({ egress, clock, stateFolder: foundation.state });
   const catalogue = createCatalogue();
   // Only what magic.yaml declares under `secrets` can be referred to: a caller of the API must not read the environment.
   const secrets = connectionSecrets(createSealer(masterKey, "connections"), (kind, name) =>

@@ -1,6 +1,8 @@
 // The process in which runs happen: it is told over IPC what to run, reports progress, and dies with its parent.
+import { isMagicError } from "#contract/errors.ts";
 import type { SyncWorkerReply, SyncWorkerRequest } from "#contract/sync.ts";
-import { openDestination, openSource } from "../integrations/connectors/open.ts";
+import { redactText } from "#shared/redact.ts";
+import { openDestination, openEither, openSource } from "../integrations/connectors/open.ts";
 import { runSync } from "../integrations/engine/run.ts";
 
 const parent = process.ppid;
@@ -18,6 +20,7 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal
 
 process.on("message", (message: SyncWorkerRequest) => {
   if (message.type === "cancel") cancel.abort();
+  else if (message.type === "check" || message.type === "discover") void answer(message);
   else if (message.type === "run" && !running) {
     running = true;
     void run(message.spec);
@@ -32,6 +35,21 @@ async function run(spec: Extract<SyncWorkerRequest, { type: "run" }>["spec"]): P
     signal: cancel.signal,
   });
   process.send?.({ type: "done", outcome } satisfies SyncWorkerReply, () => process.exit(0));
+}
+
+async function answer(question: Extract<SyncWorkerRequest, { id: number }>): Promise<void> {
+  let reply: SyncWorkerReply;
+  let side: { check(): Promise<void>; discover(): Promise<unknown>; close(): Promise<void> } | undefined;
+  try {
+    side = await openEither(question.end);
+    const result = question.type === "check" ? await side.check() : await side.discover();
+    reply = { type: "answer", id: question.id, result: result ?? null };
+  } catch (thrown) {
+    const code = isMagicError(thrown) ? thrown.code : "internal";
+    reply = { type: "answer", id: question.id, error: { code, message: redactText((thrown as Error).message) } };
+  }
+  await side?.close().catch(() => {});
+  send(reply);
 }
 
 function send(reply: SyncWorkerReply): void {

@@ -17,6 +17,8 @@ export const REJECTS_SHOWN = 100;
 export interface SyncEnd {
   readonly url: string;
   readonly object: string;
+  /** The address that the egress guard chose for the URL's host: connected to instead of the name. */
+  readonly address?: string;
   /** What a URL cannot hold: a password kept apart, a signing secret. Never logged. */
   readonly credentials?: Readonly<Record<string, string>>;
   /** A declarative connector instead of a URL: its definition and configuration. */
@@ -44,6 +46,8 @@ export interface SyncSpec {
   readonly stall_timeout_s: number;
   /** Forget the state and read everything. */
   readonly reset?: boolean;
+  /** True: without a cursor field, the source takes what it has (a primary key, where it knows new rows by other means). */
+  readonly any_cursor?: boolean;
   /** True: a run that finds nothing to do does not count rows (polling). */
   readonly skip_idle_proof?: boolean;
   /** Where destinations without transactions (files, http) keep the sync's state. */

@@ -65,10 +65,17 @@ export async function openSource(end: SyncEnd): Promise<Source> {
     case "parquet":
       return (await import("./files/source.ts")).fileSource(path, kind);
     case "postgres":
-      return (await import("./postgres/source.ts")).postgresSource({ url: end.url });
+      return (await import("./postgres/source.ts")).postgresSource(pinned(end));
     default:
       throw new MagicError("not_supported", `${kind} cannot be a source yet.`);
   }
+}
+
+const pinned = ({ url, address }: SyncEnd) => ({ url, ...(address === undefined ? {} : { address }) });
+
+/** For checks and discovery: a source, or where there is none of its kind a destination. */
+export async function openEither(end: SyncEnd): Promise<Source | Destination> {
+  return connectorOf(end.url).kind === "http" ? openDestination(end) : openSource(end);
 }
 
 export async function openDestination(end: SyncEnd): Promise<Destination> {
@@ -81,7 +88,7 @@ export async function openDestination(end: SyncEnd): Promise<Destination> {
     case "parquet":
       return (await import("./files/destination.ts")).fileDestination(path, kind);
     case "postgres":
-      return (await import("./postgres/destination.ts")).postgresDestination({ url: end.url });
+      return (await import("./postgres/destination.ts")).postgresDestination(pinned(end));
     default:
       throw new MagicError("not_supported", `${kind} cannot be a destination yet.`);
   }

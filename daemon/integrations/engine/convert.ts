@@ -7,14 +7,20 @@ export function converterOf(
   existing: readonly Column[] | null,
 ): ((row: Row) => Row) | null {
   const places = columns.flatMap((column, at) => {
-    const target = existing?.find(({ name }) => name === column.name);
-    return column.type.kind === "json" && target?.type.kind === "array" ? [at] : [];
+    const kind = existing?.find(({ name }) => name === column.name)?.type.kind;
+    if (column.type.kind !== "json" || kind === undefined || kind === "json" || kind === "string") return [];
+    return [{ at, convert: kind === "array" ? arrayLiteral : bareText }];
   });
   if (places.length === 0) return null;
   return (row) => {
-    for (const at of places) row[at] = arrayLiteral(row[at] ?? null);
+    for (const { at, convert } of places) row[at] = convert(row[at] ?? null);
     return row;
   };
+}
+
+// A JSON string in a column of another type is its text: "NaN" among numbers.
+function bareText(value: Value): Value {
+  return typeof value === "string" && value.startsWith('"') ? (JSON.parse(value) as string) : value;
 }
 
 // What is no JSON array goes on as it is: the destination refuses it, and says why.

@@ -42,7 +42,8 @@ export function writePlan(spec: SyncSpec, source: TableSchema): WritePlan {
         "validation_failed",
         `The primary key's column ${JSON.stringify(name)} is not among the columns to sync.`,
       );
-  const replace = spec.mode === "full_refresh";
+  // Forgetting the state replaces what came of it: rows that were appended must not come twice.
+  const replace = spec.mode === "full_refresh" || spec.reset === true;
   const deletes = spec.deletes ?? (replace ? "hard" : "ignore");
   if (primaryKey.length === 0 && (deletes === "soft" || (deletes === "hard" && !replace)))
     throw new MagicError("validation_failed", `Deletes "${deletes}" need a primary key: name it with --primary-key.`);

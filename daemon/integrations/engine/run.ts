@@ -119,6 +119,7 @@ async function attemptRun(
       columns: spec.columns,
       mode: spec.mode === "incremental" ? "incremental" : "full_refresh",
       cursorField: spec.cursor_field,
+      anyCursor: spec.any_cursor === true,
       primaryKey: spec.primary_key,
       // A destination that was emptied or dropped starts again.
       state: spec.reset || session.existing === null ? null : session.committed.state,

@@ -23,6 +23,8 @@ export interface ReadRequest {
   readonly columns: readonly string[] | null;
   readonly mode: "full_refresh" | "incremental";
   readonly cursorField: string | null;
+  /** True: without a cursor field, take what there is. */
+  readonly anyCursor: boolean;
   /** null: as the source declares it. */
   readonly primaryKey: readonly string[] | null;
   /** The committed state; null: read from the beginning. */

@@ -3,7 +3,6 @@ import { resolve } from "node:path";
 import type { Command } from "commander";
 import { runDocument } from "#client/syncs/document.ts";
 import { syncIdOf } from "#client/syncs/state-file.ts";
-import { runInWorker } from "#client/syncs/worker.ts";
 import { defineCommand } from "#commands/command.ts";
 import { type ErrorCode, errors, MagicError } from "#contract/errors.ts";
 import {
@@ -18,6 +17,7 @@ import {
   syncModes,
 } from "#contract/sync.ts";
 import { newId } from "#shared/ids.ts";
+import { runInWorker } from "#shared/sync-worker.ts";
 
 interface Options {
   readonly from?: string;

@@ -14,7 +14,10 @@ export const jsonl: FileFormat = {
   create: (path, columns) => textWriter(path, "", (row) => objectLine(row, columns)),
 };
 
-function objectLine(row: Row, columns: readonly Column[]): string {
+function objectLine(row: Row, columns: readonly Column[]): string | { column: string; reason: string } {
+  const nothing = columns.findIndex(({ type }, at) => type.kind === "json" && row[at] === "null");
+  if (nothing >= 0)
+    return { column: columns[nothing]?.name ?? "", reason: "a JSON null cannot be told from no value in JSON Lines" };
   const members = columns.map((column, at) => `${JSON.stringify(column.name)}:${jsonOf(row[at] ?? null, column.type)}`);
   return `{${members.join(",")}}\n`;
 }

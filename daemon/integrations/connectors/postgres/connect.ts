@@ -41,11 +41,10 @@ const settings = [
 export async function connectPostgres(options: ConnectOptions): Promise<PostgresLink> {
   const pg = (await import("pg")).default;
   const client = new pg.Client({
-    connectionString: options.url,
+    connectionString: pinned(options),
     connectionTimeoutMillis: options.timeoutMs ?? 10_000,
     keepAlive: true,
     application_name: "magic sync",
-    ...(options.address === undefined ? {} : { host: options.address }),
   });
   // A lost connection also rejects the query under way: that is where it is handled.
   client.on("error", () => {});
@@ -82,6 +81,15 @@ export async function connectPostgres(options: ConnectOptions): Promise<Postgres
       socket.destroy();
     },
   };
+}
+
+// What a URL says wins over other options: the address goes into it.
+function pinned({ url, address }: ConnectOptions): string {
+  if (address === undefined) return url;
+  const target = new URL(url);
+  target.hostname = address.includes(":") ? `[${address}]` : address;
+  target.searchParams.delete("host");
+  return target.href;
 }
 
 const asText = { getTypeParser: () => (value: string) => value } as never;

@@ -163,7 +163,9 @@ interface Scope {
 // Which rows an incremental run reads, and where the next one goes on.
 async function planRead(link: PostgresLink, table: TableInfo, request: ReadRequest): Promise<Scope> {
   if (request.mode !== "incremental") return { condition: null, endState: null, changed: true };
-  const field = request.cursorField;
+  const stamped = table.kind === "r" || table.kind === "p";
+  // The horizon finds every changed row by itself; the cursor is then only shown.
+  const field = request.cursorField ?? (request.anyCursor && stamped ? (table.primaryKey[0] ?? null) : null);
   const column = table.columns.find(({ name }) => name === field);
   if (field === null || !column)
     throw new MagicError(
@@ -172,7 +174,6 @@ async function planRead(link: PostgresLink, table: TableInfo, request: ReadReque
         ? `An incremental sync of ${formatObjectName(table.object)} needs a cursor field, e.g. ${suggestCursor(table)}.`
         : `${formatObjectName(table.object)} has no column ${JSON.stringify(field)} for the cursor.`,
     );
-  const stamped = table.kind === "r" || table.kind === "p";
   if (stamped && request.state && (await nothingHappened(link, request.state)))
     return { condition: "false", endState: request.state, changed: false };
   const from = qualified(table.object);

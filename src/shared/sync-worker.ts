@@ -1,13 +1,12 @@
 // Runs a sync in a forked worker process and waits for its outcome; a worker that dies is started again, and goes on where it was.
-import { fork } from "node:child_process";
+import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { type ErrorCode, errors, MagicError } from "#contract/errors.ts";
 import type { SyncOutcome, SyncProgress, SyncSpec, SyncWorkerReply, SyncWorkerRequest } from "#contract/sync.ts";
 
 export interface WorkerOptions {
   readonly signal: AbortSignal;
   onProgress(progress: SyncProgress): void;
-  /** Called for every worker process, with its pid. */
-  onStart?(pid: number): void;
 }
 
 const ATTEMPTS = 3;
@@ -50,11 +49,7 @@ export async function runInWorker(spec: SyncSpec, options: WorkerOptions): Promi
 
 function once(spec: SyncSpec, options: WorkerOptions): Promise<{ outcome: SyncOutcome } | { how: string }> {
   return new Promise((resolve) => {
-    const worker = fork(fileURLToPath(import.meta.resolve("#entry/sync-worker")), [], {
-      execArgv: [],
-      stdio: ["ignore", "ignore", "inherit", "ipc"],
-    });
-    if (worker.pid !== undefined) options.onStart?.(worker.pid);
+    const worker = startWorker();
     const send = (request: SyncWorkerRequest) => worker.connected && worker.send(request, () => {});
     let outcome: SyncOutcome | undefined;
     let timer: NodeJS.Timeout | undefined;
@@ -77,4 +72,40 @@ function once(spec: SyncSpec, options: WorkerOptions): Promise<{ outcome: SyncOu
     send({ type: "run", spec });
     if (options.signal.aborted) cancel();
   });
+}
+
+function startWorker(): ChildProcess {
+  return fork(fileURLToPath(import.meta.resolve("#entry/sync-worker")), [], {
+    execArgv: [],
+    stdio: ["ignore", "ignore", "inherit", "ipc"],
+  });
+}
+
+/** One question to a worker of its own: a check or a discovery, away from the event loop. */
+export function askWorker<T>(
+  question: Omit<Extract<SyncWorkerRequest, { id: number }>, "id">,
+  signal: AbortSignal,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const worker = startWorker();
+    const stop = () => worker.kill("SIGKILL");
+    signal.addEventListener("abort", stop, { once: true });
+    worker.on("message", (reply: SyncWorkerReply) => {
+      if (reply.type !== "answer") return;
+      if (reply.error) reject(new MagicError(codeOf(reply.error.code), reply.error.message));
+      else resolve(reply.result as T);
+      stop();
+    });
+    worker.on("error", reject);
+    worker.on("exit", () => {
+      signal.removeEventListener("abort", stop);
+      reject(new MagicError(signal.aborted ? "upstream_timeout" : "worker_lost"));
+    });
+    worker.send({ ...question, id: 1 } as SyncWorkerRequest, () => {});
+    if (signal.aborted) stop();
+  });
+}
+
+function codeOf(code: string): ErrorCode {
+  return code in errors ? (code as ErrorCode) : "internal";
 }

@@ -1,0 +1,65 @@
+// From a connection to the end of a sync that a worker can open: one URL with its credentials, and an address that may be reached.
+import { MagicError } from "#contract/errors.ts";
+import type { SyncEnd } from "#contract/sync.ts";
+import type { Egress } from "#daemon/egress/egress.ts";
+import type { OpenConnection } from "../execution.ts";
+
+const PORTS: Readonly<Record<string, number>> = {
+  "postgres:": 5432,
+  "postgresql:": 5432,
+  "mysql:": 3306,
+  "mariadb:": 3306,
+  "https:": 443,
+  "http:": 80,
+};
+
+/** Throws config_invalid where the connection has no URL, egress_blocked where its host must not be reached. */
+export async function endOf(connection: OpenConnection, object: string, egress: Egress): Promise<SyncEnd> {
+  const url = urlOf(connection);
+  const secrets = Object.entries(connection.credentials).filter(
+    (pair): pair is [string, string] => typeof pair[1] === "string",
+  );
+  const end = { url, object, credentials: Object.fromEntries(secrets) };
+  const port = URL.canParse(url) ? PORTS[new URL(url).protocol] : undefined;
+  if (port === undefined) return end;
+  const { hostname, port: given, searchParams } = new URL(url);
+  // A socket's folder is this machine: it may be reached where loopback at this port may.
+  const folder = searchParams.get("host");
+  const host = folder?.startsWith("/") ? "127.0.0.1" : (folder ?? hostname);
+  const [address] = await egress.addresses(host, given === "" ? port : Number(given));
+  if (address === undefined) throw new MagicError("unreachable", `${host} has no address.`);
+  return folder?.startsWith("/") ? end : { ...end, address };
+}
+
+function urlOf({ record, config, credentials }: OpenConnection): string {
+  const text = (value: unknown) =>
+    typeof value === "string" && value !== "" ? value : typeof value === "number" ? String(value) : undefined;
+  const given =
+    text(config["url"]) ??
+    text(credentials["url"]) ??
+    text(config["path"]) ??
+    text(config["file"]) ??
+    fromParts(record.provider, config, text);
+  if (given === undefined)
+    throw new MagicError("config_invalid", `Connection ${record.id} (${record.provider}) has no url in its config.`);
+  const user =
+    text(credentials["username"]) ?? text(credentials["user"]) ?? text(config["username"]) ?? text(config["user"]);
+  const password = text(credentials["password"]) ?? text(config["password"]);
+  if ((user === undefined && password === undefined) || !/^(postgres(ql)?|mysql|mariadb):/i.test(given)) return given;
+  const url = new URL(given);
+  if (user !== undefined) url.username = encodeURIComponent(user);
+  if (password !== undefined) url.password = encodeURIComponent(password);
+  return url.href;
+}
+
+function fromParts(
+  provider: string,
+  config: OpenConnection["config"],
+  text: (value: unknown) => string | undefined,
+): string | undefined {
+  const host = text(config["host"]);
+  if (host === undefined || (provider !== "postgres" && provider !== "mysql")) return undefined;
+  const port = text(config["port"]);
+  const database = text(config["database"]) ?? text(config["dbname"]) ?? "";
+  return `${provider}://${host}${port === undefined ? "" : `:${port}`}/${encodeURIComponent(database)}`;
+}

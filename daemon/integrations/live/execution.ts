@@ -1,0 +1,82 @@
+// Live execution: checks, discoveries and runs, each in a worker process, so that the daemon's event loop never sees a row.
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { isMagicError } from "#contract/errors.ts";
+import { DEFAULT_STALL_TIMEOUT_S, type DiscoveredObject, type SyncSpec } from "#contract/sync.ts";
+import type { Egress } from "#daemon/egress/egress.ts";
+import { type Clock, rfc3339 } from "#shared/clock.ts";
+import { askWorker, runInWorker } from "#shared/sync-worker.ts";
+import type { RunTask, SyncExecution } from "../execution.ts";
+import { endOf } from "./ends.ts";
+
+export interface ExecutionOptions {
+  readonly egress: Egress;
+  readonly clock: Clock;
+  /** The root's state folder: states of syncs whose destination has no transactions lie in `syncs` below it. */
+  readonly stateFolder: string;
+}
+
+export function createExecution({ egress, clock, stateFolder }: ExecutionOptions): SyncExecution {
+  return {
+    async check(connection, signal) {
+      const started = clock.monotonic();
+      const health = (status: "healthy" | "unhealthy", message: string | null) => ({
+        status,
+        checked_at: rfc3339(clock.now()),
+        latency_ms: Math.round(clock.monotonic() - started),
+        message,
+      });
+      try {
+        const end = await endOf(connection, "", egress);
+        await askWorker({ type: "check", end, allow_private: [] }, signal);
+        return { status: "connected", health: health("healthy", null) };
+      } catch (error) {
+        if (!isMagicError(error)) throw error;
+        return { status: "failed", health: health("unhealthy", error.message) };
+      }
+    },
+
+    async discover(connection, signal) {
+      const end = await endOf(connection, "", egress);
+      return askWorker<readonly DiscoveredObject[]>({ type: "discover", end, allow_private: [] }, signal);
+    },
+
+    async run(task, onProgress, signal) {
+      const spec = await specOf(task, egress, stateFolder);
+      return runInWorker(spec, { signal, onProgress });
+    },
+
+    // Nothing is made at a source yet: replication slots come with cdc.
+    async cleanUp() {},
+  };
+}
+
+async function specOf(
+  { run, sync, source, destination }: RunTask,
+  egress: Egress,
+  stateFolder: string,
+): Promise<SyncSpec> {
+  const folder = join(stateFolder, "syncs");
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  // Realtime is short polling where there is no change stream.
+  const polling = sync.schedule === "realtime" && sync.mode === "cdc";
+  return {
+    run_id: run.id,
+    sync_id: sync.id,
+    source: await endOf(source, sync.source_object, egress),
+    destination: await endOf(destination, sync.destination_table, egress),
+    mode: polling ? "incremental" : sync.mode,
+    primary_key: sync.primary_key,
+    cursor_field: sync.cursor_field,
+    any_cursor: polling,
+    deletes: sync.deletes,
+    on_bad_record: sync.on_bad_record,
+    columns: sync.columns,
+    mapping: sync.mapping,
+    stall_timeout_s: sync.stall_timeout_s ?? DEFAULT_STALL_TIMEOUT_S,
+    reset: run.full_refresh,
+    skip_idle_proof: sync.schedule === "realtime",
+    state_file: join(folder, `${sync.id}.json`),
+    allow_private: [],
+  };
+}
