@@ -43,8 +43,6 @@ export function wireIntegrations(foundation: Foundation, given?: SyncExecution):
   const secrets = connectionSecrets(createSealer(masterKey, "connections"), (kind, name) =>
     kind === "secret" ? project.current().secrets?.[name] : undefined,
   );
-  const egress = createEgress({ allowPrivate: () => project.current().egress?.allow_private ?? [] });
-  foundation.onClose(() => egress.close());
   const webhookSealer = createSealer(masterKey, "webhooks");
   const deliveries = createDeliveries({
     ...{ storage, jobs, egress, clock, logger },
