@@ -2,8 +2,27 @@
 import type { Verbs } from "#commands/command.ts";
 
 export const verbs: Verbs = {
+  list: {
+    summary: "List the systems that connections can be made to",
+    load: async () => {
+      const columns = [
+        { title: "ID", value: ({ id }: Row) => id },
+        { title: "NAME", value: ({ name }: Row) => name },
+        { title: "CATEGORY", value: ({ category }: Row) => category },
+        { title: "AUTH", value: ({ auth }: Row) => auth.type },
+        { title: "MODES", value: ({ capabilities }: Row) => capabilities.modes.join(", ") },
+        { title: "GRADE", value: ({ grade }: Row) => grade },
+      ];
+      const { listVerb } = await import("#commands/resource-verbs.ts");
+      const filters = { category: "this category" };
+      return { default: listVerb({ nouns: "connectors", path: () => "/v1/connectors", columns, filters }) };
+    },
+  },
+  show: { summary: "Show one system: what it needs and offers", load: () => import("#commands/connector/show.ts") },
   add: { summary: "Take a low-code manifest into the project", load: () => import("#commands/connector/add.ts") },
   test: { summary: "Check a configuration against the vendor", load: () => import("#commands/connector/test.ts") },
   read: { summary: "Print a stream's records", load: () => import("#commands/connector/read.ts") },
   eval: { summary: "Evaluate manifest templates from stdin", load: () => import("#commands/connector/eval.ts") },
 };
+
+type Row = import("#contract/wire/connectors.ts").Connector;

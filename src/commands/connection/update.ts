@@ -1,0 +1,29 @@
+// magic connection update: what is named changes, the rest stays.
+import { defineCommand } from "#commands/command.ts";
+import { clientOf } from "#commands/connection-of.ts";
+import { given, objectValue } from "#commands/option-values.ts";
+import { pathPart } from "#commands/resource-verbs.ts";
+import type { Connection } from "#contract/wire/connections.ts";
+import { showConnection } from "./show.ts";
+
+export default defineCommand<{ name?: string; config?: string; credentials?: string; metadata?: string }>({
+  configure: (command) =>
+    command
+      .argument("<id>", "the connection's id")
+      .option("--name <name>", "for people")
+      .option("--config <json|@file>", "merged into what is there; null removes a key")
+      .option("--credentials <@file|->", "merged into what is there")
+      .option("--metadata <json>", "merged by key; null removes one"),
+  async run(context) {
+    const { options, output, args } = context;
+    const body = given({
+      name: options.name,
+      config: objectValue(options.config, "--config"),
+      credentials: objectValue(options.credentials, "--credentials"),
+      metadata: objectValue(options.metadata, "--metadata"),
+    });
+    const client = await clientOf(context);
+    const connection = await client.request<Connection>("PATCH", `/v1/connections/${pathPart(args[0])}`, { body });
+    output.result(connection, showConnection(connection));
+  },
+});

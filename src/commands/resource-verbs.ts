@@ -1,0 +1,89 @@
+// list, get and delete: the same for connections, syncs, webhooks and connectors.
+import type { Command } from "commander";
+import type { ListPage } from "#contract/wire/list.ts";
+import { type Column, table } from "#output/table.ts";
+import { type CommandModule, defineCommand } from "./command.ts";
+import { clientOf } from "./connection-of.ts";
+import { numberOf } from "./credential-options.ts";
+
+interface ListOptions {
+  readonly limit?: string;
+  readonly startingAfter?: string;
+  readonly endingBefore?: string;
+  readonly [filter: string]: string | undefined;
+}
+
+export interface ListVerb<Row> {
+  /** For example "syncs". */
+  readonly nouns: string;
+  /** May take the positional argument: `/v1/syncs/${id}/runs`. */
+  readonly path: (id: string) => string;
+  readonly argument?: string;
+  readonly columns: readonly Column<Row>[];
+  /** Query parameter to what it keeps. */
+  readonly filters?: Readonly<Record<string, string>>;
+}
+
+export function listVerb<Row>({
+  nouns,
+  path,
+  argument,
+  columns,
+  filters = {},
+}: ListVerb<Row>): CommandModule<ListOptions> {
+  return defineCommand<ListOptions>({
+    configure(command: Command) {
+      if (argument !== undefined) command.argument("<id>", argument);
+      command
+        .option("--limit <n>", "how many at most, 1 to 100 (default 20)")
+        .option("--starting-after <id>", "the page behind this one")
+        .option("--ending-before <id>", "the page ahead of this one");
+      for (const [name, kept] of Object.entries(filters)) command.option(`--${name} <value>`, `only ${kept}`);
+    },
+    async run(context) {
+      const { options, output } = context;
+      const query = {
+        limit: numberOf(options.limit, "--limit", 1),
+        starting_after: options.startingAfter,
+        ending_before: options.endingBefore,
+        ...Object.fromEntries(Object.keys(filters).map((name) => [name, options[name]])),
+      };
+      const client = await clientOf(context);
+      const page = await client.request<ListPage<Row>>("GET", path(pathPart(context.args[0])), { query });
+      output.result(page, (paint) => table(page.data, columns, paint, `No ${nouns} yet.`));
+      if (page.has_more) output.note(`There are more: --starting-after ${page.next_cursor}`);
+    },
+  });
+}
+
+export function getVerb(
+  noun: string,
+  path: (id: string) => string,
+  show: (document: never) => (paint: never) => string,
+): CommandModule<Record<string, never>> {
+  return defineCommand({
+    configure: (command) => command.argument("<id>", `the ${noun}'s id`),
+    async run(context) {
+      const client = await clientOf(context);
+      const document = await client.request("GET", path(pathPart(context.args[0])));
+      context.output.result(document, show(document as never) as never);
+    },
+  });
+}
+
+export function deleteVerb(noun: string, path: (id: string) => string): CommandModule<Record<string, never>> {
+  return defineCommand({
+    configure: (command) => command.argument("<id>", `the ${noun}'s id`),
+    async run(context) {
+      const id = String(context.args[0]);
+      const client = await clientOf(context);
+      const document = await client.request("DELETE", path(pathPart(id)));
+      context.output.result(document ?? { id, deleted: true }, (paint) => `${paint.green("✓")} Deleted ${id}.`);
+    },
+  });
+}
+
+/** A positional argument as one segment of a path. */
+export function pathPart(argument: unknown): string {
+  return encodeURIComponent(String(argument ?? ""));
+}

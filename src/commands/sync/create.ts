@@ -1,0 +1,70 @@
+// magic sync create
+import { type CommandModule, defineCommand } from "#commands/command.ts";
+import { clientOf } from "#commands/connection-of.ts";
+import { numberOf } from "#commands/credential-options.ts";
+import { given, listValue, objectValue } from "#commands/option-values.ts";
+import { MagicError } from "#contract/errors.ts";
+import { badRecordModes, deleteModes, syncModes } from "#contract/sync.ts";
+import type { Sync } from "#contract/wire/syncs.ts";
+import { showSync } from "./show.ts";
+
+interface Options {
+  readonly source?: string;
+  readonly destination?: string;
+  readonly [option: string]: string | undefined;
+}
+
+const command: CommandModule<Options> = defineCommand<Options>({
+  configure: (command) =>
+    command
+      .option("--source <connection:object>", "where from")
+      .option("--destination <connection:table>", "where to")
+      .option("--name <name>", "for people")
+      .option("--schedule <when>", "manual, realtime, or a cron expression (default manual)")
+      .option("--timezone <zone>", "of the cron expression, e.g. Europe/Berlin")
+      .option("--mode <mode>", syncModes.join(" | "))
+      .option("--primary-key <columns>", "a,b; by default the source's own")
+      .option("--cursor-field <column>", "the column that grows with every change")
+      .option("--columns <columns>", "a,b; by default all")
+      .option("--mapping <json>", "source column to destination column")
+      .option("--deletes <what>", deleteModes.join(" | "))
+      .option("--on-bad-record <what>", badRecordModes.join(" | "))
+      .option("--stall-timeout <seconds>", "fail after so many seconds without progress")
+      .option("--metadata <json>", "your own values"),
+  async run(context) {
+    const { options, output } = context;
+    const { source, destination } = await context.need({
+      source: { value: options.source, flag: "--source <connection:object>" },
+      destination: { value: options.destination, flag: "--destination <connection:table>" },
+    });
+    const from = end(source, "--source");
+    const to = end(destination, "--destination");
+    const body = given({
+      source: { connection: from.connection, object: from.name },
+      destination: { connection: to.connection, table: to.name },
+      name: options["name"],
+      schedule: options["schedule"],
+      timezone: options["timezone"],
+      mode: options["mode"],
+      primary_key: listValue(options["primaryKey"]),
+      cursor_field: options["cursorField"],
+      columns: listValue(options["columns"]),
+      mapping: objectValue(options["mapping"], "--mapping"),
+      deletes: options["deletes"],
+      on_bad_record: options["onBadRecord"],
+      stall_timeout_s: numberOf(options["stallTimeout"], "--stall-timeout", 0),
+      metadata: objectValue(options["metadata"], "--metadata"),
+    });
+    const sync = await (await clientOf(context)).request<Sync>("POST", "/v1/syncs", { body });
+    output.result(sync, showSync(sync));
+  },
+});
+export default command;
+
+// Ids hold no colon; what follows the first one is the object's name as it is.
+function end(text: string, flag: string): { connection: string; name: string } {
+  const at = text.indexOf(":");
+  if (at < 1 || at === text.length - 1)
+    throw new MagicError("usage", `${flag} takes CONNECTION:NAME, not ${JSON.stringify(text)}.`);
+  return { connection: text.slice(0, at), name: text.slice(at + 1) };
+}

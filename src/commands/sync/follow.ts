@@ -1,0 +1,69 @@
+// Follows a run to its end, and makes of that end a document and an exit code.
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ApiClient } from "#client/http.ts";
+import type { Context } from "#commands/command.ts";
+import { type ErrorCode, errors, MagicError } from "#contract/errors.ts";
+import { REJECTS_SHOWN } from "#contract/sync.ts";
+import type { ListPage } from "#contract/wire/list.ts";
+import type { Run } from "#contract/wire/syncs.ts";
+import { showRun } from "./show.ts";
+
+const ended = (run: Run): boolean => run.status !== "queued" && run.status !== "running";
+
+/** The run when it has ended. `onChange` sees every state of it that differs from the last one. */
+export async function followRun(
+  client: ApiClient,
+  begun: Run,
+  { output, signal }: Pick<Context<unknown>, "output" | "signal">,
+  onChange: (run: Run) => void = () => {},
+): Promise<Run> {
+  const progress = output.progress(`Run ${begun.id}`);
+  let run = begun;
+  let seen = "";
+  for (let pause = 100; ; pause = Math.min(1000, pause * 1.5)) {
+    const state = JSON.stringify(run);
+    if (state !== seen) onChange(run);
+    seen = state;
+    if (ended(run)) break;
+    const { records_synced, throughput, waiting_for } = run;
+    progress.text(
+      `${run.status}: ${records_synced.toLocaleString("en-US")} records, ${throughput.records_per_s}/s${waiting_for ? `; waiting for ${waiting_for}` : ""}`,
+    );
+    await sleep(pause, undefined, { signal }).catch(() => {
+      throw new MagicError("interrupted", `The run ${run.id} goes on: \`magic sync watch ${run.sync}\` follows it.`);
+    });
+    run = await client.request<Run>("GET", `/v1/runs/${run.id}`, { signal });
+  }
+  if (run.status === "completed") progress.done();
+  else progress.fail();
+  return run;
+}
+
+/** Prints the run with its first rejects; throws for a run that did not complete, with the exit code of its cause. */
+export async function reportRun(
+  client: ApiClient,
+  run: Run,
+  { output }: Pick<Context<unknown>, "output">,
+): Promise<void> {
+  const rejects =
+    run.records_rejected === 0
+      ? []
+      : (
+          await client.request<ListPage<Rejected>>("GET", `/v1/runs/${run.id}/rejects`, {
+            query: { limit: REJECTS_SHOWN },
+          })
+        ).data;
+  const document = { ...run, rejects: rejects.map(({ key, column, reason }) => ({ key, column, reason })) };
+  if (output.format !== "ndjson") output.result(document, showRun(run));
+  if (run.status === "completed") return;
+  const code = run.error?.code ?? "";
+  const known =
+    code in errors && errors[code as ErrorCode].exit !== "internal" ? (code as ErrorCode) : "upstream_error";
+  throw new MagicError(known, run.error?.message ?? `The run was ${run.status}.`, { extra: { run: run.id } });
+}
+
+interface Rejected {
+  readonly key: string;
+  readonly column: string | null;
+  readonly reason: string;
+}

@@ -1,0 +1,103 @@
+// magic webhook listen: receives events on this machine, verifies and prints them. Without --secret it subscribes by itself and
+// unsubscribes when it ends; the daemon must be allowed to reach it (egress.allow_private in magic.yaml).
+import { createServer, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { ApiClient } from "#client/http.ts";
+import { defineCommand } from "#commands/command.ts";
+import { clientOf } from "#commands/connection-of.ts";
+import { numberOf } from "#commands/credential-options.ts";
+import { listValue } from "#commands/option-values.ts";
+import { isMagicError, MagicError } from "#contract/errors.ts";
+import { type Webhook, webhookEvents } from "#contract/wire/webhooks.ts";
+import type { Output } from "#output/output.ts";
+import { signatureProblem } from "#shared/webhook-signature.ts";
+
+const maxBody = 1024 * 1024;
+
+export default defineCommand<{ port?: string; events?: string; secret?: string; webhook?: string }>({
+  handlesInterrupt: true,
+  configure: (command) =>
+    command
+      .option("--port <n>", "where to listen (default: any free port)")
+      .option("--events <list>", "what to subscribe to (default: everything)")
+      .option("--secret <whsec_...>", "of a webhook that exists: none is made"),
+  async run(context) {
+    const { options, output, signal } = context;
+    let secret = options.secret;
+    const server = createServer(async (request, response) => {
+      const body = await read(request).catch(() => undefined);
+      const problem =
+        body === undefined
+          ? "the body is too large"
+          : signatureProblem({ body, headers: request.headers }, secret ?? "", Date.now());
+      response.writeHead(problem === undefined ? 204 : 400).end();
+      print(output, request, body ?? "", problem);
+    });
+    const port = numberOf(options.port, "--port", 0) ?? 0;
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", (error: NodeJS.ErrnoException) =>
+        reject(error.code === "EADDRINUSE" ? new MagicError("port_taken", `Port ${port} is taken.`) : error),
+      );
+      server.listen(port, "127.0.0.1", resolve);
+    });
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    let client: ApiClient | undefined;
+    let webhook: (Webhook & { secret: string }) | undefined;
+    try {
+      if (secret === undefined) {
+        client = await clientOf(context);
+        webhook = await subscribe(client, url, listValue(options.events) ?? [...webhookEvents]);
+        secret = webhook.secret;
+      }
+      output.event({ type: "listening", url, webhook: webhook?.id ?? null }, () => `Listening on ${url}`);
+      await new Promise<void>((resolve) => {
+        if (signal.aborted) resolve();
+        signal.addEventListener("abort", () => resolve());
+      });
+    } finally {
+      server.close();
+      server.closeAllConnections();
+      if (client && webhook) await client.request("DELETE", `/v1/webhooks/${webhook.id}`).catch(() => {});
+    }
+  },
+});
+
+async function subscribe(client: ApiClient, url: string, events: string[]): Promise<Webhook & { secret: string }> {
+  try {
+    return await client.request("POST", "/v1/webhooks", { body: { url, events, description: "magic webhook listen" } });
+  } catch (error) {
+    if (!isMagicError(error) || (error as MagicError).code !== "egress_blocked") throw error;
+    const { host } = new URL(url);
+    const detail = `The daemon may not send to ${host}. Add it to magic.yaml, egress: { allow_private: ["${host}"] }, and pass --port ${host.split(":")[1]}.`;
+    throw new MagicError("egress_blocked", detail, { cause: error });
+  }
+}
+
+async function read(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > maxBody) throw new Error("too large");
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function print(output: Output, request: IncomingMessage, body: string, problem: string | undefined): void {
+  const id = request.headers["webhook-id"] ?? null;
+  let payload: unknown = body;
+  try {
+    payload = JSON.parse(body);
+  } catch {
+    // Shown as it came.
+  }
+  const verified = problem === undefined;
+  output.event({ type: "event", id, verified, problem: problem ?? null, payload }, (paint) =>
+    [
+      verified ? paint.green("✓") : `${paint.red("✗")} ${problem}`,
+      `${(payload as { type?: string })?.type ?? ""} ${paint.dim(String(id))}`,
+      JSON.stringify(payload, null, 2),
+    ].join(" "),
+  );
+}
