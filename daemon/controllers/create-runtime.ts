@@ -7,7 +7,8 @@ import type { Logger } from "#daemon/telemetry/log.ts";
 import type { Metrics } from "#daemon/telemetry/metrics.ts";
 import type { Tracer } from "#daemon/telemetry/trace.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
-import { type Broker, createBroker } from "./broker/broker.ts";
+import { type Broker, brokerOperations, createBroker } from "./broker/broker.ts";
+import { openDatabases } from "./broker/db/databases.ts";
 import { openBundler } from "./bundle/bundler.ts";
 import { digestOf } from "./bundle/digest.ts";
 import { type CellPool, openPool } from "./cell/pool.ts";
@@ -53,6 +54,8 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
   const units = storage.units.controller;
   const catalogue = openCatalogue(storage);
   const watchdog = startWatchdog({ idleMs: IDLE_MS, onIdle: (live) => giveBack(live) });
+  const databases = openDatabases(root);
+  const operations = brokerOperations(databases);
   const brokers = new WeakMap<Instance, Broker>();
   const sessions = new Map<string, DevelopmentSession>();
   const registry = openRegistry(catalogue, open);
@@ -107,6 +110,7 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
     if (!broker) {
       const { contract } = instance.artifact;
       broker = createBroker(contract, {
+        operations,
         ports: services.ports,
         observe: (operation, seconds, failed) => metrics.broker(contract.name, operation, seconds, failed),
       });
@@ -317,6 +321,7 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
       await Promise.race([ending, new Promise((done) => setTimeout(done, 1_000).unref())]);
       watchdog.stop();
       await pool?.close();
+      await databases.close();
     },
   };
 

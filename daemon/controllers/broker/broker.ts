@@ -4,13 +4,15 @@ import { MagicError } from "#contract/errors.ts";
 import type { BrokerSession } from "../cell/streams.ts";
 import type { Caller, Ports } from "../ports.ts";
 import { objectOf } from "./arguments.ts";
+import type { Databases } from "./db/databases.ts";
+import { databaseOperations } from "./db/operations.ts";
 import { grantsOf } from "./grants.ts";
 import { httpFetch } from "./http.ts";
 import { chat } from "./llm.ts";
 import type { Operation, Session, Usage } from "./session.ts";
 import { deleteKey, getKey, getSecret, invokeController, setKey, triggerSync } from "./state.ts";
 
-const operations: ReadonlyMap<string, Operation> = new Map([
+const common: readonly (readonly [string, Operation])[] = [
   ["llm.chat", chat],
   ["http.fetch", httpFetch],
   ["secrets.get", getSecret],
@@ -19,7 +21,14 @@ const operations: ReadonlyMap<string, Operation> = new Map([
   ["kv.delete", deleteKey],
   ["syncs.trigger", triggerSync],
   ["controllers.invoke", invokeController],
-]);
+];
+
+/** What a cell may ask for, by name. */
+export type Operations = ReadonlyMap<string, Operation>;
+
+export function brokerOperations(databases: Databases): Operations {
+  return new Map([...common, ...databaseOperations(databases)]);
+}
 
 export interface OpenedSession extends BrokerSession {
   readonly usage: Usage;
@@ -31,6 +40,7 @@ export interface Broker {
 }
 
 export interface BrokerServices {
+  readonly operations: Operations;
   readonly ports: Ports;
   /** Seconds of each call, by operation. */
   observe(operation: string, seconds: number, failed: boolean): void;
@@ -57,7 +67,7 @@ export function createBroker(contract: ControllerContract, services: BrokerServi
           return clean;
         },
         async call(op, args, body, signal) {
-          const operation = operations.get(op);
+          const operation = services.operations.get(op);
           if (!operation) throw new MagicError("invalid_request", `there is no operation ${String(op).slice(0, 50)}`);
           const began = performance.now();
           const span = caller.span.child(`broker ${op}`);

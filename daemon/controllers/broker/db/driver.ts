@@ -1,0 +1,26 @@
+// What db:query needs of a database: exclusive sessions in which nothing of one caller stays for the next.
+
+export interface QueryAnswer {
+  readonly rows: Record<string, unknown>[];
+  readonly row_count: number;
+}
+
+export interface Session {
+  /** One statement with its parameters. Throws MagicError: `limit_exceeded` beyond the caps, `upstream_error` with the database's message. */
+  query(sql: string, params: readonly unknown[]): Promise<QueryAnswer>;
+  commit(): Promise<void>;
+  /** Gives the session back; what was not committed is undone. */
+  release(): Promise<void>;
+  /** Ends the session at once: the deadline has passed, or its state is unknown. */
+  destroy(): void;
+}
+
+export interface Driver {
+  /** Opens a transaction: read-only ones are so for the database itself. Waits for a free session. */
+  begin(signal: AbortSignal): Promise<Session>;
+  close(): Promise<void>;
+}
+
+export type Mode = "read" | "write";
+
+export const caps = { rows: 10_000, bytes: 8 * 1024 * 1024, sessions: 8 } as const;

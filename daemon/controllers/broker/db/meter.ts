@@ -1,0 +1,52 @@
+// Rows as they come, counted against the caps.
+import { MagicError } from "#contract/errors.ts";
+import { caps } from "./driver.ts";
+
+export interface Meter {
+  /** Throws `limit_exceeded` when the row is one too many or the bytes are. */
+  add(row: Record<string, unknown>): void;
+  readonly rows: Record<string, unknown>[];
+}
+
+export function openMeter(): Meter {
+  const rows: Record<string, unknown>[] = [];
+  let bytes = 0;
+  return {
+    rows,
+    add(row) {
+      for (const key in row) {
+        const value = row[key];
+        bytes += key.length + (typeof value === "string" ? value.length : 16);
+      }
+      rows.push(row);
+      if (rows.length > caps.rows) throw new MagicError("limit_exceeded", `the query has more than ${caps.rows} rows`);
+      if (bytes > caps.bytes)
+        throw new MagicError("limit_exceeded", `the query's rows have more than ${caps.bytes} bytes`);
+    },
+  };
+}
+
+/** A driver's value as JSON can carry it: bytes as base64, times as RFC 3339, integers beyond 2^53 and what is not a number as text. */
+export function wireValue(value: unknown): unknown {
+  if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? Number(value) : value.toString();
+  if (typeof value === "number" && !Number.isFinite(value)) return String(value);
+  if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.length).toString("base64");
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString();
+  return value;
+}
+
+/** A parameter as a driver takes it: marked bytes become bytes. */
+export function driverValue(value: unknown): unknown {
+  const marked = value as { $bytes?: unknown } | null;
+  if (typeof marked === "object" && marked !== null && typeof marked.$bytes === "string")
+    return Buffer.from(marked.$bytes, "base64");
+  return value;
+}
+
+/** The database's refusal, without the driver's own fields; its message is the developer's to read. */
+export function refused(error: unknown): MagicError {
+  const { message, code } = error as { message?: string; code?: unknown };
+  return new MagicError("upstream_error", `the database answered: ${message || String(code ?? error)}`, {
+    cause: error,
+  });
+}

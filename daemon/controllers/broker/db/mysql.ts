@@ -1,0 +1,131 @@
+// MySQL and MariaDB for db:query: one transaction of a session that is thrown away or reset afterwards. A login with FILE or SUPER is refused.
+import { createConnection, type Connection as MysqlConnection } from "mysql2/promise";
+import { MagicError } from "#contract/errors.ts";
+import { caps, type Driver, type Mode, type QueryAnswer, type Session } from "./driver.ts";
+import { driverValue, openMeter, refused, wireValue } from "./meter.ts";
+import { openSlots } from "./slots.ts";
+import { questionMarks } from "./statement.ts";
+
+/** Privileges that reach beyond the database's own tables. */
+const REACH = /\b(ALL PRIVILEGES|SUPER|FILE|SYSTEM_USER|SHUTDOWN|SET_USER_ID)\b[^`]*ON \*\.\*/i;
+
+export function openMysql(url: string, mode: Mode): Driver {
+  const slots = openSlots(caps.sessions);
+
+  async function connect(): Promise<MysqlConnection> {
+    const connection = await createConnection({
+      uri: url,
+      multipleStatements: false,
+      supportBigNumbers: true,
+      dateStrings: true,
+      connectTimeout: 10_000,
+      // LOAD DATA LOCAL would read the daemon's own files.
+      flags: ["-LOCAL_FILES"],
+      timezone: "Z",
+      charset: "utf8mb4",
+    });
+    connection.on("error", () => {});
+    const [grants] = await connection.query({ sql: "SHOW GRANTS", rowsAsArray: true });
+    if ((grants as unknown as string[][]).some(([grant]) => REACH.test(grant ?? ""))) {
+      connection.destroy();
+      throw new MagicError(
+        "capability_denied",
+        "the database login has FILE, SUPER or all privileges: a read-only session would not hold it; use a plain account",
+      );
+    }
+    return connection;
+  }
+
+  return {
+    async begin(signal) {
+      await slots.take(signal);
+      let connection: MysqlConnection | undefined;
+      try {
+        connection = await connect();
+        await connection.query("SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES'), time_zone = '+00:00'");
+        if (mode === "read") await connection.query("SET SESSION TRANSACTION READ ONLY");
+        await connection.query(mode === "read" ? "START TRANSACTION READ ONLY" : "START TRANSACTION");
+        return session(connection, slots.give);
+      } catch (error) {
+        slots.give();
+        connection?.destroy();
+        throw error instanceof MagicError ? error : refused(error);
+      }
+    },
+    close: async () => {},
+  };
+}
+
+function session(connection: MysqlConnection, give: () => void): Session {
+  let given = false;
+  const destroy = (): void => {
+    if (given) return;
+    given = true;
+    connection.destroy();
+    give();
+  };
+  return {
+    async query(sql, params) {
+      try {
+        return await run(connection, sql, params);
+      } catch (error) {
+        if (error instanceof MagicError) {
+          destroy();
+          throw error;
+        }
+        throw refused(error);
+      }
+    },
+    async commit() {
+      await connection.query("COMMIT").catch((error: unknown) => {
+        throw refused(error);
+      });
+    },
+    // The server undoes what was not committed; no setting of the session lives on.
+    release: async () => destroy(),
+    destroy,
+  };
+}
+
+async function run(connection: MysqlConnection, sql: string, params: readonly unknown[]): Promise<QueryAnswer> {
+  const marked = questionMarks(sql, params.map(driverValue));
+  const meter = openMeter();
+  return await new Promise<QueryAnswer>((resolve, reject) => {
+    // A prepared statement is one statement; its rows come one by one.
+    const under = (connection as unknown as { connection: unknown }).connection as {
+      execute(
+        options: object,
+        values: readonly unknown[],
+      ): {
+        on(event: string, listener: (value: never) => void): void;
+      };
+    };
+    const query = under.execute({ sql: marked.sql, typeCast: typeCast }, marked.params);
+    let changed = 0;
+    query.on("result", (row: { affectedRows?: number; fieldCount?: number } & Record<string, unknown>) => {
+      if (row.constructor?.name === "ResultSetHeader") changed = Number(row.affectedRows ?? 0);
+      else
+        try {
+          meter.add(Object.fromEntries(Object.entries(row).map(([key, value]) => [key, wireValue(value)])));
+        } catch (error) {
+          reject(error);
+        }
+    });
+    query.on("error", reject as never);
+    query.on("end", () => resolve({ rows: meter.rows, row_count: meter.rows.length || changed }));
+  });
+}
+
+interface Field {
+  readonly type: string;
+  string(): string | null;
+}
+
+/** BIGINT as text, like DECIMAL, which already is. */
+function typeCast(field: Field, next: () => unknown): unknown {
+  return field.type === "LONGLONG" ? textOf(next()) : next();
+}
+
+function textOf(value: unknown): unknown {
+  return value === null ? null : String(value);
+}

@@ -1,0 +1,122 @@
+// db:query: one statement, or a transaction that lives no longer than its invocation.
+import { MagicError } from "#contract/errors.ts";
+import { listOf, textOf } from "../arguments.ts";
+import { type Session as BrokerSession, type Operation, refuse } from "../session.ts";
+import type { Databases } from "./databases.ts";
+import type { Driver, Mode, Session } from "./driver.ts";
+import { checkStatement } from "./statement.ts";
+
+const MAX_TRANSACTIONS = 4;
+
+export function databaseOperations(databases: Databases): readonly (readonly [string, Operation])[] {
+  /** The transactions that an invocation holds open, by the number that its handler knows. */
+  const open = new WeakMap<BrokerSession, Map<number, { session: Session; database: string }>>();
+
+  const begin: Operation = async (broker, args) => {
+    const name = textOf(args, "database", 200);
+    const driver = await driverFor(broker, name);
+    let transactions = open.get(broker);
+    if (!transactions) {
+      const held = new Map<number, { session: Session; database: string }>();
+      transactions = held;
+      open.set(broker, held);
+      // A handler that forgets its transaction, or never got that far.
+      broker.onClose.push(() => {
+        for (const { session } of held.values()) session.destroy();
+        held.clear();
+      });
+    }
+    if (transactions.size >= MAX_TRANSACTIONS)
+      throw new MagicError("limit_exceeded", `more than ${MAX_TRANSACTIONS} transactions are open in one invocation`);
+    const session = await driver.begin(broker.caller.signal);
+    if (broker.caller.signal.aborted) {
+      session.destroy();
+      throw new MagicError("timeout", "the invocation has ended");
+    }
+    const number = Math.max(0, ...transactions.keys()) + 1;
+    transactions.set(number, { session, database: name });
+    return { value: number };
+  };
+
+  const query: Operation = async (broker, args, _body, signal) => {
+    const name = textOf(args, "database", 200);
+    const sql = textOf(args, "sql");
+    const params = listOf(args, "params", 10_000);
+    checkStatement(sql);
+    broker.usage.db_queries++;
+    const held = typeof args["tx"] === "number" ? open.get(broker)?.get(args["tx"]) : undefined;
+    if (args["tx"] !== undefined) {
+      if (!held || held.database !== name) throw new MagicError("invalid_request", "the transaction is over");
+      return { value: await within(held.session, signal, () => held.session.query(sql, params)) };
+    }
+    const driver = await driverFor(broker, name);
+    const session = await driver.begin(broker.caller.signal);
+    try {
+      const answer = await within(session, signal, () => session.query(sql, params));
+      if (modeOf(broker, name) === "write") await session.commit();
+      return { value: answer };
+    } finally {
+      await session.release();
+    }
+  };
+
+  const finish =
+    (commit: boolean): Operation =>
+    async (broker, args) => {
+      const number = args["tx"] as number;
+      const held = open.get(broker)?.get(number);
+      open.get(broker)?.delete(number);
+      if (!held) {
+        if (!commit) return {};
+        throw new MagicError("invalid_request", "the transaction is over");
+      }
+      try {
+        if (commit) await held.session.commit();
+      } finally {
+        await held.session.release();
+      }
+      return {};
+    };
+
+  function driverFor(broker: BrokerSession, name: string): Promise<Driver> {
+    const mode = modeOf(broker, name);
+    const target = broker.ports.databases?.get(name);
+    if (!target)
+      throw new MagicError(
+        "not_found",
+        `magic.yaml has no database ${name}; add under databases: ${name}: { url: "\${env:DATABASE_URL}", mode: ${mode} }`,
+      );
+    if (mode === "write" && target.mode !== "write")
+      throw new MagicError(
+        "capability_denied",
+        `magic.yaml allows only reading of the database ${name}; set its mode to write`,
+      );
+    return databases.driver(target, mode);
+  }
+
+  function modeOf(broker: BrokerSession, name: string): Mode {
+    broker.grants.need("db:query");
+    const mode = broker.grants.databases.get(name);
+    if (mode) return mode;
+    throw refuse(broker, `scopes: { db: [{ name: ${name}, mode: read }] }`, `it may not query the database ${name}`);
+  }
+
+  return [
+    ["db.begin", begin],
+    ["db.query", query],
+    ["db.commit", finish(true)],
+    ["db.rollback", finish(false)],
+  ];
+}
+
+/** A statement that outlives its invocation is ended with its session. */
+async function within<T>(session: Session, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  const stop = (): void => session.destroy();
+  if (signal.aborted) stop();
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    return await work();
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}

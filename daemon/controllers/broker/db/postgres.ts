@@ -1,0 +1,185 @@
+// PostgreSQL for db:query. Each use is one transaction of a session that keeps nothing: READ ONLY where the grant says read, rolled back
+// in the end, so that no setting of it lives on. A login that could reach beyond the database is refused.
+import pg from "pg";
+import { MagicError } from "#contract/errors.ts";
+import { caps, type Driver, type Mode, type QueryAnswer, type Session } from "./driver.ts";
+import { driverValue, openMeter, refused, wireValue } from "./meter.ts";
+import { openSlots } from "./slots.ts";
+
+const STATEMENT_TIMEOUT_MS = 60_000;
+const IDLE_MS = 30_000;
+
+/** A superuser turns a read-only session into COPY ... TO PROGRAM and pg_read_file; so do these roles' members. */
+const REACH = `select rolsuper or pg_has_role(oid, 'pg_execute_server_program', 'member')
+  or pg_has_role(oid, 'pg_read_server_files', 'member') or pg_has_role(oid, 'pg_write_server_files', 'member') as reach
+  from pg_roles where rolname = current_user`;
+
+/** Booleans, floats and JSON as such; everything else, int8 and numeric above all, as the database writes it. */
+const types = {
+  getTypeParser: (oid: number) => {
+    if (oid === 16) return (text: string) => text === "t";
+    if (oid === 20 || oid === 1700) return (text: string) => text;
+    if (oid === 21 || oid === 23 || oid === 26 || oid === 700 || oid === 701)
+      return (text: string) => wireValue(Number(text));
+    if (oid === 114 || oid === 3802) return (text: string) => JSON.parse(text) as unknown;
+    if (oid === 1184) return (text: string) => rfc3339(text);
+    if (oid === 17) return (text: string) => Buffer.from(text.slice(2), "hex").toString("base64");
+    // Arrays of the plain types; dates and others stay text.
+    if ([1000, 1005, 1007, 1009, 1015, 1016, 1021, 1022, 1231].includes(oid))
+      return pg.types.getTypeParser(oid, "text") as (text: string) => unknown;
+    return (text: string) => text;
+  },
+};
+
+function rfc3339(text: string): string {
+  const time = new Date(text.replace(" ", "T").replace(/([+-]\d\d)$/, "$1:00"));
+  return Number.isNaN(time.getTime()) ? text : time.toISOString();
+}
+
+interface Held {
+  readonly client: pg.Client;
+  timer: NodeJS.Timeout | null;
+}
+
+export function openPostgres(url: string, mode: Mode): Driver {
+  const slots = openSlots(caps.sessions);
+  const idle: Held[] = [];
+  let closed = false;
+
+  async function connect(): Promise<pg.Client> {
+    const client = new pg.Client({
+      connectionString: url,
+      statement_timeout: STATEMENT_TIMEOUT_MS,
+      connectionTimeoutMillis: 10_000,
+      application_name: "magic db:query",
+      types: types as never,
+      ...(mode === "read" && { options: "-c default_transaction_read_only=on" }),
+    });
+    client.on("error", () => {});
+    try {
+      await client.connect();
+      const { rows } = await client.query<{ reach: boolean }>(REACH);
+      if (rows[0]?.reach !== false)
+        throw new MagicError(
+          "capability_denied",
+          "the database login is a superuser, or may run programs or touch files on its server: a read-only session would not hold it; use a plain role",
+        );
+      return client;
+    } catch (error) {
+      void client.end().catch(() => {});
+      throw error instanceof MagicError ? error : refused(error);
+    }
+  }
+
+  function keep(client: pg.Client): void {
+    const held: Held = { client, timer: null };
+    held.timer = setTimeout(() => {
+      idle.splice(idle.indexOf(held), 1);
+      void client.end().catch(() => {});
+    }, IDLE_MS).unref();
+    idle.push(held);
+  }
+
+  function session(client: pg.Client): Session {
+    let open = true;
+    let given = false;
+    const end = (): boolean => {
+      if (given) return false;
+      given = true;
+      slots.give();
+      return true;
+    };
+    const destroy = (): void => {
+      open = false;
+      if (!end()) return;
+      cancel(client);
+    };
+    return {
+      async query(sql, params) {
+        try {
+          return await stream(client, sql, params.map(driverValue));
+        } catch (error) {
+          if (error instanceof MagicError) {
+            destroy();
+            throw error;
+          }
+          throw refused(error);
+        }
+      },
+      async commit() {
+        await client.query("COMMIT").catch((error: unknown) => {
+          throw refused(error);
+        });
+        open = false;
+      },
+      async release() {
+        if (given) return;
+        try {
+          if (open) await client.query("ROLLBACK");
+          // Settings, temporary tables, advisory locks and prepared statements are the next caller's business no more.
+          await client.query("DISCARD ALL");
+          if (!end()) return;
+          if (closed) void client.end().catch(() => {});
+          else keep(client);
+        } catch {
+          destroy();
+        }
+      },
+      destroy,
+    };
+  }
+
+  return {
+    async begin(signal) {
+      await slots.take(signal);
+      let client: pg.Client | undefined;
+      try {
+        const held = idle.pop();
+        if (held?.timer) clearTimeout(held.timer);
+        client = held?.client ?? (await connect());
+        await client.query(mode === "read" ? "BEGIN READ ONLY" : "BEGIN");
+        // A read-only transaction can be made writable until its first query: this is it.
+        if (mode === "read") await client.query("SELECT 1");
+        return session(client);
+      } catch (error) {
+        slots.give();
+        if (client) void client.end().catch(() => {});
+        throw error instanceof MagicError ? error : refused(error);
+      }
+    },
+    async close() {
+      closed = true;
+      await Promise.all(
+        idle.splice(0).map(({ client, timer }) => {
+          if (timer) clearTimeout(timer);
+          return client.end().catch(() => {});
+        }),
+      );
+    },
+  };
+}
+
+/** Runs one statement (the extended protocol takes no second), its rows counted as they come. */
+function stream(client: pg.Client, text: string, values: readonly unknown[]): Promise<QueryAnswer> {
+  return new Promise((resolve, reject) => {
+    const meter = openMeter();
+    // queryMode: without it a statement without parameters would go by the simple protocol, which takes several at once.
+    const query = new pg.Query({ text, values: [...values], types, queryMode: "extended" } as never);
+    query.on("row", (row: Record<string, unknown>) => {
+      try {
+        meter.add(row);
+      } catch (error) {
+        reject(error);
+      }
+    });
+    query.on("end", (result) => resolve({ rows: meter.rows, row_count: result?.rowCount ?? meter.rows.length }));
+    query.on("error", reject);
+    client.query(query as never);
+  });
+}
+
+/** Ends the connection without waiting for the statement that it runs. */
+function cancel(client: pg.Client): void {
+  const { stream: socket } = (client as unknown as { connection: { stream: { destroy(): void } } }).connection;
+  socket.destroy();
+}

@@ -1,0 +1,216 @@
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { checkStatement, questionMarks } from "#daemon/controllers/broker/db/statement.ts";
+import type { DatabaseTarget } from "#daemon/controllers/ports.ts";
+import { postgresMissing, startPostgres, type TestPostgres } from "../postgres.ts";
+import { type Bench, openBench } from "./harness.ts";
+
+const targets: Record<string, DatabaseTarget> = {};
+const databases = { get: (name: string) => targets[name] ?? null };
+
+// The handler runs what the test sends: one statement, or several in a transaction.
+const handler = `export default async ({ input, db }) => {
+  const run = async () => {
+    if (input.sql) return (await db.query(input.db, input.sql, input.params)).rows;
+    return await db.transaction(input.db, async (tx) => {
+      const out = [];
+      for (const sql of input.transaction) out.push((await tx.query(sql)).rows);
+      if (input.fail) throw new Error("changed my mind");
+      return out;
+    });
+  };
+  try { return { rows: await run() }; } catch (error) { return { code: error.code ?? error.message, message: error.message }; }
+};`;
+
+async function deployed(name: string, grants: { name: string; mode?: "read" | "write" }[]): Promise<Bench> {
+  const bench = await openBench({ ports: { databases } });
+  await bench.deploy(name, handler, {
+    capabilities: ["db:query"],
+    scopes: { db: grants },
+    limits: { timeout_ms: 3_000 },
+  });
+  return bench;
+}
+
+describe("sqlite", () => {
+  let bench: Bench;
+  beforeAll(async () => {
+    bench = await deployed("q", [
+      { name: "lite" },
+      { name: "writable", mode: "write" },
+      { name: "locked", mode: "write" },
+      { name: "absent" },
+    ]);
+    const file = join(bench.root, "data.sqlite");
+    const seed = new DatabaseSync(file);
+    seed.exec("create table t (id integer primary key, big integer, name text, bytes blob)");
+    seed.exec("insert into t values (1, 9007199254740993, 'one', x'0102'), (2, 5, null, null)");
+    seed.close();
+    targets["lite"] = { url: "sqlite:data.sqlite", mode: "read" };
+    targets["writable"] = { url: `sqlite:${file}`, mode: "write" };
+    targets["locked"] = { url: `sqlite:${file}`, mode: "read" };
+  });
+  const ask = (input: object): Promise<unknown> => bench.invoke("q", input);
+
+  test("rows are objects, large integers text, bytes base64", async () => {
+    expect(await ask({ db: "lite", sql: "select * from t where id >= $1 order by id", params: [1] })).toEqual({
+      rows: [
+        { id: 1, big: "9007199254740993", name: "one", bytes: "AQI=" },
+        { id: 2, big: 5, name: null, bytes: null },
+      ],
+    });
+  });
+
+  test.each([
+    ["insert into t values (3, 1, 'x', null)", "upstream_error"],
+    ["attach database '/tmp/x.db' as other", "invalid_request"],
+    ["/* hidden */ attach database '/tmp/x.db' as other", "invalid_request"],
+    ["explain attach database '/tmp/x.db' as other", "upstream_error"],
+    ["pragma journal_mode = delete", "invalid_request"],
+    ["select load_extension('/tmp/x.so')", "upstream_error"],
+    ["select * from pragma_database_list; drop table t", "upstream_error"],
+    ["commit", "invalid_request"],
+  ])("a read grant refuses %s", async (sql, code) => {
+    expect(await ask({ db: "lite", sql })).toMatchObject({ code });
+  });
+
+  test("a transaction commits whole or not at all", async () => {
+    await ask({
+      db: "writable",
+      transaction: ["insert into t values (10, 1, 'a', null)", "insert into t values (11, 1, 'b', null)"],
+      fail: true,
+    });
+    expect(await ask({ db: "lite", sql: "select count(*) as n from t" })).toEqual({ rows: [{ n: 2 }] });
+    await ask({
+      db: "writable",
+      transaction: ["insert into t values (10, 1, 'a', null)", "insert into t values (11, 1, 'b', null)"],
+    });
+    expect(await ask({ db: "lite", sql: "select count(*) as n from t" })).toEqual({ rows: [{ n: 4 }] });
+  });
+
+  test("a write needs both the contract and magic.yaml to say write", async () => {
+    expect(await ask({ db: "locked", sql: "delete from t" })).toMatchObject({ code: "capability_denied" });
+  });
+
+  test("undeclared databases are denied, declared ones that magic.yaml lacks are not found", async () => {
+    expect(await ask({ db: "other", sql: "select 1" })).toMatchObject({ code: "capability_denied" });
+    expect(await ask({ db: "absent", sql: "select 1" })).toMatchObject({ code: "not_found" });
+  });
+
+  test("too many rows are refused, and a statement without end is stopped with its invocation", async () => {
+    const many = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 20000) select i from n";
+    expect(await ask({ db: "lite", sql: many })).toMatchObject({ code: "limit_exceeded" });
+    const endless = "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n";
+    expect(await bench.outcome("q", { db: "lite", sql: endless })).toBe("timeout");
+    expect(await ask({ db: "lite", sql: "select 1 as one" })).toEqual({ rows: [{ one: 1 }] });
+  });
+});
+
+describe.skipIf(postgresMissing())("postgres", () => {
+  let server: TestPostgres;
+  let bench: Bench;
+  beforeAll(async () => {
+    server = await startPostgres();
+    const url = await server.createDatabase();
+    const owner = new pg.Client({ connectionString: url });
+    await owner.connect();
+    await owner.query(
+      "create role plain login; create table t (id int primary key, big bigint, price numeric(12,2), at timestamptz, doc jsonb, list text[], bytes bytea)",
+    );
+    await owner.query(
+      "insert into t values (1, 9007199254740993, 12.30, '2026-01-02T03:04:05Z', '{\"a\": 1}', '{x,y}', '\\x0102')",
+    );
+    await owner.query("grant all on t to plain; grant create on schema public to plain");
+    await owner.end();
+    const plain = url.replace(/\/\/[^@]*@/, "//plain@").replace("user=postgres", "user=plain");
+    targets["pg"] = { url: plain, mode: "write" };
+    targets["super"] = { url, mode: "read" };
+    bench = await deployed("p", [{ name: "pg", mode: "read" }, { name: "super" }]);
+    await bench.deploy("w", handler, { capabilities: ["db:query"], scopes: { db: [{ name: "pg", mode: "write" }] } });
+  });
+  afterAll(() => server?.stop());
+  const ask = (input: object): Promise<unknown> => bench.invoke("p", { db: "pg", ...input });
+
+  test("bigint and numeric are text, times RFC 3339, JSON and arrays as such", async () => {
+    expect(await ask({ sql: "select * from t where id = $1", params: [1] })).toEqual({
+      rows: [
+        {
+          id: 1,
+          big: "9007199254740993",
+          price: "12.30",
+          at: "2026-01-02T03:04:05.000Z",
+          doc: { a: 1 },
+          list: ["x", "y"],
+          bytes: "AQI=",
+        },
+      ],
+    });
+  });
+
+  test.each([
+    "insert into t (id) values (2)",
+    "with x as (insert into t (id) values (3) returning id) select * from x",
+    "create table u (a int)",
+    "select setval('s', 1)",
+    "do $$ begin insert into t (id) values (4); end $$",
+    "do $$ begin commit; insert into t (id) values (4); end $$",
+    "select set_config('transaction_read_only', 'off', false)",
+    "select 1; insert into t (id) values (5)",
+    "select pg_read_file('/etc/passwd')",
+  ])("a read grant refuses %s", async (sql) => {
+    expect(await ask({ sql })).toMatchObject({ code: "upstream_error" });
+  });
+
+  test.each([
+    "commit",
+    "begin",
+    "set transaction read write",
+    "/* a /* b */ */ rollback",
+    "-- x\nreset all",
+    "copy t to program 'id'",
+  ])("the transaction is the broker's: %s is refused", async (sql) => {
+    expect(await ask({ sql })).toMatchObject({ code: "invalid_request" });
+  });
+
+  test("a setting that a statement changes does not reach the next caller", async () => {
+    await bench.invoke("w", { db: "pg", sql: "select set_config('application_name', 'mine', false)" });
+    expect(await bench.invoke("w", { db: "pg", sql: "select current_setting('application_name') as name" })).toEqual({
+      rows: [{ name: "magic db:query" }],
+    });
+  });
+
+  test("a superuser login is refused, and says why", async () => {
+    const answer = (await bench.invoke("p", { db: "super", sql: "select 1" })) as { code: string; message: string };
+    expect(answer.code).toBe("capability_denied");
+    expect(answer.message).toContain("superuser");
+  });
+
+  test("a write grant writes, in a transaction whole or not at all", async () => {
+    await bench.invoke("w", { db: "pg", transaction: ["insert into t (id) values (20)"], fail: true });
+    await bench.invoke("w", { db: "pg", sql: "insert into t (id) values ($1)", params: [21] });
+    expect(await ask({ sql: "select id from t where id >= 20" })).toEqual({ rows: [{ id: 21 }] });
+  });
+
+  test("too many rows are refused, a statement without end is stopped, and the sessions go on", async () => {
+    expect(await ask({ sql: "select i from generate_series(1, 20000) i" })).toMatchObject({ code: "limit_exceeded" });
+    expect(await bench.outcome("p", { db: "pg", sql: "select pg_sleep(60)" })).toBe("timeout");
+    const all = await Promise.all(Array.from({ length: 20 }, (_, i) => ask({ sql: `select ${i} as i` })));
+    expect(all).toEqual(Array.from({ length: 20 }, (_, i) => ({ rows: [{ i }] })));
+  });
+});
+
+test("statements that would hide transaction control are seen through", () => {
+  for (const sql of [" ;;\n COMMIT", "/*x*/--y\nRollback", "((end", "/*!50000 commit */"])
+    expect(() => checkStatement(sql)).toThrow();
+  for (const sql of ["select 1", "-- begin\nselect 1", "insert into commit values (1)"])
+    expect(() => checkStatement(sql)).not.toThrow();
+});
+
+test("numbered placeholders become question marks, in quotes they stay", () => {
+  expect(questionMarks("select $2, '$1', \"$1\", `$1` /* $1 */ where a = $1", ["a", "b"])).toEqual({
+    sql: "select ?, '$1', \"$1\", `$1` /* $1 */ where a = ?",
+    params: ["b", "a"],
+  });
+});
