@@ -1,0 +1,139 @@
+// Idempotency-Key on the core API: one effect a key, the same answer again, and honesty after a crash.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { canonical, fingerprintOf } from "#daemon/identity/idempotency/state.ts";
+import { startDaemon, type TestDaemon } from "./daemon.ts";
+
+let daemon: TestDaemon;
+beforeAll(async () => {
+  daemon = await startDaemon();
+});
+afterAll(() => daemon.close());
+
+const body = { name: "once", scopes: ["keys:read"] };
+const post = (key: string, sent: unknown = body, options: { token?: string; path?: string } = {}) =>
+  daemon.call("POST", options.path ?? "/v1/keys", {
+    body: sent,
+    headers: { "idempotency-key": key },
+    ...(options.token && { token: options.token }),
+  });
+const keysNamed = async (name: string) =>
+  (await daemon.call("GET", "/v1/keys?limit=100")).body.data.filter((one: { name: string }) => one.name === name)
+    .length;
+
+test("the second answer is the first, byte for byte, secret included, and nothing is made twice", async () => {
+  const first = await post("twice", { ...body, name: "made twice" });
+  const second = await post("twice", { ...body, name: "made twice" });
+  expect([first.status, second.status]).toEqual([201, 201]);
+  expect(second.text).toBe(first.text);
+  expect(first.headers.has("idempotent-replayed")).toBe(false);
+  expect(second.headers.get("idempotent-replayed")).toBe("true");
+  expect(second.headers.get("content-type")).toBe(first.headers.get("content-type"));
+  expect(await keysNamed("made twice")).toBe(1);
+});
+
+test("the members' order makes no difference; another body, path or query does", async () => {
+  await post("order");
+  expect((await post("order", { scopes: ["keys:read"], name: "once" })).headers.get("idempotent-replayed")).toBe(
+    "true",
+  );
+  const reused = await post("order", { ...body, name: "other" });
+  expect([reused.status, reused.body.code]).toEqual([422, "idempotency_key_reused"]);
+  expect((await post("order", body, { path: "/v1/clients" })).body.code).toBe("idempotency_key_reused");
+});
+
+test("a key belongs to its credential and its environment", async () => {
+  await post("mine");
+  const other = await post("mine", body, { token: daemon.app.credentials.admin_key });
+  expect(other.headers.has("idempotent-replayed")).toBe(false);
+  const live = await daemon.call("POST", "/v1/keys", {
+    body,
+    headers: { "idempotency-key": "mine", "magic-environment": "live" },
+  });
+  expect(live.headers.has("idempotent-replayed")).toBe(false);
+});
+
+test("of 50 at once one takes effect; the others get its answer or are told to wait", async () => {
+  const answers = await Promise.all(Array.from({ length: 50 }, () => post("crowd", { ...body, name: "crowd" })));
+  expect(await keysNamed("crowd")).toBe(1);
+  const ids = new Set<string>();
+  for (const { status, body: answer } of answers)
+    if (status === 201) ids.add(answer.id);
+    else expect([status, answer.code, answer.retryable]).toEqual([409, "idempotency_in_progress", true]);
+  expect(ids.size).toBe(1);
+});
+
+test("an answer outlives a restart", async () => {
+  const first = await post("restart");
+  await daemon.restart();
+  const second = await post("restart");
+  expect(second.text).toBe(first.text);
+  expect(second.headers.get("idempotent-replayed")).toBe("true");
+});
+
+test("a request whose daemon died under it is reported as unknown, never done again", async () => {
+  const fingerprint = fingerprintOf("POST", "/v1/keys", { ...body, name: "crashed" });
+  const owner = "local - sandbox";
+  const reserved = await daemon.app.storage.units.idempotency.reserve({
+    id: "idem_crashed",
+    owner,
+    key: "crashed",
+    fingerprint,
+    process: "proc_dead",
+    alive: [],
+    now: new Date().toISOString(),
+    expires_at: new Date(Date.now() + 60_000).toISOString(),
+  });
+  expect(reserved.state).toBe("reserved");
+  const answer = await post("crashed", { ...body, name: "crashed" });
+  expect([answer.status, answer.body.code]).toEqual([409, "idempotency_outcome_unknown"]);
+  expect(await keysNamed("crashed")).toBe(0);
+});
+
+test("a refused request uses up no key; a handler's refusal is repeated", async () => {
+  expect((await post("first-wrong", { scopes: [] })).status).toBe(422);
+  expect((await post("first-wrong")).status).toBe(201);
+  const forbidden = (token?: string) => post("refused", body, { token: token ?? daemon.app.credentials.api_key });
+  expect((await forbidden()).status).toBe(403);
+  const missing = () => post("missing", {}, { path: "/v1/keys/none/roll" });
+  const [first, second] = [await missing(), await missing()];
+  expect([first.status, second.status]).toEqual([404, 404]);
+  expect(second.text).toBe(first.text);
+  expect(second.headers.get("content-type")).toContain("application/problem+json");
+});
+
+test.each([
+  ["", false],
+  ["a".repeat(255), true],
+  ["a".repeat(256), false],
+  ["with space", false],
+  ["tab\there", false],
+  ["ümlaut", false],
+  ["!~", true],
+])("the key %j is valid: %s", async (key, valid) => {
+  const answer = await post(key).catch(() => undefined);
+  if (answer === undefined) return expect(valid).toBe(false);
+  if (valid) expect(answer.status).toBe(201);
+  else expect([answer.status, answer.body.code]).toEqual([400, "idempotency_key_invalid"]);
+});
+
+test("answers are kept sealed: no secret stands in the database", async () => {
+  const { body: made } = await post("sealed");
+  await daemon.app.close();
+  const files = ["magic.db", "magic.db-wal"].map((name) => {
+    try {
+      return readFileSync(join(daemon.root, ".magic", name), "latin1");
+    } catch {
+      return "";
+    }
+  });
+  expect(files.join("")).toContain(made.id);
+  expect(files.join("")).not.toContain(made.secret.slice(-52));
+  await daemon.restart();
+});
+
+test("a canonical body is one text for one value", () => {
+  expect(canonical({ b: [{ d: 1, c: 2 }], a: null })).toBe('{"a":null,"b":[{"c":2,"d":1}]}');
+  expect(fingerprintOf("POST", "/a", undefined)).not.toBe(fingerprintOf("POST", "/a", {}));
+});
