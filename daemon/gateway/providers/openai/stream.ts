@@ -29,7 +29,9 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
     if (data === null) return null;
     if (data === "[DONE]") return done();
     const chunk = parse(data);
-    if (chunk["error"]) throw new UpstreamError(streamFailure(chunk["error"], secrets));
+    // vLLM's error is the event itself.
+    const error = chunk["object"] === "error" ? chunk : chunk["error"];
+    if (error) throw new UpstreamError(streamFailure(error, secrets));
     const usage = chunk["usage"];
     const counted = usage === null || usage === undefined ? null : usageFromWire(usage);
     if (counted) {

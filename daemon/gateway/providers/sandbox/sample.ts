@@ -163,7 +163,13 @@ function number(schema: Schema, context: Context, whole: boolean): number {
     let last = Math.floor(high / step);
     if (last * step >= below) last--;
     const steps = Math.max(0, Math.min(last - first, 1000));
-    return Number(((first + context.random.below(steps + 1)) * step).toPrecision(15));
+    const offset = context.random.below(steps + 1);
+    // Validators divide: of the multiples take one whose quotient comes out whole in floating point.
+    for (let n = 0; n <= steps; n++) {
+      const multiple = Number(((first + ((offset + n) % (steps + 1))) * step).toPrecision(15));
+      if (Number.isInteger(multiple / step)) return multiple;
+    }
+    return first * step;
   }
   const middle = low + ((high - low) * (1 + context.random.below(8))) / 10;
   return Number(middle.toPrecision(6)) > low && Number(middle.toPrecision(6)) < high

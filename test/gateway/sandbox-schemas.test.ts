@@ -1,0 +1,158 @@
+// The sandbox obeys schemas: whatever a tool's parameters or a response_format demand, Ajv finds nothing wrong with what it gives.
+import { Ajv2020 } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { seededRandom } from "#daemon/gateway/providers/sandbox/random.ts";
+import { sampleForSchema } from "#daemon/gateway/providers/sandbox/sample.ts";
+
+const object = (properties: object, required = Object.keys(properties), more: object = {}) => ({
+  type: "object",
+  properties,
+  required,
+  additionalProperties: false,
+  ...more,
+});
+
+const schemas: Record<string, object> = {
+  empty: {},
+  "no properties": object({}),
+  scalars: object({
+    a: { type: "string" },
+    b: { type: "integer" },
+    c: { type: "number" },
+    d: { type: "boolean" },
+    e: { type: "null" },
+  }),
+  "enum and const": object({ a: { enum: ["x", 1, null] }, b: { const: { z: [1] } } }),
+  "integer range": { type: "integer", minimum: 5, maximum: 5 },
+  "integer between": { type: "integer", exclusiveMinimum: 3, exclusiveMaximum: 5 },
+  "number between": { type: "number", exclusiveMinimum: 0, exclusiveMaximum: 0.001 },
+  "negative numbers": { type: "number", maximum: -10 },
+  "fractions in a range": { type: "number", minimum: 0.25, maximum: 0.75 },
+  "integers from a fraction": { type: "integer", minimum: 0.5, maximum: 1.5 },
+  "multiple of": { type: "number", multipleOf: 0.05, minimum: 1 },
+  "multiple of integers": { type: "integer", multipleOf: 7, minimum: 1, maximum: 20 },
+  "string lengths": { type: "string", minLength: 20, maxLength: 22 },
+  "short string": { type: "string", maxLength: 2 },
+  "an array of a length": { type: "array", items: { type: "integer" }, minItems: 3, maxItems: 3 },
+  "unique items": { type: "array", items: { enum: ["a", "b", "c"] }, minItems: 3, uniqueItems: true },
+  "unique strings": { type: "array", items: { type: "string" }, minItems: 4, uniqueItems: true },
+  "an empty array": { type: "array", maxItems: 0, items: { type: "string" } },
+  tuple: { type: "array", prefixItems: [{ type: "string" }, { type: "integer" }], minItems: 2, items: false },
+  nullable: object({ a: { type: ["string", "null"] }, b: { anyOf: [{ type: "integer" }, { type: "null" }] } }),
+  oneOf: {
+    oneOf: [
+      object({ kind: { const: "a" }, x: { type: "integer" } }),
+      object({ kind: { const: "b" }, y: { type: "string" } }),
+    ],
+  },
+  allOf: {
+    type: "object",
+    allOf: [
+      { properties: { a: { type: "string" } }, required: ["a"] },
+      { properties: { b: { type: "integer" } }, required: ["b"] },
+    ],
+  },
+  $defs: {
+    $defs: { point: object({ x: { type: "number" }, y: { type: "number" } }) },
+    ...object({ from: { $ref: "#/$defs/point" }, to: { $ref: "#/$defs/point" } }),
+  },
+  definitions: {
+    definitions: { "a/b": { type: "integer", minimum: 9 } },
+    ...object({ a: { $ref: "#/definitions/a~1b" } }),
+  },
+  "a tree": {
+    $defs: {
+      node: object({ value: { type: "integer" }, children: { type: "array", items: { $ref: "#/$defs/node" } } }),
+    },
+    $ref: "#/$defs/node",
+  },
+  "a linked list": {
+    $defs: {
+      node: object({ value: { type: "integer" }, next: { anyOf: [{ $ref: "#/$defs/node" }, { type: "null" }] } }),
+    },
+    ...object({ head: { $ref: "#/$defs/node" } }),
+  },
+  "deep nesting": object({
+    a: object({ b: object({ c: object({ d: object({ e: object({ f: { type: "string" } }) }) }) }) }),
+  }),
+  "additional properties": { type: "object", additionalProperties: { type: "integer" }, minProperties: 2 },
+  "required but not described": { type: "object", required: ["a"] },
+  "optional members": object({ a: { type: "string" }, b: { type: "string" } }, ["a"]),
+  "a strange name": {
+    type: "object",
+    properties: JSON.parse('{"__proto__": {"type": "integer"}}'),
+    required: ["__proto__"],
+  },
+};
+for (const format of ["date-time", "date", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uri", "uuid"]) {
+  schemas[`format ${format}`] = { type: "string", format };
+}
+for (const pattern of [
+  "^[A-Z]{2,3}-\\d{4}$",
+  "^(red|green|blue)$",
+  "^\\+?[1-9]\\d{1,14}$",
+  "^[^@\\s]+@[^@\\s]+\\.[a-z]{2,}$",
+  "^#(?:[0-9a-fA-F]{3}){1,2}$",
+  "\\bfoo\\b",
+  "^a.c?d*e+$",
+  "^[\\w.-]{5,10}$",
+  "^\\d{3}-\\d{2}-\\d{4}$",
+  "^(([01]\\d|2[0-3]):[0-5]\\d)$",
+]) {
+  schemas[`pattern ${pattern}`] = { type: "string", pattern };
+}
+
+const ajv = new Ajv2020({ strict: false, addUsedSchema: false });
+addFormats.default(ajv);
+
+function check(schema: object, seed: string): void {
+  // Ajv remembers a schema by its object: the seeds of one share what was compiled.
+  const validate = ajv.compile(schema);
+  const sample = sampleForSchema(schema, seededRandom(seed));
+  // Through JSON, as it goes over the wire.
+  const sent = JSON.parse(JSON.stringify(sample ?? null)) as unknown;
+  if (!validate(sent))
+    throw new Error(`${JSON.stringify(sent)} for ${JSON.stringify(schema)}: ${ajv.errorsText(validate.errors)}`);
+}
+
+describe("samples satisfy", () => {
+  test.each(Object.entries(schemas))("%s", (_name, schema) => {
+    for (let seed = 0; seed < 10; seed++) check(schema, String(seed));
+  });
+
+  const leaf = fc.oneof(
+    fc.record({ type: fc.constant("string"), minLength: fc.nat(20) }, { requiredKeys: ["type"] }),
+    fc
+      .tuple(fc.integer({ min: -1000, max: 1000 }), fc.nat(100))
+      .map(([minimum, span]) => ({ type: "integer", minimum, maximum: minimum + span })),
+    fc
+      .tuple(fc.double({ min: -10, max: 10, noNaN: true }), fc.double({ min: 0.001, max: 5, noNaN: true }))
+      .map(([minimum, span]) => ({ type: "number", minimum, maximum: minimum + span })),
+    fc.constantFrom({ type: "boolean" }, { type: "null" }, { enum: ["a", 2, null] }, { type: ["integer", "null"] }),
+  );
+  const schema = fc.letrec<{ any: object }>((tie) => ({
+    any: fc.oneof(
+      { maxDepth: 4, withCrossShrink: true },
+      leaf,
+      fc.record({ type: fc.constant("array"), items: tie("any"), minItems: fc.nat(3) }),
+      fc
+        .dictionary(fc.constantFrom("a", "b", "c d", "e/f"), tie("any"), { maxKeys: 4 })
+        .map((properties) => object(properties)),
+      fc.array(tie("any"), { minLength: 1, maxLength: 3 }).map((anyOf) => ({ anyOf })),
+    ),
+  })).any;
+
+  test("random schemas", () => {
+    fc.assert(
+      fc.property(schema, fc.string(), (one, seed) => check(one, seed)),
+      { numRuns: 150, seed: 11 },
+    );
+  });
+});
+
+test("the same seed gives the same value", () => {
+  const one = schemas["scalars"] as object;
+  expect(sampleForSchema(one, seededRandom("s"))).toEqual(sampleForSchema(one, seededRandom("s")));
+});
