@@ -109,7 +109,7 @@ interface Life {
 async function serve(life: Life): Promise<void> {
   const { app, options, root, state, logFile } = life;
   const { url, notes } = await listenOn(options.port ?? configuredPort(app), (port) => app.listen(port));
-  const runtime = runtimeOf(app, root, url);
+  const runtime = { ...runtimeOf(app, root, url), flags: process.argv.slice(2).filter(lasting) };
   writeRuntimeFile(state, runtime);
   removeStartingMark(state);
   app.logger.info("daemon.ready", { url, pid: process.pid, version: VERSION, root });
@@ -124,6 +124,11 @@ async function serve(life: Life): Promise<void> {
 function configuredPort(app: App): number | undefined {
   const port = app.project.current().daemon?.port;
   return port === DEFAULT_PORT ? undefined : port;
+}
+
+// What says where the daemon runs, and who started it how, belongs to one start; the rest is for the next one as well.
+function lasting(flag: string): boolean {
+  return !/^--(root|started-by|foreground)\b/.test(flag);
 }
 
 function runtimeOf(app: App, root: string, url: string): RuntimeFile {

@@ -22,6 +22,8 @@ export interface RuntimeFile {
   readonly protocol: number;
   readonly version: string;
   readonly root: string;
+  /** The flags that it was started with, so that a restart keeps them. */
+  readonly flags?: readonly string[];
   /** The command line's own credential: every scope, loopback only, not rate limited. */
   readonly local_token: string;
   readonly gateway_token: string;
@@ -30,7 +32,7 @@ export interface RuntimeFile {
 }
 
 /** What `magic daemon start|status --json` prints. `gateway_url` and `base_url` are origins: clients append /v1/... */
-export interface DaemonDocument extends Omit<RuntimeFile, "pid_started" | "host" | "port" | "started_at"> {
+export interface DaemonDocument extends Omit<RuntimeFile, "pid_started" | "host" | "port" | "started_at" | "flags"> {
   readonly gateway_url: string;
   readonly base_url: string;
 }

@@ -221,6 +221,15 @@ test("doctor tells a stale daemon, mends it, and closes what others can read", a
   expect(checks((await made.magic(["doctor", "--json"])).json)).toMatchObject({ daemon: "ok", secrets: "ok" });
 });
 
+test("restart keeps the port and the flags of the start", async () => {
+  const made = await project();
+  const first = await start(made, "--tls", "--host", "localhost");
+  expect(first.json["url"]).toMatch(/^https:\/\/localhost:\d+$/);
+  const second = await made.magic(["daemon", "restart", "--json"]);
+  expect([second.code, second.json["url"]]).toEqual([0, first.json["url"]]);
+  expect(second.json["pid"]).not.toBe(first.json["pid"]);
+});
+
 test("a port or host that cannot be is a usage error", async () => {
   const made = await project();
   const port = await made.magic(["daemon", "start", "--json", "--port", "70000"]);
