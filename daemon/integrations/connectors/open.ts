@@ -64,6 +64,8 @@ export async function openSource(end: SyncEnd): Promise<Source> {
     case "jsonl":
     case "parquet":
       return (await import("./files/source.ts")).fileSource(path, kind);
+    case "mysql":
+      return (await import("./mysql/source.ts")).mysqlSource(pinned(end));
     case "postgres":
       return (await import("./postgres/source.ts")).postgresSource(pinned(end));
     default:
@@ -87,6 +89,8 @@ export async function openDestination(end: SyncEnd): Promise<Destination> {
     case "jsonl":
     case "parquet":
       return (await import("./files/destination.ts")).fileDestination(path, kind);
+    case "mysql":
+      return (await import("./mysql/destination.ts")).mysqlDestination(pinned(end));
     case "postgres":
       return (await import("./postgres/destination.ts")).postgresDestination(pinned(end));
     default:

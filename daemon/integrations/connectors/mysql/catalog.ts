@@ -1,0 +1,163 @@
+// What MySQL's information_schema says of a table, as the engine's types; and the engine's types as MySQL's.
+import { MagicError } from "#contract/errors.ts";
+import type { ObjectName } from "../../engine/name.ts";
+import type { Column, ColumnType } from "../../engine/types.ts";
+import { ident, type MysqlLink } from "./connect.ts";
+
+export interface MysqlColumn extends Column {
+  /** How the column is selected so that its text is exact. */
+  readonly expression: string;
+  readonly declared: string;
+}
+
+export interface MysqlTable {
+  readonly database: string;
+  readonly name: string;
+  readonly columns: readonly MysqlColumn[];
+  readonly primaryKey: readonly string[];
+  readonly records: number | null;
+}
+
+export async function describeTable(link: MysqlLink, object: ObjectName): Promise<MysqlTable | null> {
+  const database = object.schema ?? link.database;
+  if (database === null)
+    throw new MagicError("invalid_request", `Name the table as database.${object.name}, or a database in the URL.`);
+  const [table] = await link.rows(
+    "SELECT table_rows AS n FROM information_schema.tables WHERE table_schema = ? AND table_name = ?",
+    [database, object.name],
+  );
+  if (!table) return null;
+  const columns = await link.rows(
+    "SELECT column_name AS name, data_type AS type, column_type AS declared, is_nullable AS nullable, numeric_precision AS p, numeric_scale AS s FROM information_schema.columns WHERE table_schema = ? AND table_name = ? ORDER BY ordinal_position",
+    [database, object.name],
+  );
+  const key = await link.rows(
+    "SELECT column_name AS name FROM information_schema.key_column_usage WHERE table_schema = ? AND table_name = ? AND constraint_name = 'PRIMARY' ORDER BY ordinal_position",
+    [database, object.name],
+  );
+  return {
+    database,
+    name: object.name,
+    columns: columns.map(columnOf),
+    primaryKey: key.map((row) => row["name"] ?? ""),
+    records: table["n"] === null || table["n"] === undefined ? null : Number(table["n"]),
+  };
+}
+
+export async function listTables(link: MysqlLink): Promise<MysqlTable[]> {
+  const names = await link.rows(
+    `SELECT table_schema AS d, table_name AS t FROM information_schema.tables WHERE ${link.database === null ? "table_schema NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')" : "table_schema = DATABASE()"} AND table_name NOT LIKE '\\_magic\\_%' ORDER BY 1, 2 LIMIT 10000`,
+  );
+  const tables: MysqlTable[] = [];
+  for (const row of names) {
+    const table = await describeTable(link, { schema: row["d"] ?? "", name: row["t"] ?? "" });
+    if (table) tables.push(table);
+  }
+  return tables;
+}
+
+function columnOf(row: Record<string, string | null>): MysqlColumn {
+  const name = row["name"] ?? "";
+  const declared = (row["declared"] ?? "").toLowerCase();
+  const found = typeOf((row["type"] ?? "").toLowerCase(), declared, Number(row["p"] ?? 0), Number(row["s"] ?? 0));
+  return {
+    name,
+    nullable: row["nullable"] === "YES",
+    declared,
+    type: found.type,
+    expression: found.expression?.(ident(name)) ?? ident(name),
+  };
+}
+
+function typeOf(
+  type: string,
+  declared: string,
+  precision: number,
+  scale: number,
+): { type: ColumnType; expression?: (name: string) => string } {
+  const unsigned = declared.includes("unsigned");
+  switch (type) {
+    case "tinyint":
+    case "year":
+      return { type: { kind: "int", bits: 16 } };
+    case "smallint":
+      return { type: { kind: "int", bits: unsigned ? 32 : 16 } };
+    case "mediumint":
+      return { type: { kind: "int", bits: 32 } };
+    case "int":
+      return { type: { kind: "int", bits: unsigned ? 64 : 32 } };
+    case "bigint":
+      return { type: unsigned ? { kind: "decimal", precision: 20, scale: 0 } : { kind: "int", bits: 64 } };
+    case "decimal":
+      return { type: { kind: "decimal", precision, scale } };
+    // FLOAT's own text has six digits: as a double it has them all.
+    case "float":
+      return { type: { kind: "float", bits: 64 }, expression: (name) => `(${name} + 0e0)` };
+    case "double":
+      return { type: { kind: "float", bits: 64 } };
+    case "bit":
+      return declared === "bit(1)"
+        ? { type: { kind: "bool" }, expression: (name) => `(${name} + 0)` }
+        : { type: { kind: "decimal", precision: 20, scale: 0 }, expression: (name) => `CAST(${name} AS UNSIGNED)` };
+    case "date":
+      return { type: { kind: "date" } };
+    case "time":
+      return { type: { kind: "time", zone: false } };
+    case "datetime":
+      return { type: { kind: "timestamp", zone: false } };
+    case "timestamp":
+      return { type: { kind: "timestamp", zone: true } };
+    case "json":
+      return { type: { kind: "json", binary: true } };
+    case "uuid":
+      return { type: { kind: "uuid" } };
+    case "binary":
+    case "varbinary":
+    case "tinyblob":
+    case "blob":
+    case "mediumblob":
+    case "longblob":
+      return { type: { kind: "bytes" } };
+    case "geometry":
+    case "point":
+    case "linestring":
+    case "polygon":
+    case "multipoint":
+    case "multilinestring":
+    case "multipolygon":
+    case "geomcollection":
+    case "geometrycollection":
+      return { type: { kind: "bytes" }, expression: (name) => `ST_AsWKB(${name})` };
+    default:
+      return { type: { kind: "string" } };
+  }
+}
+
+/** How a column of the source is made; what MySQL would round or fold is kept as text. */
+export function declare(column: Column, key: boolean): string {
+  const { type } = column;
+  switch (type.kind) {
+    case "int":
+      return type.bits === 16 ? "SMALLINT" : type.bits === 32 ? "INT" : "BIGINT";
+    case "decimal":
+      if (type.precision !== undefined && type.precision <= 65 && (type.scale ?? 0) >= 0 && (type.scale ?? 0) <= 30)
+        return `DECIMAL(${type.precision}, ${type.scale ?? 0})`;
+      break;
+    case "float":
+      return "DOUBLE";
+    case "bool":
+      return "TINYINT(1)";
+    case "date":
+      return "DATE";
+    case "time":
+      if (!type.zone) return "TIME(6)";
+      break;
+    case "timestamp":
+      return "DATETIME(6)";
+    case "uuid":
+      return "CHAR(36) CHARACTER SET ascii COLLATE ascii_bin";
+    case "bytes":
+      return key ? "VARBINARY(255)" : "LONGBLOB";
+  }
+  return `${key ? "VARCHAR(255)" : "LONGTEXT"} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`;
+}

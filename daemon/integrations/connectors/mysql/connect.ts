@@ -1,0 +1,93 @@
+// A connection to MySQL or MariaDB whose values are the server's own text, in UTC, under strict rules.
+
+import type { Connection, QueryOptions } from "mysql2";
+import { MagicError } from "#contract/errors.ts";
+import { mysqlError } from "./errors.ts";
+
+export interface MysqlLink {
+  /** Rows as objects of text; bytes columns are not for this. */
+  rows(sql: string, values?: readonly unknown[]): Promise<Record<string, string | null>[]>;
+  /** Affected rows and the server's warnings. */
+  run(sql: string): Promise<{ readonly affected: number; readonly warnings: number }>;
+  /** Rows one after another, values as buffers. */
+  stream(sql: string): AsyncIterable<(Buffer | null)[]>;
+  readonly database: string | null;
+  kill(): void;
+  close(): Promise<void>;
+}
+
+// No rounding, no truncation, no zero for what is no date; a backslash is a backslash.
+const settings =
+  "SET SESSION sql_mode = 'STRICT_ALL_TABLES,STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_BACKSLASH_ESCAPES,ALLOW_INVALID_DATES', time_zone = '+00:00', " +
+  "SESSION transaction_isolation = 'REPEATABLE-READ', net_write_timeout = 3600, net_read_timeout = 3600, wait_timeout = 86400, sql_notes = 1, group_concat_max_len = 1048576";
+
+export async function connectMysql(options: {
+  url: string;
+  address?: string;
+  side: "source" | "destination";
+}): Promise<MysqlLink> {
+  const mysql = await import("mysql2").catch(() => {
+    throw new MagicError("driver_missing", "MySQL needs the package mysql2: npm install mysql2.");
+  });
+  const url = new URL(options.url.replace(/^mariadb:/i, "mysql:"));
+  const database = decodeURIComponent(url.pathname.slice(1)) || null;
+  const socketPath = url.searchParams.get("socket") ?? undefined;
+  const tls = /^(required|require|verify-ca|verify-full|verify_identity|true)$/i.test(
+    url.searchParams.get("sslmode") ?? url.searchParams.get("ssl") ?? "",
+  );
+  const connection: Connection = (mysql.default ?? mysql).createConnection({
+    ...(socketPath ? { socketPath } : { host: options.address ?? url.hostname, port: Number(url.port || 3306) }),
+    user: decodeURIComponent(url.username),
+    password: decodeURIComponent(url.password),
+    ...(database === null ? {} : { database }),
+    ...(tls ? { ssl: {} } : {}),
+    charset: "utf8mb4_bin",
+    connectTimeout: 10_000,
+    multipleStatements: false,
+    enableKeepAlive: true,
+    flags: ["-LOCAL_FILES"],
+  });
+  // A lost connection also fails the query under way: that is where it is handled.
+  connection.on("error", () => {});
+  const query = <T>(request: QueryOptions) =>
+    new Promise<T>((resolve, reject) =>
+      connection.query(request, (error, result) => (error ? reject(error) : resolve(result as T))),
+    );
+  try {
+    await new Promise<void>((resolve, reject) => connection.connect((error) => (error ? reject(error) : resolve())));
+    await query({
+      sql: settings.replace(
+        "SESSION transaction_isolation",
+        (await isMariaDb()) ? "SESSION tx_isolation" : "SESSION transaction_isolation",
+      ),
+    });
+  } catch (error) {
+    connection.destroy();
+    throw mysqlError(error, options.side, `connecting to ${url.hostname}:${url.port || 3306}/${database ?? ""}`);
+  }
+  async function isMariaDb(): Promise<boolean> {
+    const [row] = await query<{ v: string }[]>({ sql: "SELECT version() AS v" });
+    return /mariadb/i.test(row?.v ?? "");
+  }
+  return {
+    database,
+    rows: (sql, values = []) => query({ sql, values: [...values], typeCast: (field) => field.string("utf8") }),
+    run: async (sql) => {
+      const result = await query<{ affectedRows?: number; warningStatus?: number }>({ sql });
+      return { affected: result.affectedRows ?? 0, warnings: result.warningStatus ?? 0 };
+    },
+    stream: (sql) => connection.query({ sql, rowsAsArray: true, typeCast: false }).stream({ highWaterMark: 1000 }),
+    kill: () => connection.destroy(),
+    close: async () => {
+      await Promise.race([
+        new Promise<void>((done) => connection.end(() => done())),
+        new Promise((done) => setTimeout(done, 1000).unref()),
+      ]);
+      connection.destroy();
+    },
+  };
+}
+
+export const ident = (name: string) => `\`${name.replaceAll("`", "``")}\``;
+/** Under NO_BACKSLASH_ESCAPES only the quote needs doubling. */
+export const literal = (text: string) => `'${text.replaceAll("'", "''")}'`;

@@ -1,0 +1,281 @@
+// MySQL and MariaDB as a destination: rows and state in one InnoDB transaction. A full refresh deletes and inserts in it, so readers
+// see the old rows until it commits, and a run that dies leaves them.
+import { MagicError } from "#contract/errors.ts";
+import type { Reject } from "#contract/sync.ts";
+import type { CommittedState, Destination, OpenRequest, WritePlan, WriteSession } from "../../engine/destination.ts";
+import { planChanges } from "../../engine/evolution.ts";
+import { formatObjectName } from "../../engine/name.ts";
+import type { StreamState } from "../../engine/source.ts";
+import type { TableSchema, Value } from "../../engine/types.ts";
+import { declare, describeTable, type MysqlTable } from "./catalog.ts";
+import { connectMysql, ident, literal, type MysqlLink } from "./connect.ts";
+import { mysqlError } from "./errors.ts";
+import { mysqlSource } from "./source.ts";
+import { insertRows, sqlValue } from "./write-rows.ts";
+
+const DELETED_AT = "_magic_deleted_at";
+
+export function mysqlDestination(options: { url: string; address?: string }): Destination {
+  const links: MysqlLink[] = [];
+  const connect = async () => {
+    const link = await connectMysql({ ...options, side: "destination" });
+    links.push(link);
+    return link;
+  };
+  return {
+    check: async () => {
+      await connect();
+    },
+    discover: async () => {
+      const source = mysqlSource(options);
+      try {
+        return await source.discover();
+      } finally {
+        await source.close();
+      }
+    },
+    open: async (request) => openSession(await connect(), request),
+    close: async () => {
+      await Promise.all(links.map((link) => link.close()));
+    },
+  };
+}
+
+async function openSession(link: MysqlLink, request: OpenRequest): Promise<WriteSession> {
+  const doing = `writing ${formatObjectName(request.table)}`;
+  const stop = () => link.kill();
+  request.signal.addEventListener("abort", stop, { once: true });
+  const guard = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work();
+    } catch (error) {
+      throw mysqlError(error, "destination", doing);
+    }
+  };
+  const close = async () => {
+    request.signal.removeEventListener("abort", stop);
+    await link.close();
+  };
+  try {
+    const database = request.table.schema ?? link.database;
+    if (database === null)
+      throw new MagicError(
+        "invalid_request",
+        `Name the table as database.${request.table.name}, or a database in the URL.`,
+      );
+    await lock(link, request);
+    const committed = await readState(link, database, request);
+    const existing = await describeTable(link, { schema: database, name: request.table.name });
+    return sessionOf({ link, request, database, committed, existing, guard, close });
+  } catch (error) {
+    link.kill();
+    throw mysqlError(error, "destination", doing);
+  }
+}
+
+// Held until the connection ends, however it ends.
+async function lock(link: MysqlLink, request: OpenRequest): Promise<void> {
+  request.waiting("another run of this sync to end");
+  const name = literal(`magic:${request.syncId}`.slice(0, 64));
+  for (;;) {
+    const [row] = await link.rows(`SELECT GET_LOCK(${name}, 1) AS got`);
+    if (row?.["got"] === "1") return;
+  }
+}
+
+async function readState(link: MysqlLink, database: string, request: OpenRequest): Promise<CommittedState> {
+  const [there] = await link.rows(
+    "SELECT 1 AS there FROM information_schema.tables WHERE table_schema = ? AND table_name = '_magic_state'",
+    [database],
+  );
+  if (!there) return { state: null, schema: null };
+  const [row] = await link.rows(
+    `SELECT state, \`schema\` AS s FROM ${ident(database)}._magic_state WHERE sync_id = ${literal(request.syncId)} AND stream = ${literal(request.stream)}`,
+  );
+  return {
+    state: row?.["state"] ? (JSON.parse(row["state"]) as StreamState) : null,
+    schema: row?.["s"] ? (JSON.parse(row["s"]) as TableSchema) : null,
+  };
+}
+
+interface Parts {
+  readonly link: MysqlLink;
+  readonly request: OpenRequest;
+  readonly database: string;
+  readonly committed: CommittedState;
+  readonly existing: MysqlTable | null;
+  guard<T>(work: () => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+function sessionOf(parts: Parts): WriteSession {
+  const { link, request, database, existing, guard } = parts;
+  const table = `${ident(database)}.${ident(request.table.name)}`;
+  let plan: WritePlan | undefined;
+  let upsert: "keys" | "delete" | null = null;
+  let place = 0;
+  let made = false;
+  let moved = 0;
+  const begun = () => {
+    if (!plan) throw new Error("the session has not begun");
+    return plan;
+  };
+  const writeState = async (state: StreamState | null) => {
+    const json = (value: unknown) => (value === null ? "NULL" : literal(JSON.stringify(value)));
+    await link.run(
+      `INSERT INTO ${ident(database)}._magic_state (sync_id, stream, state, \`schema\`, updated_at) VALUES (${literal(request.syncId)}, ${literal(request.stream)}, ${json(state)}, ${json(begun().sourceSchema)}, UTC_TIMESTAMP(6)) ` +
+        "ON DUPLICATE KEY UPDATE state = VALUES(state), `schema` = VALUES(`schema`), updated_at = VALUES(updated_at)",
+    );
+  };
+  return {
+    committed: parts.committed,
+    existing: existing ? existing.columns.filter(({ name }) => name !== DELETED_AT) : null,
+    warnings: [],
+    bytes: () => moved,
+    rawFormats: [],
+    rawTypes: [],
+    begin: (wanted) =>
+      guard(async () => {
+        plan = wanted;
+        request.waiting(`the lock of ${formatObjectName(request.table)}`);
+        await prepareTable(link, database, table, wanted, existing);
+        made = existing === null;
+        const soft = wanted.deletes === "soft";
+        const keyed = wanted.primaryKey.length > 0 && (wanted.kind === "upsert" || soft);
+        upsert = keyed
+          ? (await hasUniqueKey(link, database, request.table.name, wanted.primaryKey))
+            ? "keys"
+            : "delete"
+          : null;
+        await link.run("START TRANSACTION");
+        if (wanted.kind !== "replace" || !existing) return;
+        if (soft)
+          await link.run(`UPDATE ${table} SET ${ident(DELETED_AT)} = COALESCE(${ident(DELETED_AT)}, UTC_TIMESTAMP(6))`);
+        else await link.run(`DELETE FROM ${table}`);
+      }),
+    write: (rows, places) =>
+      guard(async () => {
+        const first = place;
+        place += rows.length;
+        const result = await insertRows(
+          { link, table, plan: begun(), upsert },
+          rows,
+          (at) => places?.[at] ?? first + at,
+        );
+        moved += result.bytes;
+        return result;
+      }),
+    checkpoint: (state) =>
+      guard(async () => {
+        await writeState(state);
+        await link.run("COMMIT");
+        made = false;
+        await link.run("START TRANSACTION");
+      }),
+    deleteMissing: (keys) => guard(() => deleteMissing(link, table, begun(), keys)),
+    merge: async (): Promise<readonly Reject[]> => [],
+    count: () =>
+      guard(async () => {
+        const [row] = await link.rows(
+          `SELECT count(*) AS n FROM ${table}${begun().deletes === "soft" ? ` WHERE ${ident(DELETED_AT)} IS NULL` : ""}`,
+        );
+        return Number(row?.["n"] ?? 0);
+      }),
+    commit: (state) =>
+      guard(async () => {
+        await writeState(state);
+        request.waiting("the destination's commit");
+        await link.run("COMMIT");
+        await parts.close();
+      }),
+    abort: async () => {
+      // A table that this run made has no rows: it goes too, where the connection still lives.
+      if (made && !request.signal.aborted) {
+        await link.run("ROLLBACK").catch(() => {});
+        await link.run(`DROP TABLE IF EXISTS ${table}`).catch(() => {});
+      }
+      link.kill();
+      await parts.close();
+    },
+  };
+}
+
+// MySQL commits at every definition: all of them come before the transaction of the rows.
+async function prepareTable(
+  link: MysqlLink,
+  database: string,
+  table: string,
+  plan: WritePlan,
+  existing: MysqlTable | null,
+): Promise<void> {
+  await link.run(
+    `CREATE TABLE IF NOT EXISTS ${ident(database)}._magic_state (sync_id VARCHAR(64) NOT NULL, stream VARCHAR(255) NOT NULL, state JSON, \`schema\` LONGTEXT, updated_at DATETIME(6) NOT NULL, PRIMARY KEY (sync_id, stream)) ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
+  );
+  const mark = `${ident(DELETED_AT)} DATETIME(6) NULL`;
+  const soft = plan.deletes === "soft";
+  if (!existing) {
+    const columns = plan.columns.map(
+      (column) =>
+        `${ident(column.name)} ${declare(column, plan.primaryKey.includes(column.name))}${plan.primaryKey.includes(column.name) ? " NOT NULL" : " NULL"}`,
+    );
+    if (soft) columns.push(mark);
+    if (plan.primaryKey.length > 0) columns.push(`PRIMARY KEY (${plan.primaryKey.map(ident).join(", ")})`);
+    await link.run(
+      `CREATE TABLE ${table} (${columns.join(", ")}) ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
+    );
+    return;
+  }
+  const { add, widen } = planChanges(plan.columns, existing.columns, `${existing.database}.${existing.name}`);
+  const steps = [
+    ...add.map((column) => `ADD COLUMN ${ident(column.name)} ${declare(column, false)} NULL`),
+    ...widen.map(
+      (column) => `MODIFY COLUMN ${ident(column.name)} ${declare(column, plan.primaryKey.includes(column.name))}`,
+    ),
+    ...(soft && !existing.columns.some(({ name }) => name === DELETED_AT) ? [`ADD COLUMN ${mark}`] : []),
+  ];
+  if (steps.length > 0) await link.run(`ALTER TABLE ${table} ${steps.join(", ")}`);
+}
+
+async function hasUniqueKey(link: MysqlLink, database: string, name: string, key: readonly string[]): Promise<boolean> {
+  const rows = await link.rows(
+    "SELECT index_name AS i, GROUP_CONCAT(column_name ORDER BY seq_in_index SEPARATOR '\\0') AS c FROM information_schema.statistics WHERE table_schema = ? AND table_name = ? AND non_unique = 0 GROUP BY index_name",
+    [database, name],
+  );
+  const wanted = [...key].sort().join("\0");
+  return rows.some(
+    (row) =>
+      (row["c"] ?? "")
+        .split(/\0|\\0/)
+        .sort()
+        .join("\0") === wanted,
+  );
+}
+
+async function deleteMissing(
+  link: MysqlLink,
+  table: string,
+  plan: WritePlan,
+  keys: AsyncIterable<readonly Value[][]>,
+): Promise<number> {
+  const names = plan.primaryKey.map(ident);
+  const columns = plan.primaryKey.flatMap((name) => plan.columns.find((column) => column.name === name) ?? []);
+  await link.run(`CREATE TEMPORARY TABLE _magic_keys AS SELECT ${names.join(", ")} FROM ${table} LIMIT 0`);
+  await link.run(`ALTER TABLE _magic_keys ADD PRIMARY KEY (${names.join(", ")})`).catch(() => {});
+  for await (const rows of keys)
+    for (let at = 0; at < rows.length; at += 1000) {
+      const values = rows
+        .slice(at, at + 1000)
+        .map((row) => `(${row.map((value, i) => sqlValue(value, columns[i]?.type.kind ?? "string")).join(", ")})`);
+      if (values.length > 0) await link.run(`INSERT IGNORE INTO _magic_keys VALUES ${values.join(", ")}`);
+    }
+  const join = `${table} t LEFT JOIN _magic_keys k ON ${names.map((name) => `k.${name} = t.${name}`).join(" AND ")}`;
+  const gone = `k.${names[0]} IS NULL`;
+  const { affected } =
+    plan.deletes === "soft"
+      ? await link.run(
+          `UPDATE ${join} SET t.${ident(DELETED_AT)} = UTC_TIMESTAMP(6) WHERE ${gone} AND t.${ident(DELETED_AT)} IS NULL`,
+        )
+      : await link.run(`DELETE t FROM ${join} WHERE ${gone}`);
+  await link.run("DROP TEMPORARY TABLE _magic_keys");
+  return affected;
+}

@@ -1,0 +1,55 @@
+// MySQL's and MariaDB's errors as ours.
+import { type ErrorCode, isMagicError, MagicError } from "#contract/errors.ts";
+
+export interface ServerError extends Error {
+  readonly code?: string;
+  readonly errno?: number;
+}
+
+const byNumber: Readonly<Record<number, ErrorCode>> = {
+  1045: "credentials_rejected",
+  1698: "credentials_rejected",
+  1251: "credentials_rejected",
+  1044: "permission_denied",
+  1142: "permission_denied",
+  1143: "permission_denied",
+  1227: "permission_denied",
+  1049: "object_not_found",
+  1146: "object_not_found",
+  1054: "object_not_found",
+  1290: "destination_refused",
+  1792: "destination_refused",
+  1836: "destination_refused",
+  1114: "destination_refused",
+  1021: "destination_refused",
+  1040: "unreachable",
+  1053: "connection_lost",
+  1927: "connection_lost",
+  1317: "connection_lost",
+};
+/** A matter of single rows: out of range, truncated, wrong value, too long, duplicate, null, check. */
+const rowErrors = new Set([
+  1048, 1062, 1063, 1169, 1264, 1265, 1292, 1364, 1366, 1406, 1411, 1525, 1586, 3140, 3819, 4025,
+]);
+
+export function isRowError(thrown: unknown): thrown is ServerError {
+  return rowErrors.has((thrown as ServerError | null)?.errno ?? 0);
+}
+
+export function mysqlError(thrown: unknown, side: "source" | "destination", doing: string): MagicError {
+  if (isMagicError(thrown)) return thrown;
+  const error = thrown as ServerError;
+  const message = error instanceof Error ? error.message || (error.code ?? "") : String(thrown);
+  return new MagicError(codeOf(error, message, side), `${side} MySQL, ${doing}: ${message}`, { cause: thrown });
+}
+
+function codeOf(error: ServerError, message: string, side: "source" | "destination"): ErrorCode {
+  const known = byNumber[error.errno ?? 0];
+  if (known) return known;
+  const code = error.code ?? "";
+  if (/^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ENOENT)$/.test(code)) return "unreachable";
+  if (/^(PROTOCOL_CONNECTION_LOST|ECONNRESET|EPIPE)$/.test(code) || /closed state|Connection lost/i.test(message))
+    return "connection_lost";
+  if (isRowError(error)) return "bad_record";
+  return side === "source" ? "source_failed" : "destination_refused";
+}

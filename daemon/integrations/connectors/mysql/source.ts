@@ -1,0 +1,165 @@
+// MySQL and MariaDB as a source: one consistent snapshot, every value as the server's text.
+import { MagicError } from "#contract/errors.ts";
+import { discoveredObject } from "../../engine/discovered.ts";
+import { formatObjectName } from "../../engine/name.ts";
+import { pickColumns } from "../../engine/pick.ts";
+import type { Batch, ReadRequest, Source, SourceStream, StreamState } from "../../engine/source.ts";
+import type { Row, TableSchema, Value } from "../../engine/types.ts";
+import { describeTable, listTables, type MysqlColumn, type MysqlTable } from "./catalog.ts";
+import { connectMysql, ident, literal, type MysqlLink } from "./connect.ts";
+import { mysqlError } from "./errors.ts";
+
+const BATCH_ROWS = 2000;
+// Rows of writers that commit late: what lies shortly before the cursor is read again, and the key makes that harmless.
+const LOOK_BACK = { seconds: 3600, numbers: 10_000 } as const;
+
+export function mysqlSource(options: { url: string; address?: string }): Source {
+  const links: MysqlLink[] = [];
+  const connect = async () => {
+    const link = await connectMysql({ ...options, side: "source" });
+    links.push(link);
+    return link;
+  };
+  return {
+    check: async () => {
+      await connect();
+    },
+    discover: async () =>
+      (await listTables(await connect())).map((table) =>
+        discoveredObject(formatObjectName({ schema: table.database, name: table.name }), plain(table), table.records),
+      ),
+    open: async (request) => openStream(await connect(), request),
+    close: async () => {
+      await Promise.all(links.map((link) => link.close()));
+    },
+  };
+}
+
+function plain(table: MysqlTable): TableSchema {
+  return {
+    columns: table.columns.map(({ name, type, nullable }) => ({ name, type, nullable })),
+    primaryKey: table.primaryKey,
+  };
+}
+
+async function openStream(link: MysqlLink, request: ReadRequest): Promise<SourceStream> {
+  const name = formatObjectName(request.object);
+  const stop = () => link.kill();
+  request.signal.addEventListener("abort", stop, { once: true });
+  try {
+    request.waiting(`the source's description of ${name}`);
+    await link.run("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY");
+    const table = await describeTable(link, request.object);
+    if (!table)
+      throw new MagicError("object_not_found", `The source has no table ${name}, or the user may not see it.`);
+    const schema = pickColumns(plain(table), request, name);
+    const from = `${ident(table.database)}.${ident(table.name)}`;
+    const columns = schema.columns.flatMap((column) => table.columns.find((one) => one.name === column.name) ?? []);
+    const { condition, endState } = await planRead(link, table, from, schema.primaryKey.length > 0, request);
+    request.waiting(`rows of ${name}`);
+    return {
+      schema,
+      snapshot: true,
+      changed: true,
+      warnings: [],
+      partitions: [{ id: "all", records: condition === "" ? table.records : null }],
+      rawFormats: [],
+      endState: () => endState,
+      count: async () => {
+        const [row] = await link.rows(`SELECT count(*) AS n FROM ${from}`);
+        return Number(row?.["n"] ?? 0);
+      },
+      read: () => readRows(link, columns, `${from}${condition}`, request, name),
+      keys: async function* () {
+        const keys = schema.primaryKey.flatMap((key) => table.columns.find((column) => column.name === key) ?? []);
+        for await (const { rows } of readRows(link, keys, from, request, name)) yield rows as Value[][];
+      },
+      close: async () => {
+        request.signal.removeEventListener("abort", stop);
+        await link.close();
+      },
+    };
+  } catch (error) {
+    request.signal.removeEventListener("abort", stop);
+    link.kill();
+    throw mysqlError(error, "source", `reading ${name}`);
+  }
+}
+
+async function planRead(
+  link: MysqlLink,
+  table: MysqlTable,
+  from: string,
+  keyed: boolean,
+  request: ReadRequest,
+): Promise<{ condition: string; endState: StreamState | null }> {
+  if (request.mode !== "incremental") return { condition: "", endState: null };
+  const field = request.cursorField;
+  const column = table.columns.find((one) => one.name === field);
+  if (field === null || !column)
+    throw new MagicError(
+      "validation_failed",
+      field === null
+        ? "An incremental sync needs a cursor field."
+        : `There is no column ${JSON.stringify(field)} for the cursor.`,
+    );
+  const [row] = await link.rows(`SELECT max(${ident(field)}) AS c FROM ${from}`);
+  const before = request.state?.cursor ?? null;
+  const endState = { cursor: row?.["c"] ?? before };
+  if (before === null) return { condition: "", endState };
+  const name = ident(field);
+  if (!keyed) return { condition: ` WHERE ${name} > ${literal(before)}`, endState };
+  if (column.type.kind === "timestamp")
+    return {
+      condition: ` WHERE ${name} >= CAST(${literal(before)} AS DATETIME(6)) - INTERVAL ${LOOK_BACK.seconds} SECOND`,
+      endState,
+    };
+  if (column.type.kind === "date")
+    return { condition: ` WHERE ${name} >= CAST(${literal(before)} AS DATE) - INTERVAL 1 DAY`, endState };
+  if (column.type.kind === "int" || column.type.kind === "decimal")
+    return {
+      condition: ` WHERE ${name} >= CAST(${literal(before)} AS DECIMAL(65, 20)) - ${LOOK_BACK.numbers}`,
+      endState,
+    };
+  return { condition: ` WHERE ${name} >= ${literal(before)}`, endState };
+}
+
+async function* readRows(
+  link: MysqlLink,
+  columns: readonly MysqlColumn[],
+  from: string,
+  request: ReadRequest,
+  name: string,
+): AsyncGenerator<Batch> {
+  const sql = `SELECT ${columns.map(({ expression }) => expression).join(", ")} FROM ${from}`;
+  const reads = columns.map(({ type }) => readerOf(type.kind, type.kind === "timestamp" && type.zone));
+  let rows: Row[] = [];
+  let bytes = 0;
+  try {
+    for await (const stored of link.stream(sql)) {
+      const row: Row = [];
+      for (let at = 0; at < stored.length; at++) {
+        const value = stored[at] ?? null;
+        bytes += value?.length ?? 1;
+        row.push(value === null ? null : (reads[at]?.(value) ?? null));
+      }
+      rows.push(row);
+      if (rows.length >= BATCH_ROWS || bytes > 4 << 20) {
+        yield { rows, bytes };
+        rows = [];
+        bytes = 0;
+        request.waiting(`rows of ${name}`);
+      }
+    }
+  } catch (error) {
+    throw mysqlError(error, "source", `reading ${name}`);
+  }
+  if (rows.length > 0) yield { rows, bytes };
+}
+
+function readerOf(kind: string, zone: boolean): (value: Buffer) => Value {
+  if (kind === "bytes") return (value) => value;
+  if (kind === "bool") return (value) => (value.toString("latin1") === "1" ? "true" : "false");
+  if (zone) return (value) => `${value.toString("latin1")}+00`;
+  return (value) => value.toString("utf8");
+}

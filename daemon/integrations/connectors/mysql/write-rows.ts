@@ -1,0 +1,131 @@
+// Rows into MySQL by multi-row INSERT, each a statement that holds or fails as a whole. A row that is refused, or that would be
+// rounded or cut (a warning), is taken out and the rest goes on.
+import type { Reject } from "#contract/sync.ts";
+import type { WritePlan, WriteResult } from "../../engine/destination.ts";
+import { keyOf } from "../../engine/rejects.ts";
+import type { Row, Value } from "../../engine/types.ts";
+import { ident, literal, type MysqlLink } from "./connect.ts";
+import { isRowError, type ServerError } from "./errors.ts";
+
+export interface InsertTarget {
+  readonly link: MysqlLink;
+  /** Quoted. */
+  readonly table: string;
+  readonly plan: WritePlan;
+  /** keys: ON DUPLICATE KEY UPDATE. delete: the old rows are deleted first, no unique key tells them. null: plain. */
+  readonly upsert: "keys" | "delete" | null;
+}
+
+// Under the smallest max_allowed_packet that servers come with.
+const STATEMENT_BYTES = 512 << 10;
+const STATEMENT_ROWS = 2000;
+
+export async function insertRows(
+  target: InsertTarget,
+  rows: readonly Row[],
+  placeOf: (at: number) => number,
+): Promise<WriteResult & { bytes: number }> {
+  const { plan } = target;
+  const kinds = plan.columns.map(({ type }) => type.kind);
+  const name = keyOf(plan);
+  const rejects: Reject[] = [];
+  let bytes = 0;
+  let start = 0;
+  let tuples: string[] = [];
+  let size = 0;
+  for (let at = 0; at < rows.length; at++) {
+    const row = rows[at] as Row;
+    const tuple = `(${row.map((value, i) => sqlValue(value, kinds[i] ?? "string")).join(", ")})`;
+    tuples.push(tuple);
+    size += tuple.length;
+    if (size < STATEMENT_BYTES && tuples.length < STATEMENT_ROWS && at < rows.length - 1) continue;
+    const first = start;
+    await insertTuples(target, tuples, rows.slice(start, at + 1), (line, column, reason) =>
+      rejects.push({ key: name(rows[first + line] as Row, placeOf(first + line)), column, reason }),
+    );
+    bytes += size;
+    start = at + 1;
+    tuples = [];
+    size = 0;
+  }
+  return { written: rows.length - rejects.length, rejects, bytes };
+}
+
+/** A value as a SQL literal under NO_BACKSLASH_ESCAPES. */
+export function sqlValue(value: Value, kind: string): string {
+  if (value === null) return "NULL";
+  if (typeof value !== "string") return value.length === 0 ? "''" : `X'${Buffer.from(value).toString("hex")}'`;
+  if (kind === "bool") return value === "true" ? "1" : "0";
+  if (kind === "timestamp") return literal(value.replace(/\+00$/, ""));
+  return literal(value);
+}
+
+type RejectLine = (line: number, column: string | null, reason: string) => void;
+
+async function insertTuples(
+  target: InsertTarget,
+  tuples: readonly string[],
+  rows: readonly Row[],
+  reject: RejectLine,
+): Promise<void> {
+  const bad = await tryInsert(target, tuples, rows);
+  if (!bad) return;
+  if (tuples.length === 1) return reject(0, bad.column, bad.reason);
+  // "at row 7": what stood before it is good. An error without a row: halve until it can only be one.
+  const cut =
+    bad.line !== null && bad.line > 0 && bad.line < tuples.length ? bad.line : bad.line === 0 ? 1 : tuples.length >> 1;
+  await insertTuples(target, tuples.slice(0, cut), rows.slice(0, cut), reject);
+  await insertTuples(target, tuples.slice(cut), rows.slice(cut), (line, column, reason) =>
+    reject(cut + line, column, reason),
+  );
+}
+
+async function tryInsert(
+  { link, table, plan, upsert }: InsertTarget,
+  tuples: readonly string[],
+  rows: readonly Row[],
+): Promise<{ line: number | null; column: string | null; reason: string } | null> {
+  const names = plan.columns.map(({ name }) => name);
+  const sets = names
+    .filter((name) => !plan.primaryKey.includes(name))
+    .map((name) => `${ident(name)} = VALUES(${ident(name)})`);
+  if (plan.deletes === "soft") sets.push("`_magic_deleted_at` = NULL");
+  const onDuplicate =
+    upsert === "keys"
+      ? ` ON DUPLICATE KEY UPDATE ${sets.length > 0 ? sets.join(", ") : `${ident(names[0] ?? "")} = ${ident(names[0] ?? "")}`}`
+      : "";
+  await link.run("SAVEPOINT magic_batch");
+  try {
+    if (upsert === "delete")
+      await link.run(
+        `DELETE FROM ${table} WHERE (${plan.primaryKey.map(ident).join(", ")}) IN (${keysOf(plan, rows)})`,
+      );
+    const { warnings } = await link.run(
+      `INSERT INTO ${table} (${names.map(ident).join(", ")}) VALUES ${tuples.join(", ")}${onDuplicate}`,
+    );
+    if (warnings === 0) return null;
+    const told = (await link.rows("SHOW WARNINGS")).find((row) => !/deprecated/i.test(row["Message"] ?? ""));
+    if (!told) return null;
+    await link.run("ROLLBACK TO SAVEPOINT magic_batch");
+    return placeIn(told["Message"] ?? "the value would be changed");
+  } catch (error) {
+    if (!isRowError(error)) throw error;
+    await link.run("ROLLBACK TO SAVEPOINT magic_batch");
+    return placeIn((error as ServerError).message);
+  }
+}
+
+function keysOf(plan: WritePlan, rows: readonly Row[]): string {
+  const places = plan.primaryKey.map((key) => plan.columns.findIndex(({ name }) => name === key));
+  return rows
+    .map(
+      (row) => `(${places.map((at) => sqlValue(row[at] ?? null, plan.columns[at]?.type.kind ?? "string")).join(", ")})`,
+    )
+    .join(", ");
+}
+
+function placeIn(message: string): { line: number | null; column: string | null; reason: string } {
+  const row = /at row (\d+)/.exec(message);
+  const column = /[Cc]olumn ['`](?:[^'`]*[.`])?([^'`]+)['`]/.exec(message);
+  return { line: row ? Number(row[1]) - 1 : null, column: column?.[1] ?? null, reason: message.slice(0, 300) };
+}

@@ -1,0 +1,163 @@
+// MySQL (MariaDB here) as a source and as a destination.
+import mysql from "mysql2/promise";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { mysqlMissing, startMysql, type TestMysql } from "#test/mysql.ts";
+import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
+import { connect, sync } from "./harness.ts";
+
+describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
+  let servers: [TestMysql, TestPostgres];
+  let my: string;
+  let other: string;
+  let pg: string;
+  let source: mysql.Connection;
+  let target: Awaited<ReturnType<typeof connect>>;
+
+  beforeAll(async () => {
+    servers = await Promise.all([startMysql(), startPostgres()]);
+    [my, other, pg] = [
+      await servers[0].createDatabase("src"),
+      await servers[0].createDatabase("other"),
+      await servers[1].createDatabase(),
+    ];
+    source = await mysql.createConnection({ uri: my, multipleStatements: true });
+    target = await connect(pg);
+  });
+  afterAll(async () => {
+    await Promise.all([source?.end(), target?.end()]);
+    await Promise.all(servers?.map((server) => server.stop()) ?? []);
+  });
+
+  test("every type at its extremes arrives in PostgreSQL as it was, or is quarantined", async () => {
+    await source.query(`SET time_zone = '+00:00', sql_mode = '';
+      CREATE TABLE extremes (id bigint PRIMARY KEY, t1 tinyint, u1 tinyint unsigned, b1 bit(1), b64 bit(64), u2 smallint unsigned, i3 mediumint, u4 int unsigned, u8 bigint unsigned, i8 bigint,
+        d decimal(65,30), f float, g double, y year, dt datetime(6), ts timestamp(6) NULL, da date, ti time(6), c char(5), v varchar(50), tx longtext, bi varbinary(20), bl longblob, e enum('a','b c'), s set('x','y'), j json);
+      INSERT INTO extremes VALUES
+        (1, -128, 255, b'1', b'1111111111111111111111111111111111111111111111111111111111111111', 65535, -8388608, 4294967295, 18446744073709551615, -9223372036854775808, 99999999999999999999999999999999999.999999999999999999999999999999,
+          16777217, -1.7976931348623157e308, 2155, '9999-12-31 23:59:59.999999', '2038-01-19 03:14:07.999999', '9999-12-31', '23:59:59.999999', 'ab', 'tab\\tnl\\nback\\\\slash é 😀', 'x', x'00ff0a', x'00', 'b c', 'x,y', '{"a": 12345678901234567890}'),
+        (2, 127, 0, b'0', b'0', 0, 8388607, 0, 0, 9223372036854775807, -0.000000000000000000000000000001, 1.1, 5e-324, 1901, '1000-01-01 00:00:00', '1970-01-01 00:00:01', '1000-01-01', '00:00:00', '', '', '', '', '', 'a', '', '[]'),
+        (3, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+        (4, 1, 1, b'1', b'1', 1, 1, 1, 1, 1, 1, 1, 1, 2000, '0000-00-00 00:00:00', '2000-01-01', '2000-01-01', '00:00:00', '', '', '', '', '', 'a', '', '1'),
+        (5, 1, 1, b'1', b'1', 1, 1, 1, 1, 1, 1, 1, 1, 2000, '2000-01-01', '2000-01-01', '2000-01-01', '-838:59:59', '', '', '', '', '', 'a', '', '1')`);
+    const outcome = await sync({ from: my, object: "src.extremes", to: pg, table: "extremes" });
+    expect(outcome.error).toBeNull();
+    expect(outcome.rejects.map(({ key, column }) => [key, column])).toEqual([
+      ["4", "dt"],
+      ["5", "ti"],
+    ]);
+    expect(outcome).toMatchObject({ records_read: 5, records_synced: 3, records_rejected: 2 });
+    const rows = await target.query("SELECT * FROM extremes ORDER BY id");
+    expect(rows[0]).toEqual({
+      id: "1",
+      t1: "-128",
+      u1: "255",
+      b1: "t",
+      b64: "18446744073709551615",
+      u2: "65535",
+      i3: "-8388608",
+      u4: "4294967295",
+      u8: "18446744073709551615",
+      i8: "-9223372036854775808",
+      d: "99999999999999999999999999999999999.999999999999999999999999999999",
+      f: "16777216",
+      g: "-1.7976931348623157e+308",
+      y: "2155",
+      dt: "9999-12-31 23:59:59.999999",
+      ts: "2038-01-19 03:14:07.999999+00",
+      da: "9999-12-31",
+      ti: "23:59:59.999999",
+      c: "ab",
+      v: "tab\tnl\nback\\slash é 😀",
+      tx: "x",
+      bi: "\\x00ff0a",
+      bl: "\\x00",
+      e: "b c",
+      s: "x,y",
+      j: '{"a": 12345678901234567890}',
+    });
+    expect(rows[1]).toMatchObject({
+      d: "-0.000000000000000000000000000001",
+      f: "1.100000023841858",
+      g: "5e-324",
+      dt: "1000-01-01 00:00:00",
+      ts: "1970-01-01 00:00:01+00",
+      bi: "\\x",
+      tx: "",
+    });
+  });
+
+  test("PostgreSQL into MySQL and back is equal, or quarantined and counted", async () => {
+    await target.query(`CREATE TABLE out_types (id int PRIMARY KEY, n numeric, d numeric(38,10), t text, b bytea, j jsonb, a text[], u uuid, ok boolean, r real, g double precision, ts timestamptz, tm timestamp, da date, ti time);
+      INSERT INTO out_types VALUES (1, 123456789012345678901234567890.123456789012345678901234567890123, -9999999999999999999999999999.9999999999, E'it''s \\\\ 😀', '\\x00ff', '{"n": 12345678901234567890.5}', '{a,NULL,"x y"}', '00000000-0000-0000-0000-00000000000a', true, 3.4e38, 5e-324, '2024-02-29 23:59:59.999999+00', '9999-12-31 23:59:59.999999', '1000-01-01', '23:59:59.999999'),
+        (2, 0, 0, '', '', '[]', '{}', NULL, false, 0, 0, NULL, NULL, NULL, NULL), (3, 'NaN', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'infinity', NULL, NULL, NULL), (4, 1, 1, 'a', NULL, NULL, NULL, NULL, NULL, NULL, 'NaN', NULL, NULL, NULL, NULL);
+      CREATE TABLE back_types (LIKE out_types)`);
+    const out = await sync({ from: pg, object: "out_types", to: other, table: "out_types" });
+    expect(out.error).toBeNull();
+    expect(out.rejects.map(({ key }) => key)).toEqual(["3", "4"]);
+    const back = await sync({ from: other, object: "out_types", to: pg, table: "back" });
+    expect(back.error).toBeNull();
+    const columns =
+      "id, n::numeric, d, t, b, j::jsonb, a::text[], u::uuid, ok::int::boolean, r::real, g, ts::timestamp, tm, da, ti";
+    expect(await target.lines("back", columns)).toEqual(
+      (
+        await target.lines(
+          "out_types",
+          columns.replace("ok::int::boolean", "ok").replace("ts::timestamp", "ts::timestamp"),
+        )
+      ).filter((line) => /^\((1|2),/.test(line)),
+    );
+  });
+
+  test("incremental runs upsert, look back for late committers, and keep the state in the same database", async () => {
+    await source.query(
+      "CREATE TABLE orders (id int PRIMARY KEY, t text, at datetime(6)); INSERT INTO orders VALUES (1, 'a', '2024-01-01 10:00:00.000001'), (2, 'b', '2024-01-01 11:00:00')",
+    );
+    const run = () =>
+      sync(
+        { from: my, object: "src.orders", to: other, table: "other.orders" },
+        { mode: "incremental", cursor_field: "at", deletes: "hard" },
+      );
+    expect(await run()).toMatchObject({ status: "completed", records_synced: 2 });
+    await source.query(
+      "UPDATE orders SET t = 'c', at = '2024-01-02' WHERE id = 1; INSERT INTO orders VALUES (3, 'late', '2024-01-01 10:59:00'); DELETE FROM orders WHERE id = 2",
+    );
+    const second = await run();
+    expect(second.error).toBeNull();
+    const [rows] = await source.query("SELECT id, t FROM other.orders ORDER BY id");
+    expect(rows).toEqual([
+      { id: 1, t: "c" },
+      { id: 3, t: "late" },
+    ]);
+    const [state] = await source.query(
+      "SELECT JSON_UNQUOTE(JSON_EXTRACT(state, '$.cursor')) AS c FROM other._magic_state WHERE stream = 'src.orders'",
+    );
+    expect(state).toEqual([{ c: "2024-01-02 00:00:00.000000" }]);
+  });
+
+  test("a full refresh replaces the rows in one transaction; a failed one leaves the old ones and no table", async () => {
+    await source.query("CREATE TABLE small (id int PRIMARY KEY); INSERT INTO small VALUES (1), (2)");
+    const run = (table: string) => sync({ from: pg, object: "numbers", to: other, table });
+    await target.query("CREATE TABLE numbers AS SELECT i AS id, repeat('x', 100) AS t FROM generate_series(1, 5000) i");
+    expect(await run("numbers")).toMatchObject({ status: "completed", proof: { destination_count: 5000 } });
+    await target.query("DELETE FROM numbers WHERE id > 100");
+    expect(await run("numbers")).toMatchObject({ status: "completed", proof: { destination_count: 100 } });
+    const failed = await sync({ from: pg, object: "missing", to: other, table: "never" });
+    expect(failed.error?.code).toBe("object_not_found");
+    const [tables] = await source.query(
+      "SELECT table_name AS t FROM information_schema.tables WHERE table_schema = 'other' AND (table_name LIKE '\\\\_magic%' OR table_name = 'never')",
+    );
+    expect(tables).toEqual([{ t: "_magic_state" }]);
+  });
+
+  test("wrong credentials, missing tables and dead servers are told apart", async () => {
+    const wrong = await sync({ from: my.replace(/:pass[^@]*@/, ":nope@"), object: "src.small", to: pg, table: "x" });
+    expect(wrong).toMatchObject({ status: "failed", error: { code: "credentials_rejected" } });
+    expect(JSON.stringify(wrong)).not.toContain("nope");
+    expect(await sync({ from: my, object: "src.nowhere", to: pg, table: "x" })).toMatchObject({
+      error: { code: "object_not_found" },
+    });
+    expect(await sync({ from: "mysql://a:b@127.0.0.1:1/x", object: "x.y", to: pg, table: "x" })).toMatchObject({
+      error: { code: "unreachable" },
+    });
+  });
+});
