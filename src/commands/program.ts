@@ -65,8 +65,18 @@ async function attach(program: Program, command: Command, entry: CommandEntry): 
   const module = (await entry.load()).default;
   module.configure?.(command);
   command.action(() => {
+    takeOwn(program.root, command);
     program.chosen = { module, command };
   });
+}
+
+// `webhook create --url U` means the webhook's URL, but commander gives what both know to the root: a command's own option wins.
+function takeOwn(root: Command, command: Command): void {
+  for (const name of command.options.map((option) => option.attributeName())) {
+    if (root.getOptionValueSource(name) !== "cli" || command.getOptionValueSource(name) === "cli") continue;
+    command.setOptionValueWithSource(name, root.getOptionValue(name), "cli");
+    root.setOptionValueWithSource(name, undefined, undefined);
+  }
 }
 
 function globalOptions(root: Command): void {
