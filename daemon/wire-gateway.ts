@@ -13,7 +13,7 @@ import { createSealer } from "./secrets/sealer.ts";
 const BEYOND_ANY_ATTEMPT_MS = 3_600_000 + 60_000;
 
 export async function wireGateway(foundation: Foundation): Promise<GatewayPipeline> {
-  const { clock, env, logger, metrics, project, storage } = foundation;
+  const { clock, env, logger, metrics, project, storage, tracer } = foundation;
   const egress: Egress = createEgress({
     allowPrivate: () => project.current().egress?.allow_private ?? [],
     headersTimeoutMs: BEYOND_ANY_ATTEMPT_MS,
@@ -28,6 +28,7 @@ export async function wireGateway(foundation: Foundation): Promise<GatewayPipeli
     sealer: createSealer(openMasterKey(userStateFolder(env)), "idempotency"),
     logger,
     metrics,
+    tracer,
     clock,
   });
   foundation.onClose(() => gateway.close());

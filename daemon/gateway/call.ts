@@ -27,7 +27,7 @@ export interface GatewayCall {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly idempotencyKey: string | null;
   readonly controller: CallingController | null;
-  /** The span of the request that this call is part of. */
+  /** The span that this call is part of; without one, a traceparent header is looked for. */
   readonly span?: Span | undefined;
   /** Aborted when the client has left. An unkeyed upstream call is cancelled then, a keyed one runs to its end. */
   readonly signal: AbortSignal;

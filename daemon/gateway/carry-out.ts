@@ -1,6 +1,7 @@
 // One call from its route to its ledger row, in the order in which it happens: route, limits, budget, attempts, answer, settlement.
 import { MagicError } from "#contract/errors.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
+import type { Span, Tracer } from "#daemon/telemetry/trace.ts";
 import type { Clock } from "#shared/clock.ts";
 import { accountsFor, type Spender, spenderOf } from "./budgets/applicable.ts";
 import type { Budgets, Reservation } from "./budgets/budgets.ts";
@@ -37,6 +38,7 @@ export interface CarryParts {
   readonly budgets: Budgets;
   readonly ledger: Ledger;
   readonly observer: Observer;
+  readonly tracer: Tracer;
 }
 
 /** A call on its way, with everything that has to be given back at its end. */
@@ -51,7 +53,7 @@ interface Journey {
   readonly hold: Hold;
   readonly reservation: Reservation | null;
   readonly work: Work;
-  readonly span: GatewayCall["span"];
+  readonly span: Span;
   readonly dispatchedAt: number;
 }
 
@@ -79,7 +81,7 @@ export async function carryOut(
     throw error;
   });
   const work = startWork(call.signal, plan.totalTimeoutMs, detached);
-  const span = call.span?.child(`${call.operation} ${plan.asked}`);
+  const span = spanOf(parts.tracer, call, plan);
   const dispatchedAt = parts.clock.monotonic();
   const journey = {
     parts,
@@ -151,9 +153,19 @@ function startWork(client: AbortSignal, totalMs: number, detached: boolean): Wor
   };
 }
 
+function spanOf(tracer: Tracer, call: GatewayCall, plan: Plan): Span {
+  const name = `${call.operation} ${plan.asked}`;
+  if (call.span) return call.span.child(name);
+  const { traceparent } = call.headers;
+  return tracer.start(name, {
+    requestId: call.requestId,
+    traceparent: typeof traceparent === "string" ? traceparent : undefined,
+  });
+}
+
 async function attempt(journey: Journey, candidate: Candidate): Promise<ChatOutcome> {
   const { call, request, engagement, plan, work, parts } = journey;
-  const span = journey.span?.child(`attempt ${candidate.name}`, {
+  const span = journey.span.child(`attempt ${candidate.name}`, {
     [attribute.provider]: providerNames[candidate.target.kind],
     [attribute.requestModel]: candidate.target.model,
   });
@@ -174,7 +186,7 @@ async function attempt(journey: Journey, candidate: Candidate): Promise<ChatOutc
       outcome = await embed({ ...same, request: request as EmbeddingRequest }, candidate.target, options);
     } else {
       const dropUnsupported = dropsUnsupported(engagement, call);
-      const chat = { ...same, request: request as ChatRequest, dropUnsupported, traceparent: span?.traceparent };
+      const chat = { ...same, request: request as ChatRequest, dropUnsupported, traceparent: span.traceparent };
       outcome = await candidate.provider.chat(chat, candidate.target, options);
     }
   } catch (error) {
@@ -183,7 +195,7 @@ async function attempt(journey: Journey, candidate: Candidate): Promise<ChatOutc
   if (outcome.kind === "failure" && outcome.failure.kind === "aborted" && work.outOfTime)
     outcome = { ...outcome, failure: tookTooLong(plan) };
   const failed = outcome.kind === "failure" ? outcome.failure : null;
-  span?.end(failed ? "error" : "ok", {
+  span.end(failed ? "error" : "ok", {
     ...(failed && { [attribute.errorType]: failed.kind }),
     ...(failed?.upstreamStatus != null && { [attribute.status]: failed.upstreamStatus }),
   });

@@ -6,6 +6,7 @@ import type { RouteExplanation } from "#contract/wire/route.ts";
 import type { Sealer } from "#daemon/secrets/sealer.ts";
 import { errorFields, type Logger } from "#daemon/telemetry/log.ts";
 import type { Metrics } from "#daemon/telemetry/metrics.ts";
+import type { Tracer } from "#daemon/telemetry/trace.ts";
 import { type Clock, systemClock } from "#shared/clock.ts";
 import { createBudgets } from "./budgets/budgets.ts";
 import type { BudgetStore } from "./budgets/store.ts";
@@ -39,6 +40,7 @@ export interface PipelineParts {
   readonly sealer: Sealer;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  readonly tracer: Tracer;
   readonly clock?: Clock;
   readonly random?: () => number;
   readonly breakers?: BreakerOptions;
@@ -73,7 +75,7 @@ export async function createPipeline(parts: PipelineParts): Promise<GatewayPipel
   const observer = createObserver({ clock, logger, metrics, ledger });
   const keyed = createKeyed(stores.keys, parts.sealer, clock, logger);
   const router: RouterParts = { catalogue, breakers, measurements, provider: parts.provider, random };
-  const carry = { clock, logger, router, limits: createLimits(clock), budgets, ledger, observer };
+  const carry = { clock, logger, router, limits: createLimits(clock), budgets, ledger, observer, tracer: parts.tracer };
   let engagement = compileEngagement(parts.config);
 
   for (const { key, charged } of await stores.budgets.recover())

@@ -1,6 +1,7 @@
 // The gateway's stores over the daemon's storage: the same figures, in the columns' form.
 import type { LedgerEntry } from "#daemon/storage/repositories/ledger.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
+import { ledgerColumns } from "#daemon/storage/tables/gateway.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import type { BudgetStore } from "./budgets/store.ts";
 import type { KeyStore } from "./idempotency/store.ts";
@@ -17,7 +18,7 @@ export function gatewayStores({ units }: Pick<Storage, "units">, clock: Clock): 
   const now = () => rfc3339(clock.now());
   return {
     ledger: {
-      append: (rows, budgets) => units.ledger.append({ rows: rows.map(entryOf), budgets, now: now() }),
+      append: (rows, budgets) => units.ledger.append({ rows: JSON.stringify(rows.map(valuesOf)), budgets, now: now() }),
       usage: (query) => units.ledger.usage(query),
     },
     budgets: {
@@ -34,6 +35,13 @@ export function gatewayStores({ units }: Pick<Storage, "units">, clock: Clock): 
   };
 }
 
-function entryOf({ user, stream, estimated, ...row }: LedgerRow): LedgerEntry {
-  return { ...row, day: row.at.slice(0, 10), end_user: user, stream: stream ? 1 : 0, estimated: estimated ? 1 : 0 };
+function valuesOf(row: LedgerRow): unknown[] {
+  const derived: Partial<LedgerEntry> = {
+    day: row.at.slice(0, 10),
+    end_user: row.user,
+    stream: row.stream ? 1 : 0,
+    estimated: row.estimated ? 1 : 0,
+  };
+  const all: Record<string, unknown> = { ...row, ...derived };
+  return ledgerColumns.map((name) => all[name]);
 }

@@ -15,11 +15,17 @@ export interface TraceStore {
   find(requestId: string): Promise<readonly SpanRecord[]>;
 }
 
+/** Requests of one batch (a second) whose spans are stored; under more load the others are found in memory alone, while held there. */
+const MAX_STORED = 250;
+
 export function createTraceStore(units: TraceUnits, tracer: Pick<Tracer, "spansOf">): TraceStore {
   return {
     async store(spans) {
       const byRequest = Map.groupBy(spans, ({ request_id }) => request_id);
-      const traces = [...byRequest].map(([request_id, own]) => ({
+      const all = [...byRequest];
+      const failed =
+        all.length > MAX_STORED ? all.filter(([, own]) => own.some(({ status }) => status === "error")) : [];
+      const traces = [...new Map([...failed, ...all].slice(0, MAX_STORED))].map(([request_id, own]) => ({
         request_id,
         at: own[0]?.started_at ?? "",
         spans: JSON.stringify(own),

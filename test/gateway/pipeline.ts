@@ -11,6 +11,7 @@ import { createSealer } from "#daemon/secrets/sealer.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import { createLogger } from "#daemon/telemetry/log.ts";
 import { createMetrics, type Metrics } from "#daemon/telemetry/metrics.ts";
+import { createTracer } from "#daemon/telemetry/trace.ts";
 import { systemClock } from "#shared/clock.ts";
 import { temporaryStorage } from "#test/temporary.ts";
 import { agent } from "./upstream.ts";
@@ -55,6 +56,7 @@ export async function testGateway(
     sealer: createSealer(masterKey, "idempotency"),
     logger,
     metrics,
+    tracer: createTracer(),
     clock,
     ...more,
   });

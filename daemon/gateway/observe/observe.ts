@@ -31,7 +31,7 @@ export interface Finished {
   /** Milliseconds of the monotonic clock. */
   readonly dispatchedAt: number;
   readonly firstTokenAt: number | null;
-  readonly span: Span | undefined;
+  readonly span: Span;
 }
 
 export interface Observer {
@@ -175,7 +175,7 @@ function failureOf({ candidate, failure, startedAt, endedAt }: AttemptRecord) {
 
 function endSpan(over: Finished, cost: number | null, firstTokenMs: number | null): void {
   const { span, call, plan, candidate, attempts, usage, failure } = over;
-  span?.end(over.outcome === "completed" ? "ok" : "error", {
+  span.end(over.outcome === "completed" ? "ok" : "error", {
     [attribute.operation]: call.operation,
     [attribute.provider]: providerNames[candidate.target.kind],
     [attribute.requestModel]: plan.asked,

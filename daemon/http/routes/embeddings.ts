@@ -9,6 +9,7 @@ export function embeddingRoutes(app: FastifyInstance, { gateway }: { readonly ga
     scope: "gateway:use",
     errors: "openai",
     surface: "gateway",
+    quiet: true,
     produces: ["application/json"],
   } as const;
   const schema = { operationId: "createEmbedding", summary: "Embed texts" };

@@ -1,25 +1,41 @@
 // The gateway's ledger: appended in batches, summed by whom and what it was for.
-import { sql } from "kysely";
+import { PostgresAdapter, sql } from "kysely";
 import type { Db } from "../schema.ts";
-import type { LedgerTable } from "../tables/gateway.ts";
+import { type LedgerTable, ledgerColumns } from "../tables/gateway.ts";
 import { type BudgetChange, change } from "./budget.ts";
 
 export type LedgerEntry = Omit<LedgerTable, "sequence">;
 
-/** Rows of one statement; SQLite binds at most 32,766 values. */
+/** Rows of one statement; Postgres binds at most 65,535 values. */
 const CHUNK = 500;
 
-/** Appends the rows and applies what they did to budgets, in one unit. */
+/**
+ * Appends the rows and applies what they did to budgets, in one unit. The rows come as the JSON of an array of arrays in the order of
+ * `ledgerColumns`: one string crosses to the storage thread, and SQLite reads it without a bound value for each member.
+ */
 export async function append(
   db: Db,
-  args: { readonly rows: readonly LedgerEntry[]; readonly budgets: readonly BudgetChange[]; readonly now: string },
+  args: { readonly rows: string; readonly budgets: readonly BudgetChange[]; readonly now: string },
 ): Promise<void> {
-  for (let start = 0; start < args.rows.length; start += CHUNK)
+  if (args.rows !== "[]") {
+    if (db.getExecutor().adapter instanceof PostgresAdapter) await appendToPostgres(db, args.rows);
+    else await sql`insert into gateway_ledger (${names}) select ${members} from json_each(${args.rows})`.execute(db);
+  }
+  await change(db, { changes: args.budgets, now: args.now });
+}
+
+const names = sql.join(ledgerColumns.map((name) => sql.ref(name)));
+const members = sql.join(ledgerColumns.map((_, index) => sql.raw(`value ->> ${index}`)));
+
+async function appendToPostgres(db: Db, rows: string): Promise<void> {
+  const entries = (JSON.parse(rows) as unknown[][]).map(
+    (row) => Object.fromEntries(ledgerColumns.map((name, index) => [name, row[index]])) as unknown as LedgerEntry,
+  );
+  for (let start = 0; start < entries.length; start += CHUNK)
     await db
       .insertInto("gateway_ledger")
-      .values(args.rows.slice(start, start + CHUNK))
+      .values(entries.slice(start, start + CHUNK))
       .execute();
-  await change(db, { changes: args.budgets, now: args.now });
 }
 
 const columns = {

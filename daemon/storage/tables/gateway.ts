@@ -31,6 +31,34 @@ export interface LedgerTable {
   readonly first_token_ms: number | null;
 }
 
+const text = [
+  "at",
+  "day",
+  "request_id",
+  "operation",
+  "environment",
+  "token",
+  "end_user",
+  "team",
+  "project",
+  "controller",
+] as const;
+const more = ["provider", "model", "outcome"] as const;
+const numbers = [
+  "status",
+  "stream",
+  "attempts",
+  "requests",
+  "input",
+  "cached",
+  "cache_write",
+  "output",
+  "reasoning",
+] as const;
+const last = ["estimated", "cost_pico", "duration_ms", "first_token_ms"] as const;
+/** The order of the members of a row in `append`. */
+export const ledgerColumns = [...text, ...more, ...numbers, ...last] as const satisfies readonly (keyof LedgerTable)[];
+
 /** One budget in one period: what is spent, and what may be in flight (charged if the daemon dies). Whole pico-dollars. */
 export interface BudgetTable {
   readonly key: string;
