@@ -69,7 +69,10 @@ export async function openSource(end: SyncEnd): Promise<Source> {
     case "postgres":
       return (await import("./postgres/source.ts")).postgresSource(pinned(end));
     default:
-      throw new MagicError("not_supported", `${kind} cannot be a source yet.`);
+      throw new MagicError(
+        "not_supported",
+        "An HTTP address can be a destination only; as a source it needs a declarative connector.",
+      );
   }
 }
 
@@ -89,11 +92,11 @@ export async function openDestination(end: SyncEnd): Promise<Destination> {
     case "jsonl":
     case "parquet":
       return (await import("./files/destination.ts")).fileDestination(path, kind);
+    case "http":
+      return (await import("./http/destination.ts")).httpDestination(end);
     case "mysql":
       return (await import("./mysql/destination.ts")).mysqlDestination(pinned(end));
     case "postgres":
       return (await import("./postgres/destination.ts")).postgresDestination(pinned(end));
-    default:
-      throw new MagicError("not_supported", `${kind} cannot be a destination yet.`);
   }
 }

@@ -56,13 +56,13 @@ export default defineCommand<Options>({
       )
       .option("--state <file>", "names the sync: the same file resumes it")
       .option("--full-refresh", "forget the state and read everything"),
-  run: async ({ options, need, output, signal }) => {
+  run: async ({ options, need, output, signal, env }) => {
     const wanted = await need({
       from: { value: options.from, flag: "--from <url|file>" },
       to: { value: options.to, flag: "--to <url|file>" },
       object: { value: options.object ?? (isFile(options.from) ? "records" : undefined), flag: "--object <name>" },
     });
-    const spec = await specOf(options, wanted);
+    const spec = await specOf(options, wanted, env);
     const startedAt = Date.now();
     const started = performance.now();
     const progress = output.progress(`Syncing ${wanted.object}`);
@@ -89,7 +89,13 @@ function codeOf(code: string): ErrorCode {
   return code in errors ? (code as ErrorCode) : "internal";
 }
 
-async function specOf(options: Options, ends: { from: string; to: string; object: string }): Promise<SyncSpec> {
+async function specOf(
+  options: Options,
+  ends: { from: string; to: string; object: string },
+  env: NodeJS.ProcessEnv,
+): Promise<SyncSpec> {
+  // The key that signs what an HTTP endpoint gets; on the command line it would be seen by everybody.
+  const secret = env["MAGIC_SIGNING_SECRET"];
   const stall = Number(options.stallTimeout ?? DEFAULT_STALL_TIMEOUT_S);
   if (!(stall > 0))
     throw new MagicError("usage", `--stall-timeout takes seconds, not ${JSON.stringify(options.stallTimeout)}.`);
@@ -98,7 +104,11 @@ async function specOf(options: Options, ends: { from: string; to: string; object
     run_id: newId("run"),
     sync_id: stateFile === null ? null : await syncIdOf(stateFile),
     source: { url: ends.from, object: ends.object },
-    destination: { url: ends.to, object: options.table ?? ends.object },
+    destination: {
+      url: ends.to,
+      object: options.table ?? ends.object,
+      ...(secret ? { credentials: { signing_secret: secret } } : {}),
+    },
     mode: oneOf<SyncMode>("--mode", options.mode ?? "full_refresh", syncModes),
     primary_key: listOf(options.primaryKey),
     cursor_field: options.cursorField ?? null,

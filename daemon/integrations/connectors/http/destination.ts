@@ -1,0 +1,201 @@
+// An HTTP endpoint as a destination: batches of records as JSON, signed by Standard Webhooks where there is a secret, at least once.
+// A batch's id is the same when it is sent again, so that the receiver can tell.
+import { createHash } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Dispatcher } from "undici";
+import { MagicError } from "#contract/errors.ts";
+import type { SyncEnd } from "#contract/sync.ts";
+import type { Destination, OpenRequest, WritePlan, WriteSession } from "../../engine/destination.ts";
+import { formatObjectName } from "../../engine/name.ts";
+import type { Row } from "../../engine/types.ts";
+import { jsonOf } from "../files/jsonl.ts";
+import { openStateFile, type StateFile } from "../files/state.ts";
+
+const BATCH_ROWS = 500;
+const BATCH_BYTES = 1 << 20;
+const ATTEMPTS = 5;
+const TIMEOUT_MS = 30_000;
+const LONGEST_WAIT_S = 60;
+
+export function httpDestination(end: SyncEnd): Destination {
+  let dispatcher: Dispatcher | undefined;
+  const open = async () => {
+    dispatcher ??= await dispatcherOf(end);
+    return dispatcher;
+  };
+  return {
+    // Whether it takes records only sending some would tell: it must answer at all.
+    check: async () => {
+      const { request } = await import("undici");
+      const { body } = await request(end.url, {
+        method: "HEAD",
+        dispatcher: await open(),
+        headersTimeout: 10_000,
+      }).catch((error: Error) => {
+        throw new MagicError("unreachable", `${originOf(end.url)} does not answer: ${error.message}.`);
+      });
+      await body.dump();
+    },
+    discover: async () => [],
+    open: async (request) => openSession(end, await open(), request),
+    close: async () => {
+      await dispatcher?.destroy();
+    },
+  };
+}
+
+// Redirects are not followed; the address that was checked is the one that is connected to.
+async function dispatcherOf({ address }: SyncEnd): Promise<Dispatcher> {
+  const { Agent } = await import("undici");
+  if (address === undefined) return new Agent();
+  const family = address.includes(":") ? 6 : 4;
+  return new Agent({
+    connect: {
+      lookup: (_host, options, done) => (options.all ? done(null, [{ address, family }]) : done(null, address, family)),
+    },
+  });
+}
+
+async function openSession(end: SyncEnd, dispatcher: Dispatcher, request: OpenRequest): Promise<WriteSession> {
+  const state = request.stateFile === null ? null : await openStateFile(request.stateFile, request.syncId, null);
+  let plan: WritePlan | undefined;
+  let sent = 0;
+  let bytes = 0;
+  let batch = 0;
+  const begun = () => {
+    if (!plan) throw new Error("the session has not begun");
+    return plan;
+  };
+  const send = async (records: readonly string[]) => {
+    const head = {
+      sync: request.syncId,
+      stream: request.stream,
+      table: formatObjectName(request.table),
+      primary_key: begun().primaryKey,
+    };
+    const body = `${JSON.stringify(head).slice(0, -1)},"records":[${records.join(",")}]}`;
+    const id = `msg_${createHash("sha256").update(`${batch++}:${body}`).digest("hex").slice(0, 26)}`;
+    request.waiting(`an answer of ${originOf(end.url)}`);
+    await deliver(end, dispatcher, id, body, request.signal);
+    sent += records.length;
+    bytes += body.length;
+  };
+  return {
+    committed: state?.committed(request.stream) ?? { state: null, schema: null },
+    existing: [],
+    warnings: [],
+    bytes: () => bytes,
+    rawFormats: [],
+    rawTypes: [],
+    begin: async (wanted) => {
+      if (wanted.deletes === "soft" || (wanted.deletes === "hard" && wanted.kind !== "replace"))
+        throw new MagicError(
+          "not_supported",
+          "An HTTP endpoint cannot be told of deletions yet: use --deletes ignore.",
+        );
+      if (wanted.cursorField !== null && wanted.kind !== "replace" && state === null)
+        throw new MagicError(
+          "validation_failed",
+          "An incremental sync into an HTTP endpoint needs --state FILE: the endpoint cannot keep the cursor.",
+        );
+      plan = wanted;
+    },
+    write: async (rows) => {
+      let records: string[] = [];
+      let size = 0;
+      for (const row of rows) {
+        const record = recordOf(row, begun());
+        records.push(record);
+        size += record.length;
+        if (records.length < BATCH_ROWS && size < BATCH_BYTES) continue;
+        await send(records);
+        records = [];
+        size = 0;
+      }
+      if (records.length > 0) await send(records);
+      return { written: rows.length, rejects: [] };
+    },
+    checkpoint: (reached) => keep(state, request.stream, begun(), reached),
+    deleteMissing: async () => 0,
+    merge: async () => [],
+    count: async () => sent,
+    commit: (reached) => keep(state, request.stream, begun(), reached),
+    abort: async () => {},
+  };
+}
+
+async function keep(
+  state: StateFile | null,
+  stream: string,
+  plan: WritePlan,
+  reached: Parameters<StateFile["commit"]>[1]["state"],
+): Promise<void> {
+  await state?.commit(stream, { state: reached, schema: plan.sourceSchema });
+}
+
+function recordOf(row: Row, plan: WritePlan): string {
+  return `{${plan.columns.map((column, at) => `${JSON.stringify(column.name)}:${jsonOf(row[at] ?? null, column.type)}`).join(",")}}`;
+}
+
+// 429, 5xx and broken connections are tried again; anything else is the endpoint's word.
+async function deliver(
+  end: SyncEnd,
+  dispatcher: Dispatcher,
+  id: string,
+  body: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const { request } = await import("undici");
+  for (let attempt = 1; ; attempt++) {
+    let problem: string;
+    let waitS = 2 ** (attempt - 1) / 2;
+    try {
+      const headers = { "content-type": "application/json", ...(await signatureOf(end, id, body)) };
+      const answer = await request(end.url, {
+        method: "POST",
+        headers,
+        body,
+        dispatcher,
+        signal,
+        headersTimeout: TIMEOUT_MS,
+        bodyTimeout: TIMEOUT_MS,
+      });
+      await answer.body.dump({ limit: 65_536 });
+      if (answer.statusCode >= 200 && answer.statusCode < 300) return;
+      problem = `status ${answer.statusCode}`;
+      if (answer.statusCode !== 429 && answer.statusCode < 500)
+        throw new MagicError(
+          answer.statusCode === 401 || answer.statusCode === 403 ? "credentials_rejected" : "destination_refused",
+          `${originOf(end.url)} answered ${answer.statusCode} to a batch of records.`,
+        );
+      const hint = Number(answer.headers["retry-after"]);
+      if (hint > 0) waitS = Math.min(hint, LONGEST_WAIT_S);
+    } catch (error) {
+      if (error instanceof MagicError || signal.aborted) throw error;
+      problem = (error as Error).message;
+    }
+    if (attempt === ATTEMPTS)
+      throw new MagicError(
+        "unreachable",
+        `${originOf(end.url)} did not take a batch of records in ${ATTEMPTS} attempts: ${problem}.`,
+      );
+    await sleep(waitS * 1000, undefined, { signal });
+  }
+}
+
+async function signatureOf(end: SyncEnd, id: string, body: string): Promise<Record<string, string>> {
+  const timestamp = new Date();
+  const headers: Record<string, string> = {
+    "webhook-id": id,
+    "webhook-timestamp": String(Math.floor(timestamp.getTime() / 1000)),
+  };
+  const secret = end.credentials?.["signing_secret"] ?? end.credentials?.["secret"];
+  if (end.credentials?.["token"]) headers["authorization"] = `Bearer ${end.credentials["token"]}`;
+  if (!secret) return headers;
+  const { Webhook } = await import("standardwebhooks");
+  return { ...headers, "webhook-signature": new Webhook(secret).sign(id, timestamp, body) };
+}
+
+function originOf(url: string): string {
+  return new URL(url).origin;
+}
