@@ -8,6 +8,7 @@ import { exitCodes } from "#contract/exit-codes.ts";
 import { VERSION } from "#contract/protocol.ts";
 import { createOutput } from "#output/create.ts";
 import { reportFailure } from "#output/failure.ts";
+import { printableJson } from "#output/paint.ts";
 import { readUserConfig } from "#shared/user-config.ts";
 
 const env = process.env;
@@ -25,7 +26,9 @@ async function main(): Promise<number> {
     process.stdout.write(format === "text" ? `${VERSION}\n` : `${JSON.stringify({ version: VERSION })}\n`);
     return exitCodes.ok;
   }
-  const program = await createProgram(argv, (text) => void process.stdout.write(text));
+  const program = await createProgram(argv, (text) => {
+    process.stdout.write(format === "text" ? text : `${printableJson({ help: text }, 0)}\n`);
+  });
   try {
     const line = argv.length === 0 ? ["--help"] : withoutStrayHelp(program.root, argv);
     await program.root.parseAsync(line, { from: "user" });

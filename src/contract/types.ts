@@ -32,8 +32,17 @@ function defsOf(schema: unknown): [path: string, name: string, schema: unknown][
   );
 }
 
+// Two definitions whose names differ only in what an identifier cannot hold still get types of their own.
 function scope(schema: unknown, root: string): Scope {
-  return { root, defs: Object.fromEntries(defsOf(schema).map(([path, name]) => [path, typeName(root, name)])) };
+  const taken = new Set([root]);
+  const defs: Record<string, string> = {};
+  for (const [path, name] of defsOf(schema)) {
+    let candidate = typeName(root, name);
+    while (taken.has(candidate)) candidate += "_";
+    taken.add(candidate);
+    defs[path] = candidate;
+  }
+  return { root, defs };
 }
 
 function typeName(root: string, name: string): string {
@@ -43,7 +52,7 @@ function typeName(root: string, name: string): string {
 
 function definitions(schema: unknown, root: string): string[] {
   const inside = scope(schema, root);
-  return defsOf(schema).map(([, name, sub]) => `export type ${typeName(root, name)} = ${typeText(sub, inside, 0)};`);
+  return defsOf(schema).map(([path, , sub]) => `export type ${inside.defs[path]} = ${typeText(sub, inside, 0)};`);
 }
 
 function typeText(schema: unknown, inside: Scope, depth: number): string {

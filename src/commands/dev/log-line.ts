@@ -9,6 +9,7 @@ export function devLogLine(line: LogEntry): ((paint: Paint) => string) | undefin
   const { event, level } = line;
   if (event === "controller.invoked") return (paint) => invoked(line, paint);
   if (event === "gateway.call") return (paint) => called(line, paint);
+  if (event === "project.invalid") return (paint) => projectInvalid(line, paint);
   const fields = line["fields"];
   if (typeof line["controller"] === "string" && typeof fields === "object" && fields !== null)
     return (paint) => said(line, fields as Record<string, unknown>, paint);
@@ -53,6 +54,12 @@ function said(line: LogEntry, fields: Record<string, unknown>, paint: Paint): st
     ([name, value]) => `${paint.dim(`${name}=`)}${typeof value === "string" ? value : JSON.stringify(value)}`,
   );
   return `${clock(line.time, paint)} ${colour(line.level === "info" ? "·" : line.level)} ${String(line["controller"])}: ${[String(line["message"] ?? line.event), ...values].join(" ")} ${request(line, paint)}`;
+}
+
+function projectInvalid(line: LogEntry, paint: Paint): string {
+  const problems = Array.isArray(line["problems"]) ? line["problems"].map(String) : [];
+  const head = `${clock(line.time, paint)} ${paint.red("✖")} ${paint.bold("magic.yaml")} is not valid: what was there before stays in force`;
+  return [head, ...problems.map((problem) => `  ${paint.red("✖")} ${problem}`)].join("\n");
 }
 
 function messageOf(error: unknown): string {

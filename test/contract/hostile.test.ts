@@ -1,0 +1,137 @@
+// Whatever text is thrown at the readers: an answer in bounded time, never an exception, and each problem has its place.
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { readContract } from "#contract/controller-check.ts";
+import { readProject } from "#contract/project-check.ts";
+import { typesOf } from "#contract/types.ts";
+
+const valid = `name: triage
+version: 1.0.0
+input_schema: { type: object, properties: { text: { type: string, pattern: "^[a-z]+$" } }, required: [text] }
+output_schema: { $ref: "#/$defs/out", $defs: { out: { type: object } } }
+capabilities: [llm:chat, http:egress]
+scopes:
+  http:
+    - { host: api.example.com, port: 443 }
+limits: { timeout_ms: 5000 }
+`;
+
+const settled = (text: string) => {
+  for (const read of [readContract, readProject]) {
+    const start = performance.now();
+    const { problems } = read(text, "f");
+    expect(performance.now() - start).toBeLessThan(5000);
+    for (const problem of problems) {
+      expect(problem.line).toBeGreaterThan(0);
+      expect(problem.column).toBeGreaterThan(0);
+      expect(problem.message).not.toBe("");
+      expect(problem.fix).not.toBe("");
+    }
+  }
+};
+
+test("texts with pieces cut out, doubled or exchanged", () => {
+  const piece = fc.constantFrom(
+    "{",
+    "}",
+    "[",
+    "]",
+    ":",
+    "-",
+    "\t",
+    "\n",
+    '"',
+    "'",
+    "&a",
+    "*a",
+    "!!",
+    "|",
+    ">",
+    "%",
+    "?",
+    "#",
+    "~",
+    "\0",
+    "\ud800",
+    "é",
+    "$ref",
+    "__proto__",
+  );
+  fc.assert(
+    fc.property(fc.array(fc.tuple(fc.nat(valid.length), fc.nat(20), piece), { maxLength: 6 }), (edits) => {
+      let text = valid;
+      for (const [at, cut, insert] of edits) text = text.slice(0, at) + insert + text.slice(at + cut);
+      settled(text);
+    }),
+    { numRuns: 100, seed: 11 },
+  );
+});
+
+test("any JSON value in any place", () => {
+  const keys = ["name", "version", "input_schema", "output_schema", "capabilities", "scopes", "limits", "isolation"];
+  fc.assert(
+    fc.property(fc.dictionary(fc.constantFrom(...keys), fc.jsonValue({ maxDepth: 4 })), (value) =>
+      settled(JSON.stringify(value)),
+    ),
+    { numRuns: 60, seed: 12 },
+  );
+});
+
+test("any schema: refused with a reason, or usable and its types can be made", () => {
+  const keyword = fc.constantFrom(
+    "type",
+    "properties",
+    "items",
+    "$ref",
+    "anyOf",
+    "allOf",
+    "enum",
+    "required",
+    "pattern",
+    "$defs",
+    "additionalProperties",
+    "prefixItems",
+    "const",
+    "format",
+    "if",
+    "$id",
+    "$anchor",
+  );
+  const leaf = fc.constantFrom<unknown>(
+    "string",
+    "object",
+    "#",
+    "#/$defs/a",
+    "#/$defs/",
+    "#%",
+    "a",
+    ["a"],
+    1,
+    null,
+    true,
+    false,
+    {},
+    [],
+    [{}],
+  );
+  const schema = fc.letrec((tie) => ({
+    node: fc.oneof(
+      { maxDepth: 4 },
+      leaf,
+      fc.dictionary(keyword, tie("node"), { maxKeys: 4 }),
+      fc.dictionary(fc.constantFrom("a", "b"), tie("node"), { maxKeys: 2 }),
+      fc.array(tie("node"), { maxLength: 3 }),
+    ),
+  })).node;
+  fc.assert(
+    fc.property(schema, (input_schema) => {
+      const { contract, problems } = readContract(
+        JSON.stringify({ name: "a", version: "1.0.0", input_schema, output_schema: true }),
+        "f",
+      );
+      expect(contract === undefined).toBe(problems.length > 0);
+      if (contract) typesOf(contract);
+    }),
+    { numRuns: 150, seed: 13 },
+  );
+});

@@ -1,0 +1,59 @@
+// Types made from schemas: they compile, and say what the schema says.
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { typesOf } from "#contract/types.ts";
+
+const types = (input_schema: object | boolean) => typesOf({ input_schema: input_schema as never, output_schema: true });
+const input = (schema: object | boolean) =>
+  /export type Input = ([\s\S]*?);\n\nexport type Output/.exec(types(schema))?.[1];
+
+test("scalars, unions, constants, lists, tuples, maps and objects", () => {
+  expect(input({ type: "string" })).toBe("string");
+  expect(input({ type: ["integer", "null"] })).toBe("number | null");
+  expect(input({ enum: ["a", 1, null] })).toBe('"a" | 1 | null');
+  expect(input({ const: { a: [1] } })).toBe('{ "a": [1] }');
+  expect(input({ type: "array", items: { type: "string" } })).toBe("Array<string>");
+  expect(input({ type: "array", prefixItems: [{ type: "string" }], items: false })).toBe("[(string)?]");
+  expect(input({ type: "object", additionalProperties: { type: "number" } })).toBe("Record<string, number>");
+  expect(input({ type: "object", properties: { a: {}, "b-c": { type: "boolean" } }, required: ["a"] })).toBe(
+    '{\n  a: unknown;\n  "b-c"?: boolean;\n}',
+  );
+  expect(input({ anyOf: [{ type: "string" }, { type: "array", items: { $ref: "#" } }] })).toBe("string | Array<Input>");
+  expect(input(true)).toBe("unknown");
+  expect(input(false)).toBe("never");
+});
+
+test("whatever names and texts a schema holds, the file compiles", () => {
+  const folder = mkdtempSync(join(tmpdir(), "magic-types-"));
+  try {
+    const hostile = {
+      type: "object",
+      properties: {
+        "a*/ b": { type: "string", description: "ends */ here\n// and there" },
+        "`${x}`": { enum: ["*/", '"', "\n", "\u2028"] },
+        class: { $ref: "#/$defs/a-b" },
+        self: { $ref: "#" },
+        __proto: { type: "array", items: { type: ["string", "array"], items: { $ref: "#/$defs/a b" } } },
+      },
+      $defs: {
+        "a-b": { type: "object", properties: { next: { $ref: "#/$defs/a-b" } } },
+        "a b": { type: "integer" },
+        "": { type: "null" },
+        "1": true,
+      },
+    };
+    writeFileSync(
+      join(folder, "t.ts"),
+      `${types(hostile)}\nexport const x: Input = { class: { next: {} }, self: {}, __proto: ["a", [1]] };\n`,
+    );
+    const tsc = new URL("../../node_modules/typescript/bin/tsc", import.meta.url).pathname;
+    execFileSync(process.execPath, [tsc, "--strict", "--noEmit", "--ignoreConfig", join(folder, "t.ts")], {
+      stdio: "pipe",
+    });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
