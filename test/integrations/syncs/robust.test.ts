@@ -1,0 +1,218 @@
+// What goes wrong on the way: connections cut, servers restarted, huge rows, signed HTTP batches, the command's exit codes.
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type IncomingMessage } from "node:http";
+import net from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Webhook } from "standardwebhooks";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
+import { connect, specOf, sync } from "./harness.ts";
+import { runAndKill } from "./kill.ts";
+
+describe.skipIf(postgresMissing())("on the way", () => {
+  const folder = mkdtempSync(join(tmpdir(), "magic-robust-"));
+  let server: TestPostgres;
+  let from: string;
+  let to: string;
+  let source: Awaited<ReturnType<typeof connect>>;
+  let target: Awaited<ReturnType<typeof connect>>;
+
+  beforeAll(async () => {
+    server = await startPostgres();
+    [from, to] = [await server.createDatabase(), await server.createDatabase()];
+    [source, target] = [await connect(from), await connect(to)];
+    await source.query(
+      "CREATE TABLE many (id int PRIMARY KEY, t text); INSERT INTO many SELECT i, repeat('x', 100) FROM generate_series(1, 20000) i",
+    );
+  });
+  afterAll(async () => {
+    await Promise.all([source?.end(), target?.end()]);
+    await server?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const ends = (object: string) => ({ from, object, to, table: object });
+
+  test("a connection that is cut in the middle of the copy fails the run, and the old rows stay", async () => {
+    expect(await sync(ends("many"))).toMatchObject({ status: "completed" });
+    for (const end of ["from", "to"] as const) {
+      const proxy = await cuttingProxy(server, 400_000);
+      const { port } = proxy.address() as net.AddressInfo;
+      const url = new URL(end === "from" ? from : to);
+      url.searchParams.delete("host");
+      url.host = `127.0.0.1:${port}`;
+      const outcome = await sync({ ...ends("many"), [end]: url.href });
+      proxy.close();
+      expect(outcome).toMatchObject({ status: "failed", error: { code: "connection_lost" } });
+    }
+    expect(await target.query("SELECT count(*) AS n FROM many")).toEqual([{ n: "20000" }]);
+    expect(await sync(ends("many"))).toMatchObject({ status: "completed", records_synced: 20_000 });
+  });
+
+  test("a backend that an administrator ends fails the run with a clear error, and the next run goes on", async () => {
+    const holder = await connect(from);
+    await holder.query("BEGIN; LOCK TABLE many IN ACCESS EXCLUSIVE MODE");
+    const run = sync(ends("many"));
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    await source.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'magic sync'");
+    expect(await run).toMatchObject({ status: "failed", error: { code: "connection_lost" } });
+    await holder.query("ROLLBACK");
+    await holder.end();
+    expect(await sync(ends("many"))).toMatchObject({ status: "completed" });
+  });
+
+  test("a row of 20 MB arrives", async () => {
+    await source.query(
+      "CREATE TABLE huge (id int PRIMARY KEY, t text); INSERT INTO huge VALUES (1, 'a'), (2, repeat('é', 10000000)), (3, 'b')",
+    );
+    expect(await sync(ends("huge"))).toMatchObject({ status: "completed", records_synced: 3 });
+    const file = join(folder, "huge.sqlite");
+    expect(await sync({ ...ends("huge"), to: file })).toMatchObject({ status: "completed", records_synced: 3 });
+    expect(await sync({ from: file, object: "huge", to, table: "huge_back" })).toMatchObject({ status: "completed" });
+    expect(await target.query("SELECT md5(t) AS m FROM huge_back WHERE id = 2")).toEqual(
+      await source.query("SELECT md5(t) AS m FROM huge WHERE id = 2"),
+    );
+  });
+
+  test("two runs of one sync do not run at once: the second waits and then finds its place", async () => {
+    await source.query(
+      "CREATE TABLE shared (id int, n int); INSERT INTO shared SELECT i, i FROM generate_series(1, 1000) i",
+    );
+    const run = () => sync(ends("shared"), { mode: "incremental", cursor_field: "n" });
+    const both = await Promise.all([run(), run()]);
+    expect(both.map(({ error }) => error)).toEqual([null, null]);
+    expect(await target.query("SELECT count(*) AS n FROM shared")).toEqual([{ n: "1000" }]);
+  });
+
+  test("an HTTP endpoint gets signed batches, again after a 503, and the cursor stays in the state file", async () => {
+    const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    const got: { id: string }[] = [];
+    const ids: string[] = [];
+    let failures = 1;
+    const receiver = createServer(async (request, response) => {
+      const body = await bodyOf(request);
+      const payload = new Webhook(secret).verify(body, request.headers as Record<string, string>) as {
+        records: { id: string }[];
+      };
+      ids.push(String(request.headers["webhook-id"]));
+      if (failures-- > 0) return response.writeHead(503).end();
+      got.push(...payload.records);
+      return response.end("ok");
+    });
+    await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(receiver.address() as net.AddressInfo).port}/in`;
+    const state_file = join(folder, "http.json");
+    const more = {
+      mode: "incremental",
+      cursor_field: "n",
+      state_file,
+      destination: { url, object: "x", credentials: { signing_secret: secret } },
+    } as const;
+    const spec = specOf({ ...ends("shared"), to: url }, more);
+    expect(await runAndKill(spec, null)).toMatchObject({ status: "completed", records_synced: 1000 });
+    expect(got).toHaveLength(1000);
+    expect(new Set(ids).size).toBe(2);
+    await source.query("INSERT INTO shared VALUES (1001, 1001)");
+    expect(await runAndKill(spec, null)).toMatchObject({ status: "completed", records_synced: 1 });
+    expect(got).toHaveLength(1001);
+    receiver.close();
+  });
+
+  test("magic sync run prints the run and exits as the contract says", async () => {
+    const home = join(folder, "home");
+    const run = (...args: string[]) =>
+      new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
+        const env = { ...process.env, MAGIC_HOME: home, CI: "1" };
+        execFile(
+          process.execPath,
+          ["bin/magic.js", "sync", "run", ...args, "--json"],
+          { env },
+          (error, stdout, stderr) => resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
+        );
+      });
+    writeFileSync(join(folder, "bad.csv"), "id\n1\nx\n");
+    await target.query("CREATE TABLE strict (id int)");
+    await source.query("CREATE TABLE moving (id int PRIMARY KEY, n int); INSERT INTO moving VALUES (1, 1)");
+    const copy = [
+      "--from",
+      from,
+      "--object",
+      "moving",
+      "--to",
+      to,
+      "--table",
+      "moving",
+      "--state",
+      join(folder, "moving.json"),
+    ];
+    const cases: [string[], number, object][] = [
+      [
+        copy,
+        0,
+        {
+          object: "run",
+          status: "completed",
+          trigger: "manual",
+          records_read: 1,
+          records_synced: 1,
+          proof: { source_count: 1, destination_count: 1 },
+          rejects: [],
+          errors: [],
+        },
+      ],
+      [
+        ["--from", join(folder, "bad.csv"), "--object", "bad", "--to", to, "--table", "strict"],
+        0,
+        {
+          status: "completed",
+          records_rejected: 1,
+          rejects: [{ key: "row 2", column: "id", reason: expect.stringContaining("integer") }],
+        },
+      ],
+      [
+        ["--from", from, "--object", "no.table", "--to", to, "--table", "t"],
+        4,
+        { status: "failed", error: { code: "object_not_found" } },
+      ],
+      [
+        ["--from", "postgres://u:p@127.0.0.1:1/x", "--object", "t", "--to", to, "--table", "t"],
+        8,
+        { status: "failed", error: { code: "unreachable" } },
+      ],
+    ];
+    for (const [args, code, document] of cases) {
+      const result = await run(...args);
+      expect([result.code, result.stderr]).toEqual([code, expect.any(String)]);
+      expect(JSON.parse(result.stdout)).toMatchObject(document);
+      if (code !== 0)
+        expect(JSON.parse(result.stderr.trim().split("\n").at(-1) ?? "")).toMatchObject({ exit_code: code });
+    }
+    await source.query("ALTER TABLE moving ALTER COLUMN n TYPE text");
+    expect(await run(...copy)).toMatchObject({ code: 7 });
+    expect(await run(...copy, "--mode", "cdc")).toMatchObject({ code: 3 });
+    expect(await run(...copy, "--mode", "nonsense")).toMatchObject({ code: 2, stdout: "" });
+  });
+});
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+// Passes bytes on until `limit` went through one connection, then cuts it.
+function cuttingProxy(server: TestPostgres, limit: number): Promise<net.Server> {
+  const proxy = net.createServer((client) => {
+    const upstream = net.connect(`${server.socketFolder}/.s.PGSQL.5432`);
+    let passed = 0;
+    const count = (chunk: Buffer) => {
+      passed += chunk.length;
+      if (passed > limit) for (const socket of [client, upstream]) socket.destroy();
+    };
+    client.on("data", count).on("error", () => {});
+    upstream.on("data", count).on("error", () => {});
+    client.pipe(upstream).pipe(client);
+  });
+  return new Promise((resolve) => proxy.listen(0, "127.0.0.1", () => resolve(proxy)));
+}
