@@ -281,7 +281,11 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
   function handlerFailure(error: GuestError, call: InstanceCall): MagicError {
     const message = call.redact(error.message);
     if (error.code !== undefined && allowedCode(error.code)) return new MagicError(error.code, message);
-    if (/^(Array buffer allocation failed|WebAssembly\.Memory\(\): could not allocate memory)/.test(error.message))
+    if (
+      /^(Array buffer allocation failed|Failed to allocate memory|WebAssembly\.Memory\(\): could not allocate memory)/.test(
+        error.message,
+      )
+    )
       return new MagicError("memory_exceeded", `${message} (limits.memory_mb is ${memoryMb})`);
     const stack = error.stack === undefined ? undefined : call.redact(stacks.map(error.stack));
     return new MagicError("handler_error", `the handler threw ${error.name}: ${message}`, {

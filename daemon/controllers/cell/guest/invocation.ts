@@ -43,17 +43,18 @@ export interface Answer {
 }
 
 const storage = new AsyncLocalStorage<Invocation>();
-const getStore = AsyncLocalStorage.prototype.getStore as (this: typeof storage) => Invocation | undefined;
-const run = AsyncLocalStorage.prototype.run as <R>(this: typeof storage, store: Invocation, work: () => R) => R;
-const { apply } = Reflect;
+// Methods of its own, because run() calls this.enterWith(): a handler's patch of the prototype must not be what it finds.
+for (const name of ["run", "getStore", "enterWith", "exit", "disable"] as const)
+  Object.defineProperty(storage, name, { value: AsyncLocalStorage.prototype[name] });
+Object.freeze(storage);
 
 /** The invocation whose code runs now; undefined at module level. */
 export function currentInvocation(): Invocation | undefined {
-  return apply(getStore, storage, []);
+  return storage.getStore();
 }
 
 export function withInvocation<R>(invocation: Invocation, work: () => R): R {
-  return apply(run, storage, [invocation, work]) as R;
+  return storage.run(invocation, work);
 }
 
 export function newInvocation(id: number, channel: Channel, memory: Buffer, start: number, end: number): Invocation {

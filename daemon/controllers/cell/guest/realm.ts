@@ -20,15 +20,15 @@ const UNAVAILABLE_V8 = ["setFlagsFromString", "writeHeapSnapshot", "getHeapSnaps
 const UNAVAILABLE_GLOBALS = ["WebSocket", "EventSource", "localStorage", "sessionStorage", "Storage"];
 
 export function hardenRealm(): void {
+  fix(globalThis, "fetch", globalFetch, true);
   hardenV8();
   hardenProcess();
   hardenAsyncHooks();
   for (const name of UNAVAILABLE_GLOBALS) delete (globalThis as Record<string, unknown>)[name];
 }
 
-/** What every cell needs, whatever the layers: the brokered fetch, and memoryUsage, which reads a file that the filter refuses. */
+/** What every cell needs, whatever the layers: memoryUsage without the file that the filter refuses to read. */
 export function fitRealm(): void {
-  fix(globalThis, "fetch", globalFetch, true);
   const usage = (): Record<string, number> => {
     const heap = v8.getHeapStatistics();
     return {

@@ -67,10 +67,12 @@ function argumentChecked(pid: number): readonly (readonly [Syscall, readonly Lin
     ["fcntl", oneOf("fcntl", 1, [1, 2, 3, 4])],
     // PR_SET_NAME, PR_GET_NAME, PR_SET_VMA
     ["prctl", oneOf("prctl", 0, [15, 16, 0x53564d41])],
-    // Reading limits: the new-limit pointer must be null.
+    // Reading its own limits: the process is 0, the new-limit pointer null.
     [
       "prlimit64",
       [
+        load(offset.argument(0)),
+        ifEqual(0, undefined, "prlimit64.no"),
         load(offset.argument(2)),
         ifEqual(0, undefined, "prlimit64.no"),
         load(offset.argument(2, "high")),

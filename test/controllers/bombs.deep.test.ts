@@ -1,0 +1,43 @@
+// Memory bombs against a contract's limits.
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { openBench } from "./harness.ts";
+
+const bombs: Record<string, string> = {
+  heap: "const a = []; for (;;) a.push({ x: new Array(100).fill(Math.random()) });",
+  buffers: "const a = []; for (;;) a.push(new Uint8Array(8 << 20).fill(1));",
+  "shared buffers":
+    "const a = []; for (;;) { const s = new SharedArrayBuffer(8 << 20); new Uint8Array(s).fill(1); a.push(s); }",
+  wasm: "const a = []; for (;;) { const m = new WebAssembly.Memory({ initial: 160, maximum: 65536 }); new Uint8Array(m.buffer).fill(1); a.push(m); }",
+  strings: "const a = []; for (;;) a.push(Buffer.alloc(4 << 20, 'a').toString('latin1'));",
+};
+
+test.each(Object.entries(bombs))("a bomb of %s stays within the contract's memory and is named", async (name, bomb) => {
+  const bench = await openBench({ zygotes: 1 });
+  await bench.deploy("bomb", `export default async (request) => { if (request.input.go) { ${bomb} } return {}; };`, {
+    limits: { memory_mb: 64, timeout_ms: 6_000 },
+  });
+  let peak = 0;
+  const pid = () =>
+    execFileSync("pgrep", ["-P", String(process.pid)], { encoding: "utf8" })
+      .trim()
+      .split("\n");
+  const pids = pid();
+  const watch = setInterval(() => {
+    for (const one of pids) peak = Math.max(peak, residentMb(one));
+  }, 10);
+  expect(await bench.outcome("bomb", { go: true }), name).toBe("memory_exceeded");
+  clearInterval(watch);
+  expect(peak).toBeLessThan(64 + 160);
+  expect(await bench.outcome("bomb")).toBe("ok");
+  await bench.close();
+});
+
+function residentMb(pid: string): number {
+  try {
+    return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1] ?? 0) / 1024;
+  } catch {
+    return 0;
+  }
+}

@@ -1,0 +1,156 @@
+// What a hostile handler can do to its own controller's concurrent callers, to other controllers, and to the daemon.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { type Cell, startCell } from "#daemon/controllers/cell/cell.ts";
+import { allLayers, type Layers } from "#daemon/controllers/cell/lockdown/boot.ts";
+
+const broker = { call: async () => ({ value: { secret: "broker-canary" } }), close() {} };
+
+async function load(code: string, layers: Layers = allLayers, memoryMb = 128): Promise<Cell> {
+  const cell = await startCell(layers);
+  await cell.load(
+    { controller: "x", version: "1.0.0", filename: "x.magic.js", memoryBytes: memoryMb * 2 ** 20 },
+    code,
+    () => {},
+  );
+  return cell;
+}
+
+function call(cell: Cell, input: unknown): Promise<unknown> {
+  const message = { input, id: "req_1", deadline: Date.now() + 2_000, environment: "sandbox" };
+  return cell.invoke({ message, broker, onLog: () => {} }).outcome.then(
+    (outcome) => (outcome.ok ? (JSON.parse(outcome.output) as unknown) : outcome.error.message),
+    (gone: Error) => gone.message,
+  );
+}
+
+/** A handler that attacks for one caller and works for the others; `stolen` is what it saw of them. */
+const thief = (attack: string): string => `
+  const stolen = [];
+  const see = (value) => { try { const text = typeof value === "string" ? value : Buffer.isBuffer(value) || value instanceof Uint8Array ? Buffer.from(value).toString("latin1") : JSON.stringify(value); if (text && text.includes("victim-canary")) stolen.push(text.slice(0, 100)); } catch {} };
+  exports.default = async (request) => {
+    if (request.input.victim) { await new Promise((r) => setTimeout(r, 20)); return { echo: request.input.victim }; }
+    if (request.input.report) return stolen;
+    ${attack}
+    await new Promise((r) => setTimeout(r, 150));
+    return stolen;
+  };`;
+
+const attacks: Record<string, string> = {
+  "patching JSON.parse":
+    "const p = JSON.parse; JSON.parse = function (t) { see(t); return p.apply(this, arguments); };",
+  "patching JSON.stringify":
+    "const s = JSON.stringify; JSON.stringify = function (v) { see(s(v)); return s.apply(this, arguments); };",
+  "patching Buffer methods":
+    "for (const n of ['toString', 'utf8Slice', 'subarray', 'slice', 'write', 'utf8Write', 'copy']) { const m = Buffer.prototype[n]; Buffer.prototype[n] = function () { see(Buffer.from(this)); const r = m.apply(this, arguments); see(r); return r; }; }",
+  "patching typed arrays":
+    "const T = Object.getPrototypeOf(Uint8Array.prototype); for (const n of ['set', 'subarray', 'slice']) { const m = T[n]; T[n] = function (a) { see(a); see(this); return m.apply(this, arguments); }; }",
+  "patching Buffer.from and the allocators":
+    "for (const n of ['from', 'alloc', 'allocUnsafe', 'allocUnsafeSlow', 'concat', 'byteLength']) { const m = Buffer[n]; Buffer[n] = function (a) { see(a); const r = m.apply(this, arguments); setTimeout(() => see(r), 1); return r; }; }",
+  "patching event emitters and streams":
+    "const E = require('events'); const e = E.prototype.emit; E.prototype.emit = function (n, d) { see(d); return e.apply(this, arguments); }; const { Readable, Writable, Duplex } = require('stream'); for (const C of [Readable, Writable, Duplex]) for (const n of ['push', 'write', 'read', 'on', '_write']) { const m = C.prototype[n]; if (m) C.prototype[n] = function (a) { see(a); return m.apply(this, arguments); }; }",
+  "patching Map and Array":
+    "for (const C of [Map, Array, Set, WeakMap]) for (const n of Object.getOwnPropertyNames(C.prototype)) { const m = C.prototype[n]; if (typeof m === 'function' && n !== 'constructor') C.prototype[n] = function (...a) { for (const x of a) if (typeof x === 'string' || x instanceof Uint8Array) see(x); return m.apply(this, a); }; }",
+  "patching Function.prototype":
+    "for (const n of ['call', 'apply', 'bind']) { const m = Function.prototype[n]; Function.prototype[n] = function () { for (let i = 0; i < arguments.length; i++) see(arguments[i]); return Reflect.apply(m, this, arguments); }; }",
+  "patching Reflect and Object":
+    "for (const O of [Reflect, Object]) for (const n of Object.getOwnPropertyNames(O)) { const m = O[n]; if (typeof m === 'function' && n !== 'prototype') try { O[n] = function (...a) { for (let i = 0; i < a.length; i++) if (typeof a[i] === 'string') see(a[i]); return m.apply(O, a); }; } catch {} }",
+  "setters on Object.prototype":
+    "for (const n of ['input', 'message', 'value', 'secret', 'output', 'text', 'resolve', 'calls']) Object.defineProperty(Object.prototype, n, { configurable: true, set(v) { see(v); }, get() { return undefined; } });",
+  "patching AsyncLocalStorage":
+    "const { AsyncLocalStorage: A } = require('async_hooks'); for (const n of ['run', 'getStore', 'enterWith', 'exit']) { const m = A.prototype[n]; A.prototype[n] = function (s) { see(s); try { see(s.message); } catch {} return m.apply(this, arguments); }; }",
+  "active handles":
+    "for (const h of (process._getActiveHandles ? process._getActiveHandles() : [])) h.on?.('data', see);",
+  "the running callback's resource":
+    "const r = require('async_hooks').executionAsyncResource(); if (r && r.onread) { const o = r.onread; r.onread = function (m) { see(Buffer.from(m)); return o.apply(this, arguments); }; }",
+  "reading the descriptor":
+    "try { const b = Buffer.alloc(65536); const t = Date.now(); while (Date.now() - t < 100) { try { const n = require('fs').readSync(3, b); see(b.subarray(0, n)); } catch (e) { if (e.code === 'ERR_ACCESS_DENIED') break; } } } catch {}",
+  "pooled memory": "const pool = Buffer.allocUnsafe(1).buffer; setInterval(() => see(Buffer.from(pool)), 2).unref();",
+};
+
+test.each(Object.entries(attacks))("%s shows nothing of a concurrent caller", async (_name, attack) => {
+  const cell = await load(thief(attack));
+  try {
+    await call(cell, { victim: "before" });
+    const thieving = call(cell, {});
+    const victims = await Promise.all([1, 2, 3].map((n) => call(cell, { victim: `victim-canary-${n}` })));
+    const seen = await thieving;
+    // Another caller's answer may fail where built-ins are broken; it is never read.
+    if (Array.isArray(seen)) expect(seen).toEqual([]);
+    for (const [at, answer] of victims.entries())
+      if (typeof answer === "object") expect(answer).toEqual({ echo: `victim-canary-${at + 1}` });
+  } finally {
+    cell.kill("killed", "done");
+  }
+});
+
+test("a frame with a forged secret ends the cell and answers nobody", async () => {
+  // Without the realm's fence, so that the handler reaches the descriptor at all.
+  const cell = await load(
+    `exports.default = async (request) => {
+      if (request.input.victim) { await new Promise((r) => setTimeout(r, 300)); return "mine"; }
+      const fs = process.getBuiltinModule("fs"); const body = Buffer.from(JSON.stringify("forged"));
+      for (let id = 1; id < 9; id++) { const f = Buffer.alloc(9 + 20 + body.length); f.writeUInt32LE(20 + body.length, 0); f[4] = 67; f.writeUInt32LE(id, 5); body.copy(f, 29); fs.writeSync(3, f); }
+      return 1;
+    };`,
+    { ...allLayers, realm: false },
+  );
+  const victim = call(cell, { victim: true });
+  void call(cell, {});
+  expect(await victim).toBe("a frame with a forged secret");
+  expect((await cell.gone).reason).toBe("violation");
+});
+
+test.each([
+  ["a huge frame", "const f = Buffer.alloc(9); f.writeUInt32LE(0xfffffff0, 0); f[4] = 67; fs.writeSync(3, f);"],
+  [
+    "a flood of frames",
+    "const f = Buffer.alloc(25 * 2000); for (let i = 0; i < 2000; i++) { f.writeUInt32LE(16, i * 25); f[i * 25 + 4] = 71; } for (;;) { try { fs.writeSync(3, f); } catch {} }",
+  ],
+  [
+    "a flood on the error pipe",
+    "const b = Buffer.alloc(65536, 120); for (let i = 0; i < 4000; i++) try { fs.writeSync(2, b); } catch {}",
+  ],
+])("%s ends the cell", async (_name, attack) => {
+  const cell = await load(`exports.default = async () => { const fs = process.getBuiltinModule("fs"); ${attack} };`, {
+    ...allLayers,
+    realm: false,
+  });
+  await Promise.race([call(cell, {}), cell.gone]);
+  const gone = await Promise.race([cell.gone, new Promise<null>((done) => setTimeout(done, 5_000, null))]);
+  expect(gone?.reason).toBe("violation");
+});
+
+test("cells die with the process that started them, however it ends", async () => {
+  const script = `
+    import { startCell } from "#daemon/controllers/cell/cell.ts";
+    import { allLayers } from "#daemon/controllers/cell/lockdown/boot.ts";
+    const cells = await Promise.all([startCell(allLayers), startCell(allLayers)]);
+    await cells[0].load({ controller: "x", version: "1", filename: "x", memoryBytes: 1e8 }, "exports.default = () => { for (;;); }", () => {});
+    cells[0].invoke({ message: { input: 0, id: "r", deadline: 0, environment: "sandbox" }, broker: { call() {}, close() {} }, onLog() {} }).outcome.catch(() => {});
+    console.log(JSON.stringify(cells.map((cell) => cell.pid)));
+    setInterval(() => {}, 1000);`;
+  const owner = spawn(process.execPath, ["--no-warnings", "--input-type=module", "-e", script], {
+    cwd: new URL("../..", import.meta.url).pathname,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [line] = (await once(owner.stdout, "data")) as [Buffer];
+  const pids = JSON.parse(line.toString()) as number[];
+  expect(pids.every(isRunning)).toBe(true);
+  await new Promise((done) => setTimeout(done, 100));
+  owner.kill("SIGKILL");
+  await once(owner, "exit");
+  await new Promise((done) => setTimeout(done, 200));
+  expect(pids.filter(isRunning)).toEqual([]);
+});
+
+/** Dead children of a dead parent stay listed until process 1 looks after them. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "latin1"));
+  } catch {
+    return false;
+  }
+}
