@@ -1,28 +1,68 @@
-// Whatever is posted: no crash, no 5xx, every refusal in OpenAI's form. 1,500 bodies here, 10,000 in the deep run.
-import { mkdtemp, rm } from "node:fs/promises";
+// Whatever is posted: no crash, no 5xx, every refusal in OpenAI's form. 800 bodies here, 10,000 in the deep run.
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Pool } from "undici";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type App, createApp } from "#daemon/app.ts";
+import { type Ecosystem, ecosystems, good } from "./good-answers.ts";
 import { hostileBody } from "./hostile.ts";
+import { startUpstream, type Upstream } from "./upstream.ts";
 
-const BODIES = process.env["MAGIC_TEST_DEEP"] ? 10_000 : 1500;
+const BODIES = process.env["MAGIC_TEST_DEEP"] ? 10_000 : 800;
 const SEED = 7;
 let app: App;
 let root: string;
 let pool: Pool;
+let upstream: Upstream;
+const models = [
+  "sandbox/echo",
+  "openai/m",
+  "azure/m",
+  "anthropic/claude-haiku-4-5",
+  "google/gemini-2.5-pro",
+  "bedrock/m",
+];
 
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), "magic-hostile-"));
+  upstream = await startUpstream();
+  upstream.answer = (response, request, body) => {
+    const path = request.url ?? "";
+    const answer = good[kindOf(path)];
+    if (!path.includes("stream") && JSON.parse(body).stream !== true) {
+      return void response.writeHead(200, { "content-type": "application/json" }).end(answer.json);
+    }
+    response.writeHead(200, { "content-type": answer.contentType }).end(Buffer.concat([...answer.events]));
+  };
+  const keys = { api_key: "k", region: "us-east-1", access_key_id: "a", secret_access_key: "s" };
+  const of = (kind: string) => {
+    const { api_key, ...aws } = keys;
+    const base_url = kind === "openai" ? `${upstream.url}/v1` : upstream.url;
+    return kind === "bedrock" ? { ...aws, base_url } : { api_key, base_url };
+  };
+  const providers = { sandbox: { seed: 1 }, ...Object.fromEntries(ecosystems.map((kind) => [kind, of(kind)])) };
+  const project = {
+    version: 1,
+    gateway: { providers, allow_unpriced: true, default: "sandbox/echo" },
+    egress: { allow_private: [new URL(upstream.url).host] },
+  };
+  await writeFile(join(root, "magic.yaml"), JSON.stringify(project));
   app = await createApp({ root, logLevel: "error", env: { ...process.env, MAGIC_HOME: join(root, "home") } });
   pool = new Pool(await app.listen(), { connections: 16 });
 });
 afterAll(async () => {
   await pool.close();
   await app.close();
+  await upstream.close();
   await rm(root, { recursive: true, force: true });
 });
+
+function kindOf(path: string): Ecosystem {
+  if (path.startsWith("/model/")) return "bedrock";
+  if (path.includes("enerateContent")) return "google";
+  return path === "/v1/messages" ? "anthropic" : "openai";
+}
 
 async function post(body: Buffer | string, path = "/v1/chat/completions", type = "application/json") {
   const headers = { "content-type": type, authorization: `Bearer ${app.credentials.gateway_token}` };
@@ -44,7 +84,7 @@ test(`${BODIES} generated bodies: an answer or a refusal, and the next request i
   for (let at = 0; at < BODIES; at += 16) {
     await Promise.all(
       Array.from({ length: 16 }, async (_, n) => {
-        const body = hostileBody(SEED, at + n);
+        const body = hostileBody(SEED, at + n, models);
         const answer = await post(body);
         statuses[answer.status] = (statuses[answer.status] ?? 0) + 1;
         try {

@@ -10,7 +10,7 @@ const base = {
       role: "user",
       content: [
         { type: "text", text: "t" },
-        { type: "image_url", image_url: { url: "https://x.test/a.png" } },
+        { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } },
       ],
     },
     {
@@ -45,6 +45,14 @@ const base = {
   user: "u",
   metadata: { a: "b" },
   reasoning_effort: "low",
+  modalities: ["text"],
+  stream_options: null,
+  parallel_tool_calls: true,
+  function_call: null,
+  functions: null,
+  presence_penalty: 0,
+  service_tier: "auto",
+  verbosity: null,
 };
 
 const deep = (levels: number) => {
@@ -101,11 +109,14 @@ const texts: readonly string[] = [
   "<xml/>",
 ];
 
-/** Body number `index` of a seed. */
-export function hostileBody(seed: number, index: number): Buffer {
+/** Body number `index` of a seed, for one of the models. */
+export function hostileBody(seed: number, index: number, models: readonly string[]): Buffer {
   const random = seededRandom(`${seed}/${index}`);
   if (random.below(20) === 0) return Buffer.from(random.pick(texts));
   const request = structuredClone(base) as unknown as Record<string, unknown>;
+  request["model"] = random.pick(models);
+  // Left out, so that single strange values are not hidden behind what a translated provider lacks anyway.
+  if (random.below(3) > 0) for (const key of ["logprobs", "top_logprobs", "logit_bias", "seed"]) delete request[key];
   const changes = 1 + random.below(3);
   for (let n = 0; n < changes; n++) mutate(request, random);
   const bytes = Buffer.from(JSON.stringify(request));

@@ -13,8 +13,22 @@ export interface RequestProblem {
 
 let compiled: ReturnType<Ajv2020["compile"]> | null = null;
 
-/** The first problem, or null. Compiles its schema at the first call (some tens of milliseconds). */
+const judged = new WeakMap<ChatRequest, RequestProblem | null>();
+
+/**
+ * The first problem, or null; looked for once a request object, however many candidates ask. Compiles its schema at the first call
+ * (some tens of milliseconds).
+ */
 export function strictProblem(request: ChatRequest): RequestProblem | null {
+  let problem = judged.get(request);
+  if (problem === undefined) {
+    problem = firstProblem(request);
+    judged.set(request, problem);
+  }
+  return problem;
+}
+
+function firstProblem(request: ChatRequest): RequestProblem | null {
   compiled ??= new Ajv2020({ strict: false, discriminator: true }).compile(chatRequestSchema);
   if (!compiled(request)) {
     const error = compiled.errors?.[0];

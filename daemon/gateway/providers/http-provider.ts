@@ -31,8 +31,10 @@ const MAX_ERROR = 256 * 1024;
 const MAX_STREAM = 1024 * 1024 * 1024;
 
 export function httpProvider(wire: Wire, dispatcher: Dispatcher): Provider {
-  const { unsupported, kind } = wire;
-  const base = { kind, unsupported, chat: chatOver(wire, dispatcher) };
+  // A request that is not even valid is refused as such, when its turn comes.
+  const unsupported: Provider["unsupported"] = (request, model) =>
+    wire.passesThrough || strictProblem(request) ? [] : wire.unsupported(request, model);
+  const base = { kind: wire.kind, unsupported, chat: chatOver(wire, dispatcher) };
   return wire.prepareEmbedding ? { ...base, embed: embedOver(wire, dispatcher) } : base;
 }
 

@@ -30,7 +30,7 @@ export const sandboxModels = ["echo", "embedding"] as const;
 
 export const sandboxProvider: Provider = {
   kind: "sandbox",
-  unsupported: (request) => supportOf("sandbox", request),
+  unsupported: (request) => (strictProblem(request) ? [] : supportOf("sandbox", request)),
   chat,
   embed: embeddings,
 };
