@@ -7,7 +7,7 @@ import type { ProviderKind, Unsupported } from "./adapter.ts";
 type Translated = Exclude<ProviderKind, "openai" | "azure">;
 
 /** Parameters that ask for something, with the kinds that have it. */
-const parameters: readonly {
+export const parameters: readonly {
   readonly param: keyof ChatRequest;
   readonly asks: (request: ChatRequest) => boolean;
   readonly had: readonly Translated[];
