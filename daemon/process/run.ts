@@ -12,13 +12,11 @@ import {
   VERSION,
 } from "#contract/protocol.ts";
 import type { App } from "#daemon/app.ts";
-import { errorFields } from "#daemon/telemetry/log.ts";
 import { type LogFile, openLogFile } from "#daemon/telemetry/log-file.ts";
 import { rfc3339 } from "#shared/clock.ts";
 import { stateFolder } from "#shared/paths.ts";
 import { processStarted } from "#shared/process-identity.ts";
-import { forgetCrashes, noteCrash } from "./crash-note.ts";
-import { watchIdle } from "./idle.ts";
+import { forgetCrashes } from "./crash-note.ts";
 import { acquireLock, type OwnerLock } from "./lock.ts";
 import { type DaemonOptions, parseOptions } from "./options.ts";
 import { listenOn } from "./port.ts";
@@ -30,12 +28,10 @@ import {
   writeStartingMark,
 } from "./runtime-file.ts";
 import { prepareStateFolder } from "./state-folder.ts";
+import { type Life, superviseProcess } from "./supervise.ts";
 
-/** Milliseconds that answers under way get when the daemon is told to stop. */
-const DRAIN_TIMEOUT = 15_000;
 /** Milliseconds after which a daemon counts as one that runs well. */
 const STEADY_AFTER = 60_000;
-const IDLE_AFTER = 30 * 60_000;
 
 /** Runs until a signal, or the idle time, ends it; resolves only when it does not come up, with the exit code. */
 export async function runDaemon(argv: readonly string[]): Promise<number> {
@@ -97,15 +93,6 @@ async function startApp(options: DaemonOptions, root: string, logFile: LogFile):
   return app;
 }
 
-interface Life {
-  readonly app: App;
-  readonly options: DaemonOptions;
-  readonly root: string;
-  readonly state: string;
-  readonly lock: OwnerLock;
-  readonly logFile: LogFile;
-}
-
 async function serve(life: Life): Promise<void> {
   const { app, options, root, state, logFile } = life;
   const { url, notes } = await listenOn(options.port ?? configuredPort(app), (port) => app.listen(port));
@@ -145,63 +132,6 @@ function runtimeOf(app: App, root: string, url: string): RuntimeFile {
     root,
     ...app.credentials,
   };
-}
-
-function superviseProcess(life: Life): void {
-  const { app, options, state, logFile } = life;
-  let ending: Promise<void> | undefined;
-  const end = (reason: string) => {
-    ending ??= stop(life, reason);
-  };
-  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const)
-    process.on(signal, () => {
-      // A second one means: now.
-      if (ending) process.exit(exitCodes.interrupted);
-      end(signal);
-    });
-  const crash = (error: unknown) => {
-    noteCrash(state, error);
-    app.logger.error("daemon.crashed", errorFields(error));
-    logFile.flushSync();
-    removeOwnFiles(state);
-    process.exit(exitCodes.internal);
-  };
-  process.on("uncaughtException", crash);
-  process.on("unhandledRejection", crash);
-  // A closed terminal or pipe must not end the daemon.
-  process.stdout.on("error", () => undefined);
-  process.stderr.on("error", () => undefined);
-  if (options.foreground) process.on("disconnect", () => end("parent gone"));
-  if (options.startedBy === "command")
-    watchIdle({
-      idleFor: app.activity.idleFor,
-      heldBy: app.activity.heldBy,
-      afterMs: Number(process.env["MAGIC_IDLE_EXIT_MS"] ?? IDLE_AFTER),
-      end: () => end("idle"),
-    });
-}
-
-async function stop({ app, state, lock, logFile }: Life, reason: string): Promise<void> {
-  app.logger.info("daemon.stopping", { reason });
-  // From here on commands look for, or start, another daemon; the lock makes that one wait until this one is gone.
-  removeOwnFiles(state);
-  const hard = setTimeout(() => {
-    app.logger.warn("daemon.drain_timeout", { after_ms: DRAIN_TIMEOUT });
-    app.fastify.server.closeAllConnections();
-    setTimeout(() => process.exit(exitCodes.ok), 1_000).unref();
-  }, DRAIN_TIMEOUT);
-  let code: number = exitCodes.ok;
-  try {
-    await app.close();
-  } catch (error) {
-    app.logger.error("daemon.stop_failed", errorFields(error));
-    code = exitCodes.internal;
-  }
-  clearTimeout(hard);
-  app.logger.info("daemon.stopped", { reason });
-  await logFile.close();
-  lock.release();
-  process.exit(code);
 }
 
 /** Tells the command that started this process; nobody listens where it was started otherwise. */

@@ -1,6 +1,7 @@
 // Requests to a daemon, for commands: JSON in and out, and every refusal as a MagicError with the daemon's code and request id.
-import { type ErrorCode, errors, type FieldProblem, MagicError } from "#contract/errors.ts";
+import { MagicError } from "#contract/errors.ts";
 import { type Environment, headers as names } from "#contract/protocol.ts";
+import { refusal, tryParse } from "./refusal.ts";
 
 export interface ApiRequest {
   readonly body?: unknown;
@@ -124,66 +125,9 @@ function unreachable(error: unknown, origin: string, signal: AbortSignal | undef
   return new MagicError("daemon_unavailable", `There is no answer from ${origin} (${why}).`, { cause: error });
 }
 
-/** The MagicError that an answer of problem+json, of OpenAI's or of RFC 6749's form stands for. */
-export function refusal(answer: Pick<Response, "status" | "headers">, text: string): MagicError {
-  const body = asRecord(tryParse(text));
-  const openai = asRecord(body["error"]);
-  const named = body["code"] ?? openai["code"] ?? body["error"];
-  const detail =
-    body["detail"] ?? openai["message"] ?? body["error_description"] ?? `The daemon answered ${answer.status}.`;
-  const retryAfter = Number(answer.headers.get("retry-after"));
-  const { type, title, status, instance, code, errors: problems, retryable, detail: _detail, ...extra } = body;
-  return new MagicError(codeOf(named, answer.status), String(detail), {
-    problems: Array.isArray(problems) ? (problems as FieldProblem[]) : [],
-    ...(retryAfter > 0 && { retryAfterS: retryAfter }),
-    extra: {
-      ...(typeof body["error"] === "undefined" && extra),
-      status: answer.status,
-      request_id: body["request_id"] ?? answer.headers.get(names.requestId),
-    },
-  });
-}
-
-const byStatus: Readonly<Record<number, ErrorCode>> = {
-  400: "invalid_request",
-  401: "invalid_key",
-  403: "insufficient_scope",
-  404: "not_found",
-  405: "method_not_allowed",
-  406: "not_acceptable",
-  409: "conflict",
-  413: "payload_too_large",
-  415: "unsupported_media_type",
-  422: "validation_failed",
-  429: "rate_limited",
-  502: "upstream_error",
-  503: "overloaded",
-  504: "upstream_timeout",
-  507: "storage_full",
-};
-
-// A newer daemon may know codes that this command line does not: the status says the kind.
-function codeOf(named: unknown, status: number): ErrorCode {
-  if (typeof named === "string" && Object.hasOwn(errors, named)) return named as ErrorCode;
-  if (named === "invalid_api_key" || named === "invalid_client") return "invalid_key";
-  return byStatus[status] ?? "internal";
-}
-
 function parse(text: string, answer: Response): unknown {
   if (!answer.headers.get("content-type")?.includes("json")) return text;
   const document = tryParse(text);
   if (document === undefined) throw new MagicError("daemon_unavailable", "The daemon's answer is not valid JSON.");
   return document;
-}
-
-function tryParse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function asRecord(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }

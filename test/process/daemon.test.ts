@@ -136,11 +136,7 @@ test("--foreground stays, logs to stderr, and ends when it is told to", async ()
 
 test("an uncaught error ends the daemon, is told by the next command, and leaves nothing in the way", async () => {
   const made = await project();
-  const bomb =
-    "if (process.argv.includes('--started-by=user')) setTimeout(() => { throw new Error('out of luck') }, 1500)";
-  const first = await made.magic(["daemon", "start", "--json", "--port", "0"], {
-    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(bomb)}`,
-  });
+  const first = await startWith(made, "throw new Error('out of luck')");
   expect(first.code).toBe(0);
   await gone(Number(first.json["pid"]));
   const second = await start(made);
@@ -149,6 +145,15 @@ test("an uncaught error ends the daemon, is told by the next command, and leaves
   expect((await start(made)).stderr).toBe("");
   const logs = await made.magic(["daemon", "logs", "--json"]);
   expect(JSON.stringify(logs.json)).toContain("daemon.crashed");
+});
+
+test("what the runtime printed while it died is told by the next start", async () => {
+  const made = await project();
+  const words = "fs.writeSync(2, 'JavaScript heap out of memory'); process.kill(process.pid, 'SIGKILL')";
+  const first = await startWith(made, words);
+  await gone(Number(first.json["pid"]));
+  const second = await start(made);
+  expect([second.code, second.stderr]).toEqual([0, expect.stringContaining("It said: JavaScript heap out of memory")]);
 });
 
 test("a daemon that a command started by itself ends when it is idle; one that the user started stays", async () => {
@@ -237,6 +242,16 @@ test("a port or host that cannot be is a usage error", async () => {
   const host = await start(made, "--host", "203.0.113.1");
   expect([host.code, host.failure["code"]]).toEqual([2, "usage"]);
 });
+
+/** Starts a daemon in whose process this code runs, a little after it is ready. */
+function startWith(made: Project, code: string) {
+  const bomb =
+    "import fs from 'node:fs'; const path = process.env.MAGIC_ROOT + '/.magic/daemon.json';" +
+    "if (process.argv.includes('--started-by=user')) { const timer = setInterval(() => { if (fs.existsSync(path)) {" +
+    `clearInterval(timer); setTimeout(() => { ${code} }, 400) } }, 20).unref() }`;
+  const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(bomb)}`;
+  return made.magic(["daemon", "start", "--json", "--port", "0"], { NODE_OPTIONS });
+}
 
 async function contents(root: string): Promise<Record<string, string>> {
   const found: Record<string, string> = {};

@@ -6,7 +6,7 @@ import { type CrashNote, PROTOCOL, type RuntimeFile } from "#contract/protocol.t
 import { findRoot } from "#shared/paths.ts";
 import { isSameProcess } from "#shared/process-identity.ts";
 import { type ApiClient, createApiClient } from "../http.ts";
-import { markCrashShown, readCrashNote, readRuntimeFile } from "./files.ts";
+import { lastWords, markCrashShown, readCrashNote, readRuntimeFile } from "./files.ts";
 import type { SpawnOptions, Started } from "./spawn.ts";
 
 export interface ConnectOptions {
@@ -62,18 +62,27 @@ const OWNER_TIMEOUT = 20_000;
 /** The root's daemon, started when there is none. Two callers at once get the same one. */
 export async function startDaemon(options: StartOptions, startedBy: "user" | "command" = "user"): Promise<StartResult> {
   const until = performance.now() + OWNER_TIMEOUT;
+  const words = abruptEnd(options.root);
   for (;;) {
     const running = findDaemon(options.root);
     if (running) return { runtime: running, notes: [], started: undefined };
     try {
       const { spawnDaemon } = await import("./spawn.ts");
       const started = await spawnDaemon({ ...options, startedBy });
-      return { runtime: started.runtime, notes: started.notes, started };
+      return { runtime: started.runtime, notes: [...words, ...started.notes], started };
     } catch (error) {
       if (!isMagicError(error) || error.code !== "daemon_owned" || performance.now() > until) throw error;
     }
     await sleep(50);
   }
+}
+
+// A runtime file without its process: what that one printed at its end is overwritten by the next.
+function abruptEnd(root: string): string[] {
+  const stale = readRuntimeFile(root);
+  if (!stale || isSameProcess(stale.pid, stale.pid_started)) return [];
+  const text = lastWords(root);
+  return text === "" ? [] : [`The last daemon (pid ${stale.pid}) died. It said: ${text}`];
 }
 
 async function findOrStart(options: ConnectOptions & { readonly root: string }): Promise<RuntimeFile> {

@@ -102,3 +102,14 @@ export function markCrashShown(root: string, note: CrashNote): void {
     // Told twice is better than a command that fails for it.
   }
 }
+
+/** The last lines of what a daemon's runtime printed when it died: out of memory, a failed assertion. "" when there are none. */
+export function lastWords(root: string): string {
+  try {
+    return readFileSync(join(stateFolder(root), runtimeNames.output), "utf8")
+      .trim()
+      .slice(-1_000);
+  } catch {
+    return "";
+  }
+}

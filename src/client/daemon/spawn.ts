@@ -1,11 +1,12 @@
 // Starts a daemon as a process of its own and waits until it says that it is ready, or why it will not be.
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
+import { closeSync, mkdirSync, openSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type ErrorCode, errors, MagicError } from "#contract/errors.ts";
 import { type ReadyMessage, type RuntimeFile, runtimeNames } from "#contract/protocol.ts";
 import { stateFolder, userStateFolder } from "#shared/paths.ts";
+import { lastWords } from "./files.ts";
 
 export interface SpawnOptions {
   readonly root: string;
@@ -98,7 +99,7 @@ function firstMessage(child: ChildProcess, root: string): Promise<ReadyMessage> 
         reject(
           new MagicError(
             "daemon_unavailable",
-            `The daemon ended before it was ready (${signal ?? `code ${code}`}).${lastWords(root)}`,
+            `The daemon ended before it was ready (${signal ?? `code ${code}`}).${said(root)}`,
           ),
         ),
       ),
@@ -106,13 +107,9 @@ function firstMessage(child: ChildProcess, root: string): Promise<ReadyMessage> 
   });
 }
 
-function lastWords(root: string): string {
-  try {
-    const text = readFileSync(join(stateFolder(root), runtimeNames.output), "utf8").trim();
-    return text === "" ? "" : ` It said: ${text.slice(-1000)}`;
-  } catch {
-    return "";
-  }
+function said(root: string): string {
+  const text = lastWords(root);
+  return text === "" ? "" : ` It said: ${text}`;
 }
 
 function asError(message: ReadyMessage & { type: "failed" }): MagicError {
