@@ -53,6 +53,7 @@ export function createAuthenticator(options: AuthenticatorOptions): IdentityAuth
   const { units, accessTokens, uses, clock } = options;
   const builtIn = builtInBearers(options.local);
   const cache = new Map<string, Known>();
+  const digestsOf = new Map<string, Set<string>>();
   const lookups = new Map<string, Promise<Known>>();
 
   function authenticate(
@@ -92,7 +93,7 @@ export function createAuthenticator(options: AuthenticatorOptions): IdentityAuth
             return known;
           },
           (error: unknown) => {
-            cache.delete(digest);
+            drop(digest);
             throw error;
           },
         )
@@ -103,12 +104,24 @@ export function createAuthenticator(options: AuthenticatorOptions): IdentityAuth
   }
 
   function remember(digest: string, known: Known): void {
-    cache.delete(digest);
+    drop(digest);
     cache.set(digest, known);
+    const digests = digestsOf.get(known.credentialId);
+    if (digests) digests.add(digest);
+    else digestsOf.set(known.credentialId, new Set([digest]));
     if (cache.size > MAX_CACHED) {
       const oldest = cache.keys().next();
-      if (!oldest.done) cache.delete(oldest.value);
+      if (!oldest.done) drop(oldest.value);
     }
+  }
+
+  function drop(digest: string): void {
+    const known = cache.get(digest);
+    if (known === undefined) return;
+    cache.delete(digest);
+    const digests = digestsOf.get(known.credentialId);
+    digests?.delete(digest);
+    if (digests?.size === 0) digestsOf.delete(known.credentialId);
   }
 
   async function fromSecret(token: string, digest: string, checkedAt: number): Promise<Known> {
@@ -142,7 +155,7 @@ export function createAuthenticator(options: AuthenticatorOptions): IdentityAuth
   return {
     authenticate,
     forget(credentialId) {
-      for (const [digest, known] of cache) if (known.credentialId === credentialId) cache.delete(digest);
+      for (const digest of [...(digestsOf.get(credentialId) ?? [])]) drop(digest);
     },
   };
 }

@@ -79,8 +79,7 @@ export function createCredentials(options: CredentialOptions): Credentials {
   const units = options.storage.units.credential;
   const now = () => rfc3339(clock.now());
 
-  async function get(caller: Principal, kind: CredentialKind, id: string): Promise<Credential> {
-    await options.flushUses();
+  async function find(caller: Principal, kind: CredentialKind, id: string): Promise<Credential> {
     const row = await units.get({ kind, id, environment: visible(caller), now: now() });
     if (!row) throw absent(kind, id);
     return fromRow(row);
@@ -107,7 +106,10 @@ export function createCredentials(options: CredentialOptions): Credentials {
       return { credential: fromRow(row), secret: secret.text };
     },
 
-    get,
+    async get(caller, kind, id) {
+      await options.flushUses();
+      return find(caller, kind, id);
+    },
 
     async list(caller, kind, { limit, after, before }) {
       await options.flushUses();
@@ -116,7 +118,7 @@ export function createCredentials(options: CredentialOptions): Credentials {
     },
 
     async roll(caller, kind, id, overlapS) {
-      const found = await get(caller, kind, id);
+      const found = await find(caller, kind, id);
       requireCovers(caller, found);
       const secret = makeSecret(kind, found.environment);
       const at = clock.now();
@@ -133,7 +135,7 @@ export function createCredentials(options: CredentialOptions): Credentials {
     },
 
     async revoke(caller, kind, id) {
-      await get(caller, kind, id);
+      await find(caller, kind, id);
       if (!(await units.revoke({ kind, id, now: now() }))) throw absent(kind, id);
       onChange(id);
     },

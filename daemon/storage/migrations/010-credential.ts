@@ -29,4 +29,9 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .on("credential_secret")
     .columns(["credential", "id"])
     .execute();
+  await db.schema
+    .createIndex("credential_secret_by_end")
+    .on("credential_secret")
+    .columns(["credential", "expires_at"])
+    .execute();
 }

@@ -3,8 +3,11 @@
 import type { Db } from "../schema.ts";
 import type { CredentialSecretTable, CredentialTable } from "../tables/credential.ts";
 
+// There are two where a key is rolled now and then. One that is rolled by the minute has many in overlap, and all of them work.
+const SHOWN_SECRETS = 10;
+
 export interface CredentialRow extends CredentialTable {
-  /** Newest first; those whose overlap has ended are left out. */
+  /** Newest first, ten at most; those whose overlap has ended are left out. */
   readonly secrets: readonly CredentialSecretTable[];
 }
 
@@ -147,5 +150,6 @@ async function secretsOf(db: Db, credential: string, now: string): Promise<Crede
     .where("credential", "=", credential)
     .where((where) => where.or([where("expires_at", "is", null), where("expires_at", ">", now)]))
     .orderBy("id", "desc")
+    .limit(SHOWN_SECRETS)
     .execute();
 }

@@ -1,0 +1,37 @@
+// Keys rolled while they are in use: nobody is refused during an overlap, and the old secret is dead when it ends.
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startDaemon, type TestDaemon } from "./daemon.ts";
+import { rotateUnderLoad } from "./rotate-under-load.ts";
+
+let daemon: TestDaemon;
+beforeAll(async () => {
+  daemon = await startDaemon();
+});
+afterAll(() => daemon.close());
+
+test("60 rotations under load: no refusal in an overlap, the old secret dead at its end", async () => {
+  const outcome = await rotateUnderLoad(daemon, { rotations: 60, callers: 4 });
+  expect(outcome).toMatchObject({ rotations: 60, spurious: 0, zombies: 0 });
+  expect(outcome.calls).toBeGreaterThan(60);
+});
+
+test("an overlap of one second ends after one second, also for a secret in the cache", async () => {
+  const { body: key } = await daemon.call("POST", "/v1/keys", { body: { scopes: ["keys:read"], environment: "live" } });
+  const use = async (token: string) => (await daemon.call("GET", `/v1/keys/${key.id}`, { token })).status;
+  expect(await use(key.secret)).toBe(200);
+  const started = Date.now();
+  await daemon.call("POST", `/v1/keys/${key.id}/roll`, { body: { overlap_s: 1 } });
+  while (Date.now() - started < 850) expect(await use(key.secret)).toBe(200);
+  await new Promise((resolve) => setTimeout(resolve, 1_050 - (Date.now() - started)));
+  expect(await use(key.secret)).toBe(401);
+});
+
+test("what another replica revoked is refused within a second", async () => {
+  const { body: key } = await daemon.call("POST", "/v1/keys", { body: { scopes: ["keys:read"], environment: "live" } });
+  const use = async () => (await daemon.call("GET", "/v1/keys?limit=1", { token: key.secret })).status;
+  expect(await use()).toBe(200);
+  // Past the authenticator's back, as another process over the same storage would.
+  await daemon.app.storage.units.credential.revoke({ kind: "key", id: key.id, now: new Date().toISOString() });
+  const revoked = performance.now();
+  while ((await use()) === 200) expect(performance.now() - revoked).toBeLessThan(1_000);
+});
