@@ -100,8 +100,13 @@ export function checkEmbedded(source: Source, base: string, schema: unknown): Pr
   return problems;
 }
 
+// Compiling the meta-schemas takes longer than all the rest: once is enough.
+let metaAjv: Ajv2020 | undefined;
+let schemaAjv: Ajv2020 | undefined;
+
 function metaschema(schema: Schema, base: string, add: Add): void {
-  const ajv = new Ajv2020({ strict: false, allErrors: true, verbose: true, logger: false });
+  metaAjv ??= new Ajv2020({ strict: false, allErrors: true, verbose: true, logger: false });
+  const ajv = metaAjv;
   const { $schema: _dialect, ...rest } = schema;
   if (ajv.validateSchema(rest)) return;
   const seen = new Set<string>();
@@ -272,11 +277,10 @@ function cycles(root: Schema, base: string, add: Add): void {
 
 // Whatever is left: what Ajv itself refuses to compile.
 function compile(schema: Schema, base: string, add: Add): void {
-  const ajv = new Ajv2020({ strict: false, logger: false });
-  formats.default(ajv);
+  schemaAjv ??= formats.default(new Ajv2020({ strict: false, logger: false, validateSchema: false })) as Ajv2020;
   const { $schema: _dialect, $id: _id, ...rest } = schema;
   try {
-    ajv.compile(rest);
+    schemaAjv.compile(rest);
   } catch (error) {
     const message = error instanceof RangeError ? "it nests too deeply" : (error as Error).message;
     add(
@@ -286,5 +290,7 @@ function compile(schema: Schema, base: string, add: Add): void {
       `The schema cannot be used: ${message}.`,
       "Correct it as JSON Schema 2020-12 asks.",
     );
+  } finally {
+    schemaAjv.removeSchema(rest);
   }
 }
