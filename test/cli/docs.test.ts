@@ -1,10 +1,12 @@
 // docs/cli.md and docs/schema say what the code says.
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { Command } from "commander";
 import { expect, test } from "vitest";
 import { isNoun } from "#commands/command.ts";
 import { groups } from "#commands/registry.ts";
+import { readContract } from "#contract/controller-check.ts";
 import { exitCodes } from "#contract/exit-codes.ts";
+import { readProject } from "#contract/project-check.ts";
 import { schemas, schemaText } from "../../docs/generate.ts";
 
 const page = readFileSync(new URL("../../docs/cli.md", import.meta.url), "utf8");
@@ -50,3 +52,19 @@ test.each(Object.keys(schemas) as (keyof typeof schemas)[])(
     expect(readFileSync(new URL(`../../docs/schema/${name}`, import.meta.url), "utf8")).toBe(schemaText(name));
   },
 );
+
+test("the examples of docs/contract.md are valid, and every code of a problem is in it", () => {
+  const text = readFileSync(new URL("../../docs/contract.md", import.meta.url), "utf8");
+  const example = (kind: string) => new RegExp(`^\`\`\`yaml ${kind}\\n([\\s\\S]*?)^\`\`\``, "m").exec(text)?.[1] ?? "";
+  expect(readContract(example("contract"), "f").problems).toEqual([]);
+  expect(readProject(example("project"), "f").problems).toEqual([]);
+  const sources = ["src/contract", "src/scaffold"].flatMap((folder) => {
+    const url = new URL(`../../${folder}/`, import.meta.url);
+    return readdirSync(url)
+      .filter((file) => file.endsWith(".ts"))
+      .map((file) => readFileSync(new URL(file, url), "utf8"));
+  });
+  const codes = sources.flatMap((source) => [...source.matchAll(/code: "([a-z_]+)",/g)].map(([, code]) => code));
+  expect(codes.length).toBeGreaterThan(10);
+  for (const code of codes) expect(text).toContain(`\`${code}\``);
+});
