@@ -60,6 +60,8 @@ export interface RawStream {
   /** True: the bytes are PostgreSQL's CopyData messages, headers and all. */
   readonly framed?: boolean;
   readonly stream: NodeJS.ReadableStream;
+  /** The source's words for an error of `stream`. */
+  explain?(error: unknown): Error;
   /** Records in it; known when the stream has ended. */
   count(): number | null;
 }

@@ -348,6 +348,18 @@ async function copyInto(
   const before = link.bytes();
   const query = from(sql, { highWaterMark: 1 << 20 });
   const stream = link.client.query(raw.framed ? takingFrames(query) : query);
-  await pipeline(raw.stream as Readable, stream);
+  // Whichever end fails first is the one that failed; the other is only closed.
+  let first: "source" | "destination" | undefined;
+  raw.stream.once("error", () => {
+    first ??= "source";
+  });
+  stream.once("error", () => {
+    first ??= "destination";
+  });
+  try {
+    await pipeline(raw.stream as Readable, stream);
+  } catch (error) {
+    throw first === "source" && raw.explain ? raw.explain(error) : error;
+  }
   return { written: stream.rowCount, bytes: link.bytes() - before };
 }

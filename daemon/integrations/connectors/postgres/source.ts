@@ -255,7 +255,13 @@ async function copyRaw(
   const sql = `COPY (SELECT ${list.join(", ")} FROM ${qualified(table.object)}${where(partition, condition)}) TO STDOUT (FORMAT ${format})`;
   const query = to(sql, { highWaterMark: 1 << 20 });
   const stream = link.client.query(raw.framed ? framed(query) : query);
-  return { format: raw.format, framed: raw.framed === true, stream, count: () => stream.rowCount ?? null };
+  return {
+    format: raw.format,
+    framed: raw.framed === true,
+    explain: (error) => postgresError(error, "source", `reading ${formatObjectName(table.object)}`),
+    stream,
+    count: () => stream.rowCount ?? null,
+  };
 }
 
 async function* readRows(
