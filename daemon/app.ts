@@ -108,6 +108,7 @@ function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeli
   let draining = false;
   const { fastify, activity, hostGuard } = createHttp({
     host,
+    hostNames: listening.names,
     tls,
     clock,
     authenticator,

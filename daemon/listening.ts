@@ -1,4 +1,5 @@
 // Where the daemon listens and whether by TLS: flags first, then magic.yaml; and the origin that it can be called at.
+import { X509Certificate } from "node:crypto";
 import type { FastifyInstance } from "fastify";
 import type { Foundation } from "./foundation.ts";
 import type { Certificate } from "./http/tls/certificate.ts";
@@ -8,6 +9,8 @@ export interface Listening {
   readonly host: string;
   /** Undefined: plain HTTP. */
   readonly tls: Certificate | undefined;
+  /** The names that the certificate is for: callers may use them in Host. */
+  readonly names: readonly string[];
 }
 
 export interface ListeningConfig {
@@ -26,7 +29,14 @@ export async function listeningOf({ project, state }: Foundation, config: Listen
   const keyFile = text("tls-key") ?? configured?.tls?.key;
   const wanted =
     flags["tls"] === true || configured?.tls !== undefined || certFile !== undefined || keyFile !== undefined;
-  return { host, tls: wanted ? await tlsMaterial({ certFile, keyFile, state, host }) : undefined };
+  const tls = wanted ? await tlsMaterial({ certFile, keyFile, state, host }) : undefined;
+  return { host, tls, names: tls ? namesOf(tls) : [] };
+}
+
+// `DNS:magic.example.com, DNS:*.example.com, IP Address:...`: addresses need no name, they are compared as such.
+function namesOf({ cert }: Certificate): string[] {
+  const { subjectAltName = "" } = new X509Certificate(cert);
+  return [...(subjectAltName ?? "").matchAll(/DNS:([^\s,"]+)/g)].map(([, name]) => name ?? "");
 }
 
 /** The origin of a server that listens. A wildcard address cannot be called: the loopback one is named instead. */

@@ -6,7 +6,7 @@ import { MagicError } from "#contract/errors.ts";
 import { isLoopback } from "./loopback.ts";
 
 export interface HostGuardOptions {
-  /** The address that the daemon listens on, and names by which it may be called besides. */
+  /** The address that the daemon listens on, and names by which it may be called besides; `*.example.com` is one label more. */
   readonly host: string;
   readonly names?: readonly string[];
 }
@@ -44,6 +44,7 @@ function checkName(host: string, request: IncomingMessage, allowed: ReadonlySet<
   if (name === undefined) throw new MagicError("invalid_request", "The Host header is missing or malformed.");
   // The port is not compared: a forwarded port is another one, and a page cannot choose the name that it was loaded from.
   if (allowed.has(name) || isLoopback(name) || name === addressOf(request)) return;
+  if (allowed.has(`*${name.slice(Math.max(0, name.indexOf(".")))}`)) return;
   throw new MagicError("forbidden_origin", `The Host ${JSON.stringify(name.slice(0, 200))} is not this daemon's.`);
 }
 
