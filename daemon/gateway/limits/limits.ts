@@ -96,6 +96,6 @@ function headersFor(what: string, limit: number, window: Window): Record<string,
   return {
     [`x-ratelimit-limit-${what}`]: String(limit),
     [`x-ratelimit-remaining-${what}`]: String(Math.max(0, limit - window.sum())),
-    [`x-ratelimit-reset-${what}`]: `${Math.ceil(window.untilBelow(0) / 1000)}s`,
+    [`x-ratelimit-reset-${what}`]: `${Math.min(60, Math.ceil(window.untilBelow(0) / 1000))}s`,
   };
 }

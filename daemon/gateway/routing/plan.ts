@@ -216,6 +216,5 @@ function refusal(plan: Plan): MagicError {
 }
 
 function sentence(text: string): string {
-  const capital = /^[a-z]+ /.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
-  return capital.endsWith(".") ? capital : `${capital}.`;
+  return text.endsWith(".") ? text : `${text}.`;
 }
