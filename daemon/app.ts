@@ -158,6 +158,7 @@ function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeli
   developmentRoutes(fastify, { controllers });
   daemonRoutes(fastify, { root, activity, isolation: () => controllers.isolation().catch(() => null) });
 
+  let started: Promise<void> | undefined;
   let closing: Promise<void> | undefined;
   return {
     ...foundation,
@@ -168,7 +169,9 @@ function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeli
       return url;
     },
     async listen(port = config.port ?? 0) {
-      await integrations.start();
+      // Once, also when the first port is taken and another one is tried.
+      started ??= integrations.start();
+      await started;
       await fastify.listen({ host, port });
       url = originOf(listening, fastify);
       await identity.issuers.listening(url);

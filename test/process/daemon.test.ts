@@ -89,6 +89,21 @@ test("a port that was asked for and is taken is an error that names its holder",
   expect(String(outcome.failure["detail"])).toContain(`pid ${process.pid}`);
 });
 
+test("a default port that is taken gives way to the next free one, with a notice", async () => {
+  const made = await project();
+  const server = createServer();
+  // Where another process has the port already, that one is the holder.
+  const listening = await new Promise<boolean>((resolve) => {
+    server.once("error", () => resolve(false));
+    server.listen(4141, "127.0.0.1", () => resolve(true));
+  });
+  const outcome = await made.magic(["daemon", "start", "--json"]);
+  if (listening) server.close();
+  expect(outcome.code).toBe(0);
+  expect(Number(new URL(String(outcome.json["url"])).port)).toBeGreaterThan(4141);
+  expect(outcome.stderr).toMatch(/^Port 4141 is taken.*: listening on \d+\.$/m);
+});
+
 test.each([
   ["is a file", async (root: string) => writeFile(join(root, ".magic"), "mine")],
   [
