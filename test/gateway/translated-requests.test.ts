@@ -146,6 +146,39 @@ describe("anthropic", () => {
     expect(emulated.outcome).toMatchObject({ notes: { responseFormat: "emulated" } });
   });
 
+  test("a schema with limits says them in words; one that is open or refers to itself is emulated", async () => {
+    const ask = async (schema: object) => {
+      const format = { type: "json_schema", json_schema: { name: "answer", schema } };
+      const { body, outcome } = await send("anthropic", { messages: [user("x")], response_format: format }, model);
+      return { body, notes: outcome.kind === "completion" ? outcome.notes : null };
+    };
+    const limited = await ask({
+      type: "object",
+      properties: { n: { type: "number", minimum: 0, maximum: 1, description: "share" }, minimum: { type: "string" } },
+      required: ["n", "minimum"],
+    });
+    expect(limited.body["output_config"]).toMatchObject({
+      format: {
+        schema: {
+          properties: {
+            n: { type: "number", description: "share (minimum: 0, maximum: 1)" },
+            minimum: { type: "string" },
+          },
+          additionalProperties: false,
+        },
+      },
+    });
+    const open = await ask({ type: "object", additionalProperties: { type: "integer" } });
+    const tree = await ask({
+      $defs: { node: { type: "object", properties: { next: { $ref: "#/$defs/node" } }, required: ["next"] } },
+      $ref: "#/$defs/node",
+    });
+    for (const emulated of [open, tree]) {
+      expect(emulated.notes).toMatchObject({ responseFormat: "emulated" });
+      expect(emulated.body["tool_choice"]).toMatchObject({ name: "json_answer" });
+    }
+  });
+
   test("reasoning effort: a budget on top of max_tokens, an effort for newer models", async () => {
     const budget = await send("anthropic", { messages: [user("x")], reasoning_effort: "low", max_tokens: 100 }, model);
     expect(budget.body).toMatchObject({ thinking: { type: "enabled", budget_tokens: 2048 }, max_tokens: 2148 });

@@ -54,6 +54,7 @@ export function exchange(
   let over = false;
   let paused = false;
   let received = 0;
+  let linger: NodeJS.Timeout | null = null;
   let timer: NodeJS.Timeout | null = setTimeout(late, options.timeoutMs);
 
   function late(): void {
@@ -122,6 +123,7 @@ export function exchange(
       else take(chunk);
     },
     onResponseEnd() {
+      if (linger) clearTimeout(linger);
       if (over) return;
       if (decoder) decoder.end(() => settle(null));
       else settle(null);
@@ -159,7 +161,8 @@ export function exchange(
       if (over) return;
       stop();
       if (paused) controller?.resume();
-      setTimeout(() => controller?.abort(new Error("finished")), LINGER_MS).unref();
+      linger = setTimeout(() => controller?.abort(new Error("finished")), LINGER_MS);
+      linger.unref();
     },
   };
 }

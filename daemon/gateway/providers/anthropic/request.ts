@@ -6,6 +6,8 @@ import { stopsOf, toolPlan } from "../content.ts";
 import { supportOf } from "../support.ts";
 import { anthropicMessages, type Turn } from "./messages.ts";
 import { type ClaudeTraits, claudeTraits } from "./models.ts";
+import { claudeRefusals } from "./refusals.ts";
+import { keepsNatively, nativeSchema } from "./schema.ts";
 import { claudeThinking, type Thinking } from "./thinking.ts";
 
 /** The tool that stands for the answer where the model keeps no schemas by itself. */
@@ -19,23 +21,7 @@ export interface AnthropicRequest {
 
 /** The table's refusals, and what this model refuses beyond them. */
 export function anthropicUnsupported(request: ChatRequest, model: string): readonly Unsupported[] {
-  const found = [...supportOf("anthropic", request)];
-  const traits = claudeTraits(model);
-  const refuse = (param: string, reason: string) => found.push({ param, reason, droppable: true });
-  const sampled = (value: number | null | undefined) => value !== undefined && value !== null && value !== 1;
-  if (!traits.sampling) {
-    if (sampled(request.temperature) && (request.temperature ?? 0) <= 1) refuse("temperature", "this model takes none");
-    if (sampled(request.top_p)) refuse("top_p", "this model takes none");
-  }
-  if (!thinks(request)) return found;
-  if (traits.thinking === "none") refuse("reasoning_effort", "this model does not reason");
-  else if (traits.thinking === "budget") {
-    const choice = modern(request).tool_choice;
-    if (choice && choice !== "auto" && choice !== "none")
-      refuse("reasoning_effort", "no tool can be forced while it reasons");
-    else if (sampled(request.temperature)) refuse("temperature", "it must be 1 while the model reasons");
-  }
-  return found;
+  return [...supportOf("anthropic", request), ...claudeRefusals(request, claudeTraits(model))];
 }
 
 /** Throws UpstreamError (`invalid`) for what cannot be said. */
@@ -45,7 +31,12 @@ export function anthropicRequest(given: ChatRequest, target: Target): AnthropicR
   const { system, turns } = anthropicMessages(request);
   if (turns.length === 0) turns.push({ role: "user", content: system.splice(0) });
   const { tools, toolChoice, jsonTool, format, responseFormat } = toolsOf(request, traits, system);
-  const thinking = thinkingOf(request, traits, turns, jsonTool !== undefined);
+  const thinking = thinkingOf(
+    request,
+    traits,
+    turns,
+    toolChoice?.["type"] === "any" || toolChoice?.["type"] === "tool",
+  );
   const stops = stopsOf(request);
   const effort =
     thinking.effort || format
@@ -81,10 +72,6 @@ function sampling(body: Record<string, unknown>, traits: ClaudeTraits): Record<s
   return rest;
 }
 
-function thinks(request: ChatRequest): boolean {
-  return Boolean(request.reasoning_effort) && request.reasoning_effort !== "none";
-}
-
 function toolsOf(request: ChatRequest, traits: ClaudeTraits, system: unknown[]) {
   const plan = toolPlan(request);
   const tools: Record<string, unknown>[] = plan.tools.map((tool) => ({
@@ -102,8 +89,8 @@ function toolsOf(request: ChatRequest, traits: ClaudeTraits, system: unknown[]) 
     return { tools, toolChoice, jsonTool: undefined, format: undefined, responseFormat: "emulated" as const };
   }
   if (!schema) return { tools, toolChoice, jsonTool: undefined, format: undefined, responseFormat: undefined };
-  if (traits.nativeSchema) {
-    const format = { type: "json_schema", schema: closedSchema(schema) };
+  if (traits.nativeSchema && keepsNatively(schema)) {
+    const format = { type: "json_schema", schema: nativeSchema(schema) };
     return { tools, toolChoice, jsonTool: undefined, format, responseFormat: "native" as const };
   }
   tools.push({
@@ -136,18 +123,9 @@ function objectSchema(schema: JsonSchema | undefined): JsonSchema {
   return schema["type"] === "object" ? schema : { ...schema, type: "object" };
 }
 
-/** Structured outputs demand `additionalProperties: false` on every object. */
-function closedSchema(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(closedSchema);
-  if (typeof schema !== "object" || schema === null) return schema;
-  const closed = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, closedSchema(value)]));
-  const plain = closed["type"] === "object" || (closed["properties"] && !closed["type"]);
-  return plain && closed["additionalProperties"] === undefined ? { ...closed, additionalProperties: false } : closed;
-}
-
 function thinkingOf(request: ChatRequest, traits: ClaudeTraits, turns: readonly Turn[], forced: boolean): Thinking {
   if (!request.reasoning_effort) return { dropped: [] };
   const last = turns.findLast((turn) => turn.role === "assistant");
   const called = last?.content.some((block) => (block as { type: string }).type === "tool_use") ?? false;
-  return claudeThinking(request.reasoning_effort, traits, called || forced);
+  return claudeThinking(request.reasoning_effort, traits, { forced, called });
 }

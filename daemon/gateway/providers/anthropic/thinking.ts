@@ -21,21 +21,27 @@ export interface Thinking {
   readonly dropped: readonly string[];
 }
 
-/**
- * `held` says that the turn cannot think on a budget: a tool is forced, or an earlier tool call would have to bring its own thinking
- * along, which OpenAI's clients cannot send back.
- */
-export function claudeThinking(effort: ReasoningEffort, traits: ClaudeTraits, held: boolean): Thinking {
+/** What keeps a turn from thinking. */
+export interface Held {
+  /** A tool is forced. */
+  readonly forced: boolean;
+  /** An earlier tool call would have to bring its own thinking along (on a budget), which OpenAI's clients cannot send back. */
+  readonly called: boolean;
+}
+
+export function claudeThinking(effort: ReasoningEffort, traits: ClaudeTraits, { forced, called }: Held): Thinking {
   if (traits.thinking === "none") return { dropped: [] };
   if (traits.thinking === "adaptive") {
     if (effort === "none") {
       return traits.canStopThinking ? { field: { type: "disabled" }, dropped: [] } : { effort: "low", dropped: [] };
     }
     const said = effort === "minimal" ? "low" : effort === "xhigh" && !traits.xhigh ? "high" : effort;
-    return { field: { type: "adaptive", display: "summarized" }, effort: said, dropped: [] };
+    return forced
+      ? { effort: said, dropped: [] }
+      : { field: { type: "adaptive", display: "summarized" }, effort: said, dropped: [] };
   }
   if (effort === "none") return { dropped: [] };
-  if (held) return { dropped: ["reasoning_effort"] };
+  if (forced || called) return { dropped: ["reasoning_effort"] };
   const budget = budgets[effort];
   return { field: { type: "enabled", budget_tokens: budget }, budget, dropped: [] };
 }

@@ -3,6 +3,7 @@ import { modern } from "#daemon/gateway/format/modern.ts";
 import type { ChatRequest } from "#daemon/gateway/format/request.ts";
 import type { Notes, Target, Unsupported } from "../adapter.ts";
 import { claudeTraits } from "../anthropic/models.ts";
+import { claudeRefusals } from "../anthropic/refusals.ts";
 import { claudeThinking } from "../anthropic/thinking.ts";
 import { stopsOf, toolPlan } from "../content.ts";
 import { supportOf } from "../support.ts";
@@ -22,13 +23,8 @@ export interface ConverseRequest {
 export function bedrockUnsupported(request: ChatRequest, model: string): readonly Unsupported[] {
   const found = [...supportOf("bedrock", request)];
   const effort = request.reasoning_effort;
-  const claude = isClaude(model);
-  if (
-    effort &&
-    effort !== "none" &&
-    !model.includes("gpt-oss") &&
-    !(claude && claudeTraits(model).thinking !== "none")
-  ) {
+  if (isClaude(model)) found.push(...claudeRefusals(request, claudeTraits(model)));
+  else if (effort && effort !== "none" && !model.includes("gpt-oss")) {
     found.push({ param: "reasoning_effort", reason: "this model cannot be told how to reason", droppable: true });
   }
   if (request.tool_choice === "none" && request.messages.some((one) => one.role === "tool")) {
@@ -49,7 +45,7 @@ export async function converseRequest(given: ChatRequest, target: Target, io: Wi
     system.push({ text: "Answer with one JSON object and nothing else: no prose, no code fence." });
   }
   const toolConfig = toolsOf(request, turns, schema);
-  const { fields, budget, dropped } = reasoning(request, target.model, turns, schema !== undefined);
+  const { fields, budget, dropped } = reasoning(request, target.model, turns, forces(toolConfig));
   const stops = stopsOf(request);
   const most = request.max_completion_tokens ?? request.max_tokens;
   const inferenceConfig = {
@@ -73,7 +69,11 @@ function isClaude(model: string): boolean {
   return model.includes("anthropic") || model.includes("claude");
 }
 
-function toolsOf(request: ChatRequest, turns: readonly ConverseTurn[], schema: object | undefined): object | undefined {
+function toolsOf(
+  request: ChatRequest,
+  turns: readonly ConverseTurn[],
+  schema: object | undefined,
+): { tools: object[]; toolChoice?: object } | undefined {
   const plan = toolPlan(request);
   const spec = (name: string, description: string | undefined, json: unknown) => ({
     toolSpec: { name, ...(description ? { description } : {}), inputSchema: { json } },
@@ -100,6 +100,10 @@ function toolsOf(request: ChatRequest, turns: readonly ConverseTurn[], schema: o
   return { tools, toolChoice: choice?.mode === "required" ? { any: {} } : { auto: {} } };
 }
 
+function forces(toolConfig: { toolChoice?: object } | undefined): boolean {
+  return toolConfig?.toolChoice !== undefined && !("auto" in toolConfig.toolChoice);
+}
+
 function reasoning(request: ChatRequest, model: string, turns: readonly ConverseTurn[], forced: boolean) {
   const effort = request.reasoning_effort;
   if (!effort) return { fields: undefined, budget: 0, dropped: [] };
@@ -111,7 +115,7 @@ function reasoning(request: ChatRequest, model: string, turns: readonly Converse
   if (!isClaude(model)) return { fields: undefined, budget: 0, dropped: [] };
   const last = turns.findLast((turn) => turn.role === "assistant");
   const called = last?.content.some((block) => "toolUse" in block) ?? false;
-  const thinking = claudeThinking(effort, claudeTraits(model), called || forced);
+  const thinking = claudeThinking(effort, claudeTraits(model), { forced, called });
   const fields = {
     ...(thinking.field ? { thinking: thinking.field } : {}),
     ...(thinking.effort ? { output_config: { effort: thinking.effort } } : {}),

@@ -1,0 +1,89 @@
+// JSON schemas for Anthropic's structured outputs, which keep less than OpenAI's: objects must be closed, may not refer to themselves, and have
+// few optional members; limits of numbers, strings and lists are refused. What cannot be said natively goes by a forced tool; limits are
+// told to the model in the description, since a refusal would help nobody.
+type Schema = Readonly<Record<string, unknown>>;
+
+/** Beyond some ten optional members the service's grammar does not compile. */
+const MAX_OPTIONAL = 10;
+const MAX_DEPTH = 60;
+
+/** Limits that the service refuses; `minItems` of 0 and 1 it takes. */
+const limits = new Set([
+  "minimum",
+  "maximum",
+  "exclusiveMinimum",
+  "exclusiveMaximum",
+  "multipleOf",
+  "minLength",
+  "maxLength",
+  "maxItems",
+  "uniqueItems",
+  "minProperties",
+  "maxProperties",
+]);
+
+/** Keywords whose value is a map of names to schemas: the names are not keywords. */
+const maps = new Set(["properties", "$defs", "definitions", "patternProperties", "dependentSchemas"]);
+
+/** True where the service can keep the schema without losing what it says. */
+export function keepsNatively(schema: Schema): boolean {
+  const count = { optional: 0 };
+  return closes(schema, schema, [], count, 0) && count.optional <= MAX_OPTIONAL;
+}
+
+function closes(
+  node: unknown,
+  root: Schema,
+  path: readonly unknown[],
+  count: { optional: number },
+  depth: number,
+): boolean {
+  if (typeof node !== "object" || node === null) return true;
+  if (depth > MAX_DEPTH || path.includes(node)) return false;
+  if (Array.isArray(node)) return node.every((item) => closes(item, root, path, count, depth + 1));
+  const schema = node as Record<string, unknown>;
+  const properties = schema["properties"];
+  const named = typeof properties === "object" && properties !== null ? Object.keys(properties) : [];
+  const extra = schema["additionalProperties"];
+  if (extra !== undefined && extra !== false) return false;
+  if (schema["type"] === "object" && named.length === 0 && extra !== false) return false;
+  const required = Array.isArray(schema["required"]) ? schema["required"] : [];
+  count.optional += named.filter((name) => !required.includes(name)).length;
+  const reference = schema["$ref"];
+  if (typeof reference === "string" && !closes(pointed(root, reference), root, [...path, node], count, depth + 1))
+    return false;
+  return Object.entries(schema).every(([key, value]) => {
+    if (key === "$defs" || key === "definitions" || key === "const" || key === "enum" || key === "default") return true;
+    const children = maps.has(key) && typeof value === "object" && value !== null ? Object.values(value) : value;
+    return closes(children, root, [...path, node], count, depth + 1);
+  });
+}
+
+function pointed(root: Schema, reference: string): unknown {
+  let at: unknown = root;
+  for (const part of reference.replace(/^#/, "").split("/").slice(1)) {
+    if (typeof at !== "object" || at === null) return null;
+    at = (at as Record<string, unknown>)[part.replaceAll("~1", "/").replaceAll("~0", "~")];
+  }
+  return at;
+}
+
+/** The schema with every object closed and with its limits told in words. */
+export function nativeSchema(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(nativeSchema);
+  if (typeof node !== "object" || node === null) return node;
+  const kept: Record<string, unknown> = {};
+  const told: string[] = [];
+  for (const [key, value] of Object.entries(node)) {
+    if (limits.has(key) || (key === "minItems" && Number(value) > 1)) told.push(`${key}: ${JSON.stringify(value)}`);
+    else if (maps.has(key) && typeof value === "object" && value !== null) {
+      kept[key] = Object.fromEntries(Object.entries(value).map(([name, child]) => [name, nativeSchema(child)]));
+    } else kept[key] = key === "const" || key === "enum" || key === "default" ? value : nativeSchema(value);
+  }
+  if (told.length > 0) {
+    const said = typeof kept["description"] === "string" ? `${kept["description"]} ` : "";
+    kept["description"] = `${said}(${told.join(", ")})`;
+  }
+  const object = kept["type"] === "object" || (kept["properties"] !== undefined && kept["type"] === undefined);
+  return object ? { ...kept, additionalProperties: false } : kept;
+}
