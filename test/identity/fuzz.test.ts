@@ -1,0 +1,27 @@
+// Hostile input from the schemas: no crash, no 5xx, the daemon answers on. The whole figure is in the deep test.
+import { expect, onTestFinished, test } from "vitest";
+import { scopes } from "#contract/identity.ts";
+import { startDaemon } from "./daemon.ts";
+import { fuzz } from "./fuzz.ts";
+
+test.each(["sandbox", "live"] as const)(
+  "400 generated requests, %s: 0 crashes, 0 answers of 500 and above",
+  async (environment) => {
+    const daemon = await startDaemon();
+    onTestFinished(() => daemon.close());
+    const made = await daemon.call("POST", "/v1/keys", {
+      body: { scopes: [...scopes], environment, tier: "enterprise" },
+    });
+    const { faults, statuses, requests } = await fuzz(daemon, {
+      // The sandbox counts everybody but the command line.
+      token: environment === "sandbox" ? daemon.app.credentials.local_token : made.body.secret,
+      requests: 400,
+      seed: 7,
+      batch: 25,
+      ids: [made.body.id],
+    });
+    expect(faults).toEqual([]);
+    expect(requests).toBe(400);
+    expect(Object.keys(statuses)).toEqual(expect.arrayContaining(["200", "404", "422"]));
+  },
+);
