@@ -1,6 +1,7 @@
 // A daemon's life: own the root, wire the app, listen, tell the command that started it, serve, drain, go.
 import { realpathSync } from "node:fs";
 import { join } from "node:path";
+import { inspect } from "node:util";
 import { errors, isMagicError } from "#contract/errors.ts";
 import { exitCodes } from "#contract/exit-codes.ts";
 import {
@@ -27,7 +28,7 @@ import {
   writeRuntimeFile,
   writeStartingMark,
 } from "./runtime-file.ts";
-import { prepareStateFolder } from "./state-folder.ts";
+import { prepareStateFolder, refusedByDisk } from "./state-folder.ts";
 import { type Life, superviseProcess } from "./supervise.ts";
 
 /** Milliseconds after which a daemon counts as one that runs well. */
@@ -57,10 +58,11 @@ export async function runDaemon(argv: readonly string[]): Promise<number> {
     return exitCodes.ok;
   } catch (error) {
     if (state && lock) removeOwnFiles(state);
-    const known = isMagicError(error) ? error : undefined;
-    const detail = error instanceof Error ? (known ? error.message : (error.stack ?? error.message)) : String(error);
-    await tell({ type: "failed", code: known?.code ?? "internal", detail, extra: known?.extra ?? {} });
-    return exitCodes[errors[known?.code ?? "internal"].exit];
+    const known = refusedByDisk(state ?? "of this root", error);
+    const code = isMagicError(known) ? known.code : "internal";
+    const detail = isMagicError(known) ? known.message : inspect(known);
+    await tell({ type: "failed", code, detail, extra: isMagicError(known) ? known.extra : {} });
+    return exitCodes[errors[code].exit];
   }
 }
 

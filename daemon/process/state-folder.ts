@@ -25,6 +25,12 @@ export function unusable(folder: string, error: unknown): unknown {
     : new MagicError("state_unusable", `The state folder ${folder} ${reason}.`, { cause: error });
 }
 
+/** The same for an error that came later, from any file below the folder: only what speaks of the disk or of permissions. */
+export function refusedByDisk(folder: string, error: unknown): unknown {
+  const { code } = error as NodeJS.ErrnoException;
+  return ["EACCES", "EPERM", "EROFS", "ENOSPC", "EDQUOT", "EIO"].includes(code ?? "") ? unusable(folder, error) : error;
+}
+
 const reasons: Readonly<Record<string, string>> = {
   EACCES: "cannot be read and written by this user",
   EPERM: "cannot be read and written by this user",

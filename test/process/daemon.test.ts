@@ -241,6 +241,22 @@ test("doctor tells a stale daemon, mends it, and closes what others can read", a
   expect(checks((await made.magic(["doctor", "--json"])).json)).toMatchObject({ daemon: "ok", secrets: "ok" });
 });
 
+test("a root that does not exist is named, and not made", async () => {
+  const made = await project();
+  const outcome = await made.magic(["daemon", "start", "--json", "--root", join(made.root, "nowhere")]);
+  expect([outcome.code, outcome.stdout, outcome.failure["code"]]).toEqual([4, "", "not_found"]);
+  await expect(stat(join(made.root, "nowhere"))).rejects.toThrow();
+});
+
+test("outside a project the user's state folder is the root, made when it is needed", async () => {
+  const made = await project();
+  const home = join(made.root, "not", "yet");
+  const outcome = await made.magic(["daemon", "start", "--json", "--port", "0"], { MAGIC_ROOT: "", MAGIC_HOME: home });
+  expect([outcome.code, outcome.json["root"]]).toEqual([0, home]);
+  const stopped = await made.magic(["daemon", "stop", "--json"], { MAGIC_ROOT: "", MAGIC_HOME: home });
+  expect(stopped.json["pid"]).toBe(outcome.json["pid"]);
+});
+
 test("restart keeps the port and the flags of the start", async () => {
   const made = await project();
   const first = await start(made, "--tls", "--host", "localhost");

@@ -1,6 +1,6 @@
 // Starts a daemon as a process of its own and waits until it says that it is ready, or why it will not be.
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, mkdirSync, openSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type ErrorCode, errors, MagicError } from "#contract/errors.ts";
@@ -33,6 +33,7 @@ const START_TIMEOUT = 30_000;
 
 /** @throws the daemon's own reason (`port_taken`, `daemon_owned`, `state_unusable`...), or `daemon_unavailable` when it died silently. */
 export async function spawnDaemon(options: SpawnOptions): Promise<Started> {
+  requireRoot(options.root, options.env);
   const output = options.foreground ? ("inherit" as const) : openOutput(options.root);
   const entry = fileURLToPath(import.meta.resolve("#entry/daemon"));
   // Without the flag a SIGUSR1 would open a debugger, and with it everything that the daemon holds, on a port.
@@ -50,6 +51,22 @@ export async function spawnDaemon(options: SpawnOptions): Promise<Started> {
     child.unref();
   }
   return { runtime: message.runtime, notes: message.notes, child };
+}
+
+// Outside a project the root is the user's state folder, which is made when it is first needed; a project's folder is not.
+function requireRoot(root: string, env: NodeJS.ProcessEnv = process.env): void {
+  if (existsSync(root)) return;
+  if (root !== userStateFolder(env))
+    throw new MagicError("not_found", `The root ${root} does not exist.`, {
+      extra: { next: "Name a folder that exists." },
+    });
+  try {
+    mkdirSync(root, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new MagicError("state_unusable", `The state folder ${root} cannot be made: ${(error as Error).message}.`, {
+      cause: error,
+    });
+  }
 }
 
 function flagsOf(options: SpawnOptions): string[] {
