@@ -3,7 +3,7 @@
 import { MagicError } from "#contract/errors.ts";
 import { timestampOf } from "../../engine/temporal.ts";
 import type { Column, ColumnType, Row, TableSchema, Value } from "../../engine/types.ts";
-import { parseIso } from "./jinja/datetime.ts";
+import { parseIso } from "./jinja/date-text.ts";
 import { isRecord, list } from "./manifest/component.ts";
 import type { Stream } from "./stream.ts";
 

@@ -1,6 +1,7 @@
 // How often one connection may call: the manifest's api_budget, and what 429 answers say. Every partition of a connection shares one budget.
 import type { Clock } from "#shared/clock.ts";
-import { addDuration, DateTime, parseDuration } from "../jinja/datetime.ts";
+import { DateTime } from "../jinja/datetime.ts";
+import { addDuration, parseDuration } from "../jinja/duration.ts";
 import { compileRegex } from "../jinja/regex.ts";
 import { type Component, children, list, typeOf } from "../manifest/component.ts";
 

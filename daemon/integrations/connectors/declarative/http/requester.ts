@@ -2,7 +2,8 @@
 import { MagicError } from "#contract/errors.ts";
 import { type Context, emptySlice, nested, type Slice, sliceVariables, text, type Variables } from "../context.ts";
 import { type Component, isRecord, optionalChild, optionalText, refuseCustom, typeOf } from "../manifest/component.ts";
-import { type Authenticator, authenticatorOf } from "./auth.ts";
+import { authenticatorOf } from "./auth.ts";
+import type { Authenticator } from "./authenticator.ts";
 import type { HttpRequest, HttpResponse } from "./client.ts";
 import { type ErrorHandler, errorHandlerOf, failure, retryAfterSeconds } from "./errors.ts";
 import { emptyParts, formBody, merge, type RequestParts, withParams } from "./options.ts";

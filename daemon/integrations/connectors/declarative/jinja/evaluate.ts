@@ -4,7 +4,6 @@ import { EvaluationError, TemplateSyntaxError, UndefinedError } from "./errors.t
 import { filters } from "./filters.ts";
 import { member } from "./methods.ts";
 import { arithmetic, item, MAX_SIZE, slice } from "./operators.ts";
-import type { Arguments as ArgumentNodes, Expression, Statement } from "./parser.ts";
 import {
   Callable,
   compare,
@@ -21,6 +20,7 @@ import {
   typeName,
   Undefined,
 } from "./python.ts";
+import type { Arguments as ArgumentNodes, Expression, Statement } from "./syntax.ts";
 import { tests } from "./tests.ts";
 
 const MAX_STEPS = 1_000_000;

@@ -1,5 +1,3 @@
-// The filters: Jinja 3.1's own and those of the manifest language (hash, hmac, base64encode, regex_search...).
-import { createHash, createHmac } from "node:crypto";
 import { Arguments } from "./arguments.ts";
 import { EvaluationError, UndefinedError } from "./errors.ts";
 import { capitalize, member, replace } from "./methods.ts";
@@ -23,8 +21,8 @@ import {
   typeName,
   Undefined,
 } from "./python.ts";
-import { compileRegex } from "./regex.ts";
 import { tests } from "./tests.ts";
+import { escapeHtml, hash, hmac, regexReplace, regexSearch, tojson, truncate, urlencode } from "./text-filters.ts";
 
 export type Filter = (value: unknown, args: Arguments) => unknown;
 
@@ -205,82 +203,6 @@ function join(value: unknown, args: Arguments): string {
     .join(text(args.any(0, "d", "")));
 }
 
-// htmlsafe_json_dumps: Python's separators, sorted keys, and the characters that end a script element escaped.
-function tojson(value: unknown, args: Arguments): string {
-  const indent = args.any(0, "indent", null);
-  return pythonJson(defined(value), indent === null ? undefined : asNumber(indent), 0)
-    .replaceAll("<", "\\u003c")
-    .replaceAll(">", "\\u003e")
-    .replaceAll("&", "\\u0026")
-    .replaceAll("'", "\\u0027");
-}
-
-function pythonJson(value: unknown, indent: number | undefined, level: number): string {
-  const newline = indent === undefined ? "" : `\n${" ".repeat(indent * (level + 1))}`;
-  const end = indent === undefined ? "" : `\n${" ".repeat(indent * level)}`;
-  const comma = indent === undefined ? ", " : `,${newline}`;
-  if (typeof value === "string")
-    return JSON.stringify(value).replace(
-      /[\u007f-\uffff]/g,
-      (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
-    );
-  if (value === null || typeof value === "boolean") return String(value);
-  if (isNumber(value)) return str(value);
-  if (isDict(value)) {
-    if (!value.size) return "{}";
-    const keys = [...value].sort(([a], [b]) => compare(a, b));
-    return `{${newline}${keys.map(([key, each]) => `${JSON.stringify(text(key))}: ${pythonJson(each, indent, level + 1)}`).join(comma)}${end}}`;
-  }
-  if (Array.isArray(value) || value instanceof Tuple) {
-    const items = iterate(value);
-    return items.length
-      ? `[${newline}${items.map((each) => pythonJson(each, indent, level + 1)).join(comma)}${end}]`
-      : "[]";
-  }
-  throw new EvaluationError(`Object of type ${typeName(value)} is not JSON serializable`);
-}
-
-function hash(value: unknown, args: Arguments): string {
-  const kind = args.text(0, "hash_type", "md5");
-  const salt = args.any(1, "salt", null);
-  if (!/^(md5|sha1|sha224|sha256|sha384|sha512)$/.test(kind))
-    throw new EvaluationError(`No hashing function named ${kind}.`);
-  return createHash(kind)
-    .update(text(value) + (salt === null ? "" : text(salt)))
-    .digest("hex");
-}
-
-function hmac(value: unknown, args: Arguments): string {
-  const kind = args.text(1, "hash_type", "sha256");
-  if (kind !== "sha256" && kind !== "sha512" && kind !== "sha1" && kind !== "md5")
-    throw new EvaluationError(`Hash type ${kind} is not supported`);
-  return createHmac(kind, args.text(0, "key")).update(text(value)).digest("hex");
-}
-
-function regexSearch(value: unknown, args: Arguments): unknown {
-  const matcher = compileRegex(args.text(0, "regex")).matcher(text(value));
-  if (!matcher.find()) return "";
-  return matcher.groupCount() > 0 ? (matcher.group(1) ?? "") : (matcher.group() ?? "");
-}
-
-// Python's \1 and \g<name> become the references of the linear-time engine.
-function regexReplace(value: unknown, args: Arguments): string {
-  const replacement = args
-    .text(1, "replacement")
-    .replaceAll("$", "\\$")
-    .replace(/\\g<(\w+)>/g, (_all, name: string) => ["$", "{", name, "}"].join(""))
-    .replace(/\\(\d)/g, "$$$1");
-  return compileRegex(args.text(0, "regex")).matcher(text(value)).replaceAll(replacement);
-}
-
-function truncate(value: string, args: Arguments): string {
-  const size = args.number(0, "length", 255);
-  const end = args.text(2, "end", "...");
-  if (value.length <= size + args.number(3, "leeway", 5)) return value;
-  const cut = value.slice(0, Math.max(0, size - end.length));
-  return truth(args.any(1, "killwords", false)) ? cut + end : cut.replace(/\s+\S*$/, "") + end;
-}
-
 function batch(value: unknown, args: Arguments): unknown[][] {
   const size = Math.max(1, args.number(0, "linecount"));
   const items = iterate(value);
@@ -292,31 +214,6 @@ function batch(value: unknown, args: Arguments): unknown[][] {
   return fill !== null && last
     ? [...rows.slice(0, -1), [...last, ...Array<unknown>(size - last.length).fill(fill)]]
     : rows;
-}
-
-const escapes: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  "'": "&#39;",
-  '"': "&#34;",
-};
-const escapeHtml = (value: unknown): string =>
-  text(value).replace(/[&<>'"]/g, (character) => escapes[character] ?? character);
-const quote = (value: string): string =>
-  encodeURIComponent(value)
-    .replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
-    .replaceAll("%2F", "/");
-
-function urlencode(value: unknown): string {
-  if (typeof value === "string" || isNumber(value) || typeof value === "boolean" || value === null)
-    return quote(text(value));
-  const pairs: readonly (readonly unknown[])[] = isDict(value)
-    ? [...value]
-    : iterate(value).map((each) => iterate(each));
-  return pairs
-    .map(([key, each]) => `${quote(text(key)).replaceAll("/", "%2F")}=${quote(text(each)).replaceAll("/", "%2F")}`)
-    .join("&");
 }
 
 const orUndefined = (value: unknown, what: string): unknown => (value === undefined ? new Undefined(what) : value);

@@ -4,8 +4,9 @@ import { UndefinedError } from "./errors.ts";
 import { render } from "./evaluate.ts";
 import { literalEval } from "./literal.ts";
 import { globals } from "./macros.ts";
-import { parse, type Statement } from "./parser.ts";
+import { parse } from "./parser.ts";
 import { fromJson, toJson } from "./python.ts";
+import type { Statement } from "./syntax.ts";
 
 /** Parsed templates are kept: a manifest renders the same few thousands of times. */
 const MAX_CACHED = 5000;

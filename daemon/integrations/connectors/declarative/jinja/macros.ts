@@ -1,6 +1,8 @@
 // The functions of the manifest language (now_utc, day_delta, format_datetime...) and Jinja's own globals.
 import { Arguments } from "./arguments.ts";
-import { addDuration, DateTime, PyDate, parseDuration, parseIso, strftime, strptime, TimeDelta } from "./datetime.ts";
+import { parseIso, strftime, strptime } from "./date-text.ts";
+import { DateTime, PyDate, TimeDelta } from "./datetime.ts";
+import { addDuration, parseDuration } from "./duration.ts";
 import { EvaluationError } from "./errors.ts";
 import { asNumber, Callable, compare, isNumber, iterate, str, Undefined } from "./python.ts";
 

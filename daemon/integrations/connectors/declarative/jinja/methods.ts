@@ -1,6 +1,7 @@
 // The methods and attributes of Python's values that a template may use. Nothing else is reachable: not JavaScript's, not Python's own internals.
 import { Arguments } from "./arguments.ts";
-import { DateTime, fields, PyDate, strftime, TimeDelta } from "./datetime.ts";
+import { strftime } from "./date-text.ts";
+import { DateTime, fields, PyDate, TimeDelta } from "./datetime.ts";
 import { EvaluationError } from "./errors.ts";
 import { lookup, MAX_SIZE } from "./operators.ts";
 import {

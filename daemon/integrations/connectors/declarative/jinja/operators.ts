@@ -1,5 +1,6 @@
 // Python's arithmetic, subscripts and slices over the values of python.ts, with bounds on what a template can make.
-import { addDuration, DateTime, PyDate, TimeDelta } from "./datetime.ts";
+import { DateTime, PyDate, TimeDelta } from "./datetime.ts";
+import { addDuration } from "./duration.ts";
 import { EvaluationError, UndefinedError } from "./errors.ts";
 import {
   asNumber,

@@ -1,16 +1,9 @@
 // How a stream is read incrementally: which intervals a partition is read in, how an interval goes into requests, and what was read last.
 import { type Context, native, text } from "../context.ts";
 import { emptyParts, inject, type RequestParts } from "../http/options.ts";
-import {
-  addDuration,
-  DateTime,
-  fields,
-  fromFields,
-  parseDuration,
-  parseIso,
-  strftime,
-  strptime,
-} from "../jinja/datetime.ts";
+import { parseIso, strftime, strptime } from "../jinja/date-text.ts";
+import { DateTime, fields, fromFields } from "../jinja/datetime.ts";
+import { addDuration, parseDuration } from "../jinja/duration.ts";
 import {
   type Component,
   isRecord,

@@ -1,0 +1,18 @@
+// What every way to authenticate offers to a request.
+import type { Component } from "../manifest/component.ts";
+import type { HttpResponse } from "./client.ts";
+import type { RequestParts } from "./options.ts";
+
+export interface Authenticator {
+  /** Adds the credentials to a request; the token that it used, where there is one. */
+  apply(parts: RequestParts): Promise<string | undefined>;
+  /** After a 401 for `used`: true when there is another token to try with. */
+  refresh(used: string | undefined): Promise<boolean>;
+}
+
+/** Sends the login request of a session: the requester, passed in because it needs authenticators itself. */
+export type Login = (component: Component) => Promise<HttpResponse | undefined>;
+
+export function bearer(parts: RequestParts, token: string): void {
+  parts.headers["Authorization"] = `Bearer ${token}`;
+}

@@ -1,0 +1,138 @@
+// OAuth 2.0 (RFC 6749): client credentials and refresh tokens, as vendors vary them.
+import { MagicError } from "#contract/errors.ts";
+import { type Context, nested, text } from "../context.ts";
+import { parseIso, strptime } from "../jinja/date-text.ts";
+import { type Component, isRecord, list, optionalChild, optionalText } from "../manifest/component.ts";
+import { type Authenticator, bearer } from "./authenticator.ts";
+import { decoderOf } from "./decode.ts";
+import { sharedToken, type Token } from "./token.ts";
+
+export function oauth(context: Context, component: Component): Authenticator {
+  const value = (field: string): string => text(context, component, component[field] ?? "");
+  const given = value("access_token_value");
+  const endpoint = value("token_refresh_endpoint");
+  const expiry = component["token_expiry_date"] ? value("token_expiry_date") : "";
+  const updater = optionalChild(component, "refresh_token_updater");
+  const initial = given
+    ? {
+        value: given,
+        expiresAt: expiry
+          ? expiryOf(expiry, optionalText(component, "token_expiry_date_format"))
+          : endpoint
+            ? context.clock.now() + 60_000
+            : Number.POSITIVE_INFINITY,
+      }
+    : undefined;
+  let refreshToken = updater
+    ? (stringAt(context.config, list(updater["refresh_token_config_path"]).map(String)) ?? value("refresh_token"))
+    : value("refresh_token");
+  const tokens = sharedToken(context, component, initial, async () => {
+    if (!endpoint)
+      throw new MagicError(
+        "credentials_rejected",
+        "the access token was refused and there is no token_refresh_endpoint to get another",
+      );
+    const answer = await tokenAnswer(context, component, endpoint, refreshToken);
+    const name = value("access_token_name") || "access_token";
+    const token = findDeep(answer, name);
+    if (typeof token !== "string")
+      throw new MagicError("credentials_rejected", `the token endpoint answered without '${name}'`);
+    const rotated = findDeep(answer, optionalText(updater ?? {}, "refresh_token_name") ?? "refresh_token");
+    if (typeof rotated === "string") refreshToken = rotated;
+    return {
+      value: token,
+      expiresAt: lifetime(context, component, findDeep(answer, value("expires_in_name") || "expires_in")),
+    };
+  });
+  return {
+    async apply(parts) {
+      const token = await tokens.get();
+      bearer(parts, token);
+      return token;
+    },
+    refresh: (used) => (endpoint ? tokens.renew(used) : Promise.resolve(false)),
+  };
+}
+
+async function tokenAnswer(
+  context: Context,
+  component: Component,
+  endpoint: string,
+  refreshToken: string,
+): Promise<unknown> {
+  const value = (field: string): string => text(context, component, component[field] ?? "");
+  const grant = value("grant_type") || "refresh_token";
+  const body: Record<string, unknown> = { [value("grant_type_name") || "grant_type"]: grant };
+  const clientId = value("client_id");
+  const clientSecret = value("client_secret");
+  if (clientId) body[value("client_id_name") || "client_id"] = clientId;
+  if (clientSecret) body[value("client_secret_name") || "client_secret"] = clientSecret;
+  if (refreshToken) body[value("refresh_token_name") || "refresh_token"] = refreshToken;
+  const scopes = list(component["scopes"]).map((scope) => text(context, component, scope));
+  if (scopes.length) body["scopes"] = scopes.join(" ");
+  const more = nested(context, component, component["refresh_request_body"] ?? {});
+  for (const [key, each] of Object.entries(isRecord(more) ? more : {})) if (!Object.hasOwn(body, key)) body[key] = each;
+  const headers = nested(context, component, component["refresh_request_headers"] ?? {});
+  const sent = Object.fromEntries(
+    Object.entries(isRecord(headers) ? headers : {}).map(([name, each]) => [name.toLowerCase(), String(each)]),
+  );
+  // Credentials that go in the Authorization header must not stand in the body too.
+  if (sent["authorization"]) for (const name of ["client_id", "client_secret"]) delete body[name];
+  const json = sent["content-type"]?.includes("json") ?? false;
+  const asQuery = component["send_refresh_request_as_query_params"] === true;
+  const form = new URLSearchParams(Object.entries(body).map(([key, each]) => [key, String(each)])).toString();
+  const response = await context.http.send(
+    {
+      method: "POST",
+      url: asQuery ? `${endpoint}${endpoint.includes("?") ? "&" : "?"}${form}` : endpoint,
+      headers: {
+        accept: "application/json",
+        "content-type": json ? "application/json" : "application/x-www-form-urlencoded",
+        ...sent,
+      },
+      ...(asQuery ? {} : { body: json ? JSON.stringify(body) : form }),
+    },
+    context.signal,
+  );
+  // RFC 6749, section 5.2: the error code says what is wrong; nothing else of the answer is shown.
+  const answer = decoderOf(undefined)(response)[0];
+  if (response.status >= 400) {
+    const code = isRecord(answer) && typeof answer["error"] === "string" ? answer["error"] : "";
+    throw new MagicError(
+      response.status >= 500 ? "upstream_error" : "credentials_rejected",
+      `the token endpoint answered ${response.status}${code ? ` ${code}` : ""}`,
+    );
+  }
+  return answer;
+}
+
+function lifetime(context: Context, component: Component, value: unknown): number {
+  const format = optionalText(component, "token_expiry_date_format");
+  if (format && typeof value === "string") return expiryOf(value, format);
+  const seconds = Number(value);
+  if (value === undefined || value === null || Number.isNaN(seconds)) return context.clock.now() + 3_600_000;
+  return context.clock.now() + seconds * 1000;
+}
+
+function expiryOf(date: string, format: string | undefined): number {
+  const parsed = format ? strptime(date, format) : parseIso(date);
+  return parsed ? Number(parsed.us / 1000n) : 0;
+}
+
+function stringAt(value: unknown, path: readonly string[]): string | undefined {
+  const found = path.reduce<unknown>(
+    (at, key) => (isRecord(at) && Object.hasOwn(at, key) ? at[key] : undefined),
+    value,
+  );
+  return typeof found === "string" ? found : undefined;
+}
+
+function findDeep(value: unknown, name: string, depth = 0): unknown {
+  if (depth > 10 || typeof value !== "object" || value === null) return undefined;
+  if (isRecord(value) && Object.hasOwn(value, name)) return value[name];
+  for (const each of Object.values(value)) {
+    const found = findDeep(each, name, depth + 1);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

@@ -1,0 +1,110 @@
+// The filters whose result is text: JSON, hashes, regular expressions, escaping.
+import { createHash, createHmac } from "node:crypto";
+import type { Arguments } from "./arguments.ts";
+import { EvaluationError, UndefinedError } from "./errors.ts";
+import { asNumber, compare, isDict, isNumber, iterate, str, Tuple, truth, typeName, Undefined } from "./python.ts";
+import { compileRegex } from "./regex.ts";
+
+const text = (value: unknown): string => str(value);
+
+// htmlsafe_json_dumps: Python's separators, sorted keys, and the characters that end a script element escaped.
+export function tojson(value: unknown, args: Arguments): string {
+  if (value instanceof Undefined) throw new UndefinedError(`${value.what} is undefined`);
+  const indent = args.any(0, "indent", null);
+  return pythonJson(value, indent === null ? undefined : asNumber(indent), 0)
+    .replaceAll("<", "\\u003c")
+    .replaceAll(">", "\\u003e")
+    .replaceAll("&", "\\u0026")
+    .replaceAll("'", "\\u0027");
+}
+
+function pythonJson(value: unknown, indent: number | undefined, level: number): string {
+  const newline = indent === undefined ? "" : `\n${" ".repeat(indent * (level + 1))}`;
+  const end = indent === undefined ? "" : `\n${" ".repeat(indent * level)}`;
+  const comma = indent === undefined ? ", " : `,${newline}`;
+  if (typeof value === "string")
+    return JSON.stringify(value).replace(
+      /[\u007f-\uffff]/g,
+      (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
+    );
+  if (value === null || typeof value === "boolean") return String(value);
+  if (isNumber(value)) return str(value);
+  if (isDict(value)) {
+    if (!value.size) return "{}";
+    const keys = [...value].sort(([a], [b]) => compare(a, b));
+    return `{${newline}${keys.map(([key, each]) => `${JSON.stringify(text(key))}: ${pythonJson(each, indent, level + 1)}`).join(comma)}${end}}`;
+  }
+  if (Array.isArray(value) || value instanceof Tuple) {
+    const items = iterate(value);
+    return items.length
+      ? `[${newline}${items.map((each) => pythonJson(each, indent, level + 1)).join(comma)}${end}]`
+      : "[]";
+  }
+  throw new EvaluationError(`Object of type ${typeName(value)} is not JSON serializable`);
+}
+
+export function hash(value: unknown, args: Arguments): string {
+  const kind = args.text(0, "hash_type", "md5");
+  const salt = args.any(1, "salt", null);
+  if (!/^(md5|sha1|sha224|sha256|sha384|sha512)$/.test(kind))
+    throw new EvaluationError(`No hashing function named ${kind}.`);
+  return createHash(kind)
+    .update(text(value) + (salt === null ? "" : text(salt)))
+    .digest("hex");
+}
+
+export function hmac(value: unknown, args: Arguments): string {
+  const kind = args.text(1, "hash_type", "sha256");
+  if (kind !== "sha256" && kind !== "sha512" && kind !== "sha1" && kind !== "md5")
+    throw new EvaluationError(`Hash type ${kind} is not supported`);
+  return createHmac(kind, args.text(0, "key")).update(text(value)).digest("hex");
+}
+
+export function regexSearch(value: unknown, args: Arguments): unknown {
+  const matcher = compileRegex(args.text(0, "regex")).matcher(text(value));
+  if (!matcher.find()) return "";
+  return matcher.groupCount() > 0 ? (matcher.group(1) ?? "") : (matcher.group() ?? "");
+}
+
+// Python's \1 and \g<name> become the references of the linear-time engine.
+export function regexReplace(value: unknown, args: Arguments): string {
+  const replacement = args
+    .text(1, "replacement")
+    .replaceAll("$", "\\$")
+    .replace(/\\g<(\w+)>/g, (_all, name: string) => ["$", "{", name, "}"].join(""))
+    .replace(/\\(\d)/g, "$$$1");
+  return compileRegex(args.text(0, "regex")).matcher(text(value)).replaceAll(replacement);
+}
+
+export function truncate(value: string, args: Arguments): string {
+  const size = args.number(0, "length", 255);
+  const end = args.text(2, "end", "...");
+  if (value.length <= size + args.number(3, "leeway", 5)) return value;
+  const cut = value.slice(0, Math.max(0, size - end.length));
+  return truth(args.any(1, "killwords", false)) ? cut + end : cut.replace(/\s+\S*$/, "") + end;
+}
+
+const escapes: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  "'": "&#39;",
+  '"': "&#34;",
+};
+export const escapeHtml = (value: unknown): string =>
+  text(value).replace(/[&<>'"]/g, (character) => escapes[character] ?? character);
+const quote = (value: string): string =>
+  encodeURIComponent(value)
+    .replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
+    .replaceAll("%2F", "/");
+
+export function urlencode(value: unknown): string {
+  if (typeof value === "string" || isNumber(value) || typeof value === "boolean" || value === null)
+    return quote(text(value));
+  const pairs: readonly (readonly unknown[])[] = isDict(value)
+    ? [...value]
+    : iterate(value).map((each) => iterate(each));
+  return pairs
+    .map(([key, each]) => `${quote(text(key)).replaceAll("/", "%2F")}=${quote(text(each)).replaceAll("/", "%2F")}`)
+    .join("&");
+}
