@@ -5,7 +5,7 @@ import { parseIso, strptime } from "../jinja/date-text.ts";
 import { type Component, isRecord, list, optionalChild, optionalText } from "../manifest/component.ts";
 import { type Authenticator, bearer } from "./authenticator.ts";
 import { decoderOf } from "./decode.ts";
-import { sharedToken, type Token } from "./token.ts";
+import { sharedToken } from "./token.ts";
 
 export function oauth(context: Context, component: Component): Authenticator {
   const value = (field: string): string => text(context, component, component[field] ?? "");
