@@ -186,6 +186,19 @@ describe("anthropic", () => {
     expect(effort.body).toMatchObject({ thinking: { type: "adaptive" }, output_config: { effort: "high" } });
   });
 
+  test("cache breakpoints become cache_control, and cache points at Bedrock", async () => {
+    const marked = { type: "text", text: "long", prompt_cache_breakpoint: { mode: "explicit" } };
+    const messages = [{ role: "system", content: [marked] }, user([marked, { type: "text", text: "short" }])];
+    const { body } = await send("anthropic", { messages }, model);
+    const control = { type: "text", text: "long", cache_control: { type: "ephemeral" } };
+    expect(body["system"]).toEqual([control]);
+    expect(body["messages"]).toEqual([{ role: "user", content: [control, { type: "text", text: "short" }] }]);
+    const converse = await send("bedrock", { messages: messages.slice(1) }, "amazon.nova-pro-v1:0");
+    expect(converse.body["messages"]).toEqual([
+      { role: "user", content: [{ text: "long" }, { cachePoint: { type: "default" } }, { text: "short" }] },
+    ]);
+  });
+
   test("images by URL and as data, PDFs; legacy functions", async () => {
     const content = [
       { type: "text", text: "see" },

@@ -154,6 +154,13 @@ test("a compatible server on loopback costs nothing; embeddings go through it", 
   expect(JSON.parse(upstream.requests.at(-1)?.body ?? "")).toMatchObject({ model: "e", input: "x" });
 });
 
+test("embeddings of a provider whose wire has none are refused", async () => {
+  for (const model of ["anthropic/claude-haiku-4-5", "google/gemini-2.5-flash"]) {
+    await expect(client.embeddings.create({ model, input: "x" })).rejects.toMatchObject({ status: 400 });
+  }
+  expect(upstream.requests).toHaveLength(0);
+});
+
 test("a private address that nobody allowed is not reached", async () => {
   await expect(client.chat.completions.create({ model: "closed/m", messages })).rejects.toMatchObject({
     status: 403,

@@ -1,12 +1,17 @@
 // OpenAI's chat completion request as TypeScript sees it after validation (format/validate.ts). Types only.
 // Null stands for absent wherever OpenAI's specification says "nullable".
 
-export interface TextPart {
+/** Up to here the provider may cache the prompt. */
+export interface CacheBreakpoint {
+  readonly prompt_cache_breakpoint?: { readonly mode: "explicit" };
+}
+
+export interface TextPart extends CacheBreakpoint {
   readonly type: "text";
   readonly text: string;
 }
 
-export interface ImagePart {
+export interface ImagePart extends CacheBreakpoint {
   readonly type: "image_url";
   readonly image_url: { readonly url: string; readonly detail?: "auto" | "low" | "high" };
 }
@@ -16,7 +21,7 @@ export interface AudioPart {
   readonly input_audio: { readonly data: string; readonly format: "wav" | "mp3" };
 }
 
-export interface FilePart {
+export interface FilePart extends CacheBreakpoint {
   readonly type: "file";
   readonly file: { readonly filename?: string; readonly file_data?: string; readonly file_id?: string };
 }

@@ -10,11 +10,13 @@ function range(type: "integer" | "number", minimum: number, maximum: number) {
   return { type: [type, "null"], minimum, maximum } as const;
 }
 
+const breakpoint = { type: "object", properties: { mode: { const: "explicit" } }, required: ["mode"] } as const;
+
 function tagged(value: string, properties: object, required: readonly string[]) {
   return { type: "object", properties: { type: { const: value }, ...properties }, required: ["type", ...required] };
 }
 
-const textPart = tagged("text", { text }, ["text"]);
+const textPart = tagged("text", { text, prompt_cache_breakpoint: breakpoint }, ["text"]);
 const refusalPart = tagged("refusal", { refusal: text }, ["refusal"]);
 const imageUrl = {
   type: "object",
@@ -26,7 +28,7 @@ const imageUrl = {
 };
 const userParts = [
   textPart,
-  tagged("image_url", { image_url: imageUrl }, ["image_url"]),
+  tagged("image_url", { image_url: imageUrl, prompt_cache_breakpoint: breakpoint }, ["image_url"]),
   tagged(
     "input_audio",
     {

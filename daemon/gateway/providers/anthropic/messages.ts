@@ -1,5 +1,5 @@
 // OpenAI's messages as Anthropic's: system apart, alternating turns, tool results first in the user's turn, all results of one turn together.
-import type { ChatRequest, Message, UserMessage } from "#daemon/gateway/format/request.ts";
+import type { CacheBreakpoint, ChatRequest, Message, UserMessage } from "#daemon/gateway/format/request.ts";
 import { argumentsOf, dataUrl, fileOf, invalid, partsOf, textOf } from "../content.ts";
 import { portableId } from "../tool-id.ts";
 
@@ -14,8 +14,9 @@ export function anthropicMessages(request: ChatRequest): { system: unknown[]; tu
   const turns: Turn[] = [];
   for (const [index, message] of request.messages.entries()) {
     if (message.role === "system" || message.role === "developer") {
-      const text = textOf(message.content);
-      if (text !== "") system.push({ type: "text", text });
+      for (const part of partsOf(message.content)) {
+        if (part.type === "text" && part.text !== "") system.push({ type: "text", text: part.text, ...cached(part) });
+      }
       continue;
     }
     const role = message.role === "assistant" ? "assistant" : "user";
@@ -63,6 +64,10 @@ function blocksOf(message: Message, index: number): unknown[] {
   }
 }
 
+function cached(part: CacheBreakpoint): object {
+  return part.prompt_cache_breakpoint ? { cache_control: { type: "ephemeral" } } : {};
+}
+
 const imageTypes = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 
 function userBlocks(message: UserMessage, index: number): unknown[] {
@@ -70,17 +75,25 @@ function userBlocks(message: UserMessage, index: number): unknown[] {
     const param = `messages[${index}].content[${at}]`;
     switch (part.type) {
       case "text":
-        return part.text === "" ? [] : [{ type: "text", text: part.text }];
+        return part.text === "" ? [] : [{ type: "text", text: part.text, ...cached(part) }];
       case "image_url": {
         const { url } = part.image_url;
         const inline = dataUrl(url, `${param}.image_url.url`);
-        if (!inline) return [{ type: "image", source: { type: "url", url } }];
+        if (!inline) return [{ type: "image", source: { type: "url", url }, ...cached(part) }];
         if (!imageTypes.has(inline.mediaType)) throw invalid(`${param}.image_url.url`, "is no PNG, JPEG, GIF or WebP");
-        return [{ type: "image", source: { type: "base64", media_type: inline.mediaType, data: inline.data } }];
+        return [
+          {
+            type: "image",
+            source: { type: "base64", media_type: inline.mediaType, data: inline.data },
+            ...cached(part),
+          },
+        ];
       }
       case "file": {
         const { mediaType, data, name } = fileOf(part, param);
-        return [{ type: "document", source: { type: "base64", media_type: mediaType, data }, title: name }];
+        return [
+          { type: "document", source: { type: "base64", media_type: mediaType, data }, title: name, ...cached(part) },
+        ];
       }
       default:
         throw invalid(param, "is of a type that Anthropic does not take");

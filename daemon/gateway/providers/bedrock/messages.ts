@@ -53,10 +53,14 @@ function otherBlocks(message: Message): Record<string, unknown>[] {
 }
 
 async function userBlocks(message: UserMessage, index: number, io: WireIo): Promise<Record<string, unknown>[]> {
-  const made = await Promise.all(
-    partsOf(message.content).map((part, at) => userBlock(part, `messages[${index}].content[${at}]`, io)),
-  );
-  return made.filter((block) => block !== null);
+  const parts = partsOf(message.content);
+  const made = await Promise.all(parts.map((part, at) => userBlock(part, `messages[${index}].content[${at}]`, io)));
+  return made.flatMap((block, at) => {
+    if (block === null) return [];
+    const part = parts[at];
+    const marked = part && "prompt_cache_breakpoint" in part && part.prompt_cache_breakpoint;
+    return marked ? [block, { cachePoint: { type: "default" } }] : [block];
+  });
 }
 
 const formats: Readonly<Record<string, string>> = {

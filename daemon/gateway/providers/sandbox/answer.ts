@@ -22,12 +22,17 @@ export interface SandboxChoice {
 
 export interface SandboxAnswer {
   readonly id: string;
+  /** Unix seconds, by the request too: the same request has the same answer to the last byte. */
+  readonly created: number;
   readonly choices: readonly SandboxChoice[];
   readonly usage: TokenUsage;
 }
 
 /** Tokens of the simulated model: four UTF-16 units each. */
 const TOKEN = 4;
+/** 2025 in Unix seconds: where the sandbox's clock stands. */
+const EPOCH = 1_735_689_600;
+const YEAR = 31_536_000;
 const MOST_TOKENS = 8 * 1024 * 1024;
 /** How much larger an answer with log probabilities is. */
 const LOGPROB_WEIGHT = 16;
@@ -68,6 +73,7 @@ export function answerFor(request: ChatRequest, seed: number): SandboxAnswer {
   }
   return {
     id: `chatcmpl-${digest.slice(0, 29)}`,
+    created: EPOCH + (Number.parseInt(digest.slice(0, 8), 16) % YEAR),
     choices,
     usage: { input: estimatePrompt(request), cached: 0, cache_write: 0, output, reasoning: 0 },
   };

@@ -5,7 +5,6 @@ import type { ChatRequest } from "#daemon/gateway/format/request.ts";
 import { chunkWriter, DONE } from "#daemon/gateway/format/sse.ts";
 import { strictProblem } from "#daemon/gateway/format/strict.ts";
 import { type TokenUsage, wireUsage } from "#daemon/gateway/format/usage.ts";
-import { systemClock } from "#shared/clock.ts";
 import type {
   AttemptOptions,
   ChatCall,
@@ -77,7 +76,7 @@ function completion(answer: SandboxAnswer, target: Target, options: AttemptOptio
   return {
     id: answer.id,
     object: "chat.completion",
-    created: Math.floor(systemClock.now() / 1000),
+    created: answer.created,
     model: target.model,
     choices: answer.choices.map(wireChoice),
     usage: wireUsage(answer.usage, options.cost(answer.usage)),
@@ -101,7 +100,7 @@ function stream(
   notes: Notes,
 ): StreamOutcome {
   const asked = request.stream_options?.include_usage === true;
-  const head = { id: answer.id, created: Math.floor(systemClock.now() / 1000), model: target.model };
+  const head = { id: answer.id, created: answer.created, model: target.model };
   const writer = chunkWriter(head, asked);
 
   async function pipe(sink: FrameSink): Promise<StreamEnd> {
