@@ -14,6 +14,7 @@ import { createConnections } from "./integrations/connections/connections.ts";
 import { connectionSecrets } from "./integrations/connections/secret.ts";
 import type { SyncExecution } from "./integrations/execution.ts";
 import { createExecution } from "./integrations/live/execution.ts";
+import { manifestText, projectConnectors } from "./integrations/live/manifests.ts";
 import { createLiveRuns } from "./integrations/syncs/live-runs.ts";
 import { createSyncs } from "./integrations/syncs/syncs.ts";
 import { createDeliveries, defaultSettings } from "./integrations/webhooks/deliveries.ts";
@@ -37,8 +38,14 @@ export function wireIntegrations(foundation: Foundation, given?: SyncExecution):
   foundation.onClose(() => jobs.stop());
   const egress = createEgress({ allowPrivate: () => project.current().egress?.allow_private ?? [] });
   foundation.onClose(() => egress.close());
-  const execution = given ?? createExecution({ egress, clock, stateFolder: foundation.state });
-  const catalogue = createCatalogue();
+  const execution =
+    given ??
+    createExecution({
+      ...{ egress, clock, stateFolder: foundation.state },
+      manifest: (id) => manifestText(foundation.root, id),
+      allowPrivate: () => project.current().egress?.allow_private ?? [],
+    });
+  const catalogue = createCatalogue(() => projectConnectors(foundation.root));
   // Only what magic.yaml declares under `secrets` can be referred to: a caller of the API must not read the environment.
   const secrets = connectionSecrets(createSealer(masterKey, "connections"), (kind, name) =>
     kind === "secret" ? project.current().secrets?.[name] : undefined,

@@ -29,7 +29,7 @@ process.on("message", (message: SyncWorkerRequest) => {
 
 async function run(spec: Extract<SyncWorkerRequest, { type: "run" }>["spec"]): Promise<void> {
   const outcome = await runSync(spec, {
-    openSource: () => openSource(spec.source),
+    openSource: () => openSource(spec.source, allowed(spec.allow_private)),
     openDestination: () => openDestination(spec.destination),
     onProgress: (progress) => send({ type: "progress", progress }),
     signal: cancel.signal,
@@ -37,11 +37,13 @@ async function run(spec: Extract<SyncWorkerRequest, { type: "run" }>["spec"]): P
   process.send?.({ type: "done", outcome } satisfies SyncWorkerReply, () => process.exit(0));
 }
 
+const allowed = (list: readonly string[] | "any") => (list === "any" ? [] : list);
+
 async function answer(question: Extract<SyncWorkerRequest, { id: number }>): Promise<void> {
   let reply: SyncWorkerReply;
   let side: { check(): Promise<void>; discover(): Promise<unknown>; close(): Promise<void> } | undefined;
   try {
-    side = await openEither(question.end);
+    side = await openEither(question.end, allowed(question.allow_private));
     const result = question.type === "check" ? await side.check() : await side.discover();
     reply = { type: "answer", id: question.id, result: result ?? null };
   } catch (thrown) {

@@ -48,7 +48,12 @@ export function connectorOf(url: string): { readonly kind: ConnectorKind; readon
   );
 }
 
-export async function openSource(end: SyncEnd): Promise<Source> {
+/** `allowPrivate`: private addresses that a declarative connector's requests may reach. */
+export async function openSource(end: SyncEnd, allowPrivate: readonly string[] = []): Promise<Source> {
+  if (end.connector) {
+    const { declarativeSource } = await import("./declarative/source.ts");
+    return declarativeSource({ connector: end.connector, allowPrivate, credentials: end.credentials ?? {} });
+  }
   if (end.connector) {
     const { declarativeSource } = await import("./declarative/source.ts");
     return declarativeSource({
@@ -79,11 +84,13 @@ export async function openSource(end: SyncEnd): Promise<Source> {
 const pinned = ({ url, address }: SyncEnd) => ({ url, ...(address === undefined ? {} : { address }) });
 
 /** For checks and discovery: a source, or where there is none of its kind a destination. */
-export async function openEither(end: SyncEnd): Promise<Source | Destination> {
+export async function openEither(end: SyncEnd, allowPrivate: readonly string[] = []): Promise<Source | Destination> {
+  if (end.connector) return openSource(end, allowPrivate);
   return connectorOf(end.url).kind === "http" ? openDestination(end) : openSource(end);
 }
 
 export async function openDestination(end: SyncEnd): Promise<Destination> {
+  if (end.connector) throw new MagicError("not_supported", `${end.connector.id} is a source only.`);
   const { kind, path } = connectorOf(end.url);
   switch (kind) {
     case "sqlite":

@@ -28,10 +28,10 @@ export function writePlan(spec: SyncSpec, source: TableSchema): WritePlan {
   for (const { name } of columns) {
     if (names.has(name))
       throw new MagicError("validation_failed", `Two columns would be named ${JSON.stringify(name)}.`);
-    if (name.startsWith("_magic_"))
+    if (name === "_magic_deleted_at")
       throw new MagicError(
         "validation_failed",
-        `Column names that begin with _magic_ are kept for magic: map ${JSON.stringify(name)} to another name.`,
+        "The column _magic_deleted_at is kept for our mark of deleted rows: map it to another name.",
       );
     names.add(name);
   }

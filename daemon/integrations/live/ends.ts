@@ -13,8 +13,21 @@ const PORTS: Readonly<Record<string, number>> = {
   "http:": 80,
 };
 
+export interface EndPorts {
+  readonly egress: Egress;
+  manifest(id: string): Promise<string | null>;
+}
+
+const inCode = new Set(["postgres", "mysql", "sqlite", "csv", "jsonl", "parquet", "http"]);
+
 /** Throws config_invalid where the connection has no URL, egress_blocked where its host must not be reached. */
-export async function endOf(connection: OpenConnection, object: string, egress: Egress): Promise<SyncEnd> {
+export async function endOf(
+  connection: OpenConnection,
+  object: string,
+  { egress, manifest }: EndPorts,
+): Promise<SyncEnd> {
+  const { provider } = connection.record;
+  if (!inCode.has(provider)) return declarativeEnd(connection, object, await manifest(provider));
   const url = urlOf(connection);
   const secrets = Object.entries(connection.credentials).filter(
     (pair): pair is [string, string] => typeof pair[1] === "string",
@@ -62,4 +75,14 @@ function fromParts(
   const port = text(config["port"]);
   const database = text(config["database"]) ?? text(config["dbname"]) ?? "";
   return `${provider}://${host}${port === undefined ? "" : `:${port}`}/${encodeURIComponent(database)}`;
+}
+
+function declarativeEnd(
+  { record, config, credentials }: OpenConnection,
+  object: string,
+  manifest: string | null,
+): SyncEnd {
+  if (manifest === null) throw new MagicError("config_invalid", `There is no connector ${record.provider} any more.`);
+  const connector = { id: record.provider, manifest, config: { ...config, ...credentials } };
+  return { url: `connector://${record.provider}`, object, connector };
 }

@@ -14,9 +14,15 @@ export interface ExecutionOptions {
   readonly clock: Clock;
   /** The root's state folder: states of syncs whose destination has no transactions lie in `syncs` below it. */
   readonly stateFolder: string;
+  /** A declarative connector's manifest by its id; null: there is none. */
+  manifest(id: string): Promise<string | null>;
+  /** `host:port` of private addresses that may be reached: for connectors that make their own requests. */
+  allowPrivate(): readonly string[];
 }
 
-export function createExecution({ egress, clock, stateFolder }: ExecutionOptions): SyncExecution {
+export function createExecution(options: ExecutionOptions): SyncExecution {
+  const { egress, clock } = options;
+  const manifest = (id: string) => options.manifest(id);
   return {
     async check(connection, signal) {
       const started = clock.monotonic();
@@ -27,8 +33,8 @@ export function createExecution({ egress, clock, stateFolder }: ExecutionOptions
         message,
       });
       try {
-        const end = await endOf(connection, "", egress);
-        await askWorker({ type: "check", end, allow_private: [] }, signal);
+        const end = await endOf(connection, "", { egress, manifest });
+        await askWorker({ type: "check", end, allow_private: options.allowPrivate() }, signal);
         return { status: "connected", health: health("healthy", null) };
       } catch (error) {
         if (!isMagicError(error)) throw error;
@@ -37,12 +43,15 @@ export function createExecution({ egress, clock, stateFolder }: ExecutionOptions
     },
 
     async discover(connection, signal) {
-      const end = await endOf(connection, "", egress);
-      return askWorker<readonly DiscoveredObject[]>({ type: "discover", end, allow_private: [] }, signal);
+      const end = await endOf(connection, "", { egress, manifest });
+      return askWorker<readonly DiscoveredObject[]>(
+        { type: "discover", end, allow_private: options.allowPrivate() },
+        signal,
+      );
     },
 
     async run(task, onProgress, signal) {
-      const spec = await specOf(task, egress, stateFolder);
+      const spec = await specOf(task, options);
       return runInWorker(spec, { signal, onProgress });
     },
 
@@ -51,20 +60,16 @@ export function createExecution({ egress, clock, stateFolder }: ExecutionOptions
   };
 }
 
-async function specOf(
-  { run, sync, source, destination }: RunTask,
-  egress: Egress,
-  stateFolder: string,
-): Promise<SyncSpec> {
-  const folder = join(stateFolder, "syncs");
+async function specOf({ run, sync, source, destination }: RunTask, options: ExecutionOptions): Promise<SyncSpec> {
+  const folder = join(options.stateFolder, "syncs");
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   // Realtime is short polling where there is no change stream.
   const polling = sync.schedule === "realtime" && sync.mode === "cdc";
   return {
     run_id: run.id,
     sync_id: sync.id,
-    source: await endOf(source, sync.source_object, egress),
-    destination: await endOf(destination, sync.destination_table, egress),
+    source: await endOf(source, sync.source_object, options),
+    destination: await endOf(destination, sync.destination_table, options),
     mode: polling ? "incremental" : sync.mode,
     primary_key: sync.primary_key,
     cursor_field: sync.cursor_field,
@@ -77,6 +82,6 @@ async function specOf(
     reset: run.full_refresh,
     skip_idle_proof: sync.schedule === "realtime",
     state_file: join(folder, `${sync.id}.json`),
-    allow_private: [],
+    allow_private: options.allowPrivate(),
   };
 }

@@ -39,7 +39,7 @@ export function sync(
 ): Promise<SyncOutcome> {
   const spec = specOf(ends, more);
   return runSync(spec, {
-    openSource: () => openSource(spec.source),
+    openSource: () => openSource(spec.source, spec.allow_private === "any" ? [] : spec.allow_private),
     openDestination: () => openDestination(spec.destination),
     onProgress: () => {},
     signal,

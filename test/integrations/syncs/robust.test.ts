@@ -119,6 +119,93 @@ describe.skipIf(postgresMissing())("on the way", () => {
     receiver.close();
   });
 
+  test("a declarative connector's records are upserted page by page, and the next run asks for what is new", async () => {
+    const asked: string[] = [];
+    const records = [1, 2, 3, 4, 5].map((id) => ({
+      id,
+      name: `n${id}`,
+      price: id + 0.5,
+      updated_at: `2024-01-0${id}T00:00:00Z`,
+      tags: ["a", id],
+    }));
+    const api = createServer((request, response) => {
+      const url = new URL(request.url ?? "/", "http://x");
+      asked.push(url.search);
+      const since = url.searchParams.get("since") ?? "";
+      const offset = Number(url.searchParams.get("offset") ?? 0);
+      const found = records.filter(({ updated_at }) => updated_at >= since).slice(offset, offset + 2);
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify({ items: found }));
+    });
+    await new Promise<void>((resolve) => api.listen(0, "127.0.0.1", resolve));
+    const { port } = api.address() as net.AddressInfo;
+    const stream = {
+      type: "DeclarativeStream",
+      name: "items",
+      primary_key: "id",
+      schema_loader: {
+        type: "InlineSchemaLoader",
+        schema: {
+          type: "object",
+          properties: {
+            id: { type: "integer" },
+            name: { type: "string" },
+            price: { type: "number" },
+            updated_at: { type: "string" },
+            tags: { type: "array" },
+          },
+        },
+      },
+      retriever: {
+        type: "SimpleRetriever",
+        requester: { type: "HttpRequester", url_base: `http://127.0.0.1:${port}`, path: "/items", http_method: "GET" },
+        record_selector: { type: "RecordSelector", extractor: { type: "DpathExtractor", field_path: ["items"] } },
+        paginator: {
+          type: "DefaultPaginator",
+          page_token_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "offset" },
+          pagination_strategy: { type: "OffsetIncrement", page_size: 2 },
+        },
+      },
+      incremental_sync: {
+        type: "DatetimeBasedCursor",
+        cursor_field: "updated_at",
+        datetime_format: "%Y-%m-%dT%H:%M:%SZ",
+        start_datetime: "2024-01-01T00:00:00Z",
+        start_time_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "since" },
+      },
+    };
+    const manifest = {
+      version: "6.0.0",
+      type: "DeclarativeSource",
+      check: { type: "CheckStream", stream_names: ["items"] },
+      streams: [stream],
+      spec: { type: "Spec", connection_specification: { type: "object", properties: {} } },
+    };
+    const more = {
+      mode: "incremental",
+      cursor_field: "updated_at",
+      allow_private: [`127.0.0.1:${port}`],
+      source: { url: "connector://shop", object: "items", connector: { id: "shop", manifest, config: {} } },
+    } as const;
+    const first = await sync(ends("items"), more);
+    expect(first.error).toBeNull();
+    expect(first).toMatchObject({ records_read: 5, records_synced: 5 });
+    records.push({ id: 6, name: "n6", price: 6.5, updated_at: "2024-02-01T00:00:00Z", tags: [] });
+    Object.assign(records[0] ?? {}, { name: "changed", updated_at: "2024-02-02T00:00:00Z" });
+    asked.length = 0;
+    expect((await sync(ends("items"), more)).error).toBeNull();
+    expect(asked[0]).toContain("since=2024-01-05");
+    expect(await target.lines("items", "id, name")).toEqual([
+      "(1,changed)",
+      "(2,n2)",
+      "(3,n3)",
+      "(4,n4)",
+      "(5,n5)",
+      "(6,n6)",
+    ]);
+    api.close();
+  });
+
   test("magic sync run prints the run and exits as the contract says", async () => {
     const home = join(folder, "home");
     const run = (...args: string[]) =>
