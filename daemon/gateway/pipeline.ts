@@ -2,6 +2,7 @@
 
 import { isMagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
+import { headers as names } from "#contract/protocol.ts";
 import type { RouteExplanation } from "#contract/wire/route.ts";
 import type { Sealer } from "#daemon/secrets/sealer.ts";
 import { errorFields, type Logger } from "#daemon/telemetry/log.ts";
@@ -96,7 +97,9 @@ export async function createPipeline(parts: PipelineParts): Promise<GatewayPipel
     const request = call.operation === "chat" ? chatRequest(call.body) : embeddingRequest(call.body);
     if (!catalogue.loaded && hasPriced(current)) await catalogue.load();
     if (call.idempotencyKey === null) return await carryOut(carry, current, call, request, false);
-    return await keyed.run(call, () => carryOut(carry, current, call, request, true));
+    const answer = await keyed.run(call, () => carryOut(carry, current, call, request, true));
+    if (answer.headers[names.idempotentReplayed]) observer.replayed(call, answer.status);
+    return answer;
   };
 
   return {

@@ -242,3 +242,24 @@ test("a new configuration holds from the next call on, and a call under way keep
   await expect(chat({ model: "a/m" })).rejects.toMatchObject({ code: "model_not_found" });
   expect((await chat({ model: "m" })).headers["x-magic-provider"]).toBe("b");
 });
+
+test("headers of magic.yaml go with every request, and cannot replace the credential", async () => {
+  a.answer = (response, _request, body) => good(response, body);
+  const { chat } = await testGateway({
+    providers: {
+      a: {
+        ...provider(a),
+        headers: { "X-Team": "blue", Authorization: "mine" },
+        organization: "org-1",
+        project: "p-1",
+      },
+    },
+  });
+  await chat({ model: "a/m" });
+  expect(a.requests[0]?.headers).toMatchObject({
+    "x-team": "blue",
+    authorization: "Bearer k",
+    "openai-organization": "org-1",
+    "openai-project": "p-1",
+  });
+});

@@ -13,6 +13,7 @@ export interface ConfiguredProvider {
   /** As configured; null: the vendor's own. */
   readonly baseUrl: string | null;
   readonly credentials: Credentials;
+  readonly headers: Readonly<Record<string, string>> | undefined;
   readonly seed: number | undefined;
   /** A server of the user's own (`type: openai` on loopback): nothing to pay. */
   readonly free: boolean;
@@ -106,6 +107,7 @@ export function targetOf(provider: ConfiguredProvider, model: string): Target {
     model,
     baseUrl: provider.baseUrl,
     credentials: provider.credentials,
+    headers: provider.headers,
     maxOutputTokens: maxOutputTokens(model),
     seed: provider.seed,
   };
@@ -134,11 +136,21 @@ function configured(name: string, config: ProviderConfig): ConfiguredProvider {
     kind,
     baseUrl,
     credentials,
+    headers: headersOf(config),
     seed: config.seed,
     free: kind === "sandbox" || (own && onLoopback(baseUrl)),
     models: config.models ?? [],
     missing: missingFor(name, kind, own, baseUrl, credentials),
   };
+}
+
+function headersOf({ headers = {}, organization, project }: ProviderConfig): Record<string, string> | undefined {
+  const all = {
+    ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
+    ...(organization && { "openai-organization": organization }),
+    ...(project && { "openai-project": project }),
+  };
+  return Object.keys(all).length > 0 ? all : undefined;
 }
 
 // A key that is not set comes as an empty string or not at all; the policy then goes on to the next candidate.

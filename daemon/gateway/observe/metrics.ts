@@ -23,6 +23,7 @@ export interface GatewayMetrics {
   called(figures: CallFigures): void;
   attemptFailed(provider: string, model: string, kind: string): void;
   refused(code: string): void;
+  replayed(): void;
 }
 
 const OVERHEAD_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 1];
@@ -51,6 +52,7 @@ export function createGatewayMetrics(metrics: Metrics, breakers: Breakers): Gate
     "kind",
   ]);
   const refusals = metrics.counter("magic_gateway_refusals_total", "Calls refused before dispatch", ["code"]);
+  const replays = metrics.counter("magic_gateway_replays_total", "Calls answered by their Idempotency-Key");
   new Gauge({
     name: "magic_gateway_breaker_state",
     help: "0 closed, 1 half-open, 2 open",
@@ -109,5 +111,6 @@ export function createGatewayMetrics(metrics: Metrics, breakers: Breakers): Gate
       failures.inc({ provider, model, kind });
     },
     refused: (code) => refusals.inc({ code }),
+    replayed: () => replays.inc(),
   };
 }

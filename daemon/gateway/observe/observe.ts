@@ -37,6 +37,8 @@ export interface Finished {
 export interface Observer {
   finished(over: Finished): void;
   refused(call: GatewayCall, code: string): void;
+  /** Answered without a call, by its Idempotency-Key. */
+  replayed(call: GatewayCall, status: number): void;
 }
 
 export interface ObserverParts {
@@ -72,6 +74,15 @@ export function createObserver({ clock, logger, metrics, ledger }: ObserverParts
         if (failure) metrics.attemptFailed(tried.configured.name, tried.target.model, failure.kind);
       logger.info("gateway.call", lineOf(over, cost, durationMs, firstTokenMs));
       endSpan(over, cost, firstTokenMs);
+    },
+    replayed(call, status) {
+      metrics.replayed();
+      logger.info("gateway.replayed", {
+        request_id: call.requestId,
+        operation: call.operation,
+        identity: call.principal.id ?? call.principal.type,
+        status,
+      });
     },
     refused(call, code) {
       metrics.refused(code);

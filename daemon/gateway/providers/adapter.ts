@@ -17,6 +17,8 @@ export interface Target {
   /** As configured or the vendor's own; without trailing slash. Null for the sandbox. */
   readonly baseUrl: string | null;
   readonly credentials: Credentials;
+  /** More request headers, lower-case names: what magic.yaml adds, OpenAI's organization and project. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** The model's largest answer where known: the default of `max_tokens` where the wire demands one. */
   readonly maxOutputTokens?: number | undefined;
   /** Seed of the sandbox provider. */

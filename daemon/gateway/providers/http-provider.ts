@@ -5,7 +5,7 @@ import type { Dispatcher } from "undici";
 import { errorEvent } from "#daemon/gateway/format/sse.ts";
 import { strictProblem } from "#daemon/gateway/format/strict.ts";
 import { noUsage, usageFromWire } from "#daemon/gateway/format/usage.ts";
-import { type Exchange, exchange, failureOf } from "#daemon/gateway/upstream/exchange.ts";
+import { type Exchange, exchange, failureOf, type UpstreamRequest } from "#daemon/gateway/upstream/exchange.ts";
 import { fetchImage } from "#daemon/gateway/upstream/image.ts";
 import { systemClock } from "#shared/clock.ts";
 import type {
@@ -78,6 +78,11 @@ function check(wire: Wire, call: ChatCall, target: Target): ChatCall | FailureOu
   return { ...call, request: request as unknown as ChatCall["request"], raw: null };
 }
 
+// Headers of magic.yaml; the wire's own win.
+function withHeaders(request: UpstreamRequest, { headers }: Target): UpstreamRequest {
+  return headers ? { ...request, headers: { ...headers, ...request.headers } } : request;
+}
+
 function failed(problem: Failure): FailureOutcome {
   return { kind: "failure", failure: problem, usage: null };
 }
@@ -109,7 +114,7 @@ function attempt(
 
     const running: Exchange = exchange(
       dispatcher,
-      prepared.request,
+      withHeaders(prepared.request, target),
       {
         head(code, fields) {
           status = code;
@@ -284,6 +289,6 @@ function embedOver(wire: Wire, dispatcher: Dispatcher) {
         fail: (problem: Failure) => resolve(failed(problem)),
       };
       const limits = { signal: options.signal, timeoutMs: options.timeoutMs, maxBytes: MAX_EMBEDDINGS };
-      exchange(dispatcher, prepare(call, target), reader, limits);
+      exchange(dispatcher, withHeaders(prepare(call, target), target), reader, limits);
     });
 }

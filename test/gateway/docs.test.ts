@@ -1,0 +1,24 @@
+// docs/gateway.md is true: its examples are valid, its figures are the code's.
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { readProject } from "#contract/project-check.ts";
+import { strategies } from "#contract/project-gateway.ts";
+import { usageKeys } from "#contract/wire/usage.ts";
+import { compileEngagement } from "#daemon/gateway/engagement/engagement.ts";
+
+const text = readFileSync(new URL("../../docs/gateway.md", import.meta.url), "utf8");
+const examples = [...text.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, yaml]) => yaml ?? "");
+
+test("every example is a valid magic.yaml that the gateway takes", () => {
+  expect(examples.length).toBe(3);
+  for (const yaml of examples) {
+    const { config, problems } = readProject(yaml, "docs/gateway.md");
+    expect(problems).toEqual([]);
+    expect(compileEngagement(config?.gateway).providers.has("sandbox")).toBe(true);
+  }
+});
+
+test("every strategy and every key of usage is named", () => {
+  for (const strategy of strategies) expect(text).toContain(`| \`${strategy}\` |`);
+  expect(text).toContain(`--by ${usageKeys.join("|")}`);
+});

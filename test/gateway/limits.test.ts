@@ -1,0 +1,154 @@
+// Limits on a clock that the test holds, the traces that are exported, and what the metrics say.
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { createLimits } from "#daemon/gateway/limits/limits.ts";
+import { createWindow } from "#daemon/gateway/limits/window.ts";
+import { type otlpDocument, otlpExporter, otlpHeaders } from "#daemon/telemetry/otlp.ts";
+import { sortSpans } from "#daemon/telemetry/span-order.ts";
+import { createTracer, type SpanRecord } from "#daemon/telemetry/trace.ts";
+import { completion, testGateway } from "./pipeline.ts";
+import { startUpstream, type Upstream } from "./upstream.ts";
+
+let upstream: Upstream;
+beforeAll(async () => {
+  upstream = await startUpstream();
+});
+afterAll(() => upstream.close());
+
+function heldClock() {
+  let ms = 1_000_000;
+  const advance = (by: number) => {
+    ms += by;
+  };
+  return { now: () => ms, monotonic: () => ms, advance };
+}
+
+test("in no minute are there more than the limit, whatever the pattern", () => {
+  const clock = heldClock();
+  const limits = createLimits(clock);
+  const admitted: number[] = [];
+  let seed = 7;
+  for (let i = 0; i < 5_000; i++) {
+    seed = (Math.imul(seed, 48_271) >>> 0) % 2_147_483_647;
+    clock.advance(seed % 400);
+    try {
+      limits.take("t", { requests_per_minute: 50 }, 0).release(0);
+      admitted.push(clock.monotonic());
+    } catch {}
+  }
+  for (const [index, at] of admitted.entries()) expect((admitted[index + 50] ?? Infinity) - at).toBeGreaterThan(60_000);
+  expect(admitted.length).toBeGreaterThan(((5_000 * 200) / 61_000) * 50 * 0.9);
+});
+
+test("after the time that Retry-After names a call is admitted, and not a second before", () => {
+  const clock = heldClock();
+  const limits = createLimits(clock);
+  const take = () => limits.take("t", { requests_per_minute: 3 }, 0);
+  for (let i = 0; i < 3; i++) {
+    take();
+    clock.advance(7_300);
+  }
+  let wait = 0;
+  try {
+    take();
+  } catch (error) {
+    wait = (error as { retryAfterS: number }).retryAfterS;
+  }
+  expect(wait).toBeGreaterThan(0);
+  clock.advance(wait * 1000 - 1_500);
+  expect(take).toThrow(/3 requests per minute/);
+  clock.advance(1_500);
+  expect(take).not.toThrow();
+});
+
+test("tokens are reserved before, corrected after, and calls at once give their place back; callers do not share", () => {
+  const clock = heldClock();
+  const limits = createLimits(clock);
+  const config = { tokens_per_minute: 1_000, concurrent: 2 };
+  const first = limits.take("a", config, 600);
+  expect(() => limits.take("a", config, 600)).toThrow(/tokens per minute.*400 are left/);
+  limits.take("b", config, 600);
+  first.release(100);
+  first.release(100);
+  const second = limits.take("a", config, 600);
+  limits.take("a", config, 100);
+  expect(() => limits.take("a", config, 1)).toThrow(/calls at once/);
+  second.release(600);
+  expect(() => limits.take("a", config, 1)).not.toThrow();
+});
+
+test("a window forgets second by second, also after a long pause and a correction below nothing", () => {
+  const clock = heldClock();
+  const window = createWindow(clock);
+  window.add(5);
+  clock.advance(30_000);
+  window.add(7);
+  expect(window.sum()).toBe(12);
+  clock.advance(31_000);
+  expect(window.sum()).toBe(7);
+  window.add(-100);
+  expect(window.sum()).toBe(7);
+  clock.advance(10 * 3_600_000);
+  expect(window.sum()).toBe(0);
+});
+
+test("metrics tell calls, tokens, cost, attempts and refusals", async () => {
+  upstream.answer = (response) => void response.end(completion(10, 5));
+  const { chat, metrics } = await testGateway({
+    providers: { own: { type: "openai", base_url: `${upstream.url}/v1` } },
+    prices: { "own/m": { input: 1, output: 2 } },
+  });
+  await chat({ model: "own/m" });
+  await chat({ model: "nobody/m" }).catch(() => undefined);
+  const { text } = await metrics.render();
+  expect(text).toContain('magic_gateway_requests_total{provider="own",model="m",outcome="completed"} 1');
+  expect(text).toContain('magic_gateway_tokens_total{provider="own",model="m",direction="input"} 10');
+  expect(text).toContain('magic_gateway_cost_usd_total{provider="own",model="m"} 0.00002');
+  expect(text).toContain('magic_gateway_attempts_total{provider="own",model="m"} 1');
+  expect(text).toContain('magic_gateway_refusals_total{code="model_not_found"} 1');
+  expect(text).toContain("magic_gateway_overhead_seconds_count 1");
+});
+
+test("spans go to a collector as OTLP, parents before children", async () => {
+  const bodies: { path: string; headers: Record<string, unknown>; body: string }[] = [];
+  const server = createServer(async (request, response) => {
+    let body = "";
+    for await (const part of request) body += String(part);
+    bodies.push({ path: request.url ?? "", headers: request.headers, body });
+    response.end("{}");
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const spans: SpanRecord[] = [];
+  const tracer = createTracer();
+  tracer.onBatch(async (batch) => void spans.push(...batch));
+  const root = tracer.start("chat m", { requestId: "req_1" });
+  const child = root.child("attempt", { "gen_ai.request.model": "m", "magic.attempts": 2, cost: 0.5, skip: null });
+  child.end("error");
+  root.end();
+  await tracer.flush();
+  const send = otlpExporter({
+    endpoint,
+    headers: otlpHeaders("x-key=a%20b, other=1"),
+    serviceVersion: "1",
+    post: async (url, headers, body) => void (await fetch(url, { method: "POST", headers, body })),
+  });
+  await send(sortSpans(spans));
+  expect(bodies[0]?.path).toBe("/v1/traces");
+  expect(bodies[0]?.headers).toMatchObject({ "x-key": "a b", other: "1", "content-type": "application/json" });
+  const document = JSON.parse(bodies[0]?.body ?? "") as ReturnType<typeof otlpDocument>;
+  const [first, second] = document.resourceSpans[0]?.scopeSpans[0]?.spans ?? [];
+  expect([first?.name, second?.name]).toEqual(["chat m", "attempt"]);
+  expect(second?.parentSpanId).toBe(first?.spanId);
+  expect(second?.status).toEqual({ code: 2 });
+  expect(second?.attributes).toEqual(
+    expect.arrayContaining([
+      { key: "magic.attempts", value: { intValue: "2" } },
+      { key: "cost", value: { doubleValue: 0.5 } },
+      { key: "gen_ai.request.model", value: { stringValue: "m" } },
+    ]),
+  );
+  expect(second?.attributes.map(({ key }) => key)).not.toContain("skip");
+});
