@@ -34,12 +34,14 @@ beforeEach(() => {
   b.answer = (response, _request, body) => good(response, body);
 });
 
+/** This machine may be busy. */
+const patient = { timeout: 20_000 };
 const provider = (upstream: Upstream) => ({ type: "openai" as const, base_url: `${upstream.url}/v1`, api_key: "k" });
 
 function config(policy: Partial<PolicyConfig> = {}): GatewayConfig {
   return {
     providers: { a: provider(a), b: provider(b) },
-    policies: { p: { candidates: ["a/m", "b/m"], retries: 2, timeout_ms: 300, ...policy } },
+    policies: { p: { candidates: ["a/m", "b/m"], retries: 2, timeout_ms: 2_000, ...policy } },
   };
 }
 
@@ -115,11 +117,11 @@ test("a pinned model is asked once", async () => {
 test("the total time ends a call whatever its candidates do", async () => {
   a.answer = () => {};
   b.answer = () => {};
-  const { chat } = await testGateway(config({ timeout_ms: 5_000, total_timeout_ms: 200 }));
+  const { chat } = await testGateway(config({ timeout_ms: 20_000, total_timeout_ms: 200 }));
   const started = performance.now();
   const answered = await chat({ model: "p" });
   expect(answered.status).toBe(504);
-  expect(performance.now() - started).toBeLessThan(1_500);
+  expect(performance.now() - started).toBeLessThan(10_000);
 });
 
 test("a candidate that keeps failing is left alone for a while and then tried by one call", async () => {
@@ -143,7 +145,7 @@ test("a candidate that keeps failing is left alone for a while and then tried by
     good(response, body);
   };
   const trial = chat({ model: "p" });
-  await expect.poll(() => a.requests.length).toBe(4);
+  await expect.poll(() => a.requests.length, patient).toBe(4);
   await Promise.all([chat({ model: "p" }), chat({ model: "p" })]);
   expect(a.requests.length).toBe(4);
   release();
@@ -160,7 +162,7 @@ test("a candidate without an alternative is called whatever its breaker says", a
 });
 
 test("weights are obeyed, the cheapest and the fastest are chosen, users stick", async () => {
-  a.answer = (response, _request, body) => void setTimeout(() => good(response, body), 30);
+  a.answer = (response, _request, body) => void setTimeout(() => good(response, body), 250);
   const two = (more: Partial<PolicyConfig>) => ({
     ...config(more),
     prices: { "a/m": { input: 1, output: 1 }, "b/m": { input: 2, output: 2 } },
@@ -177,6 +179,7 @@ test("weights are obeyed, the cheapest and the fastest are chosen, users stick",
   expect(weighted).toEqual([0, 30]);
   expect(await counts({ strategy: "cheapest", candidates: ["b/m", "a/m"] }, ["x"])).toEqual([1, 0]);
   expect(await counts({ strategy: "fastest" }, users.slice(0, 10))).toEqual([1, 9]);
+  a.answer = (response, _request, body) => good(response, body);
   const sticky = await counts({ strategy: "sticky" }, users);
   expect(sticky[0]).toBeGreaterThan(4);
   expect(sticky[1]).toBeGreaterThan(4);
@@ -235,7 +238,7 @@ test("a new configuration holds from the next call on, and a call under way keep
     answer = () => good(response, body);
   };
   const before = chat({ model: "a/m" });
-  await expect.poll(() => a.requests.length).toBe(1);
+  await expect.poll(() => a.requests.length, patient).toBe(1);
   gateway.reconfigure({ providers: { b: provider(b) } });
   answer();
   expect((await before).status).toBe(200);

@@ -1,0 +1,2 @@
+// The same tests at full size.
+import "./money.test.ts";
