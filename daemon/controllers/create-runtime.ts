@@ -9,7 +9,6 @@ import type { Tracer } from "#daemon/telemetry/trace.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { type Broker, brokerOperations, createBroker } from "./broker/broker.ts";
 import { openDatabases } from "./broker/db/databases.ts";
-import { openBundler } from "./bundle/bundler.ts";
 import { digestOf } from "./bundle/digest.ts";
 import { type CellPool, openPool } from "./cell/pool.ts";
 import { invokeController } from "./invoke.ts";
@@ -21,7 +20,7 @@ import type { Artifact, ControllerRuntime, ControllerSummary, DevelopmentSession
 import { type Instance, openInstance } from "./serving/instance.ts";
 import { openRegistry } from "./serving/registry.ts";
 import { type LiveCell, startWatchdog } from "./serving/watchdog.ts";
-import { readController } from "./source.ts";
+import { openSource } from "./source.ts";
 import { type CatalogueEntry, openCatalogue } from "./versions/catalogue.ts";
 import { requireCompatible } from "./versions/compatibility.ts";
 
@@ -156,15 +155,18 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
   async function retireUnreferenced(name: string): Promise<void> {
     const entry = await catalogue.find(name);
     if (!entry) return;
-    const held = new Set([...entry.aliases.values()].flatMap(({ version, candidate }) => [version, candidate]));
+    // What an alias pointed at before stays warm: a rollback is instant.
+    const held = new Set(
+      [...entry.aliases.values()].flatMap(({ version, candidate, previous }) => [version, candidate, previous]),
+    );
     for (const version of entry.versions.keys()) if (!held.has(version)) void registry.retire(name, version);
   }
 
   const runtime: OwnedRuntime = {
     async build(folder) {
-      const bundler = openBundler(resolve(folder));
+      const source = openSource(resolve(folder), root);
       try {
-        const result = await readController(resolve(folder), root, bundler);
+        const result = await source.read();
         if (result.ok) return result.artifact;
         const code = result.problems.some((problem) => problem.code === "build_failed")
           ? "build_failed"
@@ -174,7 +176,7 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
           extra: { problems: result.problems },
         });
       } finally {
-        await bundler.dispose();
+        await source.dispose();
       }
     },
 
@@ -188,10 +190,11 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
       const before = entry?.aliases.get(alias)?.version ?? entry?.aliases.get("latest")?.version;
       const previous = before === undefined ? undefined : entry?.versions.get(before)?.contract;
       if (previous) requireCompatible(previous, contract);
-      const instance = open(artifact);
-      // It must load before anybody is sent to it.
-      await instance.start();
-      const created_at = rfc3339(clock.now());
+      const known = entry?.versions.get(contract.version);
+      // It must load before anybody is sent to it; a version that is there did.
+      const instance = known?.digest === digest ? null : open(artifact);
+      await instance?.start();
+      const created_at = known?.created_at ?? rfc3339(clock.now());
       const row = {
         name: contract.name,
         version: contract.version,
@@ -202,12 +205,12 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
         created_at,
       };
       try {
-        await units.deploy({ row, alias, percent });
+        await units.deploy({ row, alias, percent, at: rfc3339(clock.now()) });
       } catch (error) {
-        await instance.retire();
+        await instance?.retire();
         throw error;
       }
-      if (registry.adopt(instance) !== instance) void instance.retire();
+      if (instance && registry.adopt(instance) !== instance) void instance.retire();
       await catalogue.refresh(contract.name);
       void retireUnreferenced(contract.name);
       log.info("controller.deployed", { controller: contract.name, version: contract.version, digest, alias, percent });

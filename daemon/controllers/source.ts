@@ -4,7 +4,7 @@ import { join, relative } from "node:path";
 import type { ControllerContract } from "#contract/controller.ts";
 import { readContract } from "#contract/controller-check.ts";
 import type { SourceProblem } from "#contract/wire/controllers.ts";
-import type { Bundler } from "./bundle/bundler.ts";
+import { openBundler } from "./bundle/bundler.ts";
 import { digestOf } from "./bundle/digest.ts";
 import type { Artifact } from "./runtime.ts";
 
@@ -14,36 +14,57 @@ export type SourceResult =
 
 export const CONTRACT_FILES = ["contract.yaml", "contract.yml", "contract.json"] as const;
 
-/** `root`: what problems name their files relative to. */
-export async function readController(folder: string, root: string, bundler: Bundler): Promise<SourceResult> {
-  const [contract, bundle] = await Promise.all([contractOf(folder, root), bundler.build()]);
-  const { inputs } = bundle;
-  const built = bundle.ok
-    ? []
-    : bundle.problems.map((one) => ({ ...one, file: join(relative(root, folder), one.file) }));
-  if (!contract.contract || !bundle.ok) return { ok: false, problems: [...contract.problems, ...built], inputs };
-  const { code, map } = bundle;
-  const digest = digestOf(contract.contract, code);
-  return { ok: true, artifact: { contract: contract.contract, code, map, digest }, inputs };
+export interface ControllerSource {
+  /** Reads and builds what is on disk now; call it one at a time. */
+  read(): Promise<SourceResult>;
+  dispose(): Promise<void>;
 }
 
-async function contractOf(
-  folder: string,
-  root: string,
-): Promise<{ contract: ControllerContract | undefined; problems: readonly SourceProblem[] }> {
-  for (const name of CONTRACT_FILES) {
-    const file = join(folder, name);
-    try {
-      return readContract(await readFile(file), relative(root, file));
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+interface ContractReading {
+  readonly contract: ControllerContract | undefined;
+  readonly problems: readonly SourceProblem[];
+}
+
+/** `root`: what problems name their files relative to. */
+export function openSource(folder: string, root: string): ControllerSource {
+  const bundler = openBundler(folder);
+  // Most saves leave the contract alone, and checking one costs more than building the handler.
+  let last: { readonly file: string; readonly text: string; readonly reading: ContractReading } | null = null;
+
+  async function contractNow(): Promise<ContractReading> {
+    for (const name of CONTRACT_FILES) {
+      const file = join(folder, name);
+      const content = await readFile(file).catch((error: NodeJS.ErrnoException) => {
+        if (error.code === "ENOENT") return null;
+        throw error;
+      });
+      if (content === null) continue;
+      const text = content.toString("latin1");
+      if (last?.file !== file || last.text !== text)
+        last = { file, text, reading: readContract(content, relative(root, file)) };
+      return last.reading;
     }
+    return missing(join(relative(root, folder), CONTRACT_FILES[0]));
   }
-  const file = join(relative(root, folder), CONTRACT_FILES[0]);
+
+  return {
+    async read() {
+      const [{ contract, problems }, bundle] = await Promise.all([contractNow(), bundler.build()]);
+      const { inputs } = bundle;
+      const built = bundle.ok
+        ? []
+        : bundle.problems.map((one) => ({ ...one, file: join(relative(root, folder), one.file) }));
+      if (!contract || !bundle.ok) return { ok: false, problems: [...problems, ...built], inputs };
+      const { code, map } = bundle;
+      return { ok: true, artifact: { contract, code, map, digest: digestOf(contract, code) }, inputs };
+    },
+    dispose: bundler.dispose,
+  };
+}
+
+function missing(file: string): ContractReading {
   const message = "The controller has no contract.";
   const fix = `Add ${CONTRACT_FILES[0]}, or run \`magic scaffold\`.`;
-  return {
-    contract: undefined,
-    problems: [{ file, line: 1, column: 1, pointer: "", code: "contract_missing", message, fix }],
-  };
+  const problem = { file, line: 1, column: 1, pointer: "", code: "contract_missing", message, fix };
+  return { contract: undefined, problems: [problem] };
 }

@@ -7,9 +7,9 @@ import { isMagicError } from "#contract/errors.ts";
 import type { DevelopmentEvent, SourceProblem } from "#contract/wire/controllers.ts";
 import { rfc3339 } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
-import { type Bundler, HANDLER_FILES, openBundler } from "../bundle/bundler.ts";
+import { HANDLER_FILES } from "../bundle/bundler.ts";
 import type { Artifact, DevelopmentSession } from "../runtime.ts";
-import { CONTRACT_FILES, readController } from "../source.ts";
+import { CONTRACT_FILES, type ControllerSource, openSource } from "../source.ts";
 import { eventQueue } from "./event-queue.ts";
 
 export interface SessionHost {
@@ -20,7 +20,7 @@ export interface SessionHost {
 
 interface Watched {
   readonly folder: string;
-  readonly bundler: Bundler;
+  readonly source: ControllerSource;
   /** What serves; null while nothing good was seen. */
   live: { name: string; version: string; digest: string } | null;
   invalid: boolean;
@@ -77,7 +77,7 @@ export async function openSession(
   function add(path: string): Watched {
     const one: Watched = {
       folder: path,
-      bundler: openBundler(path),
+      source: openSource(path, options.root),
       live: null,
       invalid: false,
       dirty: false,
@@ -123,7 +123,7 @@ export async function openSession(
     const began = Date.now();
     const started = performance.now();
     if (!(await isController(one.folder))) return await withdraw(one);
-    const result = await readController(one.folder, options.root, one.bundler);
+    const result = await one.source.read();
     const buildMs = performance.now() - started;
     one.inputs = result.inputs;
     watchOutside(result.inputs);
@@ -173,7 +173,7 @@ export async function openSession(
 
   async function withdraw(one: Watched): Promise<void> {
     controllers.delete(one.folder);
-    await one.bundler.dispose();
+    await one.source.dispose();
     if (!one.live) return;
     await host.withdraw(one.live.name, id);
     events.push({ type: "removed", time: time(), controller: one.live.name });
@@ -223,7 +223,7 @@ export async function openSession(
       await Promise.all(
         [...controllers.values()].map(async (one) => {
           await one.running;
-          await one.bundler.dispose();
+          await one.source.dispose();
           if (one.live) await host.withdraw(one.live.name, id);
         }),
       );

@@ -8,6 +8,8 @@ export interface Alias {
   readonly version: string;
   readonly candidate: string | null;
   readonly percent: number;
+  /** What a rollback returns to. */
+  readonly previous: string | null;
 }
 
 export interface CatalogueEntry {
@@ -103,7 +105,10 @@ function entryOf(name: string, versions: Stored["versions"], aliases: Stored["al
     aliases: new Map(
       aliases
         .filter((row) => row.controller === name)
-        .map((row) => [row.alias, { version: row.version, candidate: row.candidate, percent: row.percent }]),
+        .map((row) => [
+          row.alias,
+          { version: row.version, candidate: row.candidate, percent: row.percent, previous: row.previous },
+        ]),
     ),
   };
 }

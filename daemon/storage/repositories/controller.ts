@@ -45,13 +45,13 @@ export async function read(
 /** Stores a version and points an alias at it, or offers it as the alias's candidate. The same version with another digest is a conflict. */
 export async function deploy(
   db: Db,
-  { row, alias, percent }: { row: ControllerVersionTable; alias: string; percent: number },
+  { row, alias, percent, at }: { row: ControllerVersionTable; alias: string; percent: number; at: string },
 ): Promise<void> {
   const known = await read(db, { name: row.name, version: row.version });
   if (known && known.digest !== row.digest)
     throw new MagicError("conflict", `${row.name}@${row.version} is deployed with another digest: raise the version`);
   if (!known) await db.insertInto("controller_version").values(row).execute();
-  await point(db, { name: row.name, alias, version: row.version, percent, at: row.created_at });
+  await point(db, { name: row.name, alias, version: row.version, percent, at });
 }
 
 /** Points an alias at a version (percent 100), or gives the version that share of the alias's calls. */
