@@ -116,6 +116,7 @@ function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeli
     metrics,
     tracer,
     draining: () => draining,
+    onUnroutable: identity.audit.record,
   });
 
   useRateLimit(fastify, identity.rateLimiter);
@@ -137,7 +138,11 @@ function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeli
   auditRoutes(fastify, identity);
   logRoutes(fastify, { history, clock });
   const upgrades = [logHub({ history, clock })];
-  const sockets = useUpgrades(fastify, { authenticator, hostGuard, host, draining: () => draining }, upgrades);
+  const sockets = useUpgrades(
+    fastify,
+    { authenticator, hostGuard, host, draining: () => draining, onAnswer: identity.audit.record },
+    upgrades,
+  );
   activity.hold("open streams", () => sockets.open() > 0);
   activity.hold("scheduled work", () => storage.units.job.pending());
 

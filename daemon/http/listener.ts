@@ -4,6 +4,7 @@ import type { IncomingMessage, RequestListener, Server } from "node:http";
 import fastify, { type FastifyInstance } from "fastify";
 import { MagicError } from "#contract/errors.ts";
 import { REQUEST_ID } from "#contract/protocol.ts";
+import type { AuditedCall } from "#daemon/identity/audit/trail.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
 import type { Metrics } from "#daemon/telemetry/metrics.ts";
 import type { Tracer } from "#daemon/telemetry/trace.ts";
@@ -18,7 +19,7 @@ import { type Authenticator, useAuthentication } from "./guards/authenticate.ts"
 import { createHostGuard, type HostGuard } from "./guards/host.ts";
 import { useNotFound } from "./not-found.ts";
 import { useRequestLog } from "./request-log.ts";
-import { requireRouteConfig } from "./route-config.ts";
+import { anonymous, requireRouteConfig } from "./route-config.ts";
 import { useValidation } from "./validation.ts";
 
 export interface HttpOptions {
@@ -33,6 +34,8 @@ export interface HttpOptions {
   readonly tracer: Tracer;
   /** True while the daemon is stopping: new requests on open connections are told to come back. */
   readonly draining?: () => boolean;
+  /** Told of requests whose address cannot even be routed: they pass no hook. For the audit log. */
+  readonly onUnroutable: (call: AuditedCall) => void;
 }
 
 // An import of node:http reads every one of its exports, and one of them loads the whole of fetch: 40 ms of the start.
@@ -59,6 +62,9 @@ export function createHttp(options: HttpOptions): Http {
     frameworkErrors: (error, request, reply) => {
       reply.header("x-request-id", request.id);
       sendError(error, request, reply, logger);
+      const { type, id, environment } = anonymous;
+      const call = { identity: { type, id }, environment, action: "unknown", resource: null };
+      options.onUnroutable({ ...call, status: reply.statusCode, requestId: request.id });
     },
     routerOptions: { maxParamLength: 512 },
   });

@@ -5,8 +5,13 @@ import type { FastifyInstance } from "fastify";
 import { type WebSocket, WebSocketServer } from "ws";
 import { errors, isMagicError, MagicError } from "#contract/errors.ts";
 import type { Principal, Scope } from "#contract/identity.ts";
+import { headers as names, REQUEST_ID } from "#contract/protocol.ts";
+import type { AuditedCall } from "#daemon/identity/audit/trail.ts";
+import { newId } from "#shared/ids.ts";
+import { actionOf } from "./audit.ts";
 import { type Authenticator, checkExposure, remoteOf } from "./guards/authenticate.ts";
 import type { HostGuard } from "./guards/host.ts";
+import { anonymous } from "./route-config.ts";
 
 export interface Upgrade {
   readonly path: string;
@@ -20,6 +25,8 @@ export interface UpgradeOptions {
   readonly hostGuard: HostGuard;
   readonly host: string;
   readonly draining: () => boolean;
+  /** Told of every upgrade, refused ones too: for the audit log. */
+  readonly onAnswer: (answered: AuditedCall) => void;
 }
 
 /** Bytes that a client may send in one message: nobody has more than a few words to say. */
@@ -35,9 +42,14 @@ export function useUpgrades(
   const server = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE, perMessageDeflate: false });
   app.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on("error", () => socket.destroy());
-    admit(request, options, upgrades).then(
-      (serve) => server.handleUpgrade(request, socket, head, serve),
-      (error: unknown) => refuse(socket, error),
+    const caller: Caller = { principal: anonymous, action: "unknown" };
+    const tell = (status: number) => options.onAnswer(callOf(request, caller, status));
+    admit(request, options, upgrades, caller).then(
+      (serve) => {
+        tell(101);
+        server.handleUpgrade(request, socket, head, serve);
+      },
+      (error: unknown) => tell(refuse(socket, error)),
     );
   });
   app.addHook("preClose", async () => {
@@ -49,26 +61,43 @@ export function useUpgrades(
   return { open: () => server.clients.size };
 }
 
+// What is known of who asked for what, however far it came.
+interface Caller {
+  principal: Principal;
+  action: string;
+}
+
+function callOf(request: IncomingMessage, { principal, action }: Caller, status: number): AuditedCall {
+  const { type, id, environment } = principal;
+  const given = request.headers[names.requestId];
+  const requestId = typeof given === "string" && REQUEST_ID.test(given) ? given : newId("req");
+  return { identity: { type, id }, environment, action, resource: null, status, requestId };
+}
+
 async function admit(
   request: IncomingMessage,
   options: UpgradeOptions,
   upgrades: readonly Upgrade[],
+  caller: Caller,
 ): Promise<(socket: WebSocket) => void> {
   options.hostGuard(request);
   if (options.draining()) throw new MagicError("draining");
   const { pathname, searchParams } = new URL(request.url ?? "/", "http://localhost");
   const upgrade = upgrades.find(({ path }) => path === pathname);
   if (!upgrade) throw new MagicError("not_found");
+  caller.action = actionOf("GET", upgrade.path);
   const remote = remoteOf(request);
   checkExposure(options.host, remote);
   const principal = await options.authenticator.authenticate(request.headers, remote);
+  caller.principal = principal;
   checkExposure(options.host, remote, principal);
   if (!principal.scopes.has(upgrade.scope))
     throw new MagicError("insufficient_scope", `The scope ${upgrade.scope} is missing.`);
   return upgrade.accept(searchParams, principal);
 }
 
-function refuse(socket: Duplex, error: unknown): void {
+// Answers with the status that it refused with.
+function refuse(socket: Duplex, error: unknown): number {
   const known = isMagicError(error) ? error : new MagicError("internal");
   const { status, title } = errors[known.code];
   const body = JSON.stringify({ code: known.code, title, status, detail: known.message });
@@ -76,4 +105,5 @@ function refuse(socket: Duplex, error: unknown): void {
     `HTTP/1.1 ${status} ${title}\r\nContent-Type: application/problem+json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` +
       `Connection: close\r\n\r\n${body}`,
   );
+  return status;
 }

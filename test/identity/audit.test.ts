@@ -3,6 +3,7 @@ import { cpSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { WebSocket } from "ws";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 
 let daemon: TestDaemon;
@@ -68,6 +69,7 @@ test("every answer has one entry, refused and failed ones too, that says who, wh
     ["DELETE", `/v1/keys/${key.id}`, admin_key, 204, { outcome: "success", action: "keys.delete", resource: key.id }],
     ["GET", "/v1/health", null, 200, { outcome: "success", action: "health.list" }],
     ["GET", "/nowhere", null, 404, { outcome: "failed", action: "unknown" }],
+    ["GET", "/v1/%zz", null, 400, { outcome: "failed", action: "unknown" }],
     ["PUT", "/v1/keys", null, 405, { outcome: "failed" }],
     [
       "GET",
@@ -85,6 +87,19 @@ test("every answer has one entry, refused and failed ones too, that says who, wh
     await expect.poll(() => entriesOf(`request_id=${id}`), { timeout: 1_000, interval: 25 }).toHaveLength(1);
     expect((await entriesOf(`request_id=${id}`))[0], `${method} ${path}`).toMatchObject({ status, ...expected });
   }
+});
+
+test("an upgrade is a call like any other", async () => {
+  const socket = new WebSocket(`${daemon.url.replace("http:", "ws:")}/v1/logs/stream`, {
+    headers: { authorization: "Bearer wrong", "x-request-id": "upgrade" },
+  });
+  await new Promise((resolve) => socket.once("error", resolve));
+  await expect.poll(() => entriesOf("request_id=upgrade"), { timeout: 1_000, interval: 25 }).toHaveLength(1);
+  expect((await entriesOf("request_id=upgrade"))[0]).toMatchObject({
+    action: "logs.stream",
+    status: 401,
+    outcome: "refused",
+  });
 });
 
 test("a change is in the log before its answer is: its entry needs no waiting", async () => {
