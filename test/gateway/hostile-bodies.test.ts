@@ -103,7 +103,7 @@ test(`${BODIES} generated bodies: an answer or a refusal, and the next request i
   expect(statuses[200]).toBeGreaterThan(0);
   expect(statuses[400]).toBeGreaterThan(0);
   expect((await post('{"messages":[{"role":"user","content":"still here"}]}')).text).toContain("still here");
-});
+}, 600_000);
 
 test("20 MB, deep nesting, millions of containers, bad UTF-8, NUL: refused or answered, never 5xx", async () => {
   const message = (content: string) => `{"messages":[{"role":"user","content":${content}}],"max_tokens":1}`;
@@ -116,7 +116,7 @@ test("20 MB, deep nesting, millions of containers, bad UTF-8, NUL: refused or an
   expectRefusal(await post(Buffer.from(message('"a\u0000b"'))));
   expectRefusal(await post(message('"x"'), "/v1/chat/completions", "text/plain"));
   expect((await post(message('"a\\u0000b"'))).status).toBe(200);
-});
+}, 120_000);
 
 test("embeddings refuse what is no input", async () => {
   for (const input of [null, "", [], [""], [[]], [1.5], [["a"]], {}, Array(2049).fill("a")]) {

@@ -73,7 +73,7 @@ export function targetOf(kind: Target["kind"], upstream: { url: string }, model 
 }
 
 export function optionsOf(more: Partial<AttemptOptions> = {}): AttemptOptions {
-  return { signal: new AbortController().signal, timeoutMs: 2000, cost: () => 0.5, ...more };
+  return { signal: new AbortController().signal, timeoutMs: 20_000, cost: () => 0.5, ...more };
 }
 
 export interface Streamed {
