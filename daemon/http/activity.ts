@@ -20,10 +20,9 @@ export function useActivity(app: FastifyInstance, clock: Clock): Activity {
     open++;
     done();
   });
-  app.addHook("onResponse", (request, _reply, done) => {
+  app.onRequestEnd((request) => {
     if (!request.routeOptions.config?.quiet) last = clock.monotonic();
     open--;
-    done();
   });
   holders.set("open requests", () => open > 0);
   return {

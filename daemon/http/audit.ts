@@ -32,9 +32,8 @@ export function useAudit(app: FastifyInstance, trail: Pick<AuditTrail, "record" 
       route.onSend = [...[route.onSend ?? []].flat(), recordChange];
     }
   });
-  app.addHook("onResponse", (request, reply, done) => {
-    if (!request.audit?.recorded) trail.record(callOf(request, reply.raw.writableFinished ? reply.statusCode : 499));
-    done();
+  app.onRequestEnd((request, _reply, status) => {
+    if (!request.audit?.recorded) trail.record(callOf(request, status));
   });
 
   // Awaited: a change is not acknowledged before its entry is stored. Should that fail, the entry stays queued and the

@@ -18,6 +18,7 @@ import { useContentGuards } from "./guards/accept.ts";
 import { type Authenticator, useAuthentication } from "./guards/authenticate.ts";
 import { createHostGuard, type HostGuard } from "./guards/host.ts";
 import { useNotFound } from "./not-found.ts";
+import { useRequestEnd } from "./request-end.ts";
 import { useRequestLog } from "./request-log.ts";
 import { anonymous, requireRouteConfig } from "./route-config.ts";
 import { useValidation } from "./validation.ts";
@@ -73,6 +74,7 @@ export function createHttp(options: HttpOptions): Http {
   useErrorHandler(app, logger);
   useValidation(app);
   useBodies(app);
+  useRequestEnd(app, logger);
   const activity = useActivity(app, options.clock);
   useRequestLog(app, options);
   const hostGuard = createHostGuard({ host: options.host, names: options.hostNames ?? [] });

@@ -34,14 +34,12 @@ export function useRequestLog(app: FastifyInstance, { logger, metrics, tracer }:
       });
     done();
   });
-  app.addHook("onResponse", (request, reply, done) => {
+  app.onRequestEnd((request, reply, status) => {
     open.dec();
     const route = request.routeOptions.url ?? "(none)";
-    const closed = !reply.raw.writableFinished;
-    const status = closed ? 499 : reply.statusCode;
     seconds.observe({ method: request.method, route, status: String(status) }, reply.elapsedTime / 1000);
     request.span?.end(status >= 500 ? "error" : "ok", { status });
-    if (request.routeOptions.config?.quiet && status < 400) return done();
+    if (request.routeOptions.config?.quiet && status < 400) return;
     logger.info("http.request", {
       request_id: request.id,
       method: request.method,
@@ -51,8 +49,7 @@ export function useRequestLog(app: FastifyInstance, { logger, metrics, tracer }:
       duration_ms: Math.round(reply.elapsedTime * 100) / 100,
       identity: request.principal.id ?? request.principal.type,
       environment: request.principal.environment,
-      ...(closed && { code: "client_closed" }),
+      ...(status === 499 && { code: "client_closed" }),
     });
-    done();
   });
 }

@@ -2,6 +2,7 @@ import { mkdtemp, rm, stat } from "node:fs/promises";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { Type } from "typebox";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type App, createApp } from "#daemon/app.ts";
@@ -192,4 +193,51 @@ test("closing waits for an answer under way, and not for its connection", async 
   const began = performance.now();
   await closed;
   expect(performance.now() - began).toBeLessThan(2_000);
+});
+
+test.each([
+  ["while its handler works", "waits"],
+  ["while its answer streams", "streams"],
+  ["while a handler that took the socket writes", "hijacked"],
+])("a caller that leaves %s ends its request: logged as 499, no longer open", async (_name, path) => {
+  const other = await createApp({ root, env: { MAGIC_HOME: root } });
+  const config = { scope: null, surface: "core" } as const;
+  const began = Promise.withResolvers<void>();
+  other.fastify.get("/v1/waits", { config }, async () => {
+    began.resolve();
+    await new Promise(() => {});
+  });
+  other.fastify.get("/v1/streams", { config }, async (_request, reply) => {
+    began.resolve();
+    return reply.type("text/plain").send(
+      Readable.from(
+        (async function* () {
+          while (!reply.raw.destroyed) {
+            yield "x".repeat(1_000);
+            await new Promise((resolve) => setTimeout(resolve, 5));
+          }
+        })(),
+      ),
+    );
+  });
+  other.fastify.get("/v1/hijacked", { config }, async (_request, reply) => {
+    reply.hijack();
+    reply.raw.write("x");
+    began.resolve();
+  });
+  const leave = new AbortController();
+  const left = fetch(`${await other.listen()}/v1/${path}`, { signal: leave.signal }).then((answer) => answer.text());
+  await began.promise;
+  leave.abort();
+  await expect(left).rejects.toThrow("aborted");
+  const lines = () =>
+    other.logStream
+      .read(0, 1_000)
+      .lines.map(({ text }) => JSON.parse(text) as Record<string, unknown>)
+      .filter(({ event }) => event === "http.request");
+  await expect.poll(lines).toHaveLength(1);
+  expect(lines()[0]).toMatchObject({ status: 499, code: "client_closed", route: `/v1/${path}` });
+  expect(await other.activity.heldBy()).toBeUndefined();
+  expect((await other.metrics.render()).text).toContain("magic_http_requests_open 0");
+  await other.close();
 });

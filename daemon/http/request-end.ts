@@ -1,0 +1,40 @@
+// The end of every request, exactly once, whatever became of it. Fastify's onResponse hook is not called when the caller leaves
+// before the answer is out; the response's `close` event is.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { errorFields, type Logger } from "#daemon/telemetry/log.ts";
+
+/** `status` is what was answered, or 499 when the caller left before. */
+export type RequestEndListener = (request: FastifyRequest, reply: FastifyReply, status: number) => void;
+
+declare module "fastify" {
+  interface FastifyInstance {
+    /** Calls the listener at the end of every request, also of one that a hook refused. */
+    onRequestEnd(listener: RequestEndListener): void;
+  }
+}
+
+/** 499, nginx's word for a request whose caller left. */
+const CLIENT_CLOSED = 499;
+
+/** Must come before all other hooks: a request that one of them refuses ends as well. */
+export function useRequestEnd(app: FastifyInstance, logger: Logger): void {
+  const listeners: RequestEndListener[] = [];
+  app.decorate("onRequestEnd", (listener: RequestEndListener) => void listeners.push(listener));
+  app.addHook("onRequest", (request, reply, done) => {
+    let ended = false;
+    const end = () => {
+      if (ended) return;
+      ended = true;
+      const status = reply.raw.writableFinished ? reply.raw.statusCode : CLIENT_CLOSED;
+      for (const listener of listeners) {
+        try {
+          listener(request, reply, status);
+        } catch (error) {
+          logger.error("request.end_failed", { request_id: request.id, ...errorFields(error) });
+        }
+      }
+    };
+    reply.raw.once("finish", end).once("close", end);
+    done();
+  });
+}
