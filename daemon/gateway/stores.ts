@@ -38,10 +38,16 @@ export function gatewayStores({ units }: Pick<Storage, "units">, clock: Clock): 
 function valuesOf(row: LedgerRow): unknown[] {
   const derived: Partial<LedgerEntry> = {
     day: row.at.slice(0, 10),
-    end_user: row.user,
+    end_user: row.user && storable(row.user),
+    model: storable(row.model),
     stream: row.stream ? 1 : 0,
     estimated: row.estimated ? 1 : 0,
   };
   const all: Record<string, unknown> = { ...row, ...derived };
   return ledgerColumns.map((name) => all[name]);
+}
+
+// Names that come from requests: no column takes a NUL on Postgres, and one bad row would hold up its whole batch.
+function storable(name: string): string {
+  return name.slice(0, 256).toWellFormed().replaceAll("\0", "\ufffd");
 }

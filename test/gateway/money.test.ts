@@ -108,6 +108,17 @@ test("a stream costs what the same answer costs whole, asked for or not, cached 
   expect(sum).toMatchObject({ requests: 3, prompt_tokens: 3000, completion_tokens: 1500, cost_pico: "26100000000" });
 });
 
+test("names that clients invent never hold up the ledger", async () => {
+  upstream.answer = (response) => void response.end(completion());
+  const { chat, gateway } = await testGateway(priced({ allow_unpriced: true }));
+  for (const user of ["a\0b", "\ud800", "x".repeat(100_000), "'; drop table gateway_ledger; --"])
+    await chat({ model: `openai/m${user.length}`, user });
+  const keys = (await gateway.usage({ by: "user" })).map(({ key }) => key);
+  expect(keys.toSorted()).toEqual(
+    ["'; drop table gateway_ledger; --", "a\ufffdb", "x".repeat(256), "\ufffd"].toSorted(),
+  );
+});
+
 test("a model without a price is refused with the line to add; allow_unpriced serves it at an unknown cost", async () => {
   upstream.answer = (response) => void response.end(completion());
   const config = { providers: { openai: { api_key: "k", base_url: `${upstream.url}/v1` } } };
