@@ -1,0 +1,118 @@
+// The gateway's units of storage: the same figures on SQLite and on a real Postgres.
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { LedgerRow } from "#daemon/gateway/ledger/row.ts";
+import { gatewayStores } from "#daemon/gateway/stores.ts";
+import { systemClock } from "#shared/clock.ts";
+import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
+import { temporaryStorage } from "#test/temporary.ts";
+
+let server: TestPostgres | undefined;
+const noPostgres = postgresMissing();
+beforeAll(async () => {
+  if (!noPostgres) server = await startPostgres();
+});
+afterAll(() => server?.stop());
+
+const dialects = [
+  { name: "sqlite", open: () => temporaryStorage(), skip: false },
+  {
+    name: "postgres",
+    open: async () => temporaryStorage({ databaseUrl: await server?.createDatabase() }),
+    skip: noPostgres,
+  },
+];
+
+const row = (more: Partial<LedgerRow>): LedgerRow => ({
+  at: "2026-03-01T10:00:00.000Z",
+  request_id: "req_1",
+  operation: "chat",
+  environment: "live",
+  token: null,
+  user: null,
+  team: null,
+  project: null,
+  controller: null,
+  provider: "openai",
+  model: "m",
+  outcome: "completed",
+  status: 200,
+  stream: true,
+  attempts: 1,
+  requests: 1,
+  input: 10,
+  cached: 2,
+  cache_write: 1,
+  output: 5,
+  reasoning: 3,
+  estimated: false,
+  cost_pico: 1_000,
+  duration_ms: 5,
+  first_token_ms: null,
+  ...more,
+});
+
+describe.each(dialects.filter(({ skip }) => !skip))("on $name", ({ open }) => {
+  test("sums pass 2^53, keys may be null, days come in order, filters hold", async () => {
+    const { ledger } = gatewayStores(await open(), systemClock);
+    const large = Number.MAX_SAFE_INTEGER;
+    await ledger.append(
+      [
+        row({ user: "ada", cost_pico: large }),
+        row({ user: "ada", cost_pico: large, model: "é 🎉" }),
+        row({ at: "2026-03-02T00:00:00.000Z", environment: "sandbox", cost_pico: null }),
+        ...Array.from({ length: 1_200 }, () => row({ user: "many", team: "t" })),
+      ],
+      [],
+    );
+    const users = await ledger.usage({ by: "user" });
+    expect(users.map(({ key, requests }) => [key, requests])).toEqual([
+      ["ada", 2],
+      ["many", 1_200],
+      [null, 1],
+    ]);
+    expect(users[0]?.cost_pico).toBe(String(2n * BigInt(large)));
+    expect(users[1]).toMatchObject({ prompt_tokens: 15_600, completion_tokens: 9_600, cost_pico: "1200000" });
+    expect(users[2]).toMatchObject({ cost_pico: "0", unpriced: 1 });
+    expect((await ledger.usage({ by: "day" })).map(({ key }) => key)).toEqual(["2026-03-01", "2026-03-02"]);
+    expect(await ledger.usage({ by: "model", where: { user: "ada", model: "openai/é 🎉" } })).toHaveLength(1);
+    expect(await ledger.usage({ by: "team", environment: "sandbox" })).toMatchObject([{ key: null, requests: 1 }]);
+    expect(await ledger.usage({ by: "user", since: "2026-03-02", until: "2026-03-03" })).toHaveLength(1);
+  });
+
+  test("budgets add up, leases are charged once", async () => {
+    const { budgets, ledger } = gatewayStores(await open(), systemClock);
+    await budgets.change([{ key: "a", spent: 0, lease: 70 }]);
+    await ledger.append([], [{ key: "a", spent: 30, lease: 40 }]);
+    expect(await budgets.load(["a", "b"])).toEqual([{ key: "a", spent: 30 }]);
+    expect(await budgets.recover()).toEqual([{ key: "a", charged: 40 }]);
+    expect(await budgets.recover()).toEqual([]);
+    expect(await budgets.load(["a"])).toEqual([{ key: "a", spent: 70 }]);
+  });
+
+  test("a key is taken by one, answered once, given back, and forgotten when it expired", async () => {
+    const { keys } = gatewayStores(await open(), systemClock);
+    const taking = (now: string) =>
+      keys.begin({ owner: "o", key: "k", fingerprint: "f", request_id: "r", now, expires_at: "2026-01-02" });
+    const taken = await Promise.all(Array.from({ length: 20 }, () => taking("2026-01-01")));
+    expect(taken.filter((found) => found === null).length).toBe(1);
+    await keys.release({ owner: "o", key: "k" });
+    expect(await taking("2026-01-01")).toBeNull();
+    await keys.finish({ owner: "o", key: "k", answer: "sealed" });
+    await keys.release({ owner: "o", key: "k" });
+    expect(await taking("2026-01-01")).toMatchObject({ state: "done", answer: "sealed" });
+    expect(await taking("2026-01-03")).toBeNull();
+    expect(await keys.purge({ now: "2026-01-04" })).toBe(1);
+  });
+
+  test("traces are found by their request", async () => {
+    const { trace } = (await open()).units;
+    await trace.append({
+      traces: [
+        { request_id: "a", at: "t", spans: "[1]" },
+        { request_id: "b", at: "t", spans: "[2]" },
+      ],
+    });
+    await trace.append({ traces: [{ request_id: "a", at: "t", spans: "[3]" }] });
+    expect(await trace.find({ requestId: "a" })).toEqual(["[1]", "[3]"]);
+  });
+});
