@@ -118,6 +118,22 @@ test("20 MB, deep nesting, millions of containers, bad UTF-8, NUL: refused or an
   expect((await post(message('"a\\u0000b"'))).status).toBe(200);
 }, 120_000);
 
+test("members that clients send as null are as good as absent", async () => {
+  const request = {
+    messages: [{ role: "user", content: "x", name: null }],
+    tools: [{ type: "function", function: { name: "f", description: null, parameters: null, strict: null } }],
+    stop: null,
+    seed: null,
+    response_format: null,
+    tool_choice: null,
+    max_tokens: null,
+  };
+  for (const model of models) {
+    const answer = await post(JSON.stringify({ model, ...request }));
+    expect(`${model} ${answer.status} ${answer.status === 200 ? "" : answer.text}`).toBe(`${model} 200 `);
+  }
+});
+
 test("embeddings refuse what is no input", async () => {
   for (const input of [null, "", [], [""], [[]], [1.5], [["a"]], {}, Array(2049).fill("a")]) {
     expectRefusal(await post(JSON.stringify({ model: "sandbox/embedding", input }), "/v1/embeddings"));
@@ -144,6 +160,15 @@ test.each([
   ["stop", { messages: [{ role: "user", content: "x" }], stop: ["a", "b", "c", "d", "e"] }],
   ["max_tokens", { messages: [{ role: "user", content: "x" }], max_tokens: 0 }],
   ["audio", { messages: [{ role: "user", content: "x" }], audio: { voice: "alloy", format: "wav" } }],
+  ["logit_bias[1]", { messages: [{ role: "user", content: "x" }], logit_bias: { "1": 101 } }],
+  [
+    "tools[0].function.name",
+    { messages: [{ role: "user", content: "x" }], tools: [{ type: "function", function: { name: "a b" } }] },
+  ],
+  [
+    "messages[0].content[0].image_url.url",
+    { messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: "nowhere" } }] }] },
+  ],
   ["top_k", { messages: [{ role: "user", content: "x" }], top_k: 5 }],
 ])("the parameter is named: %s", async (param, request) => {
   const answer = await post(JSON.stringify({ model: "sandbox/echo", ...request }));

@@ -22,7 +22,7 @@ const imageUrl = {
   type: "object",
   properties: {
     url: { type: "string", pattern: "^(https?://|data:|gs://)" },
-    detail: { enum: ["auto", "low", "high"] },
+    detail: { enum: ["auto", "low", "high", null] },
   },
   required: ["url"],
 };
@@ -56,7 +56,7 @@ function content(parts: readonly object[], nullable = false) {
 function message(role: string, properties: object, required: readonly string[]) {
   return {
     type: "object",
-    properties: { role: { const: role }, name: text, ...properties },
+    properties: { role: { const: role }, name: textOrNull, ...properties },
     required: ["role", ...required],
   };
 }
@@ -123,7 +123,7 @@ const messages = {
 
 const functionDefinition = {
   type: "object",
-  properties: { name, description: text, parameters: { type: "object" }, strict: booleanOrNull },
+  properties: { name, description: textOrNull, parameters: { type: ["object", "null"] }, strict: booleanOrNull },
   required: ["name"],
 };
 
@@ -194,7 +194,7 @@ const responseFormat = {
         {
           json_schema: {
             type: "object",
-            properties: { name, description: text, schema: { type: "object" }, strict: booleanOrNull },
+            properties: { name, description: textOrNull, schema: { type: ["object", "null"] }, strict: booleanOrNull },
             required: ["name"],
           },
         },
@@ -242,7 +242,7 @@ export const chatRequestSchema = {
     seed: { type: ["integer", "null"] },
     logprobs: booleanOrNull,
     top_logprobs: range("integer", 0, 20),
-    logit_bias: { type: ["object", "null"], additionalProperties: { type: "number", minimum: -100, maximum: 100 } },
+    logit_bias: { type: ["object", "null"], additionalProperties: { type: "integer", minimum: -100, maximum: 100 } },
     presence_penalty: range("number", -2, 2),
     frequency_penalty: range("number", -2, 2),
     reasoning_effort: { enum: ["none", "minimal", "low", "medium", "high", "xhigh", "max", null] },
