@@ -153,12 +153,16 @@ function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeli
   usageRoutes(fastify, { gateway });
   traceRoutes(fastify, wireTraces(foundation));
 
-  const integrations = wireIntegrations(foundation);
+  const integrations = wireIntegrations(foundation, () => url ?? "http://127.0.0.1");
   integrations.routes(fastify);
 
   tellRestartNeeded(project, logger);
   const allowWeakSandbox = config.flags?.["allow-weak-sandbox"] === true;
-  const controllers = wireControllers(foundation, { gateway, syncs: null, allowWeakSandbox });
+  const controllers = wireControllers(foundation, {
+    gateway,
+    syncs: { trigger: ({ principal, sync }) => integrations.trigger(principal, sync) },
+    allowWeakSandbox,
+  });
   controllerRoutes(fastify, { controllers });
   developmentRoutes(fastify, { controllers });
   daemonRoutes(fastify, { root, activity, isolation: () => controllers.isolation().catch(() => null) });

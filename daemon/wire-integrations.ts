@@ -1,20 +1,25 @@
 // Connections, syncs and webhooks over the daemon's foundation.
 import type { FastifyInstance } from "fastify";
+import type { Principal } from "#contract/identity.ts";
+import type { Connection } from "#contract/wire/connections.ts";
 import { rfc3339 } from "#shared/clock.ts";
 import { userStateFolder } from "#shared/paths.ts";
 import { createEgress } from "./egress/egress.ts";
 import type { Foundation } from "./foundation.ts";
 import { connectionRoutes } from "./http/routes/connections.ts";
 import { connectorRoutes } from "./http/routes/connectors.ts";
+import { oauthRoutes } from "./http/routes/oauth.ts";
 import { runRoutes } from "./http/routes/runs.ts";
 import { syncRoutes } from "./http/routes/syncs.ts";
 import { webhookRoutes } from "./http/routes/webhooks.ts";
 import { createCatalogue } from "./integrations/catalogue/catalogue.ts";
 import { createConnections } from "./integrations/connections/connections.ts";
+import { connectionDocument } from "./integrations/connections/document.ts";
 import { connectionSecrets } from "./integrations/connections/secret.ts";
 import type { SyncExecution } from "./integrations/execution.ts";
 import { createExecution } from "./integrations/live/execution.ts";
 import { manifestText, projectConnectors } from "./integrations/live/manifests.ts";
+import { createOAuth } from "./integrations/oauth/oauth.ts";
 import { createLiveRuns } from "./integrations/syncs/live-runs.ts";
 import { createSyncs } from "./integrations/syncs/syncs.ts";
 import { createDeliveries, defaultSettings } from "./integrations/webhooks/deliveries.ts";
@@ -26,11 +31,13 @@ import { createSealer } from "./secrets/sealer.ts";
 export interface Integrations {
   /** Declares the routes. */
   routes(app: FastifyInstance): void;
+  /** For controllers: starts a run as the caller of the invocation. */
+  trigger(principal: Principal, sync: string): Promise<{ id: string; status: string }>;
   /** Begins to run what is due. */
   start(): Promise<void>;
 }
 
-export function wireIntegrations(foundation: Foundation, given?: SyncExecution): Integrations {
+export function wireIntegrations(foundation: Foundation, origin: () => string, given?: SyncExecution): Integrations {
   const { clock, env, logger, project, storage } = foundation;
   const masterKey = openMasterKey(userStateFolder(env));
   const seed = (): number => project.current().environment?.seed ?? 1;
@@ -63,25 +70,35 @@ export function wireIntegrations(foundation: Foundation, given?: SyncExecution):
     secretsOf: (webhook) => openSecrets(webhookSealer, webhook),
   });
   const webhooks = createWebhooks({ storage, sealer: webhookSealer, egress, clock, wake: deliveries.wake });
-  const live = createLiveRuns({ storage, jobs, execution, secrets, clock, logger, onEvents: deliveries.wake });
+  const onFailed = async (connection: Connection): Promise<void> => {
+    const now = rfc3339(clock.now());
+    await storage.units.webhook.emit({ environment: "live", type: "connection.failed", data: { connection }, now });
+    deliveries.wake();
+  };
+  const oauth = createOAuth({
+    ...{ storage, egress, secrets, clock, origin },
+    sealer: createSealer(masterKey, "oauth"),
+    definitionOf: catalogue.oauth,
+    onDisabled: (connection) => onFailed(connectionDocument(connection)),
+  });
+  const { fresh } = oauth;
+  const live = createLiveRuns({ storage, jobs, execution, secrets, fresh, clock, logger, onEvents: deliveries.wake });
   const connections = createConnections({
-    ...{ storage, catalogue, secrets, execution, clock, seed },
+    ...{ storage, catalogue, secrets, execution, clock, seed, fresh, onFailed },
+    onRemoved: oauth.revoke,
     stopRuns: live.stop,
-    async onFailed(connection) {
-      const now = rfc3339(clock.now());
-      await storage.units.webhook.emit({ environment: "live", type: "connection.failed", data: { connection }, now });
-      deliveries.wake();
-    },
   });
   const syncs = createSyncs({ storage, catalogue, live, clock, seed });
   return {
     routes(app) {
       connectorRoutes(app, { catalogue });
+      oauthRoutes(app, { oauth });
       connectionRoutes(app, { connections });
       syncRoutes(app, { syncs });
       runRoutes(app, { syncs });
       webhookRoutes(app, { webhooks });
     },
+    trigger: (principal, sync) => syncs.trigger(principal, sync, {}),
     start: () => jobs.start(),
   };
 }

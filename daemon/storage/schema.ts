@@ -7,6 +7,7 @@ import type { CredentialTables } from "./tables/credential.ts";
 import type { GatewayTables } from "./tables/gateway.ts";
 import type { IdempotencyTables } from "./tables/idempotency.ts";
 import type { JobTables } from "./tables/job.ts";
+import type { OAuthTables } from "./tables/oauth.ts";
 import type { RateWindowTables } from "./tables/rate-window.ts";
 import type { SettingTables } from "./tables/setting.ts";
 import type { SigningKeyTables } from "./tables/signing-key.ts";
@@ -27,7 +28,8 @@ export interface Database
     TraceTables,
     ConnectionTables,
     SyncTables,
-    WebhookTables {}
+    WebhookTables,
+    OAuthTables {}
 
 /** What a unit of work gets: the database, inside its own savepoint (SQLite) or transaction (Postgres). */
 export type Db = Kysely<Database>;

@@ -19,6 +19,7 @@ import * as gatewayKey from "./repositories/gateway-key.ts";
 import * as idempotency from "./repositories/idempotency.ts";
 import * as job from "./repositories/job.ts";
 import * as ledger from "./repositories/ledger.ts";
+import * as oauth from "./repositories/oauth.ts";
 import * as rateWindow from "./repositories/rate-window.ts";
 import * as setting from "./repositories/setting.ts";
 import * as signingKey from "./repositories/signing-key.ts";
@@ -42,6 +43,7 @@ export const repositories = {
   connection,
   sync,
   webhook,
+  oauth,
 };
 
 export type Repositories = typeof repositories;

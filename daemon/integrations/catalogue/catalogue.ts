@@ -4,6 +4,7 @@ import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import type { Connector } from "#contract/wire/connectors.ts";
+import type { OAuthDefinition } from "../oauth/provider.ts";
 import { codeConnectors } from "./code-connectors.ts";
 import { connectorOf, type Manifest } from "./manifest-connector.ts";
 
@@ -11,6 +12,8 @@ export interface Catalogue {
   /** By id, in the order of ids. */
   list(): Promise<readonly Connector[]>;
   get(id: string): Promise<Connector | null>;
+  /** How to authorize with it; null when there is no such connector, empty where its definition does not say. */
+  oauth(id: string): Promise<OAuthDefinition | null>;
 }
 
 /** More connectors, asked each time; one of ours is not replaced. */
@@ -18,14 +21,16 @@ export type MoreConnectors = () => Promise<readonly Connector[]>;
 
 export function createCatalogue(more: MoreConnectors = async () => []): Catalogue {
   let ours: Promise<ReadonlyMap<string, Connector>> | undefined;
+  const oauth = new Map<string, OAuthDefinition>();
   const all = async (): Promise<ReadonlyMap<string, Connector>> => {
-    ours ??= load();
+    ours ??= load(oauth);
     const added = await more();
     return added.length === 0 ? ours : new Map([...added.map((one) => [one.id, one] as const), ...(await ours)]);
   };
   return {
     list: async () => [...(await all()).values()].sort((a, b) => (a.id < b.id ? -1 : 1)),
     get: async (id) => (await all()).get(id) ?? null,
+    oauth: async (id) => ((await all()).has(id) ? (oauth.get(id) ?? {}) : null),
   };
 }
 
@@ -34,13 +39,15 @@ export function definitionsFolder(): string {
   return fileURLToPath(new URL(".", import.meta.resolve("#catalogue/README.md")));
 }
 
-async function load(): Promise<ReadonlyMap<string, Connector>> {
+async function load(oauth: Map<string, OAuthDefinition>): Promise<ReadonlyMap<string, Connector>> {
   const connectors = new Map(codeConnectors.map((connector) => [connector.id, connector]));
   const folder = definitionsFolder();
   for (const file of (await readdir(folder)).sort()) {
     if (!file.endsWith(".yaml")) continue;
     const id = basename(file, ".yaml");
-    connectors.set(id, connectorOf(id, parse(await readFile(join(folder, file), "utf8")) as Manifest));
+    const manifest = parse(await readFile(join(folder, file), "utf8")) as Manifest;
+    connectors.set(id, connectorOf(id, manifest));
+    if (manifest.metadata?.magic?.oauth) oauth.set(id, manifest.metadata.magic.oauth);
   }
   return connectors;
 }

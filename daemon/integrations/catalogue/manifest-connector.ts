@@ -1,6 +1,8 @@
 // What the catalogue shows of a declarative manifest: https://docs.airbyte.com/platform/connector-development/config-based/
 // Our own facts about it stand in `metadata.magic`, which the format leaves to its users.
+
 import type { Connector } from "#contract/wire/connectors.ts";
+import type { OAuthDefinition } from "../oauth/provider.ts";
 
 interface StreamPart {
   readonly name?: string;
@@ -18,7 +20,12 @@ export interface Manifest {
     readonly connection_specification?: Readonly<Record<string, unknown>>;
     readonly documentation_url?: string;
   };
-  readonly metadata?: { readonly magic?: Partial<Connector> & { readonly auth_type?: Connector["auth"]["type"] } };
+  readonly metadata?: {
+    readonly magic?: Partial<Connector> & {
+      readonly auth_type?: Connector["auth"]["type"];
+      readonly oauth?: OAuthDefinition;
+    };
+  };
 }
 
 const authTypes: Readonly<Record<string, Connector["auth"]["type"]>> = {

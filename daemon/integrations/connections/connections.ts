@@ -40,12 +40,16 @@ export interface ConnectionsOptions {
   readonly seed: () => number;
   /** Ends work under way for these runs. */
   readonly stopRuns: (ids: readonly string[]) => void;
+  /** With a fresh access token, where it has one. */
+  readonly fresh: (connection: ConnectionRecord) => Promise<ConnectionRecord>;
+  /** A live connection was deleted. */
+  readonly onRemoved: (connection: ConnectionRecord) => Promise<void>;
   /** A live connection has just become failed. */
   readonly onFailed: (connection: Connection) => Promise<void>;
 }
 
 export function createConnections(options: ConnectionsOptions): Connections {
-  const { storage, catalogue, secrets, execution, clock, seed } = options;
+  const { storage, catalogue, secrets, execution, clock, seed, fresh } = options;
   const units = storage.units.connection;
 
   return {
@@ -96,9 +100,11 @@ export function createConnections(options: ConnectionsOptions): Connections {
     },
 
     async remove({ environment }, id) {
+      const current = await find({ environment }, id);
       const removed = await units.remove({ id, environment, now: rfc3339(clock.now()) });
       if (removed === null) throw missing(id);
       options.stopRuns(removed.canceledRuns);
+      if (environment === "live") await options.onRemoved(current);
     },
 
     async check({ environment }, id, signal) {
@@ -114,7 +120,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
 
     async objects({ environment }, id, signal) {
       const current = await find({ environment }, id);
-      if (environment === "live") return execution.discover(secrets.open(current), signal);
+      if (environment === "live") return execution.discover(secrets.open(await fresh(current)), signal);
       return simulateObjects(seed(), id, await catalogue.get(current.provider));
     },
   };
@@ -144,7 +150,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
   async function tested(current: ConnectionRecord, signal: AbortSignal): Promise<Checked> {
     const started = clock.monotonic();
     try {
-      return await execution.check(secrets.open(current), signal);
+      return await execution.check(secrets.open(await fresh(current)), signal);
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       const latency_ms = Math.round(clock.monotonic() - started);

@@ -3,6 +3,7 @@ import { isMagicError } from "#contract/errors.ts";
 import type { SyncOutcome, SyncProgress } from "#contract/sync.ts";
 import type { Job, Jobs, Outcome } from "#daemon/jobs/jobs.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
+import type { ConnectionRecord } from "#daemon/storage/tables/connection.ts";
 import type { RunBody, RunProblem, SyncRecord } from "#daemon/storage/tables/sync.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
@@ -28,6 +29,8 @@ export interface LiveRunsOptions {
   readonly jobs: Jobs;
   readonly execution: SyncExecution;
   readonly secrets: ConnectionSecrets;
+  /** With a fresh access token, where it has one. */
+  readonly fresh: (connection: ConnectionRecord) => Promise<ConnectionRecord>;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Events may have been put into the queue. */
@@ -42,7 +45,7 @@ const maxAttempts = 20;
 const cleanUpMs = 20_000;
 
 export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
-  const { storage, jobs, execution, secrets, clock, logger, onEvents } = options;
+  const { storage, jobs, execution, secrets, fresh, clock, logger, onEvents } = options;
   const units = storage.units.sync;
   const underWay = new Map<string, AbortController>();
   const runs = jobs.define<{ run: string }>("sync-run", { concurrency: 8, handle: handleRun });
@@ -114,7 +117,7 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
     const get = (id: string) => storage.units.connection.get({ id, environment: sync.environment });
     const [source, destination] = await Promise.all([get(sync.source_connection), get(sync.destination_connection)]);
     if (source === null || destination === null) return null;
-    return { source: secrets.open(source), destination: secrets.open(destination) };
+    return { source: secrets.open(await fresh(source)), destination: secrets.open(await fresh(destination)) };
   }
 
   // At most one write a second; a run that was ended meanwhile (canceled, paused, deleted) is told to stop.

@@ -13,6 +13,7 @@ import * as job from "./030-job.ts";
 import * as connection from "./031-connection.ts";
 import * as sync from "./032-sync.ts";
 import * as webhook from "./033-webhook.ts";
+import * as oauth from "./034-oauth.ts";
 import * as controller from "./040-controller.ts";
 
 export interface MigrationStep {
@@ -33,4 +34,5 @@ export const migrations: Readonly<Record<string, MigrationStep>> = {
   "032-sync": sync,
   "040-controller": controller,
   "033-webhook": webhook,
+  "034-oauth": oauth,
 };

@@ -1,0 +1,245 @@
+// Authorization of connections at their provider: begun by a caller, ended by the provider's redirect; afterwards fresh access
+// tokens for whoever uses the connection.
+import { createHash, randomBytes } from "node:crypto";
+import { MagicError } from "#contract/errors.ts";
+import type { Principal } from "#contract/identity.ts";
+import type { OAuthCallbackQuery, StartOAuth } from "#contract/wire/oauth.ts";
+import type { Egress } from "#daemon/egress/egress.ts";
+import type { Sealer } from "#daemon/secrets/sealer.ts";
+import type { Storage } from "#daemon/storage/storage.ts";
+import type { ConnectionRecord, ResourceLimit } from "#daemon/storage/tables/connection.ts";
+import { type Clock, rfc3339 } from "#shared/clock.ts";
+import { newId } from "#shared/ids.ts";
+import type { ConnectionSecrets } from "../connections/secret.ts";
+import { limitOf } from "../tier-limits.ts";
+import { isWeb, type OAuthDefinition, oauthProvider } from "./provider.ts";
+import { GrantRefused, requestTokens, revokeToken, type Tokens } from "./token-endpoint.ts";
+
+export interface OAuth {
+  start(
+    principal: Principal,
+    input: StartOAuth,
+  ): Promise<{ authorizationUrl: string; state: string; expiresAt: string }>;
+  /** Where the browser goes next. @throws MagicError `invalid_request` for a state that is unknown, used or too old. */
+  callback(query: OAuthCallbackQuery): Promise<string>;
+  /** The connection with an access token that is good for a minute at least. Callers at the same time share one refresh. */
+  fresh(connection: ConnectionRecord): Promise<ConnectionRecord>;
+  /** Tells the provider that the grant is over; never fails. */
+  revoke(connection: ConnectionRecord): Promise<void>;
+}
+
+export interface OAuthOptions {
+  readonly storage: Storage;
+  readonly egress: Egress;
+  readonly secrets: ConnectionSecrets;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+  /** Of the provider's definition; null when there is no such connector. */
+  readonly definitionOf: (provider: string) => Promise<OAuthDefinition | null>;
+  /** This daemon's origin, as the browser reaches it. */
+  readonly origin: () => string;
+  readonly onDisabled: (connection: ConnectionRecord) => Promise<void>;
+}
+
+interface Begun {
+  readonly input: StartOAuth;
+  readonly verifier: string;
+  readonly redirectUri: string;
+  readonly limit: ResourceLimit | null;
+}
+
+const stateLifeMs = 10 * 60_000;
+const freshForMs = 60_000;
+const callbackPath = "/v1/connections/oauth/callback";
+
+export function createOAuth(options: OAuthOptions): OAuth {
+  const { storage, egress, secrets, sealer, clock, definitionOf, origin, onDisabled } = options;
+  const connections = storage.units.connection;
+  const refreshing = new Map<string, Promise<ConnectionRecord>>();
+  const environment = "live" as const;
+
+  return {
+    async start(principal, input) {
+      if (!isWeb(input.callback_url)) throw wrong("/callback_url", "must be an http or https URL without credentials");
+      const provider = await providerOf(input.provider, input.config, input.credentials);
+      if (input.connection !== undefined && (await connections.get({ id: input.connection, environment })) === null)
+        throw wrong("/connection", `there is no connection ${input.connection} in this environment`);
+      const state = randomBytes(32).toString("base64url");
+      const verifier = randomBytes(48).toString("base64url");
+      const redirectUri = new URL(callbackPath, origin()).href;
+      const begun: Begun = { input, verifier, redirectUri, limit: limitOf(principal, "connections") };
+      const id = digest(state);
+      const expires = clock.now() + stateLifeMs;
+      const payload = sealer.seal(JSON.stringify(begun), { tenant: environment, row: id, field: "state" });
+      await storage.units.oauth.put({ state: { id, payload, expires_at: expires }, now: clock.now() });
+
+      const url = new URL(provider.authorizeUrl);
+      const scopes = input.scopes ?? provider.scopes;
+      const parameters = {
+        ...provider.authorizeParameters,
+        response_type: "code",
+        client_id: provider.clientId,
+        redirect_uri: redirectUri,
+        state,
+        // RFC 7636: always S256.
+        code_challenge: createHash("sha256").update(verifier).digest("base64url"),
+        code_challenge_method: "S256",
+        ...(scopes.length > 0 ? { scope: scopes.join(" ") } : {}),
+      };
+      for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+      return { authorizationUrl: url.href, state, expiresAt: rfc3339(expires) };
+    },
+
+    async callback({ state, code, error, error_description }) {
+      const id = digest(state);
+      const payload = await storage.units.oauth.take({ id, now: clock.now() });
+      if (payload === null)
+        throw new MagicError(
+          "invalid_request",
+          "This authorization is unknown, was used already, or took too long: start it again.",
+        );
+      const begun = JSON.parse(sealer.open(payload, { tenant: environment, row: id, field: "state" })) as Begun;
+      try {
+        if (error !== undefined || code === undefined) {
+          const problem = {
+            error: error ?? "invalid_request",
+            error_description: error_description ?? "no code came back",
+          };
+          return outcome(begun, problem);
+        }
+        const { id: connection } = await exchange(begun, code);
+        return outcome(begun, { connection, status: "connected" });
+      } catch (caught) {
+        const known = caught instanceof MagicError || caught instanceof GrantRefused;
+        if (!known) throw caught;
+        const name = caught instanceof MagicError ? caught.code : "invalid_grant";
+        return outcome(begun, { error: name, error_description: caught.message });
+      }
+    },
+
+    fresh(connection) {
+      const { credentials } = secrets.read(connection);
+      const expires = credentials["expires_at"];
+      if (credentials["oauth"] !== true || typeof credentials["refresh_token"] !== "string")
+        return Promise.resolve(connection);
+      if (typeof expires === "number" && expires > clock.now() + freshForMs) return Promise.resolve(connection);
+      let under = refreshing.get(connection.id);
+      if (under === undefined) {
+        under = refresh(connection.id).finally(() => refreshing.delete(connection.id));
+        refreshing.set(connection.id, under);
+      }
+      return under;
+    },
+
+    async revoke(connection) {
+      try {
+        const { config, credentials } = secrets.read(connection);
+        const token = credentials["refresh_token"] ?? credentials["access_token"];
+        if (credentials["oauth"] !== true || typeof token !== "string") return;
+        await revokeToken(egress, await providerOf(connection.provider, config, credentials), token);
+      } catch {
+        // The grant ends by itself; the connection is gone either way.
+      }
+    },
+  };
+
+  async function providerOf(
+    id: string,
+    config: StartOAuth["config"] = {},
+    credentials: StartOAuth["credentials"] = {},
+  ) {
+    const definition = await definitionOf(id);
+    if (definition === null) throw wrong("/provider", `there is no connector ${JSON.stringify(id)}`);
+    return oauthProvider(definition, config, credentials);
+  }
+
+  async function exchange({ input, verifier, redirectUri, limit }: Begun, code: string): Promise<ConnectionRecord> {
+    const provider = await providerOf(input.provider, input.config, input.credentials);
+    const grant = { grant_type: "authorization_code", code, redirect_uri: redirectUri, code_verifier: verifier };
+    const tokens = await requestTokens(egress, provider, grant, clock.now());
+    const config = input.config ?? {};
+    const credentials = { ...input.credentials, ...kept(tokens) };
+    const now = rfc3339(clock.now());
+    const health = { status: "healthy" as const, checked_at: now, latency_ms: null, message: null };
+    if (input.connection !== undefined) {
+      const place = { id: input.connection, environment };
+      const saved = await save(place.id, (held) => ({
+        config: { ...held.config, ...config },
+        credentials: { ...held.credentials, ...credentials },
+      }));
+      return (await connections.setHealth({ ...place, status: "connected", health, now })) ?? saved;
+    }
+    const id = newId("conn", clock.now());
+    const connection = {
+      ...{
+        id,
+        environment,
+        provider: input.provider,
+        name: input.name ?? input.provider,
+        status: "connected" as const,
+      },
+      ...{ health, metadata: input.metadata ?? {}, created_at: now, updated_at: now, last_synced_at: null },
+      secret: secrets.seal({ id, environment }, { config, credentials }),
+    };
+    return connections.create({ connection, limit });
+  }
+
+  // The rotated token is durable before anybody gets the new access token: a crash between the two must not lose the grant.
+  async function refresh(id: string): Promise<ConnectionRecord> {
+    const current = await connections.get({ id, environment });
+    if (current === null) throw new MagicError("not_found", `There is no connection ${id} in this environment.`);
+    const { config, credentials } = secrets.read(current);
+    const expires = credentials["expires_at"];
+    if (typeof expires === "number" && expires > clock.now() + freshForMs) return current;
+    const provider = await providerOf(current.provider, config, credentials);
+    try {
+      const grant = { grant_type: "refresh_token", refresh_token: String(credentials["refresh_token"]) };
+      const tokens = await requestTokens(egress, provider, grant, clock.now());
+      return await save(id, (held) => ({ ...held, credentials: { ...held.credentials, ...kept(tokens) } }));
+    } catch (error) {
+      if (!(error instanceof GrantRefused)) throw error;
+      const message = "The provider withdrew its authorization: authorize the connection again.";
+      const now = rfc3339(clock.now());
+      const health = { status: "unhealthy" as const, checked_at: now, latency_ms: null, message };
+      const disabled = await connections.setHealth({ id, environment, status: "disabled", health, now });
+      if (disabled !== null && current.status !== "disabled") await onDisabled(disabled);
+      throw new MagicError("upstream_error", message, { cause: error });
+    }
+  }
+
+  type Secret = ReturnType<ConnectionSecrets["read"]>;
+
+  async function save(id: string, make: (held: Secret) => Secret): Promise<ConnectionRecord> {
+    for (let tries = 0; tries < 50; tries++) {
+      const current = await connections.get({ id, environment });
+      if (current === null) break;
+      const { name, health, metadata, revision } = current;
+      const saved = await connections.update({
+        ...{ id, environment, revision, body: { name, health, metadata }, now: rfc3339(clock.now()) },
+        secret: secrets.seal(current, make(secrets.read(current))),
+      });
+      if (saved === null) break;
+      if (saved !== "stale") return saved;
+    }
+    throw new MagicError("not_found", `There is no connection ${id} in this environment.`);
+  }
+}
+
+// A provider that does not rotate sends no new refresh token: the old one stays.
+function kept({ refresh_token, ...tokens }: Tokens): Record<string, unknown> {
+  return { oauth: true, ...tokens, ...(refresh_token === null ? {} : { refresh_token }) };
+}
+
+function outcome({ input }: Begun, parameters: Readonly<Record<string, string>>): string {
+  const url = new URL(input.callback_url);
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+  return url.href;
+}
+
+function digest(state: string): string {
+  return createHash("sha256").update(state).digest("hex");
+}
+
+function wrong(pointer: string, detail: string): MagicError {
+  return new MagicError("validation_failed", undefined, { problems: [{ pointer, code: "invalid", detail }] });
+}

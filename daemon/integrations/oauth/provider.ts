@@ -1,0 +1,63 @@
+// What is needed to authorize with a provider: from its definition in the catalogue, else from the connection's own settings.
+import { MagicError } from "#contract/errors.ts";
+
+export interface OAuthProvider {
+  readonly authorizeUrl: string;
+  readonly tokenUrl: string;
+  readonly revokeUrl: string | null;
+  readonly scopes: readonly string[];
+  readonly clientId: string;
+  readonly clientSecret: string | null;
+  /** Where the client's secret goes: RFC 6749 section 2.3.1 knows both. */
+  readonly tokenAuth: "basic" | "post";
+  /** More parameters of the authorization URL, such as `access_type=offline`. */
+  readonly authorizeParameters: Readonly<Record<string, string>>;
+}
+
+/** `metadata.magic.oauth` of a manifest. `{name}` in a URL is the config's member of that name. */
+export interface OAuthDefinition {
+  readonly authorize_url?: string;
+  readonly token_url?: string;
+  readonly revoke_url?: string;
+  readonly scopes?: readonly string[];
+  readonly token_auth?: "basic" | "post";
+  readonly authorize_parameters?: Readonly<Record<string, string>>;
+}
+
+type Settings = Readonly<Record<string, unknown>>;
+
+/** @throws MagicError `validation_failed` that names every setting that is missing. */
+export function oauthProvider(definition: OAuthDefinition, config: Settings, credentials: Settings): OAuthProvider {
+  const setting = (name: string): string | null => {
+    const value = credentials[name] ?? config[name];
+    return typeof value === "string" && value !== "" ? value : null;
+  };
+  const url = (name: "authorize_url" | "token_url" | "revoke_url"): string | null =>
+    setting(name) ??
+    definition[name]?.replace(/\{(\w+)\}/g, (_, key: string) => encodeURIComponent(setting(key) ?? "")) ??
+    null;
+  const found = { authorize_url: url("authorize_url"), token_url: url("token_url"), client_id: setting("client_id") };
+  const problems = Object.entries(found)
+    .filter(([name, value]) => value === null || (name.endsWith("_url") && !isWeb(value)))
+    .map(([name]) => ({
+      pointer: `/config/${name}`,
+      code: "required",
+      detail: "is needed for OAuth with this provider",
+    }));
+  if (problems.length > 0) throw new MagicError("validation_failed", undefined, { problems });
+  return {
+    authorizeUrl: found.authorize_url ?? "",
+    tokenUrl: found.token_url ?? "",
+    revokeUrl: url("revoke_url"),
+    scopes: definition.scopes ?? [],
+    clientId: found.client_id ?? "",
+    clientSecret: setting("client_secret"),
+    tokenAuth: definition.token_auth ?? "post",
+    authorizeParameters: definition.authorize_parameters ?? {},
+  };
+}
+
+export function isWeb(address: string): boolean {
+  const url = URL.parse(address);
+  return url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
+}

@@ -1,0 +1,77 @@
+// The token and revocation endpoints: RFC 6749 sections 4.1.3 and 6, RFC 7636, RFC 7009. Everything goes through the egress guard.
+import { MagicError } from "#contract/errors.ts";
+import type { Egress } from "#daemon/egress/egress.ts";
+import type { OAuthProvider } from "./provider.ts";
+
+export interface Tokens {
+  readonly access_token: string;
+  readonly refresh_token: string | null;
+  /** Milliseconds since the epoch; null: unknown. */
+  readonly expires_at: number | null;
+  readonly scope: string | null;
+}
+
+/** The provider says that the grant is no longer good: it must be authorized anew. */
+export class GrantRefused extends Error {}
+
+/** @throws GrantRefused for `invalid_grant`, MagicError `upstream_error` and those of egress otherwise. */
+export async function requestTokens(
+  egress: Egress,
+  provider: OAuthProvider,
+  grant: Readonly<Record<string, string>>,
+  now: number,
+): Promise<Tokens> {
+  const { status, body } = await post(egress, provider, provider.tokenUrl, grant);
+  const document = readObject(body);
+  if (document?.["error"] === "invalid_grant")
+    throw new GrantRefused(String(document["error_description"] ?? "invalid_grant"));
+  const token = document?.["access_token"];
+  if (status !== 200 || typeof token !== "string") {
+    const reason = typeof document?.["error"] === "string" ? document["error"].slice(0, 200) : `answered ${status}`;
+    throw new MagicError("upstream_error", `the provider's token endpoint refused: ${reason}`);
+  }
+  const seconds = Number(document?.["expires_in"]);
+  return {
+    access_token: token,
+    refresh_token: typeof document?.["refresh_token"] === "string" ? document["refresh_token"] : null,
+    expires_at: Number.isFinite(seconds) && seconds > 0 ? now + seconds * 1000 : null,
+    scope: typeof document?.["scope"] === "string" ? document["scope"] : null,
+  };
+}
+
+export async function revokeToken(egress: Egress, provider: OAuthProvider, token: string): Promise<void> {
+  if (provider.revokeUrl === null) return;
+  await post(egress, provider, provider.revokeUrl, { token, token_type_hint: "refresh_token" });
+}
+
+function post(egress: Egress, provider: OAuthProvider, url: string, fields: Readonly<Record<string, string>>) {
+  const { clientId, clientSecret, tokenAuth } = provider;
+  const form = new URLSearchParams(fields);
+  const headers: Record<string, string> = {
+    "content-type": "application/x-www-form-urlencoded",
+    accept: "application/json",
+  };
+  if (clientSecret !== null && tokenAuth === "basic") {
+    const pair = [clientId, clientSecret].map(encodeURIComponent).join(":");
+    headers["authorization"] = `Basic ${Buffer.from(pair).toString("base64")}`;
+  } else {
+    form.set("client_id", clientId);
+    if (clientSecret !== null) form.set("client_secret", clientSecret);
+  }
+  return egress.request(url, {
+    method: "POST",
+    headers,
+    body: form.toString(),
+    timeoutMs: 20_000,
+    maxBytes: 1024 * 1024,
+  });
+}
+
+function readObject(body: Buffer): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(body.toString("utf8"));
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
