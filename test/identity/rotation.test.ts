@@ -21,8 +21,13 @@ test("an overlap of one second ends after one second, also for a secret in the c
   expect(await use(key.secret)).toBe(200);
   const started = Date.now();
   await daemon.call("POST", `/v1/keys/${key.id}/roll`, { body: { overlap_s: 1 } });
-  while (Date.now() - started < 850) expect(await use(key.secret)).toBe(200);
-  await new Promise((resolve) => setTimeout(resolve, 1_050 - (Date.now() - started)));
+  for (;;) {
+    const status = await use(key.secret);
+    // Only what was answered before the end says anything about the overlap, however slow the machine is.
+    if (Date.now() - started >= 1_000) break;
+    expect(status).toBe(200);
+  }
+  await new Promise((resolve) => setTimeout(resolve, 200));
   expect(await use(key.secret)).toBe(401);
 });
 
@@ -33,5 +38,10 @@ test("what another replica revoked is refused within a second", async () => {
   // Past the authenticator's back, as another process over the same storage would.
   await daemon.app.storage.units.credential.revoke({ kind: "key", id: key.id, now: new Date().toISOString() });
   const revoked = performance.now();
-  while ((await use()) === 200) expect(performance.now() - revoked).toBeLessThan(1_000);
+  // A call that began a second later is refused; what was under way before may still be answered.
+  let began = performance.now();
+  while ((await use()) === 200) {
+    expect(began - revoked).toBeLessThan(1_000);
+    began = performance.now();
+  }
 });
