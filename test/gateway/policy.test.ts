@@ -221,6 +221,28 @@ test("a sandbox credential is served by the sandbox alone, also where a policy n
   expect(a.requests.length + b.requests.length).toBe(0);
 });
 
+test("a bare id goes to the one provider that serves it, and is refused where two do", async () => {
+  const own = (models: string[]) => ({ ...provider(a), models });
+  const { chat } = await testGateway({
+    providers: { a: own(["llama-*"]), b: { ...provider(b), models: ["qwen", "both"] }, c: own(["both"]) },
+    models: { aliases: { fast: "b/qwen", faster: "fast", round: "round2", round2: "round" } },
+  });
+  const served = async (model: string, who = principal()) =>
+    (await chat({ model }, { principal: who })).headers["x-magic-provider"];
+  expect(await served("llama-3")).toBe("a");
+  expect(await served("qwen")).toBe("b");
+  expect(await served("faster")).toBe("b");
+  expect(await served("echo", principal({ environment: "sandbox" }))).toBe("sandbox");
+  for (const [model, message] of [
+    ["both", /say which with b\/both, c\/both/],
+    ["round", /circle/],
+    ["unheard", /There is no model "unheard"/],
+    ["anthropic/x", /not configured: add it under gateway\.providers/],
+    ["policy:none", /There is no policy "none"/],
+  ] as const)
+    await expect(chat({ model })).rejects.toThrow(message);
+});
+
 test("a live credential never falls back to the sandbox; the local token may use both", async () => {
   a.answer = error(500);
   b.answer = error(500);

@@ -1,6 +1,7 @@
 // From the name in a request to what it stands for: a policy, or one provider's model. Decides nothing about who may use it.
 import { MagicError } from "#contract/errors.ts";
 import type { Catalogue } from "#daemon/gateway/pricing/catalogue.ts";
+import { sandboxModels } from "#daemon/gateway/providers/sandbox/provider.ts";
 import { type ConfiguredProvider, type Engagement, type Policy, splitModel } from "./engagement.ts";
 import { modelPattern } from "./pattern.ts";
 import { publishedFor } from "./prices.ts";
@@ -58,15 +59,18 @@ function policyNamed(engagement: Engagement, name: string): Policy | undefined {
 
 // Who serves a bare id: whoever names it in magic.yaml or is known for it; failing that, the only provider there is.
 function serversOf(engagement: Engagement, catalogue: Catalogue, model: string): ConfiguredProvider[] {
-  const providers = [...engagement.providers.values()].filter(({ kind }) => kind !== "sandbox");
+  const providers = [...engagement.providers.values()];
   const named = namedModels(engagement);
   const serving = providers.filter(
     (provider) =>
       named.has(`${provider.name}/${model}`) ||
       provider.models.some((text) => modelPattern(text).fits(provider.name, model)) ||
+      (provider.kind === "sandbox" && (sandboxModels as readonly string[]).includes(model)) ||
       publishedFor(catalogue, provider, model) !== null,
   );
-  return serving.length === 0 && providers.length === 1 && !model.includes("/") ? providers : serving;
+  if (serving.length > 0 || model.includes("/")) return serving;
+  const real = providers.filter(({ kind }) => kind !== "sandbox");
+  return real.length === 1 ? real : [];
 }
 
 /** Every `provider/model` that magic.yaml spells out. */
