@@ -29,7 +29,7 @@ async function deployed(name: string, grants: { name: string; mode?: "read" | "w
   await bench.deploy(name, handler, {
     capabilities: ["db:query"],
     scopes: { db: grants },
-    limits: { timeout_ms: 3_000 },
+    limits: { timeout_ms: 4_000 },
   });
   return bench;
 }

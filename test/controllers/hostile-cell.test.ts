@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { type Cell, startCell } from "#daemon/controllers/cell/cell.ts";
 import { allLayers, type Layers } from "#daemon/controllers/cell/lockdown/boot.ts";
+import { settle } from "./harness.ts";
 
 const broker = { call: async () => ({ value: { secret: "broker-canary" } }), close() {} };
 
@@ -119,7 +120,7 @@ test.each([
     realm: false,
   });
   await Promise.race([call(cell, {}), cell.gone]);
-  const gone = await Promise.race([cell.gone, new Promise<null>((done) => setTimeout(done, 5_000, null))]);
+  const gone = await Promise.race([cell.gone, new Promise<null>((done) => setTimeout(done, 25_000, null))]);
   expect(gone?.reason).toBe("violation");
 });
 
@@ -142,8 +143,7 @@ test("cells die with the process that started them, however it ends", async () =
   await new Promise((done) => setTimeout(done, 100));
   owner.kill("SIGKILL");
   await once(owner, "exit");
-  await new Promise((done) => setTimeout(done, 200));
-  expect(pids.filter(isRunning)).toEqual([]);
+  expect(await settle(() => !pids.some(isRunning), 10_000)).toBe(true);
 });
 
 /** Dead children of a dead parent stay listed until process 1 looks after them. */

@@ -108,7 +108,7 @@ async function send(
   signal: AbortSignal,
 ): Promise<Dispatcher.ResponseData> {
   try {
-    return await dispatcher.request({
+    const response = await dispatcher.request({
       origin: url.origin,
       path: url.pathname + url.search,
       method: method as Dispatcher.HttpMethod,
@@ -116,6 +116,9 @@ async function send(
       body: body ? (metered(session, body) as never) : null,
       signal,
     });
+    // A body that is given up emits an error that nobody reads; unheard, it would end the daemon.
+    response.body.on("error", () => {});
+    return response;
   } catch (error) {
     throw explained(error, url);
   }
@@ -148,6 +151,7 @@ function answerOf(
   const headers: [string, string][] = [];
   const encoding = headerOf(response, "content-encoding")?.trim().toLowerCase();
   const decoder = decoderFor(encoding);
+  decoder?.on("error", () => {});
   for (const [name, value] of Object.entries(response.headers)) {
     if (HOP.test(name) || (decoder && name === "content-encoding")) continue;
     for (const one of Array.isArray(value) ? value : [value]) if (one !== undefined) headers.push([name, one]);

@@ -1,0 +1,242 @@
+// What is granted is exactly what is declared: over random contracts, and over the addresses that http:egress must not reach.
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { ControllerContract } from "#contract/controller.ts";
+import { capabilities } from "#contract/controller.ts";
+import { brokerOperations, createBroker } from "#daemon/controllers/broker/broker.ts";
+import { openDatabases } from "#daemon/controllers/broker/db/databases.ts";
+import type { Ports } from "#daemon/controllers/ports.ts";
+import { createEgress } from "#daemon/egress/egress.ts";
+import { createTracer } from "#daemon/telemetry/trace.ts";
+import { contractOf, principal } from "./harness.ts";
+
+const operations = brokerOperations(openDatabases("/nonexistent"));
+const reached: string[] = [];
+function reach<T>(what: string, answer: T): T {
+  reached.push(what);
+  return answer;
+}
+
+/** Every port says that it was reached. */
+const ports: Ports = {
+  llm: { chat: async () => reach("llm", { status: 200, headers: {}, body: {} }) },
+  egress: {
+    dispatcher: { request: () => reach("http", Promise.reject(new Error("reached"))) } as never,
+    addresses: async () => [],
+  },
+  databases: { get: () => reach("db", null) },
+  secrets: { get: () => reach("secret", "value") },
+  kv: {
+    get: async () => reach("kv", null),
+    set: async () => reach("kv", undefined),
+    delete: async () => reach("kv", undefined),
+  },
+  syncs: { trigger: async () => reach("sync", { id: "sync_1", status: "queued" }) },
+};
+
+function ask(contract: ControllerContract, op: string, args: object, using: Ports = ports): Promise<unknown> {
+  const broker = createBroker(contract, { operations, ports: using, observe() {} });
+  const span = createTracer().start("test", { requestId: "req_1" });
+  const caller = {
+    controller: contract.name,
+    version: "1.0.0",
+    requestId: "req_1",
+    invocationId: "inv_1",
+    principal,
+    signal: new AbortController().signal,
+    span,
+    depth: 0,
+  };
+  const session = broker.open(caller, async () => reached.push("controller"));
+  return session.call(op, args, null, new AbortController().signal);
+}
+
+const hosts = ["a.example", "b.example", "c.example"];
+const names = ["x", "y", "z"];
+const subset = <T>(items: readonly T[]) => fc.subarray([...items]);
+const contracts = fc.record({
+  granted: subset(capabilities),
+  http: subset(hosts),
+  ports: fc.constantFrom(undefined, 443, 8443),
+  methods: fc.option(fc.subarray(["GET", "POST"] as const, { minLength: 1 }), { nil: undefined }),
+  db: subset(names),
+  secrets: subset(names),
+  controllers: fc.option(subset(names), { nil: undefined }),
+  syncs: fc.option(subset(names), { nil: undefined }),
+});
+
+test("over random contracts, an operation reaches its port exactly when the contract declares it", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      contracts,
+      fc.constantFrom(...hosts),
+      fc.constantFrom(...names),
+      fc.constantFrom("GET", "POST"),
+      fc.constantFrom(443, 8443),
+      async (c, host, name, method, port) => {
+        const contract = contractOf("t", {
+          capabilities: c.granted,
+          scopes: {
+            http: c.http.map((one) => ({
+              host: one,
+              ...(c.ports && { port: c.ports }),
+              ...(c.methods && { methods: [...c.methods] }),
+            })),
+            db: c.db.map((one) => ({ name: one })),
+            secrets: c.secrets,
+            ...(c.controllers && { controllers: c.controllers }),
+            ...(c.syncs && { syncs: c.syncs }),
+          },
+        });
+        const has = (capability: string): boolean => (c.granted as string[]).includes(capability);
+        const expectations: [string, object, boolean][] = [
+          ["llm.chat", { messages: [] }, has("llm:chat")],
+          ["secrets.get", { name }, has("secrets:read") && c.secrets.includes(name)],
+          ["kv.get", { key: "k" }, has("kv:read")],
+          ["kv.set", { key: "k", value: "1" }, has("kv:write")],
+          ["kv.delete", { key: "k" }, has("kv:write")],
+          ["db.query", { database: name, sql: "select 1", params: [] }, has("db:query") && c.db.includes(name)],
+          ["syncs.trigger", { id: name }, has("sync:trigger") && (!c.syncs || c.syncs.includes(name))],
+          [
+            "controllers.invoke",
+            { name, input: 1 },
+            has("controller:invoke") && (!c.controllers || c.controllers.includes(name)),
+          ],
+          [
+            "http.fetch",
+            { url: `https://${host}:${port}/`, method, headers: [] },
+            has("http:egress") &&
+              c.http.includes(host) &&
+              (c.ports ?? 443) === port &&
+              (!c.methods || (c.methods as string[]).includes(method)),
+          ],
+        ];
+        for (const [op, args, declared] of expectations) {
+          reached.length = 0;
+          const error = await ask(contract, op, args).then(
+            () => null,
+            (thrown: { code?: string }) => thrown,
+          );
+          if (reached.length > 0 !== declared)
+            throw new Error(`${op} ${JSON.stringify(args)}: declared ${declared}, reached ${reached.join()}`);
+          if (!declared) expect(error?.code).toBe("capability_denied");
+        }
+      },
+    ),
+    { numRuns: Number(process.env["MAGIC_PROPERTY_RUNS"] ?? 600) },
+  );
+});
+
+const forms = (port: number): string[] =>
+  [
+    ...[
+      "127.0.0.1",
+      "2130706433",
+      "0177.0.0.1",
+      "0x7f.1",
+      "127.1",
+      "0x7f000001",
+      "localhost",
+      "localhost.",
+      "127.0.0.1.",
+    ],
+    ...[
+      "[::1]",
+      "[::ffff:127.0.0.1]",
+      "[::ffff:7f00:1]",
+      "[64:ff9b::127.0.0.1]",
+      "[2002:7f00:1::]",
+      "[::127.0.0.1]",
+      "0.0.0.0",
+      "0",
+    ],
+    ...[
+      "169.254.169.254",
+      "100.64.0.1",
+      "198.18.0.1",
+      "10.0.0.1",
+      "192.168.0.1",
+      "172.16.0.1",
+      "[fd00::1]",
+      "[fe80::1]",
+      "１２７.0.0.1",
+    ],
+  ].map((host) => `http://${host}:${port}/`);
+
+test("a private address is not reached, however it is written and even where it is declared", async () => {
+  let hits = 0;
+  const server = createServer((_request, response) => {
+    hits++;
+    response.end("canary");
+  }).listen(0, "127.0.0.1");
+  await new Promise((done) => server.once("listening", done));
+  const { port } = server.address() as AddressInfo;
+  const egress = createEgress({});
+  try {
+    for (const url of [
+      ...forms(port),
+      "file:///etc/passwd",
+      "ftp://127.0.0.1/",
+      `http://user:pass@127.0.0.1:${port}/`,
+      "data:text/plain,x",
+    ]) {
+      const host = URL.parse(url)?.hostname ?? "x";
+      const contract = contractOf("t", {
+        capabilities: ["http:egress"],
+        scopes: { http: [{ host: host.replace(/^\[|\]$/g, "") || "x", port }] },
+      });
+      const code = await ask(contract, "http.fetch", { url, method: "GET", headers: [] }, { ...ports, egress }).then(
+        () => "reached",
+        (error: { code?: string }) => error.code,
+      );
+      expect(code, url).toMatch(/^(egress_blocked|capability_denied|upstream_error|invalid_request)$/);
+    }
+    expect(hits).toBe(0);
+  } finally {
+    server.close();
+    await egress.close();
+  }
+});
+
+test("a redirect is checked at every hop: to an undeclared host, to a private one, without end", async () => {
+  let hits = 0;
+  const server = createServer((request, response) => {
+    const { pathname } = new URL(request.url ?? "/", "http://x");
+    if (pathname === "/out") response.writeHead(302, { location: "http://undeclared.example/" }).end();
+    else if (pathname === "/port") response.writeHead(307, { location: "http://127.0.0.1:1/" }).end();
+    else if (pathname === "/loop") response.writeHead(302, { location: "/loop" }).end();
+    else if (pathname === "/file") response.writeHead(302, { location: "file:///etc/passwd" }).end();
+    else if (pathname === "/ok") response.writeHead(302, { location: "/end" }).end();
+    else {
+      hits++;
+      response.end("end");
+    }
+  }).listen(0, "127.0.0.1");
+  await new Promise((done) => server.once("listening", done));
+  const { port } = server.address() as AddressInfo;
+  const egress = createEgress({ allowPrivate: () => [`127.0.0.1:${port}`] });
+  const contract = contractOf("t", { capabilities: ["http:egress"], scopes: { http: [{ host: "127.0.0.1", port }] } });
+  const get = (path: string): Promise<unknown> =>
+    ask(
+      contract,
+      "http.fetch",
+      { url: `http://127.0.0.1:${port}${path}`, method: "GET", headers: [] },
+      { ...ports, egress },
+    ).then(
+      (answer) => (answer as { value: { url: string } }).value.url,
+      (error: { code?: string }) => error.code,
+    );
+  try {
+    expect(await get("/out")).toBe("capability_denied");
+    expect(await get("/port")).toBe("capability_denied");
+    expect(await get("/loop")).toBe("upstream_error");
+    expect(await get("/file")).toBe("egress_blocked");
+    expect(hits).toBe(0);
+    expect(await get("/ok")).toBe(`http://127.0.0.1:${port}/end`);
+  } finally {
+    server.close();
+    await egress.close();
+  }
+});
