@@ -2,8 +2,8 @@
 import type { Batch, StreamState } from "./source.ts";
 import type { Row } from "./types.ts";
 
-const JOIN_BYTES = 4 << 20;
-const JOIN_ROWS = 20_000;
+const JOIN_BYTES = 1 << 20;
+const JOIN_ROWS = 5_000;
 
 /** Batches of a size worth a write. A batch with a state ends its group, so that a checkpoint can follow it. */
 export async function* joined(batches: AsyncIterable<Batch>): AsyncGenerator<Batch> {

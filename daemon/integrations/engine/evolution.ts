@@ -46,6 +46,8 @@ export function planChanges(columns: readonly Column[], existing: readonly Colum
 
 /** True where every value of `from` is a value of `into`, of the same kind of thing: a widening (int to bigint, varchar(10) to text). */
 export function holds(into: Column, from: Column): boolean {
+  if ((into.type.kind === "timestamp" || into.type.kind === "time") && into.type.kind === from.type.kind)
+    return into.type.zone === from.type.zone && fractionOf(into) >= fractionOf(from);
   if (sameText(into, from)) return true;
   const a = into.type;
   const b = from.type;
@@ -73,7 +75,11 @@ function accepts(target: Column, column: Column): boolean {
   if (holds(target, column)) return true;
   if (column.untyped) return true;
   const { kind } = target.type;
-  if (kind === "string") return lengthOf(target) === Number.POSITIVE_INFINITY;
+  // Of a text whose length nobody declared, the values that are too long are rejected one by one.
+  if (kind === "string")
+    return (
+      lengthOf(target) === Number.POSITIVE_INFINITY || (column.type.kind === "string" && column.native === undefined)
+    );
   if (column.type.kind === "int" && column.type.bits < 64 && kind === "float") return target.type.bits === 64;
   if (column.type.kind === "string" || column.type.kind === "other")
     return kind === "uuid" || kind === "json" || kind === "other" || kind === "array";
@@ -97,6 +103,12 @@ function element(column: Column): { native?: string } {
 function lengthOf(column: Column): number {
   const limit = /^(?:character varying|character|varchar|char)\((\d+)\)$/.exec(column.native ?? "");
   return limit ? Number(limit[1]) : Number.POSITIVE_INFINITY;
+}
+
+// `timestamp(3) without time zone`: digits of the seconds' fraction; six where nothing is said.
+function fractionOf(column: Column): number {
+  const digits = /^timestamp\((\d)\)|^time\((\d)\)/.exec(column.native ?? "");
+  return Number(digits?.[1] ?? digits?.[2] ?? 6);
 }
 
 function integerDigits(type: ColumnType & { kind: "decimal" }): number {

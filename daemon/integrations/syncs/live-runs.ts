@@ -39,7 +39,7 @@ export interface LiveRunsOptions {
 
 const progressEveryMs = 1000;
 // A realtime sync whose run has ended is looked after this often.
-const realtimePauseMs = 15_000;
+const realtimePauseMs = 5_000;
 // A run that took the daemon down with it so often will not be tried again.
 const maxAttempts = 20;
 const cleanUpMs = 20_000;

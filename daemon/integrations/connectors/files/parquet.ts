@@ -12,8 +12,8 @@ import { fileError } from "./errors.ts";
 import type { FileFormat, FileReader, FileWriter } from "./format.ts";
 
 const METADATA_KEY = "magic.columns";
-const GROUP_ROWS = 50_000;
-const GROUP_BYTES = 16 << 20;
+const GROUP_ROWS = 10_000;
+const GROUP_BYTES = 8 << 20;
 
 export const parquet: FileFormat = { open: openParquet, create: createParquet };
 
