@@ -1,0 +1,174 @@
+// What leaves for Anthropic, case by case of its documentation, as a real server receives it.
+import { describe, expect, test } from "vitest";
+import { conversation, jsonSchema, PIXEL, playUpstream, schema, send, tool, user } from "./sent.ts";
+
+playUpstream();
+
+describe("anthropic", () => {
+  const model = "claude-haiku-4-5";
+
+  test("path, version, key; system apart; max_tokens always; results of one turn together and first", async () => {
+    const { body, path, headers } = await send("anthropic", { messages: conversation, stop: "END", user: "u1" }, model);
+    expect(path).toBe("/v1/messages");
+    expect(headers).toMatchObject({ "x-api-key": "sk-canary-0123456789abcdef", "anthropic-version": "2023-06-01" });
+    expect(body).toMatchObject({
+      model,
+      system: [{ text: "one" }, { text: "two" }],
+      stop_sequences: ["END"],
+      metadata: { user_id: "u1" },
+      max_tokens: expect.any(Number),
+    });
+    expect(body["messages"]).toEqual([
+      { role: "user", content: [{ type: "text", text: "go" }] },
+      {
+        role: "assistant",
+        content: [
+          { type: "text", text: "let me see" },
+          { type: "tool_use", id: "t1", name: "f_t1", input: { a: "t1" } },
+          { type: "tool_use", id: "t2", name: "f_t2", input: { a: "t2" } },
+        ],
+      },
+      {
+        role: "user",
+        content: [
+          { type: "tool_result", tool_use_id: "t1", content: "sunny" },
+          { type: "tool_result", tool_use_id: "t2", content: '{"degrees": 20}' },
+          { type: "text", text: "and?" },
+        ],
+      },
+    ]);
+  });
+
+  test.each([
+    ["auto", { type: "auto" }],
+    ["none", { type: "none" }],
+    ["required", { type: "any" }],
+    [
+      { type: "function", function: { name: "b" } },
+      { type: "tool", name: "b" },
+    ],
+  ])("tool_choice %j", async (choice, expected) => {
+    const { body } = await send(
+      "anthropic",
+      { messages: [user("x")], tools: [tool("a"), tool("b")], tool_choice: choice },
+      model,
+    );
+    expect(body["tool_choice"]).toEqual(expected);
+    expect(body["tools"]).toMatchObject([{ name: "a", input_schema: { type: "object" } }, { name: "b" }]);
+  });
+
+  test("parallel_tool_calls false; allowed_tools; tools without parameters", async () => {
+    const request = {
+      messages: [user("x")],
+      tools: [tool("a"), { type: "function", function: { name: "b" } }],
+      parallel_tool_calls: false,
+      tool_choice: {
+        type: "allowed_tools",
+        allowed_tools: { mode: "required", tools: [{ type: "function", function: { name: "b" } }] },
+      },
+    };
+    const { body } = await send("anthropic", request, model);
+    expect(body["tools"]).toEqual([{ name: "b", input_schema: { type: "object", properties: {} } }]);
+    expect(body["tool_choice"]).toEqual({ type: "any", disable_parallel_tool_use: true });
+  });
+
+  test("a JSON schema: native where the model keeps it, else by a forced tool; the notes say which", async () => {
+    const native = await send("anthropic", { messages: [user("x")], response_format: jsonSchema }, model);
+    expect(native.body["output_config"]).toEqual({
+      format: { type: "json_schema", schema: { ...schema, additionalProperties: false } },
+    });
+    expect(native.outcome).toMatchObject({ notes: { responseFormat: "native" } });
+    const emulated = await send(
+      "anthropic",
+      { messages: [user("x")], response_format: jsonSchema },
+      "claude-3-5-haiku-latest",
+    );
+    expect(emulated.body["tool_choice"]).toMatchObject({ type: "tool", name: "json_answer" });
+    expect(emulated.outcome).toMatchObject({ notes: { responseFormat: "emulated" } });
+  });
+
+  test("a schema with limits says them in words; one that is open or refers to itself is emulated", async () => {
+    const ask = async (schema: object) => {
+      const format = { type: "json_schema", json_schema: { name: "answer", schema } };
+      const { body, outcome } = await send("anthropic", { messages: [user("x")], response_format: format }, model);
+      return { body, notes: outcome.kind === "completion" ? outcome.notes : null };
+    };
+    const limited = await ask({
+      type: "object",
+      properties: { n: { type: "number", minimum: 0, maximum: 1, description: "share" }, minimum: { type: "string" } },
+      required: ["n", "minimum"],
+    });
+    expect(limited.body["output_config"]).toMatchObject({
+      format: {
+        schema: {
+          properties: {
+            n: { type: "number", description: "share (minimum: 0, maximum: 1)" },
+            minimum: { type: "string" },
+          },
+          additionalProperties: false,
+        },
+      },
+    });
+    const open = await ask({ type: "object", additionalProperties: { type: "integer" } });
+    const tree = await ask({
+      $defs: { node: { type: "object", properties: { next: { $ref: "#/$defs/node" } }, required: ["next"] } },
+      $ref: "#/$defs/node",
+    });
+    for (const emulated of [open, tree]) {
+      expect(emulated.notes).toMatchObject({ responseFormat: "emulated" });
+      expect(emulated.body["tool_choice"]).toMatchObject({ name: "json_answer" });
+    }
+  });
+
+  test("reasoning effort: a budget on top of max_tokens, an effort for newer models", async () => {
+    const budget = await send("anthropic", { messages: [user("x")], reasoning_effort: "low", max_tokens: 100 }, model);
+    expect(budget.body).toMatchObject({ thinking: { type: "enabled", budget_tokens: 2048 }, max_tokens: 2148 });
+    const effort = await send("anthropic", { messages: [user("x")], reasoning_effort: "high" }, "claude-opus-4-6");
+    expect(effort.body).toMatchObject({ thinking: { type: "adaptive" }, output_config: { effort: "high" } });
+  });
+
+  test("cache breakpoints become cache_control, and cache points at Bedrock", async () => {
+    const marked = { type: "text", text: "long", prompt_cache_breakpoint: { mode: "explicit" } };
+    const messages = [{ role: "system", content: [marked] }, user([marked, { type: "text", text: "short" }])];
+    const { body } = await send("anthropic", { messages }, model);
+    const control = { type: "text", text: "long", cache_control: { type: "ephemeral" } };
+    expect(body["system"]).toEqual([control]);
+    expect(body["messages"]).toEqual([{ role: "user", content: [control, { type: "text", text: "short" }] }]);
+    const converse = await send("bedrock", { messages: messages.slice(1) }, "amazon.nova-pro-v1:0");
+    expect(converse.body["messages"]).toEqual([
+      { role: "user", content: [{ text: "long" }, { cachePoint: { type: "default" } }, { text: "short" }] },
+    ]);
+  });
+
+  test("images by URL and as data, PDFs; legacy functions", async () => {
+    const content = [
+      { type: "text", text: "see" },
+      { type: "image_url", image_url: { url: "https://x.test/a.png" } },
+      { type: "image_url", image_url: { url: `data:image/png;base64,${PIXEL}` } },
+      { type: "file", file: { filename: "a.pdf", file_data: "data:application/pdf;base64,JVBERi0=" } },
+    ];
+    const { body } = await send("anthropic", { messages: [user(content)] }, model);
+    expect((body["messages"] as { content: unknown }[])[0]?.content).toEqual([
+      { type: "text", text: "see" },
+      { type: "image", source: { type: "url", url: "https://x.test/a.png" } },
+      { type: "image", source: { type: "base64", media_type: "image/png", data: PIXEL } },
+      { type: "document", source: { type: "base64", media_type: "application/pdf", data: "JVBERi0=" }, title: "a.pdf" },
+    ]);
+    const legacy = {
+      functions: [{ name: "f", parameters: { type: "object" } }],
+      function_call: { name: "f" },
+      messages: [
+        user("x"),
+        { role: "assistant", content: null, function_call: { name: "f", arguments: "{}" } },
+        { role: "function", name: "f", content: "42" },
+      ],
+    };
+    const old = await send("anthropic", legacy, model);
+    expect(old.body["tool_choice"]).toEqual({ type: "tool", name: "f" });
+    expect(old.body["messages"]).toMatchObject([
+      {},
+      { content: [{ type: "tool_use", name: "f" }] },
+      { content: [{ type: "tool_result", content: "42" }] },
+    ]);
+  });
+});

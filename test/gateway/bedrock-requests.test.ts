@@ -1,0 +1,102 @@
+// What leaves for Bedrock, case by case of its documentation, as a real server receives it.
+import { AwsV4Signer } from "aws4fetch";
+import { describe, expect, test } from "vitest";
+import { conversation, jsonSchema, playUpstream, providers, send, tool, upstream, user } from "./sent.ts";
+import { callOf, optionsOf, targetOf } from "./upstream.ts";
+
+playUpstream();
+
+describe("bedrock", () => {
+  const model = "anthropic.claude-3-haiku-20240307-v1:0";
+
+  test("path with the id encoded, a SigV4 signature that holds, turns alternating", async () => {
+    const { body, path, headers } = await send(
+      "bedrock",
+      {
+        messages: conversation,
+        tools: [tool("a")],
+        tool_choice: "required",
+        max_tokens: 9,
+        temperature: 0.5,
+        stop: "X",
+      },
+      model,
+    );
+    expect(path).toBe("/model/anthropic.claude-3-haiku-20240307-v1%3A0/converse");
+    expect(headers["authorization"]).toMatch(
+      /^AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE\/\d{8}\/us-east-1\/bedrock\/aws4_request/,
+    );
+    const again = new AwsV4Signer({
+      method: "POST",
+      url: upstream.url + path,
+      headers: { "content-type": "application/json" },
+      body: upstream.requests.at(-1)?.body ?? "",
+      accessKeyId: "AKIAIOSFODNN7EXAMPLE",
+      secretAccessKey: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+      service: "bedrock",
+      region: "us-east-1",
+      datetime: headers["x-amz-date"] ?? "",
+    });
+    expect(headers["authorization"]).toBe(await again.authHeader());
+    expect(body).toMatchObject({
+      system: [{ text: "one" }, { text: "two" }],
+      inferenceConfig: { maxTokens: 9, temperature: 0.5, stopSequences: ["X"] },
+      toolConfig: {
+        tools: [{ toolSpec: { name: "a", inputSchema: { json: { type: "object" } } } }],
+        toolChoice: { any: {} },
+      },
+    });
+    expect(body["messages"]).toMatchObject([
+      { role: "user", content: [{ text: "go" }] },
+      {
+        role: "assistant",
+        content: [{ text: "let me see" }, { toolUse: { toolUseId: "t1" } }, { toolUse: { toolUseId: "t2" } }],
+      },
+      {
+        role: "user",
+        content: [
+          { toolResult: { toolUseId: "t1", content: [{ text: "sunny" }] } },
+          { toolResult: { toolUseId: "t2" } },
+          { text: "and?" },
+        ],
+      },
+    ]);
+  });
+
+  test("a conversation that used tools names them though none are given; an API key goes as Bearer", async () => {
+    const { body } = await send("bedrock", { messages: conversation }, model);
+    expect(body["toolConfig"]).toMatchObject({
+      tools: [{ toolSpec: { name: "f_t1" } }, { toolSpec: { name: "f_t2" } }],
+    });
+    const target = { ...targetOf("bedrock", upstream, model), credentials: { apiKey: "bedrock-api-key-1" } };
+    await providers.bedrock.chat(callOf({ messages: [user("x")] }), target, optionsOf());
+    expect(upstream.requests.at(-1)?.headers.authorization).toBe("Bearer bedrock-api-key-1");
+  });
+
+  test("a JSON schema is emulated by a forced tool whose input is the answer, whole and streamed", async () => {
+    const sent = await send("bedrock", { messages: [user("x")], response_format: jsonSchema }, model);
+    expect(sent.body["toolConfig"]).toMatchObject({ toolChoice: { tool: { name: "json_answer" } } });
+    upstream.answer = (response) =>
+      void response.end(
+        JSON.stringify({
+          output: {
+            message: {
+              content: [{ text: "Sure!" }, { toolUse: { toolUseId: "1", name: "json_answer", input: { n: 3 } } }],
+            },
+          },
+          stopReason: "tool_use",
+          usage: { inputTokens: 1, outputTokens: 2 },
+        }),
+      );
+    const outcome = await providers.bedrock.chat(
+      callOf({ messages: [user("x")], response_format: jsonSchema }),
+      targetOf("bedrock", upstream, model),
+      optionsOf(),
+    );
+    if (outcome.kind !== "completion") throw new Error(JSON.stringify(outcome));
+    expect(JSON.parse(outcome.body.toString()).choices[0]).toMatchObject({
+      message: { content: '{"n":3}' },
+      finish_reason: "stop",
+    });
+  });
+});

@@ -1,0 +1,97 @@
+// Each vendor's documented errors, over real HTTP, in OpenAI's form.
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createProviders } from "#daemon/gateway/providers/registry.ts";
+import { type Kind, models } from "./documented-cases.ts";
+import { frame } from "./event-stream.ts";
+import { agent, callOf, optionsOf, startUpstream, targetOf, type Upstream } from "./upstream.ts";
+
+let upstream: Upstream;
+const providers = createProviders(agent);
+beforeAll(async () => {
+  upstream = await startUpstream();
+});
+afterAll(() => upstream.close());
+
+describe("errors", () => {
+  const google = (code: number, status: string, details: object[] = []) => ({
+    error: { code, message: "m", status, details },
+  });
+  const anthropic = (type: string) => ({ type: "error", error: { type, message: "m" }, request_id: "r" });
+  const retry = [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "34.4s" }];
+  const key = [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "API_KEY_INVALID" }];
+
+  test.each([
+    ["anthropic", 400, anthropic("invalid_request_error"), {}, { status: 400, type: "invalid_request_error" }],
+    ["anthropic", 401, anthropic("authentication_error"), {}, { status: 401 }],
+    ["anthropic", 403, anthropic("permission_error"), {}, { status: 403 }],
+    ["anthropic", 404, anthropic("not_found_error"), {}, { status: 404 }],
+    ["anthropic", 413, anthropic("request_too_large"), {}, { status: 413, type: "invalid_request_error" }],
+    [
+      "anthropic",
+      429,
+      anthropic("rate_limit_error"),
+      { "retry-after": "12" },
+      { status: 429, kind: "rate_limit", retryAfterMs: 12_000 },
+    ],
+    ["anthropic", 500, anthropic("api_error"), {}, { status: 502, kind: "server" }],
+    ["anthropic", 529, anthropic("overloaded_error"), {}, { status: 503, kind: "overloaded" }],
+    ["google", 400, google(400, "INVALID_ARGUMENT"), {}, { status: 400, type: "invalid_request_error" }],
+    ["google", 400, [google(400, "INVALID_ARGUMENT", key)], {}, { status: 401, kind: "auth" }],
+    ["google", 403, google(403, "PERMISSION_DENIED"), {}, { status: 403 }],
+    ["google", 404, google(404, "NOT_FOUND"), {}, { status: 404 }],
+    ["google", 429, google(429, "RESOURCE_EXHAUSTED", retry), {}, { status: 429, retryAfterMs: 34_400 }],
+    ["google", 500, google(500, "INTERNAL"), {}, { status: 502 }],
+    ["google", 503, google(503, "UNAVAILABLE"), {}, { status: 503 }],
+    ["google", 504, google(504, "DEADLINE_EXCEEDED"), {}, { status: 504 }],
+    ["google", 200, google(429, "RESOURCE_EXHAUSTED", retry), {}, { status: 429, retryAfterMs: 34_400 }],
+    ["bedrock", 400, { message: "m" }, { "x-amzn-errortype": "ValidationException:http://x/" }, { status: 400 }],
+    ["bedrock", 403, { message: "m" }, { "x-amzn-errortype": "AccessDeniedException" }, { status: 403 }],
+    ["bedrock", 404, { message: "m" }, { "x-amzn-errortype": "ResourceNotFoundException" }, { status: 404 }],
+    ["bedrock", 424, { message: "m" }, { "x-amzn-errortype": "ModelErrorException" }, { status: 502 }],
+    [
+      "bedrock",
+      429,
+      { message: "m" },
+      { "x-amzn-errortype": "ThrottlingException" },
+      { status: 429, kind: "rate_limit" },
+    ],
+    [
+      "bedrock",
+      429,
+      { message: "m" },
+      { "x-amzn-errortype": "ModelNotReadyException" },
+      { status: 503, kind: "overloaded" },
+    ],
+    [
+      "bedrock",
+      408,
+      { message: "m" },
+      { "x-amzn-errortype": "ModelTimeoutException" },
+      { status: 504, kind: "timeout" },
+    ],
+    ["bedrock", 200, { message: "m" }, {}, { status: 502, kind: "protocol" }],
+  ] as const)("%s %i %j", async (kind, status, body, headers, expected) => {
+    upstream.answer = (response) =>
+      void response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
+    const request = { messages: [{ role: "user", content: "x" }] };
+    const outcome = await providers[kind].chat(callOf(request), targetOf(kind, upstream, models[kind]), optionsOf());
+    expect(outcome).toMatchObject({ kind: "failure", failure: { message: expect.stringMatching(/m/), ...expected } });
+  });
+
+  test("an error before the first content is an attempt that failed, whatever the status line said", async () => {
+    const firsts: Record<Kind, Buffer> = {
+      anthropic: Buffer.from(
+        'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"m"}}\n\n',
+      ),
+      google: Buffer.from('data: {"error":{"code":503,"message":"m","status":"UNAVAILABLE"}}\n\n'),
+      bedrock: frame("serviceUnavailableException", '{"message":"m"}', "exception"),
+    };
+    for (const kind of ["anthropic", "google", "bedrock"] as const) {
+      upstream.answer = (response) =>
+        void response.writeHead(200, { "content-type": "text/event-stream" }).end(firsts[kind]);
+      const request = { messages: [{ role: "user", content: "x" }], stream: true };
+      const outcome = await providers[kind].chat(callOf(request), targetOf(kind, upstream, models[kind]), optionsOf());
+      expect(outcome).toMatchObject({ kind: "failure", failure: { kind: "overloaded", status: 503 } });
+    }
+  });
+});

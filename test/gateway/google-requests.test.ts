@@ -1,0 +1,137 @@
+// What leaves for Gemini, case by case of its documentation, as a real server receives it.
+import { describe, expect, test } from "vitest";
+import {
+  called,
+  conversation,
+  jsonSchema,
+  playUpstream,
+  providers,
+  result,
+  schema,
+  send,
+  tool,
+  upstream,
+  user,
+} from "./sent.ts";
+import { callOf, optionsOf, targetOf } from "./upstream.ts";
+
+playUpstream();
+
+describe("google", () => {
+  const model = "gemini-2.5-flash";
+
+  test("path and key, system apart, roles, results together, generation settings", async () => {
+    const request = {
+      messages: conversation,
+      tools: [tool("a")],
+      tool_choice: { type: "function", function: { name: "a" } },
+      temperature: 1.5,
+      top_p: 0.9,
+      max_completion_tokens: 50,
+      n: 2,
+      stop: ["A", "B"],
+      seed: 7,
+      presence_penalty: 0.5,
+      logprobs: true,
+      top_logprobs: 3,
+      reasoning_effort: "none",
+      response_format: jsonSchema,
+    };
+    const { body, path, headers, outcome } = await send("google", request, model);
+    expect(path).toBe("/v1beta/models/gemini-2.5-flash:generateContent");
+    expect(headers["x-goog-api-key"]).toBe("sk-canary-0123456789abcdef");
+    expect(body).toMatchObject({
+      systemInstruction: { parts: [{ text: "one" }, { text: "two" }] },
+      tools: [
+        { functionDeclarations: [{ name: "a", description: "does a", parametersJsonSchema: { type: "object" } }] },
+      ],
+      toolConfig: { functionCallingConfig: { mode: "ANY", allowedFunctionNames: ["a"] } },
+      generationConfig: {
+        temperature: 1.5,
+        topP: 0.9,
+        maxOutputTokens: 50,
+        candidateCount: 2,
+        stopSequences: ["A", "B"],
+        seed: 7,
+        presencePenalty: 0.5,
+        responseLogprobs: true,
+        logprobs: 3,
+        responseMimeType: "application/json",
+        responseJsonSchema: schema,
+        thinkingConfig: { thinkingBudget: 0 },
+      },
+    });
+    expect(body["contents"]).toEqual([
+      { role: "user", parts: [{ text: "go" }] },
+      {
+        role: "model",
+        parts: [
+          { text: "let me see" },
+          { functionCall: { id: "t1", name: "f_t1", args: { a: "t1" } } },
+          { functionCall: { id: "t2", name: "f_t2", args: { a: "t2" } } },
+        ],
+      },
+      {
+        role: "user",
+        parts: [
+          { functionResponse: { id: "t1", name: "f_t1", response: { result: "sunny" } } },
+          { functionResponse: { id: "t2", name: "f_t2", response: { degrees: 20 } } },
+          { text: "and?" },
+        ],
+      },
+    ]);
+    expect(outcome).toMatchObject({ notes: { responseFormat: "native" } });
+  });
+
+  test("a model with a colon or a path goes verbatim", async () => {
+    const { path } = await send("google", { messages: [user("x")] }, "tunedModels/my:model.1");
+    expect(path).toBe("/v1beta/tunedModels/my%3Amodel.1:generateContent");
+  });
+
+  test.each([
+    ["in an id of ours", undefined],
+    ["beside the wire's own id", "wire-id-1"],
+  ])("a thought signature comes back to Gemini from id, type and function alone: %s", async (_name, id) => {
+    const signature = "EqUCCqICAb4+9vsh8Pd5/ZVoPzSvjWW==";
+    const answer = {
+      candidates: [
+        {
+          content: {
+            parts: [
+              { functionCall: { ...(id ? { id } : {}), name: "f", args: { x: 1 } }, thoughtSignature: signature },
+            ],
+          },
+          finishReason: "STOP",
+        },
+      ],
+    };
+    upstream.answer = (response) => void response.end(JSON.stringify(answer));
+    const target = targetOf("google", upstream, "gemini-3-pro-preview");
+    const first = await providers.google.chat(callOf({ messages: [user("x")] }), target, optionsOf());
+    if (first.kind !== "completion") throw new Error(JSON.stringify(first));
+    const call = JSON.parse(first.body.toString()).choices[0].message.tool_calls[0];
+    if (id) expect(call.id).toBe(id);
+    const kept = { id: call.id, type: call.type, function: call.function };
+    const messages = [user("x"), { role: "assistant", content: null, tool_calls: [kept] }, result(call.id, "ok")];
+    const { body } = await send("google", { messages }, "gemini-3-pro-preview");
+    expect((body["contents"] as { parts: unknown[] }[])[1]?.parts).toEqual([
+      { functionCall: { ...(id ? { id } : {}), name: "f", args: { x: 1 } }, thoughtSignature: signature },
+    ]);
+    // On the way to others the id is one that they take.
+    for (const kind of ["anthropic", "bedrock", "openai"] as const) {
+      await send(kind, { messages }, "claude-haiku-4-5");
+      const sent = upstream.requests.at(-1)?.body ?? "";
+      const ids = [...sent.matchAll(/"(?:id|tool_call_id|tool_use_id|toolUseId)":"([^"]+)"/g)].map((match) => match[1]);
+      expect(new Set(ids).size).toBe(1);
+      expect(ids[0]?.length).toBeLessThanOrEqual(40);
+    }
+  });
+
+  test("a lost signature is replaced by Google's stand-in, on Gemini 3 only", async () => {
+    const messages = [user("x"), called("a", "b"), result("a", "1"), result("b", "2")];
+    const three = await send("google", { messages }, "gemini-3-flash");
+    expect(JSON.stringify(three.body).match(/skip_thought_signature_validator/g)).toHaveLength(1);
+    const two = await send("google", { messages }, model);
+    expect(JSON.stringify(two.body)).not.toContain("thoughtSignature");
+  });
+});

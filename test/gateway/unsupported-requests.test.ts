@@ -1,0 +1,127 @@
+// What translated providers cannot do as it was asked: images by URL are fetched, parameters that they lack are refused or dropped.
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, test } from "vitest";
+import type { Ecosystem } from "./good-answers.ts";
+import { PIXEL, playUpstream, send, tool, upstream, user } from "./sent.ts";
+
+playUpstream();
+
+describe("images by URL for wires that take bytes", () => {
+  async function withImages(
+    serve: (path: string) => { status?: number; headers?: object; body: Buffer },
+    run: (url: string) => Promise<void>,
+  ) {
+    const server = createServer((request, response) => {
+      const { status = 200, headers = {}, body } = serve(request.url ?? "");
+      expect(request.headers.authorization).toBeUndefined();
+      response.writeHead(status, { ...headers }).end(body);
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    try {
+      await run(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+  }
+  const ask = (kind: "google" | "bedrock", url: string) =>
+    send(
+      kind,
+      { messages: [user([{ type: "image_url", image_url: { url } }])] },
+      kind === "google" ? "gemini-2.5-pro" : "amazon.nova-pro-v1:0",
+    );
+
+  test("are fetched and put in, over redirects too", async () => {
+    const png = Buffer.from(PIXEL, "base64");
+    await withImages(
+      (path) => (path === "/a" ? { status: 302, headers: { location: "/b" }, body: Buffer.alloc(0) } : { body: png }),
+      async (origin) => {
+        const gemini = await ask("google", `${origin}/a`);
+        expect(JSON.stringify(gemini.body)).toContain(`{"inlineData":{"mimeType":"image/png","data":"${PIXEL}"}}`);
+        const converse = await ask("bedrock", `${origin}/b`);
+        expect(JSON.stringify(converse.body)).toContain(`{"image":{"format":"png","source":{"bytes":"${PIXEL}"}}}`);
+      },
+    );
+  });
+
+  test.each([
+    ["a web page", { body: Buffer.from("<html>") }],
+    ["404", { status: 404, body: Buffer.from("") }],
+    ["21 MB", { body: Buffer.concat([Buffer.from(PIXEL, "base64"), Buffer.alloc(21 << 20)]) }],
+    ["a redirect without end", { status: 302, headers: { location: "/again" }, body: Buffer.alloc(0) }],
+    ["a redirect to a file", { status: 302, headers: { location: "file:///etc/passwd" }, body: Buffer.alloc(0) }],
+  ])("%s is a 400 and nothing is sent to the provider", async (_name, answer) => {
+    await withImages(
+      () => answer,
+      async (origin) => {
+        const { outcome } = await ask("bedrock", `${origin}/x`);
+        expect(outcome).toMatchObject({ kind: "failure", failure: { status: 400, type: "invalid_request_error" } });
+        expect(upstream.requests).toHaveLength(0);
+      },
+    );
+  });
+});
+
+describe("what a provider lacks", () => {
+  const cases: readonly [Ecosystem, string, string, object][] = [
+    ["anthropic", "claude-haiku-4-5", "n", { n: 2 }],
+    ["anthropic", "claude-haiku-4-5", "seed", { seed: 1 }],
+    ["anthropic", "claude-haiku-4-5", "logprobs", { logprobs: true, top_logprobs: 2 }],
+    ["anthropic", "claude-haiku-4-5", "temperature", { temperature: 1.5 }],
+    ["anthropic", "claude-opus-4-8", "temperature", { temperature: 0.2 }],
+    ["anthropic", "claude-haiku-4-5", "frequency_penalty", { frequency_penalty: 1 }],
+    ["anthropic", "claude-haiku-4-5", "some_new_thing", { some_new_thing: 1 }],
+    ["google", "gemini-2.5-pro", "logit_bias", { logit_bias: { "1": 2 } }],
+    ["google", "gemini-2.0-flash", "reasoning_effort", { reasoning_effort: "high" }],
+    ["bedrock", "meta.llama3", "presence_penalty", { presence_penalty: 1 }],
+    ["bedrock", "meta.llama3", "reasoning_effort", { reasoning_effort: "high" }],
+    ["bedrock", "meta.llama3", "parallel_tool_calls", { parallel_tool_calls: false, tools: [tool("a")] }],
+  ];
+
+  test.each(cases)("%s %s refuses %s by name, or drops it and says so", async (kind, model, param, fields) => {
+    const request = { messages: [user("x")], ...fields };
+    const refused = await send(kind, request, model);
+    expect(refused.outcome).toMatchObject({
+      kind: "failure",
+      failure: { status: 400, param, code: "unsupported_parameter" },
+    });
+    expect(JSON.stringify(refused.outcome)).toContain(kind);
+    expect(upstream.requests).toHaveLength(0);
+    const dropped = await send(kind, request, model, { dropUnsupported: true });
+    expect(dropped.outcome).toMatchObject({ kind: "completion", notes: { dropped: expect.arrayContaining([param]) } });
+  });
+
+  test("audio is refused even then", async () => {
+    const request = { messages: [user([{ type: "input_audio", input_audio: { data: "AA==", format: "wav" } }])] };
+    for (const kind of ["anthropic", "google", "bedrock"] as const) {
+      const { outcome } = await send(kind, request, "m", { dropUnsupported: true });
+      expect(outcome).toMatchObject({
+        kind: "failure",
+        failure: { status: 400, param: "messages[0].content[0].input_audio" },
+      });
+    }
+  });
+
+  test("neutral values ask for nothing", async () => {
+    const neutral = {
+      n: 1,
+      logprobs: false,
+      logit_bias: {},
+      presence_penalty: 0,
+      seed: null,
+      store: false,
+      temperature: 1,
+      top_p: 1,
+      user: "u",
+      metadata: { a: "b" },
+      service_tier: "auto",
+      modalities: ["text"],
+      parallel_tool_calls: true,
+    };
+    for (const kind of ["anthropic", "google", "bedrock"] as const) {
+      const { outcome } = await send(kind, { messages: [user("x")], ...neutral }, "claude-opus-4-8");
+      expect(outcome.kind).toBe("completion");
+    }
+  });
+});
