@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { connect } from "#client/daemon/connect.ts";
 import { inspectDaemon } from "#client/daemon/inspect.ts";
 import { createApiClient } from "#client/http.ts";
@@ -12,6 +12,9 @@ import { type App, createApp } from "#daemon/app.ts";
 import { noteCrash } from "#daemon/process/crash-note.ts";
 import { writeRuntimeFile } from "#daemon/process/runtime-file.ts";
 import { processStarted } from "#shared/process-identity.ts";
+
+// Generous, for machines that do other things too.
+vi.setConfig({ testTimeout: 60_000 });
 
 let root: string;
 const cleanups: (() => unknown)[] = [];
@@ -94,7 +97,7 @@ test("refusals keep the daemon's code, problems and request id; silence is daemo
 
 test("a daemon that takes requests and answers nothing is given up; one that is only slow is waited for", async () => {
   const wedged = await upstream(() => undefined);
-  const options = { token: undefined, environment: "sandbox", suspectAfterMs: 100 } as const;
+  const options = { token: undefined, environment: "sandbox", suspectAfterMs: 500 } as const;
   await expect(createApiClient({ url: wedged, ...options }).request("GET", "/v1/x")).rejects.toMatchObject({
     code: "daemon_unavailable",
     message: expect.stringContaining("not even for its health"),
@@ -103,7 +106,7 @@ test("a daemon that takes requests and answers nothing is given up; one that is 
     const body = JSON.stringify({ url: request.url });
     setTimeout(
       () => response.setHeader("content-type", "application/json").end(body),
-      request.url === "/health" ? 0 : 800,
+      request.url === "/health" ? 0 : 1_600,
     );
   });
   expect(await createApiClient({ url: slow, ...options }).request("GET", "/v1/x")).toEqual({ url: "/v1/x" });

@@ -4,9 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { Type } from "typebox";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type App, createApp } from "#daemon/app.ts";
 
+// Generous, for machines that do other things too.
+vi.setConfig({ testTimeout: 60_000 });
+
+const patience = { timeout: 20_000 };
 let root: string;
 let app: App;
 let url: string;
@@ -192,7 +196,8 @@ test("closing waits for an answer under way, and not for its connection", async 
   expect(await (await slow).text()).toBe("done");
   const began = performance.now();
   await closed;
-  expect(performance.now() - began).toBeLessThan(2_000);
+  // An idle connection would be kept for 72 s.
+  expect(performance.now() - began).toBeLessThan(20_000);
 });
 
 test.each([
@@ -235,7 +240,7 @@ test.each([
       .read(0, 1_000)
       .lines.map(({ text }) => JSON.parse(text) as Record<string, unknown>)
       .filter(({ event }) => event === "http.request");
-  await expect.poll(lines).toHaveLength(1);
+  await expect.poll(lines, patience).toHaveLength(1);
   expect(lines()[0]).toMatchObject({ status: 499, code: "client_closed", route: `/v1/${path}` });
   expect(await other.activity.heldBy()).toBeUndefined();
   expect((await other.metrics.render()).text).toContain("magic_http_requests_open 0");

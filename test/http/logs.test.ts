@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import WebSocket from "ws";
 import { createApiClient } from "#client/http.ts";
 import { followLogs } from "#client/logs.ts";
@@ -11,6 +11,10 @@ import { createLogger } from "#daemon/telemetry/log.ts";
 import { logFiles, openLogFile } from "#daemon/telemetry/log-file.ts";
 import { createLogStream } from "#daemon/telemetry/log-stream.ts";
 
+// Generous, for machines that do other things too.
+vi.setConfig({ testTimeout: 60_000 });
+
+const patience = { timeout: 25_000 };
 const cleanups: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
@@ -54,7 +58,7 @@ test("a follower that loses its daemon, and finds it restarted, gets every line 
       frames.push(frame);
   })();
   for (let n = 0; n < 500; n++) app.logger.info("n", { n });
-  await expect.poll(() => numbers(frames).length).toBe(500);
+  await expect.poll(() => numbers(frames).length, patience).toBe(500);
   // Lines that nobody hears: written while the socket is gone, and before the next daemon is up.
   for (let n = 500; n < 800; n++) app.logger.info("n", { n });
   const closing = app.close();
@@ -63,7 +67,7 @@ test("a follower that loses its daemon, and finds it restarted, gets every line 
   await cleanups.pop()?.();
   app = await daemon(root, port);
   for (let n = 1000; n < 1500; n++) app.logger.info("n", { n });
-  await expect.poll(() => numbers(frames).length, { timeout: 10_000 }).toBe(1500);
+  await expect.poll(() => numbers(frames).length, patience).toBe(1500);
   stop.abort();
   await following;
   expect(numbers(frames)).toEqual(Array.from({ length: 1500 }, (_, n) => n));
@@ -117,7 +121,7 @@ test("a reader that stops reading is told how many lines it missed, and memory s
   });
   const frames: LogFrame[] = [];
   socket.on("message", (text) => frames.push(JSON.parse(String(text)) as LogFrame));
-  await expect.poll(() => frames.length).toBe(1);
+  await expect.poll(() => frames.length, patience).toBe(1);
   socket.pause();
   const filler = "x".repeat(1_000);
   for (let n = 0; n < 60_000; n++) {
@@ -125,7 +129,7 @@ test("a reader that stops reading is told how many lines it missed, and memory s
     if (n % 500 === 0) await new Promise((resolve) => setImmediate(resolve));
   }
   socket.resume();
-  await expect.poll(() => numbers(frames).at(-1), { timeout: 15_000 }).toBe(59_999);
+  await expect.poll(() => numbers(frames).at(-1), patience).toBe(59_999);
   const missed = frames.reduce((sum, frame) => sum + (frame.type === "missed" ? frame.lines : 0), 0);
   expect(missed).toBeGreaterThan(0);
   expect(numbers(frames).length + missed).toBe(60_000);

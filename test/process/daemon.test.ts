@@ -1,9 +1,12 @@
 import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { isSameProcess } from "#shared/process-identity.ts";
 import { gone, makeProject, type Project, until } from "./magic.ts";
+
+// Every test starts several processes: on a busy machine each may take seconds.
+vi.setConfig({ testTimeout: 180_000 });
 
 const projects: Project[] = [];
 const project = async () => {
@@ -173,13 +176,13 @@ test("what the runtime printed while it died is told by the next start", async (
 
 test("a daemon that a command started by itself ends when it is idle; one that the user started stays", async () => {
   const made = await project();
-  const env = { MAGIC_IDLE_EXIT_MS: "700" };
+  const env = { MAGIC_IDLE_EXIT_MS: "2500" };
   const logs = await made.magic(["logs", "--json"], env);
   expect([logs.code, logs.stderr]).toEqual([0, expect.stringContaining("Started the daemon")]);
   const { pid } = JSON.parse(await readFile(join(made.root, ".magic", "daemon.json"), "utf8")) as { pid: number };
   await gone(pid);
   const started = await made.magic(["daemon", "start", "--json", "--port", "0"], env);
-  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  await new Promise((resolve) => setTimeout(resolve, 3_500));
   expect(isSameProcess(Number(started.json["pid"]), null)).toBe(true);
 });
 
@@ -200,7 +203,7 @@ test("SIGTERM refuses what is new, ends what is under way, and stops within its 
   expect(await stream.text()).toContain("data: [DONE]");
   const ended = performance.now();
   await gone(Number(json["pid"]));
-  expect(performance.now() - ended).toBeLessThan(5_000);
+  expect(performance.now() - ended).toBeLessThan(12_000);
   await expect(fetch(`${url}/health`)).rejects.toThrow();
 });
 

@@ -109,9 +109,9 @@ function run({ args, cwd, env, uid, under = [] }: Run): Promise<Outcome> {
   });
 }
 
-/** Tries until it does not throw, for ten seconds. */
+/** Tries until it does not throw, for half a minute. */
 export async function until<T>(attempted: () => Promise<T> | T): Promise<T> {
-  for (let left = 200; ; left--) {
+  for (let left = 600; ; left--) {
     try {
       return await attempted();
     } catch (error) {
