@@ -7,9 +7,20 @@ import type { Format, Streams } from "./output.ts";
 import { createPaint, printable, printableJson, wantsColour } from "./paint.ts";
 import { problemsText } from "./problems.ts";
 
+/** What the file system refuses is the machine's affair, not an error of magic's own. */
+const fileErrors: Readonly<Record<string, ErrorCode>> = {
+  EACCES: "state_unusable",
+  EPERM: "state_unusable",
+  EROFS: "state_unusable",
+  ENOSPC: "storage_full",
+  EDQUOT: "storage_full",
+};
+
 /** Anything thrown as a MagicError: what is not one is an error of magic's own. */
 export function asMagicError(thrown: unknown): MagicError {
   if (isMagicError(thrown)) return thrown;
+  const fileCode = fileErrors[(thrown as NodeJS.ErrnoException | undefined)?.code ?? ""];
+  if (fileCode && thrown instanceof Error) return new MagicError(fileCode, `${thrown.message}.`, { cause: thrown });
   const detail = thrown instanceof Error ? thrown.message : String(thrown);
   return new MagicError("internal", detail, { cause: thrown });
 }

@@ -79,10 +79,17 @@ function refuseTaken(folder: string, force: boolean): void {
   if (!force) throw new MagicError("exists", `${folder} exists already; nothing was written.`);
 }
 
-// Makes the folders that are missing, and remembers the topmost.
+// Makes the folders that are missing, and remembers the topmost. One at a time: where a file system says "no such folder" for a
+// parent that exists (/proc does), mkdir's own recursion never ends.
 function makeFolder(folder: string, undo: Undo[], mode = 0o777): void {
-  const first = mkdirSync(folder, { recursive: true, mode });
-  if (first) undo.push(() => rmSync(first, { recursive: true, force: true }));
+  const missing: string[] = [];
+  for (let at = folder; !existsSync(at) && dirname(at) !== at; at = dirname(at)) missing.unshift(at);
+  const [first] = missing;
+  if (first === undefined) return;
+  for (const path of missing) {
+    mkdirSync(path, { mode });
+    if (path === first) undo.push(() => rmSync(first, { recursive: true, force: true }));
+  }
 }
 
 // An old folder is kept aside until the new one stands.
