@@ -85,14 +85,6 @@ export const PolicyConfig = Type.Object(
     total_timeout_ms: Type.Optional(
       Type.Integer({ minimum: 1, maximum: 3_600_000, description: "For all attempts together.", examples: [120000] }),
     ),
-    hedge_ms: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: 600_000,
-        description: "Start the next candidate too when the first is silent for so long.",
-        examples: [2000],
-      }),
-    ),
   },
   {
     additionalProperties: false,
