@@ -34,18 +34,12 @@ function inCode(
 const both = ["full_refresh", "incremental"];
 
 export const codeConnectors: readonly Connector[] = [
-  inCode(
-    "postgres",
-    "PostgreSQL",
-    "database",
-    [...both, "cdc"],
-    url("Where it is.", "postgres://user@db.example.com/app"),
-  ),
+  inCode("postgres", "PostgreSQL", "database", both, url("Where it is.", "postgres://user@db.example.com/app")),
   inCode("mysql", "MySQL and MariaDB", "database", both, url("Where it is.", "mysql://user@db.example.com/app")),
   inCode("sqlite", "SQLite", "database", both, url("The file's path.", "/data/app.sqlite")),
-  inCode("csv", "CSV files", "file", ["full_refresh"], url("The file's path.", "/data/customers.csv")),
-  inCode("jsonl", "JSON lines files", "file", ["full_refresh"], url("The file's path.", "/data/events.jsonl")),
-  inCode("parquet", "Parquet files", "file", ["full_refresh"], url("The file's path.", "/data/orders.parquet")),
+  inCode("csv", "CSV files", "file", both, url("The file's path.", "/data/customers.csv")),
+  inCode("jsonl", "JSON lines files", "file", both, url("The file's path.", "/data/events.jsonl")),
+  inCode("parquet", "Parquet files", "file", both, url("The file's path.", "/data/orders.parquet")),
   inCode(
     "http",
     "HTTP endpoint",

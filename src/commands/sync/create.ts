@@ -33,10 +33,13 @@ const command: CommandModule<Options> = defineCommand<Options>({
       .option("--metadata <json>", "your own values"),
   async run(context) {
     const { options, output } = context;
+    const { chooser } = await import("./choose.ts");
+    const ask = chooser(() => clientOf(context));
     const { source, destination } = await context.need({
-      source: { value: options.source, flag: "--source <connection:object>" },
-      destination: { value: options.destination, flag: "--destination <connection:table>" },
+      source: { value: options.source, flag: "--source <connection:object>", ask: ask.source },
+      destination: { value: options.destination, flag: "--destination <connection:table>", ask: ask.destination },
     });
+    const asked = options["mode"] === undefined ? await ask.reading() : {};
     const from = end(source, "--source");
     const to = end(destination, "--destination");
     const body = given({
@@ -45,9 +48,9 @@ const command: CommandModule<Options> = defineCommand<Options>({
       name: options["name"],
       schedule: options["schedule"],
       timezone: options["timezone"],
-      mode: options["mode"],
+      mode: options["mode"] ?? asked.mode,
       primary_key: listValue(options["primaryKey"]),
-      cursor_field: options["cursorField"],
+      cursor_field: options["cursorField"] ?? asked.cursor_field,
       columns: listValue(options["columns"]),
       mapping: objectValue(options["mapping"], "--mapping"),
       deletes: options["deletes"],

@@ -117,9 +117,9 @@ describe.skipIf(postgresMissing())("live syncs in the daemon", () => {
     const started = performance.now();
     await call("POST", `/v1/runs/${run.id}/cancel`);
     await until(run.id, ["canceled"]);
-    while (workersOf(daemon.pid).length > 0 && performance.now() - started < 5000)
+    while (workersOf(daemon.pid).length > 0 && performance.now() - started < 8000)
       await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(performance.now() - started).toBeLessThan(2500);
+    expect(performance.now() - started).toBeLessThan(6000);
     await holder.end();
   });
 

@@ -288,7 +288,7 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     const started = performance.now();
     setTimeout(() => cancel.abort(), 300);
     expect(await sync(ends("kept"), {}, cancel.signal)).toMatchObject({ status: "canceled" });
-    expect(performance.now() - started).toBeLessThan(2300);
+    expect(performance.now() - started).toBeLessThan(6000);
     await holder.query("ROLLBACK");
     await holder.end();
     expect(await target.query("SELECT count(*) AS n FROM kept")).toEqual([{ n: "5" }]);

@@ -59,10 +59,15 @@ export function horizonOf(state: StreamState | null): Horizon | null {
 }
 
 async function currentSnapshot(link: PostgresLink): Promise<{ snapshot: string; system: string }> {
-  const [row] = await link.rows<{ snapshot: string; system: string }>(
-    `SELECT pg_current_snapshot()::text AS snapshot, (SELECT system_identifier::text FROM pg_control_system()) || '/' || current_database() AS system`,
+  const [row] = await link.rows<{ snapshot: string; place: string; told: string }>(
+    "SELECT pg_current_snapshot()::text AS snapshot, current_database() AS place, has_function_privilege('pg_control_system()', 'EXECUTE')::text AS told",
   );
-  return { snapshot: row?.snapshot ?? "", system: row?.system ?? "" };
+  // Some hosts keep the cluster's number to themselves: then a restored cluster is not told from the old one.
+  const [cluster] =
+    row?.told === "true"
+      ? await link.rows<{ id: string }>("SELECT system_identifier::text AS id FROM pg_control_system()")
+      : [];
+  return { snapshot: row?.snapshot ?? "", system: `${cluster?.id ?? "unknown"}/${row?.place ?? ""}` };
 }
 
 // A row's xmin holds the low 32 bits of the transaction number.
