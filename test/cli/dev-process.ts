@@ -39,7 +39,7 @@ export function startDev(box: Sandbox, args: readonly string[] = []): DevProcess
     child,
     events,
     stderr: () => errors,
-    next: (type, wanted = () => true, patienceMs = 15_000) =>
+    next: (type, wanted = () => true, patienceMs = 60_000) =>
       new Promise((resolve, reject) => {
         const finish = (result: () => void) => {
           clearTimeout(timer);

@@ -1,13 +1,16 @@
 // docs/cli.md and docs/schema say what the code says.
 import { readdirSync, readFileSync } from "node:fs";
 import { Command } from "commander";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { isNoun } from "#commands/command.ts";
 import { groups } from "#commands/registry.ts";
 import { readContract } from "#contract/controller-check.ts";
 import { exitCodes } from "#contract/exit-codes.ts";
 import { readProject } from "#contract/project-check.ts";
 import { schemas, schemaText } from "../../docs/generate.ts";
+
+// Real processes on a machine that may be busy: nothing here depends on how long it takes.
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
 
 const page = readFileSync(new URL("../../docs/cli.md", import.meta.url), "utf8");
 

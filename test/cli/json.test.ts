@@ -60,7 +60,7 @@ test("one document on stdout, or an error document on stderr's last line", async
       : [`magic ${args.join(" ")}: ${problem} ${JSON.stringify(outcome).slice(0, 600)}`];
   });
   expect(wrong).toEqual([]);
-}, 120_000);
+}, 300_000);
 
 function problemOf({ code, stdout, stderr }: Outcome): string | undefined {
   if (CONTROL.test(stdout)) return "control bytes on stdout";

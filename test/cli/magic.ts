@@ -31,7 +31,7 @@ export function createSandbox(): Sandbox {
       const child = execFile(
         process.execPath,
         [program, ...args],
-        { cwd: options.cwd ?? folder, env: { ...env, ...options.env }, maxBuffer: 64 * 1024 * 1024, timeout: 60_000 },
+        { cwd: options.cwd ?? folder, env: { ...env, ...options.env }, maxBuffer: 64 * 1024 * 1024, timeout: 120_000 },
         (error, stdout, stderr) => resolve({ code: error ? Number(error.code ?? -1) : 0, stdout, stderr }),
       );
       child.stdin?.end(options.input ?? "");

@@ -3,10 +3,13 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { isNoun } from "#commands/command.ts";
 import { groups } from "#commands/registry.ts";
 import { CONTROL, createSandbox, program, type Sandbox } from "./magic.ts";
+
+// Real processes on a machine that may be busy: nothing here depends on how long it takes.
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
 
 let box: Sandbox;
 beforeAll(() => {
@@ -146,7 +149,7 @@ test("every template validates, passes its tests and has no type error, in both 
   } finally {
     await inner.dispose();
   }
-}, 60_000);
+}, 240_000);
 
 test("a failing test: its file and line, exit 3", async () => {
   const folder = join(box.folder, "controllers", "failing");

@@ -2,9 +2,12 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { readContract } from "#contract/controller-check.ts";
 import { validatePaths } from "#scaffold/validation.ts";
+
+// Real processes on a machine that may be busy: nothing here depends on how long it takes.
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
 
 const head = "name: a\nversion: 1.0.0\n";
 const io = "input_schema: { type: object }\noutput_schema: { type: object }\n";

@@ -3,8 +3,11 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { typesOf } from "#contract/types.ts";
+
+// Real processes on a machine that may be busy: nothing here depends on how long it takes.
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
 
 const types = (input_schema: object | boolean) => typesOf({ input_schema: input_schema as never, output_schema: true });
 const input = (schema: object | boolean) =>
