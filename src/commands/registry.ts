@@ -45,7 +45,6 @@ export const groups: readonly Group[] = [
         load: () => import("#commands/usage.ts"),
       },
       trace: { summary: "What happened to one request, as a waterfall", load: () => import("#commands/trace.ts") },
-      thread: { summary: "List, show and delete threads", verbs: () => import("#commands/thread/verbs.ts") },
     },
   },
   {

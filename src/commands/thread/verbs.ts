@@ -1,4 +1,0 @@
-// The verbs of `magic thread`: what its --help shows, and where their code is.
-import type { Verbs } from "#commands/command.ts";
-
-export const verbs: Verbs = {};
