@@ -1,10 +1,12 @@
 // The credentials that `magic daemon start` prints. They outlive the daemon: made once for a root, kept beside its state in a
 // file that only the user can read.
+
 import { randomBytes } from "node:crypto";
-import { mkdir, open, readFile, rename } from "node:fs/promises";
+import { open, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { MagicError } from "#contract/errors.ts";
 import type { RuntimeFile } from "#contract/protocol.ts";
+import { makeFolder } from "#shared/make-folder.ts";
 
 export type LocalCredentials = Pick<RuntimeFile, "local_token" | "gateway_token" | "api_key" | "admin_key">;
 
@@ -24,7 +26,7 @@ export async function loadLocalCredentials(folder: string): Promise<LocalCredent
   });
   if (text !== undefined) return parse(text, path);
   const credentials = createLocalCredentials();
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder, 0o700);
   // Whole or not at all, also when the machine stops in between.
   const file = await open(`${path}.${process.pid}`, "w", 0o600);
   await file.writeFile(JSON.stringify(credentials));

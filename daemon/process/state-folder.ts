@@ -1,12 +1,14 @@
 // The state folder: the user's alone, ignored by git, and checked before anything is built on it.
-import { chmod, mkdir, stat, writeFile } from "node:fs/promises";
+
+import { chmod, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { MagicError } from "#contract/errors.ts";
+import { makeFolder } from "#shared/make-folder.ts";
 
 /** Makes the folder (0700) and its .gitignore, and proves that it can be written to. Throws `state_unusable` with the reason. */
 export async function prepareStateFolder(folder: string): Promise<void> {
   try {
-    await mkdir(join(folder, "logs"), { recursive: true, mode: 0o700 });
+    makeFolder(join(folder, "logs"), 0o700);
     const { mode, uid } = await stat(folder);
     if (process.getuid && uid !== process.getuid())
       throw new MagicError("state_unusable", `${folder} belongs to another user (uid ${uid}).`);

@@ -1,11 +1,11 @@
 // The master key: 32 random bytes in the user's state folder (0600), never beside the data that it protects.
+
 import { randomBytes } from "node:crypto";
 import {
   chmodSync,
   closeSync,
   fsyncSync,
   linkSync,
-  mkdirSync,
   openSync,
   readFileSync,
   statSync,
@@ -14,6 +14,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { MagicError } from "#contract/errors.ts";
+import { makeFolder } from "#shared/make-folder.ts";
 
 const bytes = 32;
 
@@ -51,7 +52,7 @@ function read(file: string): Buffer | undefined {
 }
 
 function create(folder: string, file: string): Buffer {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder, 0o700);
   const draft = `${file}.${process.pid}.${randomBytes(4).toString("hex")}`;
   const descriptor = openSync(draft, "wx", 0o600);
   try {

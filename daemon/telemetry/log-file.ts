@@ -1,8 +1,10 @@
 // The log on disk: lines are collected and appended a few times a second; files rotate by size, so that all of them together
 // stay bounded. A full or read-only disk costs log lines, never the daemon.
+
 import { appendFileSync } from "node:fs";
-import { appendFile, type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { appendFile, type FileHandle, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { makeFolder } from "#shared/make-folder.ts";
 import type { LogLine, LogSink } from "./log.ts";
 
 export interface LogFile {
@@ -54,7 +56,7 @@ export function openLogFile(options: LogFileOptions): LogFile {
         await rotate(path, keep);
         size = 0;
       }
-      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      makeFolder(dirname(path), 0o700);
       await appendFile(path, text, { mode: 0o600 });
       size += Buffer.byteLength(text);
     } catch {

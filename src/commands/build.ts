@@ -1,10 +1,12 @@
 // magic build: a controller as one file that can be deployed anywhere: contract, bundle, source map, digest.
-import { mkdirSync, writeFileSync } from "node:fs";
+
+import { writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { buildController } from "#client/controllers.ts";
 import { defineCommand } from "#commands/command.ts";
 import { localClientOf } from "#commands/connection-of.ts";
 import { folderFor } from "#scaffold/locate.ts";
+import { makeFolder } from "#shared/make-folder.ts";
 import { findRoot, stateFolder } from "#shared/paths.ts";
 
 export default defineCommand<{ out?: string }>({
@@ -19,7 +21,7 @@ export default defineCommand<{ out?: string }>({
     const artifact = await buildController(await localClientOf(context), folder, signal);
     const { name, version } = artifact.contract;
     const file = resolve(cwd, options.out ?? join(stateFolder(root.path), "builds", `${name}-${version}.json`));
-    mkdirSync(dirname(file), { recursive: true });
+    makeFolder(dirname(file));
     const text = `${JSON.stringify(artifact)}\n`;
     writeFileSync(file, text);
     const bytes = Buffer.byteLength(artifact.code);

@@ -1,16 +1,18 @@
 // What an editor needs to complete and check a project without any install: JSON Schemas of its YAML files, and a tsconfig that
 // finds magic/sdk here. They lie in .magic/, made anew whenever they differ, and are not committed.
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { ControllerContract } from "#contract/controller.ts";
 import { ProjectConfig } from "#contract/project.ts";
+import { makeFolder } from "#shared/make-folder.ts";
 import { stateFolder } from "#shared/paths.ts";
 import { installation, sdkEntries } from "./installation.ts";
 
 /** Writes `.magic/schema/*.json` and `.magic/tsconfig.json`, those that differ. */
 export function writeEditorFiles(root: string): void {
   const state = stateFolder(root);
-  mkdirSync(state, { recursive: true, mode: 0o700 });
+  makeFolder(state, 0o700);
   if (!existsSync(join(state, ".gitignore"))) writeFileSync(join(state, ".gitignore"), "*\n");
   for (const [name, content] of Object.entries(editorFiles())) writeIfDifferent(join(state, name), content);
 }
@@ -47,7 +49,7 @@ function editorFiles(): Record<string, string> {
 /** Leaves a file alone that is right already: editors and watchers need not look again. */
 export function writeIfDifferent(path: string, content: string): boolean {
   if (existsSync(path) && readFileSync(path, "utf8") === content) return false;
-  mkdirSync(dirname(path), { recursive: true });
+  makeFolder(dirname(path));
   writeFileSync(path, content);
   return true;
 }

@@ -1,10 +1,12 @@
 // The project around a new controller: magic.yaml, tsconfig.json, .gitignore, and what the db template needs.
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { parseDocument } from "yaml";
 import { MagicError } from "#contract/errors.ts";
 import { readProject } from "#contract/project-check.ts";
+import { makeFolder } from "#shared/make-folder.ts";
 import { PROJECT_FILE } from "#shared/paths.ts";
 import { renderFile, type Template } from "./render.ts";
 
@@ -64,7 +66,7 @@ function exampleDatabase(root: string, made: string[], undo: Undo[]): void {
   const path = join(root, EXAMPLE);
   const configured = readProject(readFileSync(join(root, PROJECT_FILE)), PROJECT_FILE).config?.databases?.["main"]?.url;
   if (existsSync(path) || configured !== `sqlite:${EXAMPLE}`) return;
-  mkdirSync(dirname(path), { recursive: true });
+  makeFolder(dirname(path));
   const database = new DatabaseSync(path);
   undo.push(() => rmSync(path, { force: true }));
   database.exec(

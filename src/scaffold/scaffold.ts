@@ -1,10 +1,12 @@
 // Makes a new controller: everything is rendered and written beside its place first, then moved there, so that a failure leaves
 // nothing behind.
+
 import { randomBytes } from "node:crypto";
 import { cpSync, existsSync, lstatSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { CONTROLLER_NAME } from "#contract/controller.ts";
 import { MagicError } from "#contract/errors.ts";
+import { makeFolder as makeFolders } from "#shared/make-folder.ts";
 import { stateFolder } from "#shared/paths.ts";
 import { writeEditorFiles } from "./editor.ts";
 import { controllersFolder, ensureProject, type Undo } from "./project.ts";
@@ -79,17 +81,10 @@ function refuseTaken(folder: string, force: boolean): void {
   if (!force) throw new MagicError("exists", `${folder} exists already; nothing was written.`);
 }
 
-// Makes the folders that are missing, and remembers the topmost. One at a time: where a file system says "no such folder" for a
-// parent that exists (/proc does), mkdir's own recursion never ends.
+// Makes the folders that are missing, and remembers the topmost.
 function makeFolder(folder: string, undo: Undo[], mode = 0o777): void {
-  const missing: string[] = [];
-  for (let at = folder; !existsSync(at) && dirname(at) !== at; at = dirname(at)) missing.unshift(at);
-  const [first] = missing;
-  if (first === undefined) return;
-  for (const path of missing) {
-    mkdirSync(path, { mode });
-    if (path === first) undo.push(() => rmSync(first, { recursive: true, force: true }));
-  }
+  const first = makeFolders(folder, mode);
+  if (first) undo.push(() => rmSync(first, { recursive: true, force: true }));
 }
 
 // An old folder is kept aside until the new one stands.

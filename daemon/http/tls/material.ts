@@ -1,10 +1,12 @@
 // What the TLS listener serves: the user's certificate and key, or a local pair that is made here, kept, and renewed in time.
+
 import { X509Certificate } from "node:crypto";
-import { mkdir, open, readFile, rename } from "node:fs/promises";
+import { open, readFile, rename } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { createSecureContext } from "node:tls";
 import { MagicError } from "#contract/errors.ts";
+import { makeFolder } from "#shared/make-folder.ts";
 import { localCertificate } from "#shared/paths.ts";
 import { isLoopback } from "../guards/loopback.ts";
 import { type Certificate, makeCertificate } from "./certificate.ts";
@@ -49,7 +51,7 @@ async function localPair({ state, host }: TlsSettings): Promise<Certificate> {
   const [cert, key] = await Promise.all([files.cert, files.key].map((path) => readFile(path, "utf8").catch(() => "")));
   if (cert && key && isGood(cert, key, names)) return { cert, key };
   const made = makeCertificate(names, new Date(), DAYS);
-  await mkdir(join(state, "tls"), { recursive: true, mode: 0o700 });
+  makeFolder(join(state, "tls"), 0o700);
   await write(files.key, made.key);
   await write(files.cert, made.cert);
   return made;

@@ -1,8 +1,10 @@
 // The head of the audit chain, kept outside the database: who can write the database alone cannot cut the log's end off
 // unseen. It also holds the base that retention left behind. Itself under a MAC, in the user's state folder, 0600.
+
 import { createHmac, hash } from "node:crypto";
-import { mkdir, open, readFile, rename } from "node:fs/promises";
+import { open, readFile, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { makeFolder } from "#shared/make-folder.ts";
 import { sameDigest } from "../credentials/secret.ts";
 import { type ChainHead, GENESIS } from "./chain.ts";
 
@@ -56,7 +58,7 @@ export function anchorFile(path: string, key: Buffer): AnchorFile {
         head: { sequence: head.sequence, mac: head.mac },
         base: { sequence: base.sequence, mac: base.mac },
       };
-      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      makeFolder(dirname(path), 0o700);
       const file = await open(`${path}.new`, "w", 0o600);
       try {
         await file.writeFile(`${JSON.stringify({ ...anchor, mac: macOfAnchor(anchor) })}\n`);

@@ -1,10 +1,11 @@
 // Live execution: checks, discoveries and runs, each in a worker process, so that the daemon's event loop never sees a row.
-import { mkdirSync } from "node:fs";
+
 import { join } from "node:path";
 import { isMagicError } from "#contract/errors.ts";
 import { DEFAULT_STALL_TIMEOUT_S, type DiscoveredObject, type SyncSpec } from "#contract/sync.ts";
 import type { Egress } from "#daemon/egress/egress.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
+import { makeFolder } from "#shared/make-folder.ts";
 import { askWorker, runInWorker } from "#shared/sync-worker.ts";
 import type { RunTask, SyncExecution } from "../execution.ts";
 import { endOf } from "./ends.ts";
@@ -62,7 +63,7 @@ export function createExecution(options: ExecutionOptions): SyncExecution {
 
 async function specOf({ run, sync, source, destination }: RunTask, options: ExecutionOptions): Promise<SyncSpec> {
   const folder = join(options.stateFolder, "syncs");
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder, 0o700);
   // Realtime is short polling where there is no change stream.
   const polling = sync.schedule === "realtime" && sync.mode === "cdc";
   return {

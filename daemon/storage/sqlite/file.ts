@@ -1,8 +1,10 @@
 // The database file before anything writes to it: its folder and mode, and whether it is a sound database.
-import { closeSync, existsSync, mkdirSync, openSync, readSync, statSync, writeFileSync } from "node:fs";
+
+import { closeSync, existsSync, openSync, readSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { MagicError } from "#contract/errors.ts";
+import { makeFolder } from "#shared/make-folder.ts";
 import { stateFolder } from "#shared/paths.ts";
 import { translate } from "../failure.ts";
 
@@ -14,7 +16,7 @@ const quickCheckLimit = 128 * 1024 * 1024;
 export function prepareFile(root: string): string {
   const folder = stateFolder(root);
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder, 0o700);
     const ignore = join(folder, ".gitignore");
     if (!existsSync(ignore)) writeFileSync(ignore, "*\n", { mode: 0o600 });
     const file = join(folder, "magic.db");

@@ -1,7 +1,9 @@
 // The connectors that a project has added: manifests in `<root>/connectors/<name>.yaml`, kept with the project's code.
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+
+import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { MagicError } from "#contract/errors.ts";
+import { makeFolder } from "#shared/make-folder.ts";
 
 export const CONNECTOR_NAME = /^[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?$/;
 const ENDINGS = [".yaml", ".yml", ".json"] as const;
@@ -42,7 +44,7 @@ export function writeConnector(root: string, name: string, text: string, force: 
     readConnector(root, name) !== text
   )
     throw new MagicError("exists", `There is a connector '${name}' already: pass --force to replace it, or --name.`);
-  mkdirSync(connectorsFolder(root), { recursive: true });
+  makeFolder(connectorsFolder(root));
   const temporary = `${path}.${process.pid}.tmp`;
   writeFileSync(temporary, text);
   renameSync(temporary, path);

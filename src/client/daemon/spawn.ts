@@ -1,10 +1,12 @@
 // Starts a daemon as a process of its own and waits until it says that it is ready, or why it will not be.
+
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, existsSync, mkdirSync, openSync } from "node:fs";
+import { closeSync, existsSync, openSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type ErrorCode, errors, MagicError } from "#contract/errors.ts";
 import { type ReadyMessage, type RuntimeFile, runtimeNames } from "#contract/protocol.ts";
+import { makeFolder } from "#shared/make-folder.ts";
 import { stateFolder, userStateFolder } from "#shared/paths.ts";
 import { lastWords } from "./files.ts";
 
@@ -61,7 +63,7 @@ function requireRoot(root: string, env: NodeJS.ProcessEnv = process.env): void {
       extra: { next: "Name a folder that exists." },
     });
   try {
-    mkdirSync(root, { recursive: true, mode: 0o700 });
+    makeFolder(root, 0o700);
   } catch (error) {
     throw new MagicError("state_unusable", `The state folder ${root} cannot be made: ${(error as Error).message}.`, {
       cause: error,
@@ -85,7 +87,7 @@ function flagsOf(options: SpawnOptions): string[] {
 function openOutput(root: string): number | "ignore" {
   const path = join(stateFolder(root), runtimeNames.output);
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    makeFolder(dirname(path), 0o700);
     return openSync(path, "w", 0o600);
   } catch {
     return "ignore";

@@ -1,10 +1,12 @@
 // Writes settings: the command line's own into the user's configuration, all others into the project's magic.yaml.
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import Conf from "conf";
 import { parse, parseDocument } from "yaml";
 import { MagicError } from "#contract/errors.ts";
 import { readProject } from "#contract/project-check.ts";
+import { makeFolder } from "#shared/make-folder.ts";
 import { PROJECT_FILE, userStateFolder } from "#shared/paths.ts";
 import { userConfigPath } from "#shared/user-config.ts";
 import { userSettings } from "./settings.ts";
@@ -37,7 +39,7 @@ function changeUser(key: string, text: string | undefined, env: NodeJS.ProcessEn
       extra: { next: "Use one such as https://magic.example.com." },
     });
   const folder = userStateFolder(env);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder, 0o700);
   const config = new Conf({ projectName: "magic", cwd: folder, configName: "config", configFileMode: 0o600 });
   if (text === undefined) config.delete(key);
   else config.set(key, text);
