@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { scopes } from "#contract/identity.ts";
 import { startDaemon } from "./daemon.ts";
 import { fuzz } from "./fuzz.ts";
+import { someResources } from "./some-resources.ts";
 
 test.each(["sandbox", "live"] as const)(
   "400 generated requests, %s: 0 crashes, 0 answers of 500 and above",
@@ -12,13 +13,14 @@ test.each(["sandbox", "live"] as const)(
     const made = await daemon.call("POST", "/v1/keys", {
       body: { scopes: [...scopes], environment, tier: "enterprise" },
     });
+    // The sandbox counts everybody but the command line.
+    const token = environment === "sandbox" ? daemon.app.credentials.local_token : made.body.secret;
     const { faults, statuses, requests } = await fuzz(daemon, {
-      // The sandbox counts everybody but the command line.
-      token: environment === "sandbox" ? daemon.app.credentials.local_token : made.body.secret,
+      token,
       requests: 400,
       seed: 7,
       batch: 25,
-      ids: [made.body.id],
+      ids: [made.body.id, ...(await someResources(daemon, token))],
     });
     expect(faults).toEqual([]);
     expect(requests).toBe(400);

@@ -1,12 +1,13 @@
 // Requests made from the document's own schemas, with mutations; a canary after each batch.
 import fc from "fast-check";
+import { conformance } from "./conformance.ts";
 import type { Answer, TestDaemon } from "./daemon.ts";
 import { type Operation, operationsOf } from "./operations.ts";
 
 export interface FuzzOutcome {
   readonly requests: number;
   readonly statuses: Readonly<Record<string, number>>;
-  /** Answers of 500 and above, answers that are no JSON, canaries that failed. */
+  /** Answers of 500 and above, answers that the document does not describe, canaries that failed. */
   readonly faults: readonly string[];
 }
 
@@ -73,6 +74,11 @@ function fitting(schema: Schema, depth: number): fc.Arbitrary<unknown> {
   }
 }
 
+// `.` and `..` are taken out of a URL before it is sent.
+function isSegment(text: string): boolean {
+  return !/^\.{1,2}$/.test(text);
+}
+
 interface FuzzRequest {
   readonly operation: Operation;
   readonly path: string;
@@ -81,7 +87,7 @@ interface FuzzRequest {
 }
 
 function requestOf(operation: Operation, ids: readonly string[]): fc.Arbitrary<FuzzRequest> {
-  const parameter = fc.oneof(fc.constantFrom(...ids), fc.string({ minLength: 1, maxLength: 30 }));
+  const parameter = fc.oneof(fc.constantFrom(...ids), fc.string({ minLength: 1, maxLength: 30 }).filter(isSegment));
   const query = fc.record(
     Object.fromEntries(operation.query.map(({ name, schema }) => [name, valueFor(schema as Schema)])),
     {
@@ -131,6 +137,7 @@ export async function fuzz(
 ): Promise<FuzzOutcome> {
   const { token, requests, seed, batch, ids } = options;
   const document = (await daemon.call("GET", "/openapi.json", { token: null })).body;
+  const misfit = conformance(document);
   const operations = operationsOf(document).filter(({ path }) => !left.test(path));
   const all = fc.sample(fc.oneof(...operations.map((operation) => requestOf(operation, ids))), {
     seed,
@@ -149,6 +156,8 @@ export async function fuzz(
     if (!answer) return;
     statuses[answer.status] = (statuses[answer.status] ?? 0) + 1;
     if (answer.status >= 500) faults.push(`${where}: ${answer.status} ${answer.text.slice(0, 300)}`);
+    const wrong = misfit(operation, answer);
+    if (wrong !== undefined) faults.push(`${where}: ${wrong}`);
     if (answer.status >= 400 && answer.body === undefined && operation.method !== "HEAD")
       faults.push(`${where}: no JSON`);
   };

@@ -43,6 +43,14 @@ function errorsOf(
   if (config.scope || config.errors === "oauth") found.push(["401", "invalid_key"]);
   if (config.scope) found.push(["403", "insufficient_scope"]);
   if (url.includes(":")) found.push(["404", "not_found"]);
+  if (config.errors === "openai")
+    found.push(
+      ["404", "model_not_found"],
+      ["409", "idempotency_outcome_unknown"],
+      ["422", "idempotency_key_reused"],
+      ["502", "upstream_error"],
+      ["504", "upstream_timeout"],
+    );
   found.push(["406", "not_acceptable"]);
   if (method === "POST" && config.surface === "core" && config.scope) found.push(["409", "idempotency_in_progress"]);
   if (schema["body"]) found.push(["413", "payload_too_large"], ["415", "unsupported_media_type"]);
