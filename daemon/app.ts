@@ -162,10 +162,11 @@ function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeli
     gateway,
     syncs: { trigger: ({ principal, sync }) => integrations.trigger(principal, sync) },
     allowWeakSandbox,
+    prewarm: config.ownProcess === true,
   });
   controllerRoutes(fastify, { controllers });
   developmentRoutes(fastify, { controllers });
-  daemonRoutes(fastify, { root, activity, isolation: () => controllers.isolation().catch(() => null) });
+  daemonRoutes(fastify, { root, activity, isolation: async () => controllers.isolationNow() });
 
   let started: Promise<void> | undefined;
   let closing: Promise<void> | undefined;

@@ -10,6 +10,8 @@ export interface ControllerWiring {
   readonly gateway: Gateway;
   readonly syncs: SyncPort | null;
   readonly allowWeakSandbox: boolean;
+  /** True in the daemon's own process. */
+  readonly prewarm: boolean;
 }
 
 export function wireControllers(foundation: Foundation, wiring: ControllerWiring): OwnedRuntime {
@@ -17,8 +19,18 @@ export function wireControllers(foundation: Foundation, wiring: ControllerWiring
   const egress = createEgress({ allowPrivate: () => project.current().egress?.allow_private ?? [] });
   foundation.onClose(() => egress.close());
   const ports = controllerPorts({ gateway: wiring.gateway, syncs: wiring.syncs, storage, project, egress });
-  const { allowWeakSandbox } = wiring;
-  const runtime = createRuntime({ root, storage, log: logger, metrics, tracer, clock, ports, allowWeakSandbox });
+  const { allowWeakSandbox, prewarm } = wiring;
+  const runtime = createRuntime({
+    root,
+    storage,
+    log: logger,
+    metrics,
+    tracer,
+    clock,
+    ports,
+    allowWeakSandbox,
+    prewarm,
+  });
   foundation.onClose(() => runtime.close());
   return runtime;
 }

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { MagicError } from "#contract/errors.ts";
 import type { Isolation } from "#contract/wire/daemon.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
-import type { Logger } from "#daemon/telemetry/log.ts";
+import { errorFields, type Logger } from "#daemon/telemetry/log.ts";
 import type { Metrics } from "#daemon/telemetry/metrics.ts";
 import type { Tracer } from "#daemon/telemetry/trace.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
@@ -35,16 +35,22 @@ export interface RuntimeServices {
   /** Zygotes kept ready once the first controller was asked for. */
   readonly zygotes?: number;
   readonly allowWeakSandbox?: boolean;
+  /** True in the daemon's own process: soon after its start one zygote is made and asked what it is locked down with. */
+  readonly prewarm?: boolean;
 }
 
 /** The runtime as its routes see it. */
 export interface OwnedRuntime extends ControllerRuntime {
   /** Builds everything of a development session again. */
   reload(session: string): void;
+  /** What is known of the lockdown by now; null before a first cell was started. Never waits. */
+  isolationNow(): Isolation | null;
   /** Ends every development session: their streams would keep the listener open. */
   stopDevelopment(reason: string): Promise<void>;
 }
 
+/** After the first answers of a daemon that a command has just started. */
+const PREWARM_MS = 400;
 /** A cell that nobody used for that long is given back; the next call starts one from a zygote. */
 const IDLE_MS = 10 * 60_000;
 
@@ -64,6 +70,7 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
   );
   let pool: CellPool | null = null;
   let report: Promise<Isolation> | null = null;
+  let known: Isolation | null = null;
   let level = "unknown";
   let closed = false;
   let underWay = 0;
@@ -86,6 +93,7 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
     const cell = await pool.peek();
     const isolation = isolationOf(cell, layers);
     level = isolation.level;
+    known = isolation;
     if (level !== "strong") log.warn("controller.isolation", { isolation });
     return isolation;
   }
@@ -304,6 +312,8 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
       await Promise.all([...sessions.values()].map((session) => session.close(reason)));
     },
 
+    isolationNow: () => known,
+
     async isolation() {
       zygotes();
       return await (report as Promise<Isolation>);
@@ -312,6 +322,7 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
     async close(graceMs = 10_000) {
       if (closed) return;
       closed = true;
+      clearTimeout(prewarming);
       if (underWay > 0)
         await Promise.race([
           new Promise<void>((done) => {
@@ -336,5 +347,10 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
     brokerOf,
     isolation: () => level,
   };
+  const prewarming = services.prewarm
+    ? setTimeout(() => {
+        runtime.isolation().catch((error: unknown) => log.warn("controller.isolation", errorFields(error)));
+      }, PREWARM_MS).unref()
+    : undefined;
   return runtime;
 }

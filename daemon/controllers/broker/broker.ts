@@ -63,7 +63,13 @@ export function createBroker(contract: ControllerContract, services: BrokerServi
         usage: session.usage,
         redact(text) {
           let clean = text;
-          for (const secret of session.secrets) if (secret.length >= 4) clean = clean.replaceAll(secret, "[redacted]");
+          for (const secret of session.secrets) {
+            if (secret.length < 4) continue;
+            // Inside JSON it is written with its quotes and newlines escaped.
+            clean = clean
+              .replaceAll(secret, "[redacted]")
+              .replaceAll(JSON.stringify(secret).slice(1, -1), "[redacted]");
+          }
           return clean;
         },
         async call(op, args, body, signal) {

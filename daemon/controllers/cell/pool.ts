@@ -18,7 +18,8 @@ export function openPool(options: {
   start?: (layers: Layers) => Promise<Cell>;
 }): CellPool {
   const start = options.start ?? startCell;
-  const { size } = options;
+  // One until somebody needs a cell: a daemon without controllers should cost little.
+  let size = Math.min(1, options.size);
   let closed = false;
   /** Ready or starting, oldest first. */
   const zygotes: Promise<Cell>[] = [];
@@ -46,6 +47,7 @@ export function openPool(options: {
     async take() {
       for (;;) {
         if (closed) throw new Error("the pool is closed");
+        size = options.size;
         const zygote = zygotes.shift() ?? start(options.layers);
         setImmediate(fill);
         const cell = await zygote;

@@ -280,6 +280,7 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
 
   function handlerFailure(error: GuestError, call: InstanceCall): MagicError {
     const message = call.redact(error.message);
+    const name = call.redact(error.name);
     if (error.code !== undefined && allowedCode(error.code)) return new MagicError(error.code, message);
     if (
       /^(Array buffer allocation failed|Failed to allocate memory|WebAssembly\.Memory\(\): could not allocate memory)/.test(
@@ -288,8 +289,8 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
     )
       return new MagicError("memory_exceeded", `${message} (limits.memory_mb is ${memoryMb})`);
     const stack = error.stack === undefined ? undefined : call.redact(stacks.map(error.stack));
-    return new MagicError("handler_error", `the handler threw ${error.name}: ${message}`, {
-      cause: Object.assign(new Error(message), { name: error.name, stack }),
+    return new MagicError("handler_error", `the handler threw ${name}: ${message}`, {
+      cause: Object.assign(new Error(message), { name, stack }),
     });
   }
 

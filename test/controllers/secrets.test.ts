@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+import { openBench } from "./harness.ts";
+
+const CANARY = "canary-7f3a9c-secret";
+/** As a private key is: with what JSON escapes. */
+const LINES = `canary-key "a"\nb${CANARY}`;
+
+test("a secret appears in no log line, error or span, and its rotation is seen at once", async () => {
+  let value = CANARY;
+  const bench = await openBench({ ports: { secrets: { get: (name) => (name === "TOKEN" ? value : null) } } });
+  await bench.deploy(
+    "s",
+    `export default async ({ input, secrets, log }) => {
+       const token = await secrets.get(input.name ?? "TOKEN");
+       if (input.mode === "length") return { length: token.length };
+       log.info("got " + token, { token, nested: [{ token }] });
+       console.error("still " + token);
+       if (input.mode === "throw") throw new Error("failed with " + token);
+       if (input.mode === "custom") throw Object.assign(new Error(token), { name: token });
+       return {};
+     };`,
+    { capabilities: ["secrets:read"], scopes: { secrets: ["TOKEN", "ABSENT"] } },
+  );
+  const errors = [];
+  for (const mode of ["log", "throw", "custom"])
+    errors.push(await bench.invoke("s", { mode }).catch((error) => `${error.message} ${error.cause?.stack}`));
+  const spans = bench.logs.flatMap((line) => bench.tracer.spansOf(String(line["request_id"])));
+  expect(spans.length).toBeGreaterThan(0);
+  const written = JSON.stringify([bench.logs, errors, spans, await bench.metrics.render()]);
+  // Not expect().toContain(): a failure would print everything.
+  expect(written.includes(CANARY)).toBe(false);
+  expect(written.includes("[redacted]")).toBe(true);
+  expect(await bench.invoke("s", { mode: "length" })).toEqual({ length: CANARY.length });
+  value = LINES;
+  await bench.outcome("s", { mode: "throw" });
+  expect(JSON.stringify(bench.logs).includes("canary-key")).toBe(false);
+  value = "short";
+  expect(await bench.invoke("s", { mode: "length" })).toEqual({ length: 5 });
+  expect(await bench.outcome("s", { name: "OTHER" })).toBe("capability_denied");
+  expect(await bench.outcome("s", { name: "ABSENT" })).toBe("not_found");
+});
+
+test("nothing of the daemon's environment is in a cell, and no cell sees what another one did", async () => {
+  process.env["MAGIC_TEST_CANARY"] = CANARY;
+  const bench = await openBench();
+  await bench.deploy(
+    "one",
+    `export default () => { globalThis.mark = "${CANARY}"; Object.prototype.mark = "${CANARY}"; process.env.MARK = "${CANARY}"; return {}; };`,
+  );
+  await bench.deploy(
+    "two",
+    `export default () => ({ seen: [JSON.stringify(process.env), String(globalThis.mark), String({}.mark), process.argv.join(), process.execArgv.join()].join() });`,
+  );
+  await bench.invoke("one");
+  expect(JSON.stringify(await bench.invoke("two"))).not.toContain(CANARY);
+  delete process.env["MAGIC_TEST_CANARY"];
+});
