@@ -1,4 +1,4 @@
-// Idempotency-Key on every POST of the core API (draft-ietf-httpapi-idempotency-key-header): the first request with a key is
+// Idempotency-Key on every POST of the core API and of controllers (draft-ietf-httpapi-idempotency-key-header): the first request with a key is
 // reserved before its handler runs, its answer is kept before it leaves, and later ones get that answer.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { headers as names } from "#contract/protocol.ts";
@@ -20,7 +20,7 @@ export function useIdempotency(app: FastifyInstance, idempotency: Idempotency): 
   app.decorateRequest("reservation", null);
   app.addHook("onRoute", (route) => {
     const { surface, scope } = route.config ?? {};
-    if (route.method !== "POST" || surface !== "core" || !scope) return;
+    if (route.method !== "POST" || (surface !== "core" && surface !== "controllers") || !scope) return;
     // After validation: a request that never reaches its handler uses up no key.
     route.preHandler = [...[route.preHandler ?? []].flat(), begin];
     route.onSend = [end, ...[route.onSend ?? []].flat()];
@@ -46,7 +46,10 @@ export function useIdempotency(app: FastifyInstance, idempotency: Idempotency): 
     const id = request.reservation;
     if (id === null) return payload;
     request.reservation = null;
-    if (transient.has(reply.statusCode)) {
+    // A stream is not kept: whoever sends its key again gets a new one.
+    const streams =
+      typeof payload !== "string" && !Buffer.isBuffer(payload) && payload !== null && payload !== undefined;
+    if (streams || transient.has(reply.statusCode)) {
       await idempotency.release(id).catch(() => undefined);
       return payload;
     }

@@ -118,6 +118,14 @@ test.each([
   else expect([answer.status, answer.body.code]).toEqual([400, "idempotency_key_invalid"]);
 });
 
+test("controllers take keys as well", async () => {
+  const invoke = () => post("invoke", { input: {} }, { path: "/v1/controllers/none/invoke" });
+  const [first, second] = [await invoke(), await invoke()];
+  expect([first.status, second.status]).toEqual([404, 404]);
+  expect(second.text).toBe(first.text);
+  expect(second.headers.get("idempotent-replayed")).toBe("true");
+});
+
 test("answers are kept sealed: no secret stands in the database", async () => {
   const { body: made } = await post("sealed");
   await daemon.app.close();

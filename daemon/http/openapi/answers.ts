@@ -52,7 +52,8 @@ function errorsOf(
       ["504", "upstream_timeout"],
     );
   found.push(["406", "not_acceptable"]);
-  if (method === "POST" && config.surface === "core" && config.scope) found.push(["409", "idempotency_in_progress"]);
+  if (method === "POST" && (config.surface === "core" || config.surface === "controllers") && config.scope)
+    found.push(["409", "idempotency_in_progress"]);
   if (schema["body"]) found.push(["413", "payload_too_large"], ["415", "unsupported_media_type"]);
   if (config.errors !== "openai" && config.errors !== "oauth") found.push(["422", "validation_failed"]);
   if (config.scope) found.push(["429", "rate_limited"]);
