@@ -150,7 +150,10 @@ async function attemptRun(
     run.phase = "verify";
     const proof = await prove(run, stream, session, plan, checksum);
     run.phase = "commit";
-    await session.commit(stream.endState());
+    // The source's locks would keep a swap waiting where both ends are one database.
+    const reached = stream.endState();
+    await stream.close();
+    await session.commit(reached);
     run.written = run.read - run.rejects.count;
     return { proof, changed: true };
   } catch (error) {

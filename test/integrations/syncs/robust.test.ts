@@ -1,6 +1,6 @@
 // What goes wrong on the way: connections cut, servers restarted, huge rows, signed HTTP batches, the command's exit codes.
 import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
 import net from "node:net";
 import { tmpdir } from "node:os";
@@ -117,6 +117,23 @@ describe.skipIf(postgresMissing())("on the way", () => {
     expect(await runAndKill(spec, null)).toMatchObject({ status: "completed", records_synced: 1 });
     expect(got).toHaveLength(1001);
     receiver.close();
+  });
+
+  test("a destination that cannot grow is said so, and leaves neither a file nor a part of one", async () => {
+    for (const ending of ["csv", "parquet", "sqlite"]) {
+      const to = join(folder, `limited.${ending}`);
+      // The shell's limit on file sizes stands in for a full disk.
+      const command = `ulimit -f 200; exec '${process.execPath}' bin/magic.js sync run --from '${from}' --object many --to '${to}' --table many --json`;
+      const env = { ...process.env, MAGIC_HOME: join(folder, "home"), CI: "1" };
+      const result = await new Promise<{ code: unknown; stdout: string }>((resolve) =>
+        execFile("bash", ["-c", command], { env }, (error, stdout) => resolve({ code: error?.code ?? 0, stdout })),
+      );
+      // Parquet's compression may keep it under the limit: then all of it is there.
+      if (ending === "parquet" && result.code === 0) continue;
+      expect([ending, result.code]).toEqual([ending, 8]);
+      expect(JSON.parse(result.stdout)).toMatchObject({ status: "failed", error: { code: "destination_refused" } });
+      expect(readdirSync(folder).filter((name) => name.includes(`limited.${ending}`))).toEqual([]);
+    }
   });
 
   test("a declarative connector's records are upserted page by page, and the next run asks for what is new", async () => {

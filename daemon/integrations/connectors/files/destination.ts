@@ -3,7 +3,7 @@
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { access, constants, open as openFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { MagicError } from "#contract/errors.ts";
+import { isMagicError, MagicError } from "#contract/errors.ts";
 import type { Reject } from "#contract/sync.ts";
 import type { CommittedState, Destination, OpenRequest, WritePlan, WriteSession } from "../../engine/destination.ts";
 import { planChanges } from "../../engine/evolution.ts";
@@ -31,7 +31,31 @@ export function fileDestination(path: string, format: FormatName): Destination {
 async function openSession(path: string, format: FormatName, request: OpenRequest): Promise<WriteSession> {
   const stateFile = await openStateFile(request.stateFile ?? `${path}.magic-state`, request.syncId, path);
   const old = existsSync(path) ? await (await formatOf(format)).open(path) : null;
-  return sessionOf({ path, format, request, stateFile, old, committed: stateFile.committed(request.stream) });
+  return told(
+    path,
+    sessionOf({ path, format, request, stateFile, old, committed: stateFile.committed(request.stream) }),
+  );
+}
+
+// A full disk, a lost mount, a limit on files: the destination's fault, in its words.
+function told(path: string, session: WriteSession): WriteSession {
+  const guard = async <T>(work: Promise<T>): Promise<T> => {
+    try {
+      return await work;
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      if (isMagicError(error) || typeof code !== "string" || !/^E[A-Z]+$/.test(code)) throw error;
+      throw new MagicError("destination_refused", `${path} cannot be written: ${message}.`, { cause: error });
+    }
+  };
+  return {
+    ...session,
+    bytes: () => session.bytes?.() ?? 0,
+    begin: (plan) => guard(session.begin(plan)),
+    write: (rows, places) => guard(session.write(rows, places)),
+    merge: () => guard(session.merge()),
+    commit: (state) => guard(session.commit(state)),
+  };
 }
 
 interface Parts {
