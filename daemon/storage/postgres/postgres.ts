@@ -10,9 +10,10 @@ import { migrate } from "../migrate.ts";
 import type { Database } from "../schema.ts";
 import type { Storage } from "../storage.ts";
 
-const attempts = 12;
-// serialization_failure, deadlock_detected, and unique_violation that serializable transactions may meet first.
-const conflicts = new Set(["40001", "40P01"]);
+// How often a unit is tried: serialization_failure, deadlock_detected, and the unique_violation that a serializable transaction
+// may meet instead of them (https://www.postgresql.org/docs/current/mvcc-serialization-failure-handling.html). A key that is
+// really taken is refused again at once, so that one gets fewer tries.
+const attempts: Readonly<Record<string, number>> = { "40001": 12, "40P01": 12, "23505": 4 };
 // Any number that is ours: the key of the advisory lock under which one replica migrates while the others wait.
 const migrationLock = 4_141_000_001;
 
@@ -37,7 +38,7 @@ export async function openPostgres(connectionString: string): Promise<Storage> {
           .execute((transaction) => unit(transaction, args));
       } catch (error) {
         const code = (error as { code?: unknown }).code;
-        if (typeof code !== "string" || !conflicts.has(code) || attempt === attempts) throw translate(error) ?? error;
+        if (typeof code !== "string" || attempt >= (attempts[code] ?? 1)) throw translate(error) ?? error;
         await sleep(Math.random() * 4 * 2 ** Math.min(attempt, 6));
       }
     }

@@ -1,0 +1,210 @@
+// Jobs, connections, syncs, webhooks and OAuth states: the same behaviour on SQLite and on a real Postgres.
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { NewConnection } from "#daemon/storage/repositories/connection.ts";
+import type { Storage } from "#daemon/storage/storage.ts";
+import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
+import { temporaryStorage } from "#test/temporary.ts";
+
+let server: TestPostgres | undefined;
+const noPostgres = postgresMissing();
+beforeAll(async () => {
+  if (!noPostgres) server = await startPostgres();
+});
+afterAll(() => server?.stop());
+
+const dialects = [
+  { name: "sqlite", open: () => temporaryStorage() },
+  ...(noPostgres
+    ? []
+    : [{ name: "postgres", open: async () => temporaryStorage({ databaseUrl: await server?.createDatabase() }) }]),
+];
+
+const now = "2026-01-01T00:00:00.000Z";
+const environment = "live" as const;
+const limit = { name: "connections", max: 2, tier: "starter", wayOut: "Delete one." };
+
+function connection(id: string): NewConnection {
+  return {
+    ...{ id, environment, provider: "postgres", name: id, status: "pending", metadata: { a: 1 }, secret: null },
+    health: { status: "unknown", checked_at: null, latency_ms: null, message: null },
+    ...{ created_at: now, updated_at: now, last_synced_at: null },
+  };
+}
+
+async function aSync({ units }: Storage, id = "sync_1") {
+  for (const end of ["conn_a", "conn_b"])
+    if ((await units.connection.get({ id: end, environment })) === null)
+      await units.connection.create({ connection: connection(end), limit: null });
+  return units.sync.create({
+    ...{ id, environment, source_connection: "conn_a", destination_connection: "conn_b", now, limit: null },
+    body: {
+      ...{ name: null, source_object: "o", destination_table: "t", schedule: "manual", timezone: null, metadata: {} },
+      ...{ mode: "full_refresh", primary_key: null, cursor_field: null, columns: null, mapping: null },
+      ...{ on_bad_record: "quarantine", deletes: null, stall_timeout_s: null },
+    },
+  });
+}
+
+const start = (runId: string, id = "sync_1") => ({
+  ...{ id, environment, runId, trigger: "manual" as const, fullRefresh: false, objects: null, now, limit: null },
+});
+
+describe.each(dialects)("on $name", ({ open }) => {
+  test("of many callers at once, no more than the limit make a connection", async () => {
+    const { units } = await open();
+    const made = await Promise.allSettled(
+      Array.from({ length: 12 }, (_, i) => units.connection.create({ connection: connection(`conn_${i}`), limit })),
+    );
+    expect(made.filter(({ status }) => status === "fulfilled")).toHaveLength(2);
+    for (const one of made)
+      if (one.status === "rejected") expect(one.reason).toMatchObject({ code: "limit_reached", extra: { max: 2 } });
+  });
+
+  test("a change made on an older revision is refused", async () => {
+    const { units } = await open();
+    await units.connection.create({ connection: connection("conn_a"), limit: null });
+    const { name, health, metadata } = connection("conn_b");
+    const change = { id: "conn_a", environment, revision: 1, body: { name, health, metadata }, secret: null, now };
+    expect(await units.connection.update(change)).toMatchObject({ name: "conn_b", revision: 2 });
+    expect(await units.connection.update(change)).toBe("stale");
+    expect(await units.connection.update({ ...change, id: "conn_x" })).toBeNull();
+  });
+
+  test("lists page both ways and filter", async () => {
+    const { units } = await open();
+    for (let i = 0; i < 6; i++)
+      await units.connection.create({
+        connection: { ...connection(`conn_${i}`), provider: i % 2 ? "mysql" : "postgres" },
+        limit: null,
+      });
+    const ids = async (page: object, filter = {}) => {
+      const { rows, more } = await units.connection.list({ environment, page: { limit: 2, ...page }, ...filter });
+      return [rows.map(({ id }) => id), more];
+    };
+    expect(await ids({})).toEqual([["conn_5", "conn_4"], true]);
+    expect(await ids({ after: "conn_2" })).toEqual([["conn_1", "conn_0"], false]);
+    expect(await ids({ before: "conn_2" })).toEqual([["conn_4", "conn_3"], true]);
+    expect(await ids({ limit: 5 }, { provider: "mysql", status: "pending" })).toEqual([
+      ["conn_5", "conn_3", "conn_1"],
+      false,
+    ]);
+  });
+
+  test("of many triggers at once one starts a run, the others are answered with it", async () => {
+    const storage = await open();
+    const { sync } = storage.units;
+    await aSync(storage);
+    const begun = await Promise.all(Array.from({ length: 10 }, (_, i) => sync.startRun(start(`run_${i}`))));
+    expect(begun.filter((one) => one?.started)).toHaveLength(1);
+    const [run = ""] = new Set(begun.map((one) => one?.run.id));
+    expect(new Set(begun.map((one) => one?.run.id)).size).toBe(1);
+    expect(await sync.get({ id: "sync_1", environment })).toMatchObject({
+      status: "running",
+      runs: 1,
+      lastRun: { status: "queued" },
+    });
+    expect(await sync.progressRun({ id: run, progress: { records_read: 5 } })).toBe(true);
+    const rejects = [{ key: "1", column_name: null, reason: "r" }];
+    const big = 2 ** 40;
+    expect(
+      await sync.endRun({ id: run, status: "completed", now, result: { records_synced: big }, rejects }),
+    ).toMatchObject({ status: "completed", records_read: 5 });
+    expect(await sync.endRun({ id: run, status: "failed", now })).toBeNull();
+    expect(await sync.progressRun({ id: run, progress: {} })).toBe(false);
+    expect(await sync.get({ id: "sync_1", environment })).toMatchObject({ status: "active", records_synced: big });
+    expect(await sync.listRejects({ runId: run, limit: 5 })).toMatchObject({ rows: [{ key: "1" }], more: false });
+    await expect(sync.cancelRun({ id: run, environment, now })).rejects.toMatchObject({ code: "conflict" });
+    expect(await sync.remove({ id: "sync_1", environment })).toMatchObject({ id: "sync_1" });
+    expect(await sync.getRun({ id: run, environment })).toBeNull();
+  });
+
+  test("deleting a connection cancels the run and pauses the sync, in one unit", async () => {
+    const storage = await open();
+    await aSync(storage);
+    await storage.units.sync.startRun(start("run_1"));
+    expect(await storage.units.connection.remove({ id: "conn_b", environment, now })).toEqual({
+      paused: ["sync_1"],
+      canceledRuns: ["run_1"],
+    });
+    expect(await storage.units.sync.get({ id: "sync_1", environment })).toMatchObject({
+      status: "paused",
+      lastRun: { status: "canceled" },
+    });
+    await expect(storage.units.sync.startRun(start("run_2"))).rejects.toMatchObject({ code: "connection_missing" });
+  });
+
+  test("the end of a live run becomes deliveries to those who want it, in the same unit", async () => {
+    const storage = await open();
+    const { units } = storage;
+    const webhook = (id: string, events: string[], status: "enabled" | "disabled") => ({
+      webhook: {
+        id,
+        environment,
+        url: "https://x.example",
+        events,
+        status,
+        description: null,
+        secrets: "",
+        succeeded_at: null,
+        revision: 1,
+        created_at: now,
+        updated_at: now,
+      },
+    });
+    await units.webhook.create(webhook("wh_1", ["sync.completed", "data.changed"], "enabled"));
+    await units.webhook.create(webhook("wh_2", ["sync.failed"], "enabled"));
+    await units.webhook.create(webhook("wh_3", ["sync.completed"], "disabled"));
+    await aSync(storage);
+    await units.sync.startRun(start("run_1"));
+    await units.sync.endRun({ id: "run_1", status: "completed", now, result: { records_synced: 3 } });
+    const of = async (webhookId: string) =>
+      (await units.webhook.listDeliveries({ webhookId, page: { limit: 10 } })).rows;
+    expect((await of("wh_1")).map(({ event_type }) => event_type)).toEqual(["data.changed", "sync.completed"]);
+    expect([...(await of("wh_2")), ...(await of("wh_3"))]).toEqual([]);
+    const claim = { queue: "webhook-delivery", owner: "w", now: Date.parse(now), leaseMs: 1000, limit: 10 };
+    expect(await units.job.claim(claim)).toHaveLength(2);
+    const [delivery] = await of("wh_1");
+    const attempt = { at: now, response_code: 500, duration_ms: 1, error: "answered 500" };
+    const failed = {
+      id: delivery?.id ?? "",
+      status: "failed" as const,
+      attempt,
+      nextAttemptAt: null,
+      disable: "exhausted" as const,
+      now,
+    };
+    expect(await units.webhook.recordAttempt(failed)).toBe(true);
+    expect(await units.webhook.get({ id: "wh_1", environment })).toMatchObject({ status: "disabled" });
+    expect(await units.webhook.recordAttempt(failed)).toBe(false);
+  });
+
+  test("a job is claimed by one of many, again when its lease is over, and a key names one", async () => {
+    const { job } = (await open()).units;
+    const put = (id: string, key: string | null) => job.put({ id, queue: "q", key, payload: `"${id}"`, runAt: 100 });
+    for (let i = 0; i < 8; i++) await put(`job_${i}`, null);
+    await put("job_k1", "k");
+    await put("job_k2", "k");
+    const claims = await Promise.all(
+      Array.from({ length: 6 }, (_, i) => job.claim({ queue: "q", owner: `w${i}`, now: 200, leaseMs: 50, limit: 3 })),
+    );
+    const ids = claims.flat().map(({ id }) => id);
+    expect(ids.length).toBe(9);
+    expect(new Set(ids).size).toBe(9);
+    expect(claims.flat().find(({ key }) => key === "k")).toMatchObject({ payload: '"job_k2"' });
+    expect(await job.claim({ queue: "q", owner: "late", now: 240, leaseMs: 50, limit: 9 })).toEqual([]);
+    expect(await job.claim({ queue: "q", owner: "late", now: 300, leaseMs: 50, limit: 9 })).toHaveLength(9);
+    expect(await job.extend({ id: "job_0", owner: "late", until: 900 })).toBe(true);
+    expect(await job.extend({ id: "job_0", owner: "w0", until: 900 })).toBe(false);
+    await job.releaseOthers({ owner: "new" });
+    expect(await job.nextDue({ queue: "q" })).toBe(100);
+  });
+
+  test("an OAuth state is taken by one of many, and not after its time", async () => {
+    const { oauth } = (await open()).units;
+    await oauth.put({ state: { id: "a", payload: "p", expires_at: 100 }, now: 0 });
+    const taken = await Promise.all(Array.from({ length: 8 }, () => oauth.take({ id: "a", now: 50 })));
+    expect(taken.filter((one) => one === "p")).toHaveLength(1);
+    await oauth.put({ state: { id: "b", payload: "p", expires_at: 100 }, now: 0 });
+    expect(await oauth.take({ id: "b", now: 100 })).toBeNull();
+  });
+});
