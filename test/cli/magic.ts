@@ -1,5 +1,5 @@
 // Runs the built command line as users do.
-import { execFile, spawn } from "node:child_process";
+import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -50,5 +50,3 @@ export function createSandbox(): Sandbox {
 /** Control bytes but newline; a terminal's escape sequences begin with one. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
 export const CONTROL = /[\x00-\x09\x0b-\x1f\x7f-\x9f]/;
-
-export { spawn };
