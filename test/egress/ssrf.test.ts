@@ -246,7 +246,7 @@ describe("every form of a private address is refused before a byte is sent", () 
       loopback.map(async (host) => {
         const url = URL.parse(`http://${host}:${port}/`);
         if (url === null) return;
-        const signal = AbortSignal.timeout(1500);
+        const signal = AbortSignal.timeout(4000);
         const answer = await agent
           .request({ origin: url.origin, path: "/", method: "GET", signal })
           .catch(() => undefined);

@@ -158,7 +158,7 @@ test("a browser is sent to the provider with PKCE and comes back with a connecti
   expect(forged.status).toBe(400);
 
   expect((await all.daemon.call("DELETE", `/v1/connections/${body.id}`, undefined, live)).status).toBe(200);
-  await vi.waitFor(() => expect(all.server.revoked).toHaveLength(1));
+  await vi.waitFor(() => expect(all.server.revoked).toHaveLength(1), 20_000);
   await all.daemon.close();
   const db = new DatabaseSync(`${all.daemon.root}/.magic/magic.db`);
   const dump =

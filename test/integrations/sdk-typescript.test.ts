@@ -82,12 +82,13 @@ test("every operation of the API has a method, and every method an operation", a
 
   const webhook = await live.webhooks.create({ url: receiver.url, events: ["sync.failed"] });
   const delivery = await live.webhooks.test(webhook.id);
-  await vi.waitFor(() => expect(receiver.received).toHaveLength(1));
+  await vi.waitFor(() => expect(receiver.received).toHaveLength(1), 20_000);
   const { body, headers } = receiver.received[0] as (typeof receiver.received)[0];
   expect(verifyWebhook(body, headers, webhook.secret)).toMatchObject({ id: delivery.eventId, type: "webhook.test" });
   expect(() => verifyWebhook(`${body} `, headers, webhook.secret)).toThrow(WebhookVerificationError);
-  await vi.waitFor(async () =>
-    expect((await live.webhooks.deliveries(webhook.id, { status: "succeeded" })).data).toHaveLength(1),
+  await vi.waitFor(
+    async () => expect((await live.webhooks.deliveries(webhook.id, { status: "succeeded" })).data).toHaveLength(1),
+    20_000,
   );
   await live.webhooks.redeliver(webhook.id, delivery.id);
   expect((await live.webhooks.roll(webhook.id, { overlapS: 60 })).secret).not.toBe(webhook.secret);

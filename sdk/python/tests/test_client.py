@@ -59,7 +59,7 @@ class EveryOperation(unittest.TestCase):
         self.assertTrue(webhook.secret.startswith("whsec_"))
         self.assertNotIn(webhook.secret, repr(webhook))
         delivery = live.webhooks.test(webhook.id)
-        for _ in range(100):
+        for _ in range(400):
             done = live.webhooks.deliveries(webhook.id, status="succeeded").data
             if done:
                 break
