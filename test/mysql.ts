@@ -35,7 +35,14 @@ export async function startMysql(): Promise<TestMysql> {
   const data = join(folder, "data");
   execFileSync(
     installer,
-    ["--no-defaults", `--datadir=${data}`, "--auth-root-authentication-method=normal", "--skip-test-db"],
+    // A tmpdir of its own: servers that are set up at the same time remove each other's temporary tables from /tmp.
+    [
+      "--no-defaults",
+      `--datadir=${data}`,
+      `--tmpdir=${folder}`,
+      "--auth-root-authentication-method=normal",
+      "--skip-test-db",
+    ],
     { ...identity, cwd: folder, stdio: "pipe" },
   );
   const port = await freePort();
@@ -44,6 +51,7 @@ export async function startMysql(): Promise<TestMysql> {
     [
       "--no-defaults",
       `--datadir=${data}`,
+      `--tmpdir=${folder}`,
       `--socket=${folder}/s`,
       `--pid-file=${folder}/pid`,
       `--port=${port}`,
@@ -58,7 +66,7 @@ export async function startMysql(): Promise<TestMysql> {
   await ready(child, async () => (await mysql.createConnection({ ...root, socketPath: `${folder}/s` })).end());
   const admin = await mysql.createConnection({ user: "root", socketPath: `${folder}/s` });
   await admin.query("CREATE USER magic@'%' IDENTIFIED BY 'pass''word'");
-  await admin.query("GRANT ALL ON *.* TO magic@'%'");
+  await admin.query("GRANT ALL ON *.* TO magic@'%' WITH GRANT OPTION");
   let made = 0;
   return {
     createDatabase: async (name = `test_${++made}`) => {

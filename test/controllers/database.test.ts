@@ -1,9 +1,11 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { createConnection } from "mysql2/promise";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { checkStatement, questionMarks } from "#daemon/controllers/broker/db/statement.ts";
 import type { DatabaseTarget } from "#daemon/controllers/ports.ts";
+import { mysqlMissing, startMysql, type TestMysql } from "../mysql.ts";
 import { postgresMissing, startPostgres, type TestPostgres } from "../postgres.ts";
 import { type Bench, openBench } from "./harness.ts";
 
@@ -198,6 +200,70 @@ describe.skipIf(postgresMissing())("postgres", () => {
     expect(await bench.outcome("p", { db: "pg", sql: "select pg_sleep(60)" })).toBe("timeout");
     const all = await Promise.all(Array.from({ length: 20 }, (_, i) => ask({ sql: `select ${i} as i` })));
     expect(all).toEqual(Array.from({ length: 20 }, (_, i) => ({ rows: [{ i }] })));
+  });
+});
+
+describe.skipIf(mysqlMissing())("mysql", () => {
+  let server: TestMysql;
+  let bench: Bench;
+  beforeAll(async () => {
+    server = await startMysql();
+    const url = await server.createDatabase();
+    const root = await createConnection({ uri: url, multipleStatements: true });
+    const database = new URL(url).pathname.slice(1);
+    await root.query(
+      "create table t (id int primary key, big bigint, price decimal(12,2), at datetime(3), doc json, bytes varbinary(10))",
+    );
+    await root.query(
+      "insert into t values (1, 9007199254740993, 12.30, '2026-01-02 03:04:05.678', '{\"a\": 1}', x'0102')",
+    );
+    await root.query(`create user plain@'%' identified by 'pw'; grant all on \`${database}\`.* to plain@'%'`);
+    await root.query(
+      `create user plain@localhost identified by 'pw'; grant all on \`${database}\`.* to plain@localhost`,
+    );
+    await root.end();
+    const plain = new URL(url);
+    plain.username = "plain";
+    plain.password = "pw";
+    targets["my"] = { url: plain.href, mode: "write" };
+    targets["myroot"] = { url, mode: "read" };
+    bench = await deployed("m", [{ name: "my", mode: "read" }, { name: "myroot" }]);
+    await bench.deploy("mw", handler, { capabilities: ["db:query"], scopes: { db: [{ name: "my", mode: "write" }] } });
+  });
+  afterAll(() => server?.stop());
+  const ask = (input: object): Promise<unknown> => bench.invoke("m", { db: "my", ...input });
+
+  test("bigint and decimal are text, numbered placeholders work", async () => {
+    expect(await ask({ sql: "select id, big, price, bytes from t where id = $1", params: [1] })).toEqual({
+      rows: [{ id: 1, big: "9007199254740993", price: "12.30", bytes: "AQI=" }],
+    });
+  });
+
+  test.each(["insert into t (id) values (2)", "create table u (a int)", "delete from t", "select 1; delete from t"])(
+    "a read grant refuses %s",
+    async (sql) => {
+      expect(await ask({ sql })).toMatchObject({ code: "upstream_error" });
+    },
+  );
+
+  test.each([
+    "commit",
+    "set session transaction read write",
+    "/*!50000 commit */",
+    "# x\nrollback",
+    "prepare s from 'commit'",
+  ])("the transaction is the broker's: %s is refused", async (sql) => {
+    expect(await ask({ sql })).toMatchObject({ code: "invalid_request" });
+  });
+
+  test("an account with all privileges is refused, and says why", async () => {
+    expect(await bench.invoke("m", { db: "myroot", sql: "select 1" })).toMatchObject({ code: "capability_denied" });
+  });
+
+  test("a write grant writes, in a transaction whole or not at all", async () => {
+    await bench.invoke("mw", { db: "my", transaction: ["insert into t (id) values (20)"], fail: true });
+    await bench.invoke("mw", { db: "my", sql: "insert into t (id) values ($1)", params: [21] });
+    expect(await ask({ sql: "select id from t where id >= 20" })).toEqual({ rows: [{ id: 21 }] });
   });
 });
 

@@ -1,0 +1,114 @@
+// The controller routes as callers see them: exact answers, problem documents, the development stream.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { App } from "#daemon/app.ts";
+import { createApp } from "#daemon/app.ts";
+import { contractOf, put } from "./harness.ts";
+
+let root: string;
+let app: App;
+let url: string;
+
+beforeAll(async () => {
+  root = mkdtempSync(join(tmpdir(), "magic-http-"));
+  process.env["MAGIC_HOME"] = join(root, "home");
+  put(join(root, "magic.yaml"), "version: 1\ncontrollers: controllers\n");
+  put(
+    join(root, "controllers/echo/contract.yaml"),
+    JSON.stringify(contractOf("echo", { input_schema: { type: "object", required: ["a"] } })),
+  );
+  put(
+    join(root, "controllers/echo/handler.ts"),
+    "export default ({ input }) => { if (input.a === 0) throw new Error('zero'); return input; };",
+  );
+  app = await createApp({ root });
+  url = await app.listen();
+}, 120_000);
+
+afterAll(async () => {
+  await app?.close();
+  rmSync(root, { recursive: true, force: true });
+});
+
+function call(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
+  const headers = { authorization: `Bearer ${app.credentials.local_token}`, "x-request-id": "req_from_caller" };
+  const init = body === undefined ? {} : { body: JSON.stringify(body) };
+  const json = body === undefined ? {} : { "content-type": "application/json" };
+  return fetch(url + path, { method, headers: { ...headers, ...json }, ...init, ...(signal && { signal }) });
+}
+
+test("a controller is built, deployed, invoked, listed and removed over HTTP", async () => {
+  const artifact = (await (
+    await call("POST", "/v1/dev/builds", { folder: join(root, "controllers/echo") })
+  ).json()) as Record<string, unknown>;
+  const tampered = await call("POST", "/v1/controllers", { ...artifact, code: `${artifact["code"]};` });
+  expect(await tampered.json()).toMatchObject({ code: "invalid_request" });
+  const deployed = await call("POST", "/v1/controllers", artifact);
+  expect(deployed.status).toBe(201);
+  expect(await deployed.json()).toMatchObject({
+    name: "echo",
+    version: "1.0.0",
+    digest: artifact["digest"],
+    alias: "latest",
+  });
+
+  const answer = await call("POST", "/v1/controllers/echo/invoke", { input: { a: 1 } });
+  expect(answer.status).toBe(200);
+  expect(await answer.json()).toEqual({
+    output: { a: 1 },
+    request_id: "req_from_caller",
+    version: "1.0.0",
+    duration_ms: expect.any(Number),
+    usage: expect.any(Object),
+  });
+  const cases: [string, unknown, number, string][] = [
+    ["echo", { input: {} }, 422, "input_invalid"],
+    ["echo", { input: { a: 0 } }, 500, "handler_error"],
+    ["echo", { inptu: 1 }, 422, "validation_failed"],
+    ["absent", { input: {} }, 404, "controller_not_found"],
+  ];
+  for (const [name, body, status, code] of cases) {
+    const refused = await call("POST", `/v1/controllers/${name}/invoke`, body);
+    expect(refused.headers.get("content-type")).toContain("application/problem+json");
+    expect([refused.status, ((await refused.json()) as { code: string }).code]).toEqual([status, code]);
+  }
+  expect(await (await call("GET", "/v1/controllers")).json()).toMatchObject({
+    object: "list",
+    data: [{ name: "echo", serving: "1.0.0" }],
+  });
+  expect((await call("DELETE", "/v1/controllers/echo")).status).toBe(204);
+  expect((await call("POST", "/v1/controllers/echo/invoke", { input: { a: 1 } })).status).toBe(404);
+});
+
+test("a development session streams its events, and ends when the listener leaves", async () => {
+  const left = new AbortController();
+  const response = await call("POST", "/v1/dev/sessions", { folder: join(root, "controllers") }, left.signal);
+  expect(response.headers.get("content-type")).toContain("application/x-ndjson");
+  const events = lines(response);
+  const ready = (await events.next()).value as { session: string };
+  expect(ready).toMatchObject({ type: "ready", controllers: [{ name: "echo" }] });
+  expect((await call("POST", "/v1/controllers/echo/invoke", { input: { a: 2 } })).status).toBe(200);
+  writeFileSync(join(root, "controllers/echo/handler.ts"), "export default () => 'new';");
+  expect((await events.next()).value).toMatchObject({ type: "reload", controller: "echo" });
+  expect(await (await call("POST", "/v1/controllers/echo/invoke", { input: { a: 2 } })).json()).toMatchObject({
+    output: "new",
+  });
+  expect((await call("POST", `/v1/dev/sessions/${ready.session}/reload`, {})).status).toBe(202);
+  left.abort();
+  for (let tries = 0; tries < 200; tries++) {
+    if ((await call("POST", "/v1/controllers/echo/invoke", { input: { a: 2 } })).status === 404) return;
+    await new Promise((done) => setTimeout(done, 50));
+  }
+  throw new Error("the session did not end");
+});
+
+async function* lines(response: Response): AsyncGenerator<unknown> {
+  let rest = "";
+  for await (const chunk of (response.body as ReadableStream<BufferSource>).pipeThrough(new TextDecoderStream())) {
+    const parts = (rest + chunk).split("\n");
+    rest = parts.pop() ?? "";
+    for (const part of parts) yield JSON.parse(part);
+  }
+}
