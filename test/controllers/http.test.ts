@@ -106,8 +106,9 @@ test("a development session streams its events, and ends when the listener leave
 
 async function* lines(response: Response): AsyncGenerator<unknown> {
   let rest = "";
-  for await (const chunk of (response.body as ReadableStream<BufferSource>).pipeThrough(new TextDecoderStream())) {
-    const parts = (rest + chunk).split("\n");
+  const decoder = new TextDecoder();
+  for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+    const parts = (rest + decoder.decode(chunk, { stream: true })).split("\n");
     rest = parts.pop() ?? "";
     for (const part of parts) yield JSON.parse(part);
   }
