@@ -1,3 +1,3 @@
 import { killMatrix } from "./kill-matrix.ts";
 
-killMatrix({ destinations: ["postgres", "sqlite"], kills: 2, rows: 2000, seed: 7 });
+killMatrix({ destinations: ["postgres", "sqlite"], kills: 2, rows: 500, seed: 7 });

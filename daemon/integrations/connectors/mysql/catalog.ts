@@ -140,7 +140,13 @@ export function declare(column: Column, key: boolean): string {
     case "int":
       return type.bits === 16 ? "SMALLINT" : type.bits === 32 ? "INT" : "BIGINT";
     case "decimal":
-      if (type.precision !== undefined && type.precision <= 65 && (type.scale ?? 0) >= 0 && (type.scale ?? 0) <= 30)
+      if (
+        type.precision !== undefined &&
+        type.precision <= 65 &&
+        (type.scale ?? 0) <= type.precision &&
+        (type.scale ?? 0) >= 0 &&
+        (type.scale ?? 0) <= 30
+      )
         return `DECIMAL(${type.precision}, ${type.scale ?? 0})`;
       break;
     case "float":

@@ -1,0 +1,28 @@
+// A row of 100 MB, through raw COPY and through rows.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { postgresMissing, startPostgres } from "#test/postgres.ts";
+import { connect, sync } from "./harness.ts";
+
+test.skipIf(postgresMissing())("a row of 100 MB arrives", async () => {
+  const server = await startPostgres();
+  const folder = mkdtempSync(join(tmpdir(), "magic-huge-"));
+  const [from, to] = [await server.createDatabase(), await server.createDatabase()];
+  const [source, target] = [await connect(from), await connect(to)];
+  await source.query(
+    "CREATE TABLE huge (id int PRIMARY KEY, t text, b bytea); INSERT INTO huge VALUES (1, repeat('é', 50000000), NULL), (2, 'a', decode(repeat('00ff', 10000000), 'hex'))",
+  );
+  const file = join(folder, "huge.sqlite");
+  expect((await sync({ from, object: "huge", to, table: "huge" })).error).toBeNull();
+  expect((await sync({ from, object: "huge", to: file, table: "huge" })).error).toBeNull();
+  expect((await sync({ from: file, object: "huge", to, table: "back" })).error).toBeNull();
+  const sums = "id, md5(t), md5(b)";
+  const wanted = await source.lines("huge", sums);
+  expect(await target.lines("huge", sums)).toEqual(wanted);
+  expect(await target.lines("back", sums)).toEqual(wanted);
+  await Promise.all([source.end(), target.end()]);
+  await server.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
