@@ -22,5 +22,10 @@ test("the page of providers lists the parameters as the code has them", () => {
   const after = rest.join(MARK).replace(/^\n(\n)?(\|[^\n]*\n)*/, "");
   const expected = `${before}${MARK}\n\n${table()}\n\n${after.trimStart()}`;
   if (process.env["MAGIC_WRITE_DOCS"]) writeFileSync(page, expected);
-  else expect(text).toBe(expected);
+  else expect(cells(text)).toBe(cells(expected));
 });
+
+// The formatter aligns the columns of tables: only what stands in the cells counts.
+function cells(page: string): string {
+  return page.replace(/ *\| */g, "|").replace(/-{3,}/g, "---");
+}
