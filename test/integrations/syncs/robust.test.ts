@@ -305,18 +305,20 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-// Passes bytes on until `limit` went through one connection, then cuts it.
+// Passes exactly `limit` bytes of one connection on, so mostly a part of a message last, then ends both sides.
 function cuttingProxy(server: TestPostgres, limit: number): Promise<net.Server> {
   const proxy = net.createServer((client) => {
     const upstream = net.connect(`${server.socketFolder}/.s.PGSQL.5432`);
-    let passed = 0;
-    const count = (chunk: Buffer) => {
-      passed += chunk.length;
-      if (passed > limit) for (const socket of [client, upstream]) socket.destroy();
+    let left = limit;
+    const pass = (to: net.Socket) => (chunk: Buffer) => {
+      to.write(chunk.subarray(0, left));
+      left = Math.max(0, left - chunk.length);
+      if (left === 0) for (const socket of [client, upstream]) socket.destroySoon();
     };
-    client.on("data", count).on("error", () => {});
-    upstream.on("data", count).on("error", () => {});
-    client.pipe(upstream).pipe(client);
+    client.on("data", pass(upstream)).on("error", () => {});
+    upstream.on("data", pass(client)).on("error", () => {});
+    client.on("close", () => upstream.destroySoon());
+    upstream.on("close", () => client.destroySoon());
   });
   return new Promise((resolve) => proxy.listen(0, "127.0.0.1", () => resolve(proxy)));
 }

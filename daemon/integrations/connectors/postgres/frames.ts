@@ -19,6 +19,7 @@ interface CopyToInside extends CopyToStreamQuery {
 interface CopyFromInside extends CopyStreamQuery {
   connection: { stream: Socket };
   flushChunk(chunk: Buffer): boolean;
+  _destroy(error: Error | null, done: (error: Error | null) => void): void;
 }
 
 /** Makes a COPY TO stream give whole CopyData messages with their headers; chunks are cut anywhere. */
@@ -77,9 +78,11 @@ export function framed(stream: CopyToStreamQuery): CopyToStreamQuery {
   return stream;
 }
 
-/** Makes a COPY FROM stream take whole CopyData messages with their headers. */
+/** Makes a COPY FROM stream take CopyData messages with their headers. After an error its connection is of no more use, and must be cut. */
 export function takingFrames(stream: CopyStreamQuery): CopyStreamQuery {
   const inside = stream as CopyFromInside;
   inside.flushChunk = (chunk) => inside.connection.stream.write(chunk);
+  // No CopyFail: where the source stopped within a message, the server would take it for that message's missing bytes, and wait.
+  inside._destroy = (error, done) => done(error);
   return stream;
 }
