@@ -33,7 +33,8 @@ export function createSealer(masterKey: Buffer, purpose: string): Sealer {
     },
     open(sealed, place) {
       const bytes = Buffer.from(sealed.slice(3), "base64url");
-      if (!sealed.startsWith("v1.") || bytes.length < 28) throw unreadable(place);
+      // Several texts decode to the same bytes (unused bits, padding, foreign characters): only the one that was made is taken.
+      if (sealed !== `v1.${bytes.toString("base64url")}` || bytes.length < 28) throw unreadable(place);
       try {
         const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, 12), { authTagLength: 16 });
         decipher.setAAD(associated(place)).setAuthTag(bytes.subarray(-16));

@@ -56,7 +56,7 @@ test("a sealed value opens only in its place, unchanged, for its purpose and wit
     expect(() => sealer.open(sealed, other)).toThrow(/does not open/);
   expect(() => createSealer(key, "webhooks").open(sealed, place)).toThrow();
   expect(() => createSealer(Buffer.alloc(32, 1), "connections").open(sealed, place)).toThrow();
-  for (let i = 3; i < sealed.length; i += 7) {
+  for (let i = 0; i < sealed.length; i++) {
     const changed = sealed.slice(0, i) + (sealed[i] === "A" ? "B" : "A") + sealed.slice(i + 1);
     expect(() => sealer.open(changed, place)).toThrow();
   }
