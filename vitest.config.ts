@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 
@@ -15,6 +15,8 @@ export default defineConfig({
     globalSetup: ["test/global-setup.ts"],
     // Processes, not threads: tests change the working directory and load node:sqlite.
     pool: "forks",
+    // Most of a test's time goes by in its child processes: vitest's own choice leaves one of two cores idle.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     testTimeout: process.env["MAGIC_TEST_DEEP"] ? 3_600_000 : 30_000,
     hookTimeout: 60_000,
   },
