@@ -39,14 +39,18 @@ export function definitionsFolder(): string {
   return fileURLToPath(new URL(".", import.meta.resolve("#catalogue/README.md")));
 }
 
+/** What the examination found, by id: `npm run grades` writes it. */
+type Grades = Readonly<Record<string, Connector["grade"]>>;
+
 async function load(oauth: Map<string, OAuthDefinition>): Promise<ReadonlyMap<string, Connector>> {
-  const connectors = new Map(codeConnectors.map((connector) => [connector.id, connector]));
   const folder = definitionsFolder();
+  const grades = JSON.parse(await readFile(join(folder, "grades.json"), "utf8")) as Grades;
+  const connectors = new Map(codeConnectors(grades).map((connector) => [connector.id, connector]));
   for (const file of (await readdir(folder)).sort()) {
     if (!file.endsWith(".yaml")) continue;
     const id = basename(file, ".yaml");
     const manifest = parse(await readFile(join(folder, file), "utf8")) as Manifest;
-    connectors.set(id, connectorOf(id, manifest));
+    connectors.set(id, connectorOf(id, manifest, grades[id]));
     if (manifest.metadata?.magic?.oauth) oauth.set(id, manifest.metadata.magic.oauth);
   }
   return connectors;

@@ -38,7 +38,8 @@ const authTypes: Readonly<Record<string, Connector["auth"]["type"]>> = {
   JwtAuthenticator: "jwt",
 };
 
-export function connectorOf(id: string, manifest: Manifest): Connector {
+/** The grade is what the examination found; G0: it builds. */
+export function connectorOf(id: string, manifest: Manifest, grade: Connector["grade"] = "G0"): Connector {
   const ours = manifest.metadata?.magic ?? {};
   const streams = (manifest.streams ?? []).map((stream) => resolve(manifest, stream) as StreamPart);
   const authenticator = streams[0]?.retriever?.requester?.authenticator?.type;
@@ -54,7 +55,7 @@ export function connectorOf(id: string, manifest: Manifest): Connector {
       destination: false,
       modes: incremental ? ["full_refresh", "incremental"] : ["full_refresh"],
     },
-    grade: ours.grade ?? "G0",
+    grade,
     verified_on: ours.verified_on ?? null,
     documentation_url: manifest.spec?.documentation_url ?? null,
     config_schema: manifest.spec?.connection_specification ?? { type: "object" },

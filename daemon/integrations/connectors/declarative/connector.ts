@@ -24,6 +24,8 @@ export interface ConnectorOptions {
   readonly log?: Context["log"];
   readonly concurrency?: number;
   readonly timeoutMs?: number;
+  /** How to wait, for those who count waits instead of sitting them through. */
+  readonly sleep?: Context["sleep"];
 }
 
 export interface Connector {
@@ -95,7 +97,7 @@ function contextOf(resolved: Component, config: Readonly<Record<string, unknown>
     budget: createBudget(optionalChild(resolved, "api_budget"), clock),
     signal,
     log: options.log ?? (() => {}),
-    sleep: (ms) => sleep(ms, signal),
+    sleep: options.sleep ?? ((ms) => sleep(ms, signal)),
     shared: new Map(),
   };
 }

@@ -13,6 +13,8 @@ export interface Verdict {
   readonly message: string;
   /** True where a filter of the manifest said so. */
   readonly matched: boolean;
+  /** True where the manifest lays it to the configuration. */
+  readonly configuration?: boolean;
 }
 
 export interface ErrorHandler {
@@ -105,6 +107,7 @@ function applyFilter(context: Context, filter: Component, response: HttpResponse
     action,
     message: (message && text(context, filter, message, variables).trim()) || describe(response),
     matched: true,
+    configuration: filter["failure_type"] === "config_error",
   };
 }
 
@@ -238,10 +241,10 @@ export function retryAfterSeconds(value: string | undefined, now: number): numbe
   return Number.isNaN(at) ? undefined : Math.max(0, (at - now) / 1000);
 }
 
-/** The error that ends a read: 401 and 403 are the credentials'. */
-export function failure(response: HttpResponse, message: string): MagicError {
+/** The error that ends a read: 401 and 403 are the credentials', and a success that the manifest lays to the configuration. */
+export function failure(response: HttpResponse, { message, configuration = false }: Verdict): MagicError {
   const code: ErrorCode =
-    response.status === 401 || response.status === 403
+    response.status === 401 || response.status === 403 || (configuration && response.status < 400)
       ? "credentials_rejected"
       : response.status === 404
         ? "not_found"

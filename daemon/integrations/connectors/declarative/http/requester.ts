@@ -197,7 +197,7 @@ async function attempt(
         tries--;
         continue;
       }
-      if (verdict.action === "fail" || verdict.action === "refresh_token") throw failure(response, message);
+      if (verdict.action === "fail" || verdict.action === "refresh_token") throw failure(response, verdict);
       if (verdict.action === "rate_limited" && ++limited < RATE_LIMIT_TRIES) tries--;
     } catch (error) {
       if (
