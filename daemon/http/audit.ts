@@ -65,7 +65,7 @@ function callOf(request: FastifyRequest, status: number): AuditedCall {
     identity: audit?.identity ?? { type: principal.type, id: principal.id },
     environment: anonymous ? claimedEnvironment(request) : principal.environment,
     action: request.routeOptions.config?.action ?? "unknown",
-    resource: audit?.resource ?? parameterOf(request),
+    resource: audit?.resource ?? (request.is404 ? null : parameterOf(request)),
     status,
     requestId: request.id,
   };

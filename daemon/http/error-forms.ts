@@ -37,7 +37,8 @@ export function answerFor(error: MagicError, form: ErrorForm, requestId: string)
   const headers: Record<string, string> = { ...answer.headers };
   if (error.retryAfterS !== undefined) headers["retry-after"] = String(Math.max(1, Math.ceil(error.retryAfterS)));
   if (answer.status === 401)
-    headers["www-authenticate"] = form === "oauth" ? "Basic" : `Bearer realm="magic", error="invalid_token"`;
+    headers["www-authenticate"] =
+      form === "oauth" ? `Basic realm="magic"` : `Bearer realm="magic", error="invalid_token"`;
   if (answer.status === 503 && error.code === "draining") headers["connection"] = "close";
   return { ...answer, headers };
 }

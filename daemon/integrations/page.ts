@@ -22,6 +22,22 @@ export function pageOf({ limit = 20, starting_after: after, ending_before: befor
   return { limit, after, before };
 }
 
+/** A page of what is in memory, in its own order; `cursorOf` names an item's place. A cursor that is not there begins at the front. */
+export function pageInMemory<T>(
+  all: readonly T[],
+  { limit = all.length, starting_after: after, ending_before: before }: ListOptions,
+  cursorOf: (item: T) => string,
+): ListPage<T> {
+  const from = after === undefined ? 0 : all.findIndex((item) => cursorOf(item) === after) + 1;
+  const end = before === undefined ? -1 : all.findIndex((item) => cursorOf(item) === before);
+  const rest = all.slice(from, end === -1 ? undefined : end);
+  const backwards = before !== undefined;
+  const data = backwards ? rest.slice(Math.max(0, rest.length - limit)) : rest.slice(0, limit);
+  const edge = backwards ? data[0] : data.at(-1);
+  const more = rest.length > data.length;
+  return { object: "list", data, has_more: more, next_cursor: more && edge !== undefined ? cursorOf(edge) : null };
+}
+
 export function answerPage<R, T extends { readonly id: string }>(
   { rows, more }: Slice<R>,
   { before }: Pick<Page, "before">,

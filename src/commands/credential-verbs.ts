@@ -1,6 +1,7 @@
-// list, get, roll and revoke: the same for keys, clients and gateway tokens.
+// create, list, get, roll and revoke: the same for keys and clients, and but for create for gateway tokens.
 import {
   type CredentialNoun,
+  createCredential,
   getCredential,
   listCredentials,
   revokeCredential,
@@ -10,11 +11,40 @@ import { connect } from "#client/daemon/connect.ts";
 import type { ApiClient } from "#client/http.ts";
 import { type Context, defineCommand } from "#commands/command.ts";
 import { table } from "#output/table.ts";
-import { numberOf, showCredential } from "./credential-options.ts";
+import {
+  type GrantOptions,
+  given,
+  grantOptions,
+  listOf,
+  numberOf,
+  showCredential,
+  timeOf,
+} from "./credential-options.ts";
 
 export function clientOf({ globals, env, output }: Context<unknown>): Promise<ApiClient> {
   return connect({ root: globals.root, url: globals.url, live: globals.live, env, note: output.note });
 }
+
+/** Its secret is printed this once. */
+export const createCommand = (noun: "key" | "client") =>
+  defineCommand<GrantOptions>({
+    configure: (command) => {
+      for (const option of grantOptions()) command.addOption(option);
+    },
+    async run(context) {
+      const { options, globals, output } = context;
+      const { scopes } = await context.need({ scopes: { value: listOf(options.scopes), flag: "--scopes <list>" } });
+      const body = given({
+        name: options.name,
+        scopes,
+        tier: options.tier,
+        expires_at: timeOf(options.expires, "--expires"),
+        environment: globals.live ? "live" : undefined,
+      });
+      const document = await createCredential(await clientOf(context), noun, body);
+      output.result(document, showCredential(document));
+    },
+  });
 
 export const listCommand = (noun: CredentialNoun) =>
   defineCommand<{ limit?: string; startingAfter?: string }>({

@@ -7,8 +7,13 @@ import type { Format, Streams } from "./output.ts";
 import { createPaint, printable, printableJson, wantsColour } from "./paint.ts";
 import { problemsText } from "./problems.ts";
 
-/** What the file system refuses is the machine's affair, not an error of magic's own. */
+/** What the file system refuses is the machine's affair, or that of who named the path, not an error of magic's own. */
 const fileErrors: Readonly<Record<string, ErrorCode>> = {
+  ENOENT: "not_found",
+  ENOTDIR: "not_found",
+  EISDIR: "not_found",
+  ELOOP: "not_found",
+  ENAMETOOLONG: "not_found",
   EACCES: "state_unusable",
   EPERM: "state_unusable",
   EROFS: "state_unusable",
@@ -19,8 +24,13 @@ const fileErrors: Readonly<Record<string, ErrorCode>> = {
 /** Anything thrown as a MagicError: what is not one is an error of magic's own. */
 export function asMagicError(thrown: unknown): MagicError {
   if (isMagicError(thrown)) return thrown;
-  const fileCode = fileErrors[(thrown as NodeJS.ErrnoException | undefined)?.code ?? ""];
-  if (fileCode && thrown instanceof Error) return new MagicError(fileCode, `${thrown.message}.`, { cause: thrown });
+  const { code = "", path } = (thrown ?? {}) as NodeJS.ErrnoException;
+  const fileCode = fileErrors[code];
+  // Without a path it is a socket's or a process's error, whose absence nobody named.
+  if (fileCode && thrown instanceof Error && (fileCode !== "not_found" || path !== undefined)) {
+    const extra = fileCode === "not_found" ? { next: `Check the path ${path}.` } : {};
+    return new MagicError(fileCode, `${thrown.message}.`, { cause: thrown, extra });
+  }
   const detail = thrown instanceof Error ? thrown.message : String(thrown);
   return new MagicError("internal", detail, { cause: thrown });
 }

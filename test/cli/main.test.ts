@@ -89,6 +89,22 @@ test("with --json a failing command writes one document, on stderr's last line",
   });
 });
 
+test("a path that cannot be used is said to be so, not an error of magic's own", async () => {
+  for (const args of [
+    ["daemon", "start", "--root", program],
+    ["connection", "list", "--root", "/nowhere/at/all"],
+    ["scaffold", "--name", "ab", "--dir", program],
+    ["deploy", "/nowhere/at/all"],
+  ]) {
+    const { code, stdout, stderr } = await box.magic([...args, "--json"]);
+    expect([code, stdout, lastLine(stderr)], args.join(" ")).toMatchObject([
+      4,
+      "",
+      { code: "not_found", exit_code: 4 },
+    ]);
+  }
+});
+
 test("scaffold: a controller and its project; a second time it refuses, and nothing has changed", async () => {
   const first = await box.magic(["scaffold", "--name", "hello", "--json"]);
   expect(first.code).toBe(0);

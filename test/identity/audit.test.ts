@@ -67,8 +67,16 @@ test("every answer has one entry, refused and failed ones too, that says who, wh
     ],
     ["POST", "/v1/keys", admin_key, 422, { outcome: "failed", action: "keys.create" }],
     ["DELETE", `/v1/keys/${key.id}`, admin_key, 204, { outcome: "success", action: "keys.delete", resource: key.id }],
-    ["GET", "/v1/health", null, 200, { outcome: "success", action: "health.list" }],
-    ["GET", "/nowhere", null, 404, { outcome: "failed", action: "unknown" }],
+    ["GET", "/v1/health", null, 200, { outcome: "success", action: "health.get" }],
+    ["GET", "/nowhere", null, 404, { outcome: "failed", action: "unknown", resource: null }],
+    [
+      "GET",
+      "/v1/nowhere",
+      admin_key,
+      404,
+      { outcome: "failed", resource: null, identity: { type: "admin", id: null } },
+    ],
+    ["PUT", "/v1/keys", "sk_live_nobody", 405, { outcome: "failed", identity: { type: "anonymous", id: null } }],
     ["GET", "/v1/%zz", null, 400, { outcome: "failed", action: "unknown" }],
     ["PUT", "/v1/keys", null, 405, { outcome: "failed" }],
     [

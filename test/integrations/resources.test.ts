@@ -143,6 +143,12 @@ test("a sandbox trigger completes at once, and a sync's records are the sum over
   );
   const objects = (await call("GET", `/v1/connections/${sync.source.connection}/objects`)).body;
   expect(objects.data[0]).toMatchObject({ primary_key: ["id"], schema: { type: "object" } });
+  const path = `/v1/connections/${sync.source.connection}/objects`;
+  const [first, second, third] = objects.data;
+  const page = (await call("GET", `${path}?limit=1&starting_after=${first.name}`)).body;
+  expect(page).toMatchObject({ data: [second], has_more: true, next_cursor: second.name });
+  expect((await call("GET", `${path}?limit=1&ending_before=${third.name}`)).body.data).toEqual([second]);
+  expect((await call("GET", `${path}?limit=0`)).status).toBe(422);
 });
 
 test("simulated values are those of seed, id and ordinal: a copy of the state answers alike", async () => {

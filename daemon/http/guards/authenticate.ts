@@ -26,9 +26,12 @@ export interface AuthenticationOptions {
 
 export function useAuthentication(app: FastifyInstance, options: AuthenticationOptions): void {
   app.addHook("onRequest", async (request) => {
-    if (request.is404) return;
-    const { scope, errors, surface } = request.routeOptions.config;
     const remote = remoteOf(request.raw);
+    if (request.is404) {
+      request.principal = await whoAsks(options, request.headers, remote);
+      return;
+    }
+    const { scope, errors, surface } = request.routeOptions.config;
     if (scope === null || scope === undefined) {
       // A token endpoint takes its credential in the body.
       const credential = errors === "oauth" || request.headers.authorization !== undefined;
@@ -44,6 +47,21 @@ export function useAuthentication(app: FastifyInstance, options: AuthenticationO
     if (!principal.scopes.has(scope))
       throw new MagicError("insufficient_scope", `The scope ${scope} is missing.`, { extra: { scope } });
   });
+}
+
+// Where there is nothing to call, everybody gets the same 404 or 405; who it was is for the log and the audit log alone.
+async function whoAsks(
+  { authenticator, host }: AuthenticationOptions,
+  headers: IncomingHttpHeaders,
+  remote: Remote,
+): Promise<Principal> {
+  if (headers.authorization === undefined) return anonymous;
+  try {
+    checkExposure(host, remote);
+    return await authenticator.authenticate(headers, remote);
+  } catch {
+    return anonymous;
+  }
 }
 
 /**

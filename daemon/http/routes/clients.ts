@@ -2,7 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import { Client, ClientWithSecret, CreateClient, type CreateKey } from "#contract/wire/credentials.ts";
 import type { Credential, Credentials } from "#daemon/identity/credentials/credentials.ts";
-import { commonMembers, credentialRoutes } from "./credential-routes.ts";
+import { commonMembers, credentialRoutes, grantRequest } from "./credential-routes.ts";
 
 export function clientRoutes(app: FastifyInstance, { credentials }: { credentials: Credentials }): void {
   credentialRoutes<CreateKey>(app, credentials, {
@@ -13,14 +13,7 @@ export function clientRoutes(app: FastifyInstance, { credentials }: { credential
     noun: "Client",
     words: { one: "client", many: "clients" },
     schemas: { item: Client, withSecret: ClientWithSecret, create: CreateClient },
-    request: ({ name = "client", scopes, environment, tier, expires_at }) => ({
-      kind: "client",
-      name,
-      scopes: scopes as Credential["scopes"],
-      environment: environment as Credential["environment"] | undefined,
-      tier: tier as Credential["tier"] | undefined,
-      expires_at,
-    }),
+    request: (body) => grantRequest("client", body),
     document: clientDocument,
     documentWithSecret: ({ credential, secret }) => ({ ...clientDocument(credential), client_secret: secret }),
   });

@@ -6,12 +6,13 @@ import {
   ConnectionsQuery,
   CreateConnection,
   DataObject,
+  ObjectsQuery,
   PatchConnection,
 } from "#contract/wire/connections.ts";
 import { listOf } from "#contract/wire/list.ts";
 import { Deleted, IdParams } from "#contract/wire/params.ts";
 import type { Connections } from "#daemon/integrations/connections/connections.ts";
-import type { ListOptions } from "#daemon/integrations/page.ts";
+import { type ListOptions, pageInMemory } from "#daemon/integrations/page.ts";
 import { emptyBody } from "../empty-body.ts";
 
 /** How long a test or a discovery may take. */
@@ -110,19 +111,20 @@ export function connectionRoutes(app: FastifyInstance, { connections }: { connec
     (request) => connections.check(request.principal, request.params.id, AbortSignal.timeout(probeMs)),
   );
 
-  app.get<{ Params: IdParams }>(
+  app.get<{ Params: IdParams; Querystring: ListOptions }>(
     "/v1/connections/:id/objects",
     {
       config: read,
       schema: {
         ...{ tags, operationId: "listConnectionObjects", summary: "Discover what a connection offers" },
         params: IdParams,
+        querystring: ObjectsQuery,
         response: { 200: listOf(DataObject) },
       },
     },
-    async (request) => {
-      const data = await connections.objects(request.principal, request.params.id, AbortSignal.timeout(probeMs));
-      return { object: "list", data, has_more: false, next_cursor: null };
+    async ({ principal, params, query }) => {
+      const found = await connections.objects(principal, params.id, AbortSignal.timeout(probeMs));
+      return pageInMemory(found, query, ({ name }) => name);
     },
   );
 }

@@ -2,8 +2,9 @@
 import type { FastifyInstance } from "fastify";
 import { type TObject, Type } from "typebox";
 import type { Scope } from "#contract/identity.ts";
-import { Roll } from "#contract/wire/credentials.ts";
+import { type CreateKey, Roll } from "#contract/wire/credentials.ts";
 import { type ListQuery, listOf, listPage, listQuery } from "#contract/wire/list.ts";
+import { IdParams } from "#contract/wire/params.ts";
 import type {
   Credential,
   CredentialRequest,
@@ -25,8 +26,6 @@ export interface CredentialRoutes<B> {
   readonly document: (credential: Credential) => object;
   readonly documentWithSecret: (made: WithSecret) => object;
 }
-
-const Params = Type.Object({ id: Type.String({ minLength: 1, maxLength: 100 }) });
 
 export function credentialRoutes<B>(app: FastifyInstance, credentials: Credentials, routes: CredentialRoutes<B>): void {
   const { path, kind, noun, words, schemas, document, documentWithSecret } = routes;
@@ -85,7 +84,7 @@ export function credentialRoutes<B>(app: FastifyInstance, credentials: Credentia
         tags,
         operationId: `get${noun}`,
         summary: `Get a ${words.one}`,
-        params: Params,
+        params: IdParams,
         response: { 200: schemas.item },
       },
     },
@@ -101,7 +100,7 @@ export function credentialRoutes<B>(app: FastifyInstance, credentials: Credentia
         operationId: `roll${noun}`,
         summary: `Roll a ${words.one}'s secret`,
         description: "Makes a second secret. Both work until the overlap ends, so that nothing is interrupted.",
-        params: Params,
+        params: IdParams,
         body: Roll,
         response: { 200: schemas.withSecret },
       },
@@ -127,7 +126,7 @@ export function credentialRoutes<B>(app: FastifyInstance, credentials: Credentia
         operationId: `revoke${noun}`,
         summary: `Revoke a ${words.one}`,
         description: "Ends all of its secrets, within a second everywhere.",
-        params: Params,
+        params: IdParams,
         response: { 204: Type.Null({ description: "Revoked." }) },
       },
     },
@@ -136,6 +135,12 @@ export function credentialRoutes<B>(app: FastifyInstance, credentials: Credentia
       return reply.code(204).send();
     },
   );
+}
+
+/** What a key's or a client's maker asks for. */
+export function grantRequest(kind: "key" | "client", body: CreateKey): CredentialRequest {
+  const { name = kind, scopes, environment, tier, expires_at } = body as CreateKey & Partial<Credential>;
+  return { kind, name, scopes: scopes as Credential["scopes"], environment, tier, expires_at: expires_at ?? undefined };
 }
 
 /** The members that all three kinds show. */

@@ -14,7 +14,7 @@ export interface HealthServices {
 }
 
 export function healthRoutes(app: FastifyInstance, { checks, deployment }: HealthServices): void {
-  const config = { scope: null, surface: "core", quiet: true } as const;
+  const config = { scope: null, surface: "core", quiet: true, action: "health.get" } as const;
   const schema = { operationId: "getHealth", response: { 200: Health, 503: Health } };
   for (const url of ["/health", "/v1/health"])
     app.get(url, { config, schema: url === "/health" ? {} : schema }, async (_request, reply) => {

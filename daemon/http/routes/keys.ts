@@ -2,7 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import { CreateKey, Key, KeyWithSecret } from "#contract/wire/credentials.ts";
 import type { Credential, Credentials } from "#daemon/identity/credentials/credentials.ts";
-import { commonMembers, credentialRoutes } from "./credential-routes.ts";
+import { commonMembers, credentialRoutes, grantRequest } from "./credential-routes.ts";
 
 export function keyRoutes(app: FastifyInstance, { credentials }: { credentials: Credentials }): void {
   credentialRoutes<CreateKey>(app, credentials, {
@@ -13,14 +13,7 @@ export function keyRoutes(app: FastifyInstance, { credentials }: { credentials: 
     noun: "Key",
     words: { one: "key", many: "keys" },
     schemas: { item: Key, withSecret: KeyWithSecret, create: CreateKey },
-    request: ({ name = "key", scopes, environment, tier, expires_at }) => ({
-      kind: "key",
-      name,
-      scopes: scopes as Credential["scopes"],
-      environment: environment as Credential["environment"] | undefined,
-      tier: tier as Credential["tier"] | undefined,
-      expires_at,
-    }),
+    request: (body) => grantRequest("key", body),
     document: keyDocument,
     documentWithSecret: ({ credential, secret }) => ({ ...keyDocument(credential), secret }),
   });

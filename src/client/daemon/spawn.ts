@@ -1,7 +1,7 @@
 // Starts a daemon as a process of its own and waits until it says that it is ready, or why it will not be.
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, existsSync, openSync } from "node:fs";
+import { closeSync, openSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type ErrorCode, errors, MagicError } from "#contract/errors.ts";
@@ -57,7 +57,10 @@ export async function spawnDaemon(options: SpawnOptions): Promise<Started> {
 
 // Outside a project the root is the user's state folder, which is made when it is first needed; a project's folder is not.
 function requireRoot(root: string, env: NodeJS.ProcessEnv = process.env): void {
-  if (existsSync(root)) return;
+  const found = statSync(root, { throwIfNoEntry: false });
+  if (found?.isDirectory()) return;
+  if (found)
+    throw new MagicError("not_found", `The root ${root} is not a folder.`, { extra: { next: "Name a folder." } });
   if (root !== userStateFolder(env))
     throw new MagicError("not_found", `The root ${root} does not exist.`, {
       extra: { next: "Name a folder that exists." },

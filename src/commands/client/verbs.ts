@@ -4,7 +4,10 @@ import type { Verbs } from "#commands/command.ts";
 const shared = () => import("#commands/credential-verbs.ts");
 
 export const verbs: Verbs = {
-  create: { summary: "Make a new client", load: () => import("./create.ts") },
+  create: {
+    summary: "Make a new client",
+    load: async () => ({ default: (await shared()).createCommand("client") }),
+  },
   list: { summary: "List clients", load: async () => ({ default: (await shared()).listCommand("client") }) },
   get: { summary: "Show one client", load: async () => ({ default: (await shared()).getCommand("client") }) },
   roll: {

@@ -4,7 +4,10 @@ import type { Verbs } from "#commands/command.ts";
 const shared = () => import("#commands/credential-verbs.ts");
 
 export const verbs: Verbs = {
-  create: { summary: "Make a new API key", load: () => import("./create.ts") },
+  create: {
+    summary: "Make a new API key",
+    load: async () => ({ default: (await shared()).createCommand("key") }),
+  },
   list: { summary: "List API keys", load: async () => ({ default: (await shared()).listCommand("key") }) },
   get: { summary: "Show one API key", load: async () => ({ default: (await shared()).getCommand("key") }) },
   roll: {
@@ -12,7 +15,7 @@ export const verbs: Verbs = {
     load: async () => ({ default: (await shared()).rollCommand("key") }),
   },
   revoke: {
-    summary: "End a API key and all of its secrets",
+    summary: "End an API key and all of its secrets",
     load: async () => ({ default: (await shared()).revokeCommand("key") }),
   },
 };

@@ -103,6 +103,14 @@ export const ConnectionsQuery = listQuery({
   status: Type.Optional(Type.Enum(statuses, { description: "Only those in this status." })),
 });
 
+/** As of every list, but without a limit everything is answered: a connection's objects are found in one go. */
+export const ObjectsQuery = Type.Object({
+  ...listQuery({}).properties,
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 100, description: "How many at most; by default all.", examples: [20] }),
+  ),
+});
+
 export const DataObject = Type.Object(
   {
     name: Type.String({ examples: ["Account"] }),

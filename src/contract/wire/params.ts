@@ -1,7 +1,8 @@
 // Path parameters, and the answer to a deletion.
 import { type Static, Type } from "typebox";
 
-export const IdParams = Type.Object({ id: Type.String({ minLength: 1, maxLength: 200 }) });
+/** Any text: one that is no id names nothing, which is 404 and not a problem of form. */
+export const IdParams = Type.Object({ id: Type.String({ minLength: 1 }) });
 export type IdParams = Static<typeof IdParams>;
 
 export const Deleted = Type.Object(
