@@ -15,10 +15,11 @@ const env = process.env;
 const argv = helpWord(process.argv.slice(2));
 const user = readUserConfig(env);
 const format = formatOf(argv, env, user);
-// A reader that left (`magic logs | head`) is no error.
+// A reader that left (`magic logs | head`) is no error; without stderr the exit code tells.
 process.stdout.on("error", (error: NodeJS.ErrnoException) =>
-  process.exit(error.code === "EPIPE" ? 0 : exitCodes.internal),
+  process.exit(error.code === "EPIPE" ? exitCodes.ok : reportFailure(error, format, process, env)),
 );
+process.stderr.on("error", () => {});
 
 /** Runs the command; resolves to its exit code. */
 async function main(): Promise<number> {
@@ -26,8 +27,10 @@ async function main(): Promise<number> {
     process.stdout.write(format === "text" ? `${VERSION}\n` : `${JSON.stringify({ version: VERSION })}\n`);
     return exitCodes.ok;
   }
+  // commander hands over a help text and what follows it one by one; it is one document.
+  let help = "";
   const program = await createProgram(argv, (text) => {
-    process.stdout.write(format === "text" ? text : `${printableJson({ help: text }, 0)}\n`);
+    help += text;
   });
   try {
     const line = argv.length === 0 ? ["--help"] : withoutStrayHelp(program.root, argv);
@@ -36,6 +39,7 @@ async function main(): Promise<number> {
     if (!(error instanceof CommanderError)) throw error;
     const usage = usageError(error, program, argv);
     if (usage) throw usage;
+    process.stdout.write(format === "text" ? help : `${printableJson({ help }, 0)}\n`);
     return exitCodes.ok;
   }
   if (!program.chosen) throw new MagicError("usage", "Name a command; `magic --help` lists them.");
@@ -75,4 +79,12 @@ function helpWord(words: readonly string[]): string[] {
 }
 
 const code = await main().catch((error: unknown) => reportFailure(error, format, process, env));
+await written();
 process.exit(code);
+
+// An exit cuts off what a slow reader of a pipe has not taken yet, and comes before a full disk is told of.
+async function written(): Promise<void> {
+  for (const stream of [process.stdout, process.stderr])
+    if (stream.writableLength > 0) await new Promise<void>((resolve) => stream.write("", () => resolve()));
+  await new Promise(setImmediate);
+}

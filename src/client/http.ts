@@ -38,6 +38,11 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
   const origin = originOf(options.url);
   if (token !== undefined && origin.protocol === "http:" && !loopback(origin.hostname))
     throw new MagicError("tls_required", `The key is not sent to ${origin.origin}: it is neither https nor loopback.`);
+  if (token !== undefined && !/^[\x20-\x7e]{1,8000}$/.test(token))
+    throw new MagicError(
+      "invalid_key",
+      "The key is not one of magic's: it is too long or has other characters than ASCII.",
+    );
 
   const send = async (method: Method, path: string, request: ApiRequest = {}): Promise<Response> => {
     const target = new URL(path, origin);
@@ -62,6 +67,10 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
         throw unreachable(error, origin.origin, request.signal);
       })
       .finally(watch.end);
+    if (isForeign(answer)) {
+      await answer.body?.cancel();
+      throw new MagicError("daemon_unavailable", `What answers at ${origin.origin} is not a magic daemon.`);
+    }
     if (answer.ok) return answer;
     throw refusal(answer, await answer.text().catch(() => ""));
   };
@@ -76,9 +85,16 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
       const text = await answer.text().catch((error: unknown) => {
         throw unreachable(error, origin.origin, request?.signal);
       });
-      return (text === "" ? undefined : parse(text, answer)) as T;
+      return (text === "" ? undefined : parse(text)) as T;
     },
   };
+}
+
+// A web page, say: a daemon's answers carry the request's id and are JSON or a stream. What a proxy says of itself (401, 502...)
+// is told by its status.
+function isForeign({ ok, status, headers }: Response): boolean {
+  if (status === 204 || !(ok || status === 404 || status === 405) || headers.has(names.requestId)) return false;
+  return !/json|event-stream/.test(headers.get("content-type") ?? "");
 }
 
 // A long answer is no reason to give up, a daemon that does nothing at all is: so its health is asked for now and then.
@@ -125,8 +141,7 @@ function unreachable(error: unknown, origin: string, signal: AbortSignal | undef
   return new MagicError("daemon_unavailable", `There is no answer from ${origin} (${why}).`, { cause: error });
 }
 
-function parse(text: string, answer: Response): unknown {
-  if (!answer.headers.get("content-type")?.includes("json")) return text;
+function parse(text: string): unknown {
   const document = tryParse(text);
   if (document === undefined) throw new MagicError("daemon_unavailable", "The daemon's answer is not valid JSON.");
   return document;

@@ -40,9 +40,7 @@ export function formatHelp(command: Command, helper: Help): string {
     ),
     ...groups,
     ...optionGroups,
-    ...(top
-      ? []
-      : ["", "Every command also takes --json, --output, --live, --url, --root and --quiet: see `magic --help`."]),
+    ...(top ? [] : ["", "Also --json, --output, --live, --url, --root, --quiet: see `magic --help`."]),
     "",
   ].join("\n");
 }

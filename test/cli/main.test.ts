@@ -167,6 +167,31 @@ test("every template validates, passes its tests and has no type error, in both 
   }
 }, 240_000);
 
+test("a slow reader gets all of it, and a full disk is an error", async () => {
+  const keys = Array.from({ length: 900 }, (_, at) => `unknown_key_${at}: 1`).join("\n");
+  writeFileSync(join(box.folder, "contract.yaml"), `name: big\n${keys}\n`);
+  const shell = (line: string) =>
+    new Promise<string>((resolve) => {
+      const child = spawn("sh", ["-c", line], { cwd: box.folder, env: box.env });
+      let text = "";
+      child.stdout.on("data", (data) => {
+        text += data;
+      });
+      child.on("close", () => resolve(text));
+    });
+  const magic = `"${process.execPath}" "${program}"`;
+  const whole = await shell(`${magic} validate contract.yaml --json | (sleep 1; cat)`);
+  expect(JSON.parse(whole).problems.length).toBeGreaterThanOrEqual(900);
+  if (existsSync("/dev/full")) expect(await shell(`${magic} --help 2>&1 > /dev/full`)).toContain("ENOSPC");
+});
+
+test("help is one document with --json, also where an example follows it", async () => {
+  for (const args of [["--help"], ["completion", "--help"]])
+    expect(JSON.parse((await box.magic([...args, "--json"])).stdout)).toEqual({
+      help: expect.stringContaining("Usage:"),
+    });
+});
+
 test("a failing test: its file and line, exit 3", async () => {
   const folder = join(box.folder, "controllers", "failing");
   mkdirSync(folder, { recursive: true });

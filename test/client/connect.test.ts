@@ -112,6 +112,19 @@ test("a daemon that takes requests and answers nothing is given up; one that is 
   expect(await createApiClient({ url: slow, ...options }).request("GET", "/v1/x")).toEqual({ url: "/v1/x" });
 });
 
+test("what is not a magic daemon is told so, and a key that cannot be one is not sent", async () => {
+  const page = await upstream((_request, response) => {
+    response.setHeader("content-type", "text/html").end("<html>hello");
+  });
+  const options = { url: page, environment: "sandbox" } as const;
+  await expect(createApiClient({ ...options, token: "sk_test_x" }).request("DELETE", "/v1/x")).rejects.toMatchObject({
+    code: "daemon_unavailable",
+    message: expect.stringContaining("not a magic daemon"),
+  });
+  for (const token of ["a\nb", "ключ", "x".repeat(20_000)])
+    expect(() => createApiClient({ ...options, token })).toThrow(expect.objectContaining({ code: "invalid_key" }));
+});
+
 test("a daemon of another protocol is named, not driven", async () => {
   place("http://127.0.0.1:9", { protocol: PROTOCOL + 1 });
   await expect(connect({ root, env: {} })).rejects.toMatchObject({ code: "protocol_mismatch" });
