@@ -23,11 +23,12 @@ export interface Report {
 
 const vendorsFolder = join(import.meta.dirname, "vendors");
 
-export async function examine(id: string): Promise<Report> {
+/** `change`: another definition than the one that there is, to see that its faults are found. */
+export async function examine(id: string, change = (text: string): string => text): Promise<Report> {
   const file = join(vendorsFolder, `${id}.ts`);
   if (!existsSync(file)) return { grade: "G0", streams: {}, problem: "there is no mock vendor" };
   const { default: vendor } = (await import(file)) as { default: Vendor };
-  const manifest = loadManifest(readFileSync(join(definitionsFolder(), `${id}.yaml`), "utf8"));
+  const manifest = loadManifest(change(readFileSync(join(definitionsFolder(), `${id}.yaml`), "utf8")));
   const server = await serve(vendor);
   const egress = createEgress({ allowPrivate: () => [new URL(server.origin).host] });
   try {
