@@ -1,7 +1,5 @@
 // The gateway's stores over the daemon's storage: the same figures, in the columns' form.
-import type { LedgerEntry } from "#daemon/storage/repositories/ledger.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
-import { ledgerColumns } from "#daemon/storage/tables/gateway.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import type { BudgetStore } from "./budgets/store.ts";
 import type { KeyStore } from "./idempotency/store.ts";
@@ -35,16 +33,36 @@ export function gatewayStores({ units }: Pick<Storage, "units">, clock: Clock): 
   };
 }
 
+// In the order of `ledgerColumns`.
 function valuesOf(row: LedgerRow): unknown[] {
-  const derived: Partial<LedgerEntry> = {
-    day: row.at.slice(0, 10),
-    end_user: row.user && storable(row.user),
-    model: storable(row.model),
-    stream: row.stream ? 1 : 0,
-    estimated: row.estimated ? 1 : 0,
-  };
-  const all: Record<string, unknown> = { ...row, ...derived };
-  return ledgerColumns.map((name) => all[name]);
+  return [
+    row.at,
+    row.at.slice(0, 10),
+    row.request_id,
+    row.operation,
+    row.environment,
+    row.token,
+    row.user && storable(row.user),
+    row.team,
+    row.project,
+    row.controller,
+    row.provider,
+    storable(row.model),
+    row.outcome,
+    row.status,
+    row.stream ? 1 : 0,
+    row.attempts,
+    row.requests,
+    row.input,
+    row.cached,
+    row.cache_write,
+    row.output,
+    row.reasoning,
+    row.estimated ? 1 : 0,
+    row.cost_pico,
+    row.duration_ms,
+    row.first_token_ms,
+  ];
 }
 
 // Names that come from requests: no column takes a NUL on Postgres, and one bad row would hold up its whole batch.

@@ -18,6 +18,7 @@ import { rfc3339 } from "#shared/clock.ts";
 import { stateFolder } from "#shared/paths.ts";
 import { processStarted } from "#shared/process-identity.ts";
 import { forgetCrashes } from "./crash-note.ts";
+import { foregroundLog } from "./foreground-log.ts";
 import { acquireLock, type OwnerLock } from "./lock.ts";
 import { type DaemonOptions, parseOptions } from "./options.ts";
 import { listenOn } from "./port.ts";
@@ -89,7 +90,7 @@ async function startApp(options: DaemonOptions, root: string, logFile: LogFile):
     ...(options.host !== undefined && { host: options.host }),
     flags: options.flags,
     logFile,
-    logSinks: options.foreground ? [({ text }) => process.stderr.write(`${text}\n`)] : [],
+    logSinks: options.foreground ? [foregroundLog()] : [],
   });
   up = true;
   return app;

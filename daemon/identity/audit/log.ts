@@ -34,7 +34,8 @@ export interface AuditLogOptions {
 }
 
 const DELAY_MS = 50;
-const BATCH = 500;
+const BATCH = 1_000;
+const RETRY_MS = 1_000;
 /** Entries that wait at most; beyond it the database has failed for long, and memory is worth more. */
 const MAX_WAITING = 100_000;
 
@@ -57,6 +58,9 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   await writeAnchor(true);
 
   const waiting: Waiting[] = [];
+  /** How many of them somebody waits for. */
+  let urgent = 0;
+  let failing = false;
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> | undefined;
 
@@ -68,8 +72,18 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
       return;
     }
     waiting.push(entry);
-    if (entry.done || waiting.length >= BATCH) void drain();
-    else timer ??= setTimeout(drain, DELAY_MS).unref();
+    if (entry.done) urgent++;
+    if (pressing()) void drain();
+    else schedule(DELAY_MS);
+  }
+
+  function schedule(ms: number): void {
+    timer ??= setTimeout(drain, ms).unref();
+  }
+
+  // Nobody waits for an ordinary entry: storing each handful as it comes would cost more than all of them at once, a moment later.
+  function pressing(): boolean {
+    return waiting.length > 0 && (urgent > 0 || (waiting.length >= BATCH && !failing));
   }
 
   function drain(): Promise<void> {
@@ -78,7 +92,9 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     running ??= (async () => {
       // One turn later, so that what arrives together is stored together.
       await new Promise(setImmediate);
-      while (waiting.length > 0 && (await storeBatch()));
+      do if (!(await storeBatch())) return schedule(RETRY_MS);
+      while (pressing());
+      if (waiting.length > 0) schedule(DELAY_MS);
     })().finally(() => {
       running = undefined;
     });
@@ -90,18 +106,25 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     const batch = waiting.slice(0, BATCH);
     try {
       await append(batch.map(({ record }) => record));
+      failing = false;
     } catch (error) {
+      failing = true;
       onError("audit.append_failed", error);
       // Those who wait are told; their entries stay queued all the same.
       for (const [index, { record, done }] of batch.entries()) {
-        done?.reject(error);
-        if (done) waiting[index] = { record };
+        if (!done) continue;
+        urgent--;
+        waiting[index] = { record };
+        done.reject(error);
       }
-      timer ??= setTimeout(drain, 1_000).unref();
       return false;
     }
     waiting.splice(0, batch.length);
-    for (const { done } of batch) done?.resolve();
+    for (const { done } of batch) {
+      if (!done) continue;
+      urgent--;
+      done.resolve();
+    }
     await writeAnchor(false);
     return true;
   }
@@ -126,8 +149,10 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   }
 
   async function flush(): Promise<void> {
-    while (running) await running;
+    urgent++;
+    await running;
     if (waiting.length > 0) await drain();
+    urgent--;
   }
 
   return {

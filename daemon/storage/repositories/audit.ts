@@ -1,7 +1,7 @@
 // The audit log's rows. The chain over them is made and proven by daemon/identity/audit.
-
+import { insertRows } from "../insert-rows.ts";
 import type { Db } from "../schema.ts";
-import type { AuditEntryTable } from "../tables/audit.ts";
+import { type AuditEntryTable, auditColumns } from "../tables/audit.ts";
 
 export interface AuditHead {
   readonly sequence: number;
@@ -18,19 +18,17 @@ export async function head(db: Db, _args: Record<string, never>): Promise<AuditH
     .executeTakeFirst();
 }
 
-/** Appends unless the log goes beyond `after` already (another replica was first): then answers with its head. */
+/**
+ * Appends entries (JSON: arrays in the order of `auditColumns`) unless the log goes beyond `after` already (another replica was first):
+ * then answers with its head.
+ */
 export async function append(
   db: Db,
-  { after, entries }: { after: number; entries: readonly AuditEntryTable[] },
+  { after, rows }: { after: number; rows: string },
 ): Promise<AuditHead | "appended"> {
   const found = await head(db, {});
   if (found && found.sequence > after) return found;
-  // SQLite takes 32,766 parameters a statement.
-  for (let index = 0; index < entries.length; index += 500)
-    await db
-      .insertInto("audit_entry")
-      .values(entries.slice(index, index + 500))
-      .execute();
+  await insertRows(db, "audit_entry", auditColumns, rows);
   return "appended";
 }
 

@@ -1,41 +1,17 @@
 // The gateway's ledger: appended in batches, summed by whom and what it was for.
-import { PostgresAdapter, sql } from "kysely";
+import { sql } from "kysely";
+import { insertRows } from "../insert-rows.ts";
 import type { Db } from "../schema.ts";
-import { type LedgerTable, ledgerColumns } from "../tables/gateway.ts";
+import { ledgerColumns } from "../tables/gateway.ts";
 import { type BudgetChange, change } from "./budget.ts";
 
-export type LedgerEntry = Omit<LedgerTable, "sequence">;
-
-/** Rows of one statement; Postgres binds at most 65,535 values. */
-const CHUNK = 500;
-
-/**
- * Appends the rows and applies what they did to budgets, in one unit. The rows come as the JSON of an array of arrays in the order of
- * `ledgerColumns`: one string crosses to the storage thread, and SQLite reads it without a bound value for each member.
- */
+/** Appends the rows (JSON: arrays in the order of `ledgerColumns`) and applies what they did to budgets, in one unit. */
 export async function append(
   db: Db,
   args: { readonly rows: string; readonly budgets: readonly BudgetChange[]; readonly now: string },
 ): Promise<void> {
-  if (args.rows !== "[]") {
-    if (db.getExecutor().adapter instanceof PostgresAdapter) await appendToPostgres(db, args.rows);
-    else await sql`insert into gateway_ledger (${names}) select ${members} from json_each(${args.rows})`.execute(db);
-  }
+  await insertRows(db, "gateway_ledger", ledgerColumns, args.rows);
   await change(db, { changes: args.budgets, now: args.now });
-}
-
-const names = sql.join(ledgerColumns.map((name) => sql.ref(name)));
-const members = sql.join(ledgerColumns.map((_, index) => sql.raw(`value ->> ${index}`)));
-
-async function appendToPostgres(db: Db, rows: string): Promise<void> {
-  const entries = (JSON.parse(rows) as unknown[][]).map(
-    (row) => Object.fromEntries(ledgerColumns.map((name, index) => [name, row[index]])) as unknown as LedgerEntry,
-  );
-  for (let start = 0; start < entries.length; start += CHUNK)
-    await db
-      .insertInto("gateway_ledger")
-      .values(entries.slice(start, start + CHUNK))
-      .execute();
 }
 
 const columns = {

@@ -14,6 +14,22 @@ export interface AuditEntryTable {
   readonly mac: string;
 }
 
+/** The order of the members of a row in `append`. */
+export const auditColumns = [
+  "sequence",
+  "id",
+  "timestamp",
+  "identity_type",
+  "identity_id",
+  "action",
+  "resource",
+  "outcome",
+  "status",
+  "request_id",
+  "environment",
+  "mac",
+] as const satisfies readonly (keyof AuditEntryTable)[];
+
 export interface AuditTables {
   readonly audit_entry: AuditEntryTable;
 }
