@@ -8,6 +8,7 @@ export function converterOf(
 ): ((row: Row) => Row) | null {
   const places = columns.flatMap((column, at) => {
     const kind = existing?.find(({ name }) => name === column.name)?.type.kind;
+    if (column.fromJson && column.type.kind === "string" && kind === "json") return [{ at, convert: jsonString }];
     if (column.type.kind !== "json" || kind === undefined || kind === "json" || kind === "string") return [];
     return [{ at, convert: kind === "array" ? arrayLiteral : bareText }];
   });
@@ -16,6 +17,11 @@ export function converterOf(
     for (const { at, convert } of places) row[at] = convert(row[at] ?? null);
     return row;
   };
+}
+
+// What was a JSON string is one again.
+function jsonString(value: Value): Value {
+  return typeof value === "string" ? JSON.stringify(value) : value;
 }
 
 // A JSON string in a column of another type is its text: "NaN" among numbers.

@@ -81,6 +81,10 @@ function accepts(target: Column, column: Column): boolean {
       lengthOf(target) === Number.POSITIVE_INFINITY || (column.type.kind === "string" && column.native === undefined)
     );
   if (column.type.kind === "int" && column.type.bits < 64 && kind === "float") return target.type.bits === 64;
+  // MySQL's booleans are tinyint(1): what is neither 0 nor 1 is rejected row by row.
+  if (column.type.kind === "int" && column.type.bits === 16 && kind === "bool") return true;
+  // Digits and fields that such an interval lacks would be dropped without a word.
+  if (/^interval[ (]/.test(target.native ?? "") && !column.untyped) return false;
   if (column.type.kind === "string" || column.type.kind === "other")
     return kind === "uuid" || kind === "json" || kind === "other" || kind === "array";
   return column.type.kind === "json" && kind === "array";

@@ -1,15 +1,17 @@
 // One run: check -> discover -> plan -> read -> write -> merge -> verify -> commit, in this order, and everything undone when it fails.
 import { type ErrorCode, isMagicError, MagicError } from "#contract/errors.ts";
-import type { SyncOutcome, SyncProgress, SyncProof, SyncSpec } from "#contract/sync.ts";
+import type { Reject, SyncOutcome, SyncProgress, SyncProof, SyncSpec } from "#contract/sync.ts";
 import { redactText } from "#shared/redact.ts";
 import { joined, readAhead } from "./batches.ts";
 import { converterOf } from "./convert.ts";
 import type { Destination, WritePlan, WriteSession } from "./destination.ts";
 import { checkDrift } from "./evolution.ts";
+import { misfitsOf, readsExactly } from "./fit.ts";
 import { parseObjectName } from "./name.ts";
 import { checkSpec, derivedSyncId, writePlan } from "./plan.ts";
-import { createRejectList, type RejectList } from "./rejects.ts";
+import { createRejectList, keyOf, type RejectList } from "./rejects.ts";
 import type { Partition, Source, SourceStream, StreamState } from "./source.ts";
+import type { Row } from "./types.ts";
 import { createWatchdog, type Watchdog } from "./watchdog.ts";
 
 export interface RunPorts {
@@ -179,8 +181,9 @@ async function moveAll(
     0,
   );
   const format = rawAllowed ? stream.rawFormats.find((one) => session.rawFormats.includes(one)) : undefined;
+  const unread = format !== "csv" || readsExactly(plan.columns, session.existing);
   for (const partition of stream.partitions) {
-    if (format && stream.copyRaw && session.writeRaw) {
+    if (format && unread && stream.copyRaw && session.writeRaw) {
       const raw = await stream.copyRaw(partition, { format, framed: format !== "csv", types: session.rawTypes });
       const { written, bytes } = await session.writeRaw(raw);
       run.read += raw.count() ?? written;
@@ -205,14 +208,37 @@ async function moveRows(
   partition: Partition,
 ): Promise<void> {
   const convert = converterOf(plan.columns, session.existing);
+  const misfit = misfitsOf(plan.columns, session.existing);
+  const name = keyOf(plan);
   let uncommitted = 0;
   let lastCommit = performance.now();
+  let next = 0;
+  // Without the rows of which the destination's types would drop something.
+  const fitting = (all: readonly Row[], given: readonly number[] | undefined) => {
+    const rows: Row[] = [];
+    const places: number[] = [];
+    const rejects: Reject[] = [];
+    for (const [at, row] of all.entries()) {
+      const place = given?.[at] ?? next + at;
+      const found = misfit?.(row);
+      if (found) rejects.push({ key: name(row, place), ...found });
+      else {
+        rows.push(row);
+        places.push(place);
+      }
+    }
+    next = given ? (given.at(-1) ?? next - 1) + 1 : next + all.length;
+    addRejects(run, plan, rejects);
+    return { rows, places };
+  };
   for await (const batch of readAhead(joined(stream.read(partition)))) {
     run.read += batch.rows.length + (batch.rejects?.length ?? 0);
     run.bytes += batch.bytes;
     addRejects(run, plan, batch.rejects ?? []);
-    const rows = convert ? batch.rows.map(convert) : batch.rows;
-    if (rows.length > 0) addRejects(run, plan, (await session.write(rows, batch.places)).rejects);
+    let rows = convert ? batch.rows.map(convert) : batch.rows;
+    let places = batch.places;
+    if (misfit) ({ rows, places } = fitting(rows, places));
+    if (rows.length > 0) addRejects(run, plan, (await session.write(rows, places)).rejects);
     run.dog.touch();
     uncommitted += batch.rows.length;
     const due = uncommitted >= CHECKPOINT_ROWS || performance.now() - lastCommit >= CHECKPOINT_MS;

@@ -5,13 +5,16 @@ const DAY_MICROS = 86_400_000_000n;
 const form =
   /^(\d{4,})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?(Z|[+-]\d\d(?::?\d\d(?::?\d\d)?)?)?( BC)?$/;
 
-/** Microseconds since 1970-01-01 (UTC); null for `infinity` and for what is no timestamp. */
+/** Microseconds since 1970-01-01 (UTC); null for `infinity` and for what is no timestamp (MySQL's zero dates, February 30th). */
 export function microsOf(text: string): bigint | null {
   const parts = form.exec(text);
   if (!parts) return null;
   const [, year = "", month = "", day = "", hour = "0", minute = "0", second = "0", fraction = "", zone = "", bc] =
     parts;
-  const days = daysFromCivil(bc ? 1 - Number(year) : Number(year), Number(month), Number(day));
+  if (Number(year) === 0 || Number(hour) > 24 || Number(minute) > 59 || Number(second) > 60) return null;
+  const civilYear = bc ? 1 - Number(year) : Number(year);
+  if (Number(day) === 0 || Number(day) > daysInMonth(civilYear, Number(month))) return null;
+  const days = daysFromCivil(civilYear, Number(month), Number(day));
   const seconds = Number(hour) * 3600 + Number(minute) * 60 + Number(second) - offsetOf(zone);
   return BigInt(days) * DAY_MICROS + BigInt(seconds) * 1_000_000n + BigInt(fraction.padEnd(6, "0"));
 }
@@ -49,6 +52,11 @@ function offsetOf(zone: string): number {
   if (!parts) return 0;
   const seconds = Number(parts[2]) * 3600 + Number(parts[3] ?? 0) * 60 + Number(parts[4] ?? 0);
   return parts[1] === "-" ? -seconds : seconds;
+}
+
+function daysInMonth(year: number, month: number): number {
+  const leap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
+  return [31, leap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month - 1] ?? 0;
 }
 
 // Howard Hinnant, "chrono-compatible low-level date algorithms": days_from_civil and civil_from_days.

@@ -59,7 +59,7 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
       u8: "18446744073709551615",
       i8: "-9223372036854775808",
       d: "99999999999999999999999999999999999.999999999999999999999999999999",
-      f: "16777216",
+      f: "1.6777216e+07",
       g: "-1.7976931348623157e+308",
       y: "2155",
       dt: "9999-12-31 23:59:59.999999",
@@ -77,7 +77,7 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     });
     expect(rows[1]).toMatchObject({
       d: "-0.000000000000000000000000000001",
-      f: "1.100000023841858",
+      f: "1.1",
       g: "5e-324",
       dt: "1000-01-01 00:00:00",
       ts: "1970-01-01 00:00:01+00",
@@ -147,6 +147,36 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
       "SELECT table_name AS t FROM information_schema.tables WHERE table_schema = 'other' AND (table_name LIKE '\\\\_magic%' OR table_name = 'never')",
     );
     expect(tables).toEqual([{ t: "_magic_state" }]);
+  });
+
+  test("of a row that another unique column refuses, or whose key only a collation takes for another, no other row is changed", async () => {
+    await source.query(
+      "CREATE TABLE other.people (id varchar(20) PRIMARY KEY, email varchar(50) UNIQUE, n int) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci; INSERT INTO other.people VALUES ('a', 'a@x', 1), ('z', 'taken', 1)",
+    );
+    await target.query(
+      "CREATE TABLE people (id text PRIMARY KEY, email text, n int); INSERT INTO people VALUES ('a', 'a@x', 2), ('b', 'b@x', 2), ('A', 'c@x', 2), ('d', 'taken', 2), ('e', 'e@x', 2)",
+    );
+    const run = await sync(
+      { from: pg, object: "people", to: other, table: "people" },
+      { mode: "incremental", cursor_field: "n" },
+    );
+    expect(run.error).toBeNull();
+    expect(run.rejects.map(({ key }) => key)).toEqual(["A", "d"]);
+    const [rows] = await source.query("SELECT id, email, n FROM other.people ORDER BY id");
+    expect(rows).toEqual([
+      { id: "a", email: "a@x", n: 2 },
+      { id: "b", email: "b@x", n: 2 },
+      { id: "e", email: "e@x", n: 2 },
+      { id: "z", email: "taken", n: 1 },
+    ]);
+    await target.query(
+      "CREATE TABLE padded (id text PRIMARY KEY); INSERT INTO padded VALUES ('a'), ('a '), ('A'), ('ä')",
+    );
+    const padded = await sync(
+      { from: pg, object: "padded", to: other, table: "padded" },
+      { mode: "incremental", cursor_field: "id" },
+    );
+    expect(padded).toMatchObject({ status: "completed", records_synced: 4, proof: { destination_count: 4 } });
   });
 
   test("wrong credentials, missing tables and dead servers are told apart", async () => {

@@ -219,6 +219,17 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     }
   });
 
+  test("types whose numbers differ from server to server arrive in a table with the same types", async () => {
+    const types =
+      "CREATE TYPE mood2 AS ENUM ('a', 'b'); CREATE TABLE moods (id int PRIMARY KEY, m mood2, q tsquery, x xml)";
+    await target.query(`CREATE TYPE elsewhere AS ENUM ('x'); ${types}`);
+    await source.query(
+      `${types}; INSERT INTO moods VALUES (1, 'a', '', '<?xml version="1.0"?><a/>'), (2, 'b', 'a & b', '')`,
+    );
+    expect(await sync(ends("moods"))).toMatchObject({ status: "completed", error: null, records_synced: 2 });
+    expect(await target.lines("moods", "id, m, q, x::text")).toEqual(await source.lines("moods", "id, m, q, x::text"));
+  });
+
   test("columns are chosen and renamed", async () => {
     const outcome = await sync(ends("proven", "chosen"), {
       columns: ["t", "id"],

@@ -146,6 +146,59 @@ describe.skipIf(postgresMissing())("round trips", () => {
     ]);
   });
 
+  test("what a destination's types would round, cut or drop is quarantined, and bytes that are no UTF-8 too", async () => {
+    const file = join(folder, "lossy.csv");
+    writeFileSync(
+      file,
+      Buffer.concat([
+        Buffer.from(
+          "id,n,d,at,v\n1,1.50,2020-01-01,2020-01-01 00:00:00,ab\n2,1.005,,,\n3,,2020-01-01 12:00:00,,\n4,,,2020-01-01 00:00:00+02,\n5,,,2020-01-01 00:00:00.1234567,\n6,,,,ab \n7,1e-3,,,\n8,,,,\ufffd\n9,,,,",
+        ),
+        Buffer.from([0xff, 10]),
+      ]),
+    );
+    await target.query("CREATE TABLE lossy (id int PRIMARY KEY, n numeric(10,2), d date, at timestamp, v varchar(2))");
+    const outcome = await sync({ from: file, object: "lossy", to, table: "lossy" });
+    expect(outcome.error).toBeNull();
+    expect(outcome.rejects.map(({ key, column }) => `${key} ${column}`).sort()).toEqual([
+      "row 2 n",
+      "row 3 d",
+      "row 4 at",
+      "row 5 at",
+      "row 6 v",
+      "row 7 n",
+      "row 8 null",
+      "row 9 null",
+    ]);
+    expect(await target.lines("lossy")).toEqual(['(1,1.50,2020-01-01,"2020-01-01 00:00:00",ab)']);
+  });
+
+  test("JSON comes back as it was written: doubled keys, their order, escapes; half a surrogate pair is quarantined", async () => {
+    const file = join(folder, "kept.jsonl");
+    const kept = '{"b":1,"2":[1.0,{"x":"}\\"]"}],"b":2,"e":"\\ud83d\\ude00"}';
+    writeFileSync(file, `{"id":1,"j":${kept},"s":"a"}\n{"id":2,"j":"text","s":"\\ud800"}\n{"id":3,"j":"text"}\n`);
+    await target.query("CREATE TABLE kept (id int PRIMARY KEY, j json, s text)");
+    const outcome = await sync({ from: file, object: "kept", to, table: "kept" });
+    expect(outcome).toMatchObject({ status: "completed", records_synced: 2, rejects: [{ key: "row 2", column: "s" }] });
+    expect(await target.query("SELECT j::text FROM kept ORDER BY id")).toEqual([{ j: kept }, { j: '"text"' }]);
+  });
+
+  test("SQLite's texts that are no UTF-8 are quarantined, a replacement character is not", async () => {
+    const file = join(folder, "broken.sqlite");
+    const { DatabaseSync } = await import("node:sqlite");
+    const db = new DatabaseSync(file);
+    db.exec(
+      "CREATE TABLE b (id int, t text); INSERT INTO b VALUES (1, CAST(x'ff' AS TEXT)), (2, CAST(x'efbfbd' AS TEXT)), (3, CAST(x'61ff' AS TEXT))",
+    );
+    db.close();
+    const outcome = await sync({ from: file, object: "b", to, table: "b" });
+    expect(outcome.rejects.map(({ key, column }) => [key, column])).toEqual([
+      ["row 1", "t"],
+      ["row 3", "t"],
+    ]);
+    expect(await target.lines("b")).toEqual(["(2,\ufffd)"]);
+  });
+
   test("a text with NUL, which PostgreSQL cannot hold, is quarantined", async () => {
     const file = join(folder, "nul.jsonl");
     writeFileSync(file, '{"id":1,"t":"a\\u0000b"}\n{"id":2,"t":"ok"}\n');

@@ -116,6 +116,7 @@ const digits = (value: unknown): string =>
 // PostgreSQL's text cannot hold NUL: the record is set aside rather than changed.
 function text(value: string): string {
   if (value.includes("\0")) throw new MagicError("validation_failed", "the text holds a NUL character");
+  if (!value.isWellFormed()) throw new MagicError("validation_failed", "the text holds half of a surrogate pair");
   return value;
 }
 

@@ -9,6 +9,7 @@ import { RecordCounter } from "./csv-count.ts";
 import { fileError } from "./errors.ts";
 import type { FileFormat, FileReader } from "./format.ts";
 import { textWriter } from "./text-writer.ts";
+import { watchUtf8 } from "./utf8.ts";
 
 const BATCH_ROWS = 1000;
 const HEADER_LIMIT = 1 << 20;
@@ -136,7 +137,10 @@ async function* readRows(path: string, width: number, delimiter: string): AsyncG
     cast: (value, { quoting }) => (value === "" && !quoting ? null : value),
   });
   const file = createReadStream(path, { highWaterMark: 1 << 18 });
+  const utf8 = watchUtf8();
   file.on("error", (error) => parser.destroy(fileError(error, path)));
+  // Before the parser sees the chunk: its records are judged by what is known then.
+  file.on("data", (chunk) => utf8.take(chunk as Buffer));
   file.pipe(parser);
   let rows: Row[] = [];
   let places: number[] = [];
@@ -150,7 +154,12 @@ async function* readRows(path: string, width: number, delimiter: string): AsyncG
   };
   for await (const record of parser as AsyncIterable<Row>) {
     place++;
-    const reason = record.length !== width ? `${record.length} fields where the header has ${width}` : misread(record);
+    const reason =
+      record.length !== width
+        ? `${record.length} fields where the header has ${width}`
+        : utf8.broken
+          ? misread(record)
+          : null;
     // A line with nothing on it is no record where there are several columns.
     if (record.length === 1 && record[0] === null && width > 1) continue;
     if (reason) rejects.push({ key: `row ${place}`, column: null, reason });
@@ -164,7 +173,7 @@ async function* readRows(path: string, width: number, delimiter: string): AsyncG
   if (rows.length > 0 || rejects.length > 0) yield take();
 }
 
-// Bytes that are not UTF-8 were replaced while decoding; a replacement character that stood in the file cannot be told from them.
+// Bytes that are not UTF-8 were replaced while decoding; in such a file a replacement character cannot be told from them.
 function misread(record: Row): string | null {
   return record.some((value) => typeof value === "string" && value.includes("\ufffd")) ? "not valid UTF-8" : null;
 }

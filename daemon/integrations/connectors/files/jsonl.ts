@@ -1,4 +1,5 @@
 // JSON Lines: one object a line. Numbers keep their digits both ways; a column's type is what all its values share.
+import { isUtf8 } from "node:buffer";
 import { createReadStream } from "node:fs";
 import { access } from "node:fs/promises";
 import { Digits, keepDigits, literalOf } from "../../engine/convert.ts";
@@ -7,6 +8,7 @@ import type { Column, ColumnType, Row, Value } from "../../engine/types.ts";
 import { wholeLines } from "../postgres/copy-text.ts";
 import { fileError } from "./errors.ts";
 import type { FileFormat, FileReader } from "./format.ts";
+import { memberTexts } from "./json-members.ts";
 import { textWriter } from "./text-writer.ts";
 
 export const jsonl: FileFormat = {
@@ -69,7 +71,7 @@ async function openJsonl(path: string): Promise<FileReader> {
     }
   }
   const columns = [...kinds].map(
-    ([name, kind]): Column => ({ name, type: typeOfKind(kind), nullable: true, untyped: true }),
+    ([name, kind]): Column => ({ name, type: typeOfKind(kind), nullable: true, untyped: true, fromJson: true }),
   );
   return { columns, records, read: () => readRows(path, columns) };
 }
@@ -77,12 +79,16 @@ async function openJsonl(path: string): Promise<FileReader> {
 // A last line without a line feed is a line too.
 async function* bytesOf(path: string): AsyncGenerator<Buffer> {
   let last = 10;
+  let first = true;
   for await (const chunk of createReadStream(path, { highWaterMark: 1 << 18 }) as AsyncIterable<Buffer>) {
     last = chunk[chunk.length - 1] ?? last;
-    yield chunk;
+    yield first && chunk.subarray(0, 3).equals(BYTE_ORDER_MARK) ? chunk.subarray(3) : chunk;
+    first = false;
   }
   if (last !== 10) yield Buffer.from("\n");
 }
+
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
 type Kind = "null" | "int" | "decimal" | "bool" | "string" | "json";
 
@@ -128,17 +134,33 @@ function parseObject(line: string): Record<string, unknown> | string {
 
 async function* readRows(path: string, columns: readonly Column[]): AsyncGenerator<Batch> {
   let place = 0;
-  for await (const { lines, bytes } of wholeLines(bytesOf(path))) {
+  const exact = columns.some(({ type }) => type.kind === "json");
+  for await (const { lines, bytes, whole } of wholeLines(bytesOf(path))) {
+    const broken = isUtf8(whole) ? null : brokenLines(whole);
     const rows: Row[] = [];
     const places: number[] = [];
     const rejects: { key: string; column: string | null; reason: string }[] = [];
-    for (const line of lines) {
+    for (const [at, line] of lines.entries()) {
       if (line.trim() === "") continue;
       place++;
-      const record = parseObject(line);
-      if (typeof record === "string") rejects.push({ key: `row ${place}`, column: null, reason: record });
+      const record = broken?.has(at) ? "the line is no valid UTF-8" : parseObject(line);
+      if (typeof record === "string") {
+        rejects.push({ key: `row ${place}`, column: null, reason: record });
+        continue;
+      }
+      const written = exact ? memberTexts(line) : null;
+      const row = columns.map(({ name, type }) => fieldValue(record[name], type, written?.get(name)));
+      const half = line.includes("\\u")
+        ? row.findIndex((value) => typeof value === "string" && !value.isWellFormed())
+        : -1;
+      if (half >= 0)
+        rejects.push({
+          key: `row ${place}`,
+          column: columns[half]?.name ?? null,
+          reason: "the text holds half of a surrogate pair",
+        });
       else {
-        rows.push(columns.map(({ name, type }) => fieldValue(record[name], type)));
+        rows.push(row);
         places.push(place - 1);
       }
     }
@@ -146,9 +168,22 @@ async function* readRows(path: string, columns: readonly Column[]): AsyncGenerat
   }
 }
 
-function fieldValue(value: unknown, type: ColumnType): Value {
+// The numbers of the lines that are no UTF-8: decoding has put something else there.
+function brokenLines(whole: Buffer): Set<number> {
+  const broken = new Set<number>();
+  let start = 0;
+  for (let line = 0; start <= whole.length; line++) {
+    const feed = whole.indexOf(10, start);
+    const end = feed < 0 ? whole.length : feed;
+    if (!isUtf8(whole.subarray(start, end))) broken.add(line);
+    start = end + 1;
+  }
+  return broken;
+}
+
+function fieldValue(value: unknown, type: ColumnType, written: string | undefined): Value {
   if (value === undefined || value === null) return null;
-  if (type.kind === "json") return jsonText(value);
+  if (type.kind === "json") return written ?? jsonText(value);
   if (value instanceof Digits) return value.text;
   if (typeof value === "string") return value;
   if (type.kind === "array" && Array.isArray(value)) return literalOf(value);

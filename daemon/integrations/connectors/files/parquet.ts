@@ -4,6 +4,7 @@
 import { open } from "node:fs/promises";
 import type { FileMetaData, SchemaElement } from "hyparquet";
 import { MagicError } from "#contract/errors.ts";
+import { floatText } from "../../engine/float-text.ts";
 import type { Batch } from "../../engine/source.ts";
 import { dateOf, daysOf, microsOf, timeOf, timestampOf } from "../../engine/temporal.ts";
 import type { Column, ColumnType, Row, Value } from "../../engine/types.ts";
@@ -290,17 +291,6 @@ function decimalText(stored: Uint8Array | bigint | number, scale: number): strin
   if (scale === 0) return String(value);
   const digits = String(value < 0n ? -value : value).padStart(scale + 1, "0");
   return `${value < 0n ? "-" : ""}${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
-}
-
-/** The shortest text that reads back as the same number. */
-function floatText(value: number, bits: 32 | 64): string {
-  if (Object.is(value, -0)) return "-0";
-  if (bits === 64 || !Number.isFinite(value)) return String(value);
-  for (let digits = 6; digits <= 9; digits++) {
-    const text = value.toPrecision(digits);
-    if (Math.fround(Number(text)) === value) return String(Number(text));
-  }
-  return String(value);
 }
 
 function plainJson(_key: string, value: unknown): unknown {

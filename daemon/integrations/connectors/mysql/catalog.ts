@@ -7,6 +7,8 @@ import { ident, type MysqlLink } from "./connect.ts";
 export interface MysqlColumn extends Column {
   /** How the column is selected so that its text is exact. */
   readonly expression: string;
+  /** How its text becomes a value, where the type alone does not say. */
+  readonly form?: "float32" | "geometry";
   readonly declared: string;
 }
 
@@ -65,6 +67,7 @@ function columnOf(row: Record<string, string | null>): MysqlColumn {
     nullable: row["nullable"] === "YES",
     declared,
     type: found.type,
+    ...(found.form ? { form: found.form } : {}),
     expression: found.expression?.(ident(name)) ?? ident(name),
   };
 }
@@ -74,7 +77,7 @@ function typeOf(
   declared: string,
   precision: number,
   scale: number,
-): { type: ColumnType; expression?: (name: string) => string } {
+): { type: ColumnType; form?: "float32" | "geometry"; expression?: (name: string) => string } {
   const unsigned = declared.includes("unsigned");
   switch (type) {
     case "tinyint":
@@ -92,7 +95,7 @@ function typeOf(
       return { type: { kind: "decimal", precision, scale } };
     // FLOAT's own text has six digits: as a double it has them all.
     case "float":
-      return { type: { kind: "float", bits: 64 }, expression: (name) => `(${name} + 0e0)` };
+      return { type: { kind: "float", bits: 32 }, form: "float32", expression: (name) => `(${name} + 0e0)` };
     case "double":
       return { type: { kind: "float", bits: 64 } };
     case "bit":
@@ -127,14 +130,14 @@ function typeOf(
     case "multipolygon":
     case "geomcollection":
     case "geometrycollection":
-      return { type: { kind: "bytes" }, expression: (name) => `ST_AsWKB(${name})` };
+      return { type: { kind: "bytes" }, form: "geometry" };
     default:
       return { type: { kind: "string" } };
   }
 }
 
-/** How a column of the source is made; what MySQL would round or fold is kept as text. */
-export function declare(column: Column, key: boolean): string {
+/** How a column of the source is made; what MySQL would round or fold is kept as text. `keyCollation`: one that sees blanks at the end. */
+export function declare(column: Column, key: boolean, keyCollation: string): string {
   const { type } = column;
   switch (type.kind) {
     case "int":
@@ -165,5 +168,5 @@ export function declare(column: Column, key: boolean): string {
     case "bytes":
       return key ? "VARBINARY(255)" : "LONGBLOB";
   }
-  return `${key ? "VARCHAR(255)" : "LONGTEXT"} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`;
+  return `${key ? "VARCHAR(255)" : "LONGTEXT"} CHARACTER SET utf8mb4 COLLATE ${key ? keyCollation : "utf8mb4_bin"}`;
 }

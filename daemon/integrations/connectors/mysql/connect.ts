@@ -12,6 +12,10 @@ export interface MysqlLink {
   /** Rows one after another, values as buffers. */
   stream(sql: string): AsyncIterable<(Buffer | null)[]>;
   readonly database: string | null;
+  /** A binary collation of utf8mb4 for keys, to which "a" and "a " differ, where the server has one. */
+  readonly keyCollation: string;
+  /** Bytes of the largest statement that the server takes. */
+  readonly maxPacket: number;
   kill(): void;
   close(): Promise<void>;
 }
@@ -53,24 +57,30 @@ export async function connectMysql(options: {
     new Promise<T>((resolve, reject) =>
       connection.query(request, (error, result) => (error ? reject(error) : resolve(result as T))),
     );
+  let keyCollation = "utf8mb4_bin";
+  let maxPacket = 1 << 20;
   try {
     await new Promise<void>((resolve, reject) => connection.connect((error) => (error ? reject(error) : resolve())));
+    const [about] = await query<{ v: string; p: number; c: string | null }[]>({
+      sql: "SELECT version() AS v, @@max_allowed_packet AS p, (SELECT MAX(collation_name) FROM information_schema.collations WHERE collation_name IN ('utf8mb4_nopad_bin', 'utf8mb4_0900_bin')) AS c",
+    });
+    const isMariaDb = /mariadb/i.test(about?.v ?? "");
+    keyCollation = about?.c ?? keyCollation;
+    maxPacket = Number(about?.p ?? maxPacket);
     await query({
       sql: settings.replace(
         "SESSION transaction_isolation",
-        (await isMariaDb()) ? "SESSION tx_isolation" : "SESSION transaction_isolation",
+        isMariaDb ? "SESSION tx_isolation" : "SESSION transaction_isolation",
       ),
     });
   } catch (error) {
     connection.destroy();
     throw mysqlError(error, options.side, `connecting to ${url.hostname}:${url.port || 3306}/${database ?? ""}`);
   }
-  async function isMariaDb(): Promise<boolean> {
-    const [row] = await query<{ v: string }[]>({ sql: "SELECT version() AS v" });
-    return /mariadb/i.test(row?.v ?? "");
-  }
   return {
     database,
+    keyCollation,
+    maxPacket,
     rows: (sql, values = []) => query({ sql, values: [...values], typeCast: (field) => field.string("utf8") }),
     run: async (sql) => {
       const result = await query<{ affectedRows?: number; warningStatus?: number }>({ sql });

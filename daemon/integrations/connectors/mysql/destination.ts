@@ -216,7 +216,7 @@ async function prepareTable(
   if (!existing) {
     const columns = plan.columns.map(
       (column) =>
-        `${ident(column.name)} ${declare(column, plan.primaryKey.includes(column.name))}${plan.primaryKey.includes(column.name) ? " NOT NULL" : " NULL"}`,
+        `${ident(column.name)} ${declare(column, plan.primaryKey.includes(column.name), link.keyCollation)}${plan.primaryKey.includes(column.name) ? " NOT NULL" : " NULL"}`,
     );
     if (soft) columns.push(mark);
     if (plan.primaryKey.length > 0) columns.push(`PRIMARY KEY (${plan.primaryKey.map(ident).join(", ")})`);
@@ -227,9 +227,10 @@ async function prepareTable(
   }
   const { add, widen } = planChanges(plan.columns, existing.columns, `${existing.database}.${existing.name}`);
   const steps = [
-    ...add.map((column) => `ADD COLUMN ${ident(column.name)} ${declare(column, false)} NULL`),
+    ...add.map((column) => `ADD COLUMN ${ident(column.name)} ${declare(column, false, link.keyCollation)} NULL`),
     ...widen.map(
-      (column) => `MODIFY COLUMN ${ident(column.name)} ${declare(column, plan.primaryKey.includes(column.name))}`,
+      (column) =>
+        `MODIFY COLUMN ${ident(column.name)} ${declare(column, plan.primaryKey.includes(column.name), link.keyCollation)}`,
     ),
     ...(soft && !existing.columns.some(({ name }) => name === DELETED_AT) ? [`ADD COLUMN ${mark}`] : []),
   ];
@@ -238,7 +239,7 @@ async function prepareTable(
 
 async function hasUniqueKey(link: MysqlLink, database: string, name: string, key: readonly string[]): Promise<boolean> {
   const rows = await link.rows(
-    "SELECT index_name AS i, GROUP_CONCAT(column_name ORDER BY seq_in_index SEPARATOR '\\0') AS c FROM information_schema.statistics WHERE table_schema = ? AND table_name = ? AND non_unique = 0 GROUP BY index_name",
+    "SELECT index_name AS i, GROUP_CONCAT(column_name ORDER BY seq_in_index SEPARATOR '\\0') AS c FROM information_schema.statistics WHERE table_schema = ? AND table_name = ? AND non_unique = 0 GROUP BY index_name HAVING MAX(sub_part) IS NULL",
     [database, name],
   );
   const wanted = [...key].sort().join("\0");
@@ -259,8 +260,10 @@ async function deleteMissing(
 ): Promise<number> {
   const names = plan.primaryKey.map(ident);
   const columns = plan.primaryKey.flatMap((name) => plan.columns.find((column) => column.name === name) ?? []);
-  await link.run(`CREATE TEMPORARY TABLE _magic_keys AS SELECT ${names.join(", ")} FROM ${table} LIMIT 0`);
-  await link.run(`ALTER TABLE _magic_keys ADD PRIMARY KEY (${names.join(", ")})`).catch(() => {});
+  // The key is part of the definition: an ALTER TABLE would commit the rows before the state.
+  const make = (key: string) =>
+    link.run(`CREATE TEMPORARY TABLE _magic_keys ${key} AS SELECT ${names.join(", ")} FROM ${table} LIMIT 0`);
+  await make(`(PRIMARY KEY (${names.join(", ")}))`).catch(() => make(""));
   for await (const rows of keys)
     for (let at = 0; at < rows.length; at += 1000) {
       const values = rows

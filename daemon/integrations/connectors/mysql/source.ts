@@ -1,6 +1,7 @@
 // MySQL and MariaDB as a source: one consistent snapshot, every value as the server's text.
 import { MagicError } from "#contract/errors.ts";
 import { discoveredObject } from "../../engine/discovered.ts";
+import { floatText } from "../../engine/float-text.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import { pickColumns } from "../../engine/pick.ts";
 import type { Batch, ReadRequest, Source, SourceStream, StreamState } from "../../engine/source.ts";
@@ -132,7 +133,7 @@ async function* readRows(
   name: string,
 ): AsyncGenerator<Batch> {
   const sql = `SELECT ${columns.map(({ expression }) => expression).join(", ")} FROM ${from}`;
-  const reads = columns.map(({ type }) => readerOf(type.kind, type.kind === "timestamp" && type.zone));
+  const reads = columns.map(readerOf);
   let rows: Row[] = [];
   let bytes = 0;
   try {
@@ -157,9 +158,31 @@ async function* readRows(
   if (rows.length > 0) yield { rows, bytes };
 }
 
-function readerOf(kind: string, zone: boolean): (value: Buffer) => Value {
+function readerOf({ type, form }: MysqlColumn): (value: Buffer) => Value {
+  const { kind } = type;
+  if (form === "float32") return (value) => floatText(Math.fround(Number(value.toString("latin1"))), 32);
+  if (form === "geometry") return extendedWkb;
   if (kind === "bytes") return (value) => value;
   if (kind === "bool") return (value) => (value.toString("latin1") === "1" ? "true" : "false");
-  if (zone) return (value) => `${value.toString("latin1")}+00`;
+  if (kind === "timestamp" && type.zone) return (value) => `${value.toString("latin1")}+00`;
   return (value) => value.toString("utf8");
+}
+
+// MySQL keeps the reference system (4 bytes) before the WKB; PostGIS's extended WKB has it after the type, flagged there. Without one: WKB.
+function extendedWkb(stored: Buffer): Buffer {
+  const system = stored.readUInt32LE(0);
+  const wkb = stored.subarray(4);
+  if (system === 0 || wkb.length < 5) return wkb;
+  const little = wkb[0] === 1;
+  const head = Buffer.alloc(9);
+  head[0] = wkb[0] ?? 1;
+  const type = ((little ? wkb.readUInt32LE(1) : wkb.readUInt32BE(1)) | 0x20000000) >>> 0;
+  if (little) {
+    head.writeUInt32LE(type, 1);
+    head.writeUInt32LE(system, 5);
+  } else {
+    head.writeUInt32BE(type, 1);
+    head.writeUInt32BE(system, 5);
+  }
+  return Buffer.concat([head, wkb.subarray(5)]);
 }

@@ -33,20 +33,33 @@ export async function insertRows(
   let start = 0;
   let tuples: string[] = [];
   let size = 0;
+  const flush = async (end: number) => {
+    const first = start;
+    if (tuples.length > 0)
+      await insertTuples(target, tuples, rows.slice(start, end), (line, column, reason) =>
+        rejects.push({ key: name(rows[first + line] as Row, placeOf(first + line)), column, reason }),
+      );
+    bytes += size;
+    start = end;
+    tuples = [];
+    size = 0;
+  };
   for (let at = 0; at < rows.length; at++) {
     const row = rows[at] as Row;
+    const unfit = unfitOf(row, plan);
+    if (unfit) {
+      // What stands before it goes first: rows and tuples are numbered alike.
+      await flush(at);
+      rejects.push({ key: name(row, placeOf(at)), ...unfit });
+      start = at + 1;
+      continue;
+    }
     const tuple = `(${row.map((value, i) => sqlValue(value, kinds[i] ?? "string")).join(", ")})`;
+    if (size > 0 && size + tuple.length > STATEMENT_BYTES) await flush(at);
     tuples.push(tuple);
     size += tuple.length;
     if (size < STATEMENT_BYTES && tuples.length < STATEMENT_ROWS && at < rows.length - 1) continue;
-    const first = start;
-    await insertTuples(target, tuples, rows.slice(start, at + 1), (line, column, reason) =>
-      rejects.push({ key: name(rows[first + line] as Row, placeOf(first + line)), column, reason }),
-    );
-    bytes += size;
-    start = at + 1;
-    tuples = [];
-    size = 0;
+    await flush(at + 1);
   }
   return { written: rows.length - rejects.length, rejects, bytes };
 }
@@ -58,6 +71,13 @@ export function sqlValue(value: Value, kind: string): string {
   if (kind === "bool") return value === "true" ? "1" : "0";
   if (kind === "timestamp") return literal(value.replace(/\+00$/, ""));
   return literal(value);
+}
+
+// MySQL stores 0 for -0, and says nothing.
+function unfitOf(row: Row, plan: WritePlan): { column: string; reason: string } | null {
+  for (const [at, { name, type }] of plan.columns.entries())
+    if (type.kind === "float" && row[at] === "-0") return { column: name, reason: "MySQL has no -0" };
+  return null;
 }
 
 type RejectLine = (line: number, column: string | null, reason: string) => void;
@@ -86,14 +106,24 @@ async function tryInsert(
   rows: readonly Row[],
 ): Promise<{ line: number | null; column: string | null; reason: string } | null> {
   const names = plan.columns.map(({ name }) => name);
-  const sets = names
-    .filter((name) => !plan.primaryKey.includes(name))
-    .map((name) => `${ident(name)} = VALUES(${ident(name)})`);
+  // MySQL would update whichever row any unique key finds: only the row of this very key may be changed.
+  const [first = ""] = plan.primaryKey;
+  const same = plan.primaryKey.map((name) => `BINARY ${ident(name)} <=> BINARY VALUES(${ident(name)})`).join(" AND ");
+  const sets = [
+    `${ident(first)} = IF(${same}, ${ident(first)}, NULL)`,
+    ...names.filter((name) => !plan.primaryKey.includes(name)).map((name) => `${ident(name)} = VALUES(${ident(name)})`),
+  ];
   if (plan.deletes === "soft") sets.push("`_magic_deleted_at` = NULL");
-  const onDuplicate =
-    upsert === "keys"
-      ? ` ON DUPLICATE KEY UPDATE ${sets.length > 0 ? sets.join(", ") : `${ident(names[0] ?? "")} = ${ident(names[0] ?? "")}`}`
-      : "";
+  const onDuplicate = upsert === "keys" ? ` ON DUPLICATE KEY UPDATE ${sets.join(", ")}` : "";
+  if (tuples.length === 1 && (tuples[0]?.length ?? 0) * 4 > link.maxPacket) {
+    const size = Buffer.byteLength(tuples[0] ?? "");
+    if (size + 65_536 > link.maxPacket)
+      return {
+        line: 0,
+        column: null,
+        reason: `the record has ${size} bytes, the server's max_allowed_packet is ${link.maxPacket}`,
+      };
+  }
   await link.run("SAVEPOINT magic_batch");
   try {
     if (upsert === "delete")
@@ -111,7 +141,16 @@ async function tryInsert(
   } catch (error) {
     if (!isRowError(error)) throw error;
     await link.run("ROLLBACK TO SAVEPOINT magic_batch");
-    return placeIn((error as ServerError).message);
+    const place = placeIn((error as ServerError).message);
+    const refused = upsert === "keys" && place.column === first && rows.length === 1;
+    return refused && rows[0]?.[names.indexOf(first)] !== null
+      ? {
+          line: 0,
+          column: null,
+          reason:
+            "another row of the table has the same value in a unique column, or a key that its collation takes for the same",
+        }
+      : place;
   }
 }
 

@@ -48,7 +48,9 @@ export function lineOf(row: readonly Value[]): string {
 }
 
 /** Cuts a stream of COPY text into groups of whole lines, as text. */
-export async function* wholeLines(stream: AsyncIterable<Buffer>): AsyncGenerator<{ lines: string[]; bytes: number }> {
+export async function* wholeLines(
+  stream: AsyncIterable<Buffer>,
+): AsyncGenerator<{ lines: string[]; bytes: number; whole: Buffer }> {
   let pending: Buffer[] = [];
   for await (const chunk of stream) {
     const last = chunk.lastIndexOf(10);
@@ -59,6 +61,6 @@ export async function* wholeLines(stream: AsyncIterable<Buffer>): AsyncGenerator
     pending.push(chunk.subarray(0, last));
     const whole = pending.length === 1 ? (pending[0] as Buffer) : Buffer.concat(pending);
     pending = last + 1 < chunk.length ? [chunk.subarray(last + 1)] : [];
-    yield { lines: whole.toString("utf8").split("\n"), bytes: whole.length + 1 };
+    yield { lines: whole.toString("utf8").split("\n"), bytes: whole.length + 1, whole };
   }
 }

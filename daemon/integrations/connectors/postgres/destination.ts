@@ -10,7 +10,7 @@ import { formatObjectName } from "../../engine/name.ts";
 import { keyOf } from "../../engine/rejects.ts";
 import type { RawStream } from "../../engine/source.ts";
 import type { Column } from "../../engine/types.ts";
-import { describeTable, type TableColumn, type TableInfo } from "./catalog.ts";
+import { describeTable, type TableInfo } from "./catalog.ts";
 import { checksumSql } from "./checksum.ts";
 import { type ConnectOptions, connectPostgres, type PostgresLink } from "./connect.ts";
 import { isDataError, postgresError } from "./errors.ts";
@@ -20,7 +20,7 @@ import { postgresSource } from "./source.ts";
 import { ident, identList } from "./sql.ts";
 import { ensureStateTable, lockSync, readState, writeState } from "./state-table.ts";
 import { copyIndexes, exchangeRows, mustStay, type Renames, swap } from "./swap.ts";
-import { nativeOf } from "./types.ts";
+import { binaryAlike, hashedAlike, nativeOf } from "./types.ts";
 import { writeRows } from "./write-rows.ts";
 
 export const DELETED_AT = "_magic_deleted_at";
@@ -127,6 +127,7 @@ function sessionOf(parts: Parts): WriteSession {
   let loading: Loading | undefined;
   let types: readonly string[] = [];
   let exact = false;
+  let hashable = false;
   let place = 0;
   let renames: Renames = { constraints: [], indexes: [] };
   let swapping = false;
@@ -153,7 +154,7 @@ function sessionOf(parts: Parts): WriteSession {
         await link.run("ROLLBACK");
         await ensureStateTable(link, target.schema);
         await link.run("BEGIN");
-        ({ loading, types, exact } = await prepare(parts, wanted, final));
+        ({ loading, types, exact, hashable } = await prepare(parts, wanted, final));
       }),
     writeRaw: (raw) => guard(() => copyInto(link, begun().loading, begun().plan, raw)),
     write: (rows, places) =>
@@ -222,6 +223,7 @@ function sessionOf(parts: Parts): WriteSession {
     checksum: () =>
       guard(async () => {
         request.waiting(`the checksum of ${formatObjectName(target)}`);
+        if (!hashable) return null;
         const columns = begun().plan.columns.map(({ name }) => ident(name));
         await link.run("SAVEPOINT magic_checksum");
         try {
@@ -267,11 +269,7 @@ const columnsOf = (plan: WritePlan) => [
 ];
 
 // Makes the table or alters it, and makes what the rows are loaded into.
-async function prepare(
-  parts: Parts,
-  plan: WritePlan,
-  final: string,
-): Promise<{ loading: Loading; types: readonly string[]; exact: boolean }> {
+async function prepare(parts: Parts, plan: WritePlan, final: string): Promise<Prepared> {
   const { link, target, existing, request } = parts;
   if (existing && existing.kind !== "r" && existing.kind !== "p")
     throw new MagicError(
@@ -281,13 +279,15 @@ async function prepare(
   const changes = existing
     ? planChanges(plan.columns, existing.columns, formatObjectName(target))
     : { add: [], widen: [] };
+  const thereOf = ({ name }: Column) => existing?.columns.find((one) => one.name === name);
   const typeOf = (column: Column) => {
-    const there = existing?.columns.find(({ name }) => name === column.name);
+    const there = thereOf(column);
     return there && !changes.widen.some(({ name }) => name === column.name) ? there.declared : nativeOf(column);
   };
   const soft = plan.deletes === "soft";
   const types = plan.columns.map(typeOf);
-  const exact = plan.columns.every((column) => binaryAlike(existing?.columns.find(({ name }) => name === column.name)));
+  const exact = plan.columns.every((column) => binaryAlike(column, thereOf(column)));
+  const hashable = plan.columns.every((column) => hashedAlike(nativeOf(column), thereOf(column)));
   const alter = async (table: string) => {
     const lacksMark = soft && !existing?.columns.some(({ name }) => name === DELETED_AT);
     const steps = [
@@ -311,19 +311,23 @@ async function prepare(
       // In place, the table itself must take the new columns; where it is swapped this is one more catalogue change in the same transaction.
       if (await mustStay(link, existing.oid)) await alter(final);
     } else await create(table);
-    return { loading: { how: "shadow", table, name }, types, exact };
+    return { loading: { how: "shadow", table, name }, types, exact, hashable };
   }
   if (!existing) {
     await create(final);
-    return { loading: { how: "direct", table: final, name: target.name }, types, exact };
+    return { loading: { how: "direct", table: final, name: target.name }, types, exact, hashable };
   }
   await alter(final);
-  return { loading: await makeStage(link, final, plan), types, exact };
+  return { loading: await makeStage(link, final, plan), types, exact, hashable };
 }
 
-// Binary COPY needs the very same type on both sides; an enum or an extension's type may differ though its name is the same.
-function binaryAlike(there: TableColumn | undefined): boolean {
-  return there === undefined || there.builtin;
+interface Prepared {
+  readonly loading: Loading;
+  readonly types: readonly string[];
+  /** Binary COPY brings every value as it is. */
+  readonly exact: boolean;
+  /** Both servers hash these types alike. */
+  readonly hashable: boolean;
 }
 
 async function makeStage(link: PostgresLink, final: string, plan: WritePlan): Promise<Loading> {

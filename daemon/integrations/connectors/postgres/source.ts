@@ -238,6 +238,11 @@ function castTo(column: TableColumn, type: string): string {
   return column.declared === type ? ident(column.name) : `${ident(column.name)}::${type}`;
 }
 
+// xml's output function leaves the declaration out, its cast to text does not.
+function textOf({ name, declared }: TableColumn): string {
+  return /^xml(\[\])*$/.test(declared) ? `${ident(name)}::${declared.replace("xml", "text")}` : ident(name);
+}
+
 async function copyRaw(
   link: PostgresLink,
   table: TableInfo,
@@ -249,7 +254,7 @@ async function copyRaw(
   const { to } = (await import("pg-copy-streams")).default;
   // The destination's own type may be unknown here (an enum, an extension's): then its input function gets our text.
   const list = columns.map((column, at) =>
-    raw.format === "pg-binary" ? castTo(column, raw.types[at] ?? "text") : ident(column.name),
+    raw.format === "pg-binary" ? castTo(column, raw.types[at] ?? "text") : textOf(column),
   );
   const format = raw.format === "pg-binary" ? "binary" : "text";
   const sql = `COPY (SELECT ${list.join(", ")} FROM ${qualified(table.object)}${where(partition, condition)}) TO STDOUT (FORMAT ${format})`;

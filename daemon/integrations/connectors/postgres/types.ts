@@ -1,4 +1,5 @@
-// PostgreSQL's types and the engine's: `format_type` names to ColumnType and back.
+// PostgreSQL's types and the engine's: `format_type` names to ColumnType and back, and which of them may travel as binary.
+import { holds } from "../../engine/evolution.ts";
 import type { Column, ColumnType } from "../../engine/types.ts";
 
 /** The engine's type for a built-in PostgreSQL type by its `format_type` name. */
@@ -83,4 +84,28 @@ export function nativeOfType(type: ColumnType): string {
     default:
       return "text";
   }
+}
+
+// Whose binary form is not what its text says: xml loses or gains a declaration, an empty tsquery cannot be read back, and the
+// numbers behind regclass and its kin mean something else in another database.
+const textOnly =
+  /^(xml|tsquery|reg(class|proc|procedure|oper|operator|type|role|namespace|config|dictionary|collation))(\[\])*$/;
+
+/** True where binary COPY brings the column's values into `there` (undefined: a column made for it) exactly as its text form would. */
+export function binaryAlike(
+  column: Column,
+  there: (Column & { readonly declared: string; readonly builtin: boolean }) | undefined,
+): boolean {
+  const native = nativeOf(column);
+  if (textOnly.test(native)) return false;
+  if (there === undefined || there.declared === native) return there?.builtin ?? true;
+  // A cast that only widens; others cut, round or forget: bit varying(5), cidr, character(3).
+  return there.builtin && widens.has(there.type.kind) && !/^(character\(|bpchar)/.test(native) && holds(there, column);
+}
+
+const widens = new Set(["int", "decimal", "float", "timestamp", "string"]);
+
+/** An enum's hash, or that of a number behind a name, is another one on another server. */
+export function hashedAlike(native: string, there: { readonly builtin: boolean } | undefined): boolean {
+  return !textOnly.test(native) && (there?.builtin ?? true);
 }

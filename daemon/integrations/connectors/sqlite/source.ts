@@ -71,8 +71,10 @@ function openStream(db: DatabaseSync, request: ReadRequest, path: string): Sourc
     keys: () => readKeys(db, from, schema.primaryKey, schema, request),
     read: async function* (): AsyncGenerator<Batch> {
       const statement = db.prepare(`SELECT ${list} FROM ${from}${scope.condition}`);
+      const blobs = schema.columns.map(({ name }) => `CAST(${quote(name)} AS BLOB)`).join(", ");
+      const check = exactText(() => db.prepare(`SELECT ${blobs} FROM ${from}${scope.condition}`), scope.parameters);
       let place = 0;
-      for (const { rows, rejects, bytes } of batches(statement, scope.parameters, schema, () => place++)) {
+      for (const { rows, rejects, bytes } of batches(statement, scope.parameters, schema, () => place++, check)) {
         yield { rows, rejects, bytes };
         if (request.signal.aborted) throw request.signal.reason;
         request.waiting(`rows of ${table.name}`);
@@ -87,11 +89,32 @@ function openStream(db: DatabaseSync, request: ReadRequest, path: string): Sourc
 
 type Statement = ReturnType<DatabaseSync["prepare"]>;
 
+/** Whether a text that holds a replacement character stands so in the file, or was made of bytes that are no UTF-8. */
+type ExactText = (text: string, row: number, column: number) => boolean;
+
+// The same rows once more, as bytes, read only as far as somebody asks.
+function exactText(prepare: () => Statement, parameters: readonly SQLInputValue[]): ExactText {
+  let rows: Iterator<Stored[]> | undefined;
+  let at = -1;
+  let bytes: Stored[] = [];
+  return (text, row, column) => {
+    if (!rows) {
+      const statement = prepare();
+      statement.setReturnArrays(true);
+      rows = statement.iterate(...parameters) as unknown as Iterator<Stored[]>;
+    }
+    for (; at < row; at++) bytes = rows.next().value ?? [];
+    const stored = bytes[column];
+    return stored instanceof Uint8Array && Buffer.from(text, "utf8").equals(stored);
+  };
+}
+
 function* batches(
   statement: Statement,
   parameters: readonly SQLInputValue[],
   schema: SourceStream["schema"],
   place: () => number,
+  exact: ExactText = () => true,
 ): Generator<{ rows: Row[]; rejects: Reject[]; bytes: number }> {
   statement.setReadBigInts(true);
   statement.setReturnArrays(true);
@@ -104,7 +127,9 @@ function* batches(
     const row: Row = [];
     let bad: Reject | undefined;
     for (const [i, column] of schema.columns.entries()) {
-      const read = readValue(stored[i] ?? null, column.type);
+      const value = stored[i] ?? null;
+      const broken = typeof value === "string" && value.includes("\ufffd") && !exact(value, at, i);
+      const read = broken ? { reason: "the text is no valid UTF-8" } : readValue(value, column.type);
       if ("value" in read) {
         row.push(read.value);
         bytes += read.value?.length ?? 1;

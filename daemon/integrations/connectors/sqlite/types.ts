@@ -43,11 +43,15 @@ function typeByAffinity(declared: string): ColumnType {
   return { kind: "string" };
 }
 
+// SQLite stores 0.0 for -0.0; a blob is kept as it is in a column of any type.
+const MINUS_ZERO = Buffer.from("-0");
+
 export type Stored = null | bigint | number | string | Uint8Array;
 
 /** A stored value in the engine's form; a string that says why not. */
 export function readValue(stored: Stored, type: ColumnType): { value: Value } | { reason: string } {
   if (stored === null) return { value: null };
+  if (typeof stored === "object" && type.kind === "float" && MINUS_ZERO.equals(stored)) return { value: "-0" };
   if (typeof stored === "object")
     return type.kind === "bytes" ? { value: stored } : { reason: `a blob in a column of type ${typeName(type)}` };
   if (type.kind === "bytes")
@@ -71,7 +75,10 @@ export function writeValue(value: Value, column: Column, affinity: Affinity): St
     case "bool":
       return affinity === "text" ? value : value === "true" ? 1n : 0n;
     case "float": {
+      // As text SQLite would write fifteen digits.
+      if (affinity === "text") return value;
       const number = Number(value);
+      if (Object.is(number, -0)) return MINUS_ZERO;
       return Number.isNaN(number) ? value : number;
     }
     default:
