@@ -69,7 +69,8 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
       .finally(watch.end);
     if (isForeign(answer)) {
       await answer.body?.cancel();
-      throw new MagicError("daemon_unavailable", `What answers at ${origin.origin} is not a magic daemon.`);
+      const detail = `What answers at ${origin.origin} is not a magic daemon.`;
+      throw new MagicError("daemon_unavailable", detail, { extra: { reason: "foreign" } });
     }
     if (answer.ok) return answer;
     throw refusal(answer, await answer.text().catch(() => ""));

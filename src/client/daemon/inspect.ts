@@ -67,7 +67,8 @@ export async function inspectDaemon(root: string): Promise<Inspection> {
         `The daemon (pid ${pid}) lives, and has not answered for ${WEDGED_AFTER / 1000} s.`,
         runtime,
       );
-    if (isMagicError(error) && error.code === "daemon_unavailable" && isSameProcess(pid, runtime.pid_started))
+    const silent = isMagicError(error) && error.code === "daemon_unavailable" && error.extra["reason"] !== "foreign";
+    if (silent && isSameProcess(pid, runtime.pid_started))
       return found("wedged", `The daemon (pid ${pid}) lives, but nothing answers at ${url}.`, runtime);
     return found("foreign", `Something at ${url} is not this root's daemon: ${(error as Error).message}`, runtime);
   }
