@@ -9,7 +9,25 @@ export type Check = (value: unknown) => readonly FieldProblem[];
 const NOTHING: readonly FieldProblem[] = [];
 const MAX_PROBLEMS = 100;
 
+/** Compiling costs more than a whole invocation, and most new versions of a controller keep their schemas. Oldest use first. */
+const compiled = new Map<string, Check>();
+const MAX_COMPILED = 256;
+const MAX_KEPT_TEXT = 32 * 1024;
+
 export function compileSchema(schema: boolean | Record<string, unknown>): Check {
+  const text = JSON.stringify(schema);
+  if (text.length > MAX_KEPT_TEXT) return checkOf(schema);
+  const check = compiled.get(text) ?? checkOf(schema);
+  compiled.delete(text);
+  compiled.set(text, check);
+  for (const oldest of compiled.keys()) {
+    if (compiled.size <= MAX_COMPILED) break;
+    compiled.delete(oldest);
+  }
+  return check;
+}
+
+function checkOf(schema: boolean | Record<string, unknown>): Check {
   const quick = compile(schema, false);
   let thorough: ValidateFunction | undefined;
   return (value) => {

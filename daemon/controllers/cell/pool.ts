@@ -11,6 +11,8 @@ export interface CellPool {
 }
 
 const RETRY_MS = 1_000;
+/** Starting a zygote takes a core for 100 ms: it waits until what was taken serves, while there is another one for who comes next. */
+const REFILL_AFTER_MS = 60;
 
 export function openPool(options: {
   layers: Layers;
@@ -49,7 +51,8 @@ export function openPool(options: {
         if (closed) throw new Error("the pool is closed");
         size = options.size;
         const zygote = zygotes.shift() ?? start(options.layers);
-        setImmediate(fill);
+        if (zygotes.length > 0) setTimeout(fill, REFILL_AFTER_MS).unref();
+        else setImmediate(fill);
         const cell = await zygote;
         // A zygote that died while it waited (somebody killed it) is not handed out.
         if (!(await isGone(cell))) return cell;
