@@ -13,6 +13,8 @@ export type ConnectorJob =
       readonly state?: unknown;
       readonly limit?: number;
     }
+  /** The first page of the first stream as it came: answers one `page`. */
+  | { readonly type: "probe"; readonly manifest: string; readonly config: Readonly<Record<string, unknown>> }
   /** Evaluate templates, in order. */
   | {
       readonly type: "eval";
@@ -37,6 +39,13 @@ export type ConnectorReply =
   | { readonly type: "ready" }
   | { readonly type: "summary"; readonly summary: ConnectorSummary }
   | { readonly type: "records"; readonly records: readonly Readonly<Record<string, unknown>>[] }
+  | {
+      readonly type: "page";
+      readonly url: string;
+      /** Lower-case names. */
+      readonly headers: Readonly<Record<string, string>>;
+      readonly body: unknown;
+    }
   | { readonly type: "state"; readonly state: unknown }
   | { readonly type: "log"; readonly level: "info" | "warn"; readonly message: string }
   | { readonly type: "values"; readonly values: readonly ({ readonly value: unknown } | { readonly error: string })[] }

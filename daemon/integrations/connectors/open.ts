@@ -54,13 +54,6 @@ export async function openSource(end: SyncEnd, allowPrivate: readonly string[] =
     const { declarativeSource } = await import("./declarative/source.ts");
     return declarativeSource({ connector: end.connector, allowPrivate, credentials: end.credentials ?? {} });
   }
-  if (end.connector) {
-    const { declarativeSource } = await import("./declarative/source.ts");
-    return declarativeSource({
-      connector: end.connector,
-      ...(end.credentials ? { credentials: end.credentials } : {}),
-    });
-  }
   const { kind, path } = connectorOf(end.url);
   switch (kind) {
     case "sqlite":

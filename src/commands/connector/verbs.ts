@@ -19,6 +19,7 @@ export const verbs: Verbs = {
     },
   },
   show: { summary: "Show one system: what it needs and offers", load: () => import("#commands/connector/show.ts") },
+  new: { summary: "Make a connector from an API's address", load: () => import("#commands/connector/new.ts") },
   add: { summary: "Take a low-code manifest into the project", load: () => import("#commands/connector/add.ts") },
   test: { summary: "Check a configuration against the vendor", load: () => import("#commands/connector/test.ts") },
   read: { summary: "Print a stream's records", load: () => import("#commands/connector/read.ts") },

@@ -6,7 +6,7 @@ import { type Clock, systemClock } from "#shared/clock.ts";
 import type { Context } from "./context.ts";
 import { dynamicStreams } from "./dynamic.ts";
 import { createBudget } from "./http/budget.ts";
-import { createHttpClient } from "./http/client.ts";
+import { createHttpClient, type HttpClient, type HttpResponse } from "./http/client.ts";
 import { parseRewrite } from "./http/rewrite.ts";
 import { createInterpolator } from "./jinja/interpolate.ts";
 import { type Component, children, isRecord, list, optionalChild, optionalText, typeOf } from "./manifest/component.ts";
@@ -24,6 +24,8 @@ export interface ConnectorOptions {
   readonly log?: Context["log"];
   readonly concurrency?: number;
   readonly timeoutMs?: number;
+  /** Sees every answer that is no error, before it is decoded. */
+  readonly onResponse?: (response: HttpResponse) => void;
   /** How to wait, for those who count waits instead of sitting them through. */
   readonly sleep?: Context["sleep"];
 }
@@ -84,21 +86,33 @@ async function readOne(stream: Stream): Promise<void> {
 function contextOf(resolved: Component, config: Readonly<Record<string, unknown>>, options: ConnectorOptions): Context {
   const clock = options.clock ?? systemClock;
   const signal = options.signal ?? new AbortController().signal;
-  const rewrite = parseRewrite(options.rewrite);
   return {
     config,
     jinja: createInterpolator(() => clock.now()),
-    http: createHttpClient({
-      dispatcher: options.dispatcher,
-      ...(rewrite ? { rewrite } : {}),
-      ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
-    }),
+    http: clientOf(options),
     clock,
     budget: createBudget(optionalChild(resolved, "api_budget"), clock),
     signal,
     log: options.log ?? (() => {}),
     sleep: options.sleep ?? ((ms) => sleep(ms, signal)),
     shared: new Map(),
+  };
+}
+
+function clientOf({ dispatcher, rewrite: setting, timeoutMs, onResponse }: ConnectorOptions): HttpClient {
+  const rewrite = parseRewrite(setting);
+  const client = createHttpClient({
+    dispatcher,
+    ...(rewrite ? { rewrite } : {}),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+  });
+  if (!onResponse) return client;
+  return {
+    async send(request, signal) {
+      const response = await client.send(request, signal);
+      if (response.status < 400) onResponse(response);
+      return response;
+    },
   };
 }
 

@@ -1,9 +1,11 @@
 // One job of the connector process: inspect a manifest, check a configuration, read a stream, evaluate templates.
 import type { ConnectorJob, ConnectorReply, ConnectorSummary } from "#contract/connector-worker.ts";
-import { isMagicError } from "#contract/errors.ts";
+import { isMagicError, MagicError } from "#contract/errors.ts";
 import { createEgress } from "#daemon/egress/egress.ts";
 import { redactText } from "#shared/redact.ts";
 import { type Connector, createConnector } from "./connector.ts";
+import type { HttpResponse } from "./http/client.ts";
+import { decoderOf } from "./http/decode.ts";
 import { rewriteTargets } from "./http/rewrite.ts";
 import { inspectStreams } from "./inspect.ts";
 import { createInterpolator } from "./jinja/interpolate.ts";
@@ -55,24 +57,42 @@ async function summaryOf(text: string): Promise<ConnectorSummary> {
   };
 }
 
-async function withConnector(job: Extract<ConnectorJob, { type: "read" | "check" }>, ports: JobPorts): Promise<void> {
+async function withConnector(
+  job: Extract<ConnectorJob, { type: "read" | "check" | "probe" }>,
+  ports: JobPorts,
+): Promise<void> {
   const rewrite = ports.env["MAGIC_HTTP_REWRITE"];
   const allowed = rewriteTargets(rewrite);
   const egress = createEgress({ allowPrivate: () => allowed });
   try {
     const secrets = secretsIn(job.config);
+    let seen: HttpResponse | undefined;
     const connector = createConnector(job.manifest, {
       config: job.config,
       dispatcher: egress.dispatcher,
       rewrite,
       signal: ports.signal,
+      // The last one: a token's answer comes before the page's.
+      onResponse: (response) => {
+        seen = response;
+      },
       log: (level, message) => void ports.send({ type: "log", level, message: redactText(message, secrets) }),
     });
     if (job.type === "check") await connector.check();
+    else if (job.type === "probe") await probe(connector, () => seen, ports);
     else await read(connector, job, ports);
   } finally {
     await egress.close();
   }
+}
+
+async function probe(connector: Connector, seen: () => HttpResponse | undefined, ports: JobPorts): Promise<void> {
+  const [stream] = await connector.streams();
+  for await (const event of stream?.read() ?? []) if (event.type === "records") break;
+  const response = seen();
+  if (!response) throw new MagicError("upstream_error", "no request was answered");
+  const [body] = decoderOf(undefined)(response);
+  await ports.send({ type: "page", url: response.url, headers: response.headers, body });
 }
 
 async function read(

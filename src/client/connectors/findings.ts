@@ -1,0 +1,182 @@
+// What one page of an unknown API says about itself: where its records are, their key, how its pages go on. Guesses, to be tried.
+
+export type Json = Readonly<Record<string, unknown>>;
+
+export interface Page {
+  /** The request's URL. */
+  readonly url: string;
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: unknown;
+}
+
+export type Pagination =
+  | { readonly type: "none" }
+  /** The address of the next page: in the body at `path`, or in the Link header. */
+  | { readonly type: "next_url"; readonly path: readonly string[] }
+  | { readonly type: "link" }
+  | { readonly type: "cursor"; readonly path: readonly string[]; readonly parameter: string }
+  | { readonly type: "page"; readonly parameter: string; readonly size: number }
+  | { readonly type: "offset"; readonly parameter: string; readonly size: number };
+
+const isRecord = (value: unknown): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** The lists of objects in an answer, the longest first, shallow before deep; [] is the answer itself. */
+export function recordPaths(body: unknown): string[][] {
+  const found: { readonly path: string[]; readonly length: number }[] = [];
+  const visit = (value: unknown, path: string[]): void => {
+    if (Array.isArray(value)) {
+      if (value.length > 0 && value.every(isRecord)) found.push({ path, length: value.length });
+    } else if (isRecord(value) && path.length < 4)
+      for (const [key, each] of Object.entries(value)) visit(each, [...path, key]);
+  };
+  visit(body, []);
+  if (found.length === 0 && isRecord(body)) return [[]];
+  return found.sort((a, b) => b.length - a.length || a.path.length - b.path.length).map(({ path }) => path);
+}
+
+export function at(body: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>(
+    (value, key) => (isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined),
+    body,
+  );
+}
+
+export function recordsAt(body: unknown, path: readonly string[]): Json[] {
+  const found = at(body, path);
+  return (Array.isArray(found) ? found : [found]).filter(isRecord);
+}
+
+/** Fields that tell the records apart, the likeliest first. */
+export function keyCandidates(records: readonly Json[]): string[] {
+  const [first = {}] = records;
+  const fields = Object.keys(first).filter((field) => {
+    const values = records.map((record) => record[field]);
+    return (
+      values.every((value) => typeof value === "string" || typeof value === "number") &&
+      new Set(values).size === records.length
+    );
+  });
+  const rank = (field: string): number => {
+    const places = [/^id$/i, /^_id$/i, /^(uuid|guid|gid)$/i, /^(key|code|slug|number|name)$/i, /id$/i];
+    const found = places.findIndex((place) => place.test(field));
+    return found < 0 ? places.length : found;
+  };
+  return fields.filter((field) => rank(field) < 5 || fields.length === 1).sort((a, b) => rank(a) - rank(b));
+}
+
+const cursorNames = /^(next_?cursor|next_?page_?token|next_?token|cursor|after|end_?cursor|continuation_?token|next)$/i;
+const parameterOf: Readonly<Record<string, string>> = {
+  next_cursor: "cursor",
+  nextcursor: "cursor",
+  nextpagetoken: "pageToken",
+  next_page_token: "page_token",
+  next_token: "next_token",
+  nexttoken: "nextToken",
+  endcursor: "after",
+  end_cursor: "after",
+};
+
+/** How pages may go on, the likeliest first; "none" is not among them. */
+export function paginations(page: Page, records: number): Pagination[] {
+  const found: Pagination[] = [];
+  if (/rel="?next"?/i.test(page.headers["link"] ?? "")) found.push({ type: "link" });
+  const scalars = scalarsOf(page.body);
+  for (const { path, value } of scalars) {
+    const place = path.join(".");
+    if (typeof value !== "string" || value === "") continue;
+    const isUrl = /^(https?:\/\/|\/)\S+$/.test(value);
+    if (isUrl && /next/i.test(place)) found.push({ type: "next_url", path });
+    else if (!isUrl && cursorNames.test(path.at(-1) ?? ""))
+      found.push({ type: "cursor", path, parameter: named(path) });
+  }
+  const query = new URL(page.url).searchParams;
+  const names = new Set([...scalars.map(({ path }) => (path.at(-1) ?? "").toLowerCase()), ...query.keys()]);
+  const more = scalars.some(
+    ({ path, value }) => /has_?(more|next)/i.test(path.at(-1) ?? "") || (isTotal(path) && Number(value) > records),
+  );
+  const size = sizeOf(scalars, query) ?? records;
+  if (names.has("offset") || names.has("skip"))
+    found.push({ type: "offset", parameter: names.has("skip") ? "skip" : "offset", size });
+  const numbered = ["page", "current_page", "page_number", "pagenumber"].find((name) => names.has(name));
+  if (numbered !== undefined)
+    found.push({ type: "page", parameter: query.has("page_number") ? "page_number" : "page", size });
+  // Nothing named but a total that is larger, or a round number of records: the two common ways are worth a try.
+  if (found.length === 0 && (more || (records >= 10 && records % 5 === 0)))
+    found.push(
+      { type: "page", parameter: "page", size: records },
+      { type: "offset", parameter: "offset", size: records },
+    );
+  return found;
+}
+
+const isTotal = (path: readonly string[]): boolean =>
+  /^(total|total_?count|total_?items|totalResults|count)$/i.test(path.at(-1) ?? "");
+
+function named(path: readonly string[]): string {
+  const name = path.at(-1) ?? "";
+  return parameterOf[name.toLowerCase()] ?? (/^next$/i.test(name) ? "cursor" : name);
+}
+
+function sizeOf(scalars: readonly Scalar[], query: URLSearchParams): number | undefined {
+  for (const name of ["per_page", "limit", "page_size", "pageSize", "size"]) {
+    const given = query.get(name) ?? scalars.find(({ path }) => path.at(-1) === name)?.value;
+    if (Number.isInteger(Number(given)) && Number(given) > 0) return Number(given);
+  }
+  return undefined;
+}
+
+interface Scalar {
+  readonly path: readonly string[];
+  readonly value: unknown;
+}
+
+// What stands beside the records, not in them.
+function scalarsOf(body: unknown, path: readonly string[] = []): Scalar[] {
+  if (Array.isArray(body) || path.length > 4) return [];
+  if (!isRecord(body)) return [{ path, value: body }];
+  return Object.entries(body).flatMap(([key, value]) => scalarsOf(value, [...path, key]));
+}
+
+/** A JSON schema that every record fits. */
+export function schemaOf(records: readonly Json[]): Json {
+  const properties: Record<string, { type: string[]; format?: string }> = {};
+  for (const record of records) {
+    for (const [name, value] of Object.entries(record)) {
+      const types = new Set(properties[name]?.type ?? []);
+      const before = properties[name]?.format;
+      const known = types.size > 0 && !(types.size === 1 && types.has("null"));
+      types.add(typeOf(value));
+      if (types.has("number")) types.delete("integer");
+      const format = value === null ? before : known && before === undefined ? undefined : formatOf(value);
+      const property = { type: [...types], ...(format === undefined ? {} : { format }) };
+      Object.defineProperty(properties, name, {
+        value: property,
+        enumerable: true,
+        configurable: true,
+        writable: true,
+      });
+    }
+  }
+  for (const property of Object.values(properties))
+    property.type = [...property.type.filter((type) => type !== "null").sort(), "null"];
+  return {
+    $schema: "http://json-schema.org/draft-07/schema#",
+    type: "object",
+    additionalProperties: true,
+    properties,
+  };
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "array";
+  return Number.isInteger(value) ? "integer" : typeof value;
+}
+
+function formatOf(value: unknown): string | undefined {
+  if (typeof value !== "string") return undefined;
+  if (/^\d{4}-\d\d-\d\d$/.test(value)) return "date";
+  return /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:?\d\d)$/.test(value) ? "date-time" : undefined;
+}
