@@ -1,4 +1,4 @@
-// Brings the parts of docs/ up to date that are made from the code: JSON Schemas, and the reference in cli.md.
+// Brings the parts of docs/ up to date that are made from the code: JSON Schemas, the reference in cli.md, the connectors' pages.
 //   npm run docs
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,6 +7,7 @@ import { type CommandEntry, isNoun } from "#commands/command.ts";
 import { groups } from "#commands/registry.ts";
 import { ControllerContract } from "#contract/controller.ts";
 import { ProjectConfig } from "#contract/project.ts";
+import { connectorPages } from "./connector-pages.ts";
 
 const folder = import.meta.dirname;
 
@@ -58,4 +59,6 @@ if (import.meta.main) {
   const [before] = text.split(BEGIN);
   const after = text.split(END)[1] ?? "\n";
   writeFileSync(page, `${before}${BEGIN}\n\n${await reference()}\n\n${END}${after}`);
+  mkdirSync(join(folder, "connectors"), { recursive: true });
+  for (const [name, text] of await connectorPages()) writeFileSync(join(folder, "connectors", name), text);
 }
