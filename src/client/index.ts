@@ -12,6 +12,7 @@ export type {
   PostOptions,
   Reject,
   Run,
+  StartedOAuth,
   Sync,
   Webhook,
 } from "./api/resources.ts";

@@ -214,31 +214,30 @@ async function tamper(change: (db: DatabaseSync) => void): Promise<TestDaemon> {
   return own;
 }
 
+const columns =
+  "timestamp, identity_type, identity_id, action, resource, outcome, status, request_id, environment, mac";
+
 test.each([
-  ["an edit", "update audit_entry set outcome = 'failed' where sequence = 4", "altered"],
-  ["a deletion", "delete from audit_entry where sequence = 4", "missing"],
-  ["a cut-off end", "delete from audit_entry where sequence > 6", "missing"],
   [
-    "an entry without a number",
-    "insert into audit_entry select null, 'x', timestamp, identity_type, identity_id, action, resource, outcome, status, request_id, environment, mac from audit_entry where sequence = 4",
-    "unexpected",
+    "entries added, edited and deleted",
+    `insert into audit_entry select null, 'x', ${columns} from audit_entry where sequence = 4;
+     insert into audit_entry select -1, 'y', ${columns} from audit_entry where sequence = 4;
+     update audit_entry set outcome = 'failed' where sequence = 3;
+     update audit_entry set mac = x'00ff' where sequence = 6;
+     delete from audit_entry where sequence = 9`,
+    ["unexpected", "unexpected", "altered", "altered", "altered", "missing"],
   ],
-  [
-    "an entry before the first",
-    "insert into audit_entry select -1, 'x', timestamp, identity_type, identity_id, action, resource, outcome, status, request_id, environment, mac from audit_entry where sequence = 4",
-    "unexpected",
-  ],
-  ["a MAC of another type", "update audit_entry set mac = x'00ff' where sequence = 4", "altered"],
-  ["an emptied log", "delete from audit_entry", "missing"],
-])("a daemon whose log had %s starts, goes on, and keeps saying so", async (_what, sql, code) => {
+  ["a cut-off end", "delete from audit_entry where sequence > 6", ["missing"]],
+  ["an emptied log", "delete from audit_entry", ["missing"]],
+])("a daemon whose log had %s starts, goes on, and keeps saying so", async (_what, sql, codes) => {
   const own = await tamper((db) => db.exec(sql));
   // A cut-off end must not be covered up by what is written after it.
-  for (let round = 0; round < (code === "missing" ? 2 : 1); round++) {
+  for (let round = 0; round < 2; round++) {
     if (round > 0) await own.restart();
     expect((await own.call("GET", "/v1/keys")).status).toBe(200);
     const { body } = await own.call("GET", "/v1/audit/verification");
     expect(body.valid).toBe(false);
-    expect(body.problems.map((problem: { code: string }) => problem.code)).toContain(code);
+    expect(body.problems.map((problem: { code: string }) => problem.code)).toEqual(codes);
   }
 });
 

@@ -16,7 +16,12 @@ test.skipIf(missing)("the Python SDK's test-suite passes", async () => {
   writeProject(root, { egress: { allow_private: [receiver.address] } });
   const daemon = await startDaemon({ root });
   const { body: key } = await daemon.call("POST", "/v1/keys", {
-    ...{ name: "sdk", environment: "live", tier: "enterprise", scopes: ["webhooks:read", "webhooks:write"] },
+    ...{
+      name: "sdk",
+      environment: "live",
+      tier: "enterprise",
+      scopes: ["connections:write", "webhooks:read", "webhooks:write"],
+    },
   });
   const child = spawn(
     "python3",

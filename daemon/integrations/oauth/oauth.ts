@@ -61,9 +61,8 @@ export function createOAuth(options: OAuthOptions): OAuth {
   return {
     async start(principal, input) {
       if (!isWeb(input.callback_url)) throw wrong("/callback_url", "must be an http or https URL without credentials");
-      const provider = await providerOf(input.provider, input.config, input.credentials);
-      if (input.connection !== undefined && (await connections.get({ id: input.connection, environment })) === null)
-        throw wrong("/connection", `there is no connection ${input.connection} in this environment`);
+      const { config, credentials } = await settingsOf(input);
+      const provider = await providerOf(input.provider, config, credentials);
       const state = randomBytes(32).toString("base64url");
       const verifier = randomBytes(48).toString("base64url");
       const redirectUri = new URL(callbackPath, origin()).href;
@@ -143,6 +142,16 @@ export function createOAuth(options: OAuthOptions): OAuth {
     },
   };
 
+  // One that is authorized anew keeps its settings: only what changes needs to be given.
+  async function settingsOf({ connection, provider, config = {}, credentials = {} }: StartOAuth) {
+    if (connection === undefined) return { config, credentials };
+    const record = await connections.get({ id: connection, environment });
+    if (record === null) throw wrong("/connection", `there is no connection ${connection} in this environment`);
+    if (record.provider !== provider) throw wrong("/provider", `the connection's provider is ${record.provider}`);
+    const held = secrets.read(record);
+    return { config: { ...held.config, ...config }, credentials: { ...held.credentials, ...credentials } };
+  }
+
   async function providerOf(
     id: string,
     config: StartOAuth["config"] = {},
@@ -154,7 +163,8 @@ export function createOAuth(options: OAuthOptions): OAuth {
   }
 
   async function exchange({ input, verifier, redirectUri, limit }: Begun, code: string): Promise<ConnectionRecord> {
-    const provider = await providerOf(input.provider, input.config, input.credentials);
+    const settings = await settingsOf(input);
+    const provider = await providerOf(input.provider, settings.config, settings.credentials);
     const grant = { grant_type: "authorization_code", code, redirect_uri: redirectUri, code_verifier: verifier };
     const tokens = await requestTokens(egress, provider, grant, clock.now());
     const config = input.config ?? {};

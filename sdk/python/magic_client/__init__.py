@@ -2,7 +2,7 @@
 
 from .client import Client
 from .errors import ApiError, WebhookVerificationError
-from .models import Connection, Connector, DataObject, Delivery, Page, Reject, Run, Sync, Webhook
+from .models import Connection, Connector, DataObject, Delivery, Page, Reject, Run, StartedOAuth, Sync, Webhook
 from .webhooks import WebhookEvent, verify_webhook
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Page",
     "Reject",
     "Run",
+    "StartedOAuth",
     "Sync",
     "Webhook",
     "WebhookEvent",

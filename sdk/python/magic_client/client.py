@@ -6,7 +6,7 @@ import time
 from typing import Any, Callable, Iterator, Mapping, TypeVar
 from urllib.parse import quote
 
-from .models import Connection, Connector, DataObject, Delivery, Page, Reject, Run, Sync, Webhook, build
+from .models import Connection, Connector, DataObject, Delivery, Page, Reject, Run, StartedOAuth, Sync, Webhook, build
 from .transport import Transport
 
 T = TypeVar("T")
@@ -100,8 +100,39 @@ class Connections(_Resource):
         """Tests it now."""
         return self._post(Connection, f"{_connection(id)}/check")
 
-    def objects(self, id: str) -> Page[DataObject]:
-        return self._page(DataObject, f"{_connection(id)}/objects", {})
+    def objects(self, id: str, **query: Any) -> Page[DataObject]:
+        """All of them, or a page: ``limit``, ``starting_after``, ``ending_before`` by name."""
+        return self._page(DataObject, f"{_connection(id)}/objects", query)
+
+    def start_oauth(
+        self,
+        provider: str,
+        callback_url: str,
+        *,
+        name: str | None = None,
+        scopes: list[str] | None = None,
+        config: Mapping[str, Any] | None = None,
+        credentials: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        connection: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> StartedOAuth:
+        """Begins an authorization at the provider: send the browser to ``authorization_url``. Live only.
+
+        It comes back to ``callback_url`` with ``connection`` and ``status=connected``, or with ``error``.
+        ``connection`` authorizes one that exists anew.
+        """
+        body = _given(
+            provider=provider,
+            callback_url=callback_url,
+            name=name,
+            scopes=scopes,
+            config=config,
+            credentials=credentials,
+            metadata=metadata,
+            connection=connection,
+        )
+        return self._post(StartedOAuth, "/v1/connections/oauth/start", body, idempotency_key)
 
 
 class Syncs(_Resource):

@@ -34,6 +34,16 @@ class Connection:
 
 
 @dataclass(frozen=True)
+class StartedOAuth:
+    #: Send the browser there.
+    authorization_url: str
+    #: Good for one authorization.
+    state: str = field(repr=False)
+    expires_at: str
+    raw: Mapping[str, Any] = field(repr=False, compare=False, default_factory=dict)
+
+
+@dataclass(frozen=True)
 class DataObject:
     name: str
     schema: dict[str, Any]

@@ -1,6 +1,7 @@
 // The resources of the API as methods. Lists are pages; `iterate` walks through all of them.
 import type * as Connections from "#contract/wire/connections.ts";
 import type * as Connectors from "#contract/wire/connectors.ts";
+import type * as OAuth from "#contract/wire/oauth.ts";
 import type * as Syncs from "#contract/wire/syncs.ts";
 import type * as Webhooks from "#contract/wire/webhooks.ts";
 import { type Camelized, camelize, snakify } from "./case.ts";
@@ -13,6 +14,7 @@ export type Sync = Camelized<Syncs.Sync>;
 export type Run = Camelized<Syncs.Run>;
 export type Webhook = Camelized<Webhooks.Webhook>;
 export type Delivery = Camelized<Webhooks.Delivery>;
+export type StartedOAuth = Camelized<OAuth.StartedOAuth>;
 export interface Reject {
   readonly id: string;
   readonly key: string;
@@ -82,7 +84,14 @@ export function resources(call: Call) {
     delete: (id: string): Promise<void> => remove(`/v1/connections/${part(id)}`),
     /** Tests it now. */
     check: (id: string): Promise<Connection> => post(`/v1/connections/${part(id)}/check`),
-    objects: (id: string): Promise<Page<DataObject>> => get(`/v1/connections/${part(id)}/objects`),
+    objects: (id: string, options: ListOptions = {}): Promise<Page<DataObject>> =>
+      get(`/v1/connections/${part(id)}/objects`, options),
+    /**
+     * Begins an authorization at the provider: send the browser to `authorizationUrl`; it comes back to `callbackUrl` with
+     * `connection` and `status=connected`, or with `error`. Live only.
+     */
+    startOAuth: (input: Camelized<OAuth.StartOAuth>, options?: PostOptions): Promise<StartedOAuth> =>
+      post("/v1/connections/oauth/start", input, options),
   };
 
   const runs = {

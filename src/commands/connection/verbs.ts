@@ -27,6 +27,7 @@ export const verbs: Verbs = {
       default: (await shared()).getVerb("connection", path, (await import("./show.ts")).showConnection),
     }),
   },
+  authorize: { summary: "Authorize a connection anew at its provider", load: () => import("./authorize.ts") },
   check: { summary: "Test a connection now", load: () => import("./check.ts") },
   objects: {
     summary: "Discover what a connection offers",

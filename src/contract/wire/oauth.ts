@@ -47,6 +47,8 @@ export const StartedOAuth = Type.Object(
   { $id: "StartedOAuth" },
 );
 
+export type StartedOAuth = Static<typeof StartedOAuth>;
+
 export const OAuthCallbackQuery = Type.Object({
   state: Type.String({ minLength: 1, maxLength: 500 }),
   code: Type.Optional(Type.String({ maxLength: 4096 })),

@@ -1,0 +1,124 @@
+// The browser's way through a provider's OAuth: a page on loopback, good once, takes the outcome; and `magic connection authorize`.
+import { randomBytes } from "node:crypto";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { ApiClient } from "#client/http.ts";
+import { type Context, defineCommand } from "#commands/command.ts";
+import { clientOf } from "#commands/connection-of.ts";
+import { given, objectValue } from "#commands/option-values.ts";
+import { pathPart } from "#commands/resource-verbs.ts";
+import { MagicError } from "#contract/errors.ts";
+import type { Connection } from "#contract/wire/connections.ts";
+import { openInBrowser } from "#output/open.ts";
+import { showConnection } from "./show.ts";
+
+interface Options {
+  readonly config?: string;
+  readonly credentials?: string;
+  readonly browser?: boolean;
+}
+
+export default defineCommand<Options>({
+  handlesInterrupt: true,
+  configure: (command) =>
+    command
+      .argument("<id>", "the connection's id")
+      .option("--config <json|@file>", "merged into what is there, e.g. another client_id")
+      .option("--credentials <@file|->", "likewise, e.g. client_secret")
+      .option("--no-browser", "print the address alone"),
+  async run(context) {
+    const { options, output, args } = context;
+    const client = await clientOf(context);
+    const { id, provider } = await client.request<Connection>("GET", `/v1/connections/${pathPart(args[0])}`);
+    const config = objectValue(options.config, "--config");
+    const credentials = objectValue(options.credentials, "--credentials");
+    const body = given({ provider, connection: id, config, credentials });
+    const connection = await authorize(client, body, { ...context, browser: options.browser !== false });
+    output.result(connection, showConnection(connection));
+  },
+});
+
+export interface Authorizing extends Pick<Context<unknown>, "output" | "signal"> {
+  /** Open the provider's page, where a person sits at this terminal. */
+  readonly browser: boolean;
+}
+
+/**
+ * Sends the user to the provider and waits for the way back; `start` is the body of POST /v1/connections/oauth/start.
+ * @throws MagicError the daemon's refusal, `credentials_rejected` with the provider's, `interrupted`, `upstream_timeout`.
+ */
+export async function authorize(
+  client: ApiClient,
+  start: Readonly<Record<string, unknown>>,
+  { output, signal, browser }: Authorizing,
+): Promise<Connection> {
+  const page = await outcomePage();
+  try {
+    const body = { ...start, callback_url: page.url };
+    const begun = await client.request<Begun>("POST", "/v1/connections/oauth/start", { body });
+    const address = begun.authorization_url;
+    if (browser && output.interactive) await openInBrowser(address).catch(() => undefined);
+    output.note(`Authorize it in your browser: ${address}`);
+    const outcome = await untilThen(page.outcome, Date.parse(begun.expires_at) - Date.now(), signal);
+    const id = outcome.get("connection");
+    if (id === null)
+      throw new MagicError(
+        "credentials_rejected",
+        `The provider did not authorize it: ${outcome.get("error_description") ?? outcome.get("error") ?? "no reason given"}.`,
+        { extra: { error: outcome.get("error") } },
+      );
+    return await client.request<Connection>("GET", `/v1/connections/${pathPart(id)}`);
+  } finally {
+    page.close();
+  }
+}
+
+interface Begun {
+  readonly authorization_url: string;
+  readonly expires_at: string;
+}
+
+// Its path is a secret of this command: no other page of the browser can end the wait.
+async function outcomePage(): Promise<{ url: string; outcome: Promise<URLSearchParams>; close(): void }> {
+  const path = `/${randomBytes(16).toString("hex")}`;
+  const { promise: outcome, resolve: settle } = Promise.withResolvers<URLSearchParams>();
+  const server = createServer((request: IncomingMessage, response: ServerResponse) => {
+    const { pathname, searchParams } = new URL(request.url ?? "/", "http://127.0.0.1");
+    const known = pathname === path;
+    const text = !known
+      ? "There is nothing here."
+      : searchParams.has("connection")
+        ? "Connected. You may close this page."
+        : "Not connected: the terminal says why. You may close this page.";
+    response.writeHead(known ? 200 : 404, { "content-type": "text/plain; charset=utf-8", connection: "close" });
+    response.end(`${text}\n`, () => {
+      if (known) settle(searchParams);
+    });
+  });
+  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}${path}`,
+    outcome,
+    close() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+function untilThen<T>(wanted: Promise<T>, milliseconds: number, signal: AbortSignal): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const timer = setTimeout(
+    () => reject(new MagicError("upstream_timeout", "Nobody came back from the provider in time: start it again.")),
+    Math.max(0, milliseconds),
+  );
+  const interrupted = () => reject(new MagicError("interrupted", "Nothing was connected."));
+  if (signal.aborted) interrupted();
+  signal.addEventListener("abort", interrupted, { once: true });
+  wanted.then(resolve, reject);
+  return promise.finally(() => {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", interrupted);
+  });
+}
