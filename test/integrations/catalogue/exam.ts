@@ -214,8 +214,10 @@ async function resumes(
   const served = server.log
     .filter((each) => each.collection === stream.name)
     .reduce((total, { records }) => total + records, 0);
+  // A feed without a filter is read to the end of the page that is known already.
+  const again = collection.order === "newest first" && !collection.since ? 0.5 : 0.25;
   expect(
-    served - fresh.length <= Math.max(before * 0.25, 1),
+    served - fresh.length <= Math.max(before * again, 1),
     `incremental: the second read asked for ${served} records again, of ${before}; ${fresh.length} are new`,
   );
   expect(!isDeepStrictEqual(second.state, state), "incremental: the state did not advance");

@@ -209,6 +209,45 @@ test("records with equal times at a page border are neither lost nor doubled, an
   expect(asked.at(-1)).toBe("2024-01-02T00:00:00Z");
 });
 
+test("a cursor with an offset is kept as the same instant, and goes out as that", async () => {
+  const asked: (string | null)[] = [];
+  const origin = await vendor((request, response) => {
+    asked.push(request.at.searchParams.get("since"));
+    json(response, { items: [{ id: 1, at: "2026-02-03T10:00:00+02:00" }] });
+  });
+  const sync = {
+    ...{ type: "DatetimeBasedCursor", cursor_field: "at", start_datetime: "2026-01-01T01:00:00+01:00" },
+    ...{ datetime_format: "%Y-%m-%dT%H:%M:%SZ", cursor_datetime_formats: ["%Y-%m-%dT%H:%M:%S%z"] },
+    start_time_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "since" },
+  };
+  const { state } = await read(manifest(origin, { sync }));
+  await read(manifest(origin, { sync }), { state });
+  expect(asked).toEqual(["2026-01-01T00:00:00Z", "2026-02-03T08:00:00Z"]);
+});
+
+test("a feed with the newest first ends at the page that reaches back to what was read, or to the start", async () => {
+  let asked = 0;
+  const origin = await vendor((request, response) => {
+    asked++;
+    const page = Number(request.at.searchParams.get("page") ?? 0);
+    const day = (at: number): string => new Date(Date.UTC(2026, 1, 28 - page * 3 - at)).toISOString();
+    json(response, { items: [0, 1, 2].map((at) => ({ id: page * 3 + at, at: day(at) })) });
+  });
+  const sync = {
+    ...{ type: "DatetimeBasedCursor", cursor_field: "at", start_datetime: "2026-02-15T00:00:00Z" },
+    ...{ datetime_format: "%Y-%m-%dT%H:%M:%SZ", is_data_feed: true },
+  };
+  const paginator = {
+    page_token_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "page" },
+    pagination_strategy: { type: "PageIncrement", page_size: 3 },
+  };
+  const source = manifest(origin, { sync, paginator });
+  const first = await read(source);
+  expect([first.records.length, asked]).toEqual([14, 5]);
+  const second = await read(source, { state: first.state });
+  expect([second.records.map(({ id }) => id), asked]).toEqual([[0], 6]);
+});
+
 test("5xx is retried, then told; malformed JSON and a server that hangs are told", async () => {
   let failures = 2;
   let mode = "flaky";

@@ -32,7 +32,7 @@ export interface Cursor {
   advance(cursor: string | null, record: DataRecord, interval: Interval): string | null;
   /** False: the record is older than what was asked for, and the manifest says to drop it here. */
   wanted(record: DataRecord, cursor: string | null): boolean;
-  /** True: pages come newest first, and this page's records are all read already. */
+  /** True: pages come newest first, and this page ends with what was read already. */
   exhausted(records: readonly DataRecord[], cursor: string | null): boolean;
 }
 
@@ -107,7 +107,7 @@ function datetimeCursor(context: Context, component: Component): Cursor {
       const known = parse(cursor);
       if (known && value.us <= known.us) return cursor;
       // A date in the future would hide what comes until then.
-      return each.end !== null && value.us > each.end ? cursor : strftime(value, format);
+      return each.end !== null && value.us > each.end ? cursor : written(value, format);
     },
     wanted(record, cursor) {
       if (!clientSide) return true;
@@ -115,14 +115,17 @@ function datetimeCursor(context: Context, component: Component): Cursor {
       return !value || value.us >= startOf(cursor).us;
     },
     exhausted(records, cursor) {
-      if (component["is_data_feed"] !== true || cursor === null || !records.length) return false;
-      const from = startOf(cursor).us;
-      return records.every((record) => {
-        const value = parse(fieldOf(record, field));
-        return value !== undefined && value.us < from;
-      });
+      const last = records.at(-1);
+      if (component["is_data_feed"] !== true || !last) return false;
+      const value = parse(fieldOf(last, field));
+      return value !== undefined && value.us < startOf(cursor).us;
     },
   };
+}
+
+// A format without an offset speaks of UTC, and a vendor may send 10:00+02:00: written as 10:00Z it would hide two hours.
+function written(value: DateTime, format: string): string {
+  return strftime(/%[zZ]/.test(format) ? value : new DateTime(value.us, 0), format);
 }
 
 function parseAny(value: string, formats: readonly string[]): DateTime | undefined {
@@ -144,7 +147,7 @@ function interval(
   end: DateTime,
   latest: DateTime,
 ): Interval {
-  return { variables: { [keys[0]]: strftime(start, format), [keys[1]]: strftime(end, format) }, end: latest.us };
+  return { variables: { [keys[0]]: written(start, format), [keys[1]]: written(end, format) }, end: latest.us };
 }
 
 function split(
