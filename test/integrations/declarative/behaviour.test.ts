@@ -284,6 +284,27 @@ test("an id beyond 2^53 keeps its digits", async () => {
   expect((await read(manifest(origin))).records).toEqual([{ id: "9007199254740993" }]);
 });
 
+test("a next-page token and a partition of many digits go out as they came, in query and body", async () => {
+  const long = "600000001000000000000000";
+  const tokens = [long, "64880000e120000000000000", "1_000"];
+  const bodies: string[] = [];
+  const asked: (string | null)[] = [];
+  const origin = await vendor((request, response) => {
+    bodies.push(request.body);
+    asked.push(request.at.searchParams.get("after"));
+    json(response, { items: [{ id: bodies.length }], next: tokens[bodies.length - 1] ?? null });
+  });
+  const pagination_strategy = { type: "CursorPagination", cursor_value: "{{ response['next'] }}" };
+  const source = manifest(origin, {
+    requester: { http_method: "POST", request_body_json: { board: "{{ stream_partition['board'] }}" } },
+    retriever: { partition_router: { type: "ListPartitionRouter", values: [long], cursor_field: "board" } },
+    paginator: { ...cursorPages, pagination_strategy },
+  });
+  expect((await read(source)).records).toHaveLength(4);
+  expect(asked).toEqual([null, ...tokens]);
+  expect(new Set(bodies)).toEqual(new Set([JSON.stringify({ board: long })]));
+});
+
 test("a hostile manifest reaches no private address, no file, and does not pollute", async () => {
   const egress = createEgress();
   closers.push(() => egress.close());

@@ -45,7 +45,17 @@ function variables(context: Context, component: Component, more: Variables): Var
 
 /** A field's value; text is a template, read as a native value. Missing context gives "". */
 export function native(context: Context, component: Component, value: unknown, more: Variables = {}): unknown {
-  return typeof value === "string" ? context.jinja.evaluate(value, variables(context, component, more), "") : value;
+  return typeof value === "string"
+    ? digits(context.jinja.evaluate(value, variables(context, component, more), ""))
+    : value;
+}
+
+// A long id of digits is read as an integer; beyond 2^53 it is text again, as everywhere: JSON knows no other.
+function digits(value: unknown): unknown {
+  if (typeof value === "bigint") return value.toString();
+  if (Array.isArray(value)) return value.map(digits);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, digits(each)]));
 }
 
 /** A field's value as text. */

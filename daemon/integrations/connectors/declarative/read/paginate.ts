@@ -1,7 +1,7 @@
 // From one page to the next: cursors, pages, offsets, and where their values go in the request. Loops are noticed.
 import { createHash } from "node:crypto";
 import { MagicError } from "#contract/errors.ts";
-import { type Context, condition, native } from "../context.ts";
+import { type Context, condition, native, text } from "../context.ts";
 import type { HttpResponse } from "../http/client.ts";
 import { emptyParts, inject, type RequestParts } from "../http/options.ts";
 import { responseVariables } from "../http/response.ts";
@@ -89,7 +89,12 @@ function strategyOf(context: Context, component: Component): Strategy {
       const stop = component["stop_condition"];
       if (stop !== undefined && stop !== null && stop !== "" && condition(context, component, stop, variables))
         return null;
-      const token = native(context, component, component["cursor_value"], variables);
+      let token = native(context, component, component["cursor_value"], variables);
+      // An id such as 6488e12 is no number, though it reads like one.
+      if (typeof token === "number") {
+        const written = text(context, component, component["cursor_value"], variables);
+        if (String(token) !== written.trim()) token = written;
+      }
       const empty =
         token === "" ||
         token === null ||
