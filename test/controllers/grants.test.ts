@@ -10,6 +10,7 @@ import { openDatabases } from "#daemon/controllers/broker/db/databases.ts";
 import type { Ports } from "#daemon/controllers/ports.ts";
 import { createEgress } from "#daemon/egress/egress.ts";
 import { createTracer } from "#daemon/telemetry/trace.ts";
+import { ssrfVariants } from "#test/egress/variants.ts";
 import { contractOf, principal } from "./harness.ts";
 
 const operations = brokerOperations(openDatabases("/nonexistent"));
@@ -129,42 +130,6 @@ test("over random contracts, an operation reaches its port exactly when the cont
   );
 });
 
-const forms = (port: number): string[] =>
-  [
-    ...[
-      "127.0.0.1",
-      "2130706433",
-      "0177.0.0.1",
-      "0x7f.1",
-      "127.1",
-      "0x7f000001",
-      "localhost",
-      "localhost.",
-      "127.0.0.1.",
-    ],
-    ...[
-      "[::1]",
-      "[::ffff:127.0.0.1]",
-      "[::ffff:7f00:1]",
-      "[64:ff9b::127.0.0.1]",
-      "[2002:7f00:1::]",
-      "[::127.0.0.1]",
-      "0.0.0.0",
-      "0",
-    ],
-    ...[
-      "169.254.169.254",
-      "100.64.0.1",
-      "198.18.0.1",
-      "10.0.0.1",
-      "192.168.0.1",
-      "172.16.0.1",
-      "[fd00::1]",
-      "[fe80::1]",
-      "１２７.0.0.1",
-    ],
-  ].map((host) => `http://${host}:${port}/`);
-
 test("a private address is not reached, however it is written and even where it is declared", async () => {
   let hits = 0;
   const server = createServer((_request, response) => {
@@ -175,13 +140,7 @@ test("a private address is not reached, however it is written and even where it 
   const { port } = server.address() as AddressInfo;
   const egress = createEgress({});
   try {
-    for (const url of [
-      ...forms(port),
-      "file:///etc/passwd",
-      "ftp://127.0.0.1/",
-      `http://user:pass@127.0.0.1:${port}/`,
-      "data:text/plain,x",
-    ]) {
+    for (const url of ssrfVariants(port)) {
       const host = URL.parse(url)?.hostname ?? "x";
       const contract = contractOf("t", {
         capabilities: ["http:egress"],
