@@ -64,8 +64,8 @@ export interface WriteSession {
   writeRaw?(raw: RawStream): Promise<{ readonly written: number; readonly bytes: number }>;
   /** `places`: the rows' numbers in reading order, from 0; without it they follow those before. */
   write(rows: readonly Row[], places?: readonly number[]): Promise<WriteResult>;
-  /** Commits rows and state so far, and goes on; only for upsert and append. */
-  checkpoint(state: StreamState): Promise<void>;
+  /** Commits rows and state so far, and goes on; only for upsert and append. Returns records that turned out bad only now. */
+  checkpoint(state: StreamState): Promise<readonly Reject[]>;
   /** Handles rows that have gone; returns how many. `keys` are all the source's primary keys. */
   deleteMissing(keys: AsyncIterable<readonly Value[][]>): Promise<number>;
   /** Merges what was staged; everything but the commit. Returns records that turned out bad only now (e.g. duplicate keys). */

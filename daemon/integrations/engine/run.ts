@@ -243,7 +243,7 @@ async function moveRows(
     uncommitted += batch.rows.length;
     const due = uncommitted >= CHECKPOINT_ROWS || performance.now() - lastCommit >= CHECKPOINT_MS;
     if (batch.state && due && plan.kind !== "replace" && uncommitted > 0) {
-      await session.checkpoint(batch.state as StreamState);
+      addRejects(run, plan, await session.checkpoint(batch.state as StreamState));
       run.written = run.read - run.rejects.count;
       uncommitted = 0;
       lastCommit = performance.now();

@@ -230,6 +230,68 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     expect(await target.lines("moods", "id, m, q, x::text")).toEqual(await source.lines("moods", "id, m, q, x::text"));
   });
 
+  test("tables with serial, identity and generated columns, and tables that others refer to, are refreshed and merged into", async () => {
+    const made = {
+      serial: "id bigserial PRIMARY KEY, v int",
+      identity: "id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, v int",
+      generated: "id bigint PRIMARY KEY, v int, twice int GENERATED ALWAYS AS (v * 2) STORED",
+      referred: "id bigint PRIMARY KEY, v int",
+    };
+    for (const [table, columns] of Object.entries(made)) {
+      await source.query(
+        `CREATE TABLE ${table} (id bigint PRIMARY KEY, v int${table === "generated" ? ", twice int" : ""}); INSERT INTO ${table} (id, v) VALUES (1, 1), (2, 2); ${table === "generated" ? "UPDATE generated SET twice = v * 2" : ""}`,
+      );
+      await target.query(
+        `CREATE TABLE ${table} (${columns}); INSERT INTO ${table} (v) ${table === "serial" || table === "identity" ? "VALUES (7)" : "SELECT 1 WHERE false"}`,
+      );
+      if (table === "referred")
+        await target.query(
+          "INSERT INTO referred VALUES (1, 0), (9, 9); CREATE TABLE refers (id bigint REFERENCES referred ON DELETE CASCADE); INSERT INTO refers VALUES (1)",
+        );
+      expect(await sync(ends(table))).toMatchObject({ status: "completed", error: null, records_synced: 2 });
+      expect(await target.lines(table)).toEqual(await source.lines(table));
+      await source.query(
+        `UPDATE ${table} SET v = 5 WHERE id = 1; ${table === "generated" ? "UPDATE generated SET twice = v * 2" : ""}`,
+      );
+      expect(await sync(ends(table), { mode: "incremental", cursor_field: "v" })).toMatchObject({
+        status: "completed",
+        error: null,
+      });
+      expect(await target.lines(table)).toEqual(await source.lines(table));
+    }
+    expect(await target.query("SELECT count(*) AS n FROM refers")).toEqual([{ n: "1" }]);
+    // The sequences went on where they were, under their names.
+    expect(await target.query("SELECT * FROM nextval('serial_id_seq') WHERE nextval > 1")).toHaveLength(1);
+    expect(
+      await target.query(
+        "SELECT relname FROM pg_class WHERE relname LIKE '\\_magic\\_s%' AND relname NOT LIKE '\\_magic\\_state%'",
+      ),
+    ).toEqual([]);
+  });
+
+  test("what another unique column, a foreign key or the partitions refuse is quarantined; values that two rows exchanged are not", async () => {
+    await source.query(
+      "CREATE TABLE people (id int PRIMARY KEY, email text, n int); INSERT INTO people VALUES (1, 'a', 1), (2, 'b', 1), (3, 'c', 1), (4, 'c', 1), (5, 'e', 1)",
+    );
+    await target.query("CREATE TABLE people (id int PRIMARY KEY, email text UNIQUE, n int)");
+    const incremental = () => sync(ends("people"), { mode: "incremental", cursor_field: "n" });
+    expect(await incremental()).toMatchObject({
+      status: "completed",
+      records_synced: 4,
+      records_rejected: 1,
+      rejects: [{ key: "4" }],
+    });
+    await source.query(
+      "DELETE FROM people WHERE id = 4; UPDATE people SET email = CASE id WHEN 1 THEN 'b' ELSE 'a' END, n = 2 WHERE id < 3",
+    );
+    expect(await incremental()).toMatchObject({ status: "completed", records_synced: 2, records_rejected: 0 });
+    expect(await target.lines("people")).toEqual(await source.lines("people"));
+    await source.query("INSERT INTO people VALUES (6, 'e', 3)");
+    const refreshed = await sync(ends("people"));
+    expect(refreshed).toMatchObject({ status: "completed", records_synced: 4, records_rejected: 1 });
+    expect(refreshed.rejects[0]?.reason).toBe("duplicate key value violates unique constraint");
+  });
+
   test("columns are chosen and renamed", async () => {
     const outcome = await sync(ends("proven", "chosen"), {
       columns: ["t", "id"],

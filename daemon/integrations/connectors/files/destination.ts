@@ -128,7 +128,7 @@ function sessionOf({ path, format, request, stateFile, old, committed }: Parts):
       return { written: batch.length - rejects.length, rejects };
     },
     // A file is put in place once, at the end.
-    checkpoint: async () => {},
+    checkpoint: async () => [],
     deleteMissing: async () => {
       throw new MagicError(
         "not_supported",

@@ -115,7 +115,10 @@ async function openSession(end: SyncEnd, dispatcher: Dispatcher, request: OpenRe
       if (records.length > 0) await send(records);
       return { written: rows.length, rejects: [] };
     },
-    checkpoint: (reached) => keep(state, request.stream, begun(), reached),
+    checkpoint: async (reached) => {
+      await keep(state, request.stream, begun(), reached);
+      return [];
+    },
     deleteMissing: async () => 0,
     merge: async () => [],
     count: async () => sent,

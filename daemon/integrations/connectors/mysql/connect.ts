@@ -6,7 +6,7 @@ import { mysqlError } from "./errors.ts";
 
 export interface MysqlLink {
   /** Rows as objects of text; bytes columns are not for this. */
-  rows(sql: string, values?: readonly unknown[]): Promise<Record<string, string | null>[]>;
+  rows(sql: string, values?: readonly string[]): Promise<Record<string, string | null>[]>;
   /** Affected rows and the server's warnings. */
   run(sql: string): Promise<{ readonly affected: number; readonly warnings: number }>;
   /** Rows one after another, values as buffers. */
@@ -81,7 +81,7 @@ export async function connectMysql(options: {
     database,
     keyCollation,
     maxPacket,
-    rows: (sql, values = []) => query({ sql, values: [...values], typeCast: (field) => field.string("utf8") }),
+    rows: (sql, values = []) => query({ sql: filled(sql, values), typeCast: (field) => field.string("utf8") }),
     run: async (sql) => {
       const result = await query<{ affectedRows?: number; warningStatus?: number }>({ sql });
       return { affected: result.affectedRows ?? 0, warnings: result.warningStatus ?? 0 };
@@ -99,5 +99,11 @@ export async function connectMysql(options: {
 }
 
 export const ident = (name: string) => `\`${name.replaceAll("`", "``")}\``;
+// The driver's own way escapes with backslashes, which mean nothing in our mode: a quote would end the literal.
+function filled(sql: string, values: readonly string[]): string {
+  let at = 0;
+  return sql.replace(/\?/g, () => literal(values[at++] ?? ""));
+}
+
 /** Under NO_BACKSLASH_ESCAPES only the quote needs doubling. */
 export const literal = (text: string) => `'${text.replaceAll("'", "''")}'`;

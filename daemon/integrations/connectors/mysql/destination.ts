@@ -171,6 +171,7 @@ function sessionOf(parts: Parts): WriteSession {
         await link.run("COMMIT");
         made = false;
         await link.run("START TRANSACTION");
+        return [];
       }),
     deleteMissing: (keys) => guard(() => deleteMissing(link, table, begun(), keys)),
     merge: async (): Promise<readonly Reject[]> => [],

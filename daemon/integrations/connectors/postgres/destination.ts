@@ -1,29 +1,24 @@
 // PostgreSQL as a destination: everything of a run happens in one transaction, the state too, so a run that dies leaves nothing.
 
-import type { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import { MagicError } from "#contract/errors.ts";
 import type { DiscoveredObject, Reject } from "#contract/sync.ts";
 import type { CommittedState, Destination, OpenRequest, WritePlan, WriteSession } from "../../engine/destination.ts";
-import { planChanges } from "../../engine/evolution.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import { keyOf } from "../../engine/rejects.ts";
 import type { RawStream } from "../../engine/source.ts";
-import type { Column } from "../../engine/types.ts";
 import { describeTable, type TableInfo } from "./catalog.ts";
 import { checksumSql } from "./checksum.ts";
 import { type ConnectOptions, connectPostgres, type PostgresLink } from "./connect.ts";
-import { isDataError, postgresError } from "./errors.ts";
-import { takingFrames } from "./frames.ts";
-import { applyMerge, deleteMissing, keepDeleted, takeOutDuplicates } from "./merge.ts";
+import { copyInto } from "./copy-into.ts";
+import { postgresError } from "./errors.ts";
+import { finishTable } from "./finish-table.ts";
+import { DELETED_AT, deleteMissing, keepDeleted, mergeStage } from "./merge.ts";
+import { type Loading, makeStage, prepare } from "./prepare.ts";
 import { postgresSource } from "./source.ts";
-import { ident, identList } from "./sql.ts";
+import { ident } from "./sql.ts";
 import { ensureStateTable, lockSync, readState, writeState } from "./state-table.ts";
-import { copyIndexes, exchangeRows, mustStay, type Renames, swap } from "./swap.ts";
-import { binaryAlike, hashedAlike, nativeOf } from "./types.ts";
+import { exchangeRows, type Renames, swap } from "./swap.ts";
 import { writeRows } from "./write-rows.ts";
-
-export const DELETED_AT = "_magic_deleted_at";
 
 export function postgresDestination(options: Omit<ConnectOptions, "side">): Destination {
   const links: PostgresLink[] = [];
@@ -91,18 +86,6 @@ async function currentSchema(link: PostgresLink): Promise<string> {
   return row.schema;
 }
 
-// The usual name of a primary key's index, unless something else has it.
-async function freeName(
-  link: PostgresLink,
-  target: { readonly schema: string; readonly name: string },
-): Promise<string> {
-  const name = `${target.name}_pkey`;
-  const [row] = await link.rows<{ there: string | null }>("SELECT to_regclass($1)::text AS there", [
-    `${ident(target.schema)}.${ident(name)}`,
-  ]);
-  return row?.there ? `_magic_${Date.now().toString(36)}_pkey` : name;
-}
-
 interface Parts {
   readonly link: PostgresLink;
   readonly request: OpenRequest;
@@ -113,13 +96,6 @@ interface Parts {
   close(): Promise<void>;
 }
 
-/** Where rows go while they are loaded. shadow: replaces the table. direct: a table made in this transaction. stage: merged later. */
-type Loading = {
-  readonly how: "shadow" | "direct" | "stage" | "append";
-  readonly table: string;
-  readonly name: string;
-};
-
 function sessionOf(parts: Parts): WriteSession {
   const { link, request, target, existing, guard } = parts;
   const final = `${ident(target.schema)}.${ident(target.name)}`;
@@ -128,9 +104,11 @@ function sessionOf(parts: Parts): WriteSession {
   let types: readonly string[] = [];
   let exact = false;
   let hashable = false;
+  let generated: readonly string[] = [];
   let place = 0;
   let renames: Renames = { constraints: [], indexes: [] };
-  let swapping = false;
+  let exchanged = false;
+  const merging = () => ({ link, table: final, plan: begun().plan, generated, waiting: request.waiting });
   const begun = () => {
     if (!plan || !loading) throw new Error("the session has not begun");
     return { plan, loading };
@@ -154,7 +132,11 @@ function sessionOf(parts: Parts): WriteSession {
         await link.run("ROLLBACK");
         await ensureStateTable(link, target.schema);
         await link.run("BEGIN");
-        ({ loading, types, exact, hashable } = await prepare(parts, wanted, final));
+        ({ loading, types, exact, hashable, generated } = await prepare(
+          { link, target, existing, syncId: request.syncId },
+          wanted,
+          final,
+        ));
       }),
     writeRaw: (raw) => guard(() => copyInto(link, begun().loading, begun().plan, raw)),
     write: (rows, places) =>
@@ -171,10 +153,11 @@ function sessionOf(parts: Parts): WriteSession {
     checkpoint: (state) =>
       guard(async () => {
         const { plan } = begun();
-        await session.merge();
+        const rejects = await session.merge();
         await writeState(link, target.schema, request, state, plan.sourceSchema);
         await link.run("COMMIT; BEGIN");
-        loading = await makeStage(link, final, plan);
+        loading = await makeStage(link, final, plan, generated);
+        return rejects;
       }),
     deleteMissing: (keys) => guard(() => deleteMissing(link, final, begun().plan, keys)),
     merge: () =>
@@ -182,37 +165,14 @@ function sessionOf(parts: Parts): WriteSession {
         const { plan, loading } = begun();
         request.waiting(`the merge into ${formatObjectName(target)}`);
         if (loading.how === "append") return [];
-        if (loading.how === "stage") {
-          await applyMerge(link, loading.table, final, plan);
-          return [];
-        }
-        const key = plan.primaryKey;
+        if (loading.how === "stage") return mergeStage(merging(), loading.table);
         if (loading.how === "shadow" && plan.deletes === "soft" && existing)
           await keepDeleted(link, final, loading.table, plan);
-        swapping = loading.how === "shadow" && existing !== null && !(await mustStay(link, existing.oid));
-        if (key.length === 0 && !swapping) return [];
-        const build = async () => {
-          const keyed = swapping && existing !== null && existing.primaryKey.length > 0;
-          if (swapping && existing) renames = await copyIndexes(link, existing.oid, loading.table);
-          if (key.length > 0 && !keyed) {
-            const ours = loading.how === "shadow" ? `${loading.name}_pkey` : await freeName(link, target);
-            await link.run(
-              `ALTER TABLE ${loading.table} ADD CONSTRAINT ${ident(ours)} PRIMARY KEY (${identList(key)})`,
-            );
-            if (loading.how === "shadow") renames.constraints.push([ours, `${target.name}_pkey`]);
-          }
-        };
-        await link.run("SAVEPOINT magic_keys");
-        try {
-          await build();
-          return [];
-        } catch (error) {
-          if (!isDataError(error) || key.length === 0 || plan.onBadRecord === "fail") throw error;
-          await link.run("ROLLBACK TO SAVEPOINT magic_keys");
-          const rejects = await takeOutDuplicates(link, loading.table, plan);
-          await build();
-          return rejects;
-        }
+        const built = await finishTable({ link, target, existing, plan, loading, waiting: request.waiting });
+        renames = built.renames;
+        if (!loading.stays || !existing) return built.rejects;
+        exchanged = true;
+        return [...built.rejects, ...(await exchangeRows(merging(), loading.table))];
       }),
     count: () =>
       guard(async () => {
@@ -242,11 +202,8 @@ function sessionOf(parts: Parts): WriteSession {
       guard(async () => {
         const { plan, loading } = begun();
         request.waiting(`the lock of ${formatObjectName(target)}`);
-        if (loading.how === "shadow") {
-          if (swapping || existing === null)
-            await swap(link, { ...target, oid: existing?.oid ?? null }, loading.name, renames);
-          else await exchangeRows(link, final, loading.table, columnsOf(plan));
-        }
+        if (loading.how === "shadow" && !exchanged)
+          await swap(link, { ...target, oid: existing?.oid ?? null }, loading.name, renames);
         await writeState(link, target.schema, request, state, plan.sourceSchema);
         request.waiting("the destination's commit");
         await link.run("COMMIT");
@@ -258,112 +215,7 @@ function sessionOf(parts: Parts): WriteSession {
       await parts.close();
     },
   };
-  const resultTable = () => (begun().loading.how === "shadow" ? begun().loading.table : final);
+  const resultTable = () => (begun().loading.how === "shadow" && !exchanged ? begun().loading.table : final);
   const undeleted = () => (begun().plan.deletes === "soft" ? ` WHERE ${ident(DELETED_AT)} IS NULL` : "");
   return session;
-}
-
-const columnsOf = (plan: WritePlan) => [
-  ...plan.columns.map(({ name }) => name),
-  ...(plan.deletes === "soft" ? [DELETED_AT] : []),
-];
-
-// Makes the table or alters it, and makes what the rows are loaded into.
-async function prepare(parts: Parts, plan: WritePlan, final: string): Promise<Prepared> {
-  const { link, target, existing, request } = parts;
-  if (existing && existing.kind !== "r" && existing.kind !== "p")
-    throw new MagicError(
-      "destination_refused",
-      `${formatObjectName(target)} is a view or a foreign table, not a table.`,
-    );
-  const changes = existing
-    ? planChanges(plan.columns, existing.columns, formatObjectName(target))
-    : { add: [], widen: [] };
-  const thereOf = ({ name }: Column) => existing?.columns.find((one) => one.name === name);
-  const typeOf = (column: Column) => {
-    const there = thereOf(column);
-    return there && !changes.widen.some(({ name }) => name === column.name) ? there.declared : nativeOf(column);
-  };
-  const soft = plan.deletes === "soft";
-  const types = plan.columns.map(typeOf);
-  const exact = plan.columns.every((column) => binaryAlike(column, thereOf(column)));
-  const hashable = plan.columns.every((column) => hashedAlike(nativeOf(column), thereOf(column)));
-  const alter = async (table: string) => {
-    const lacksMark = soft && !existing?.columns.some(({ name }) => name === DELETED_AT);
-    const steps = [
-      ...changes.add.map((column) => `ADD COLUMN ${ident(column.name)} ${nativeOf(column)}`),
-      ...changes.widen.map((column) => `ALTER COLUMN ${ident(column.name)} TYPE ${nativeOf(column)}`),
-      ...(lacksMark ? [`ADD COLUMN ${ident(DELETED_AT)} timestamptz`] : []),
-    ];
-    if (steps.length > 0) await link.run(`ALTER TABLE ${table} ${steps.join(", ")}`);
-  };
-  const create = async (table: string) => {
-    const columns = plan.columns.map((column, at) => `${ident(column.name)} ${types[at]}`);
-    if (soft) columns.push(`${ident(DELETED_AT)} timestamptz`);
-    await link.run(`CREATE TABLE ${table} (${columns.join(", ")})`);
-  };
-  if (plan.kind === "replace") {
-    const name = `_magic_shadow_${request.syncId.replace(/[^A-Za-z0-9]/g, "").slice(-16)}_${Date.now().toString(36)}`;
-    const table = `${ident(target.schema)}.${ident(name)}`;
-    if (existing) {
-      await link.run(`CREATE TABLE ${table} (LIKE ${final} INCLUDING ALL EXCLUDING INDEXES)`);
-      await alter(table);
-      // In place, the table itself must take the new columns; where it is swapped this is one more catalogue change in the same transaction.
-      if (await mustStay(link, existing.oid)) await alter(final);
-    } else await create(table);
-    return { loading: { how: "shadow", table, name }, types, exact, hashable };
-  }
-  if (!existing) {
-    await create(final);
-    return { loading: { how: "direct", table: final, name: target.name }, types, exact, hashable };
-  }
-  await alter(final);
-  return { loading: await makeStage(link, final, plan), types, exact, hashable };
-}
-
-interface Prepared {
-  readonly loading: Loading;
-  readonly types: readonly string[];
-  /** Binary COPY brings every value as it is. */
-  readonly exact: boolean;
-  /** Both servers hash these types alike. */
-  readonly hashable: boolean;
-}
-
-async function makeStage(link: PostgresLink, final: string, plan: WritePlan): Promise<Loading> {
-  if (plan.kind === "append") return { how: "append", table: final, name: "" };
-  await link.run(
-    `CREATE TEMP TABLE _magic_stage (LIKE ${final} INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING GENERATED) ON COMMIT DROP`,
-  );
-  return { how: "stage", table: "pg_temp._magic_stage", name: "_magic_stage" };
-}
-
-async function copyInto(
-  link: PostgresLink,
-  loading: Loading,
-  plan: WritePlan,
-  raw: RawStream,
-): Promise<{ written: number; bytes: number }> {
-  const { from } = (await import("pg-copy-streams")).default;
-  const options = [raw.format === "pg-binary" ? "FORMAT binary" : raw.format === "csv" ? "FORMAT csv" : "FORMAT text"];
-  // The rows are only visible with the table itself, which this transaction made: they may be frozen from the start.
-  if (loading.how === "shadow" || loading.how === "direct") options.push("FREEZE");
-  const sql = `COPY ${loading.table} (${identList(plan.columns.map(({ name }) => name))}) FROM STDIN (${options.join(", ")})`;
-  const before = link.bytes();
-  const query = from(sql, { highWaterMark: 1 << 20 });
-  const stream = link.client.query(raw.framed ? takingFrames(query) : query);
-  // Whichever end fails first is the one that failed; the other is only closed.
-  let first: "source" | "destination" | undefined;
-  raw.stream.once("error", () => {
-    first ??= "source";
-  });
-  stream.once("error", () => {
-    first ??= "destination";
-  });
-  try {
-    await pipeline(raw.stream as Readable, stream);
-  } catch (error) {
-    throw first === "source" && raw.explain ? raw.explain(error) : error;
-  }
-  return { written: stream.rowCount, bytes: link.bytes() - before };
 }

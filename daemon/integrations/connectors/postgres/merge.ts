@@ -4,33 +4,103 @@ import type { WritePlan } from "../../engine/destination.ts";
 import type { Value } from "../../engine/types.ts";
 import type { PostgresLink } from "./connect.ts";
 import { lineOf } from "./copy-text.ts";
+import { canSift, sift } from "./sift.ts";
 import { ident, identList } from "./sql.ts";
 
-const DELETED_AT = "_magic_deleted_at";
+/** The mark of rows that have gone at the source. */
+export const DELETED_AT = "_magic_deleted_at";
 
-/** Staged rows into the table: of one key the greatest cursor wins, then the later row. */
-export async function applyMerge(link: PostgresLink, stage: string, table: string, plan: WritePlan): Promise<void> {
+export interface MergeTarget {
+  readonly link: PostgresLink;
+  /** Quoted. */
+  readonly table: string;
+  readonly plan: WritePlan;
+  /** Columns that the table computes itself. */
+  readonly generated: readonly string[];
+  waiting(what: string): void;
+}
+
+/** Staged rows into the table: of one key the greatest cursor wins, then the later row. What the table's constraints refuse is rejected. */
+export async function mergeStage(target: MergeTarget, stage: string): Promise<Reject[]> {
+  const { link, table, plan } = target;
   const names = plan.columns.map(({ name }) => name);
   const key = plan.primaryKey;
   const cursor =
     plan.cursorField && names.includes(plan.cursorField) ? `${ident(plan.cursorField)} DESC NULLS LAST, ` : "";
-  const newest = `SELECT DISTINCT ON (${identList(key)}) ${identList(names)} FROM ${stage} ORDER BY ${identList(key)}, ${cursor}ctid DESC`;
-  const rest = names.filter((name) => !key.includes(name));
-  const sets = rest.map((name) => `${ident(name)} = EXCLUDED.${ident(name)}`);
-  if (plan.deletes === "soft") sets.push(`${ident(DELETED_AT)} = NULL`);
+  const newest =
+    key.length > 0
+      ? `SELECT DISTINCT ON (${identList(key)}) ${identList(names)} FROM ${stage} ORDER BY ${identList(key)}, ${cursor}ctid DESC`
+      : `SELECT ${identList(names)} FROM ${stage}`;
   await link.run(`ANALYZE ${stage}`);
-  if (await hasUniqueIndex(link, table, key)) {
-    const conflict = sets.length > 0 ? `DO UPDATE SET ${sets.join(", ")}` : "DO NOTHING";
-    await link.run(`INSERT INTO ${table} (${identList(names)}) ${newest} ON CONFLICT (${identList(key)}) ${conflict}`);
-  } else {
-    const same = key.map((name) => `t.${ident(name)} = s.${ident(name)}`).join(" AND ");
-    await link.run(`DELETE FROM ${table} t USING ${stage} s WHERE ${same}`);
-    await link.run(`INSERT INTO ${table} (${identList(names)}) ${newest}`);
-  }
+  const put = await putter(target);
+  const attempt = async (work: () => Promise<unknown>) => {
+    await link.run("SAVEPOINT magic_merge");
+    try {
+      await work();
+      await link.run("RELEASE SAVEPOINT magic_merge");
+      return true;
+    } catch (error) {
+      if (!canSift(error, plan)) throw error;
+      await link.run("ROLLBACK TO SAVEPOINT magic_merge");
+      return false;
+    }
+  };
+  let rejects: Reject[] = [];
+  const merged =
+    (await attempt(() => put(`(${newest})`))) ||
+    // Rows that exchange the values of a unique column collide only one by one.
+    ((await mayReplace(target)) &&
+      (await attempt(async () => {
+        await link.run(`DELETE FROM ${table} t USING ${stage} s WHERE ${sameKey(key, "t", "s")}`);
+        await put(`(${newest})`);
+      })));
+  if (!merged) rejects = await sift({ link, plan, rows: newest, put, waiting: (what) => target.waiting(what) });
   await link.run(`TRUNCATE ${stage}`);
+  return rejects;
 }
 
-async function hasUniqueIndex(link: PostgresLink, table: string, key: readonly string[]): Promise<boolean> {
+const sameKey = (key: readonly string[], a: string, b: string) =>
+  key.map((name) => `${a}.${ident(name)} = ${b}.${ident(name)}`).join(" AND ");
+
+/** A function that upserts the rows of a FROM item (inserts them where there is no key). */
+export async function putter({ link, table, plan, generated }: MergeTarget): Promise<(from: string) => Promise<void>> {
+  const key = plan.primaryKey;
+  const marks = plan.kind === "replace" && plan.deletes === "soft" ? [DELETED_AT] : [];
+  const names = [...plan.columns.map(({ name }) => name).filter((name) => !generated.includes(name)), ...marks];
+  const sets = names.filter((name) => !key.includes(name)).map((name) => `${ident(name)} = EXCLUDED.${ident(name)}`);
+  if (plan.deletes === "soft" && marks.length === 0) sets.push(`${ident(DELETED_AT)} = NULL`);
+  const insert = (from: string) =>
+    `INSERT INTO ${table} (${identList(names)}) OVERRIDING SYSTEM VALUE SELECT ${identList(names)} FROM ${from} s`;
+  if (key.length === 0)
+    return async (from) => {
+      await link.run(insert(from));
+    };
+  if (await hasUniqueIndex(link, table, key)) {
+    const conflict = sets.length > 0 ? `DO UPDATE SET ${sets.join(", ")}` : "DO NOTHING";
+    return async (from) => {
+      await link.run(`${insert(from)} ON CONFLICT (${identList(key)}) ${conflict}`);
+    };
+  }
+  return async (from) => {
+    await link.run(`DELETE FROM ${table} t USING ${from} s WHERE ${sameKey(key, "t", "s")}`);
+    await link.run(insert(from));
+  };
+}
+
+// Deleting a row and inserting it anew is the same as updating it only where nothing else hangs on it and no column is left out.
+async function mayReplace({ link, table, plan, generated }: MergeTarget): Promise<boolean> {
+  if (plan.primaryKey.length === 0) return false;
+  const names = [...plan.columns.map(({ name }) => name), ...generated, DELETED_AT];
+  const [row] = await link.rows<{ may: string }>(
+    `SELECT (NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = $1::regclass AND NOT tgisinternal)
+        AND NOT EXISTS (SELECT FROM pg_constraint WHERE confrelid = $1::regclass)
+        AND NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND attname <> ALL ($2::text[])))::text AS may`,
+    [table, names],
+  );
+  return row?.may === "true";
+}
+
+export async function hasUniqueIndex(link: PostgresLink, table: string, key: readonly string[]): Promise<boolean> {
   const [row] = await link.rows<{ there: string }>(
     `SELECT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = $1::regclass AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
         AND (SELECT array_agg(a.attname::text ORDER BY 1) FROM unnest(i.indkey::int[]) WITH ORDINALITY k(n, at) JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.n WHERE k.at <= i.indnkeyatts)
@@ -77,7 +147,7 @@ export async function keepDeleted(link: PostgresLink, old: string, shadow: strin
   const marked = there.some(({ name }) => name === DELETED_AT) ? `coalesce(o.${ident(DELETED_AT)}, now())` : "now()";
   const same = plan.primaryKey.map((name) => `n.${ident(name)} = o.${ident(name)}`).join(" AND ");
   await link.run(
-    `INSERT INTO ${shadow} (${identList(names)}, ${ident(DELETED_AT)}) SELECT ${identList(names, "o.")}, ${marked} FROM ${old} o WHERE NOT EXISTS (SELECT FROM ${shadow} n WHERE ${same})`,
+    `INSERT INTO ${shadow} (${identList(names)}, ${ident(DELETED_AT)}) OVERRIDING SYSTEM VALUE SELECT ${identList(names, "o.")}, ${marked} FROM ${old} o WHERE NOT EXISTS (SELECT FROM ${shadow} n WHERE ${same})`,
   );
 }
 

@@ -78,12 +78,16 @@ async function openStream(
   request.signal.addEventListener("abort", stop, { once: true });
   try {
     request.waiting(`the source's description of ${name}`);
-    await link.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    await beginSnapshot(link, request.object);
     const table = await describeTable(link, request.object);
     if (!table)
       throw new MagicError("object_not_found", `The source has no table ${name}, or the role may not see it.`);
     const { columns, schema } = selectSchema(table, request.columns, request.primaryKey);
-    if (columns.length === 0) throw new MagicError("source_failed", `${name} has no columns.`);
+    if (columns.length === 0)
+      throw new MagicError(
+        "validation_failed",
+        `No column of ${name} is to be synced: ${request.columns ? "name at least one" : "it has none"}.`,
+      );
     const scope = await planRead(link, table, request);
     const snapshot = request.mode === "full_refresh" ? await exportSnapshot(link) : null;
     request.waiting(`rows of ${name}`);
@@ -117,6 +121,24 @@ async function openStream(
     request.signal.removeEventListener("abort", stop);
     link.kill();
     throw postgresError(error, "source", `reading ${name}`);
+  }
+}
+
+// A table that is truncated or rewritten after the snapshot was taken looks empty in it: the lock comes first, and keeps it as it is.
+async function beginSnapshot(link: PostgresLink, object: ReadRequest["object"]): Promise<void> {
+  const begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+  const [found] = await link.rows<{ name: string }>(
+    "SELECT c.oid::regclass::text AS name FROM pg_class c WHERE c.oid = to_regclass($1) AND c.relkind IN ('r', 'p', 'v')",
+    [qualified(object)],
+  );
+  await link.run(begin);
+  if (!found) return;
+  try {
+    await link.run(`LOCK TABLE ${found.name} IN ACCESS SHARE MODE`);
+  } catch (error) {
+    // Gone meanwhile, a privilege on some columns only, a view over what may not be locked: read without.
+    if (!/^(42|0A|25)/.test((error as { code?: string }).code ?? "")) throw error;
+    await link.run(`ROLLBACK; ${begin}`);
   }
 }
 

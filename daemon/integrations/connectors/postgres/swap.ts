@@ -1,7 +1,12 @@
 // A full refresh's last step: the shadow table takes the old one's place, with its indexes, constraints, grants and owner; or, where
 // something hangs on the old table (a view, a foreign key, a trigger, a policy), its rows are exchanged in place. In one transaction.
+import { MagicError } from "#contract/errors.ts";
+import type { Reject } from "#contract/sync.ts";
 import type { PostgresLink } from "./connect.ts";
-import { ident, identList, literal } from "./sql.ts";
+import type { ServerError } from "./errors.ts";
+import { hasUniqueIndex, type MergeTarget, putter } from "./merge.ts";
+import { canSift, sift } from "./sift.ts";
+import { ident, literal } from "./sql.ts";
 
 export interface Place {
   readonly schema: string;
@@ -63,9 +68,19 @@ export async function mustStay(link: PostgresLink, oid: string): Promise<boolean
 export async function swap(link: PostgresLink, place: Place, shadowName: string, renames: Renames): Promise<void> {
   const shadow = `${ident(place.schema)}.${ident(shadowName)}`;
   const final = `${ident(place.schema)}.${ident(place.name)}`;
+  const sequences = place.oid === null ? [] : await ownedSequences(link, place.oid, shadow);
   if (place.oid !== null) {
     await copyGrants(link, place.oid, shadow);
+    // A serial column's sequence would go with the old table, though the new one's default needs it.
+    for (const { kind, old, column } of sequences)
+      if (kind === "serial") await link.run(`ALTER SEQUENCE ${old} OWNED BY ${shadow}.${column}`);
     await link.run(`DROP TABLE ${final}`);
+    // An identity column has a sequence of its own: it takes the old one's name and goes on where that was.
+    for (const { kind, ours, name, value, called } of sequences)
+      if (kind === "identity" && ours !== null) {
+        await link.run(`SELECT setval(${literal(ours)}, ${value}, ${called})`);
+        await link.run(`ALTER SEQUENCE ${ours} RENAME TO ${name}`);
+      }
   }
   await link.run(`ALTER TABLE ${shadow} RENAME TO ${ident(place.name)}`);
   for (const [ours, name] of renames.constraints) {
@@ -76,6 +91,45 @@ export async function swap(link: PostgresLink, place: Place, shadowName: string,
   }
   for (const [ours, name] of renames.indexes)
     await link.run(`ALTER INDEX ${ident(place.schema)}.${ident(ours)} RENAME TO ${ident(name)}`);
+}
+
+interface OwnedSequence {
+  readonly kind: "serial" | "identity";
+  /** Quoted, with its schema. */
+  readonly old: string;
+  readonly name: string;
+  readonly column: string;
+  /** The shadow's, of an identity column. */
+  readonly ours: string | null;
+  readonly value: string;
+  readonly called: string;
+}
+
+async function ownedSequences(link: PostgresLink, old: string, shadow: string): Promise<OwnedSequence[]> {
+  const rows = await link.rows<Record<string, string | null>>(
+    `SELECT d.deptype AS kind, s.oid::regclass::text AS old, quote_ident(s.relname) AS name, quote_ident(a.attname) AS column,
+            CASE WHEN d.deptype = 'i' THEN pg_get_serial_sequence($2, a.attname) END AS ours
+       FROM pg_depend d JOIN pg_class s ON s.oid = d.objid AND s.relkind = 'S' JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+      WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1::oid AND d.deptype IN ('a', 'i')`,
+    [old, shadow],
+  );
+  const sequences: OwnedSequence[] = [];
+  for (const row of rows) {
+    const name = row["old"] ?? "";
+    const [place] = await link.rows<{ v: string; c: string }>(
+      `SELECT last_value::text AS v, is_called::text AS c FROM ${name}`,
+    );
+    sequences.push({
+      kind: row["kind"] === "i" ? "identity" : "serial",
+      old: name,
+      name: row["name"] ?? "",
+      column: row["column"] ?? "",
+      ours: row["ours"] ?? null,
+      value: place?.v ?? "1",
+      called: place?.c ?? "false",
+    });
+  }
+  return sequences;
 }
 
 async function copyGrants(link: PostgresLink, old: string, shadow: string): Promise<void> {
@@ -94,14 +148,40 @@ async function copyGrants(link: PostgresLink, old: string, shadow: string): Prom
   if (about?.comment) await link.run(`COMMENT ON TABLE ${shadow} IS ${literal(about.comment)}`);
 }
 
-/** Exchanges the rows and leaves the table itself; readers see the old rows until the commit. */
-export async function exchangeRows(
-  link: PostgresLink,
-  table: string,
-  shadow: string,
-  columns: readonly string[],
-): Promise<void> {
-  await link.run(`DELETE FROM ${table}`);
-  await link.run(`INSERT INTO ${table} (${identList(columns)}) SELECT ${identList(columns)} FROM ${shadow}`);
+/** Exchanges the rows and leaves the table itself; readers see the old rows until the commit. Returns the rows that it refuses. */
+export async function exchangeRows(target: MergeTarget, shadow: string): Promise<Reject[]> {
+  const { link, table, plan } = target;
+  const key = plan.primaryKey;
+  const [row] = await link.rows<{ there: string }>(
+    "SELECT EXISTS (SELECT FROM pg_constraint WHERE confrelid = $1::regclass)::text AS there",
+    [table],
+  );
+  const referenced = row?.there === "true" && key.length > 0 && (await hasUniqueIndex(link, table, key));
+  // Rows that others refer to are updated: deleting them would fail, or take the others with them.
+  const gone = referenced
+    ? ` t WHERE NOT EXISTS (SELECT FROM ${shadow} s WHERE ${key.map((name) => `s.${ident(name)} = t.${ident(name)}`).join(" AND ")})`
+    : "";
+  try {
+    await link.run(`DELETE FROM ${table}${gone}`);
+  } catch (error) {
+    if ((error as ServerError).code !== "23503") throw error;
+    const detail = (error as ServerError).detail ?? (error as Error).message;
+    throw new MagicError(
+      "destination_refused",
+      `Rows have gone at the source that other tables still refer to: ${detail} Remove those first, or use --deletes soft.`,
+      { cause: error },
+    );
+  }
+  const put = await putter(referenced ? target : { ...target, plan: { ...plan, primaryKey: [] } });
+  let rejects: Reject[] = [];
+  await link.run("SAVEPOINT magic_exchange");
+  try {
+    await put(shadow);
+  } catch (error) {
+    if (!canSift(error, plan)) throw error;
+    await link.run("ROLLBACK TO SAVEPOINT magic_exchange");
+    rejects = await sift({ link, plan, rows: `SELECT * FROM ${shadow}`, put, waiting: (what) => target.waiting(what) });
+  }
   await link.run(`DROP TABLE ${shadow}`);
+  return rejects;
 }

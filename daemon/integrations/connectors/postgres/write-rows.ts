@@ -136,5 +136,7 @@ function badLine(error: ServerError, count: number): BadLine {
 
 /** Why PostgreSQL refused the row, without the row's other values. */
 export function reasonOf(error: ServerError): string {
-  return error.message.length > 300 ? `${error.message.slice(0, 300)}...` : error.message;
+  // Our own tables' names mean nothing to anybody.
+  const message = error.message.replace(/(?: (?:of|for|on) (?:relation|table))? "_magic_[a-z0-9_]+"/g, "");
+  return message.length > 300 ? `${message.slice(0, 300)}...` : message;
 }

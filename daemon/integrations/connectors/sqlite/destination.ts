@@ -158,6 +158,7 @@ function sessionOf(
         db.exec("COMMIT");
       });
       await begin(db, request);
+      return [];
     },
     deleteMissing: (keys) => deleteMissing(db, table, begun(), keys),
     // Rows went into the table itself, in this transaction.
@@ -239,8 +240,21 @@ function inserter(db: DatabaseSync, table: string, plan: WritePlan, described: S
   );
   return (row) => {
     const values = plan.columns.map((column, at) => writeValue(row[at] ?? null, column, affinities[at] ?? "blob"));
-    remove?.run(...keys.map((at) => values[at] ?? null));
-    statement.run(...values);
+    if (!remove) {
+      statement.run(...values);
+      return;
+    }
+    // A new row that is refused leaves the old one.
+    db.exec("SAVEPOINT magic_row");
+    try {
+      remove.run(...keys.map((at) => values[at] ?? null));
+      statement.run(...values);
+    } catch (error) {
+      db.exec("ROLLBACK TO magic_row");
+      throw error;
+    } finally {
+      db.exec("RELEASE magic_row");
+    }
   };
 }
 

@@ -1,0 +1,116 @@
+// Before the first row: the destination's table is made or altered, and what the rows are loaded into is made.
+import { MagicError } from "#contract/errors.ts";
+import type { WritePlan } from "../../engine/destination.ts";
+import { planChanges } from "../../engine/evolution.ts";
+import { formatObjectName } from "../../engine/name.ts";
+import type { Column } from "../../engine/types.ts";
+import type { TableInfo } from "./catalog.ts";
+import type { PostgresLink } from "./connect.ts";
+import { DELETED_AT } from "./merge.ts";
+import { ident } from "./sql.ts";
+import { mustStay } from "./swap.ts";
+import { binaryAlike, hashedAlike, nativeOf } from "./types.ts";
+
+export interface PrepareParts {
+  readonly link: PostgresLink;
+  readonly syncId: string;
+  readonly target: { readonly schema: string; readonly name: string };
+  readonly existing: TableInfo | null;
+}
+
+/** Where rows go while they are loaded. shadow: replaces the table. direct: a table made in this transaction. stage: merged later. */
+export interface Loading {
+  readonly how: "shadow" | "direct" | "stage" | "append";
+  /** Quoted. */
+  readonly table: string;
+  readonly name: string;
+  /** True where the table there cannot be replaced by the shadow: its rows are exchanged. */
+  readonly stays: boolean;
+}
+
+// Makes the table or alters it, and makes what the rows are loaded into.
+export async function prepare(parts: PrepareParts, plan: WritePlan, final: string): Promise<Prepared> {
+  const { link, target, existing, syncId } = parts;
+  if (existing && existing.kind !== "r" && existing.kind !== "p")
+    throw new MagicError(
+      "destination_refused",
+      `${formatObjectName(target)} is a view or a foreign table, not a table.`,
+    );
+  const changes = existing
+    ? planChanges(plan.columns, existing.columns, formatObjectName(target))
+    : { add: [], widen: [] };
+  const thereOf = ({ name }: Column) => existing?.columns.find((one) => one.name === name);
+  const typeOf = (column: Column) => {
+    const there = thereOf(column);
+    return there && !changes.widen.some(({ name }) => name === column.name) ? there.declared : nativeOf(column);
+  };
+  const soft = plan.deletes === "soft";
+  const types = plan.columns.map(typeOf);
+  const exact = plan.columns.every((column) => binaryAlike(column, thereOf(column)));
+  // Values that the table computes itself are read, and left to it.
+  const generated = plan.columns.filter((column) => thereOf(column)?.generated).map(({ name }) => name);
+  const hashable =
+    generated.length === 0 && plan.columns.every((column) => hashedAlike(nativeOf(column), thereOf(column)));
+  const alter = async (table: string) => {
+    const lacksMark = soft && !existing?.columns.some(({ name }) => name === DELETED_AT);
+    const steps = [
+      ...changes.add.map((column) => `ADD COLUMN ${ident(column.name)} ${nativeOf(column)}`),
+      ...changes.widen.map((column) => `ALTER COLUMN ${ident(column.name)} TYPE ${nativeOf(column)}`),
+      ...(lacksMark ? [`ADD COLUMN ${ident(DELETED_AT)} timestamptz`] : []),
+    ];
+    if (steps.length > 0) await link.run(`ALTER TABLE ${table} ${steps.join(", ")}`);
+  };
+  const create = async (table: string) => {
+    const columns = plan.columns.map((column, at) => `${ident(column.name)} ${types[at]}`);
+    if (soft) columns.push(`${ident(DELETED_AT)} timestamptz`);
+    await link.run(`CREATE TABLE ${table} (${columns.join(", ")})`);
+  };
+  if (plan.kind === "replace") {
+    const name = `_magic_shadow_${syncId.replace(/[^A-Za-z0-9]/g, "").slice(-16)}_${Date.now().toString(36)}`;
+    const table = `${ident(target.schema)}.${ident(name)}`;
+    if (existing) {
+      const stays = generated.length > 0 || (await mustStay(link, existing.oid));
+      // What only passes through needs no sequence of its own.
+      const less = stays ? `EXCLUDING IDENTITY ${generated.length > 0 ? "EXCLUDING GENERATED" : ""}` : "";
+      await link.run(`CREATE TABLE ${table} (LIKE ${final} INCLUDING ALL EXCLUDING INDEXES ${less})`);
+      await alter(table);
+      // In place, the table itself must take the new columns.
+      if (stays) await alter(final);
+      return { loading: { how: "shadow", table, name, stays }, types, exact, hashable, generated };
+    }
+    await create(table);
+    return { loading: { how: "shadow", table, name, stays: false }, types, exact, hashable, generated };
+  }
+  if (!existing) {
+    await create(final);
+    const loading = { how: "direct", table: final, name: target.name, stays: false } as const;
+    return { loading, types, exact, hashable, generated };
+  }
+  await alter(final);
+  return { loading: await makeStage(link, final, plan, generated), types, exact, hashable, generated };
+}
+
+export interface Prepared {
+  readonly loading: Loading;
+  readonly types: readonly string[];
+  /** Binary COPY brings every value as it is. */
+  readonly exact: boolean;
+  /** Both servers hash these types alike. */
+  readonly hashable: boolean;
+  /** Columns of the plan that the table computes itself. */
+  readonly generated: readonly string[];
+}
+
+/** What the rows of an incremental run are loaded into: it ends with the transaction. */
+export async function makeStage(
+  link: PostgresLink,
+  final: string,
+  plan: WritePlan,
+  generated: readonly string[],
+): Promise<Loading> {
+  if (plan.kind === "append" && generated.length === 0) return { how: "append", table: final, name: "", stays: true };
+  await link.run(
+    `CREATE TEMP TABLE _magic_stage (LIKE ${final} INCLUDING DEFAULTS INCLUDING CONSTRAINTS ${generated.length > 0 ? "" : "INCLUDING GENERATED"}) ON COMMIT DROP`,
+  );
+  return { how: "stage", table: "pg_temp._magic_stage", name: "_magic_stage", stays: true };
+}
