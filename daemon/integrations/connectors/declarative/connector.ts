@@ -175,12 +175,19 @@ function fittingConfig(
   throw new MagicError("validation_failed", `the configuration does not fit the connector: ${said}`, { problems });
 }
 
-// undefined where the vendor's schema is none that can be compiled: the required names must do then.
+const validators = new WeakMap<object, ValidateFunction | undefined>();
+
+// A manifest's connectors share one; undefined where the vendor's schema is none that can be compiled: the required names must do then.
 function validatorOf(schema: Readonly<Record<string, unknown>>): ValidateFunction | undefined {
-  const { $schema: _dialect, ...rest } = schema;
-  const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false, coerceTypes: "array" });
+  if (!validators.has(schema)) validators.set(schema, compiled(schema));
+  return validators.get(schema);
+}
+
+function compiled({ $schema: _dialect, ...schema }: Readonly<Record<string, unknown>>): ValidateFunction | undefined {
+  // Checking the schema itself would compile the schema of schemas, which takes longer than all the rest.
+  const form = { strict: false, allErrors: true, validateFormats: false, validateSchema: false } as const;
   try {
-    return ajv.compile(stripPatterns(rest) as object);
+    return new Ajv2020({ ...form, coerceTypes: "array" }).compile(stripPatterns(schema) as object);
   } catch {
     return undefined;
   }

@@ -37,9 +37,12 @@ function json(response: Parameters<Decode>[0]): unknown {
   return text.trim() === "" ? {} : parseJson(text, response.url);
 }
 
+// A reviver costs several times the parsing itself: it is for pages that may hold such a number.
+const HUGE = /[[:,\s]-?\d{16}|^-?\d{16}/;
+
 function parseJson(text: string, url: string): unknown {
   try {
-    return JSON.parse(text, exactIntegers);
+    return HUGE.test(text) ? JSON.parse(text, exactIntegers) : JSON.parse(text);
   } catch (error) {
     throw new MagicError(
       "upstream_error",
