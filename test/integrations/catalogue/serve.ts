@@ -109,7 +109,8 @@ export async function serve(vendor: Vendor): Promise<MockServer> {
   const pageOf = (name: string, collection: Collection, ask: Ask, following: boolean): Answer => {
     const { pages } = collection;
     const size = pages.kind === "none" ? 0 : sizeOf(pages, ask);
-    if (name === examined && count === 0) count = pages.kind === "none" ? 7 : 2 * size + Math.ceil(size / 2);
+    if (name === examined && count === 0)
+      count = pages.kind === "none" ? 7 : 2 * size + Math.min(Math.ceil(size / 2), 10);
     const parents = parentsOf(name);
     const wanted = collection.parent ? valueAt(collection.parent.at, ask) : undefined;
     const parentAt = collection.parent ? parents.findIndex((parent) => collection.parent?.key(parent) === wanted) : 0;
