@@ -6,6 +6,9 @@ const pool = Buffer.alloc(4096);
 let offset = pool.length;
 let lastMs = -1;
 const last = new Uint8Array(16);
+// The characters of the milliseconds: many ids are made within one.
+let timeMs = -1;
+let timeText = "";
 
 /** A new id such as `conn_01k...`: two ids of one process sort in the order in which they were made. */
 export function newId(prefix: string, now: number = Date.now()): string {
@@ -20,9 +23,13 @@ export function sortable(now: number = Date.now()): string {
     lastMs = now;
     fresh();
   }
-  let text = "";
-  for (let shift = 9, ms = lastMs; shift >= 0; shift--) text += alphabet[Math.floor(ms / 32 ** shift) % 32];
-  for (const digit of last) text += alphabet[digit];
+  if (timeMs !== lastMs) {
+    timeText = "";
+    for (let shift = 9; shift >= 0; shift--) timeText += alphabet[Math.floor(lastMs / 32 ** shift) % 32];
+    timeMs = lastMs;
+  }
+  let text = timeText;
+  for (let at = 0; at < 16; at++) text += alphabet[last[at] ?? 0];
   return text;
 }
 

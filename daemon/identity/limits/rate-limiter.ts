@@ -18,10 +18,12 @@ export interface RateLimiter {
   close(): Promise<void>;
 }
 
-/** The calls of one window as they are stored: milliseconds since the epoch, oldest first. */
+/** The calls of one window as they are stored: at most some hundred groups, oldest first. */
 export interface StoredWindow {
-  /** Times of the calls that were admitted when this was stored. */
+  /** Milliseconds since the epoch: when the last call of each group was admitted, or a moment later. */
   readonly times: readonly number[];
+  /** How many calls each group has; absent: one. */
+  readonly counts?: readonly number[];
   /** Slots set aside and perhaps used since; 0 after a clean stop. */
   readonly ahead: number;
 }
@@ -58,8 +60,9 @@ export function createRateLimiter({ clock, store, onError }: RateLimiterOptions)
     });
     if (stored) {
       const wall = clock.now();
-      const ages = stored.times.map((time) => Math.max(0, wall - time));
-      window.restore(clock.monotonic(), [...ages, ...Array<number>(stored.ahead).fill(0)]);
+      const now = clock.monotonic();
+      for (const [at, time] of stored.times.entries()) window.restore(now, wall - time, stored.counts?.[at] ?? 1);
+      window.restore(now, 0, stored.ahead);
     }
     const counter: Counter = { window, ahead: 0, storing: undefined };
     counters.set(policy.name, counter);
@@ -77,7 +80,12 @@ export function createRateLimiter({ clock, store, onError }: RateLimiterOptions)
 
   function snapshot(counter: Counter, ahead: number): StoredWindow {
     const wall = clock.now();
-    return { times: counter.window.ages(clock.monotonic()).map((age) => Math.round(wall - age)), ahead };
+    const groups = counter.window.groups(clock.monotonic());
+    return {
+      times: groups.map(({ ageMs }) => Math.ceil(wall - ageMs)),
+      counts: groups.map(({ calls }) => calls),
+      ahead,
+    };
   }
 
   function take(counter: Counter): Decision {

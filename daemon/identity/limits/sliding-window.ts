@@ -37,15 +37,33 @@ export class SlidingWindow {
     return this.limit - this.#size;
   }
 
-  /** Remembers calls of the past: `ageMs` each, oldest first; ages beyond the window are left out. */
-  restore(now: number, ages: Iterable<number>): void {
-    for (const age of ages) if (age < this.windowMs && this.#size < this.limit) this.#push(now - Math.max(0, age));
+  /** Remembers calls of the past, `ageMs` old; to be called for the oldest first. An age beyond the window is left out. */
+  restore(now: number, ageMs: number, calls: number): void {
+    if (ageMs >= this.windowMs) return;
+    for (let left = calls; left > 0 && this.#size < this.limit; left--) this.#push(now - Math.max(0, ageMs));
   }
 
-  /** The ages of the calls in the window, oldest first. */
-  ages(now: number): number[] {
+  /**
+   * The calls in the window, oldest first, those of a 600th of it together: few enough to be stored often. A group is as old as its
+   * youngest call: restored, it stays in the window for a moment too long, never too short.
+   */
+  groups(now: number): { readonly ageMs: number; readonly calls: number }[] {
     this.#forget(now);
-    return Array.from({ length: this.#size }, (_, index) => now - this.#at(index));
+    const found: { ageMs: number; calls: number }[] = [];
+    const width = this.windowMs / 600;
+    let began = Number.NEGATIVE_INFINITY;
+    for (let index = 0; index < this.#size; index++) {
+      const time = this.#at(index);
+      const last = found.at(-1);
+      if (last !== undefined && time - began < width) {
+        last.ageMs = now - time;
+        last.calls++;
+      } else {
+        began = time;
+        found.push({ ageMs: now - time, calls: 1 });
+      }
+    }
+    return found;
   }
 
   #decision(admitted: boolean, now: number): Decision {
