@@ -31,7 +31,16 @@ export function parseLink(header: string): Record<string, Record<string, string>
   return links;
 }
 
+// Every filter of the error handler asks, and the paginator: the body is parsed once for all of them.
+const known = new WeakMap<HttpResponse, Record<string, unknown>>();
+
 export function responseVariables(response: HttpResponse): Record<string, unknown> {
+  const found = known.get(response) ?? variablesOf(response);
+  known.set(response, found);
+  return found;
+}
+
+function variablesOf(response: HttpResponse): Record<string, unknown> {
   let body: unknown;
   try {
     body = json(response)[0];

@@ -118,6 +118,30 @@ const patterns: Readonly<Record<string, string>> = {
   "%": "%",
 };
 
+// Made once a format: every record of a stream has the same ones.
+const compiled = new Map<string, RegExp>();
+const MAX_COMPILED = 1000;
+
+function patternOf(format: string): RegExp {
+  const known = compiled.get(format);
+  if (known) return known;
+  const expanded = format.replaceAll("%_ms", "\u0000").replaceAll("%T", "%H:%M:%S").replaceAll("%F", "%Y-%m-%d");
+  const source = expanded
+    .replace(/[.*+?^${}()|[\]\\]/g, "\\$&")
+    .replace(/\s+/g, "\\s+")
+    .replace(/%-?([A-Za-z%])/g, (whole, code: string) => patterns[code] ?? whole)
+    .replaceAll("\u0000", "(?<ms>\\d{1,3})");
+  let pattern: RegExp;
+  try {
+    pattern = new RegExp(`^${source}$`);
+  } catch {
+    throw new EvaluationError(`the date format '${format}' repeats a field`);
+  }
+  if (compiled.size >= MAX_COMPILED) compiled.clear();
+  compiled.set(format, pattern);
+  return pattern;
+}
+
 /** strptime; naive unless the text has an offset. Returns undefined when the text does not fit. */
 export function strptime(text: string, format: string): DateTime | undefined {
   if (format === "%s" || format === "%ms" || format === "%epoch_microseconds") {
@@ -129,18 +153,7 @@ export function strptime(text: string, format: string): DateTime | undefined {
     return Number.isFinite(Number(text)) && text.trim()
       ? new DateTime(BigInt(Math.round(Number(text) * 1e6)), 0)
       : undefined;
-  const expanded = format.replaceAll("%_ms", "\u0000").replaceAll("%T", "%H:%M:%S").replaceAll("%F", "%Y-%m-%d");
-  const source = expanded
-    .replace(/[.*+?^${}()|[\]\\]/g, "\\$&")
-    .replace(/\s+/g, "\\s+")
-    .replace(/%-?([A-Za-z%])/g, (whole, code: string) => patterns[code] ?? whole)
-    .replaceAll("\u0000", "(?<ms>\\d{1,3})");
-  let found: RegExpExecArray | null;
-  try {
-    found = new RegExp(`^${source}$`).exec(text);
-  } catch {
-    throw new EvaluationError(`the date format '${format}' repeats a field`);
-  }
+  const found = patternOf(format).exec(text);
   return found ? fromGroups(found.groups ?? {}) : undefined;
 }
 

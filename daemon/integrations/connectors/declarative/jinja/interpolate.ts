@@ -32,7 +32,10 @@ export function createInterpolator(now: () => number = Date.now): Interpolator {
   const renderOne = (template: string, context: Readonly<Record<string, unknown>>): string => {
     if (!template.includes("{")) return template;
     const names = new Map<string, unknown>();
-    for (const name of Object.keys(context)) names.set(name, fromJson(context[name]));
+    // What a template does not name need not be converted: a page of records may be in the context.
+    const wanted = (name: string): boolean =>
+      template.includes(name) || aliases.some(([alias, target]) => target === name && template.includes(alias));
+    for (const name of Object.keys(context)) if (wanted(name)) names.set(name, fromJson(context[name]));
     for (const [alias, name] of aliases) if (!names.has(alias) && names.has(name)) names.set(alias, names.get(name));
     return render(statementsOf(template), names, functions);
   };
