@@ -248,6 +248,48 @@ test("a feed with the newest first ends at the page that reaches back to what wa
   expect([second.records.map(({ id }) => id), asked]).toEqual([[0], 6]);
 });
 
+test("where a vendor's pages end before the slice, reading goes on from the latest record, or says that it cannot", async () => {
+  const day = (at: number): string => `2024-01-${String(at).padStart(2, "0")}T00:00:00Z`;
+  let all = Array.from({ length: 10 }, (_, at) => ({ id: at, at: day(at + 1) }));
+  const asked: string[] = [];
+  const origin = await vendor((request, response) => {
+    const page = Number(request.at.searchParams.get("page") ?? 1);
+    const since = request.at.searchParams.get("since") ?? "";
+    asked.push(`${since.slice(8, 10)} ${page}`);
+    if (page > 2) return json(response, { message: "page must be 1 or 2" }, 400);
+    json(response, { items: all.filter((item) => item.at >= since).slice((page - 1) * 2, page * 2) });
+  });
+  const options = (trigger: object): StreamOptions => ({
+    sync: {
+      ...{ type: "DatetimeBasedCursor", cursor_field: "at", start_datetime: "2024-01-01T00:00:00Z" },
+      ...{ datetime_format: "%Y-%m-%dT%H:%M:%SZ" },
+      start_time_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "since" },
+    },
+    paginator: {
+      page_token_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "page" },
+      pagination_strategy: { type: "PageIncrement", start_from_page: 1, page_size: 2 },
+    },
+    retriever: { pagination_reset: { type: "PaginationReset", action: "SPLIT_USING_CURSOR", ...trigger } },
+  });
+  const limits = { limits: { type: "PaginationResetLimits", number_of_records: 4 } };
+  const { records } = await read(manifest(origin, options(limits)));
+  expect(records.map(({ id }) => id)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  expect(asked).toEqual(["01 1", "01 2", "04 1", "04 2", "07 1", "07 2", "10 1"]);
+  // The vendor's refusal can say it as well.
+  const refusal = { http_codes: [400], action: "RESET_PAGINATION" };
+  const requester = { error_handler: { type: "DefaultErrorHandler", response_filters: [refusal] } };
+  asked.length = 0;
+  expect((await read(manifest(origin, { ...options({}), requester }))).records).toHaveLength(13);
+  expect(asked).toEqual(["01 1", "01 2", "01 3", "04 1", "04 2", "04 3", "07 1", "07 2", "07 3", "10 1"]);
+  // Where all have one time, pages lead on, as far as the vendor lets them.
+  all = all.map(({ id }) => ({ id, at: day(1) }));
+  await expect(read(manifest(origin, { ...options(limits), requester }))).rejects.toThrow(/have the same cursor/);
+  all = all.slice(0, 3);
+  expect(
+    (await read(manifest(origin, options({ limits: { ...limits.limits, number_of_records: 2 } })))).records,
+  ).toHaveLength(3);
+});
+
 test("5xx is retried, then told; malformed JSON and a server that hangs are told", async () => {
   let failures = 2;
   let mode = "flaky";

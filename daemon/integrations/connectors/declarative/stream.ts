@@ -12,11 +12,11 @@ import {
   requiredText,
   typeOf,
 } from "./manifest/component.ts";
-import { cursorOf } from "./read/cursor.ts";
+import { type Cursor, cursorOf, type Interval } from "./read/cursor.ts";
 import { parallel } from "./read/parallel.ts";
 import { isPartitioned, type Partition, partitionsOf, type ReadParent } from "./read/partition.ts";
 import { type DataRecord, selectorOf, transformationsOf } from "./read/records.ts";
-import { retrieverOf } from "./read/retrieve.ts";
+import { type Question, retrieverOf } from "./read/retrieve.ts";
 import { schemaOf } from "./read/schema.ts";
 import { type ConnectorState, readState, stateTracker } from "./read/state.ts";
 
@@ -78,16 +78,15 @@ export function streamOf(context: Context, component: Component, concurrency = D
         let position = tracker.cursorOf(partition.values);
         const begin = position;
         for (const interval of cursor ? cursor.intervals(position) : [undefined]) {
-          const slice: Slice = {
-            partition: partition.values,
-            interval: interval?.variables ?? {},
-            extra: partition.extra,
+          const { slice, parts } = questionOf(partition, cursor, interval);
+          let from = interval;
+          const rest = (): Question | undefined => {
+            from = from && cursor?.narrowed(from, position);
+            return from && questionOf(partition, cursor, from);
           };
-          const parts =
-            cursor && interval ? merge(partition.parts, cursor.parts(interval)) : (partition.parts ?? emptyParts());
           const stateVariables = cursor && begin !== null ? { [cursor.field]: begin } : {};
           const stop = (records: readonly DataRecord[]): boolean => cursor?.exhausted(records, begin) ?? false;
-          for await (const page of retrieve.pages(slice, parts, stateVariables, stop)) {
+          for await (const page of retrieve.pages(slice, parts, stateVariables, stop, rest)) {
             const records = cursor ? page.filter((record) => cursor.wanted(record, begin)) : page;
             if (cursor && interval) for (const record of records) position = cursor.advance(position, record, interval);
             if (records.length) yield { type: "records", records, partition: partition.values };
@@ -98,6 +97,12 @@ export function streamOf(context: Context, component: Component, concurrency = D
       }
     },
   };
+}
+
+function questionOf(partition: Partition, cursor: Cursor | undefined, interval: Interval | undefined): Question {
+  const slice: Slice = { partition: partition.values, interval: interval?.variables ?? {}, extra: partition.extra };
+  const parts = cursor && interval ? merge(partition.parts, cursor.parts(interval)) : (partition.parts ?? emptyParts());
+  return { slice, parts };
 }
 
 export function nameOf(component: Component): string {

@@ -30,6 +30,8 @@ export interface Cursor {
   parts(interval: Interval): RequestParts;
   /** The later of two cursor values; `record` is a record's field. */
   advance(cursor: string | null, record: DataRecord, interval: Interval): string | null;
+  /** The interval from a cursor value on; undefined: it began there or later already. */
+  narrowed(interval: Interval, cursor: string | null): Interval | undefined;
   /** False: the record is older than what was asked for, and the manifest says to drop it here. */
   wanted(record: DataRecord, cursor: string | null): boolean;
   /** True: pages come newest first, and this page ends with what was read already. */
@@ -108,6 +110,12 @@ function datetimeCursor(context: Context, component: Component): Cursor {
       if (known && value.us <= known.us) return cursor;
       // A date in the future would hide what comes until then.
       return each.end !== null && value.us > each.end ? cursor : written(value, format);
+    },
+    narrowed(each, cursor) {
+      const before = parse(each.variables[keys[0]]);
+      const known = parse(cursor) && startOf(cursor);
+      if (!known || (before && known.us <= before.us)) return undefined;
+      return { ...each, variables: { ...each.variables, [keys[0]]: written(known, format) } };
     },
     wanted(record, cursor) {
       if (!clientSide) return true;
@@ -224,6 +232,10 @@ function countCursor(context: Context, component: Component): Cursor {
       const value = Number(fieldOf(record, field));
       return Number.isFinite(value) && (cursor === null || value > Number(cursor)) ? String(value) : cursor;
     },
+    narrowed: (each, cursor) =>
+      cursor !== null && Number(cursor) > Number(each.variables["start_value"])
+        ? { ...each, variables: { start_value: Number(cursor) } }
+        : undefined,
     wanted: () => true,
     exhausted: () => false,
   };

@@ -1,4 +1,5 @@
 // One slice of a stream, page after page.
+import { MagicError } from "#contract/errors.ts";
 import type { Context, Slice } from "../context.ts";
 import { decoderOf } from "../http/decode.ts";
 import { merge, type RequestParts } from "../http/options.ts";
@@ -8,15 +9,28 @@ import { asyncRetrieverOf } from "./async-job.ts";
 import { loopGuard, type Page, paginatorOf } from "./paginate.ts";
 import type { DataRecord, Selector } from "./records.ts";
 
+/** What is asked for: a slice, and what it puts into requests. */
+export interface Question {
+  readonly slice: Slice;
+  readonly parts: RequestParts;
+}
+
 export interface Retriever {
-  /** The records of each page, as the selector gives them. `stop` is asked after every page. */
+  /**
+   * The records of each page, as the selector gives them. `stop` is asked after every page. `rest` is the slice from the latest record
+   * on, for vendors that end their pages somewhere; undefined where that is the whole slice again.
+   */
   pages(
     slice: Slice,
     parts: RequestParts,
     state: unknown,
     stop: (records: readonly DataRecord[]) => boolean,
+    rest?: () => Question | undefined,
   ): AsyncIterable<DataRecord[]>;
 }
+
+/** A vendor may say so often in one slice that pages must begin anew. */
+const MAX_RESETS = 5;
 
 export function retrieverOf(context: Context, component: Component, selector: Selector): Retriever {
   if (typeOf(component) === "AsyncRetriever") return asyncRetrieverOf(context, component, selector);
@@ -25,17 +39,24 @@ export function retrieverOf(context: Context, component: Component, selector: Se
   const decode = decoderOf(optionalChild(component, "decoder"));
   const paginator = paginatorOf(context, optionalChild(component, "paginator"));
   const onlyFirst = component["ignore_stream_slicer_parameters_on_paginated_requests"] === true;
+  const reset = optionalChild(component, "pagination_reset");
+  const split = reset?.["action"] === "SPLIT_USING_CURSOR";
+  const most = Number((reset && optionalChild(reset, "limits")?.["number_of_records"]) ?? Number.POSITIVE_INFINITY);
   return {
-    async *pages(slice, parts, state, stop) {
-      const guard = loopGuard();
+    async *pages(slice, parts, state, stop, rest) {
+      let asked: Question = { slice, parts };
+      let guard = loopGuard();
       let resets = 0;
+      let count = 0;
+      /** The page before pages began anew: the first one after it begins with the same records. */
+      let border: ReadonlySet<string> = new Set();
       for (let token: unknown = paginator.first; ; ) {
         const paged = token !== null && token !== undefined;
         const exchange = {
-          slice,
+          slice: asked.slice,
           path: paginator.path(token),
           parts: merge(
-            onlyFirst && paged ? { params: {}, headers: {}, form: {}, json: {} } : parts,
+            onlyFirst && paged ? { params: {}, headers: {}, form: {}, json: {} } : asked.parts,
             paginator.parts(token),
           ),
           variables: { next_page_token: paged ? { next_page_token: token } : null, stream_state: state ?? {} },
@@ -45,25 +66,47 @@ export function retrieverOf(context: Context, component: Component, selector: Se
           if (outcome.ignored) context.log("info", outcome.ignored);
           return;
         }
-        if ("reset" in outcome) {
-          if (++resets > 5) return;
-          token = paginator.first;
-          continue;
-        }
-        const raw = decode(outcome.response).flatMap((value) => selector.extract(value));
-        const records = selector.select(raw, slice, state);
-        yield records;
-        const last = raw.at(-1);
-        const page: Page = {
-          response: outcome.response,
-          size: raw.length,
-          lastRecord: isRecord(last) ? last : undefined,
-        };
-        const next = stop(records) ? null : (paginator.next(page, token) ?? null);
-        guard.check(page, raw, next);
-        if (next === null) return;
-        token = next;
+        if (!("reset" in outcome)) {
+          const raw = decode(outcome.response).flatMap((value) => selector.extract(value));
+          const unread = border.size ? raw.filter((record) => !border.has(JSON.stringify(record))) : raw;
+          const records = selector.select(unread, asked.slice, state);
+          yield records;
+          const last = raw.at(-1);
+          const page: Page = {
+            response: outcome.response,
+            size: raw.length,
+            lastRecord: isRecord(last) ? last : undefined,
+          };
+          const next = stop(records) ? null : (paginator.next(page, token) ?? null);
+          guard.check(page, raw, next);
+          if (next === null) return;
+          token = next;
+          border = new Set();
+          count += raw.length;
+          if (count < most) continue;
+          // As many as the manifest trusts the vendor's pages to hold; where all have one cursor, only pages lead on.
+          const left = split ? rest?.() : asked;
+          if (!left) continue;
+          asked = left;
+          border = new Set(raw.map((record) => JSON.stringify(record)));
+        } else asked = again(split ? rest : undefined, asked);
+        if (!split && ++resets > MAX_RESETS)
+          throw new MagicError("upstream_error", `pages had to begin anew more than ${MAX_RESETS} times`);
+        guard = loopGuard();
+        count = 0;
+        token = paginator.first;
       }
     },
   };
+}
+
+// The vendor has no more pages for this slice: what is left of it is asked for, or, where it is not to be split, the whole again.
+function again(rest: (() => Question | undefined) | undefined, asked: Question): Question {
+  if (!rest) return asked;
+  const left = rest();
+  if (left) return left;
+  throw new MagicError(
+    "upstream_error",
+    "the vendor's pages end before the slice does, and all records so far have the same cursor: there is no way on",
+  );
 }
