@@ -47,6 +47,8 @@ export default {
         }),
         ["email", "listid", "search", "status", "filters[updated_before]", "filters[created_after]"],
       ),
+      params: { "orders[id]": "ASC" },
+      pages: { kind: "after", at: "id_greater", key: ({ id }) => String(id), size: "limit", default: 20, max: 100 },
       since: { at: "filters[updated_after]", read: isoTime, inclusive: false },
     },
     deals: listed("deals", ({ n, time }) => ({

@@ -96,10 +96,10 @@ export default {
         ...{ createdAt: "2026-01-02T03:04:05Z", updatedAt: iso(time), _embedded: { emails: [] } },
       }),
       {
-        params: sorting,
+        params: { ...sorting, sortOrder: "desc" },
         optional: ["mailbox", "firstName", "lastName", "query"],
         since: { at: "modifiedSince", read: isoTime, inclusive: false },
-        order: "oldest first",
+        order: "newest first",
       },
     ),
     users: listed("users", ({ n, time }) => ({

@@ -105,7 +105,8 @@ export default {
         ...{ tags_count: 1, tags: [{ id: 1, name: "x" }], list_id: parent["id"] },
       }),
       {
-        ...{ parent: ofList, since: after("since_last_changed"), order: "oldest first" },
+        ...{ parent: ofList, since: after("since_last_changed"), order: "newest first" },
+        params: { sort_field: /^(timestamp_opt|timestamp_signup|last_changed)$/, sort_dir: "DESC" },
         optional: ["status", "email_type", "before_last_changed", "unsubscribed_since"],
       },
     ),

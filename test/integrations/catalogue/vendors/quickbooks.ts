@@ -3,7 +3,7 @@ import { oauth } from "../auth.ts";
 import { type Ask, type Collection, type Item, isoTime, type PageOf, retryAfter, type Vendor } from "../vendor.ts";
 
 const GRAMMAR =
-  /^SELECT \* FROM (\w+) WHERE (?:Active IN \(true, false\) AND )?MetaData\.LastUpdatedTime >= '([^']+)' ORDERBY MetaData\.LastUpdatedTime(?: ASC)?(?: STARTPOSITION (\d+))?(?: MAXRESULTS (\d+))?$/;
+  /^SELECT \* FROM (\w+) WHERE (?:Active IN \(true, false\) AND )?MetaData\.LastUpdatedTime >= '([^']+)' ORDERBY MetaData\.LastUpdatedTime DESC(?: STARTPOSITION (\d+))?(?: MAXRESULTS (\d+))?$/;
 
 const parsed = ({ query }: Ask): RegExpExecArray => {
   const found = GRAMMAR.exec((query.get("query") ?? "").replace(/\s+/g, " ").trim());
@@ -28,7 +28,7 @@ const entity = (name: string, record: (item: Item) => object, inactive = false):
     ...{ size: (ask) => parsed(ask)[4], default: 100, max: 1000 },
   },
   since: { at: (ask) => parsed(ask)[2], read: isoTime },
-  order: "oldest first",
+  order: "newest first",
   record: (item) => ({
     ...{ Id: String(item.n), SyncToken: "0", domain: "QBO", sparse: false, ...record(item) },
     MetaData: { CreateTime: "2026-01-01T10:00:00-08:00", LastUpdatedTime: local(item.time) },
