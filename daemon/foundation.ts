@@ -58,13 +58,14 @@ export async function layFoundation(config: FoundationConfig): Promise<Foundatio
   const { root, env = process.env, clock = systemClock } = config;
   const state = stateFolder(root);
   const known = new Set<string>();
+  let secrets: readonly string[] = [];
   const logStream = createLogStream();
   let minimum: Level = config.logLevel ?? "info";
   const logger = createLogger({
     minimum: () => minimum,
     sinks: [logStream.sink, ...(config.logFile ? [config.logFile.sink] : []), ...(config.logSinks ?? [])],
     clock,
-    secrets: () => [...known],
+    secrets: () => secrets,
   });
   const opened = await openAll({
     credentials: loadLocalCredentials(state),
@@ -76,6 +77,7 @@ export async function layFoundation(config: FoundationConfig): Promise<Foundatio
   const { credentials, project, storage } = opened;
   const adopt = () => {
     for (const secret of [...Object.values(credentials), ...project.secrets()]) known.add(secret);
+    secrets = [...known];
     minimum = config.logLevel ?? project.current().daemon?.log_level ?? "info";
   };
   adopt();

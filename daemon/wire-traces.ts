@@ -28,7 +28,7 @@ export function wireTraces({ env, logger, project, storage, tracer, onClose }: F
     if (!to) return;
     const headers = { ...otlpHeaders(env["OTEL_EXPORTER_OTLP_HEADERS"]), ...configured()?.otlp_headers };
     const send = otlpExporter({ endpoint: to, headers, serviceVersion: VERSION, post });
-    await send(spans).then(
+    await send(spans.map((span) => span.record())).then(
       () => {
         failed = 0;
       },

@@ -2,6 +2,7 @@
 // pipeline. Refusals of our own are thrown as MagicError; whatever an upstream said, errors too, is an answer.
 import type { Principal } from "#contract/identity.ts";
 import type { Span } from "#daemon/telemetry/trace.ts";
+import type { AbortNotice } from "#shared/abort.ts";
 import type { FrameSink } from "./providers/adapter.ts";
 
 export type Operation = "chat" | "embeddings";
@@ -30,7 +31,7 @@ export interface GatewayCall {
   /** The span that this call is part of; without one, a traceparent header is looked for. */
   readonly span?: Span | undefined;
   /** Aborted when the client has left. An unkeyed upstream call is cancelled then, a keyed one runs to its end. */
-  readonly signal: AbortSignal;
+  readonly signal: AbortNotice;
   /** `performance.now()` when the request's first byte was handled; overhead and time to first token count from here. */
   readonly startedAt: number;
 }

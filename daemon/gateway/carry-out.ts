@@ -2,8 +2,9 @@
 import { MagicError } from "#contract/errors.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
 import type { Span, Tracer } from "#daemon/telemetry/trace.ts";
+import { type AbortNotice, abortSource } from "#shared/abort.ts";
 import type { Clock } from "#shared/clock.ts";
-import { accountsFor, type Spender, spenderOf } from "./budgets/applicable.ts";
+import { type Account, accountsOf, type Spender, spenderOf } from "./budgets/applicable.ts";
 import type { Budgets, Reservation } from "./budgets/budgets.ts";
 import type { GatewayAnswer, GatewayCall } from "./call.ts";
 import type { Engagement } from "./engagement/engagement.ts";
@@ -76,10 +77,15 @@ export async function carryOut(
     engagement.limits,
     shape.promptTokens + (shape.maxTokens ?? 0) * shape.n,
   );
-  const reservation = await reserve(parts, engagement, call, plan, spender).catch((error: unknown) => {
+  let reservation: Reservation | null;
+  try {
+    const accounts = accountsOf(engagement, call.principal, call.controller, spender, parts.clock.now());
+    const reserved = reserve(parts.budgets, accounts, plan);
+    reservation = reserved instanceof Promise ? await reserved : reserved;
+  } catch (error) {
     hold.release(0);
     throw error;
-  });
+  }
   const work = startWork(call.signal, plan.totalTimeoutMs, detached);
   const span = spanOf(parts.tracer, call, plan);
   const dispatchedAt = parts.clock.monotonic();
@@ -103,46 +109,42 @@ export async function carryOut(
     breakers: parts.router.breakers,
     measurements: parts.router.measurements,
     signal: work.signal,
-    afford: async (candidate) => (await reservation?.raise(candidate.worst ?? 0).catch(() => false)) ?? true,
+    afford: (candidate) => reservation === null || afforded(reservation.raise(candidate.worst ?? 0)),
     attempt: (candidate) => attempt(journey, candidate),
   });
   return answer(journey, attempted);
 }
 
-async function reserve(
-  { budgets, clock }: CarryParts,
-  engagement: Engagement,
-  { principal, controller }: GatewayCall,
-  plan: Plan,
-  spender: Spender,
-): Promise<Reservation | null> {
-  const accounts = accountsFor(engagement, principal, controller, spender, clock.now());
-  if (accounts.length === 0) return null;
-  return await budgets.reserve(accounts, plan.candidates[0]?.worst ?? 0);
+function reserve(budgets: Budgets, accounts: readonly Account[], plan: Plan) {
+  return accounts.length === 0 ? null : budgets.reserve(accounts, plan.candidates[0]?.worst ?? 0);
+}
+
+function afforded(raised: boolean | Promise<boolean>): boolean | Promise<boolean> {
+  return typeof raised === "boolean" ? raised : raised.catch(() => false);
 }
 
 /** The signal of everything done for a call, and why it was aborted. */
 interface Work {
-  readonly signal: AbortSignal;
+  readonly signal: AbortNotice;
   readonly outOfTime: boolean;
   end(): void;
 }
 
-function startWork(client: AbortSignal, totalMs: number, detached: boolean): Work {
-  const controller = new AbortController();
+function startWork(client: AbortNotice, totalMs: number, detached: boolean): Work {
+  const source = abortSource();
   let outOfTime = false;
-  const leave = () => controller.abort();
+  const leave = () => source.abort();
   const timer = setTimeout(() => {
     outOfTime = true;
-    controller.abort();
+    source.abort();
   }, totalMs);
   timer.unref();
   if (!detached) {
-    if (client.aborted) controller.abort();
+    if (client.aborted) source.abort();
     else client.addEventListener("abort", leave, { once: true });
   }
   return {
-    signal: controller.signal,
+    signal: source.signal,
     get outOfTime() {
       return outOfTime;
     },
@@ -205,35 +207,22 @@ async function attempt(journey: Journey, candidate: Candidate): Promise<ChatOutc
 function answer(journey: Journey, attempted: Attempted): GatewayAnswer {
   const { outcome, candidate } = attempted;
   const headers = headersOf(journey, attempted);
-  if (outcome.kind === "stream")
-    return streamed(journey, attempted, outcome, { ...headers, ...noteHeaders(outcome.notes) });
+  if (outcome.kind === "stream") return streamed(journey, attempted, outcome, headers);
   if (outcome.kind === "failure") {
     const { failure: failed, usage } = outcome;
     const result = failed.kind === "aborted" ? "aborted" : "failed";
     settle(journey, attempted, { result, status: failed.status, failure: failed, usage: usage ?? noUsage });
     const wait = failed.retryAfterMs !== null && failed.kind !== "quota" ? Math.ceil(failed.retryAfterMs / 1000) : null;
-    return {
-      status: failed.status,
-      headers: {
-        ...headers,
-        "content-type": "application/json",
-        ...(wait !== null && { "retry-after": String(Math.max(1, wait)) }),
-      },
-      body: Buffer.from(failureBody(failed)),
-    };
+    headers["content-type"] = "application/json";
+    if (wait !== null) headers["retry-after"] = String(Math.max(1, wait));
+    return { status: failed.status, headers, body: Buffer.from(failureBody(failed)) };
   }
   settle(journey, attempted, { result: "completed", status: 200, failure: null, usage: outcome.usage });
   const cost = costAt(candidate, outcome.usage);
-  return {
-    status: 200,
-    headers: {
-      ...headers,
-      ...noteHeaders(outcome.notes),
-      "content-type": "application/json",
-      ...(cost !== null && { "x-magic-cost-usd": decimal(cost) }),
-    },
-    body: outcome.body,
-  };
+  noteIn(headers, outcome.notes);
+  headers["content-type"] = "application/json";
+  if (cost !== null) headers["x-magic-cost-usd"] = decimal(cost);
+  return { status: 200, headers, body: outcome.body };
 }
 
 function streamed(
@@ -243,6 +232,9 @@ function streamed(
   headers: Record<string, string>,
 ): GatewayAnswer {
   const firstTokenAt = journey.parts.clock.monotonic();
+  noteIn(headers, outcome.notes);
+  headers["content-type"] = "text/event-stream; charset=utf-8";
+  headers["cache-control"] = "no-cache";
   const pipe = async (sink: FrameSink): Promise<void> => {
     let end = await outcome.pipe(sink);
     if (end.result === "aborted" && journey.work.outOfTime) {
@@ -258,11 +250,7 @@ function streamed(
       firstTokenAt,
     });
   };
-  return {
-    status: 200,
-    headers: { ...headers, "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" },
-    stream: { pipe },
-  };
+  return { status: 200, headers, stream: { pipe } };
 }
 
 function breakerFailure(end: StreamEnd): Failure | null {
@@ -313,15 +301,14 @@ function headersOf({ plan, hold }: Journey, { candidate, attempts }: Attempted):
   };
 }
 
-function noteHeaders({ dropped, responseFormat }: Notes): Record<string, string> {
-  return {
-    ...(dropped.length > 0 && { "x-magic-dropped": headerText(dropped.join(", ")) }),
-    ...(responseFormat && { "x-magic-response-format": responseFormat }),
-  };
+function noteIn(headers: Record<string, string>, { dropped, responseFormat }: Notes): void {
+  if (dropped.length > 0) headers["x-magic-dropped"] = headerText(dropped.join(", "));
+  if (responseFormat) headers["x-magic-response-format"] = responseFormat;
 }
 
 // A model's id comes from the client: what no header may hold is percent-encoded.
 function headerText(text: string): string {
+  if (/^[\x20-\x7e]*$/.test(text)) return text;
   return text.replace(/[^\x20-\x7e]/gu, (character) => encodeURIComponent(character.toWellFormed()));
 }
 

@@ -16,12 +16,12 @@ export function useActivity(app: FastifyInstance, clock: Clock): Activity {
   let last = clock.monotonic();
   let open = 0;
   app.addHook("onRequest", (request, _reply, done) => {
-    if (!request.routeOptions.config?.quiet) last = clock.monotonic();
+    if (!request.route.quiet) last = clock.monotonic();
     open++;
     done();
   });
   app.onRequestEnd((request) => {
-    if (!request.routeOptions.config?.quiet) last = clock.monotonic();
+    if (!request.route.quiet) last = clock.monotonic();
     open--;
   });
   holders.set("open requests", () => open > 0);

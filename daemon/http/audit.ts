@@ -64,7 +64,7 @@ function callOf(request: FastifyRequest, status: number): AuditedCall {
   return {
     identity: audit?.identity ?? { type: principal.type, id: principal.id },
     environment: anonymous ? claimedEnvironment(request) : principal.environment,
-    action: request.routeOptions.config?.action ?? "unknown",
+    action: request.route.action ?? "unknown",
     resource: audit?.resource ?? (request.is404 ? null : parameterOf(request)),
     status,
     requestId: request.id,

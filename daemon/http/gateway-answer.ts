@@ -5,6 +5,7 @@ import { MagicError } from "#contract/errors.ts";
 import { headers as names } from "#contract/protocol.ts";
 import type { Gateway, GatewayAnswer, Operation } from "#daemon/gateway/call.ts";
 import type { FrameSink } from "#daemon/gateway/providers/adapter.ts";
+import { abortSource } from "#shared/abort.ts";
 import type { RawBody } from "./raw-body.ts";
 
 /** Carries out one completion or embedding request and answers it. Throws what the gateway refuses. */
@@ -16,11 +17,8 @@ export async function answerCall(
 ): Promise<FastifyReply> {
   const sent = request.body as RawBody | undefined;
   if (!sent) throw new MagicError("invalid_request", "The body is empty; send a JSON object.");
-  const left = new AbortController();
-  const onClose = () => {
-    if (!reply.raw.writableFinished) left.abort();
-  };
-  reply.raw.once("close", onClose);
+  const left = abortSource();
+  request.left = () => left.abort();
   const key = request.headers[names.idempotencyKey];
   const answer = await gateway.complete({
     operation,
@@ -35,17 +33,25 @@ export async function answerCall(
     signal: left.signal,
     startedAt: performance.now() - reply.elapsedTime,
   });
-  if (answer.stream) return stream(answer, reply);
-  return reply.code(answer.status).headers(answer.headers).send(answer.body);
-}
-
-async function stream(answer: GatewayAnswer & { stream: object }, reply: FastifyReply): Promise<FastifyReply> {
+  // Bytes that are ready need nothing of what Fastify does with an answer.
   reply.hijack();
   const raw = reply.raw;
-  raw.writeHead(answer.status, { ...reply.getHeaders(), ...answer.headers } as Record<string, string>);
-  await answer.stream.pipe(sinkOf(raw));
-  raw.end();
+  raw.writeHead(answer.status, headLines(reply, answer));
+  if (answer.stream) {
+    await answer.stream.pipe(sinkOf(raw));
+    raw.end();
+  } else raw.end(answer.body);
   return reply;
+}
+
+// Names and values in turn: the form that Node writes without looking at each again.
+function headLines(reply: FastifyReply, { headers, body }: GatewayAnswer): string[] {
+  const lines: string[] = [];
+  const own = reply.getHeaders();
+  for (const name in own) if (!(name in headers)) lines.push(name, String(own[name]));
+  for (const name in headers) lines.push(name, headers[name] ?? "");
+  if (body) lines.push("content-length", String(body.length));
+  return lines;
 }
 
 function sinkOf(raw: FastifyReply["raw"]): FrameSink {

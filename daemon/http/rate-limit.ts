@@ -10,7 +10,7 @@ import type { Decision } from "#daemon/identity/limits/sliding-window.ts";
 
 export function useRateLimit(app: FastifyInstance, limiter: RateLimiter): void {
   app.addHook("onRequest", (request, reply, done) => {
-    const policy = request.is404 ? null : policyOf(request.routeOptions.config, request.principal);
+    const policy = request.route.url === undefined ? null : policyOf(request.route, request.principal);
     if (policy === null) return done();
     const decision = limiter.admit(policy);
     if (!(decision instanceof Promise)) return settle(reply, policy, decision, done);

@@ -7,6 +7,10 @@ import { errorFields, type Logger } from "#daemon/telemetry/log.ts";
 export type RequestEndListener = (request: FastifyRequest, reply: FastifyReply, status: number) => void;
 
 declare module "fastify" {
+  interface FastifyRequest {
+    /** Told when the caller leaves before the answer is out. */
+    left: (() => void) | null;
+  }
   interface FastifyInstance {
     /** Calls the listener at the end of every request, also of one that a hook refused. */
     onRequestEnd(listener: RequestEndListener): void;
@@ -20,12 +24,14 @@ const CLIENT_CLOSED = 499;
 export function useRequestEnd(app: FastifyInstance, logger: Logger): void {
   const listeners: RequestEndListener[] = [];
   app.decorate("onRequestEnd", (listener: RequestEndListener) => void listeners.push(listener));
+  app.decorateRequest("route", null as never);
+  app.decorateRequest("left", null);
   app.addHook("onRequest", (request, reply, done) => {
-    let ended = false;
-    const end = () => {
-      if (ended) return;
-      ended = true;
+    request.route = request.routeOptions.config;
+    // `close` follows `finish`, and comes without it when the caller left.
+    reply.raw.once("close", () => {
       const status = reply.raw.writableFinished ? reply.raw.statusCode : CLIENT_CLOSED;
+      if (status === CLIENT_CLOSED) request.left?.();
       for (const listener of listeners) {
         try {
           listener(request, reply, status);
@@ -33,8 +39,7 @@ export function useRequestEnd(app: FastifyInstance, logger: Logger): void {
           logger.error("request.end_failed", { request_id: request.id, ...errorFields(error) });
         }
       }
-    };
-    reply.raw.once("finish", end).once("close", end);
+    });
     done();
   });
 }

@@ -27,6 +27,8 @@ declare module "fastify" {
     summary?: string;
   }
   interface FastifyRequest {
+    /** The route's `config`. Fastify makes `routeOptions` anew, whole, whenever it is read: hooks read this. */
+    route: FastifyContextConfig & { readonly url?: string };
     principal: Principal;
     /** The caller's X-Request-Id where well-formed, else one of ours; the same in every log line, span and answer. */
     requestId: string;
@@ -50,8 +52,11 @@ export function requireRouteConfig(app: FastifyInstance): void {
   });
 }
 
+const json = ["application/json"] as const;
+const jsonOrEvents = ["application/json", "text/event-stream"] as const;
+
 /** The media types that a route answers with. */
 export function producedBy(config: { errors?: ErrorForm; produces?: readonly string[] }): readonly string[] {
   if (config.produces) return config.produces;
-  return config.errors === "openai" ? ["application/json", "text/event-stream"] : ["application/json"];
+  return config.errors === "openai" ? jsonOrEvents : json;
 }

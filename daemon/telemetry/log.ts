@@ -57,18 +57,52 @@ export function createLogger(options: LoggerOptions): Logger {
     const line = { cursor, text: `{"cursor":"${cursor}",${clean.slice(1)}` };
     for (const sink of options.sinks) sink(line);
   };
+  const timestamp = () => `,"time":"${rfc3339(clock.now())}"`;
   const root = pino(
     {
       base: null,
       level: "debug",
       messageKey: "event",
-      timestamp: () => `,"time":"${rfc3339(clock.now())}"`,
+      timestamp,
       formatters: { level: (label) => ({ level: label }) },
     },
     { write: (line: string) => write(line.trimEnd()) },
   );
   const minimum = options.minimum ?? (() => "info");
-  return wrap(root, (level) => levels.indexOf(level) >= levels.indexOf(minimum()));
+  const wanted = (level: Level) => levels.indexOf(level) >= levels.indexOf(minimum());
+  const wrap = (inner: pino.Logger, plain: boolean): Logger => {
+    const at =
+      (level: Level) =>
+      (event: string, fields: LogFields = {}) => {
+        if (!wanted(level)) return;
+        if (plain && isFlat(fields))
+          write(`{"level":"${level}"${timestamp()},${membersOf(fields)}"event":${JSON.stringify(event)}}`);
+        else inner[level](fields, event);
+      };
+    return {
+      debug: at("debug"),
+      info: at("info"),
+      warn: at("warn"),
+      error: at("error"),
+      child: (fields) => wrap(inner.child(fields), false),
+    };
+  };
+  return wrap(root, true);
+}
+
+// The lines of every call hold nothing but texts and numbers: JSON itself writes them, in a fifth of the time. What may throw, go in
+// circles or be large is pino's.
+function isFlat(fields: LogFields): boolean {
+  for (const key in fields) {
+    const value = fields[key];
+    if (typeof value === "object" ? value !== null : typeof value === "bigint") return false;
+  }
+  return true;
+}
+
+function membersOf(fields: LogFields): string {
+  const text = JSON.stringify(fields);
+  return text === "{}" ? "" : `${text.slice(1, -1)},`;
 }
 
 /** A logger that drops everything. */
@@ -86,21 +120,6 @@ export function errorFields(error: unknown, depth = 3): LogFields {
   const code = isMagicError(error) ? error.code : (error as NodeJS.ErrnoException).code;
   const cause = error.cause === undefined || depth === 0 ? {} : { cause: errorFields(error.cause, depth - 1)["error"] };
   return { error: { name: error.name, message: error.message, ...(code && { code }), stack: error.stack, ...cause } };
-}
-
-function wrap(inner: pino.Logger, wanted: (level: Level) => boolean): Logger {
-  const at =
-    (level: Level) =>
-    (event: string, fields: LogFields = {}) => {
-      if (wanted(level)) inner[level](fields, event);
-    };
-  return {
-    debug: at("debug"),
-    info: at("info"),
-    warn: at("warn"),
-    error: at("error"),
-    child: (fields) => wrap(inner.child(fields), wanted),
-  };
 }
 
 // A line is kept whole in rings and sent to readers: one huge field must not fill them.

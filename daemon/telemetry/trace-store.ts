@@ -1,6 +1,6 @@
 // Finished spans, stored in batches and found again by their request.
 import { sortSpans } from "./span-order.ts";
-import type { SpanRecord, Tracer } from "./trace.ts";
+import type { EndedSpan, SpanRecord, Tracer } from "./trace.ts";
 
 /** daemon/storage/repositories/trace.ts satisfies it. */
 export interface TraceUnits {
@@ -10,7 +10,7 @@ export interface TraceUnits {
 
 export interface TraceStore {
   /** Stores a batch; a row for each request in it. */
-  store(spans: readonly SpanRecord[]): Promise<void>;
+  store(spans: readonly EndedSpan[]): Promise<void>;
   /** Every span of a request, stored or still in memory, parents first; empty for an unknown one. */
   find(requestId: string): Promise<readonly SpanRecord[]>;
 }
@@ -21,15 +21,13 @@ const MAX_STORED = 250;
 export function createTraceStore(units: TraceUnits, tracer: Pick<Tracer, "spansOf">): TraceStore {
   return {
     async store(spans) {
-      const byRequest = Map.groupBy(spans, ({ request_id }) => request_id);
-      const all = [...byRequest];
+      const all = [...Map.groupBy(spans, ({ requestId }) => requestId)];
       const failed =
         all.length > MAX_STORED ? all.filter(([, own]) => own.some(({ status }) => status === "error")) : [];
-      const traces = [...new Map([...failed, ...all].slice(0, MAX_STORED))].map(([request_id, own]) => ({
-        request_id,
-        at: own[0]?.started_at ?? "",
-        spans: JSON.stringify(own),
-      }));
+      const traces = [...new Map([...failed, ...all].slice(0, MAX_STORED))].map(([request_id, own]) => {
+        const records = own.map((span) => span.record());
+        return { request_id, at: records[0]?.started_at ?? "", spans: JSON.stringify(records) };
+      });
       await units.append({ traces });
     },
     async find(requestId) {

@@ -39,33 +39,51 @@ export interface SpanStart {
   readonly attributes?: Attributes;
 }
 
+/** A finished span. Most are dropped again under load: its record is made when somebody wants it. */
+export interface EndedSpan {
+  readonly requestId: string;
+  readonly status: "ok" | "error";
+  record(): SpanRecord;
+}
+
+export type SpanSink = (spans: readonly EndedSpan[]) => Promise<void>;
+
 export interface Tracer {
   start(name: string, options: SpanStart): Span;
   /** The finished spans of a request that are still held in memory, in the order in which they began. */
   spansOf(requestId: string): readonly SpanRecord[];
   /** Hands finished spans on in batches, about once a second; replaces an earlier sink. */
-  onBatch(sink: (spans: readonly SpanRecord[]) => Promise<void>): void;
+  onBatch(sink: SpanSink): void;
   flush(): Promise<void>;
 }
 
-const MAX_REQUESTS = 2_000;
+/** Requests of one generation; the last two generations are held. */
+const MAX_REQUESTS = 1_000;
 const MAX_SPANS_PER_REQUEST = 200;
 const MAX_BATCH = 5_000;
 
 export function createTracer(options: { readonly clock?: Clock; readonly intervalMs?: number } = {}): Tracer {
   const { clock = systemClock, intervalMs = 1_000 } = options;
-  const byRequest = new Map<string, SpanRecord[]>();
-  let batch: SpanRecord[] = [];
-  let sink: ((spans: readonly SpanRecord[]) => Promise<void>) | undefined;
+  let newer = new Map<string, EndedSpan[]>();
+  let older = new Map<string, EndedSpan[]>();
+  let batch: EndedSpan[] = [];
+  let sink: SpanSink | undefined;
   let timer: NodeJS.Timeout | undefined;
 
-  const keep = (span: SpanRecord) => {
-    let spans = byRequest.get(span.request_id);
-    if (!spans) {
-      spans = [];
-      byRequest.set(span.request_id, spans);
-      if (byRequest.size > MAX_REQUESTS) byRequest.delete(byRequest.keys().next().value as string);
+  const spansHeld = (requestId: string): EndedSpan[] => {
+    const known = newer.get(requestId) ?? older.get(requestId);
+    if (known) return known;
+    if (newer.size >= MAX_REQUESTS) {
+      older = newer;
+      newer = new Map();
     }
+    const spans: EndedSpan[] = [];
+    newer.set(requestId, spans);
+    return spans;
+  };
+
+  const keep = (span: EndedSpan) => {
+    const spans = spansHeld(span.requestId);
     if (spans.length >= MAX_SPANS_PER_REQUEST) return;
     spans.push(span);
     if (!sink || batch.length >= MAX_BATCH) return;
@@ -82,50 +100,14 @@ export function createTracer(options: { readonly clock?: Clock; readonly interva
     if (spans.length > 0) await sink?.(spans).catch(() => undefined);
   };
 
-  const start = (name: string, from: SpanStart): Span => {
-    const incoming = from.parent ? undefined : parseTraceparent(from.traceparent);
-    const traceId = from.parent?.traceId ?? incoming?.traceId ?? randomHex(16);
-    const parentId = from.parent?.spanId ?? incoming?.spanId ?? null;
-    const spanId = randomHex(8);
-    const wall = clock.now();
-    const began = clock.monotonic();
-    let attributes: Record<string, string | number | boolean | null> = { ...from.attributes };
-    let ended = false;
-    const span: Span = {
-      requestId: from.requestId,
-      traceId,
-      spanId,
-      traceparent: `00-${traceId}-${spanId}-01`,
-      set(more) {
-        attributes = { ...attributes, ...more };
-      },
-      child: (childName, childAttributes = {}) =>
-        start(childName, { requestId: from.requestId, parent: span, attributes: childAttributes }),
-      end(status = "ok", more = {}) {
-        if (ended) return;
-        ended = true;
-        keep({
-          request_id: from.requestId,
-          trace_id: traceId,
-          span_id: spanId,
-          parent_span_id: parentId,
-          name,
-          started_at: rfc3339(wall),
-          duration_ms: Math.round((clock.monotonic() - began) * 1000) / 1000,
-          status,
-          attributes: { ...attributes, ...more },
-        });
-      },
-    };
-    return span;
-  };
-
   return {
-    start,
+    start: (name, from) => new OpenSpan(clock, keep, name, from),
     spansOf: (requestId) =>
-      [...(byRequest.get(requestId) ?? [])].sort((a, b) =>
-        a.started_at < b.started_at ? -1 : a.started_at > b.started_at ? 1 : b.duration_ms - a.duration_ms,
-      ),
+      [...(older.get(requestId) ?? []), ...(newer.get(requestId) ?? [])]
+        .map((span) => span.record())
+        .sort((a, b) =>
+          a.started_at < b.started_at ? -1 : a.started_at > b.started_at ? 1 : b.duration_ms - a.duration_ms,
+        ),
     onBatch(next) {
       sink = next;
     },
@@ -133,9 +115,77 @@ export function createTracer(options: { readonly clock?: Clock; readonly interva
   };
 }
 
+// A class, because each call of the gateway makes two of them: methods that every span shares cost nothing to make.
+class OpenSpan implements Span, EndedSpan {
+  readonly requestId: string;
+  readonly traceId: string;
+  readonly spanId: string;
+  status: "ok" | "error" = "ok";
+  readonly #clock: Clock;
+  readonly #keep: (span: EndedSpan) => void;
+  readonly #name: string;
+  readonly #parentId: string | null;
+  readonly #wall: number;
+  readonly #began: number;
+  #ended = -1;
+  #attributes: Attributes;
+  #more: Attributes = none;
+
+  constructor(clock: Clock, keep: (span: EndedSpan) => void, name: string, from: SpanStart) {
+    const incoming = from.parent ? undefined : parseTraceparent(from.traceparent);
+    this.requestId = from.requestId;
+    this.traceId = from.parent?.traceId ?? incoming?.traceId ?? randomHex(16);
+    this.spanId = randomHex(8);
+    this.#parentId = from.parent?.spanId ?? incoming?.spanId ?? null;
+    this.#clock = clock;
+    this.#keep = keep;
+    this.#name = name;
+    this.#wall = clock.now();
+    this.#began = clock.monotonic();
+    this.#attributes = from.attributes ?? none;
+  }
+
+  get traceparent(): string {
+    return `00-${this.traceId}-${this.spanId}-01`;
+  }
+
+  set(attributes: Attributes): void {
+    this.#attributes = { ...this.#attributes, ...attributes };
+  }
+
+  child(name: string, attributes: Attributes = none): Span {
+    return new OpenSpan(this.#clock, this.#keep, name, { requestId: this.requestId, parent: this, attributes });
+  }
+
+  end(status: "ok" | "error" = "ok", attributes: Attributes = none): void {
+    if (this.#ended >= 0) return;
+    this.#ended = this.#clock.monotonic();
+    this.status = status;
+    this.#more = attributes;
+    this.#keep(this);
+  }
+
+  record(): SpanRecord {
+    return {
+      request_id: this.requestId,
+      trace_id: this.traceId,
+      span_id: this.spanId,
+      parent_span_id: this.#parentId,
+      name: this.#name,
+      started_at: rfc3339(this.#wall),
+      duration_ms: Math.round((this.#ended - this.#began) * 1000) / 1000,
+      status: this.status,
+      attributes: { ...this.#attributes, ...this.#more },
+    };
+  }
+}
+
+const none: Attributes = {};
+
 /** The ids in a traceparent header, or undefined when it is not well-formed. */
 export function parseTraceparent(value: string | undefined): { traceId: string; spanId: string } | undefined {
-  const match = /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(?:-.*)?$/.exec(value ?? "");
+  if (value === undefined) return undefined;
+  const match = /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(?:-.*)?$/.exec(value);
   const [, traceId, spanId] = match ?? [];
   if (!traceId || !spanId || /^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined;
   return { traceId, spanId };

@@ -8,14 +8,17 @@ export interface Clock {
 
 export const systemClock: Clock = { now: () => Date.now(), monotonic: () => performance.now() };
 
-// One request writes its moment down several times, and making the text costs more than the comparison.
-let lastMs = Number.NaN;
+// Every request writes several moments down; all of one second share their text but for its end.
+let lastSecond = Number.NaN;
 let lastText = "";
 
 /** RFC 3339, UTC, milliseconds: the form of every time on the wire. */
 export function rfc3339(ms: number): string {
-  if (ms === lastMs) return lastText;
-  lastText = new Date(ms).toISOString();
-  lastMs = ms;
-  return lastText;
+  const second = Math.floor(ms / 1000);
+  if (second !== lastSecond) {
+    lastText = new Date(second * 1000).toISOString().slice(0, -4);
+    lastSecond = second;
+  }
+  const rest = Math.floor(ms - second * 1000);
+  return `${lastText}${rest < 10 ? "00" : rest < 100 ? "0" : ""}${rest}Z`;
 }

@@ -2,13 +2,14 @@
 import { randomFillSync } from "node:crypto";
 
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
+const codes = Buffer.from(alphabet, "latin1");
 const pool = Buffer.alloc(4096);
 let offset = pool.length;
 let lastMs = -1;
+/** The characters of `lastMs`, and the random digits of the last id. */
+let moment = "";
 const last = new Uint8Array(16);
-// The characters of the milliseconds: many ids are made within one.
-let timeMs = -1;
-let timeText = "";
+const characters = Buffer.alloc(16);
 
 /** A new id such as `conn_01k...`: two ids of one process sort in the order in which they were made. */
 export function newId(prefix: string, now: number = Date.now()): string {
@@ -21,15 +22,16 @@ export function sortable(now: number = Date.now()): string {
   if (now <= lastMs) increment();
   else {
     lastMs = now;
+    moment = momentOf(now);
     fresh();
   }
-  if (timeMs !== lastMs) {
-    timeText = "";
-    for (let shift = 9; shift >= 0; shift--) timeText += alphabet[Math.floor(lastMs / 32 ** shift) % 32];
-    timeMs = lastMs;
-  }
-  let text = timeText;
-  for (let at = 0; at < 16; at++) text += alphabet[last[at] ?? 0];
+  for (let i = 0; i < 16; i++) characters[i] = codes[last[i] ?? 0] ?? 0;
+  return moment + characters.toString("latin1", 0, 16);
+}
+
+function momentOf(ms: number): string {
+  let text = "";
+  for (let shift = 9; shift >= 0; shift--) text += alphabet[Math.floor(ms / 32 ** shift) % 32];
   return text;
 }
 

@@ -123,7 +123,7 @@ test("spans go to a collector as OTLP, parents before children", async () => {
   const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
   const spans: SpanRecord[] = [];
   const tracer = createTracer();
-  tracer.onBatch(async (batch) => void spans.push(...batch));
+  tracer.onBatch(async (batch) => void spans.push(...batch.map((span) => span.record())));
   const root = tracer.start("chat m", { requestId: "req_1" });
   const child = root.child("attempt", { "gen_ai.request.model": "m", "magic.attempts": 2, cost: 0.5, skip: null });
   child.end("error");

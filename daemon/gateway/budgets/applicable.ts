@@ -43,6 +43,27 @@ export function spenderOf(
   };
 }
 
+const known = new WeakMap<Principal, { readonly made: Made; readonly accounts: readonly Account[] }>();
+type Made = readonly [engagement: object, user: string | null, controller: object | null, day: number];
+const DAY_MS = 86_400_000;
+
+/** The accounts that bind a call. The same array for a caller's next call of the same day: making its texts costs more than using them. */
+export function accountsOf(
+  engagement: Pick<Engagement, "name" | "budgets">,
+  principal: Principal,
+  controller: CallingController | null,
+  spender: Spender,
+  now: number,
+): readonly Account[] {
+  if (engagement.budgets.length === 0 && !controller && typeof principal.gateway?.budget_usd !== "number") return [];
+  const made: Made = [engagement, spender.user, controller, Math.floor(now / DAY_MS)];
+  const found = known.get(principal);
+  if (found && made.every((part, index) => part === found.made[index])) return found.accounts;
+  const accounts = accountsFor(engagement, principal, controller, spender, now);
+  known.set(principal, { made, accounts });
+  return accounts;
+}
+
 export function accountsFor(
   { name: engagement, budgets }: Pick<Engagement, "name" | "budgets">,
   principal: Principal,

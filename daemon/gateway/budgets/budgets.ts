@@ -12,14 +12,17 @@ import type { AccountChange, BudgetStore } from "./store.ts";
 
 export interface Reservation {
   /** Raises the reserved amount to `amount`; false where a budget does not allow it, and then nothing changed. */
-  raise(amount: number): Promise<boolean>;
+  raise(amount: number): boolean | Promise<boolean>;
   /** Replaces the reservation by what the call cost (0: nothing). Later calls do nothing. */
   settle(cost: number): void;
 }
 
 export interface Budgets {
-  /** Reserves `amount` pico-dollars in every account, or throws `insufficient_quota`. Resolves when the reservation is durable. */
-  reserve(accounts: readonly Account[], amount: number): Promise<Reservation>;
+  /**
+   * Reserves `amount` pico-dollars in every account, or throws `insufficient_quota`. A reservation that is durable already, as nearly
+   * every one is, comes at once; else a promise of it.
+   */
+  reserve(accounts: readonly Account[], amount: number): Reservation | Promise<Reservation>;
   /** What has to be written since the last call: spent amounts and new leases. `given` tells how the writing ended. */
   takeChanges(): { readonly changes: readonly AccountChange[]; given(stored: boolean): void };
   /** True while changes are waiting or a lease is larger than it has to be. */
@@ -96,58 +99,64 @@ export function createBudgets(store: BudgetStore, logger: Logger): Budgets {
     }
   };
 
+  function hold(accounts: readonly Account[], amount: number): Reservation | Promise<Reservation> {
+    const held = accounts.map((account) => {
+      const state = states.get(account.key);
+      if (!state) throw new Error(`the account ${account.key} is not loaded`);
+      if (committed(state) + amount > account.limit) throw exhausted(account, committed(state), amount);
+      return { account, state };
+    });
+    let reserved = amount;
+    let settled = false;
+    const add = (more: number) => {
+      for (const { state } of held) {
+        state.reserved += more;
+        state.active = true;
+        state.usedAt = ++uses;
+      }
+    };
+    const isDurable = () => held.every(({ state }) => needed(state) <= state.lease);
+    const makeDurable = () => Promise.all(held.map(({ account, state }) => raiseLease(state, account.limit)));
+    const reservation: Reservation = {
+      raise(to) {
+        const more = to - reserved;
+        if (more <= 0) return true;
+        if (held.some(({ account, state }) => committed(state) + more > account.limit)) return false;
+        reserved = to;
+        add(more);
+        return isDurable() || makeDurable().then(() => true);
+      },
+      settle(cost) {
+        if (settled) return;
+        settled = true;
+        for (const { account, state } of held) {
+          const before = state.spent + state.unwritten;
+          state.reserved -= reserved;
+          state.unwritten += cost;
+          alertOver(account, before, before + cost);
+        }
+      },
+    };
+    add(amount);
+    if (isDurable()) return reservation;
+    return makeDurable().then(
+      () => reservation,
+      (error: unknown) => {
+        add(-reserved);
+        throw error;
+      },
+    );
+  }
+
   return {
     get dirty() {
       for (const state of states.values()) if (state.unwritten > 0 || state.lease > state.reserved) return true;
       return false;
     },
-    async reserve(accounts, amount) {
-      for (const { key } of accounts) if (!states.has(key)) await load(key);
-      const held: { readonly account: Account; readonly state: State }[] = [];
-      for (const account of accounts) {
-        const state = states.get(account.key);
-        if (!state) throw new Error(`the account ${account.key} is not loaded`);
-        if (committed(state) + amount > account.limit) throw exhausted(account, committed(state), amount);
-        held.push({ account, state });
-      }
-      let reserved = amount;
-      const add = (more: number) => {
-        for (const { state } of held) {
-          state.reserved += more;
-          state.active = true;
-          state.usedAt = ++uses;
-        }
-      };
-      const durable = () => Promise.all(held.map(({ account, state }) => raiseLease(state, account.limit)));
-      add(amount);
-      if (held.some(({ state }) => needed(state) > state.lease)) {
-        await durable().catch((error: unknown) => {
-          add(-reserved);
-          throw error;
-        });
-      }
-      let settled = false;
-      return {
-        async raise(to) {
-          const more = to - reserved;
-          if (more <= 0) return true;
-          if (held.some(({ account, state }) => committed(state) + more > account.limit)) return false;
-          reserved = to;
-          add(more);
-          await durable();
-          return true;
-        },
-        settle(cost) {
-          if (settled) return;
-          settled = true;
-          for (const { account, state } of held) {
-            const before = state.spent + state.unwritten;
-            state.reserved -= reserved;
-            state.unwritten += cost;
-            alertOver(account, before, before + cost);
-          }
-        },
-      };
+    reserve(accounts, amount) {
+      const missing = accounts.filter(({ key }) => !states.has(key));
+      if (missing.length === 0) return hold(accounts, amount);
+      return Promise.all(missing.map(({ key }) => load(key))).then(() => hold(accounts, amount));
     },
     takeChanges() {
       const taken: { readonly state: State; readonly spent: number; readonly lease: number }[] = [];

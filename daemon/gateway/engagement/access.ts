@@ -61,8 +61,16 @@ function otherEnvironment(principal: Principal, provider: ConfiguredProvider): D
   return { rule: "environment", reason };
 }
 
+const compiled = new WeakMap<readonly string[], readonly Pattern[]>();
+
 function listOf(models: readonly string[] | null | undefined): readonly Pattern[] | null {
-  return models ? models.map(modelPattern) : null;
+  if (!models) return null;
+  let patterns = compiled.get(models);
+  if (!patterns) {
+    patterns = models.map(modelPattern);
+    compiled.set(models, patterns);
+  }
+  return patterns;
 }
 
 function lists(patterns: readonly Pattern[], asked: string, provider: string, model: string): boolean {

@@ -99,8 +99,25 @@ export function compileEngagement(config: GatewayConfig = {}): Engagement {
   };
 }
 
-/** What an adapter needs to call a model. */
+const targets = new WeakMap<ConfiguredProvider, Map<string, Target>>();
+const MAX_TARGETS = 1_000;
+
+/** What an adapter needs to call a model. The same object each time, while the configuration holds. */
 export function targetOf(provider: ConfiguredProvider, model: string): Target {
+  let known = targets.get(provider);
+  if (!known) {
+    known = new Map();
+    targets.set(provider, known);
+  }
+  let target = known.get(model);
+  if (!target) {
+    target = newTarget(provider, model);
+    if (known.size < MAX_TARGETS) known.set(model, target);
+  }
+  return target;
+}
+
+function newTarget(provider: ConfiguredProvider, model: string): Target {
   return {
     provider: provider.name,
     kind: provider.kind,

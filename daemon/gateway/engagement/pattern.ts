@@ -6,6 +6,7 @@ export interface Pattern {
 }
 
 export function modelPattern(text: string): Pattern {
+  if (text === "*") return { text, fits: () => true };
   const expression = new RegExp(`^${text.split("*").map(RegExp.escape).join(".*")}$`, "s");
   const bare = !text.includes("/");
   return {
@@ -16,5 +17,6 @@ export function modelPattern(text: string): Pattern {
 
 /** The first pattern that fits, or undefined. */
 export function firstFit(patterns: readonly Pattern[], provider: string, model: string): Pattern | undefined {
-  return patterns.find((pattern) => pattern.fits(provider, model));
+  for (const pattern of patterns) if (pattern.fits(provider, model)) return pattern;
+  return undefined;
 }

@@ -35,7 +35,18 @@ export function vendorIdOf(provider: ConfiguredProvider): string | null {
   return vendorOf(provider).id ?? null;
 }
 
+const known = new WeakMap<ConfiguredProvider, Vendor>();
+
 function vendorOf(provider: ConfiguredProvider): Vendor {
+  let vendor = known.get(provider);
+  if (!vendor) {
+    vendor = newVendor(provider);
+    known.set(provider, vendor);
+  }
+  return vendor;
+}
+
+function newVendor(provider: ConfiguredProvider): Vendor {
   const id = vendors[provider.kind];
   if (id) return { id };
   if (provider.name === "openai" || !provider.baseUrl) return { id: "openai" };

@@ -29,7 +29,7 @@ export function resolveModel(
   const split = splitModel(final);
   const provider = split && engagement.providers.get(split.provider);
   if (split && provider) return { kind: "pinned", asked: name, provider, model: split.model };
-  const servers = serversOf(engagement, catalogue, final);
+  const servers = knownServers(engagement, catalogue, final);
   if (servers.length === 1 && servers[0]) return { kind: "pinned", asked: name, provider: servers[0], model: final };
   throw unknownModel(engagement, final, split?.provider, servers);
 }
@@ -55,6 +55,23 @@ function policyNamed(engagement: Engagement, name: string): Policy | undefined {
   throw new MagicError("model_not_found", `There is no policy ${quoted(name.slice(7))}; there are: ${known}.`, {
     extra: { param: "model" },
   });
+}
+
+const served = new WeakMap<Engagement, Map<string, ConfiguredProvider>>();
+const MAX_SERVED = 1_000;
+
+// Asking every provider and the price list is too much for each call of a bare id.
+function knownServers(engagement: Engagement, catalogue: Catalogue, model: string): readonly ConfiguredProvider[] {
+  let known = served.get(engagement);
+  if (!known) {
+    known = new Map();
+    served.set(engagement, known);
+  }
+  const only = known.get(model);
+  if (only) return [only];
+  const servers = serversOf(engagement, catalogue, model);
+  if (servers.length === 1 && servers[0] && known.size < MAX_SERVED) known.set(model, servers[0]);
+  return servers;
 }
 
 // Who serves a bare id: whoever names it in magic.yaml or is known for it; failing that, the only provider there is.

@@ -70,10 +70,7 @@ export function createLimits(clock: Clock): Limits {
           usage.concurrent--;
           usage.tokens.add(actual - tokens);
         },
-        headers: {
-          ...(perMinute !== undefined && headersFor("requests", perMinute, usage.requests)),
-          ...(tokenLimit !== undefined && headersFor("tokens", tokenLimit, usage.tokens)),
-        },
+        headers: headersOf(usage, perMinute, tokenLimit),
       };
     },
   };
@@ -93,10 +90,17 @@ function refused(limit: string, retryAfterS: number): MagicError {
 }
 
 // The call itself is in the window: it is empty again in a minute, whatever else is in it.
-function headersFor(what: string, limit: number, window: Window): Record<string, string> {
-  return {
-    [`x-ratelimit-limit-${what}`]: String(limit),
-    [`x-ratelimit-remaining-${what}`]: String(Math.max(0, limit - window.sum())),
-    [`x-ratelimit-reset-${what}`]: "60s",
-  };
+function headersOf({ requests, tokens }: Usage, perMinute: number | undefined, tokenLimit: number | undefined) {
+  const headers: Record<string, string> = {};
+  if (perMinute !== undefined) {
+    headers["x-ratelimit-limit-requests"] = String(perMinute);
+    headers["x-ratelimit-remaining-requests"] = String(Math.max(0, perMinute - requests.sum()));
+    headers["x-ratelimit-reset-requests"] = "60s";
+  }
+  if (tokenLimit !== undefined) {
+    headers["x-ratelimit-limit-tokens"] = String(tokenLimit);
+    headers["x-ratelimit-remaining-tokens"] = String(Math.max(0, tokenLimit - tokens.sum()));
+    headers["x-ratelimit-reset-tokens"] = "60s";
+  }
+  return headers;
 }

@@ -29,6 +29,7 @@ export interface GatewayMetrics {
 const OVERHEAD_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 1];
 const stateValues: Readonly<Record<BreakerState, number>> = { closed: 0, half_open: 1, open: 2 };
 const MAX_SERIES = 2_000;
+const OTHER = "(other)";
 
 export function createGatewayMetrics(metrics: Metrics, breakers: Breakers): GatewayMetrics {
   const which = ["provider", "model"] as const;
@@ -65,8 +66,11 @@ export function createGatewayMetrics(metrics: Metrics, breakers: Breakers): Gate
   });
 
   // Model names come from requests: a client that invents them must not fill the memory.
-  const seen = new Map<string, ReturnType<typeof seriesOf>>();
+  const seen = new Map<string, Map<string, ReturnType<typeof seriesOf>>>();
+  let models = 0;
   const seriesOf = (provider: string, model: string) => ({
+    provider,
+    model,
     calls: new Map<string, ReturnType<typeof calls.labels>>(),
     plain: latency.labels({ provider, model, stream: "false" }),
     streamed: latency.labels({ provider, model, stream: "true" }),
@@ -76,25 +80,27 @@ export function createGatewayMetrics(metrics: Metrics, breakers: Breakers): Gate
     output: tokens.labels({ provider, model, direction: "output" }),
     cost: cost.labels({ provider, model }),
   });
-  const bounded = (provider: string, model: string): readonly [string, string] =>
-    seen.size < MAX_SERIES || seen.has(`${provider}/${model}`) ? [provider, model] : [provider, "(other)"];
-  const series = (given: string, name: string) => {
-    const [provider, model] = bounded(given, name);
-    const key = `${provider}/${model}`;
-    let found = seen.get(key);
-    if (!found) {
-      found = seriesOf(provider, model);
-      seen.set(key, found);
+  const series = (provider: string, model: string): ReturnType<typeof seriesOf> => {
+    let ofProvider = seen.get(provider);
+    if (!ofProvider) {
+      ofProvider = new Map();
+      seen.set(provider, ofProvider);
     }
-    return { found, provider, model };
+    let found = ofProvider.get(model);
+    if (found) return found;
+    if (models >= MAX_SERIES && model !== OTHER) return series(provider, OTHER);
+    models++;
+    found = seriesOf(provider, model);
+    ofProvider.set(model, found);
+    return found;
   };
 
   return {
     called(figures) {
-      const { found, provider, model } = series(figures.provider, figures.model);
+      const found = series(figures.provider, figures.model);
       let counter = found.calls.get(figures.outcome);
       if (!counter) {
-        counter = calls.labels({ provider, model, outcome: figures.outcome });
+        counter = calls.labels({ provider: found.provider, model: found.model, outcome: figures.outcome });
         found.calls.set(figures.outcome, counter);
       }
       counter.inc();
@@ -107,7 +113,7 @@ export function createGatewayMetrics(metrics: Metrics, breakers: Breakers): Gate
       if (figures.costUsd) found.cost.inc(figures.costUsd);
     },
     attemptFailed(given, name, kind) {
-      const [provider, model] = bounded(given, name);
+      const { provider, model } = series(given, name);
       failures.inc({ provider, model, kind });
     },
     refused: (code) => refusals.inc({ code }),

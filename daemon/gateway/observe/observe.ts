@@ -104,19 +104,29 @@ export function costAt(candidate: Candidate, usage: TokenUsage): number | null {
 /** The call's own row, and one for every earlier attempt that was charged although it failed. */
 function rowsOf(over: Finished, at: string, durationMs: number, firstTokenMs: number | null): LedgerRow[] {
   const { call, spender, attempts } = over;
-  const row = (candidate: Candidate, usage: TokenUsage, own: Partial<LedgerRow>): LedgerRow => ({
+  const row = (
+    candidate: Candidate,
+    usage: TokenUsage,
+    outcome: LedgerRow["outcome"],
+    status: number,
+    own: boolean,
+  ): LedgerRow => ({
     at,
     request_id: call.requestId,
     operation: call.operation,
     environment: candidate.configured.kind === "sandbox" ? "sandbox" : "live",
-    ...spender,
+    token: spender.token,
+    user: spender.user,
+    team: spender.team,
+    project: spender.project,
+    controller: spender.controller,
     provider: candidate.configured.name,
     model: candidate.target.model,
-    outcome: over.outcome,
-    status: over.status,
+    outcome,
+    status,
     stream: over.stream,
-    attempts: attempts.length,
-    requests: 1,
+    attempts: own ? attempts.length : 0,
+    requests: own ? 1 : 0,
     input: usage.input,
     cached: usage.cached,
     cache_write: usage.cache_write,
@@ -126,25 +136,27 @@ function rowsOf(over: Finished, at: string, durationMs: number, firstTokenMs: nu
     cost_pico: costAt(candidate, usage),
     duration_ms: Math.round(durationMs),
     first_token_ms: firstTokenMs === null ? null : Math.round(firstTokenMs),
-    ...own,
   });
-  const rows = [row(over.candidate, over.usage, {})];
-  for (const [index, attempt] of attempts.entries()) {
+  const rows = [row(over.candidate, over.usage, over.outcome, over.status, true)];
+  for (let index = 0; index < attempts.length; index++) {
+    const { candidate, charged, failure } = attempts[index] as AttemptRecord;
     const last = index === attempts.length - 1 && over.outcome === "failed";
-    if (!attempt.charged || last) continue;
-    const status = attempt.failure?.status ?? 502;
-    rows.push(row(attempt.candidate, attempt.charged, { outcome: "failed", status, requests: 0, attempts: 0 }));
+    if (charged && !last) rows.push(row(candidate, charged, "failed", failure?.status ?? 502, false));
   }
   return rows;
 }
 
+// One literal: what is undefined is not written.
 function lineOf(over: Finished, cost: number | null, durationMs: number, firstTokenMs: number | null) {
   const { call, spender, plan, candidate, usage, attempts } = over;
   return {
     request_id: call.requestId,
     operation: call.operation,
     identity: call.principal.id ?? call.principal.type,
-    ...given(spender),
+    user: spender.user ?? undefined,
+    team: spender.team ?? undefined,
+    project: spender.project ?? undefined,
+    controller: spender.controller ?? undefined,
     asked: plan.asked,
     policy: plan.policy ?? undefined,
     provider: candidate.configured.name,
@@ -153,8 +165,8 @@ function lineOf(over: Finished, cost: number | null, durationMs: number, firstTo
     status: over.status,
     stream: over.stream,
     attempts: attempts.length,
-    ...(attempts.some(({ failure }) => failure) && { failures: attempts.flatMap(failureOf) }),
-    ...(over.failure && { failure: over.failure.kind }),
+    failures: attempts.some(({ failure }) => failure) ? attempts.flatMap(failureOf) : undefined,
+    failure: over.failure?.kind,
     prompt_tokens: promptTokens(usage),
     completion_tokens: completionTokens(usage),
     cached_tokens: usage.cached || undefined,
@@ -164,15 +176,6 @@ function lineOf(over: Finished, cost: number | null, durationMs: number, firstTo
     duration_ms: hundredths(durationMs),
     first_token_ms: firstTokenMs === null ? undefined : hundredths(firstTokenMs),
     overhead_ms: hundredths(over.dispatchedAt - call.startedAt),
-  };
-}
-
-function given({ user, team, project, controller }: Spender) {
-  return {
-    user: user ?? undefined,
-    team: team ?? undefined,
-    project: project ?? undefined,
-    controller: controller ?? undefined,
   };
 }
 
@@ -186,7 +189,7 @@ function failureOf({ candidate, failure, startedAt, endedAt }: AttemptRecord) {
 
 function endSpan(over: Finished, cost: number | null, firstTokenMs: number | null): void {
   const { span, call, plan, candidate, attempts, usage, failure } = over;
-  span.end(over.outcome === "completed" ? "ok" : "error", {
+  const attributes: Record<string, string | number | boolean | null> = {
     [attribute.operation]: call.operation,
     [attribute.provider]: providerNames[candidate.target.kind],
     [attribute.requestModel]: plan.asked,
@@ -201,10 +204,11 @@ function endSpan(over: Finished, cost: number | null, firstTokenMs: number | nul
     [attribute.attempts]: attempts.length,
     [attribute.cost]: cost === null ? null : dollars(cost),
     [attribute.stream]: over.stream,
-    ...(firstTokenMs !== null && { [attribute.firstToken]: hundredths(firstTokenMs) }),
-    ...(over.spender.controller && { [attribute.controller]: over.spender.controller }),
-    ...(failure && { [attribute.errorType]: failure.kind }),
-  });
+  };
+  if (firstTokenMs !== null) attributes[attribute.firstToken] = hundredths(firstTokenMs);
+  if (over.spender.controller) attributes[attribute.controller] = over.spender.controller;
+  if (failure) attributes[attribute.errorType] = failure.kind;
+  span.end(over.outcome === "completed" ? "ok" : "error", attributes);
 }
 
 function hundredths(ms: number): number {

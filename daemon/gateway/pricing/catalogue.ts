@@ -30,12 +30,13 @@ export interface Catalogue {
 type Library = typeof import("@pydantic/genai-prices");
 
 const MAX_AGE_MS = 60_000;
-const MAX_ENTRIES = 5_000;
+const MAX_ENTRIES = 2_000;
 
 export function createCatalogue(clock: Clock = systemClock): Catalogue {
   let library: Library | undefined;
   let loading: Promise<void> | undefined;
-  const found = new Map<string, { readonly at: number; readonly published: Published | null }>();
+  // By the very object: a configured provider has one as long as its configuration holds.
+  const found = new WeakMap<Vendor, Map<string, { readonly at: number; readonly published: Published | null }>>();
 
   return {
     list: (vendor) => (library && vendor && listed.has(vendor) ? modelsOf(library, vendor) : []),
@@ -50,12 +51,16 @@ export function createCatalogue(clock: Clock = systemClock): Catalogue {
     },
     find(vendor, model) {
       if (!library) throw new Error("the price list is not loaded");
-      const key = `${vendor.id ?? ""}\0${vendor.url ?? ""}\0${vendor.name ?? ""}\0${model}`;
-      const known = found.get(key);
+      let ofVendor = found.get(vendor);
+      if (!ofVendor) {
+        ofVendor = new Map();
+        found.set(vendor, ofVendor);
+      }
+      const known = ofVendor.get(model);
       if (known && clock.now() - known.at < MAX_AGE_MS && clock.now() >= known.at) return known.published;
       const published = lookUp(library, vendor, model, new Date(clock.now()));
-      if (found.size >= MAX_ENTRIES) found.clear();
-      found.set(key, { at: clock.now(), published });
+      if (ofVendor.size >= MAX_ENTRIES) ofVendor.clear();
+      ofVendor.set(model, { at: clock.now(), published });
       return published;
     },
   };

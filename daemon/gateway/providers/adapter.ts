@@ -3,6 +3,7 @@
 // Adding one: a folder here, and a line in `providers/registry.ts`.
 import type { ChatRequest } from "#daemon/gateway/format/request.ts";
 import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
+import type { AbortNotice } from "#shared/abort.ts";
 import type { Failure } from "./failure.ts";
 
 export type ProviderKind = "openai" | "azure" | "anthropic" | "google" | "bedrock" | "sandbox";
@@ -67,7 +68,7 @@ export interface Notes {
 
 export interface AttemptOptions {
   /** Aborts the upstream call; its reason is not shown. */
-  readonly signal: AbortSignal;
+  readonly signal: AbortNotice;
   /** Milliseconds that the headers may take, and every silence after them. */
   readonly timeoutMs: number;
   /**

@@ -1,8 +1,8 @@
 // The attempts of one call, exactly as many as its policy has: `retries` more at the same candidate for what may pass there, the
 // next candidate for what may pass elsewhere, nothing after the first content byte. Nobody below this file retries.
-import { setTimeout as delay } from "node:timers/promises";
 import type { ChatOutcome, FailureOutcome } from "#daemon/gateway/providers/adapter.ts";
 import { type Failure, failure, fallsThrough, retriesHere } from "#daemon/gateway/providers/failure.ts";
+import type { AbortNotice } from "#shared/abort.ts";
 import type { Clock } from "#shared/clock.ts";
 import type { Breakers } from "./breaker.ts";
 import type { Candidate } from "./candidate.ts";
@@ -33,7 +33,7 @@ export interface AttemptContext {
   readonly breakers: Breakers;
   readonly measurements: Measurements;
   /** Aborted when the call is over: the client left, or the total time is up. */
-  readonly signal: AbortSignal;
+  readonly signal: AbortNotice;
   /** Raises the reservation to what this candidate may cost; false: the budget does not allow it. */
   readonly afford: (candidate: Candidate) => boolean | Promise<boolean>;
   readonly attempt: (candidate: Candidate) => Promise<ChatOutcome>;
@@ -51,7 +51,8 @@ export async function attemptRoute(plan: Plan, context: AttemptContext): Promise
   for (const [index, candidate] of plan.candidates.entries()) {
     const alternative = index < plan.candidates.length - 1;
     if (!context.breakers.admit(candidate.name) && (alternative || last)) continue;
-    if (!(await context.afford(candidate))) continue;
+    const affordable = context.afford(candidate);
+    if (!(typeof affordable === "boolean" ? affordable : await affordable)) continue;
     last = await attemptCandidate(plan, candidate, context, attempts);
     if (last.outcome.kind !== "failure" || !fallsThrough(last.outcome.failure)) return last;
     if (context.signal.aborted) return last;
@@ -113,9 +114,19 @@ function pauseBefore(failed: Failure, tried: number, timeoutMs: number, random: 
   return failed.retryAfterMs <= timeoutMs ? Math.max(failed.retryAfterMs, backoff / 4) : null;
 }
 
-async function pause(ms: number, signal: AbortSignal): Promise<boolean> {
-  if (signal.aborted) return false;
-  return await delay(ms, true, { signal }).catch(() => false);
+// False as soon as the call is over.
+function pause(ms: number, signal: AbortNotice): Promise<boolean> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve(false);
+    const over = (rested: boolean) => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", aborted);
+      resolve(rested);
+    };
+    const aborted = () => over(false);
+    const timer = setTimeout(over, ms, true);
+    signal.addEventListener("abort", aborted, { once: true });
+  });
 }
 
 const nothingLeft: FailureOutcome = {

@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
 import { isMagicError } from "#contract/errors.ts";
 import { type Failure, type FailureKind, failure } from "#daemon/gateway/providers/failure.ts";
+import type { AbortNotice } from "#shared/abort.ts";
 import { type BodyDecoder, bodyDecoder } from "./decode.ts";
 
 export interface UpstreamRequest {
@@ -34,7 +35,7 @@ export interface Exchange {
 }
 
 export interface ExchangeOptions {
-  readonly signal: AbortSignal;
+  readonly signal: AbortNotice;
   readonly timeoutMs: number;
   /** Bytes of the answer after decompression. */
   readonly maxBytes: number;

@@ -3,6 +3,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
 import { failure, UpstreamError } from "#daemon/gateway/providers/failure.ts";
+import type { AbortNotice } from "#shared/abort.ts";
 import { exchange } from "./exchange.ts";
 
 const MAX_BYTES = 20 * 1024 * 1024;
@@ -18,7 +19,7 @@ export interface Image {
 export async function fetchImage(
   dispatcher: Dispatcher,
   url: string,
-  options: { readonly signal: AbortSignal },
+  options: { readonly signal: AbortNotice },
 ): Promise<Image> {
   let at = parse(url);
   for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
@@ -51,7 +52,7 @@ function parse(url: string, base?: URL): URL {
 function get(
   dispatcher: Dispatcher,
   url: URL,
-  signal: AbortSignal,
+  signal: AbortNotice,
 ): Promise<{ status: number; headers: IncomingHttpHeaders; data: Buffer }> {
   return new Promise((resolve, reject) => {
     let status = 0;

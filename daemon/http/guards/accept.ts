@@ -6,8 +6,8 @@ import { producedBy } from "../route-config.ts";
 
 export function useContentGuards(app: FastifyInstance): void {
   app.addHook("onRequest", (request, _reply, done) => {
-    if (request.is404) return done();
-    const produced = producedBy(request.routeOptions.config);
+    if (request.route.url === undefined) return done();
+    const produced = producedBy(request.route);
     if (!accepts(request.headers.accept, produced))
       throw new MagicError("not_acceptable", `This answers ${produced.join(" or ")}.`);
     const encoding = request.headers["content-encoding"];
@@ -20,9 +20,12 @@ export function useContentGuards(app: FastifyInstance): void {
   });
 }
 
+/** What nearly every client sends. */
+const ANYTHING = "*/*";
+
 /** True when the Accept header (absent: anything) admits one of the media types, or problem+json beside JSON. */
 export function accepts(header: string | undefined, produced: readonly string[]): boolean {
-  if (header === undefined || header.trim() === "") return true;
+  if (header === undefined || header === ANYTHING || header.trim() === "") return true;
   const ranges = header.split(",").map(parseRange);
   const offered = produced.includes("application/json") ? [...produced, "application/problem+json"] : produced;
   return offered.some((type) => quality(type, ranges) > 0);

@@ -1,7 +1,7 @@
 // Who calls, and may they: authentication, then the route's scope, both before the body is read, validated or anything is
 // looked up. So a caller without the scope learns nothing, not even whether an id exists.
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import { MagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
 import { anonymous } from "../route-config.ts";
@@ -25,27 +25,40 @@ export interface AuthenticationOptions {
 }
 
 export function useAuthentication(app: FastifyInstance, options: AuthenticationOptions): void {
-  app.addHook("onRequest", async (request) => {
-    const remote = remoteOf(request.raw);
-    if (request.is404) {
-      request.principal = await whoAsks(options, request.headers, remote);
-      return;
-    }
-    const { scope, errors, surface } = request.routeOptions.config;
-    if (scope === null || scope === undefined) {
-      // A token endpoint takes its credential in the body.
-      const credential = errors === "oauth" || request.headers.authorization !== undefined;
-      if (credential) checkExposure(options.host, remote, anonymous);
-      return;
-    }
-    checkExposure(options.host, remote);
-    const principal = await options.authenticator.authenticate(request.headers, remote);
+  const admit = (request: FastifyRequest, remote: Remote, principal: Principal) => {
+    const { scope, surface } = request.route;
     request.principal = principal;
     checkExposure(options.host, remote, principal);
     if (surface === "local" && principal.type !== "local")
       throw new MagicError("insufficient_scope", "Only the command line of this machine may call this.");
-    if (!principal.scopes.has(scope))
+    if (scope && !principal.scopes.has(scope))
       throw new MagicError("insufficient_scope", `The scope ${scope} is missing.`, { extra: { scope } });
+  };
+
+  // A known credential is told at once, and costs no promise.
+  app.addHook("onRequest", (request, _reply, done) => {
+    const { url, scope, errors } = request.route;
+    const remote = remoteOf(request.raw);
+    if (url === undefined) {
+      whoAsks(options, request.headers, remote).then((principal) => {
+        request.principal = principal;
+        done();
+      }, done);
+      return;
+    }
+    if (scope === null || scope === undefined) {
+      // A token endpoint takes its credential in the body.
+      const credential = errors === "oauth" || request.headers.authorization !== undefined;
+      if (credential) checkExposure(options.host, remote, anonymous);
+      return done();
+    }
+    checkExposure(options.host, remote);
+    const found = options.authenticator.authenticate(request.headers, remote);
+    if (found instanceof Promise) found.then((principal) => admit(request, remote, principal)).then(() => done(), done);
+    else {
+      admit(request, remote, found);
+      done();
+    }
   });
 }
 

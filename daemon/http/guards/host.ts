@@ -31,12 +31,15 @@ export function createHostGuard(options: HostGuardOptions): HostGuard {
 function checkHost(request: IncomingMessage, allowed: ReadonlySet<string>): void {
   const raw = request.rawHeaders;
   let count = 0;
-  for (let i = 0; i < raw.length; i += 2) if (raw[i]?.length === 4 && raw[i]?.toLowerCase() === "host") count++;
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i];
+    if (name?.length === 4 && (name === "Host" || name.toLowerCase() === "host")) count++;
+  }
   if (count > 1) throw new MagicError("invalid_request", "The request has more than one Host header.");
   const target = request.url ?? "/";
+  checkName(request.headers.host ?? "", request, allowed);
   // A target in absolute form overrides Host (RFC 9112, section 3.2.2): both must be this daemon's.
-  const named = target.startsWith("/") || target === "*" ? [] : [URL.parse(target)?.host ?? ""];
-  for (const host of [request.headers.host ?? "", ...named]) checkName(host, request, allowed);
+  if (!target.startsWith("/") && target !== "*") checkName(URL.parse(target)?.host ?? "", request, allowed);
 }
 
 function checkName(host: string, request: IncomingMessage, allowed: ReadonlySet<string>): void {
