@@ -44,9 +44,10 @@ function chatOver(wire: Wire, dispatcher: Dispatcher): Provider["chat"] {
     if ("kind" in checked) return checked;
     let prepared: Prepared;
     try {
-      prepared = await wire.prepare(checked, target, {
+      const preparing = wire.prepare(checked, target, {
         fetchImage: (url) => fetchImage(dispatcher, url, options),
       });
+      prepared = preparing instanceof Promise ? await preparing : preparing;
     } catch (error) {
       return failed(failureOf(error));
     }
