@@ -25,13 +25,15 @@ function pinnedNode() {
 
 // The shared temp folder is other users' too: the compiled code is kept in the user's own state folder.
 function enableCompileCache() {
-  const { homedir } = require("node:os");
-  const { join } = require("node:path");
-  const home =
-    process.env.MAGIC_HOME ?? join(process.env.XDG_STATE_HOME ?? join(homedir(), ".local", "state"), "magic");
+  const { existsSync, mkdirSync } = require("node:fs");
+  const { dirname, join } = require("node:path");
+  const state = process.env.XDG_STATE_HOME || join(require("node:os").homedir(), ".local", "state");
+  const home = process.env.MAGIC_HOME || join(state, "magic");
   const folder = join(home, "compile-cache");
   try {
-    require("node:fs").mkdirSync(folder, { recursive: true, mode: 0o700 });
+    // One by one: Node's recursive mode never returns for a folder in /proc.
+    for (const path of [dirname(dirname(home)), dirname(home), home, folder])
+      if (!existsSync(path)) mkdirSync(path, { mode: 0o700 });
     nodeModule.enableCompileCache(folder);
   } catch {
     // A read-only home only costs the speed-up.

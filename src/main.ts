@@ -52,7 +52,9 @@ async function main(): Promise<number> {
     globals,
     output,
     env,
-    cwd: process.cwd(),
+    get cwd() {
+      return currentFolder();
+    },
     registry: groups,
     signal: interruption(module.handlesInterrupt === true),
     need: (wanted) => needValues(wanted, output.interactive),
@@ -71,6 +73,16 @@ function interruption(handled: boolean): AbortSignal {
   };
   process.on("SIGINT", interrupt).on("SIGTERM", interrupt);
   return controller.signal;
+}
+
+function currentFolder(): string {
+  try {
+    return process.cwd();
+  } catch {
+    throw new MagicError("not_found", "The current folder does not exist any more.", {
+      extra: { next: "Change to a folder that exists." },
+    });
+  }
 }
 
 /** `magic help sync create` is `magic sync create --help`. */

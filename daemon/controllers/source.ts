@@ -34,11 +34,11 @@ export function openSource(folder: string, root: string): ControllerSource {
   async function contractNow(): Promise<ContractReading> {
     for (const name of CONTRACT_FILES) {
       const file = join(folder, name);
-      const content = await readFile(file).catch((error: NodeJS.ErrnoException) => {
-        if (error.code === "ENOENT") return null;
-        throw error;
-      });
-      if (content === null) continue;
+      const content = await readFile(file).catch((error: NodeJS.ErrnoException) => error);
+      if (content instanceof Error) {
+        if (content.code === "ENOENT") continue;
+        return unreadable(join(relative(root, folder), name), content.message);
+      }
       const text = content.toString("latin1");
       if (last?.file !== file || last.text !== text)
         last = { file, text, reading: readContract(content, relative(root, file)) };
@@ -63,8 +63,14 @@ export function openSource(folder: string, root: string): ControllerSource {
 }
 
 function missing(file: string): ContractReading {
-  const message = "The controller has no contract.";
   const fix = `Add ${CONTRACT_FILES[0]}, or run \`magic scaffold\`.`;
-  const problem = { file, line: 1, column: 1, pointer: "", code: "contract_missing", message, fix };
-  return { contract: undefined, problems: [problem] };
+  return withProblem(file, "contract_missing", "The controller has no contract.", fix);
+}
+
+function unreadable(file: string, why: string): ContractReading {
+  return withProblem(file, "contract_unreadable", `The contract cannot be read: ${why}.`, "Correct its permissions.");
+}
+
+function withProblem(file: string, code: string, message: string, fix: string): ContractReading {
+  return { contract: undefined, problems: [{ file, line: 1, column: 1, pointer: "", code, message, fix }] };
 }

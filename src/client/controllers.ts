@@ -1,5 +1,6 @@
 // Controllers of a daemon, for commands: invoke, deploy, develop.
-import { MagicError } from "#contract/errors.ts";
+import { isMagicError, MagicError } from "#contract/errors.ts";
+import { nearest } from "#contract/suggest.ts";
 import type { DevelopmentEvent } from "#contract/wire/controllers.ts";
 import type { ApiClient } from "./http.ts";
 
@@ -19,12 +20,31 @@ export interface InvokeRequest {
   readonly signal?: AbortSignal;
 }
 
-export function invokeController(client: ApiClient, request: InvokeRequest): Promise<InvokeAnswer> {
+export async function invokeController(client: ApiClient, request: InvokeRequest): Promise<InvokeAnswer> {
   const { name, input, version, signal } = request;
-  return client.request<InvokeAnswer>("POST", `/v1/controllers/${encodeURIComponent(name)}/invoke`, {
-    body: { input, ...(version === undefined ? {} : { version }) },
-    ...(signal && { signal }),
-  });
+  try {
+    return await client.request<InvokeAnswer>("POST", `${at(name)}/invoke`, {
+      body: { input, ...(version === undefined ? {} : { version }) },
+      ...(signal && { signal }),
+    });
+  } catch (error) {
+    throw await withSuggestion(client, name, error);
+  }
+}
+
+// A slip in the name is answered with the nearest one that there is, if the caller may list them.
+async function withSuggestion(client: ApiClient, name: string, error: unknown): Promise<unknown> {
+  if (!isMagicError(error) || error.code !== "controller_not_found") return error;
+  const known = await listControllers(client).catch(() => []);
+  const near = known.some((one) => one.name === name)
+    ? undefined
+    : nearest(
+        name,
+        known.map((one) => one.name),
+      );
+  if (near === undefined) return error;
+  const extra = { ...error.extra, next: `Did you mean ${near}?` };
+  return new MagicError(error.code, error.message, { extra, cause: error });
 }
 
 export interface DevelopOptions {

@@ -1,11 +1,12 @@
 // magic deploy: an immutable version of a controller, to this machine's daemon or another one.
 import { readFileSync, statSync } from "node:fs";
-import { resolve } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import { type Artifact, buildController, deployArtifact } from "#client/controllers.ts";
 import { type Context, defineCommand } from "#commands/command.ts";
 import { clientOf, localClientOf } from "#commands/connection-of.ts";
 import { MagicError } from "#contract/errors.ts";
 import { folderFor } from "#scaffold/locate.ts";
+import { CONTRACT_FILES } from "#scaffold/validation.ts";
 import { findRoot } from "#shared/paths.ts";
 import { percentOf } from "./controller/percent.ts";
 
@@ -41,9 +42,11 @@ export default defineCommand<Options>({
 async function artifactOf(given: string, context: Context<Options>): Promise<Artifact> {
   const { cwd, globals, env, signal } = context;
   const path = resolve(cwd, given);
-  if (statSync(path, { throwIfNoEntry: false })?.isFile()) return readArtifact(path);
+  const isFile = statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+  const isContract = isFile && (CONTRACT_FILES as readonly string[]).includes(basename(path));
+  if (isFile && !isContract) return readArtifact(path);
   const root = findRoot(globals.root, env, cwd);
-  const folder = folderFor(given, root.project ? root.path : undefined, cwd);
+  const folder = folderFor(isContract ? dirname(path) : given, root.project ? root.path : undefined, cwd);
   return buildController(await localClientOf(context), folder, signal);
 }
 

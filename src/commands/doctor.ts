@@ -1,4 +1,4 @@
-// magic doctor: every check with what it found and what to do; --fix does what is safe. Exit code 1 while something fails.
+// magic doctor: every check with what it found and what to do; --fix does what is safe. Exit code 3 while something fails.
 import { type Check, runChecks } from "#client/daemon/doctor.ts";
 import { defineCommand } from "#commands/command.ts";
 import { exitCodes } from "#contract/exit-codes.ts";
@@ -16,7 +16,7 @@ export default defineCommand<Options>({
     const checks = await runChecks({ root: root.path, env, fix: options.fix ?? false });
     const healthy = checks.every(({ status }) => status !== "failed");
     output.result({ healthy, root: root.path, project: root.project, checks }, (paint) => show(checks, paint));
-    return healthy ? exitCodes.ok : exitCodes.internal;
+    return healthy ? exitCodes.ok : exitCodes.invalid;
   },
 });
 

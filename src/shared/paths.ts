@@ -7,7 +7,7 @@ export const PROJECT_FILE = "magic.yaml";
 
 /** The user's state folder: master key, user configuration, compile cache. `MAGIC_HOME` overrides it. */
 export function userStateFolder(env: NodeJS.ProcessEnv = process.env): string {
-  return env["MAGIC_HOME"] ?? join(env["XDG_STATE_HOME"] ?? join(homedir(), ".local", "state"), "magic");
+  return resolve(env["MAGIC_HOME"] || join(env["XDG_STATE_HOME"] || join(homedir(), ".local", "state"), "magic"));
 }
 
 export interface Root {

@@ -43,7 +43,12 @@ export async function spawnDaemon(options: SpawnOptions): Promise<Started> {
     cwd: options.root,
     detached: !options.foreground,
     stdio: ["ignore", options.foreground ? 2 : output, output, "ipc"],
-    env: { NODE_COMPILE_CACHE: compileCache(options.env), ...(options.env ?? process.env) },
+    // Its current folder is another one: a relative state folder would be another one too.
+    env: {
+      ...compileCache(options.env),
+      ...(options.env ?? process.env),
+      MAGIC_HOME: userStateFolder(options.env),
+    },
   });
   if (typeof output === "number") closeSync(output);
   const message = await firstMessage(child, options.root);
@@ -97,8 +102,15 @@ function openOutput(root: string): number | "ignore" {
   }
 }
 
-function compileCache(env: NodeJS.ProcessEnv = process.env): string {
-  return join(userStateFolder(env), "compile-cache");
+// Node makes the folder itself, and never returns where it cannot be (in /proc).
+function compileCache(env: NodeJS.ProcessEnv = process.env): { NODE_COMPILE_CACHE?: string } {
+  const folder = join(userStateFolder(env), "compile-cache");
+  try {
+    makeFolder(folder, 0o700);
+    return { NODE_COMPILE_CACHE: folder };
+  } catch {
+    return {};
+  }
 }
 
 function firstMessage(child: ChildProcess, root: string): Promise<ReadyMessage> {
