@@ -68,7 +68,8 @@ function once(spec: SyncSpec, options: WorkerOptions): Promise<{ outcome: SyncOu
       resolve(outcome ? { outcome } : { how });
     };
     worker.on("error", (error) => ended(`with ${error.message}`));
-    worker.on("exit", (code, signal) => ended(signal ? `by ${signal}` : `with code ${code}`));
+    // Not "exit": the channel may still hold the outcome then.
+    worker.on("close", (code, signal) => ended(signal ? `by ${signal}` : `with code ${code}`));
     send({ type: "run", spec });
     if (options.signal.aborted) cancel();
   });
@@ -97,7 +98,7 @@ export function askWorker<T>(
       stop();
     });
     worker.on("error", reject);
-    worker.on("exit", () => {
+    worker.on("close", () => {
       signal.removeEventListener("abort", stop);
       reject(new MagicError(signal.aborted ? "upstream_timeout" : "worker_lost"));
     });

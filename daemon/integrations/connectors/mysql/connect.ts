@@ -1,7 +1,10 @@
 // A connection to MySQL or MariaDB whose values are the server's own text, in UTC, under strict rules.
 
-import type { Connection, QueryOptions } from "mysql2";
+import { readFileSync } from "node:fs";
+import { isIP } from "node:net";
+import type { Connection, QueryOptions, SslOptions } from "mysql2";
 import { MagicError } from "#contract/errors.ts";
+import { pinnedSocket } from "../pinned-socket.ts";
 import { mysqlError } from "./errors.ts";
 
 export interface MysqlLink {
@@ -36,15 +39,18 @@ export async function connectMysql(options: {
   const url = new URL(options.url.replace(/^mariadb:/i, "mysql:"));
   const database = decodeURIComponent(url.pathname.slice(1)) || null;
   const socketPath = url.searchParams.get("socket") ?? undefined;
-  const tls = /^(required|require|verify-ca|verify-full|verify_identity|true)$/i.test(
-    url.searchParams.get("sslmode") ?? url.searchParams.get("ssl") ?? "",
-  );
+  const port = Number(url.port || 3306);
+  const host = url.hostname.replace(/^\[|\]$/g, "");
   const connection: Connection = (mysql.default ?? mysql).createConnection({
-    ...(socketPath ? { socketPath } : { host: options.address ?? url.hostname, port: Number(url.port || 3306) }),
+    ...(socketPath ? { socketPath } : { host, port }),
+    // The name stays the host: the server's certificate is checked against it.
+    ...(options.address === undefined
+      ? {}
+      : { stream: () => pinnedSocket(options.address as string).connect(port, host) }),
     user: decodeURIComponent(url.username),
     password: decodeURIComponent(url.password),
     ...(database === null ? {} : { database }),
-    ...(tls ? { ssl: {} } : {}),
+    ...tlsOf(url, host),
     charset: "utf8mb4_bin",
     connectTimeout: 10_000,
     multipleStatements: false,
@@ -94,6 +100,24 @@ export async function connectMysql(options: {
         new Promise((done) => setTimeout(done, 1000).unref()),
       ]);
       connection.destroy();
+    },
+  };
+}
+
+/** `sslmode` or `ssl` as MySQL and PostgreSQL name it: the certificate and the name are checked unless it says `no-verify`. */
+function tlsOf(url: URL, host: string): { ssl?: SslOptions } {
+  const mode = (url.searchParams.get("sslmode") ?? url.searchParams.get("ssl") ?? "")
+    .toLowerCase()
+    .replaceAll("_", "-");
+  if (!/^(required?|verify-ca|verify-full|verify-identity|no-verify|true|1)$/.test(mode)) return {};
+  if (mode === "no-verify") return { ssl: { rejectUnauthorized: false } };
+  const root = url.searchParams.get("sslrootcert");
+  return {
+    ssl: {
+      rejectUnauthorized: true,
+      // The driver cannot check an address against a certificate, and nobody has one for loopback.
+      verifyIdentity: isIP(host) === 0 && mode !== "verify-ca",
+      ...(root ? { ca: readFileSync(root) } : {}),
     },
   };
 }

@@ -1,6 +1,7 @@
 // A connection to PostgreSQL with the session settings under which text forms are exact, and a way to end it at once.
 import net from "node:net";
 import type { Client as PgClient } from "pg";
+import { pinnedSocket } from "../pinned-socket.ts";
 import { postgresError, type Side } from "./errors.ts";
 
 export interface PostgresLink {
@@ -18,7 +19,7 @@ export interface PostgresLink {
 export interface ConnectOptions {
   readonly url: string;
   readonly side: Side;
-  /** The address that the egress guard chose for the URL's host; pinned. */
+  /** The address that the egress guard chose for the URL's host: connected to, while certificates are checked against the name. */
   readonly address?: string;
   readonly timeoutMs?: number;
 }
@@ -41,7 +42,8 @@ const settings = [
 export async function connectPostgres(options: ConnectOptions): Promise<PostgresLink> {
   const pg = (await import("pg")).default;
   const client = new pg.Client({
-    connectionString: pinned(options),
+    connectionString: options.url,
+    ...(options.address === undefined ? {} : { stream: () => pinnedSocket(options.address as string) }),
     connectionTimeoutMillis: options.timeoutMs ?? 10_000,
     keepAlive: true,
     application_name: "magic sync",
@@ -71,7 +73,7 @@ export async function connectPostgres(options: ConnectOptions): Promise<Postgres
     kill: () => {
       if (closed) return;
       closed = true;
-      cancel(client);
+      cancel(client, options.address);
       setTimeout(() => socket.destroy(), 50).unref();
     },
     close: async () => {
@@ -83,15 +85,6 @@ export async function connectPostgres(options: ConnectOptions): Promise<Postgres
   };
 }
 
-// What a URL says wins over other options: the address goes into it.
-function pinned({ url, address }: ConnectOptions): string {
-  if (address === undefined) return url;
-  const target = new URL(url);
-  target.hostname = address.includes(":") ? `[${address}]` : address;
-  target.searchParams.delete("host");
-  return target.href;
-}
-
 const asText = { getTypeParser: () => (value: string) => value } as never;
 
 /** `host:port/database`, without credentials. */
@@ -100,7 +93,7 @@ function describe(client: PgClient): string {
 }
 
 // CancelRequest (protocol 3.0, 55.2.7): a connection of its own that carries the backend's pid and secret.
-function cancel(client: PgClient): void {
+function cancel(client: PgClient, address: string | undefined): void {
   const { processID, secretKey } = client as unknown as { processID?: number; secretKey?: number };
   if (typeof processID !== "number" || typeof secretKey !== "number") return;
   const request = Buffer.alloc(16);
@@ -109,7 +102,7 @@ function cancel(client: PgClient): void {
   request.writeInt32BE(processID, 8);
   request.writeInt32BE(secretKey, 12);
   const path = client.host.startsWith("/") ? `${client.host}/.s.PGSQL.${client.port}` : undefined;
-  const socket = path ? net.connect(path) : net.connect(client.port, client.host);
+  const socket = path ? net.connect(path) : net.connect(client.port, address ?? client.host);
   socket.on("error", () => {});
   socket.end(request);
   socket.setTimeout(1000, () => socket.destroy());

@@ -1,0 +1,87 @@
+// A server's certificate is checked against the name in the URL, though the connection goes to the address that the egress guard chose.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import net from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { TLSSocket } from "node:tls";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { makeCertificate } from "#daemon/http/tls/certificate.ts";
+import { openSource } from "#daemon/integrations/connectors/open.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "magic-tls-"));
+const ca = join(folder, "ca.pem");
+const certificate = makeCertificate(["db.example"], new Date(), 1);
+let postgres: net.Server;
+let mysql: net.Server;
+
+beforeAll(async () => {
+  writeFileSync(ca, certificate.cert);
+  // Both speak as far as TLS and then refuse the login.
+  postgres = await listen((socket) =>
+    socket.once("data", () => {
+      socket.write("S");
+      secured(socket, (secure) => {
+        const body = Buffer.from("SFATAL\0C28P01\0Mno\0\0");
+        const head = Buffer.from("E\0\0\0\0");
+        head.writeUInt32BE(body.length + 4, 1);
+        secure.end(Buffer.concat([head, body]));
+      });
+    }),
+  );
+  mysql = await listen((socket) => {
+    socket.write(packet(0, greeting));
+    socket.once("data", (chunk: Buffer) => {
+      // The SSL request has 36 bytes; what follows may come with it.
+      socket.pause();
+      socket.unshift(chunk.subarray(36));
+      secured(socket, (secure) => secure.end(packet(3, Buffer.from("\xff\x15\x04#28000no", "latin1"))));
+    });
+  });
+});
+afterAll(() => {
+  postgres.close();
+  mysql.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test("PostgreSQL and MySQL: the right name passes, another name does not", async () => {
+  for (const [scheme, server] of [
+    ["postgres", postgres],
+    ["mysql", mysql],
+  ] as const)
+    for (const [host, code] of [
+      ["db.example", "credentials_rejected"],
+      ["other.example", "source_failed"],
+    ] as const) {
+      const { port } = server.address() as net.AddressInfo;
+      const url = `${scheme}://u:p@${host}:${port}/x?sslmode=verify-full&sslrootcert=${ca}`;
+      const source = await openSource({ url, object: "x", address: "127.0.0.1" });
+      const failure = await source.check().catch((error: Error & { code: string }) => error);
+      await source.close();
+      expect([scheme, host, failure]).toMatchObject([scheme, host, { code }]);
+      if (host === "other.example") expect((failure as Error).message).toContain("altnames");
+    }
+});
+
+function listen(serve: (socket: net.Socket) => void): Promise<net.Server> {
+  const server = net.createServer((socket) => serve(socket.on("error", () => {})));
+  return new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(server)));
+}
+
+function secured(socket: net.Socket, greet: (secure: TLSSocket) => void): void {
+  const secure = new TLSSocket(socket, { isServer: true, cert: certificate.cert, key: certificate.key });
+  secure.on("error", () => {});
+  secure.once("data", () => greet(secure));
+}
+
+function packet(sequence: number, body: Buffer): Buffer {
+  return Buffer.concat([Buffer.from([body.length & 0xff, body.length >> 8, 0, sequence]), body]);
+}
+
+// Protocol::HandshakeV10 with CLIENT_SSL and mysql_native_password.
+const greeting = Buffer.concat([
+  Buffer.from("\x0a8.0.0\0\x01\0\0\0", "latin1"),
+  Buffer.from("12345678\0\xff\xff\x2d\x02\0\xff\xc1\x15", "latin1"),
+  Buffer.alloc(10),
+  Buffer.from("123456789012\0mysql_native_password\0", "latin1"),
+]);
