@@ -26,6 +26,7 @@ export interface RunPorts {
 const CHECKPOINT_ROWS = 100_000;
 const CHECKPOINT_MS = 10_000;
 const PROGRESS_MS = 250;
+const UNDO_MS = 1000;
 
 interface Run {
   readonly spec: SyncSpec;
@@ -50,7 +51,18 @@ export async function runSync(spec: SyncSpec, ports: RunPorts): Promise<SyncOutc
   const unchanged: SyncProof = { source_count: null, destination_count: null, checksum: null };
   const attempt = async (raw: boolean) => {
     checkSpec(spec);
-    return run.dog.race(attemptRun(run, ports, raw));
+    const work = attemptRun(run, ports, raw);
+    // What was cut short undoes its work first, as long as that is quick: this process ends when we return.
+    const settled = work.then(
+      () => {},
+      () => {},
+    );
+    try {
+      return await run.dog.race(work);
+    } catch (error) {
+      await Promise.race([settled, later(UNDO_MS)]);
+      throw error;
+    }
   };
   try {
     let result: Awaited<ReturnType<typeof attemptRun>>;

@@ -1,8 +1,10 @@
 // MySQL (MariaDB here) as a source and as a destination.
+import net from "node:net";
 import mysql from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { mysqlMissing, startMysql, type TestMysql } from "#test/mysql.ts";
 import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
+import { cuttingProxy } from "./cuts.ts";
 import { connect, sync } from "./harness.ts";
 
 describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
@@ -177,6 +179,16 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
       { mode: "incremental", cursor_field: "id" },
     );
     expect(padded).toMatchObject({ status: "completed", records_synced: 4, proof: { destination_count: 4 } });
+  });
+
+  test("a connection that is cut while rows are read ends the run at once", async () => {
+    const { port } = new URL(my);
+    const proxy = await cuttingProxy(() => net.connect(Number(port), "127.0.0.1"), 200_001);
+    await source.query("CREATE TABLE cut AS SELECT seq AS id, repeat('x', 100) AS t FROM seq_1_to_5000");
+    const through = my.replace(`:${port}/`, `:${proxy.port}/`);
+    const outcome = await sync({ from: through, object: "src.cut", to: pg, table: "cut" });
+    proxy.close();
+    expect(outcome).toMatchObject({ status: "failed", error: { code: "connection_lost" } });
   });
 
   test("wrong credentials, missing tables and dead servers are told apart", async () => {

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
+import { cuttingProxy } from "./cuts.ts";
 import { connect, specOf, sync } from "./harness.ts";
 import { runAndKill } from "./kill.ts";
 
@@ -37,11 +38,10 @@ describe.skipIf(postgresMissing())("on the way", () => {
   test("a connection that is cut in the middle of the copy fails the run, and the old rows stay", async () => {
     expect(await sync(ends("many"))).toMatchObject({ status: "completed" });
     for (const end of ["from", "to"] as const) {
-      const proxy = await cuttingProxy(server, 400_000);
-      const { port } = proxy.address() as net.AddressInfo;
+      const proxy = await cuttingProxy(() => net.connect(`${server.socketFolder}/.s.PGSQL.5432`), 400_000);
       const url = new URL(end === "from" ? from : to);
       url.searchParams.delete("host");
-      url.host = `127.0.0.1:${port}`;
+      url.host = `127.0.0.1:${proxy.port}`;
       const outcome = await sync({ ...ends("many"), [end]: url.href });
       proxy.close();
       expect(outcome).toMatchObject({ status: "failed", error: { code: "connection_lost" } });
@@ -303,22 +303,4 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks).toString("utf8");
-}
-
-// Passes exactly `limit` bytes of one connection on, so mostly a part of a message last, then ends both sides.
-function cuttingProxy(server: TestPostgres, limit: number): Promise<net.Server> {
-  const proxy = net.createServer((client) => {
-    const upstream = net.connect(`${server.socketFolder}/.s.PGSQL.5432`);
-    let left = limit;
-    const pass = (to: net.Socket) => (chunk: Buffer) => {
-      to.write(chunk.subarray(0, left));
-      left = Math.max(0, left - chunk.length);
-      if (left === 0) for (const socket of [client, upstream]) socket.destroySoon();
-    };
-    client.on("data", pass(upstream)).on("error", () => {});
-    upstream.on("data", pass(client)).on("error", () => {});
-    client.on("close", () => upstream.destroySoon());
-    upstream.on("close", () => client.destroySoon());
-  });
-  return new Promise((resolve) => proxy.listen(0, "127.0.0.1", () => resolve(proxy)));
 }

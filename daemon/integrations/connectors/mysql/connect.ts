@@ -92,7 +92,14 @@ export async function connectMysql(options: {
       const result = await query<{ affectedRows?: number; warningStatus?: number }>({ sql });
       return { affected: result.affectedRows ?? 0, warnings: result.warningStatus ?? 0 };
     },
-    stream: (sql) => connection.query({ sql, rowsAsArray: true, typeCast: false }).stream({ highWaterMark: 1000 }),
+    stream: (sql) => {
+      const rows = connection.query({ sql, rowsAsArray: true, typeCast: false }).stream({ highWaterMark: 1000 });
+      // The driver tells a lost connection to its own listeners, and to no query that is streamed.
+      const lost = (error: Error) => rows.destroy(error);
+      connection.once("error", lost);
+      rows.once("close", () => connection.off("error", lost));
+      return rows;
+    },
     kill: () => connection.destroy(),
     close: async () => {
       await Promise.race([

@@ -138,7 +138,11 @@ function sessionOf(parts: Parts): WriteSession {
           final,
         ));
       }),
-    writeRaw: (raw) => guard(() => copyInto(link, begun().loading, begun().plan, raw)),
+    writeRaw: (raw) =>
+      guard(() => {
+        request.waiting(`rows of ${request.stream} on their way into ${formatObjectName(target)}`);
+        return copyInto(link, begun().loading, begun().plan, raw);
+      }),
     write: (rows, places) =>
       guard(async () => {
         const { loading, plan } = begun();

@@ -98,13 +98,16 @@ async function copyLines(target: RowTarget, lines: readonly string[]): Promise<v
   const { from } = (await import("pg-copy-streams")).default;
   const sql = `COPY ${target.table} (${identList(target.columns.map(({ name }) => name))}) FROM STDIN`;
   const stream = target.link.client.query(from(sql));
+  // An error of the server, or a lost connection, is emitted without destroying the stream: nothing else would end the waits below.
+  const failed = new Promise<never>((_, reject) => stream.once("error", reject));
+  failed.catch(() => {});
   // Large rows go one by one: their sum may pass what one string can hold.
   for (const part of parts(lines)) {
-    if (!stream.write(part)) await drained(stream);
+    if (!stream.write(part)) await Promise.race([drained(stream), failed]);
     if (stream.destroyed) break;
   }
   stream.end();
-  await finished(stream);
+  await Promise.race([finished(stream), failed]);
 }
 
 function* parts(lines: readonly string[]): Generator<Buffer> {

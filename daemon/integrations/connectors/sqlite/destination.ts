@@ -46,8 +46,20 @@ export function sqliteDestination(path: string): Destination {
       }
     },
     open: async (request) => {
-      const existed = existsSync(path);
-      return openSession(await open(), request, path, existed);
+      for (;;) {
+        const existed = existsSync(path) && statSync(path).size > 0;
+        const opened = await open();
+        try {
+          const { ino } = statSync(path);
+          await begin(opened, request);
+          // The run that made the file may have taken it away while this one waited for its lock.
+          if (existsSync(path) && statSync(path).ino === ino) return openSession(opened, request, path, existed);
+          opened.close();
+        } catch (error) {
+          if (opened.isOpen) opened.close();
+          throw sqliteError(error, "destination", path);
+        }
+      }
     },
     close: async () => {
       if (db?.isOpen) db.close();
@@ -55,21 +67,10 @@ export function sqliteDestination(path: string): Destination {
   };
 }
 
-async function openSession(
-  db: DatabaseSync,
-  request: OpenRequest,
-  path: string,
-  existed: boolean,
-): Promise<WriteSession> {
-  try {
-    await begin(db, request);
-    const committed = readState(db, request);
-    const existing = describeTable(db, request.table.name);
-    return sessionOf(db, request, path, existed, committed, existing);
-  } catch (error) {
-    db.close();
-    throw sqliteError(error, "destination", path);
-  }
+function openSession(db: DatabaseSync, request: OpenRequest, path: string, existed: boolean): WriteSession {
+  const committed = readState(db, request);
+  const existing = describeTable(db, request.table.name);
+  return sessionOf(db, request, path, existed, committed, existing);
 }
 
 // Waiting inside SQLite would block the process, and nobody could cancel.
@@ -110,6 +111,7 @@ function sessionOf(
   let plan: WritePlan | undefined;
   let insert: ((row: Row) => void) | undefined;
   let place = 0;
+  let kept = false;
   const begun = () => {
     if (!plan) throw new Error("the session has not begun");
     return plan;
@@ -156,6 +158,7 @@ function sessionOf(
       await guard(() => {
         writeState(db, request, begun(), state);
         db.exec("COMMIT");
+        kept = true;
       });
       await begin(db, request);
       return [];
@@ -176,9 +179,10 @@ function sessionOf(
       }),
     abort: async () => {
       if (!db.isOpen) return;
+      // A file that holds nothing yet goes while its lock is still held: nobody else can have begun to write into it.
+      if (!existed && !kept) rmSync(path, { force: true });
       if (db.isTransaction) db.exec("ROLLBACK");
       db.close();
-      if (!existed && existsSync(path) && statSync(path).size === 0) rmSync(path);
     },
   };
   return session;
