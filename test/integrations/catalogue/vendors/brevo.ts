@@ -20,7 +20,7 @@ export default {
   documentation: [
     "https://developers.brevo.com/docs/authentication-schemes",
     "https://developers.brevo.com/docs/api-limits",
-    "https://developers.brevo.com/reference/getcontacts-1",
+    "https://developers.brevo.com/reference/get-contacts",
     "https://developers.brevo.com/reference/getlists-1",
     "https://developers.brevo.com/reference/getfolders-1",
     "https://developers.brevo.com/reference/getemailcampaigns-1",
