@@ -123,15 +123,15 @@ export async function serve(vendor: Vendor): Promise<MockServer> {
       (item) => within(collection.since, asked, item, 1) && within(collection.until, asked, item, -1),
     );
     const ordered = collection.order === "newest first" ? items.reverse() : items;
-    const all = ordered.map(collection.record);
-    const offset = token ?? offsetOf(pages, ask, size, all);
-    const records = pages.kind === "none" ? all : all.slice(offset, offset + size);
-    const more = pages.kind !== "none" && offset + size < all.length;
+    const offset = token ?? offsetOf(pages, ask, size, () => ordered.map(collection.record));
+    const shown = pages.kind === "none" ? ordered : ordered.slice(offset, offset + size);
+    const records = shown.map(collection.record);
+    const more = pages.kind !== "none" && offset + size < ordered.length;
     const next = more ? nextOf(pages, offset, size, records, collection.more ? asked.query.toString() : "") : null;
     log.push({ collection: name, records: records.length, continued: offset > 0, status: 200, query: ask.url.search });
     const nextUrl = next === null || pages.kind === "none" ? null : urlWith(ask.url, pages.at, next);
     const page: PageOf = {
-      ...{ records, next, nextUrl, total: all.length, offset, size, ask },
+      ...{ records, next, nextUrl, total: ordered.length, offset, size, ask },
       number: size === 0 ? 1 : Math.floor(offset / size) + 1,
     };
     const given = collection.answer(page);
@@ -256,12 +256,12 @@ function sizeOf(pages: Paged, ask: Ask): number {
   return Number(asked);
 }
 
-function offsetOf(pages: Collection["pages"], ask: Ask, size: number, all: readonly Rec[]): number {
+function offsetOf(pages: Collection["pages"], ask: Ask, size: number, all: () => readonly Rec[]): number {
   const token = pages.kind === "none" ? undefined : valueAt(pages.at, ask);
   if (token === undefined || pages.kind === "none") return 0;
   if (pages.kind === "cursor") return fromCursor(token)[0];
   if (pages.kind === "after") {
-    const at = all.findIndex((record) => pages.key(record) === token);
+    const at = all().findIndex((record) => pages.key(record) === token);
     if (at < 0) throw new Refusal(400, `there is no '${token}' to go on after`);
     return at + 1;
   }

@@ -88,7 +88,7 @@ export function streamOf(context: Context, component: Component, concurrency = D
           const stop = (records: readonly DataRecord[]): boolean => cursor?.exhausted(records, begin) ?? false;
           for await (const page of retrieve.pages(slice, parts, stateVariables, stop, rest)) {
             const records = cursor ? page.filter((record) => cursor.wanted(record, begin)) : page;
-            if (cursor && interval) for (const record of records) position = cursor.advance(position, record, interval);
+            if (cursor && interval) position = cursor.advance(position, records, interval);
             if (records.length) yield { type: "records", records, partition: partition.values };
           }
           if (cursor) tracker.done(partition.values, position);

@@ -28,8 +28,8 @@ export interface Cursor {
   /** The intervals to read, oldest first, from the state's value (null: from the beginning). */
   intervals(cursor: string | null): Interval[];
   parts(interval: Interval): RequestParts;
-  /** The later of two cursor values; `record` is a record's field. */
-  advance(cursor: string | null, record: DataRecord, interval: Interval): string | null;
+  /** The latest of the cursor and the records' values: one page at a time, because writing it for each record takes long. */
+  advance(cursor: string | null, records: readonly DataRecord[], interval: Interval): string | null;
   /** The interval from a cursor value on; undefined: it began there or later already. */
   narrowed(interval: Interval, cursor: string | null): Interval | undefined;
   /** False: the record is older than what was asked for, and the manifest says to drop it here. */
@@ -103,13 +103,15 @@ function datetimeCursor(context: Context, component: Component): Cursor {
       }
       return parts;
     },
-    advance(cursor, record, each) {
-      const value = parse(fieldOf(record, field));
-      if (!value) return cursor;
+    advance(cursor, records, each) {
+      let latest: DateTime | undefined;
+      for (const record of records) {
+        const value = parse(fieldOf(record, field));
+        // A date in the future would hide what comes until then.
+        if (value && (each.end === null || value.us <= each.end) && !(latest && value.us <= latest.us)) latest = value;
+      }
       const known = parse(cursor);
-      if (known && value.us <= known.us) return cursor;
-      // A date in the future would hide what comes until then.
-      return each.end !== null && value.us > each.end ? cursor : written(value, format);
+      return !latest || (known && latest.us <= known.us) ? cursor : written(latest, format);
     },
     narrowed(each, cursor) {
       const before = parse(each.variables[keys[0]]);
@@ -228,9 +230,10 @@ function countCursor(context: Context, component: Component): Cursor {
       if (option) inject(context, option, each.variables["start_value"], parts);
       return parts;
     },
-    advance(cursor, record) {
-      const value = Number(fieldOf(record, field));
-      return Number.isFinite(value) && (cursor === null || value > Number(cursor)) ? String(value) : cursor;
+    advance(cursor, records) {
+      const values = records.map((record) => Number(fieldOf(record, field))).filter(Number.isFinite);
+      const latest = values.reduce((most, value) => Math.max(most, value), Number.NEGATIVE_INFINITY);
+      return values.length > 0 && (cursor === null || latest > Number(cursor)) ? String(latest) : cursor;
     },
     narrowed: (each, cursor) =>
       cursor !== null && Number(cursor) > Number(each.variables["start_value"])
