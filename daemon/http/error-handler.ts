@@ -10,7 +10,11 @@ export function useErrorHandler(app: FastifyInstance, logger: Logger): void {
 
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply, logger: Logger): FastifyReply {
   const known = classify(error);
-  const answer = answerFor(known, request.routeOptions?.config?.errors ?? "problem", request.id);
+  const answer = answerFor(
+    known,
+    request.route?.errors ?? request.routeOptions?.config?.errors ?? "problem",
+    request.id,
+  );
   if (answer.status >= 500 && known.code !== "draining")
     logger.error("request.failed", { request_id: request.id, code: known.code, ...errorFields(known.cause ?? known) });
   request.span?.set({ error_code: known.code });

@@ -1,20 +1,26 @@
 // What no route answers: 405 with Allow where another method would, else 404.
 import type { FastifyInstance } from "fastify";
 import { MagicError } from "#contract/errors.ts";
+import type { ErrorForm } from "./route-config.ts";
 
 /** Register before the routes: it learns their methods as they are declared. */
 export function useNotFound(app: FastifyInstance): void {
-  const known = new Map<string, { readonly pattern: RegExp; readonly methods: Set<string> }>();
+  const known = new Map<string, { readonly pattern: RegExp; readonly methods: Set<string>; errors?: ErrorForm }>();
   app.addHook("onRoute", (route) => {
     const entry = known.get(route.url) ?? { pattern: patternOf(route.url), methods: new Set<string>() };
     for (const method of [route.method].flat()) entry.methods.add(method.toUpperCase());
+    if (route.config?.errors) entry.errors = route.config.errors;
     known.set(route.url, entry);
   });
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split("?", 1)[0] ?? "/";
     const allowed = new Set<string>();
-    for (const { pattern, methods } of known.values())
-      if (pattern.test(path)) for (const method of methods) allowed.add(method);
+    for (const { pattern, methods, errors } of known.values()) {
+      if (!pattern.test(path)) continue;
+      for (const method of methods) allowed.add(method);
+      // A path's clients read one form of errors, whatever the method.
+      if (errors) request.route = { ...request.route, errors };
+    }
     if (allowed.size === 0) throw new MagicError("not_found", `There is nothing at ${path.slice(0, 200)}.`);
     const allow = [...allowed].sort().join(", ");
     reply.header("allow", allow);

@@ -107,6 +107,9 @@ test("404, 405 with Allow, 406, 413, 415 and broken JSON are told apart", async 
   expect(await status(fetch(`${url}/v1/nothing`))).toEqual([404, "not_found"]);
   const method = await fetch(`${url}/v1/things/7`, { method: "DELETE" });
   expect([method.status, method.headers.get("allow")]).toEqual([405, "POST"]);
+  expect(await method.json()).toMatchObject({ code: "method_not_allowed" });
+  const gateway = await fetch(`${url}/v1/chat/completions`);
+  expect(await gateway.json()).toMatchObject({ error: { type: "invalid_request_error", code: "method_not_allowed" } });
   expect(await status(fetch(`${url}/health`, { headers: { accept: "text/html" } }))).toEqual([406, "not_acceptable"]);
   expect(await status(post("/v1/things/1", "{nope"))).toEqual([400, "invalid_request"]);
   expect(await status(post("/v1/things/1", '{"__proto__": {"x": 1}}'))).toEqual([400, "invalid_request"]);
