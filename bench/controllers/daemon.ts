@@ -18,15 +18,15 @@ export interface BenchDaemon {
   stop(): Promise<void>;
 }
 
-/** `nodeFlags`: for a profile of the daemon (`--cpu-prof`). `pin`: the processor that it may use (taskset). */
-export async function startDaemon(options: { nodeFlags?: readonly string[]; pin?: string } = {}): Promise<BenchDaemon> {
+/** `pin`: the processor that it may use (taskset). For a profile of the daemon: NODE_OPTIONS=--cpu-prof. */
+export async function startDaemon(options: { pin?: string } = {}): Promise<BenchDaemon> {
   const root = mkdtempSync(join(tmpdir(), "magic-bench-"));
   const write = (path: string, text: string): void => {
     mkdirSync(dirname(join(root, path)), { recursive: true });
     writeFileSync(join(root, path), text);
   };
   write("magic.yaml", "version: 1\ncontrollers: controllers\n");
-  const command = [process.execPath, ...(options.nodeFlags ?? []), launcher];
+  const command = [process.execPath, launcher];
   const pinned = options.pin === undefined ? command : ["taskset", "-c", options.pin, ...command];
   const [program, ...args] = [...pinned, "daemon", "start", "--json", "--foreground", "--port", "0", "--root", root];
   const child: ChildProcess = spawn(program as string, args, {
