@@ -44,8 +44,8 @@ export async function invokeController(
       requestId: invocation.requestId,
       environment: invocation.principal.environment,
       signal: invocation.signal,
-      broker: (deadline) => {
-        session = openBroker(services, instance, invocation, span, deadline);
+      broker: (ended) => {
+        session = openBroker(services, instance, invocation, span, ended);
         return session;
       },
       onLog: (line) =>
@@ -79,7 +79,7 @@ function openBroker(
   instance: Instance,
   invocation: Invocation,
   span: Span,
-  ended: AbortSignal,
+  ended: () => AbortSignal,
 ): OpenedSession {
   const { name, version } = instance.artifact.contract;
   const caller: Caller = {
@@ -88,7 +88,9 @@ function openBroker(
     requestId: invocation.requestId,
     invocationId: newId("inv"),
     principal: invocation.principal,
-    signal: ended,
+    get signal() {
+      return ended();
+    },
     span,
     depth: invocation.depth ?? 0,
   };
@@ -97,7 +99,7 @@ function openBroker(
       input,
       requestId: invocation.requestId,
       principal: invocation.principal,
-      signal: ended,
+      signal: caller.signal,
       depth: caller.depth + 1,
       span,
     });

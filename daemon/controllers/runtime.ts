@@ -23,6 +23,13 @@ export interface DeployedVersion {
   readonly created_at: string;
 }
 
+/** The part of an AbortSignal that says when a caller leaves. */
+export interface Departure {
+  readonly aborted: boolean;
+  addEventListener(type: "abort", listener: () => void, options?: { once?: boolean }): void;
+  removeEventListener(type: "abort", listener: () => void): void;
+}
+
 export interface Invocation {
   readonly input: unknown;
   /** A version, an alias, or what serves by default. */
@@ -30,7 +37,7 @@ export interface Invocation {
   readonly requestId: string;
   readonly principal: Principal;
   /** Aborted when the caller leaves. */
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: Departure | undefined;
   /** Nesting of controller:invoke; 0 for a call from outside. */
   readonly depth?: number | undefined;
   readonly span?: Span | undefined;

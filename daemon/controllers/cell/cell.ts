@@ -205,6 +205,7 @@ function holdCell(child: CellProcess): Promise<Cell> {
       });
     },
     invoke(call) {
+      const text = JSON.stringify(call.message);
       const id = nextId++;
       const secret = newSecret();
       const streams = openCallStreams(call.broker, (type, ...parts) => connection.send(type, id, ...parts));
@@ -212,7 +213,7 @@ function holdCell(child: CellProcess): Promise<Cell> {
         running.set(id, { secret, call, streams, settle, fail });
       });
       if (killed) running.get(id)?.fail(killed);
-      connection.send(down.invoke, id, secret, JSON.stringify(call.message));
+      connection.send(down.invoke, id, secret, text);
       return {
         outcome,
         abort: (reason) => {

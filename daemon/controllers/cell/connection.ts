@@ -19,12 +19,10 @@ export interface ConnectionHandler {
 }
 
 export interface Connection {
-  /** One frame; parts are joined. */
+  /** One frame; parts are joined. What is sent within one turn of the event loop goes out in one write. */
   send(type: number, id: number, ...parts: readonly (string | Uint8Array)[]): void;
   /** True while the cell's frames are not read because it sent too many. */
   paused(): boolean;
-  /** Bytes that the cell has not taken yet. */
-  backlog(): number;
 }
 
 export function openConnection(socket: Socket, handler: ConnectionHandler): Connection {
@@ -37,6 +35,8 @@ export function openConnection(socket: Socket, handler: ConnectionHandler): Conn
   let windowFrames = 0;
   let fullInARow = 0;
   let resting = false;
+  let outgoing: Buffer[] = [];
+  let outgoingBytes = 0;
 
   socket.on("data", (data: Buffer) => {
     if (over) return;
@@ -118,9 +118,16 @@ export function openConnection(socket: Socket, handler: ConnectionHandler): Conn
           at += part.length;
         }
       }
-      if (!socket.destroyed) socket.write(frame);
+      if (outgoing.push(frame) === 1) setImmediate(flush);
+      outgoingBytes += frame.length;
     },
     paused: () => resting,
-    backlog: () => socket.writableLength,
   };
+
+  function flush(): void {
+    const all = outgoing.length === 1 ? (outgoing[0] as Buffer) : Buffer.concat(outgoing, outgoingBytes);
+    outgoing = [];
+    outgoingBytes = 0;
+    if (!socket.destroyed) socket.write(all);
+  }
 }

@@ -6,7 +6,7 @@ import { bundleName, type StackMapper, stackMapper } from "../bundle/stack.ts";
 import { type Cell, CellGone, type CellOutcome } from "../cell/cell.ts";
 import type { GuestError, InvokeMessage, LogMessage } from "../cell/frames.ts";
 import type { BrokerSession } from "../cell/streams.ts";
-import type { Artifact } from "../runtime.ts";
+import type { Artifact, Departure } from "../runtime.ts";
 import { type Check, compileSchema } from "../schemas.ts";
 import { type Admission, openAdmission } from "./admission.ts";
 import { type Breaker, openBreaker } from "./breaker.ts";
@@ -15,6 +15,8 @@ import type { LiveCell, Watchdog } from "./watchdog.ts";
 export const defaults = { timeoutMs: 30_000, memoryMb: 128, concurrency: 16 } as const;
 /** A cell may not start faster than the machine allows; beyond this it is given up. */
 const START_WITHIN_MS = 15_000;
+/** Why what an invocation has under way stops; made once, because an error with its stack costs more than the rest. */
+const ENDED = new DOMException("the invocation has ended", "AbortError");
 /** Waiting calls per place. */
 const QUEUE_FACTOR = 16;
 
@@ -22,9 +24,9 @@ export interface InstanceCall {
   readonly input: unknown;
   readonly requestId: string;
   readonly environment: string;
-  readonly signal: AbortSignal | undefined;
-  /** Made when the call begins to run; its deadline is told. */
-  broker(deadline: AbortSignal): BrokerSession;
+  readonly signal: Departure | undefined;
+  /** Made when the call begins to run; `ended` gives the signal of its end, which costs too much to make for those who never ask. */
+  broker(ended: () => AbortSignal): BrokerSession;
   onLog(line: LogMessage): void;
   /** A secret that was handed out must not appear in what is written down. */
   redact(text: string): string;
@@ -154,15 +156,21 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
   /** Runs the handler in the cell, up to its deadline. */
   function execute(live: LiveCell, call: InstanceCall): Promise<CellOutcome> {
     return new Promise((resolve, reject) => {
-      const ended = new AbortController();
+      let ended: AbortController | null = null;
+      let over = false;
+      const signalOfEnd = (): AbortSignal => {
+        ended ??= new AbortController();
+        if (over) ended.abort(ENDED);
+        return ended.signal;
+      };
       const message: InvokeMessage = {
         input: call.input,
         id: call.requestId,
         deadline: services.clock.now() + timeoutMs,
         environment: call.environment,
       };
+      const running = live.cell.invoke({ message, broker: call.broker(signalOfEnd), onLog: call.onLog });
       live.calls++;
-      const running = live.cell.invoke({ message, broker: call.broker(ended.signal), onLog: call.onLog });
       let waited = true;
 
       const leave = (): void => {
@@ -171,7 +179,8 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
         call.signal?.removeEventListener("abort", left);
         live.calls--;
         live.lastUsed = performance.now();
-        ended.abort();
+        over = true;
+        ended?.abort(ENDED);
       };
       const depart = (error: MagicError, reason: string): void => {
         if (!waited) return;

@@ -1,5 +1,6 @@
 // Watches every loaded cell from outside its calls: a loop that no longer turns, or a processor burnt after the answer, ends the cell.
 import { readFileSync } from "node:fs";
+import { setPriority } from "node:os";
 import type { Cell } from "../cell/cell.ts";
 
 /** A loaded cell and who waits for it. */
@@ -16,6 +17,8 @@ export interface LiveCell {
   /** Processor milliseconds at the last sweep, and sweeps in a row in which an idle cell burnt them. */
   cpuMs: number;
   burning: number;
+  /** It was seen not to yield: since then others come first where the processor is scarce. */
+  behind?: boolean;
 }
 
 export interface Watchdog {
@@ -30,6 +33,9 @@ const SLOW = 8;
 const LATE_SILENCE_MS = 400;
 /** The same where no call is under way at all: longer, because a busy machine may starve it. */
 const IDLE_SILENCE_MS = 2_000;
+/** A loop that has been silent that long computes; so may it, but after its neighbours and the daemon. */
+const COMPUTING_MS = 200;
+const COMPUTING_NICE = 10;
 const IDLE_BURN_MS = (SWEEP_MS * SLOW) / 2;
 const BURNING_SWEEPS = 2;
 const TICKS_PER_SECOND = 100;
@@ -45,12 +51,22 @@ export function startWatchdog(options: { idleMs: number; onIdle(live: LiveCell):
     for (const live of cells) {
       const idle = live.calls === 0;
       const silence = live.cell.silence();
+      if (silence > COMPUTING_MS && !live.behind) putBehind(live);
       if (live.late > 0 && silence > LATE_SILENCE_MS)
         live.cell.kill("killed", "a call passed its deadline and does not yield");
       else if (idle && live.late === 0 && silence > IDLE_SILENCE_MS)
         live.cell.kill("killed", "it spins though no call is under way");
       else if (slow && idle) inspectIdle(live);
       if (slow || live.late > 0 || !idle) live.cell.ping();
+    }
+  }
+
+  function putBehind(live: LiveCell): void {
+    live.behind = true;
+    try {
+      setPriority(live.cell.pid, COMPUTING_NICE);
+    } catch {
+      // It has just ended.
     }
   }
 

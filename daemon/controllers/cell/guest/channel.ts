@@ -2,7 +2,7 @@
 // object that a handler could find or patch stands between the kernel and the codec.
 import { Socket } from "node:net";
 import { HEADER, SECRET } from "../frames.ts";
-import { allocate, bufferOver, byteLength, bytesSet, min, Uint8ArrayOf, utf8Write } from "./primordials.ts";
+import { allocate, bufferOver, byteLength, bytesSet, min, table, Uint8ArrayOf, utf8Write } from "./primordials.ts";
 
 /** `memory[start..end)` is the payload; it is valid during the call only. */
 export type OnFrame = (type: number, id: number, memory: Buffer, start: number, end: number) => void;
@@ -10,7 +10,7 @@ export type OnFrame = (type: number, id: number, memory: Buffer, start: number, 
 export interface Channel {
   /** One frame: secret, then the text. */
   sendText(type: number, id: number, secret: Uint8Array, text: string): void;
-  /** One frame: secret, a number, then the text. */
+  /** One frame: secret, a number, then the text; it ends an invocation. */
   sendNumberedText(type: number, id: number, secret: Uint8Array, n: number, text: string): void;
   /** One frame: secret, the broker call's number, then the bytes. */
   sendBytes(type: number, id: number, secret: Uint8Array, n: number, bytes: Uint8Array): void;
@@ -37,6 +37,31 @@ export function openChannel(onFrame: OnFrame, onEnd: () => void): Channel {
     if (typeof request === "number") return;
     request.buffer = frame; // libuv reads from it until the write is done
     request.oncomplete = () => {};
+  }
+
+  // Answers that become ready in one turn go out in one write; log lines and broker calls at once, because a handler may hang after them.
+  const { nextTick } = process;
+  const later = table<Buffer>();
+  let waiting = 0;
+  let waitingBytes = 0;
+
+  function writeLater(frame: Buffer): void {
+    later[waiting++] = frame;
+    waitingBytes += frame.length;
+    if (waiting === 1) apply(nextTick, process, [flush]);
+  }
+
+  function flush(): void {
+    const all = waiting === 1 ? (later[0] as Buffer) : allocate(waitingBytes);
+    for (let n = 0, at = 0; n < waiting; n++) {
+      const frame = later[n] as Buffer;
+      if (waiting > 1) bytesSet(all, frame, at);
+      at += frame.length;
+      delete later[n];
+    }
+    waiting = 0;
+    waitingBytes = 0;
+    write(all);
   }
 
   const decoder = makeDecoder(onFrame);
@@ -68,7 +93,7 @@ export function openChannel(onFrame: OnFrame, onEnd: () => void): Channel {
       const frame = begin(type, id, secret, 4 + length);
       writeU32(frame, HEADER + SECRET, n);
       utf8Write(frame, text, HEADER + SECRET + 4, length);
-      write(frame);
+      writeLater(frame);
     },
     sendBytes(type, id, secret, n, bytes) {
       const frame = begin(type, id, secret, 4 + bytes.length);
