@@ -385,3 +385,13 @@ test("a hostile manifest reaches no private address, no file, and does not pollu
   };
   await expect(attempt(manifest("http://x.test", { sync: endless }))).rejects.toThrow(/more than 100000 intervals/);
 });
+
+test("a query that stands in the path is sent as it is written", async () => {
+  const asked: string[] = [];
+  const origin = await vendor((request, response) => {
+    asked.push(request.url ?? "");
+    json(response, { items: [] });
+  });
+  await read(manifest(origin, { requester: { path: "index.php?/api/v2/items", request_parameters: { limit: "5" } } }));
+  expect(asked).toEqual(["/index.php?/api/v2/items&limit=5"]);
+});

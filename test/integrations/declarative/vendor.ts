@@ -1,240 +1,239 @@
-// A stand-in for any vendor: answers a stream's requests with records of the stream's own schema, in two pages, told apart by how often the
-// same question was asked. It knows the manifest's words for pages, not the engine.
+// A stand-in for any vendor, made from the manifest: it finds the stream that a request is for, answers with records of the stream's own schema
+// in two pages, and refuses a page that nobody was told of. What a page must say so that its templates go on, or end, is found by search.
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import { text } from "node:stream/consumers";
+import { XMLBuilder } from "fast-xml-parser";
+import { createInterpolator } from "#daemon/integrations/connectors/declarative/jinja/interpolate.ts";
 import { isRecord, list } from "#daemon/integrations/connectors/declarative/manifest/component.ts";
+import { type Json, recordOf } from "./example.ts";
+import { pageOf } from "./pages.ts";
 
-type Json = Record<string, unknown>;
+export interface Asked {
+  readonly url: string;
+  readonly body: string;
+  /** The stream whose endpoint it is. */
+  readonly stream: string;
+  readonly page: number;
+  readonly records: number;
+  /** What was refused, and why. */
+  readonly refused: string | null;
+}
 
 export interface Vendor {
   readonly origin: string;
-  /** From now on answer for this stream. */
-  serve(stream: Json): void;
-  readonly requests: { readonly method: string; readonly url: string; readonly body: string; readonly page: number }[];
+  /** From now on answer for this stream and its parents, on this configuration. */
+  serve(stream: Json, config: Json): void;
+  readonly requests: Asked[];
   close(): Promise<void>;
 }
 
+/** Pages that have records. */
+export const PAGES = 2;
+
+interface Endpoint {
+  readonly stream: Json;
+  readonly method: string;
+  readonly address: RegExp;
+  /** Characters of the address that are no template: the more, the surer. */
+  readonly literal: number;
+  /** Next-page values that answers gave, and the page that each stands for. */
+  readonly tokens: Map<string, number>;
+}
+
 export async function startVendor(): Promise<Vendor> {
-  const requests: Vendor["requests"] = [];
-  let streams: Json[] = [];
-  const asked = new Map<string, number>();
+  const requests: Asked[] = [];
+  let endpoints: Endpoint[] = [];
+  let config: Json = {};
   const server: Server = createServer((request, response) => {
-    void answer(request).then(({ body, headers }) => {
-      response.writeHead(200, { "content-type": "application/json", ...headers });
+    void text(request).then((sent) => {
+      const { status, headers, body } = answer(request, sent);
+      response.writeHead(status, headers);
       response.end(body);
     });
   });
-  async function answer(request: IncomingMessage): Promise<{ body: string; headers: Record<string, string> }> {
-    const sent = await text(request);
-    const url = new URL(request.url ?? "/", "http://vendor.test");
-    if (
-      /token|oauth|login|session|auth/i.test(url.pathname) &&
-      request.method === "POST" &&
-      /grant_type|username|password|client_id/.test(sent)
-    )
-      return { body: JSON.stringify({ access_token: "t", expires_in: 3600, token: "t", id: "t" }), headers: {} };
-    const key = question(request.method ?? "", url, sent, streams);
-    const page = (asked.get(key) ?? 0) + 1;
-    asked.set(key, page);
-    requests.push({ method: request.method ?? "", url: url.href, body: sent, page });
-    const next = page < 2 ? `tok-${page + 1}` : null;
-    const headers: Record<string, string> = {};
-    const nextUrl = new URL(url);
-    nextUrl.searchParams.set("mockpage", String(page + 1));
-    nextUrl.host = request.headers.host ?? nextUrl.host;
-    if (next) headers["link"] = `<${nextUrl.href}>; rel="next"`;
-    if (next) for (const name of ["x-next-page", "x-continuation-token"]) headers[name] = next;
-    const body = streams.reduceRight<unknown>(
-      (all, stream) => merge(all, bodyOf(stream, page, next, nextUrl.href)),
-      undefined,
-    );
-    return { body: JSON.stringify(body ?? {}), headers };
+
+  function answer(
+    request: IncomingMessage,
+    sent: string,
+  ): { status: number; headers: Record<string, string>; body: string } {
+    const url = new URL(request.url ?? "/", `https://${request.headers.host}`);
+    const known = endpoints.filter(({ method, address }) => method === request.method && address.test(url.pathname));
+    const [endpoint] = known.sort((a, b) => likeness(b, url, sent) - likeness(a, url, sent));
+    const json = { "content-type": "application/json" };
+    if (!endpoint) return { status: 200, headers: json, body: JSON.stringify(loginAnswer) };
+    const asked = { url: url.href, body: sent, stream: String(endpoint.stream["name"]) };
+    const page = pageAsked(endpoint, url, sent, request, config);
+    if (typeof page === "string") {
+      requests.push({ ...asked, page: 0, records: 0, refused: page });
+      return { status: 400, headers: json, body: JSON.stringify({ message: page }) };
+    }
+    const size = sizeOf(endpoint.stream, config);
+    // Parents have two records on one page: their children are few.
+    const own = endpoint === endpoints[0];
+    const count = own ? (page > PAGES ? 0 : page === PAGES ? 1 : size) : page === 1 ? 2 : 0;
+    const records = Array.from({ length: count }, (_, at) => recordOf(endpoint.stream, page * 100_000 + at, at));
+    requests.push({ ...asked, page, records: count, refused: null });
+    const next = new URL(url);
+    next.searchParams.set("mockpage", String(page + 1));
+    const made = pageOf({
+      stream: endpoint.stream,
+      config,
+      page,
+      last: page >= PAGES || !own,
+      records,
+      nextUrl: next.href,
+    });
+    if (made.token !== null) endpoint.tokens.set(made.token, page + 1);
+    if (decoderOf(endpoint.stream) === "XmlDecoder")
+      return { status: 200, headers: { "content-type": "application/xml" }, body: xml.build(made.body) };
+    return { status: 200, headers: { ...json, ...made.headers }, body: JSON.stringify(made.body) };
   }
+
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();
   return {
     origin: `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}`,
     requests,
-    serve(stream) {
-      asked.clear();
+    serve(stream, given) {
       requests.length = 0;
-      streams = family(stream);
+      config = given;
+      endpoints = family(stream).map((each) => endpointOf(each, given));
     },
-    close: () => new Promise((resolve) => server.close(() => resolve())),
+    close: () => {
+      server.closeAllConnections();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
   };
 }
 
+const xml = new XMLBuilder({ ignoreAttributes: true });
+// What token endpoints and logins commonly give, all at once.
+const loginAnswer = {
+  access_token: "t",
+  expires_in: 3600,
+  token: "t",
+  id: "t",
+  session_token: "t",
+  data: { token: "t" },
+};
+
+const requesterOf = (stream: Json): Json => (retrieverOf(stream)["requester"] as Json | undefined) ?? {};
+const decoderOf = (stream: Json): unknown => (retrieverOf(stream)["decoder"] as Json | undefined)?.["type"];
+export const retrieverOf = (stream: Json): Json => (stream["retriever"] as Json | undefined) ?? {};
+export const paginatorOf = (stream: Json): Json => (retrieverOf(stream)["paginator"] as Json | undefined) ?? {};
+
 /** The stream and its parents. */
 function family(stream: Json): Json[] {
-  const routers = list((stream["retriever"] as Json | undefined)?.["partition_router"]).filter(isRecord);
+  const routers = list(retrieverOf(stream)["partition_router"]).filter(isRecord);
   const parents = routers
     .flatMap((router) => list(router["parent_stream_configs"]).filter(isRecord))
-    .map((config) => config["stream"] as Json);
+    .map((parent) => parent["stream"] as Json);
   return [stream, ...parents.flatMap(family)];
 }
 
-// The same request but for what says which page: two pages are two answers to one question.
-function question(method: string, url: URL, body: string, streams: readonly Json[]): string {
-  const names = new Set(["mockpage"]);
-  for (const stream of streams) {
-    const option = (retrieverOf(stream)["paginator"] as Json | undefined)?.["page_token_option"] as Json | undefined;
-    if (option) names.add(String(option["field_name"] ?? ""));
-  }
-  const query = [...url.searchParams].filter(([name]) => !names.has(name)).map((pair) => pair.join("="));
-  return [
-    method,
-    url.pathname.replace(/tok-\d+/, ""),
-    ...query.sort(),
-    body.replace(/tok-\d+/g, "").replace(/"?(?:page|offset|skip|start|cursor|after|limit)\w*"?\s*[:=]\s*"?\d*"?/gi, ""),
-  ].join("\n");
+const jinja = createInterpolator();
+
+function endpointOf(stream: Json, config: Json): Endpoint {
+  const requester = requesterOf(stream);
+  const parameters = requester["$parameters"] ?? {};
+  const base = jinja.text(String(requester["url_base"] ?? requester["url"] ?? ""), { config, parameters });
+  const path = String(requester["path"] ?? "");
+  const known =
+    path.includes("stream_") || path.includes("next_page") ? path : jinja.text(path, { config, parameters });
+  const whole = /^https?:/.test(known) ? known : `${base.replace(/\/$/, "")}/${known.replace(/^\/+/, "")}`;
+  const afterHost = whole.replace(/^https?:\/\/[^/{]*/, "").replace(/\?.*$/, "");
+  const parts = afterHost.split(/\{\{.*?\}\}/);
+  const pattern = parts.map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join(".*");
+  return {
+    stream,
+    method: String(requester["http_method"] ?? "GET").toUpperCase(),
+    address: new RegExp(`^${pattern.replace(/\/+$/, "")}/*$`),
+    literal: parts.join("").length,
+    tokens: new Map(),
+  };
 }
 
-const retrieverOf = (stream: Json): Json => (stream["retriever"] as Json | undefined) ?? {};
-
-function bodyOf(stream: Json, page: number, next: string | null, nextUrl: string): unknown {
-  const retriever = retrieverOf(stream);
-  const extractor = ((retriever["record_selector"] as Json | undefined)?.["extractor"] as Json | undefined) ?? {};
-  const paginator = retriever["paginator"] as Json | undefined;
-  const strategy = paginator?.["pagination_strategy"] as Json | undefined;
-  const size = Math.min(Number(strategy?.["page_size"]) || 3, 2000);
-  const records = Array.from({ length: page === 1 ? size : 1 }, (_, at) => recordOf(stream, page * 1000 + at, at));
-  const path = list(extractor["field_path"])
-    .map(String)
-    .filter(Boolean)
-    .map((part) => (part.includes("{{") ? "data" : part));
-  const cursor = String(strategy?.["cursor_value"] ?? "");
-  const isPath = (paginator?.["page_token_option"] as Json | undefined)?.["type"] === "RequestPath";
-  if (!path.length && !/response/.test(cursor)) return records;
-  const body: Json = {};
-  for (const [at, reference] of [
-    ...references(cursor),
-    ...references(String(strategy?.["stop_condition"] ?? "")),
-  ].entries()) {
-    const value =
-      at === 0 || references(cursor).some((each) => each.join() === reference.join())
-        ? isPath || /url|link|href/i.test(reference.at(-1) ?? "")
-          ? next && nextUrl
-          : next
-        : stopValue(reference, String(strategy?.["stop_condition"]), next);
-    place(body, reference, value);
-  }
-  place(body, path, records);
-  return body;
-}
-
-// A flag named in the stop condition: true or false as it takes to go on.
-function stopValue(reference: readonly string[], stop: string, next: string | null): unknown {
-  const negated = new RegExp(
-    `not\\s+response[^a-z]*${reference.at(-1)}|${reference.at(-1)}[^a-z]*\\)?\\s*(is false|== *false|is not true)|not response`,
-    "i",
-  ).test(stop);
-  if (/more|has|next/i.test(reference.at(-1) ?? "")) return next !== null;
-  return negated ? next !== null : next === null;
-}
-
-/** response.a.b, response['a'].get('b', {}): the paths that a template reads. */
-function references(template: string): string[][] {
-  return [
-    ...template.matchAll(
-      /response((?:\.get\(\s*["'][^"']+["'][^)]*\)|\[["'][^"']+["']\]|\.(?!get\()[A-Za-z_$@][\w$@]*)+)/g,
-    ),
-  ].map(([, chain = ""]) =>
-    [...chain.matchAll(/\.get\(\s*["']([^"']+)["']|\[["']([^"']+)["']\]|\.([A-Za-z_$@][\w$@]*)/g)].map(
-      (part) => part[1] ?? part[2] ?? part[3] ?? "",
-    ),
+/** How well a request fits: the address, then the parameters and texts of the body that are written out. */
+function likeness({ stream, literal }: Endpoint, url: URL, sent: string): number {
+  const requester = requesterOf(stream);
+  const params = isRecord(requester["request_parameters"]) ? Object.entries(requester["request_parameters"]) : [];
+  const fixed = params.filter(([, value]) => typeof value === "string" && !value.includes("{{"));
+  const fitting = fixed.filter(([name, value]) => url.searchParams.get(name) === value).length;
+  const body = JSON.stringify(requester["request_body_json"] ?? requester["request_body"] ?? "");
+  const [, query = ""] = String(requester["path"] ?? "").split("?");
+  const [start = ""] = query.split("{{");
+  const asked = start !== "" && decodeURIComponent(url.search).includes(start) ? start.length * 1000 : 0;
+  const words = new Set(body.match(/[A-Za-z]{4,}/g) ?? []);
+  return (
+    asked +
+    literal * 1000 +
+    (fitting - (fixed.length - fitting)) * 50 +
+    [...words].filter((word) => sent.includes(word)).length
   );
 }
 
-function place(target: Json, path: readonly string[], value: unknown): void {
-  let at = target;
-  for (const [index, raw] of path.entries()) {
-    const key = raw === "*" ? "0" : raw;
-    if (index === path.length - 1) at[key] = isRecord(at[key]) && value === null ? at[key] : value;
-    else {
-      const inner: Json = isRecord(at[key]) ? at[key] : {};
-      at[key] = inner;
-      at = inner;
+/** The number of the page from 1, or what is wrong with how it was asked for. */
+function pageAsked(
+  { stream, tokens }: Endpoint,
+  url: URL,
+  sent: string,
+  request: IncomingMessage,
+  config: Json,
+): number | string {
+  const paginator = paginatorOf(stream);
+  if (paginator["type"] !== "DefaultPaginator") return 1;
+  const strategy = paginator["pagination_strategy"] as Json;
+  const option = paginator["page_token_option"] as Json | undefined;
+  if (url.searchParams.has("mockpage")) return Number(url.searchParams.get("mockpage"));
+  const given = option ? optionValue(option, url, sent, request, config) : tokenWithin(tokens, url, sent);
+  if (given === undefined) {
+    const followed = [...tokens].find(([token]) => token !== "" && url.href.includes(token));
+    return followed?.[1] ?? 1;
+  }
+  if (strategy["type"] === "CursorPagination") return tokens.get(given) ?? `the cursor '${given}' was never given`;
+  const number = Number(given);
+  if (!Number.isInteger(number)) return `'${given}' is no number`;
+  if (strategy["type"] === "PageIncrement") return number - Number(strategy["start_from_page"] ?? 0) + 1;
+  const size = sizeOf(stream, config);
+  return number <= size
+    ? number === size || number === 0
+      ? number / size + 1
+      : `the offset ${number} skips records`
+    : 3;
+}
+
+function optionValue(option: Json, url: URL, sent: string, request: IncomingMessage, config: Json): string | undefined {
+  const parameters = option["$parameters"] ?? {};
+  const name = jinja.text(String(option["field_name"] ?? ""), { config, parameters });
+  switch (option["inject_into"]) {
+    case "request_parameter":
+      return url.searchParams.get(name) ?? undefined;
+    case "header":
+      return request.headers[name.toLowerCase()]?.toString();
+    case "body_data":
+      return new URLSearchParams(sent).get(name) ?? undefined;
+    case "body_json": {
+      const path = list(option["field_path"]).map(String);
+      let value: unknown = sent ? JSON.parse(sent) : {};
+      for (const key of path.length > 0 ? path : [name]) value = isRecord(value) ? value[key] : undefined;
+      return value === undefined ? undefined : typeof value === "object" ? JSON.stringify(value) : String(value);
     }
+    default:
+      return undefined;
   }
 }
 
-function merge(left: unknown, right: unknown): unknown {
-  if (isRecord(left) && isRecord(right)) {
-    const out: Json = { ...left };
-    for (const [key, value] of Object.entries(right)) out[key] = key in out ? merge(out[key], value) : value;
-    return out;
-  }
-  return right ?? left;
+// Where the token is put by a template of the requester: it is somewhere in the request.
+function tokenWithin(tokens: Endpoint["tokens"], url: URL, sent: string): string | undefined {
+  const whole = `${decodeURIComponent(url.href.replace(/%(?![0-9a-f]{2})/gi, "%25"))} ${sent}`;
+  return [...tokens.keys()].findLast((token) => whole.includes(token));
 }
 
-/** A record of the stream's schema, with its key, its cursor field, and whatever children ask of it. */
-export function recordOf(stream: Json, id: number, at: number): Json {
-  const loader = list(stream["schema_loader"]).filter(isRecord)[0];
-  const record = recordLike(exampleOf(loader?.["schema"], 0));
-  for (const key of list(stream["primary_key"]).flat().map(String))
-    if (key && !key.includes(".")) record[key] = typeof record[key] === "number" ? id : `${id}`;
-  if (!("id" in record)) record["id"] = `${id}`;
-  const sync = stream["incremental_sync"] as Json | undefined;
-  if (sync) {
-    const format = String(list(sync["cursor_datetime_formats"])[0] ?? sync["datetime_format"] ?? "");
-    const field = String(sync["cursor_field"] ?? "").replace(/\{\{[^}]*\}\}/g, "updated_at");
-    const day = new Date(Math.floor(Date.now() / 86_400_000) * 86_400_000 - (1 + (at % 5)) * 86_400_000);
-    place(record, field.includes(".") && !(field in record) ? field.split(".") : [field], dateText(day, format));
-  }
-  return record;
-}
-
-const recordLike = (value: unknown): Json => (isRecord(value) ? value : {});
-
-function dateText(day: Date, format: string): unknown {
-  const iso = day.toISOString();
-  if (format === "%s") return Math.floor(day.getTime() / 1000);
-  if (format === "%ms") return day.getTime();
-  if (format === "%Y-%m-%d") return iso.slice(0, 10);
-  if (!/%/.test(format)) return iso;
-  return format
-    .replace(
-      /%([A-Za-z])/g,
-      (_whole, code: string) =>
-        ({
-          Y: iso.slice(0, 4),
-          m: iso.slice(5, 7),
-          d: iso.slice(8, 10),
-          H: "00",
-          M: "00",
-          S: "00",
-          f: "000000",
-          z: "+0000",
-          Z: "UTC",
-          y: iso.slice(2, 4),
-          p: "AM",
-          I: "12",
-          b: "Jun",
-          B: "June",
-          a: "Sat",
-          T: "00:00:00",
-        })[code] ?? "0",
-    )
-    .replace("%_ms", "000");
-}
-
-function exampleOf(schema: unknown, depth: number): unknown {
-  if (!isRecord(schema) || depth > 4) return "text";
-  const types = list(schema["type"])
-    .map(String)
-    .filter((type) => type !== "null");
-  const type = types[0];
-  if (type === "object" || (!type && isRecord(schema["properties"])))
-    return Object.fromEntries(
-      Object.entries(isRecord(schema["properties"]) ? schema["properties"] : {}).map(([name, each]) => [
-        name,
-        exampleOf(each, depth + 1),
-      ]),
-    );
-  if (type === "array") return [exampleOf(schema["items"], depth + 1)];
-  if (type === "integer" || type === "number") return 7;
-  if (type === "boolean") return true;
-  if (schema["format"] === "date-time") return "2024-06-01T00:00:00Z";
-  if (schema["format"] === "date") return "2024-06-01";
-  return Array.isArray(schema["enum"]) ? schema["enum"][0] : "text";
+/** Records of a full page. */
+function sizeOf(stream: Json, config: Json): number {
+  const strategy = paginatorOf(stream)["pagination_strategy"] as Json | undefined;
+  const parameters = strategy?.["$parameters"] ?? {};
+  const size = strategy?.["page_size"];
+  const number = Number(typeof size === "string" ? jinja.evaluate(size, { config, parameters }, "") : size);
+  return number > 0 ? Math.min(number, 20_000) : 3;
 }

@@ -82,16 +82,21 @@ function mergeDeep(target: Record<string, unknown>, source: Record<string, unkno
   }
 }
 
-/** Query parameters on a URL: lists repeat the name, null leaves it out, what the URL already says alike is not repeated. */
+/**
+ * Query parameters on a URL: lists repeat the name, null leaves it out, what the URL already says alike is not repeated. The query that
+ * the URL has stays as it is written (`index.php?/api/v2/projects`).
+ */
 export function withParams(url: string, params: Readonly<Record<string, unknown>>): string {
   const target = new URL(url);
+  const more = new URLSearchParams();
   for (const [name, value] of Object.entries(params)) {
     if (value === null || value === undefined) continue;
     const values = list(value).map(pythonText);
     const present = target.searchParams.getAll(name);
     if (present.length === values.length && present.every((each, at) => each === values[at])) continue;
-    for (const each of values) target.searchParams.append(name, each);
+    for (const each of values) more.append(name, each);
   }
+  if (more.size > 0) target.search = `${target.search}${target.search ? "&" : "?"}${more}`;
   return target.href;
 }
 
