@@ -48,7 +48,7 @@ export function wireIntegrations(foundation: Foundation, origin: () => string, g
   const execution =
     given ??
     createExecution({
-      ...{ egress, clock, stateFolder: foundation.state },
+      ...{ egress, clock, root: foundation.root, stateFolder: foundation.state },
       manifest: (id) => manifestText(foundation.root, id),
       allowPrivate: () => project.current().egress?.allow_private ?? [],
     });
@@ -84,7 +84,7 @@ export function wireIntegrations(foundation: Foundation, origin: () => string, g
   const { fresh } = oauth;
   const live = createLiveRuns({ storage, jobs, execution, secrets, fresh, clock, logger, onEvents: deliveries.wake });
   const connections = createConnections({
-    ...{ storage, catalogue, secrets, execution, clock, seed, fresh, onFailed },
+    ...{ storage, catalogue, secrets, execution, clock, seed, fresh, onFailed, root: foundation.root },
     onRemoved: oauth.revoke,
     stopRuns: live.stop,
   });

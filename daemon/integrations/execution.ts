@@ -10,6 +10,8 @@ export interface OpenConnection {
   readonly record: ConnectionRecord;
   readonly config: Readonly<Record<string, unknown>>;
   readonly credentials: Readonly<Record<string, unknown>>;
+  /** True: it was made by a credential of the API, whose files stay below the data folder. */
+  readonly bounded?: boolean;
 }
 
 export interface Checked {

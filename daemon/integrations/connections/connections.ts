@@ -11,12 +11,14 @@ import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Checked, SyncExecution } from "../execution.ts";
+import { urlOf } from "../live/ends.ts";
+import { checkBounded, isBounded } from "../live/local-files.ts";
 import { mergePatch } from "../merge-patch.ts";
 import { answerPage, type ListOptions, pageOf } from "../page.ts";
 import { simulateCheck, simulateObjects } from "../simulation/simulate.ts";
 import { limitOf } from "../tier-limits.ts";
 import { connectionDocument } from "./document.ts";
-import type { ConnectionSecrets } from "./secret.ts";
+import type { ConnectionSecret, ConnectionSecrets } from "./secret.ts";
 
 export interface Connections {
   create(principal: Principal, input: CreateConnection): Promise<Connection>;
@@ -37,6 +39,8 @@ export interface ConnectionsOptions {
   readonly secrets: ConnectionSecrets;
   readonly execution: SyncExecution;
   readonly clock: Clock;
+  /** The project's: files below its `data` folder may be named by everybody. */
+  readonly root: string;
   readonly seed: () => number;
   /** Ends work under way for these runs. */
   readonly stopRuns: (ids: readonly string[]) => void;
@@ -64,7 +68,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
         ...{ id, environment, provider, name, status, health, metadata, created_at },
         updated_at: created_at,
         last_synced_at: null,
-        secret: secrets.seal({ id, environment }, { config, credentials }),
+        secret: secrets.seal({ id, environment }, bounded(principal, provider, { config, credentials })),
       };
       return connectionDocument(await units.create({ connection, limit: limitOf(principal, "connections") }));
     },
@@ -76,11 +80,18 @@ export function createConnections(options: ConnectionsOptions): Connections {
       return answerPage(await units.list({ environment, provider, status, page }), page, connectionDocument);
     },
 
-    async patch({ environment }, id, patch) {
+    async patch(principal, id, patch) {
+      const { environment } = principal;
       // Read, merge, write if nobody came between: else again.
       for (let tries = 0; tries < 20; tries++) {
         const current = await find({ environment }, id);
         const held = secrets.read(current);
+        const merged = {
+          ...held,
+          config: patched(held.config, patch.config),
+          credentials: patched(held.credentials, patch.credentials),
+        };
+        const touched = patch.config !== undefined || patch.credentials !== undefined;
         const changed = await units.update({
           ...{ id, environment, revision: current.revision, now: rfc3339(clock.now()) },
           body: {
@@ -88,10 +99,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
             health: current.health,
             metadata: mergedMetadata(current.metadata, patch.metadata),
           },
-          secret: secrets.seal(current, {
-            config: patched(held.config, patch.config),
-            credentials: patched(held.credentials, patch.credentials),
-          }),
+          secret: secrets.seal(current, touched ? bounded(principal, current.provider, merged) : held),
         });
         if (changed === null) throw missing(id);
         if (changed !== "stale") return connectionDocument(await afterPatch(changed, patch));
@@ -124,6 +132,14 @@ export function createConnections(options: ConnectionsOptions): Connections {
       return simulateObjects(seed(), id, await catalogue.get(current.provider));
     },
   };
+
+  // Once a credential of the API has had a hand in the settings, it stays so.
+  function bounded(principal: Principal, provider: string, secret: ConnectionSecret): ConnectionSecret {
+    if (principal.environment === "sandbox" || !isBounded(principal)) return secret;
+    const url = urlOf({ provider, ...secret });
+    if (url !== undefined) checkBounded(url, options.root);
+    return { ...secret, bounded: true };
+  }
 
   async function knownProvider(provider: string): Promise<void> {
     if ((await catalogue.get(provider)) !== null) return;

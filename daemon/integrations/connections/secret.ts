@@ -7,6 +7,8 @@ import type { OpenConnection } from "../execution.ts";
 export interface ConnectionSecret {
   readonly config: Readonly<Record<string, unknown>>;
   readonly credentials: Readonly<Record<string, unknown>>;
+  /** See OpenConnection. */
+  readonly bounded?: boolean;
 }
 
 type Sealed = Pick<ConnectionRecord, "id" | "environment" | "secret">;

@@ -3,6 +3,7 @@ import { MagicError } from "#contract/errors.ts";
 import type { SyncEnd } from "#contract/sync.ts";
 import type { Egress } from "#daemon/egress/egress.ts";
 import type { OpenConnection } from "../execution.ts";
+import { checkBounded, fileOf } from "./local-files.ts";
 
 const PORTS: Readonly<Record<string, number>> = {
   "postgres:": 5432,
@@ -16,6 +17,8 @@ const PORTS: Readonly<Record<string, number>> = {
 export interface EndPorts {
   readonly egress: Egress;
   manifest(id: string): Promise<string | null>;
+  /** The project's: relative paths begin there. */
+  readonly root: string;
 }
 
 const inCode = new Set(["postgres", "mysql", "sqlite", "csv", "jsonl", "parquet", "http"]);
@@ -24,27 +27,40 @@ const inCode = new Set(["postgres", "mysql", "sqlite", "csv", "jsonl", "parquet"
 export async function endOf(
   connection: OpenConnection,
   object: string,
-  { egress, manifest }: EndPorts,
+  { egress, manifest, root }: EndPorts,
 ): Promise<SyncEnd> {
   const { provider } = connection.record;
   if (!inCode.has(provider)) return declarativeEnd(connection, object, await manifest(provider));
-  const url = urlOf(connection);
+  const url = urlOf({ provider, ...connection });
+  if (url === undefined)
+    throw new MagicError(
+      "config_invalid",
+      `Connection ${connection.record.id} (${provider}) has no url in its config.`,
+    );
+  if (connection.bounded) checkBounded(url, root);
+  const file = fileOf(url, root);
   const secrets = Object.entries(connection.credentials).filter(
     (pair): pair is [string, string] => typeof pair[1] === "string",
   );
-  const end = { url, object, credentials: Object.fromEntries(secrets) };
+  const end = { url: file ?? url, object, credentials: Object.fromEntries(secrets) };
+  if (file !== null) return /^sqlite:/i.test(url) ? { ...end, url: `sqlite:${file}` } : end;
   const port = URL.canParse(url) ? PORTS[new URL(url).protocol] : undefined;
   if (port === undefined) return end;
   const { hostname, port: given, searchParams } = new URL(url);
   // A socket's folder is this machine: it may be reached where loopback at this port may.
-  const folder = searchParams.get("host");
+  const folder = searchParams.get("host") ?? searchParams.get("socket");
   const host = folder?.startsWith("/") ? "127.0.0.1" : (folder ?? hostname);
   const [address] = await egress.addresses(host, given === "" ? port : Number(given));
   if (address === undefined) throw new MagicError("unreachable", `${host} has no address.`);
   return folder?.startsWith("/") ? end : { ...end, address };
 }
 
-function urlOf({ record, config, credentials }: OpenConnection): string {
+/** The URL or path that a connection's configuration means, with its credentials; undefined: there is none. */
+export function urlOf({
+  provider,
+  config,
+  credentials,
+}: Pick<OpenConnection, "config" | "credentials"> & { readonly provider: string }): string | undefined {
   const text = (value: unknown) =>
     typeof value === "string" && value !== "" ? value : typeof value === "number" ? String(value) : undefined;
   const given =
@@ -52,9 +68,8 @@ function urlOf({ record, config, credentials }: OpenConnection): string {
     text(credentials["url"]) ??
     text(config["path"]) ??
     text(config["file"]) ??
-    fromParts(record.provider, config, text);
-  if (given === undefined)
-    throw new MagicError("config_invalid", `Connection ${record.id} (${record.provider}) has no url in its config.`);
+    fromParts(provider, config, text);
+  if (given === undefined) return undefined;
   const user =
     text(credentials["username"]) ?? text(credentials["user"]) ?? text(config["username"]) ?? text(config["user"]);
   const password = text(credentials["password"]) ?? text(config["password"]);

@@ -13,6 +13,8 @@ import { endOf } from "./ends.ts";
 export interface ExecutionOptions {
   readonly egress: Egress;
   readonly clock: Clock;
+  /** The project's root. */
+  readonly root: string;
   /** The root's state folder: states of syncs whose destination has no transactions lie in `syncs` below it. */
   readonly stateFolder: string;
   /** A declarative connector's manifest by its id; null: there is none. */
@@ -23,7 +25,7 @@ export interface ExecutionOptions {
 
 export function createExecution(options: ExecutionOptions): SyncExecution {
   const { egress, clock } = options;
-  const manifest = (id: string) => options.manifest(id);
+  const ports = { egress, root: options.root, manifest: (id: string) => options.manifest(id) };
   return {
     async check(connection, signal) {
       const started = clock.monotonic();
@@ -34,7 +36,7 @@ export function createExecution(options: ExecutionOptions): SyncExecution {
         message,
       });
       try {
-        const end = await endOf(connection, "", { egress, manifest });
+        const end = await endOf(connection, "", ports);
         await askWorker({ type: "check", end, allow_private: options.allowPrivate() }, signal);
         return { status: "connected", health: health("healthy", null) };
       } catch (error) {
@@ -44,7 +46,7 @@ export function createExecution(options: ExecutionOptions): SyncExecution {
     },
 
     async discover(connection, signal) {
-      const end = await endOf(connection, "", { egress, manifest });
+      const end = await endOf(connection, "", ports);
       return askWorker<readonly DiscoveredObject[]>(
         { type: "discover", end, allow_private: options.allowPrivate() },
         signal,

@@ -83,6 +83,15 @@ describe.skipIf(postgresMissing())("on the way", () => {
     const both = await Promise.all([run(), run()]);
     expect(both.map(({ error }) => error)).toEqual([null, null]);
     expect(await target.query("SELECT count(*) AS n FROM shared")).toEqual([{ n: "1000" }]);
+    for (const ending of ["csv", "sqlite"]) {
+      const file = join(folder, `shared.${ending}`);
+      const into = () => sync({ ...ends("shared"), to: file }, { mode: "incremental", cursor_field: "n" });
+      const three = await Promise.all([into(), into(), into()]);
+      expect(three.map(({ error }) => error)).toEqual([null, null, null]);
+      expect(three.map(({ records_read }) => records_read).sort()).toEqual([0, 0, 1000]);
+      expect(three.map(({ proof }) => proof.source_count)).toEqual([1000, 1000, 1000]);
+      expect(readdirSync(folder).filter((name) => name.startsWith(`.shared.${ending}`))).toEqual([]);
+    }
   });
 
   test("an HTTP endpoint gets signed batches, again after a 503, and the cursor stays in the state file", async () => {

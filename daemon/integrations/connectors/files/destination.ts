@@ -11,6 +11,7 @@ import { keyOf } from "../../engine/rejects.ts";
 import type { Column, Row } from "../../engine/types.ts";
 import type { FileReader, FileWriter } from "./format.ts";
 import { type FormatName, formatOf } from "./formats.ts";
+import { lockFile } from "./lock.ts";
 import { fileSource } from "./source.ts";
 import { keyText, openSpool, type Spool } from "./spool.ts";
 import { openStateFile, type StateFile } from "./state.ts";
@@ -29,16 +30,20 @@ export function fileDestination(path: string, format: FormatName): Destination {
 }
 
 async function openSession(path: string, format: FormatName, request: OpenRequest): Promise<WriteSession> {
-  const stateFile = await openStateFile(request.stateFile ?? `${path}.magic-state`, request.syncId, path);
-  const old = existsSync(path) ? await (await formatOf(format)).open(path) : null;
-  return told(
-    path,
-    sessionOf({ path, format, request, stateFile, old, committed: stateFile.committed(request.stream) }),
-  );
+  const release = await lockFile(path, request);
+  try {
+    const stateFile = await openStateFile(request.stateFile ?? `${path}.magic-state`, request.syncId, path);
+    const old = existsSync(path) ? await (await formatOf(format)).open(path) : null;
+    const committed = stateFile.committed(request.stream);
+    return told(path, sessionOf({ path, format, request, stateFile, old, committed }), release);
+  } catch (error) {
+    release();
+    throw error;
+  }
 }
 
 // A full disk, a lost mount, a limit on files: the destination's fault, in its words.
-function told(path: string, session: WriteSession): WriteSession {
+function told(path: string, session: WriteSession, release: () => void): WriteSession {
   const guard = async <T>(work: Promise<T>): Promise<T> => {
     try {
       return await work;
@@ -54,7 +59,8 @@ function told(path: string, session: WriteSession): WriteSession {
     begin: (plan) => guard(session.begin(plan)),
     write: (rows, places) => guard(session.write(rows, places)),
     merge: () => guard(session.merge()),
-    commit: (state) => guard(session.commit(state)),
+    commit: (state) => guard(session.commit(state)).then(release),
+    abort: () => session.abort().finally(release),
   };
 }
 
@@ -169,7 +175,7 @@ function sessionOf({ path, format, request, stateFile, old, committed }: Parts):
       }
       return rejects;
     },
-    count: async () => rows,
+    count: async () => (plan ? rows : (old?.records ?? null)),
     commit: async (state) => {
       const { plan, writer } = begun();
       request.waiting(`the disk under ${path}`);

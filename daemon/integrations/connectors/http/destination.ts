@@ -9,6 +9,7 @@ import type { Destination, OpenRequest, WritePlan, WriteSession } from "../../en
 import { formatObjectName } from "../../engine/name.ts";
 import type { Row } from "../../engine/types.ts";
 import { jsonOf } from "../files/jsonl.ts";
+import { lockFile } from "../files/lock.ts";
 import { openStateFile, type StateFile } from "../files/state.ts";
 
 const BATCH_ROWS = 500;
@@ -57,6 +58,7 @@ async function dispatcherOf({ address }: SyncEnd): Promise<Dispatcher> {
 }
 
 async function openSession(end: SyncEnd, dispatcher: Dispatcher, request: OpenRequest): Promise<WriteSession> {
+  const release = request.stateFile === null ? () => {} : await lockFile(request.stateFile, request);
   const state = request.stateFile === null ? null : await openStateFile(request.stateFile, request.syncId, null);
   let plan: WritePlan | undefined;
   let sent = 0;
@@ -121,9 +123,9 @@ async function openSession(end: SyncEnd, dispatcher: Dispatcher, request: OpenRe
     },
     deleteMissing: async () => 0,
     merge: async () => [],
-    count: async () => sent,
-    commit: (reached) => keep(state, request.stream, begun(), reached),
-    abort: async () => {},
+    count: async () => (plan ? sent : null),
+    commit: (reached) => keep(state, request.stream, begun(), reached).then(release),
+    abort: async () => release(),
   };
 }
 

@@ -116,6 +116,9 @@ function sessionOf(parts: Parts): WriteSession {
   let place = 0;
   let made = false;
   let moved = 0;
+  // A run that finds nothing to do counts without having begun.
+  const marked = () =>
+    plan ? plan.deletes === "soft" : existing?.columns.some(({ name }) => name === DELETED_AT) === true;
   const begun = () => {
     if (!plan) throw new Error("the session has not begun");
     return plan;
@@ -178,7 +181,7 @@ function sessionOf(parts: Parts): WriteSession {
     count: () =>
       guard(async () => {
         const [row] = await link.rows(
-          `SELECT count(*) AS n FROM ${table}${begun().deletes === "soft" ? ` WHERE ${ident(DELETED_AT)} IS NULL` : ""}`,
+          `SELECT count(*) AS n FROM ${table}${marked() ? ` WHERE ${ident(DELETED_AT)} IS NULL` : ""}`,
         );
         return Number(row?.["n"] ?? 0);
       }),

@@ -219,7 +219,10 @@ function sessionOf(parts: Parts): WriteSession {
       await parts.close();
     },
   };
-  const resultTable = () => (begun().loading.how === "shadow" && !exchanged ? begun().loading.table : final);
-  const undeleted = () => (begun().plan.deletes === "soft" ? ` WHERE ${ident(DELETED_AT)} IS NULL` : "");
+  const resultTable = () => (loading?.how === "shadow" && !exchanged ? loading.table : final);
+  // A run that finds nothing to do counts without having begun.
+  const marked = () =>
+    plan ? plan.deletes === "soft" : existing?.columns.some(({ name }) => name === DELETED_AT) === true;
+  const undeleted = () => (marked() ? ` WHERE ${ident(DELETED_AT)} IS NULL` : "");
   return session;
 }

@@ -47,13 +47,15 @@ export function sqliteDestination(path: string): Destination {
     },
     open: async (request) => {
       for (;;) {
-        const existed = existsSync(path) && statSync(path).size > 0;
         const opened = await open();
         try {
           const { ino } = statSync(path);
           await begin(opened, request);
           // The run that made the file may have taken it away while this one waited for its lock.
-          if (existsSync(path) && statSync(path).ino === ino) return openSession(opened, request, path, existed);
+          if (existsSync(path) && statSync(path).ino === ino) {
+            const { n } = opened.prepare("SELECT count(*) AS n FROM sqlite_schema").get() as { n: number };
+            return openSession(opened, request, path, n > 0);
+          }
           opened.close();
         } catch (error) {
           if (opened.isOpen) opened.close();
@@ -112,6 +114,9 @@ function sessionOf(
   let insert: ((row: Row) => void) | undefined;
   let place = 0;
   let kept = false;
+  // A run that finds nothing to do counts without having begun.
+  const marked = () =>
+    plan ? plan.deletes === "soft" : existing?.columns.some(({ name }) => name === DELETED_AT) === true;
   const begun = () => {
     if (!plan) throw new Error("the session has not begun");
     return plan;
@@ -168,7 +173,7 @@ function sessionOf(
     merge: async () => [],
     count: () =>
       guard(() => {
-        const living = begun().deletes === "soft" ? ` WHERE ${quote(DELETED_AT)} IS NULL` : "";
+        const living = marked() ? ` WHERE ${quote(DELETED_AT)} IS NULL` : "";
         return Number((db.prepare(`SELECT count(*) AS n FROM ${table}${living}`).get() as { n: number }).n);
       }),
     commit: (state) =>

@@ -1,0 +1,48 @@
+// Files as the ends of syncs. The person at this machine may name any; a credential of the API only those below the project's `data`
+// folder: else a key for syncs could read and replace whatever the daemon's user can, the daemon's own database among it.
+import { existsSync, realpathSync } from "node:fs";
+import { basename, dirname, isAbsolute, join, relative, resolve } from "node:path";
+import { MagicError } from "#contract/errors.ts";
+import type { Principal } from "#contract/identity.ts";
+import { connectorOf } from "../connectors/open.ts";
+
+/** True for callers whose connections stay below the data folder. */
+export function isBounded({ type }: Pick<Principal, "type">): boolean {
+  return type !== "local" && type !== "admin";
+}
+
+/** The file that a URL or path means, relative ones below the project's root; null: it is no file. */
+export function fileOf(url: string, root: string): string | null {
+  const kind = kindOf(url);
+  return kind === null || kind.kind === "http" || kind.kind === "postgres" || kind.kind === "mysql"
+    ? null
+    : resolve(root, kind.path);
+}
+
+/** @throws MagicError `egress_blocked` for a file outside `<root>/data`, symbolic links followed. */
+export function checkBounded(url: string, root: string): void {
+  const file = fileOf(url, root);
+  if (file === null) return;
+  const place = relative(real(join(root, "data")), real(file));
+  if (place !== "" && !place.startsWith("..") && !isAbsolute(place)) return;
+  throw new MagicError(
+    "egress_blocked",
+    `${url} is not below the project's data folder: a connection to another file is made with the command line on the daemon's machine (magic connection create --live).`,
+  );
+}
+
+function kindOf(url: string): ReturnType<typeof connectorOf> | null {
+  try {
+    return connectorOf(url);
+  } catch {
+    // No connector's: the run or the check will say so.
+    return null;
+  }
+}
+
+// Where the path really leads, as far as it is there already.
+function real(path: string): string {
+  if (existsSync(path)) return realpathSync(path);
+  const parent = dirname(path);
+  return parent === path ? path : join(real(parent), basename(path));
+}
