@@ -20,7 +20,7 @@ export interface MockServer {
   /** Since the last `examine`. */
   readonly log: Served[];
   examine(collection: string): void;
-  /** Five records more than there were, later than all. */
+  /** Five records more than there were: the first has the time of the last, the others are later. */
   grow(): void;
   /** The next request for the examined collection meets the rate limit. */
   limitOnce(): void;
@@ -80,7 +80,8 @@ export async function serve(vendor: Vendor): Promise<MockServer> {
   };
   const itemsOf = (name: string, parent: Rec, parentAt: number): Item[] => {
     const old = name === examined ? count : 2;
-    const time = (n: number): number => (n <= old ? BEGIN + (n / old) * SPAN : BEGIN + SPAN + (n - old) * 3_600_000);
+    const time = (n: number): number =>
+      n <= old ? BEGIN + (n / old) * SPAN : BEGIN + SPAN + (n - old - 1) * 3_600_000;
     return Array.from({ length: old + (name === examined ? grown : 0) }, (_, at) => ({
       n: parentAt * 100_000 + at + 1,
       time: new Date(Math.floor(time(at + 1) / 1000) * 1000),

@@ -12,7 +12,7 @@ const connection = (name: string, record: Collection["record"]): Collection => (
     const root = rootOf(ask);
     const order = root.args["orderBy"] ?? "createdAt";
     if (!["createdAt", "updatedAt"].includes(String(order))) return `orderBy cannot be ${order}`;
-    return unknownArgument(root, known);
+    return unknownArgument(root, name === "users" ? [...known, "includeDisabled"] : known);
   },
   pages: {
     ...{ kind: "cursor", default: 50, max: 250 },

@@ -89,7 +89,7 @@ export default {
       ...{ id: String(n), name: `Board ${n}`, description: "", state: "active", type: "board", board_kind: "public" },
       ...{ board_folder_id: null, workspace_id: "7", permissions: "everyone", items_count: 3, updated_at: iso(time) },
       url: `https://acme.monday.com/boards/${n}`,
-      columns: [{ id: "status", title: "Status", type: "status", archived: false, settings_str: "{}" }],
+      columns: [{ id: "status", title: "Status", type: "status", archived: false }],
       groups: [{ id: "topics", title: "Topics", color: "#037f4c", position: "65536", archived: false, deleted: false }],
       owners: [{ id: "1", name: "User 1" }],
     })),
