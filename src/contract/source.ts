@@ -29,6 +29,8 @@ export const MAX_SOURCE_BYTES = 512 * 1024;
 const MAX_DEPTH = 100;
 // A broken file can have one at every character; nobody reads further than this.
 const MAX_PROBLEMS = 100;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: neither YAML nor JSON has them
+const CONTROL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/;
 
 /** Reads YAML or JSON. Every problem of form is reported, not only the first. */
 export function readSource(content: string | Uint8Array, file: string): ReadResult {
@@ -63,6 +65,17 @@ function parse(text: string, file: string, lines: LineCounter): ReadResult {
   // The parser itself catches the exhausted stack and reports it at every level.
   if (document.errors.some((error) => error.message.startsWith("Maximum call stack"))) throw new RangeError();
   problems.push(...forbidden(document.contents, file, at));
+  const control = CONTROL.exec(text);
+  if (control)
+    problems.push({
+      file,
+      ...at(control.index),
+      pointer: "",
+      code: "control_character",
+      message: `There is a control character here (U+${text.charCodeAt(control.index).toString(16).padStart(4, "0")}).`,
+      fix: "Remove it.",
+    });
+  if (problems.length === 0 && file.endsWith(".json")) problems.push(...strictJson(text, file));
   if (problems.length > 0) return { source: undefined, problems: problems.slice(0, MAX_PROBLEMS) };
   const root = document.contents;
   const source: Source = {
@@ -90,6 +103,20 @@ export function pointerParts(pointer: string): string[] {
 /** `/a~1b/0` of parts. */
 export function toPointer(parts: readonly (string | number)[]): string {
   return parts.map((part) => `/${String(part).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
+}
+
+// YAML reads more than JSON; other readers of a .json file do not.
+function strictJson(text: string, file: string): Problem[] {
+  try {
+    JSON.parse(text);
+    return [];
+  } catch (error) {
+    const { message } = error as Error;
+    const [, line = "1", column = "1"] = /\(line (\d+) column (\d+)\)/.exec(message) ?? [];
+    const said = `This is not JSON: ${message.replace(/ at position \d+.*/s, "")}.`;
+    const fix = "Correct it: double quotes, no comma behind the last entry, no comments; or call the file .yaml.";
+    return [{ file, line: Number(line), column: Number(column), pointer: "", code: "json_syntax", message: said, fix }];
+  }
 }
 
 function decode(content: string | Uint8Array): string | undefined {

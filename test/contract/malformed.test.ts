@@ -132,6 +132,7 @@ const cases: readonly Case[] = [
   ["two documents", `${ok}---\nname: b\n`, 5, "yaml_documents", "", /one document/],
   ["a language's own tag", `${ok}description: !!js/function x\n`, 5, "yaml_tag", "", /Remove/],
   ["not a number", `${ok}limits: { timeout_ms: .nan }\n`, 5, "not_json", "", /finite/],
+  ["a control character", `${ok}description: "a\u0000b"\n`, 5, "control_character", "", /Remove/],
   ["a key that changes prototypes", `${ok}__proto__: { a: 1 }\n`, 5, "forbidden_key", "", /another name/],
   [
     "a misspelt type in a schema",
@@ -235,6 +236,12 @@ test.each(cases)("%s", (_what, text, line, code, pointer, fix) => {
   expect(found?.column).toBeGreaterThan(0);
   expect(found?.message).toMatch(/\.$/);
   expect(found?.fix).toMatch(fix);
+});
+
+test("a .json file is JSON, not only YAML that looks like it", () => {
+  const text = '{\n  "name": "a", "version": "1.0.0", "input_schema": true, "output_schema": true,\n}\n';
+  expect(readContract(text, "contract.json").problems).toMatchObject([{ code: "json_syntax", line: 3, column: 1 }]);
+  expect(readContract(text.replace("true,\n", "true\n"), "contract.json").problems).toEqual([]);
 });
 
 test("every problem is reported, not only the first, in the order of the file", () => {
