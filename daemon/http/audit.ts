@@ -78,7 +78,8 @@ function claimedEnvironment(request: FastifyRequest): Environment {
 
 function parameterOf(request: FastifyRequest): string | null {
   const values = Object.values((request.params as Record<string, string> | null) ?? {});
-  return values[0]?.slice(0, 200) ?? null;
+  // As any database keeps it: the entry's MAC covers what is read again.
+  return values[0]?.slice(0, 200).toWellFormed().replaceAll("\0", "\ufffd") ?? null;
 }
 
 /** `GET /v1/connections/:id` -> `connections.get`, `POST /v1/syncs/:id/trigger` -> `syncs.trigger`. */

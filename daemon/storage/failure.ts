@@ -54,6 +54,8 @@ export function translate(error: unknown): MagicError | null {
     code === "EEXIST"
   )
     return new MagicError("state_unusable", String(message), options);
+  if (code === "22021" || code === "22P05")
+    return new MagicError("invalid_request", "A text holds a NUL character, which the database cannot keep.", options);
   if (unreachable.has(code) || code.startsWith("08") || code.startsWith("57P"))
     return new MagicError("storage_unavailable", "the Postgres that holds the state cannot be reached", options);
   return null;

@@ -21,9 +21,15 @@ export async function insertRows(
   let from = 0;
   for (const size of SIZES)
     for (; values.length - from >= size; from += size) {
-      const parameters = size === 1 ? (values[from] ?? []) : values.slice(from, from + size).flat();
+      const given = size === 1 ? (values[from] ?? []) : values.slice(from, from + size).flat();
+      const parameters = dialect === "postgres" ? given.map(keepable) : given;
       await db.executeQuery(CompiledQuery.raw(insertText(dialect, table, columns, size), parameters));
     }
+}
+
+// Postgres has no NUL in texts. What is appended has happened: a row that it refused would hold back all those behind it.
+function keepable(value: unknown): unknown {
+  return typeof value === "string" && value.includes("\0") ? value.replaceAll("\0", "\ufffd") : value;
 }
 
 function insertText(dialect: "sqlite" | "postgres", table: string, columns: readonly string[], size: number): string {

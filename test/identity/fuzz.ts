@@ -87,7 +87,10 @@ interface FuzzRequest {
 }
 
 function requestOf(operation: Operation, ids: readonly string[]): fc.Arbitrary<FuzzRequest> {
-  const parameter = fc.oneof(fc.constantFrom(...ids), fc.string({ minLength: 1, maxLength: 30 }).filter(isSegment));
+  const parameter = fc.oneof(
+    fc.constantFrom(...ids, "\0", "a\0b"),
+    fc.string({ minLength: 1, maxLength: 30 }).filter(isSegment),
+  );
   const query = fc.record(
     Object.fromEntries(operation.query.map(({ name, schema }) => [name, valueFor(schema as Schema)])),
     {

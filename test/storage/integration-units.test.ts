@@ -49,7 +49,16 @@ const start = (runId: string, id = "sync_1") => ({
   ...{ id, environment, runId, trigger: "manual" as const, fullRefresh: false, objects: null, now, limit: null },
 });
 
-describe.each(dialects)("on $name", ({ open }) => {
+describe.each(dialects)("on $name", ({ name, open }) => {
+  test("a NUL in a text is nobody's id; where it cannot be kept the caller is told, and what is appended goes on", async () => {
+    const { units } = await open();
+    const asked = units.connection.get({ id: "a\0b", environment });
+    if (name === "sqlite") expect(await asked).toBeNull();
+    else await expect(asked).rejects.toMatchObject({ code: "invalid_request" });
+    const row = [1, "aud_1", now, "key", "k", "x.get", "a\0b", "failed", 404, "req_1", "live", "mac"];
+    expect(await units.audit.append({ after: 0, rows: JSON.stringify([row]) })).toBe("appended");
+  });
+
   test("of many callers at once, no more than the limit make a connection", async () => {
     const { units } = await open();
     const made = await Promise.allSettled(

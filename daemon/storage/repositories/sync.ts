@@ -72,14 +72,23 @@ async function refuseOverLimit(db: Db, environment: Environment, limit: Resource
   refuseOver(count, limit);
 }
 
+/** One statement: the sync and its last run are of the same moment, also outside a transaction. */
 export async function get(db: Db, { id, environment }: One): Promise<SyncRecord | null> {
   const row = await db
     .selectFrom("sync")
-    .selectAll()
-    .where("id", "=", id)
-    .where("environment", "=", environment)
+    .leftJoin("run", "run.id", "sync.last_run")
+    .selectAll("sync")
+    .select(["run.ordinal as run_ordinal", "run.status as run_status", "run.body as run_body"])
+    .where("sync.id", "=", id)
+    .where("sync.environment", "=", environment)
     .executeTakeFirst();
-  return row === undefined ? null : ((await withLastRuns(db, [row]))[0] ?? null);
+  if (row === undefined) return null;
+  const { run_ordinal: ordinal, run_status: status, run_body, body, ...sync } = row;
+  const lastRun =
+    sync.last_run === null || ordinal === null || status === null || run_body === null
+      ? null
+      : readRun({ id: sync.last_run, sync_id: id, environment, ordinal, status, body: run_body });
+  return { ...sync, ...(JSON.parse(body) as SyncBody), lastRun };
 }
 
 export interface SyncFilter {
