@@ -36,6 +36,7 @@ export interface AuditLogOptions {
 const DELAY_MS = 50;
 const BATCH = 1_000;
 const RETRY_MS = 1_000;
+const ANCHOR_EVERY_MS = 250;
 /** Entries that wait at most; beyond it the database has failed for long, and memory is worth more. */
 const MAX_WAITING = 100_000;
 
@@ -54,6 +55,8 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   let base = anchored?.base ?? GENESIS;
   // A missing or damaged anchor of a log that has entries is left so: writing a new one would hide what was done to it.
   const anchoring = anchored !== undefined || (found === undefined && stored.sequence === 0);
+  let anchoredAt = Number.NEGATIVE_INFINITY;
+  let anchorTimer: NodeJS.Timeout | undefined;
   // Before the first entry: a log with entries and no anchor has been tampered with, and a crash must not look like that.
   await writeAnchor(true);
 
@@ -125,8 +128,15 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
       urgent--;
       done.resolve();
     }
-    await writeAnchor(false);
+    await anchorSoon();
     return true;
+  }
+
+  // Every batch of a busy daemon would replace the file twenty times a second. An anchor that is behind a little is one all the same.
+  async function anchorSoon(): Promise<void> {
+    const wait = anchoredAt + ANCHOR_EVERY_MS - performance.now();
+    if (wait <= 0) return writeAnchor(false);
+    anchorTimer ??= setTimeout(() => void writeAnchor(false), wait).unref();
   }
 
   // Another replica may have appended meanwhile: chain on behind it and try again.
@@ -144,6 +154,9 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   }
 
   async function writeAnchor(durable: boolean): Promise<void> {
+    clearTimeout(anchorTimer);
+    anchorTimer = undefined;
+    anchoredAt = performance.now();
     if (!anchoring) return;
     await anchors.write({ head, base }, durable).catch((error: unknown) => onError("audit.anchor_failed", error));
   }
@@ -153,6 +166,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     await running;
     if (waiting.length > 0) await drain();
     urgent--;
+    if (anchorTimer) await writeAnchor(false);
   }
 
   return {
@@ -170,6 +184,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     async close() {
       await flush();
       clearTimeout(timer);
+      clearTimeout(anchorTimer);
       if (head.sequence > 0) await writeAnchor(true);
     },
   };
