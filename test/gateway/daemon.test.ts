@@ -118,23 +118,41 @@ test("neither key nor prompt stands in any log, trace, metric or database file, 
     (response, _request, body) => void response.end(`${body}{`),
     (response) => void response.socket?.destroy(),
     () => {},
+    // In the middle of a stream: an error that repeats what was asked, and an end too early.
+    (response, request, body) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      const said = `data: {"error":{"message":${JSON.stringify(`${body} ${request.headers.authorization}`)}}}\n\n`;
+      response.end(stream(1, 1).split("data: [DONE]")[0] + said);
+    },
+    (response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.end(stream(1, 1).split("data: [DONE]")[0]);
+    },
   ];
+  const requestIds: string[] = [];
+  const traces: string[] = [];
   for (const answer of answers)
     for (const streamed of [false, true]) {
       upstream.answer = answer;
       const sent = await post("/v1/chat/completions", chat({ model: "p", stream: streamed }), undefined, {
         "idempotency-key": `k-${answers.indexOf(answer)}-${streamed}`,
       });
-      await sent.text();
-      expect(sent.status).toBeGreaterThanOrEqual(400);
+      const text = await sent.text();
+      // A stream that has begun has its status.
+      expect(sent.status >= 400 || text.includes('"error"')).toBe(true);
+      expect(text).not.toContain("[DONE]");
+      expect(text).not.toContain(CANARY_KEY);
+      requestIds.push(sent.headers.get("x-request-id") ?? "");
     }
+  for (const id of requestIds) traces.push(await (await get(`/v1/traces/${id}`)).text());
+  expect(traces.every((trace) => trace.includes('"spans"'))).toBe(true);
   await post("/v1/chat/completions", {
     ...chat({ model: "sandbox/echo" }),
     messages: [{ role: "nobody", content: CANARY_PROMPT }],
   });
   await app.tracer.flush();
   const metrics = await (await get("/metrics")).text();
-  const everything = [...lines, metrics].join("\n");
+  const everything = [...lines, ...traces, metrics].join("\n");
   expect(everything).not.toContain(CANARY_KEY);
   expect(everything).not.toContain(CANARY_PROMPT);
   const { readdirSync, readFileSync } = await import("node:fs");
@@ -146,4 +164,5 @@ test("neither key nor prompt stands in any log, trace, metric or database file, 
   }
   const audit = await (await get("/v1/audit?limit=100")).text();
   expect(audit).not.toContain(CANARY_PROMPT);
+  expect(audit).not.toContain(CANARY_KEY);
 });

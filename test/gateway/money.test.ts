@@ -4,9 +4,13 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createBudgets } from "#daemon/gateway/budgets/budgets.ts";
 import { compileEngagement } from "#daemon/gateway/engagement/engagement.ts";
 import { priceFor } from "#daemon/gateway/engagement/prices.ts";
+import { type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/format/usage.ts";
 import { createLedger } from "#daemon/gateway/ledger/ledger.ts";
 import { createCatalogue } from "#daemon/gateway/pricing/catalogue.ts";
 import { costOf, dollars } from "#daemon/gateway/pricing/price.ts";
+import { anthropicUsage } from "#daemon/gateway/providers/anthropic/usage.ts";
+import { converseUsage } from "#daemon/gateway/providers/bedrock/usage.ts";
+import { googleUsage } from "#daemon/gateway/providers/google/usage.ts";
 import { gatewayStores } from "#daemon/gateway/stores.ts";
 import { silentLogger } from "#daemon/telemetry/log.ts";
 import { systemClock } from "#shared/clock.ts";
@@ -72,6 +76,57 @@ describe("golden costs", () => {
     ["sandbox/echo", [1_000_000, 0, 0, 1, 0], 0],
   ] as const)("%s %j", (name, usage, expected) => {
     expect(cost(name, usage)).toBe(expected);
+  });
+
+  const priced = (provider: string, model: string, usage: TokenUsage | null) => {
+    const configured = engagement.providers.get(provider);
+    const price = configured && priceFor(engagement, catalogue, configured, model);
+    return price && usage && dollars(costOf(price, usage));
+  };
+
+  test("what the cache keeps for an hour costs more than what it keeps for five minutes", () => {
+    // claude-sonnet-4-5, 3 / - / 3.75 (an hour: 6) / 15: 100 x 3 + 400 x 3.75 + 600 x 6 + 10 x 15
+    const usage = anthropicUsage({
+      input_tokens: 100,
+      cache_creation_input_tokens: 1_000,
+      cache_creation: { ephemeral_5m_input_tokens: 400, ephemeral_1h_input_tokens: 600 },
+      output_tokens: 10,
+    });
+    expect(priced("anthropic", "claude-sonnet-4-5", usage)).toBe(0.00555);
+    const converse = converseUsage({
+      inputTokens: 100,
+      cacheWriteInputTokens: 1_000,
+      cacheDetails: [
+        { ttl: "5m", inputTokens: 400 },
+        { ttl: "1h", inputTokens: 600 },
+      ],
+      outputTokens: 10,
+    });
+    expect(converse).toEqual(usage);
+  });
+
+  test("audio is counted, and costs what the list has for it", () => {
+    // gemini-2.5-flash, 0.30 (audio 1) / 0.03 (audio 0.10) / - / 2.50: 300 x 0.3 + 500 x 1 + 100 x 0.03 + 100 x 0.1 + 10 x 2.5
+    const usage = googleUsage({
+      promptTokenCount: 1_000,
+      promptTokensDetails: [
+        { modality: "TEXT", tokenCount: 400 },
+        { modality: "AUDIO", tokenCount: 600 },
+      ],
+      cachedContentTokenCount: 200,
+      cacheTokensDetails: [{ modality: "AUDIO", tokenCount: 100 }],
+      candidatesTokenCount: 10,
+    });
+    expect(priced("google", "gemini-2.5-flash", usage)).toBe(0.000628);
+    expect(usage && wireUsage(usage).prompt_tokens_details).toMatchObject({ cached_tokens: 200, audio_tokens: 600 });
+    const openai = usageFromWire({
+      prompt_tokens: 100,
+      completion_tokens: 50,
+      prompt_tokens_details: { audio_tokens: 90, cached_tokens: 20 },
+      completion_tokens_details: { audio_tokens: 40 },
+    });
+    // Never more than its class, whatever a server says.
+    expect(openai?.parts).toEqual({ input_audio: 80, output_audio: 40 });
   });
 
   test("a server is priced as a vendor by its address, never by a name that merely resembles one", () => {

@@ -13,8 +13,19 @@ export interface TokenUsage {
   /** Answer tokens that are not reasoning. */
   readonly output: number;
   readonly reasoning: number;
+  /** Parts of the classes above that some price lists charge otherwise; each at most its class. */
+  readonly parts?: TokenParts | undefined;
   /** True where the provider gave no figures and these are this gateway's guess. */
   readonly estimated?: boolean;
+}
+
+export interface TokenParts {
+  /** Of `cache_write`: written to be kept for an hour. */
+  readonly cache_write_1h?: number;
+  /** Audio, of `input`, `cached` and `output`. */
+  readonly input_audio?: number;
+  readonly cached_audio?: number;
+  readonly output_audio?: number;
 }
 
 /** `usage` of a completion (OpenAI, "The chat completion object"), plus what it cost. */
@@ -58,12 +69,12 @@ export function wireUsage(usage: TokenUsage, cost?: number | null): WireUsage {
     total_tokens: prompt + completion,
     prompt_tokens_details: {
       cached_tokens: usage.cached,
-      audio_tokens: 0,
+      audio_tokens: (usage.parts?.input_audio ?? 0) + (usage.parts?.cached_audio ?? 0),
       ...(usage.cache_write > 0 ? { cache_write_tokens: usage.cache_write } : {}),
     },
     completion_tokens_details: {
       reasoning_tokens: usage.reasoning,
-      audio_tokens: 0,
+      audio_tokens: usage.parts?.output_audio ?? 0,
       accepted_prediction_tokens: 0,
       rejected_prediction_tokens: 0,
     },
@@ -87,13 +98,33 @@ export function usageFromWire(wire: unknown): TokenUsage | null {
   const total = count(fields["total_tokens"]);
   const beside = thought > 0 && total === prompt + completion + thought;
   const reasoning = beside ? thought : Math.min(thought, completion);
-  return {
-    input: prompt - cached - written,
-    cached,
-    cache_write: written,
-    output: beside ? completion : completion - reasoning,
-    reasoning,
-  };
+  return withParts(
+    {
+      input: prompt - cached - written,
+      cached,
+      cache_write: written,
+      output: beside ? completion : completion - reasoning,
+      reasoning,
+    },
+    { input_audio: count(promptDetails["audio_tokens"]), output_audio: count(completionDetails["audio_tokens"]) },
+  );
+}
+
+const classOf = {
+  cache_write_1h: "cache_write",
+  input_audio: "input",
+  cached_audio: "cached",
+  output_audio: "output",
+} as const satisfies Record<keyof TokenParts, keyof TokenUsage>;
+
+/** The usage with those parts that are not zero, none larger than its class. The same object where there are none. */
+export function withParts(usage: TokenUsage, given: Required<TokenParts> | TokenParts): TokenUsage {
+  const parts: Partial<Record<keyof TokenParts, number>> = {};
+  for (const name of Object.keys(given) as (keyof TokenParts)[]) {
+    const part = Math.min(given[name] ?? 0, usage[classOf[name]]);
+    if (part > 0) parts[name] = part;
+  }
+  return Object.keys(parts).length > 0 ? { ...usage, parts } : usage;
 }
 
 /** A token count from an upstream's JSON; anything but a positive finite number counts as none. */

@@ -122,6 +122,10 @@ function ratesAt(list: Record<string, Amount | undefined>, above: number): Rates
     output: at("output_mtok"),
     cache_read: at("cache_read_mtok"),
     cache_write: at("cache_write_mtok"),
+    cache_write_1h: at("cache_write_1h_mtok"),
+    input_audio: at("input_audio_mtok"),
+    cached_audio: at("cache_audio_read_mtok"),
+    output_audio: at("output_audio_mtok"),
     reasoning: at("output_reasoning_mtok"),
     // Dollars per thousand requests: 1e12 / 1e3 pico-dollars each.
     request: Math.round((at("requests_kcount") ?? 0) * 1e9),

@@ -1,6 +1,6 @@
 // What a token costs. Inside, money is an integer number of pico-dollars (1e-12 US dollars): a price per million tokens with six
 // decimals is a whole number of them per token, so that sums never drift. It becomes dollars once, on the way out.
-import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
+import type { TokenParts, TokenUsage } from "#daemon/gateway/format/usage.ts";
 
 export const PICO_PER_DOLLAR = 1_000_000_000_000;
 
@@ -12,6 +12,11 @@ export interface Rates {
   readonly output: number;
   readonly reasoning: number;
   readonly request: number;
+  /** What these parts of the classes cost; where the list does not say, what their class costs. */
+  readonly cacheWrite1h: number;
+  readonly inputAudio: number;
+  readonly cachedAudio: number;
+  readonly outputAudio: number;
 }
 
 export interface Price {
@@ -35,17 +40,33 @@ export function perToken(dollarsPerMillion: number): number {
   return Math.round(dollarsPerMillion * 1e6);
 }
 
+/** What the published list has besides; US dollars per million tokens, `request` in pico-dollars. */
+export interface PublishedPrice extends PriceOverride {
+  readonly request?: number;
+  readonly cache_write_1h?: number | undefined;
+  readonly input_audio?: number | undefined;
+  readonly cached_audio?: number | undefined;
+  readonly output_audio?: number | undefined;
+}
+
 /** Rates from dollars per million; a class without a price of its own costs what its direction costs. */
-export function ratesOf(price: PriceOverride & { readonly request?: number }): Rates {
+export function ratesOf(price: PublishedPrice): Rates {
+  const or = (own: number | undefined, otherwise: number) => (own === undefined ? otherwise : perToken(own));
   const input = perToken(price.input ?? 0);
   const output = perToken(price.output ?? 0);
+  const cacheRead = or(price.cache_read, input);
+  const cacheWrite = or(price.cache_write, input);
   return {
     input,
-    cacheRead: price.cache_read === undefined ? input : perToken(price.cache_read),
-    cacheWrite: price.cache_write === undefined ? input : perToken(price.cache_write),
+    cacheRead,
+    cacheWrite,
     output,
-    reasoning: price.reasoning === undefined ? output : perToken(price.reasoning),
+    reasoning: or(price.reasoning, output),
     request: price.request ?? 0,
+    cacheWrite1h: or(price.cache_write_1h, cacheWrite),
+    inputAudio: or(price.input_audio, input),
+    cachedAudio: or(price.cached_audio, cacheRead),
+    outputAudio: or(price.output_audio, output),
   };
 }
 
@@ -72,8 +93,18 @@ export function costOf(price: Price, usage: TokenUsage): number {
     usage.cached * rates.cacheRead +
     usage.cache_write * rates.cacheWrite +
     usage.output * rates.output +
-    usage.reasoning * rates.reasoning;
+    usage.reasoning * rates.reasoning +
+    (usage.parts ? surcharge(rates, usage.parts) : 0);
   return Math.min(pico, Number.MAX_SAFE_INTEGER);
+}
+
+function surcharge(rates: Rates, parts: TokenParts): number {
+  return (
+    (parts.cache_write_1h ?? 0) * (rates.cacheWrite1h - rates.cacheWrite) +
+    (parts.input_audio ?? 0) * (rates.inputAudio - rates.input) +
+    (parts.cached_audio ?? 0) * (rates.cachedAudio - rates.cacheRead) +
+    (parts.output_audio ?? 0) * (rates.outputAudio - rates.output)
+  );
 }
 
 /** The dearest that a call can become: the prompt unread from any cache, the whole answer at the dearer answer rate. */

@@ -2,7 +2,7 @@
 // what the totals leave out: the executor's are summed; an advisor's are billed at another model's rate and stay out; a turn served by
 // a fallback has its totals right already.
 import type { FinishReason } from "#daemon/gateway/format/completion.ts";
-import { count, type TokenUsage } from "#daemon/gateway/format/usage.ts";
+import { count, type TokenUsage, withParts } from "#daemon/gateway/format/usage.ts";
 import { fields, list, string } from "../events.ts";
 
 /** Null where there are no counts at all. */
@@ -18,13 +18,16 @@ export function anthropicUsage(value: unknown): TokenUsage | null {
     output = executor.reduce((sum, one) => sum + count(one["output_tokens"]), 0);
   }
   const reasoning = Math.min(count(fields(usage["output_tokens_details"])["thinking_tokens"]), output);
-  return {
-    input,
-    cached: count(usage["cache_read_input_tokens"]),
-    cache_write: count(usage["cache_creation_input_tokens"]),
-    output: output - reasoning,
-    reasoning,
-  };
+  return withParts(
+    {
+      input,
+      cached: count(usage["cache_read_input_tokens"]),
+      cache_write: count(usage["cache_creation_input_tokens"]),
+      output: output - reasoning,
+      reasoning,
+    },
+    { cache_write_1h: count(fields(usage["cache_creation"])["ephemeral_1h_input_tokens"]) },
+  );
 }
 
 /** `stop_reason` in OpenAI's words. */

@@ -1,6 +1,6 @@
 // Gemini's usage, finish reasons and log probabilities. The prompt's count includes what was cached; thoughts stand beside the candidates.
 import type { FinishReason, Logprobs } from "#daemon/gateway/format/completion.ts";
-import { count, type TokenUsage } from "#daemon/gateway/format/usage.ts";
+import { count, type TokenUsage, withParts } from "#daemon/gateway/format/usage.ts";
 import { fields, list, string } from "../events.ts";
 
 /** Null where `usageMetadata` has no counts (Vertex sends it with nothing but the traffic's type). */
@@ -9,13 +9,29 @@ export function googleUsage(value: unknown): TokenUsage | null {
   if (usage["promptTokenCount"] === undefined && usage["candidatesTokenCount"] === undefined) return null;
   const prompt = count(usage["promptTokenCount"]) + count(usage["toolUsePromptTokenCount"]);
   const cached = Math.min(count(usage["cachedContentTokenCount"]), prompt);
-  return {
-    input: prompt - cached,
-    cached,
-    cache_write: 0,
-    output: count(usage["candidatesTokenCount"]),
-    reasoning: count(usage["thoughtsTokenCount"]),
-  };
+  const cachedAudio = audioOf(usage["cacheTokensDetails"]);
+  return withParts(
+    {
+      input: prompt - cached,
+      cached,
+      cache_write: 0,
+      output: count(usage["candidatesTokenCount"]),
+      reasoning: count(usage["thoughtsTokenCount"]),
+    },
+    {
+      input_audio: Math.max(0, audioOf(usage["promptTokensDetails"]) - cachedAudio),
+      cached_audio: cachedAudio,
+      output_audio: audioOf(usage["candidatesTokensDetails"]),
+    },
+  );
+}
+
+// `[{modality: "TEXT" | "AUDIO" | ..., tokenCount}]`
+function audioOf(details: unknown): number {
+  return list(details)
+    .map(fields)
+    .filter(({ modality }) => modality === "AUDIO")
+    .reduce((sum, one) => sum + count(one["tokenCount"]), 0);
 }
 
 /** `finishReason` in OpenAI's words: STOP with calls present is `tool_calls`. */
