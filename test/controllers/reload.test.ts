@@ -78,6 +78,18 @@ test("a contract's change takes effect, new controllers appear, removed ones go"
   await session.close();
 });
 
+test("a package that was missing is taken up once it is installed", async () => {
+  const bench = await openBench();
+  bench.write("counter", 'import n from "@late/pkg/n.js"; export default () => ({ n });');
+  const { session, next } = await start(join(bench.root, "controllers"), bench);
+  expect(await next("ready")).toMatchObject({ controllers: [], invalid: ["counter"] });
+  put(join(bench.root, "node_modules/@late/pkg/n.js"), "module.exports = 7;");
+  put(join(bench.root, "node_modules/@late/pkg/package.json"), '{"name": "@late/pkg", "version": "1.0.0"}');
+  await next("reload");
+  expect(await bench.invoke("counter")).toEqual({ n: 7 });
+  await session.close();
+});
+
 test("native addons are refused by the package's name, builtins by use", async () => {
   const bench = await openBench();
   const folder = bench.write("native", `import addon from "fastthing"; export default () => addon();`);

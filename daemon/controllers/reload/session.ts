@@ -1,5 +1,6 @@
 // A development session: watches a folder of controllers and keeps what serves equal to what is on disk. A broken save changes nothing
 // but the event that says so.
+import { existsSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { watch } from "chokidar";
@@ -11,6 +12,7 @@ import { HANDLER_FILES } from "../bundle/bundler.ts";
 import type { Artifact, DevelopmentSession } from "../runtime.ts";
 import { CONTRACT_FILES, type ControllerSource, openSource } from "../source.ts";
 import { eventQueue } from "./event-queue.ts";
+import { missingPackages, whenInstalled } from "./missing-packages.ts";
 
 export interface SessionHost {
   /** Makes the artifact serve under its name; resolves when it does. Throws where its module does not load. */
@@ -29,6 +31,8 @@ interface Watched {
   changed: Set<string>;
   savedAt: number;
   inputs: readonly string[];
+  /** Gives up waiting for packages that the last build missed. */
+  stopWaiting: () => void;
 }
 
 /** Editors write in steps: what comes within it is one save. */
@@ -85,6 +89,7 @@ export async function openSession(
       changed: new Set(),
       savedAt: 0,
       inputs: [],
+      stopWaiting: () => {},
     };
     controllers.set(path, one);
     return one;
@@ -122,12 +127,18 @@ export async function openSession(
     const seen = one.savedAt;
     const began = Date.now();
     const started = performance.now();
+    one.stopWaiting();
     if (!(await isController(one.folder))) return await withdraw(one);
     const result = await one.source.read();
     const buildMs = performance.now() - started;
     one.inputs = result.inputs;
     watchOutside(result.inputs);
-    if (!result.ok) return invalid(one, result.problems);
+    if (!result.ok) {
+      const missing = missingPackages(result.problems);
+      if (missing.length > 0 && !closed)
+        one.stopWaiting = whenInstalled(one.folder, missing, () => markDirty(one, one.folder, Date.now()));
+      return invalid(one, result.problems);
+    }
     const { contract, digest } = result.artifact;
     if (one.live?.digest === digest && !one.invalid) return;
     const twin = [...controllers.values()].find((other) => other !== one && other.live?.name === contract.name);
@@ -223,6 +234,7 @@ export async function openSession(
       await Promise.all(
         [...controllers.values()].map(async (one) => {
           await one.running;
+          one.stopWaiting();
           await one.source.dispose();
           if (one.live) await host.withdraw(one.live.name, id);
         }),
@@ -282,7 +294,7 @@ function loadProblem(one: Watched, error: unknown): SourceProblem {
   const message = error instanceof Error ? error.message : String(error);
   const [, file, line, column] = /controllers\/[^/]+\/([^\s:()]+):(\d+):(\d+)/.exec(message) ?? [];
   return {
-    file: join(basename(dirname(one.folder)), basename(one.folder), file ?? "handler"),
+    file: join(basename(dirname(one.folder)), basename(one.folder), file ?? handlerOf(one.folder)),
     line: Number(line ?? 1),
     column: Number(column ?? 1),
     pointer: "",
@@ -290,6 +302,10 @@ function loadProblem(one: Watched, error: unknown): SourceProblem {
     message: message.split("\n")[0] ?? message,
     fix: "Correct what the module does while it loads.",
   };
+}
+
+function handlerOf(folder: string): string {
+  return HANDLER_FILES.find((name) => existsSync(join(folder, name))) ?? HANDLER_FILES[0];
 }
 
 function round(ms: number): number {
