@@ -61,7 +61,7 @@ export function pageOf(wanted: Wanted): Made {
         wanted.page,
         wanted.page + 1,
         50,
-        `${nextUrl}&cursor=${token}`,
+        `${nextUrl}&cursor=${token}&$skiptoken=${token}`,
         ABSENT,
         null,
         [{ rel: "next", href: nextUrl }],
@@ -88,16 +88,14 @@ export function pageOf(wanted: Wanted): Made {
   // What did for another page of the stream will do for this one.
   const known = solutions.get(stream)?.get(last);
   if (!known || !attempt(known.map((at) => values[at]))) search([]);
-  return (
-    found ?? {
-      ...build(
-        wanted,
-        places,
-        places.map(() => (last ? null : token)),
-      ),
-      token: null,
-    }
+  if (found) return found;
+  // Nothing does: a page that cannot be the last by what it says leads to an empty one.
+  const made = build(
+    wanted,
+    places,
+    places.map(() => (last ? null : token)),
   );
+  return { ...made, token: evaluate(wanted, strategy, made) };
 }
 
 const solutions = new WeakMap<Json, Map<boolean, readonly number[]>>();

@@ -131,6 +131,10 @@ function configOf(manifest: Manifest, component: Json): Json {
   const required = (manifest.configSchema["required"] ?? []) as string[];
   for (const [key, value] of Object.entries(config))
     if (Array.isArray(value) && !required.includes(key)) delete config[key];
+  // Defaults that are schemas: the first choice is meant.
+  for (const [key, property] of Object.entries((manifest.configSchema["properties"] ?? {}) as Record<string, Json>))
+    if (isRecord(config[key]) && isRecord(config[key]["properties"]))
+      config[key] = sample({ ...property, default: undefined });
   // The way to authenticate, where the schema does not say which there are.
   const choice = (retrieverOf(component)["requester"] as Json | undefined)?.["authenticator"] as Json | undefined;
   if (choice?.["type"] === "SelectiveAuthenticator") {

@@ -44,6 +44,8 @@ function typeOfProperty(property: unknown): ColumnType {
 
 export interface Rows {
   readonly rows: Row[];
+  /** About: the values' text. */
+  readonly bytes: number;
   readonly rejects: { readonly key: string; readonly column: string | null; readonly reason: string }[];
 }
 
@@ -55,21 +57,24 @@ export function rowsOf(
   const known = new Set(table.columns.map((column) => column.name));
   const rows: Row[] = [];
   const rejects: Rows["rejects"] = [];
+  let bytes = 0;
   for (const record of records) {
     let column: Column | undefined;
     try {
       const row: Row = [];
-      for (column of schema.columns)
-        row.push(
-          column.name === EXTRA_COLUMN ? extra(record, known) : cellOf(fieldOf(record, column.name), column.type),
-        );
+      for (column of schema.columns) {
+        const cell =
+          column.name === EXTRA_COLUMN ? extra(record, known) : cellOf(fieldOf(record, column.name), column.type);
+        row.push(cell);
+        bytes += typeof cell === "string" ? cell.length : 4;
+      }
       rows.push(row);
     } catch (error) {
       const key = table.primaryKey.map((name) => String(fieldOf(record, name) ?? "")).join(",");
       rejects.push({ key, column: column?.name ?? null, reason: (error as Error).message });
     }
   }
-  return { rows, rejects };
+  return { rows, bytes, rejects };
 }
 
 function fieldOf(record: Readonly<Record<string, unknown>>, name: string): unknown {
@@ -85,8 +90,9 @@ function fieldOf(record: Readonly<Record<string, unknown>>, name: string): unkno
 }
 
 function extra(record: Readonly<Record<string, unknown>>, known: ReadonlySet<string>): Value {
-  const rest = Object.entries(record).filter(([name]) => !known.has(name));
-  return rest.length ? json(Object.fromEntries(rest)) : null;
+  for (const first in record)
+    if (!known.has(first)) return json(Object.fromEntries(Object.entries(record).filter(([name]) => !known.has(name))));
+  return null;
 }
 
 const unfit = (value: unknown, kind: string): never => {
@@ -102,7 +108,10 @@ function cellOf(value: unknown, type: ColumnType): Value {
       : value === "true" || value === "false"
         ? value
         : unfit(value, "boolean");
-  if (type.kind === "int") return /^[+-]?\d+$/.test(digits(value)) ? digits(value) : unfit(value, "integer");
+  if (type.kind === "int") {
+    if (Number.isSafeInteger(value)) return String(value);
+    return /^[+-]?\d+$/.test(digits(value)) ? digits(value) : unfit(value, "integer");
+  }
   if (type.kind === "decimal")
     return /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/.test(digits(value)) ? digits(value) : unfit(value, "number");
   // APIs send "" for a date that there is not.
@@ -124,6 +133,10 @@ function json(value: unknown): string {
   return JSON.stringify(value, (_key, each: unknown) => (typeof each === "string" ? text(each) : each));
 }
 
+// Days to 28 only: the others need a calendar.
+const UTC =
+  /^((?!0000)\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8]))T((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:\.(\d{1,6}))?Z$/;
+
 function moment(value: unknown, kind: "date" | "timestamp"): string {
   const written = String(value);
   if (kind === "date")
@@ -133,6 +146,12 @@ function moment(value: unknown, kind: "date" | "timestamp"): string {
         ? written.slice(0, 10)
         : unfit(value, "date");
   if (typeof value !== "string") return unfit(value, "time");
+  // The commonest form is nearly the column's own.
+  const [, day, time, fraction = ""] = UTC.exec(written) ?? [];
+  if (day !== undefined && time !== undefined) {
+    const tail = fraction.replace(/0+$/, "");
+    return `${day} ${time}${tail ? `.${tail}` : ""}+00`;
+  }
   const exact = /[.,]\d{7,}/.test(written);
   try {
     if (exact) return unfit(value, "time in microseconds");

@@ -81,8 +81,7 @@ async function openStream(stream: Stream, request: ReadRequest): Promise<SourceS
     async *read(): AsyncGenerator<Batch> {
       request.waiting(`records of ${stream.name}`);
       for await (const event of stream.read(state ?? undefined)) {
-        if (event.type === "records")
-          yield { ...rowsOf(event.records, schema, table), bytes: JSON.stringify(event.records).length };
+        if (event.type === "records") yield rowsOf(event.records, schema, table);
         else {
           state = { ...event.state };
           yield { rows: [], bytes: 0, state };

@@ -116,7 +116,7 @@ export interface LoopGuard {
 
 export function loopGuard(): LoopGuard {
   const tokens = new Set<string>();
-  let last = "";
+  let last: Buffer | undefined;
   let same = 0;
   return {
     check(page, records, next) {
@@ -129,9 +129,8 @@ export function loopGuard(): LoopGuard {
         tokens.add(token);
       }
       if (!records.length || next === null) return;
-      const digest = createHash("sha256").update(page.response.body).digest("base64");
-      same = digest === last ? same + 1 : 1;
-      last = digest;
+      same = last?.equals(page.response.body) ? same + 1 : 1;
+      last = page.response.body;
       if (same >= SAME_PAGES)
         throw new MagicError(
           "upstream_error",

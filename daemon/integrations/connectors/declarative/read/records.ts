@@ -36,6 +36,7 @@ export function selectorOf(
   if (filter && typeOf(filter) !== "RecordFilter") refuseCustom(filter);
   const transforms = transformsOf(context, transformations);
   const cast = component["schema_normalization"] === "Default";
+  const changes = cast || transforms.length > 0;
   const transformFirst = component["transform_before_filtering"] === true;
   const keep = (record: DataRecord, slice: Slice, state: unknown): boolean =>
     !filter ||
@@ -48,7 +49,7 @@ export function selectorOf(
       const out: DataRecord[] = [];
       for (const each of records) {
         if (!isRecord(each)) continue;
-        const record = { ...each };
+        const record = changes ? { ...each } : each;
         if (transformFirst) run(transforms, record, slice);
         if (!keep(record, slice, state)) continue;
         if (!transformFirst) run(transforms, record, slice);

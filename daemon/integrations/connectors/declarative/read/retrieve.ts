@@ -3,7 +3,7 @@ import { MagicError } from "#contract/errors.ts";
 import type { Context, Slice } from "../context.ts";
 import { decoderOf } from "../http/decode.ts";
 import { merge, type RequestParts } from "../http/options.ts";
-import { requesterOf } from "../http/requester.ts";
+import { type Outcome, requesterOf } from "../http/requester.ts";
 import { type Component, child, isRecord, optionalChild, refuseCustom, typeOf } from "../manifest/component.ts";
 import { asyncRetrieverOf } from "./async-job.ts";
 import { loopGuard, type Page, paginatorOf } from "./paginate.ts";
@@ -50,9 +50,9 @@ export function retrieverOf(context: Context, component: Component, selector: Se
       let count = 0;
       /** The page before pages began anew: the first one after it begins with the same records. */
       let border: ReadonlySet<string> = new Set();
-      for (let token: unknown = paginator.first; ; ) {
+      const send = (token: unknown): Promise<Outcome> => {
         const paged = token !== null && token !== undefined;
-        const exchange = {
+        return requester.send({
           slice: asked.slice,
           path: paginator.path(token),
           parts: merge(
@@ -60,8 +60,12 @@ export function retrieverOf(context: Context, component: Component, selector: Se
             paginator.parts(token),
           ),
           variables: { next_page_token: paged ? { next_page_token: token } : null, stream_state: state ?? {} },
-        };
-        const outcome = await requester.send(exchange);
+        });
+      };
+      let ahead: Promise<Outcome> | undefined;
+      for (let token: unknown = paginator.first, pages = 1; ; pages++) {
+        const outcome = await (ahead ?? send(token));
+        ahead = undefined;
         if ("ignored" in outcome) {
           if (outcome.ignored) context.log("info", outcome.ignored);
           return;
@@ -70,14 +74,21 @@ export function retrieverOf(context: Context, component: Component, selector: Se
           const raw = decode(outcome.response).flatMap((value) => selector.extract(value));
           const unread = border.size ? raw.filter((record) => !border.has(JSON.stringify(record))) : raw;
           const records = selector.select(unread, asked.slice, state);
-          yield records;
+          // Templates see the last record as it came out, and what was in it before.
           const last = raw.at(-1);
+          const shown = records.length === raw.length ? records.at(-1) : undefined;
           const page: Page = {
             response: outcome.response,
             size: raw.length,
-            lastRecord: isRecord(last) ? last : undefined,
+            lastRecord: isRecord(last) ? (shown && shown !== last ? { ...last, ...shown } : last) : undefined,
           };
           const next = stop(records) ? null : (paginator.next(page, token) ?? null);
+          // Who has taken a page and asks for the second will want the third: it is fetched while this one is worked on.
+          if (next !== null && pages > 1 && !reset) {
+            ahead = send(next);
+            ahead.catch(() => {});
+          }
+          yield records;
           guard.check(page, raw, next);
           if (next === null) return;
           token = next;
