@@ -1,168 +1,18 @@
-// Parquet: integers, floats, booleans, decimals, dates and timestamps as Parquet's own types; what Parquet lacks as text, with
-// PostgreSQL's type names in the file's metadata, so that they come back. The reader takes physical values: hyparquet's own
-// conversions go through Number and Date.
-import { open } from "node:fs/promises";
+// Reads Parquet. The reader takes physical values: hyparquet's own conversions go through Number and Date. Types that Parquet lacks
+// come back by the names in the file's metadata, where we have written it.
+import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from "node:zlib";
 import type { FileMetaData, SchemaElement } from "hyparquet";
 import { MagicError } from "#contract/errors.ts";
 import { floatText } from "../../engine/float-text.ts";
 import type { Batch } from "../../engine/source.ts";
-import { dateOf, daysOf, microsOf, timeOf, timestampOf } from "../../engine/temporal.ts";
+import { dateOf, timeOf, timestampOf } from "../../engine/temporal.ts";
 import type { Column, ColumnType, Row, Value } from "../../engine/types.ts";
-import { nativeOf, typeOfNative } from "../postgres/types.ts";
+import { typeOfNative } from "../postgres/types.ts";
 import { fileError } from "./errors.ts";
-import type { FileFormat, FileReader, FileWriter } from "./format.ts";
-
-const METADATA_KEY = "magic.columns";
-const GROUP_ROWS = 10_000;
-const GROUP_BYTES = 8 << 20;
+import type { FileFormat, FileReader } from "./format.ts";
+import { createParquet, METADATA_KEY } from "./parquet-writer.ts";
 
 export const parquet: FileFormat = { open: openParquet, create: createParquet };
-
-type Encoded = bigint | number | boolean | string | Uint8Array | null;
-class NoForm extends Error {}
-
-async function createParquet(path: string, columns: readonly Column[]): Promise<FileWriter> {
-  const { ByteWriter, ParquetWriter } = await import("hyparquet-writer");
-  const file = await open(path, "w");
-  const writer = new ByteWriter();
-  let bytes = 0;
-  const schema: SchemaElement[] = [{ name: "root", num_children: columns.length }, ...columns.map(elementOf)];
-  const natives = JSON.stringify(columns.map((column) => ({ name: column.name, native: nativeOf(column) })));
-  const pq = new ParquetWriter({
-    writer,
-    schema,
-    codec: "SNAPPY",
-    kvMetadata: [{ key: METADATA_KEY, value: natives }],
-    createdBy: "magic",
-  } as never);
-  let data: Encoded[][] = columns.map(() => []);
-  let rows = 0;
-  let held = 0;
-  const flush = async () => {
-    const chunk = Buffer.from(writer.buffer, 0, writer.index);
-    for (let at = 0; at < chunk.length; ) at += (await file.write(chunk, at)).bytesWritten;
-    bytes += chunk.length;
-    writer.index = 0;
-  };
-  const group = async () => {
-    if (rows === 0) return;
-    await pq.write({ columnData: columns.map(({ name }, at) => ({ name, data: data[at] ?? [] })), rowGroupSize: rows });
-    data = columns.map(() => []);
-    rows = 0;
-    held = 0;
-    await flush();
-  };
-  return {
-    get bytes() {
-      return bytes;
-    },
-    write: async (batch) => {
-      const bad: { row: number; column: string; reason: string }[] = [];
-      for (const [place, row] of batch.entries()) {
-        const encoded: Encoded[] = [];
-        try {
-          for (const [at, column] of columns.entries()) {
-            encoded.push(encode(row[at] ?? null, column));
-            held += row[at]?.length ?? 1;
-          }
-        } catch (error) {
-          if (!(error instanceof NoForm)) throw error;
-          bad.push({ row: place, column: columns[encoded.length]?.name ?? "", reason: error.message });
-          continue;
-        }
-        for (let at = 0; at < encoded.length; at++) data[at]?.push(encoded[at] ?? null);
-        rows++;
-        if (rows >= GROUP_ROWS || held >= GROUP_BYTES) await group();
-      }
-      return bad;
-    },
-    finish: async () => {
-      await group();
-      await pq.finish();
-      await flush();
-      await file.sync();
-      await file.close();
-    },
-    abort: () => file.close(),
-  };
-}
-
-function elementOf({ name, type }: Column): SchemaElement {
-  const base = { name, repetition_type: "OPTIONAL" as const };
-  switch (type.kind) {
-    case "int":
-      return { ...base, type: type.bits === 64 ? "INT64" : "INT32" };
-    case "float":
-      return { ...base, type: type.bits === 32 ? "FLOAT" : "DOUBLE" };
-    case "bool":
-      return { ...base, type: "BOOLEAN" };
-    case "bytes":
-      return { ...base, type: "BYTE_ARRAY" };
-    case "date":
-      return { ...base, type: "INT32", converted_type: "DATE" };
-    case "timestamp":
-      return {
-        ...base,
-        type: "INT64",
-        logical_type: { type: "TIMESTAMP", isAdjustedToUTC: type.zone, unit: "MICROS" },
-      };
-    case "decimal":
-      if (
-        type.precision !== undefined &&
-        type.precision <= 38 &&
-        (type.scale ?? 0) >= 0 &&
-        (type.scale ?? 0) <= type.precision
-      )
-        return {
-          ...base,
-          type: "FIXED_LEN_BYTE_ARRAY",
-          type_length: 16,
-          converted_type: "DECIMAL",
-          precision: type.precision,
-          scale: type.scale ?? 0,
-        };
-  }
-  return { ...base, type: "BYTE_ARRAY", converted_type: "UTF8" };
-}
-
-function encode(value: Value, { type }: Column): Encoded {
-  if (value === null) return null;
-  if (typeof value !== "string") return type.kind === "bytes" ? value : `\\x${Buffer.from(value).toString("hex")}`;
-  switch (type.kind) {
-    case "int":
-      return type.bits === 64 ? BigInt(value) : Number(value);
-    case "float":
-      return Number(value);
-    case "bool":
-      return value === "true";
-    case "date": {
-      const days = daysOf(value);
-      if (days === null || Math.abs(days) > 0x7fffffff)
-        throw new NoForm(`${value.slice(0, 40)} has no form in a Parquet date`);
-      return days;
-    }
-    case "timestamp": {
-      const micros = microsOf(value);
-      if (micros === null || BigInt.asIntN(64, micros) !== micros)
-        throw new NoForm(`${value.slice(0, 40)} has no form in a Parquet timestamp`);
-      return micros;
-    }
-    case "decimal":
-      return elementOf({ name: "", type, nullable: true }).converted_type === "DECIMAL"
-        ? scaled(value, type.scale ?? 0)
-        : value;
-    default:
-      return value;
-  }
-}
-
-function scaled(text: string, scale: number): bigint {
-  const parts = /^(-?)(\d+)(?:\.(\d+))?$/.exec(text);
-  const fraction = parts?.[3] ?? "";
-  if (!parts || fraction.length > scale)
-    throw new NoForm(`${text.slice(0, 40)} has no form in a Parquet decimal of scale ${scale}`);
-  return BigInt(`${parts[1]}${parts[2]}${fraction.padEnd(scale, "0")}`);
-}
 
 type Decode = (raw: never) => Value;
 
@@ -298,6 +148,13 @@ function plainJson(_key: string, value: unknown): unknown {
   return value instanceof Uint8Array ? `\\x${Buffer.from(value).toString("hex")}` : value;
 }
 
+// Snappy is hyparquet's own; what other writers use is Node's.
+const compressors = {
+  GZIP: (input: Uint8Array) => gunzipSync(input),
+  ZSTD: (input: Uint8Array) => zstdDecompressSync(input),
+  BROTLI: (input: Uint8Array) => brotliDecompressSync(input),
+};
+
 async function* readGroups(
   file: never | object,
   metadata: FileMetaData,
@@ -322,6 +179,7 @@ async function* readGroups(
       rowEnd: end,
       utf8: false,
       parsers,
+      compressors,
       onComplete: (rows) => {
         read = rows;
       },
