@@ -1,7 +1,9 @@
 // magic.yaml as the daemon sees it: read, checked, `${env:NAME}` filled in, watched. An edit that is not valid changes nothing:
 // the last good configuration stays in force, and the log says what is wrong and where.
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { FSWatcher } from "chokidar";
 import { MagicError } from "#contract/errors.ts";
 import { type Problem, problemLine } from "#contract/problem.ts";
@@ -42,6 +44,9 @@ interface State {
   readonly secrets: readonly string[];
 }
 
+/** How long a file may be empty or gone while it is being replaced. */
+const GRACE_MS = 1_000;
+
 /** @throws MagicError `config_invalid` with every problem, when the file is not valid at the start. No file is an empty one. */
 export async function openProject(options: ProjectOptions): Promise<Project> {
   const { root, env, logger } = options;
@@ -54,8 +59,16 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
   let refused = "";
   tellMissing(state, logger);
 
+  // Editors empty a file before they write it, git takes one away before it puts another: that is no configuration yet.
+  const settled = async (): Promise<string> => {
+    const text = await textOf(path);
+    if (text !== "" || state.text === "") return text;
+    await sleep(GRACE_MS);
+    return textOf(path);
+  };
+
   const reload = async (): Promise<boolean> => {
-    const text = await textOf(path).catch((error: Error) => error);
+    const text = await settled().catch((error: Error) => error);
     if (text instanceof Error) {
       logger.error("project.unreadable", { message: text.message });
       return false;
@@ -64,7 +77,8 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
       problems = [];
       return true;
     }
-    const found = interpret(text, env);
+    // Taken away, it is a project with every default; there and empty, it is an accident.
+    const found = text === "" && existsSync(path) ? readEmpty() : interpret(text, env);
     if (!("state" in found)) {
       problems = found.problems;
       if (text !== refused) logger.error("project.invalid", { problems: problems.map(problemLine) });
@@ -126,6 +140,10 @@ function interpret(
   if (!config) return { problems };
   const { value, missing, secrets } = fillEnvironment(config, env);
   return { state: { text, config: value, missing, secrets } };
+}
+
+function readEmpty(): { readonly problems: readonly Problem[] } {
+  return { problems: readProject("", PROJECT_FILE).problems };
 }
 
 function tellMissing({ missing }: State, logger: Logger): void {

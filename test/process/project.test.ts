@@ -80,6 +80,9 @@ test("a broken edit keeps the last good configuration, and the next good one com
   await rename(join(root, "magic.yaml.tmp"), join(root, "magic.yaml"));
   await expect.poll(() => opened.current().environment?.seed, { timeout: 25_000 }).toBe(2);
   expect(opened.problems()).toEqual([]);
+  await save("");
+  await expect.poll(() => opened.problems(), { timeout: 25_000 }).toMatchObject([{ code: "empty" }]);
+  expect(opened.current().environment?.seed).toBe(2);
   await rm(join(root, "magic.yaml"));
   await expect.poll(() => opened.current(), { timeout: 25_000 }).toEqual({});
   expect(seeds).toEqual([2, undefined]);
