@@ -1,0 +1,297 @@
+// Where one JSON Schema (2020-12) refuses what another accepts. Errs on the side of naming a break: what it cannot compare counts as one
+// when it changed.
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import formats from "ajv-formats";
+import { canonicalJson } from "../bundle/digest.ts";
+
+type SchemaObject = Record<string, unknown>;
+export type Schema = boolean | SchemaObject;
+export type Side = "input" | "output";
+
+export interface Break {
+  /** JSON pointer into the new contract. */
+  readonly pointer: string;
+  readonly detail: string;
+}
+
+interface Comparison {
+  readonly side: Side;
+  readonly roots: { readonly from: Schema; readonly to: Schema };
+  readonly sameRoots: boolean;
+  /** Pairs that are being compared further up: a recursive schema fits where everything else of it does. */
+  readonly under: Set<string>;
+}
+
+/**
+ * Where `to` refuses something that `from` accepts. For outputs the two are swapped: what the new one may produce and the old one did not.
+ */
+export function narrowings(from: Schema, to: Schema, pointer: string, side: Side): Break[] {
+  const sameRoots = canonicalJson(from) === canonicalJson(to);
+  return compare(from, to, pointer, { side, roots: { from, to }, sameRoots, under: new Set() });
+}
+
+function compare(from: Schema, to: Schema, pointer: string, context: Comparison): Break[] {
+  const a = resolve(from, context.roots.from);
+  const b = resolve(to, context.roots.to);
+  if (b === true || a === false) return [];
+  const [textA, textB] = [canonicalJson(a), canonicalJson(b)];
+  // Equal text with a reference in it may mean something else where the definitions changed.
+  if (textA === textB && (context.sameRoots || !textA.includes('"$ref"'))) return [];
+  const pair = `${textA}\n${textB}`;
+  if (context.under.has(pair)) return [];
+  context.under.add(pair);
+  try {
+    return compareObjects(a === true ? {} : a, b, pointer, context);
+  } finally {
+    context.under.delete(pair);
+  }
+}
+
+function compareObjects(a: SchemaObject, b: Schema, pointer: string, context: Comparison): Break[] {
+  const say = (detail: string): Break => ({ pointer, detail });
+  const input = context.side === "input";
+  if (b === false) return [say(input ? "nothing is accepted any more" : "there was no output here")];
+  if (b === true) return [];
+  const values = valuesOf(a);
+  if (values) return refusedValues(values, b, context).map((text) => say(`${text} ${verbOf(context)}`));
+  // What is offered is one of several forms: each must fit.
+  for (const word of ["anyOf", "oneOf"]) {
+    const forms = a[word];
+    if (!Array.isArray(forms)) continue;
+    const { [word]: _forms, ...rest } = a;
+    return forms.flatMap((form: Schema) => {
+      const whole = both(rest, resolve(form, context.roots.from));
+      return whole ? compare(whole, b, pointer, context) : [say(`${word} cannot be compared`)];
+    });
+  }
+  if (Array.isArray(a["allOf"])) {
+    const { allOf, ...rest } = a;
+    const whole = (allOf as Schema[]).reduce<Schema | null>(
+      (sum, part) => (sum === null ? null : both(sum, resolve(part, context.roots.from))),
+      rest,
+    );
+    if (whole) return compare(whole, b, pointer, context);
+  }
+  return [
+    ...composed(a, b, pointer, context),
+    ...typeBreaks(a, b, context).map(say),
+    ...boundBreaks(a, b, context.side).map(say),
+    ...objectBreaks(a, b, pointer, context),
+    ...arrayBreaks(a, b, pointer, context),
+  ];
+}
+
+/** Both at once, where no word stands in both with another meaning; null where that is not known. */
+function both(one: Schema, other: Schema): Schema | null {
+  if (one === false || other === false) return false;
+  if (one === true) return other;
+  if (other === true) return one;
+  const sum: SchemaObject = { ...one };
+  for (const [word, value] of Object.entries(other)) {
+    const known = sum[word];
+    if (known === undefined || canonicalJson(known) === canonicalJson(value)) sum[word] = value;
+    else if (word === "required") sum[word] = [...new Set([...(known as string[]), ...(value as string[])])];
+    else if (word === "properties") {
+      const merged = { ...(known as Record<string, Schema>) };
+      for (const [key, schema] of Object.entries(value as Record<string, Schema>)) {
+        const whole = both(merged[key] ?? true, schema);
+        if (whole === null) return null;
+        merged[key] = whole;
+      }
+      sum[word] = merged;
+    } else if (/^(\$|description$|title$|examples?$|default$|deprecated$)/.test(word)) continue;
+    else return null;
+  }
+  return sum;
+}
+
+const OPAQUE = [
+  ...["not", "if", "then", "else", "patternProperties", "propertyNames", "dependentSchemas", "prefixItems"],
+  ...["unevaluatedProperties", "unevaluatedItems", "contains", "minContains", "maxContains", "$dynamicRef"],
+];
+
+/** The words of `to` that are made of other schemas. */
+function composed(a: SchemaObject, b: SchemaObject, pointer: string, context: Comparison): Break[] {
+  const found: Break[] = [];
+  for (const word of OPAQUE)
+    if (b[word] !== undefined && (canonicalJson(a[word]) !== canonicalJson(b[word]) || hidesChange(b[word], context)))
+      found.push({ pointer, detail: `${word} changed` });
+  for (const part of listOf(b["allOf"])) found.push(...compare(a, part, pointer, context));
+  for (const word of ["anyOf", "oneOf"]) {
+    const forms = listOf(b[word]);
+    if (forms.length === 0) continue;
+    const fits = forms.some((form) => compare(a, form, pointer, context).length === 0);
+    if (!fits) found.push({ pointer, detail: `${word}: no form accepts all that was accepted` });
+    else if (word === "oneOf" && overlaps(forms, context.roots.to))
+      found.push({ pointer, detail: "oneOf: its forms may both fit one value" });
+  }
+  return found;
+}
+
+function hidesChange(part: unknown, context: Comparison): boolean {
+  return !context.sameRoots && canonicalJson(part).includes('"$ref"');
+}
+
+/** Whether two forms could accept the same value, as far as types and constant members tell. */
+function overlaps(forms: readonly Schema[], root: Schema): boolean {
+  const all = forms.map((form) => resolve(form, root));
+  return all.some((one, at) => all.slice(at + 1).some((other) => !disjoint(one, other)));
+}
+
+function disjoint(one: Schema, other: Schema): boolean {
+  if (typeof one === "boolean" || typeof other === "boolean") return one === false || other === false;
+  const [values, others] = [valuesOf(one), valuesOf(other)];
+  if (values && others) {
+    const known = new Set(others.map(canonicalJson));
+    return !values.some((value) => known.has(canonicalJson(value)));
+  }
+  const kinds = (schema: SchemaObject): string[] => types(schema).map((type) => (type === "integer" ? "number" : type));
+  const shared = kinds(one).filter((type) => kinds(other).includes(type));
+  if (shared.length === 0) return true;
+  if (shared.some((type) => type !== "object")) return false;
+  const properties = (schema: SchemaObject): Record<string, Schema> =>
+    (schema["properties"] ?? {}) as Record<string, Schema>;
+  return listOf(one["required"]).some((key) => {
+    const mine = properties(one)[String(key)];
+    const its = properties(other)[String(key)];
+    if (!listOf(other["required"]).includes(key) || typeof mine !== "object" || typeof its !== "object") return false;
+    return valuesOf(mine) !== null && valuesOf(its) !== null && disjoint(mine, its);
+  });
+}
+
+function typeBreaks(a: SchemaObject, b: SchemaObject, context: Comparison): string[] {
+  const after = types(b);
+  const lost = types(a).filter((type) => !after.includes(type) && !(type === "integer" && after.includes("number")));
+  const found = lost.length > 0 ? [`${lost.join(", ")} ${verbOf(context)}`] : [];
+  if (valuesOf(b))
+    found.push(context.side === "input" ? "only some values are accepted now" : "any value may come now");
+  return found;
+}
+
+/** The finite set of values that a schema allows, or null. */
+function valuesOf(schema: SchemaObject): unknown[] | null {
+  if (schema["const"] !== undefined) return [schema["const"]];
+  return Array.isArray(schema["enum"]) ? schema["enum"] : null;
+}
+
+/** A finite set is simply tried. */
+function refusedValues(values: readonly unknown[], to: SchemaObject, { roots }: Comparison): string[] {
+  let check: ValidateFunction;
+  try {
+    const ajv = new Ajv2020({ strict: false, logger: false, validateSchema: false });
+    formats.default(ajv);
+    const definitions =
+      typeof roots.to === "object" ? { $defs: roots.to["$defs"], definitions: roots.to["definitions"] } : {};
+    check = ajv.compile({ ...definitions, ...to });
+  } catch {
+    return ["what was allowed"];
+  }
+  return values.filter((value) => !check(value)).map((value) => JSON.stringify(value));
+}
+
+const ALL_TYPES = ["string", "number", "integer", "boolean", "object", "array", "null"];
+
+function types(schema: SchemaObject): string[] {
+  const { type, nullable } = schema as { type?: string | string[]; nullable?: boolean };
+  if (type === undefined) return ALL_TYPES;
+  const listed = Array.isArray(type) ? type : [type];
+  return nullable === true ? [...listed, "null"] : listed;
+}
+
+const LOWER = ["minLength", "minItems", "minProperties"];
+const UPPER = ["maxLength", "maxItems", "maxProperties"];
+const EXACT = ["pattern", "format", "multipleOf", "uniqueItems", "dependentRequired"];
+
+function boundBreaks(a: SchemaObject, b: SchemaObject, side: Side): string[] {
+  const number = (schema: SchemaObject, word: string): number | null => {
+    const value = schema[word];
+    return typeof value === "number" ? value : null;
+  };
+  const numeric = types(a).some((type) => type === "number" || type === "integer");
+  const from = {
+    above: Math.max(number(a, "minimum") ?? -Infinity, number(a, "exclusiveMinimum") ?? -Infinity),
+    below: Math.min(number(a, "maximum") ?? Infinity, number(a, "exclusiveMaximum") ?? Infinity),
+  };
+  const [minimum, over] = [number(b, "minimum"), number(b, "exclusiveMinimum")];
+  const [maximum, under] = [number(b, "maximum"), number(b, "exclusiveMaximum")];
+  const touches = (word: string, bound: number): boolean => number(a, word) === bound;
+  const tight = [
+    numeric && minimum !== null && from.above < minimum && "minimum",
+    numeric &&
+      over !== null &&
+      (from.above < over || (from.above === over && !touches("exclusiveMinimum", over))) &&
+      "exclusiveMinimum",
+    numeric && maximum !== null && from.below > maximum && "maximum",
+    numeric &&
+      under !== null &&
+      (from.below > under || (from.below === under && !touches("exclusiveMaximum", under))) &&
+      "exclusiveMaximum",
+    ...LOWER.filter((word) => (number(b, word) ?? 0) > (number(a, word) ?? 0)),
+    ...UPPER.filter((word) => (number(b, word) ?? Infinity) < (number(a, word) ?? Infinity)),
+    ...EXACT.filter(
+      (word) => b[word] !== undefined && b[word] !== false && canonicalJson(a[word]) !== canonicalJson(b[word]),
+    ),
+  ].filter((word) => word !== false);
+  return tight.map((word) => `${word} ${side === "input" ? "is stricter" : "was stricter"}`);
+}
+
+function objectBreaks(a: SchemaObject, b: SchemaObject, pointer: string, context: Comparison): Break[] {
+  if (!types(a).includes("object") || !types(b).includes("object")) return [];
+  const input = context.side === "input";
+  const found: Break[] = [];
+  const before = (a["properties"] ?? {}) as Record<string, Schema>;
+  const after = (b["properties"] ?? {}) as Record<string, Schema>;
+  const required = new Set(listOf(a["required"]).map(String));
+  for (const key of listOf(b["required"]).map(String))
+    if (!required.has(key))
+      found.push({
+        pointer: `${pointer}/required`,
+        detail: input ? `${key} is required now` : `${key} is no longer always there`,
+      });
+  const rest = (b["additionalProperties"] ?? true) as Schema;
+  for (const [key, schema] of Object.entries(before)) {
+    const at = `${pointer}/properties/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+    const next = Object.hasOwn(after, key) ? after[key] : undefined;
+    if (next !== undefined) found.push(...compare(schema, next, at, context));
+    // A new optional member of an output is what its readers are told to ignore.
+    else if (input && rest === false && schema !== false)
+      found.push({ pointer: at, detail: `${key} is no longer accepted` });
+    else if (input && rest !== false) found.push(...compare(schema, rest, at, context));
+  }
+  const others = (a["additionalProperties"] ?? true) as Schema;
+  const at = `${pointer}/additionalProperties`;
+  if (others === false || !(input || typeof others === "object")) return found;
+  if (rest === false) {
+    if (input) found.push({ pointer: at, detail: "unknown members are no longer accepted" });
+  } else found.push(...compare(others, rest, at, context));
+  return found;
+}
+
+function arrayBreaks(a: SchemaObject, b: SchemaObject, pointer: string, context: Comparison): Break[] {
+  if (b["items"] === undefined || !types(a).includes("array")) return [];
+  return compare((a["items"] ?? true) as Schema, b["items"] as Schema, `${pointer}/items`, context);
+}
+
+/** Follows local references; words beside one hold too (2020-12, section 8.2.3). */
+function resolve(schema: Schema, root: Schema): Schema {
+  let at = schema;
+  for (let hops = 0; hops < 20 && typeof at === "object" && typeof at["$ref"] === "string"; hops++) {
+    const { $ref, $defs: _defs, definitions: _old, ...beside } = at;
+    let next: unknown = root;
+    for (const part of ($ref as string).replace(/^#\/?/, "").split("/").filter(Boolean))
+      next = (next as SchemaObject | undefined)?.[decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~")];
+    if (typeof next !== "object" && typeof next !== "boolean") return at;
+    if (next === null) return at;
+    at =
+      Object.keys(beside).length === 0 ? (next as Schema) : (both(beside, next as Schema) ?? { allOf: [next, beside] });
+  }
+  return at;
+}
+
+function listOf(value: unknown): Schema[] {
+  return Array.isArray(value) ? (value as Schema[]) : [];
+}
+
+function verbOf({ side }: Comparison): string {
+  return side === "input" ? "is no longer accepted" : "is new in the output";
+}
