@@ -16,7 +16,7 @@ export interface InvokeServices {
   readonly log: Logger;
   readonly tracer: Tracer;
   readonly metrics: RuntimeMetrics;
-  find(name: string, version: string | undefined): Instance | Promise<Instance>;
+  find(name: string, version: string | undefined, requestId: string): Instance | Promise<Instance>;
   brokerOf(instance: Instance): Broker;
   /** The level in force, for every log line. */
   isolation(): string;
@@ -31,7 +31,7 @@ export async function invokeController(
   if (depth > MAX_DEPTH)
     throw new MagicError("limit_exceeded", `controllers invoke each other more than ${MAX_DEPTH} deep`);
   const began = performance.now();
-  const found = services.find(name, invocation.version);
+  const found = services.find(name, invocation.version, invocation.requestId);
   const instance = found instanceof Promise ? await found : found;
   const { version } = instance.artifact.contract;
   const span = startSpan(services.tracer, invocation, name, version);

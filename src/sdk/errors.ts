@@ -31,7 +31,8 @@ export type PowerErrorCode =
 
 /**
  * Ends the invocation with a problem+json answer of this code: `throw new HandlerError("not_found", "no ticket 7")`.
- * Any other thrown error answers 500 `handler_error`, its message and stack in the log only.
+ * Any other thrown error answers 500 `handler_error` with its message; its stack is in the log only. Secrets that the invocation read are
+ * struck out of both.
  */
 export class HandlerError extends Error {
   readonly code: PowerErrorCode;

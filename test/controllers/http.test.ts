@@ -78,6 +78,9 @@ test("a controller is built, deployed, invoked, listed and removed over HTTP", a
     object: "list",
     data: [{ name: "echo", serving: "1.0.0" }],
   });
+  for (const alias of ["1.0.0", "__proto__", "a%20b", "A", "a".repeat(40)])
+    expect((await call("PUT", `/v1/controllers/echo/aliases/${alias}`, { version: "1.0.0" })).status, alias).toBe(422);
+  expect((await call("PUT", "/v1/controllers/echo/aliases/stable", { version: "1.0.0" })).status).toBe(200);
   expect((await call("DELETE", "/v1/controllers/echo")).status).toBe(204);
   expect((await call("POST", "/v1/controllers/echo/invoke", { input: { a: 1 } })).status).toBe(404);
 });

@@ -178,3 +178,18 @@ test("what an invocation used is counted: processor time where it ran alone", as
   });
   expect(usage["cpu_ms"]).toBeGreaterThan(0);
 });
+
+test("a handler that logs without end is cut off, and the log says so", async () => {
+  const bench = await openBench();
+  await bench.deploy(
+    "chatty",
+    "export default ({ input, log }) => { for (let i = 0; i < input.lines; i++) log.info('y'.repeat(input.size)); return 1; };",
+  );
+  expect(await bench.invoke("chatty", { lines: 200, size: 20_000 })).toBe(1);
+  expect(await bench.invoke("chatty", { lines: 1, size: 9_000_000 })).toBe(1);
+  expect(await bench.invoke("chatty", { lines: 1, size: 10 })).toBe(1);
+  const lines = bench.logs.filter((line) => line["controller"] === "chatty").map((line) => String(line["event"]));
+  expect(lines.filter((line) => line.startsWith("yyyy")).length).toBeLessThan(60);
+  expect(lines.filter((line) => line.startsWith("log limit exceeded"))).toHaveLength(2);
+  expect(lines).toContain("y".repeat(10));
+});

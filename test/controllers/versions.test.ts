@@ -37,6 +37,21 @@ test("a percentage rollout splits the calls, and rolling back gives the candidat
   for (let i = 0; i < 20; i++) expect(await bench.invoke("r")).toBe(1);
 });
 
+test("during a rollout a request's id decides: a retry reaches the same version", async () => {
+  const bench = await openBench();
+  await bench.deploy("s", answer(1));
+  const artifact = await bench.runtime.build(bench.write("s", answer(2), { version: "1.1.0" }));
+  await bench.runtime.deploy(artifact, { percent: 50 });
+  const seen = new Set<unknown>();
+  for (let n = 0; n < 16; n++) {
+    const ask = () => bench.runtime.invoke("s", { input: {}, requestId: `req_${n}`, principal });
+    const { output } = await ask();
+    seen.add(output);
+    for (let i = 0; i < 4; i++) expect((await ask()).output).toBe(output);
+  }
+  expect(seen).toEqual(new Set([1, 2]));
+});
+
 test("a version that an alias holds cannot be removed; the others and the whole controller can", async () => {
   const bench = await openBench();
   await bench.deploy("d", answer(1));
@@ -92,6 +107,14 @@ test("a breaking change without a major version is refused with the path that br
 });
 
 const object = (properties: Record<string, unknown>, more = {}) => ({ type: "object", properties, ...more });
+const text = { type: "string" };
+const number = { type: "number" };
+const tagged = (tag: string) => object({ tag: { const: tag } }, { required: ["tag"] });
+const named = (x: object) => ({ $defs: { x }, ...object({ deep: object({ x: { $ref: "#/$defs/x" } }) }) });
+const tree = (more: object) => object({ children: { type: "array", items: { $ref: "#" } }, ...more });
+function inputs(name: string, before: object, after: object, breaks: number): [string, object, object, number][] {
+  return [[name, { input_schema: before }, { input_schema: after }, breaks]];
+}
 
 test.each([
   ["a wider input", { input_schema: { enum: ["a"] } }, { input_schema: { enum: ["a", "b"] } }, 0],
@@ -130,13 +153,71 @@ test.each([
     { output_schema: object({ a: {}, b: {} }, { additionalProperties: false }) },
     0,
   ],
+  ...inputs("nullable is taken away", { type: ["string", "null"] }, { type: "string" }, 1),
+  ...inputs("nullable is given", { type: "string" }, { type: ["string", "null"] }, 0),
+  ...inputs("nullable as a word of its own is taken away", { type: "string", nullable: true }, { type: "string" }, 1),
+  ...inputs("values become a type that holds them", { enum: ["a", "b"] }, { type: "string", maxLength: 1 }, 0),
+  ...inputs(
+    "values become a type that holds some of them",
+    { enum: ["a", "bb", 1] },
+    { type: "string", maxLength: 1 },
+    2,
+  ),
+  ...inputs("a type becomes values", { type: "string" }, { enum: ["a"] }, 1),
+  ...inputs("a bound is closed", { exclusiveMinimum: 0 }, { minimum: 0 }, 0),
+  ...inputs("a bound is opened", { minimum: 0 }, { exclusiveMinimum: 0 }, 1),
+  ...inputs("another bound is lower", { minimum: 1 }, { exclusiveMinimum: 0 }, 0),
+  ...inputs("a form is added", { anyOf: [text, number] }, { anyOf: [text, number, { type: "null" }] }, 0),
+  ...inputs("a form is removed", { anyOf: [text, number] }, { anyOf: [text] }, 1),
+  ...inputs("forms become a list of types", { anyOf: [text, number] }, { type: ["string", "number", "null"] }, 0),
+  ...inputs("a distinct form is added to oneOf", { oneOf: [text] }, { oneOf: [text, number] }, 0),
+  ...inputs(
+    "a form that fits the same values is added to oneOf",
+    { oneOf: [number] },
+    { oneOf: [number, { type: "integer" }] },
+    1,
+  ),
+  ...inputs(
+    "a told-apart object is added to oneOf",
+    { oneOf: [tagged("a")] },
+    { oneOf: [tagged("a"), tagged("b")] },
+    0,
+  ),
+  ...inputs(
+    "allOf is written out",
+    { allOf: [object({ a: text }), { required: ["a"] }] },
+    object({ a: text }, { required: ["a"] }),
+    0,
+  ),
+  ...inputs("allOf gets a part", { type: "object" }, { allOf: [{ type: "object" }, { required: ["a"] }] }, 1),
+  ...inputs("a definition is narrowed behind an equal reference", named({ type: ["string", "null"] }), named(text), 1),
+  ...inputs("a definition is widened behind an equal reference", named(text), named({ type: ["string", "null"] }), 0),
+  ...inputs("a reference is written out", named(text), object({ deep: object({ x: text }) }), 0),
+  ...inputs("a recursive schema gets an optional member", tree({}), tree({ note: text }), 0),
+  ...inputs(
+    "a recursive schema loses a value",
+    tree({ kind: { enum: ["a", "b"] } }),
+    tree({ kind: { enum: ["a"] } }),
+    1,
+  ),
+  ...inputs("other members get another type", { additionalProperties: text }, { additionalProperties: number }, 1),
+  ...inputs(
+    "a member falls under the others' type",
+    object({ a: number }),
+    object({}, { additionalProperties: text }),
+    2,
+  ),
+  ...inputs("a member is no longer required", object({ a: text }, { required: ["a"] }), object({ a: text }), 0),
+  ...inputs("a word that cannot be compared appears", {}, { patternProperties: { "^x": text } }, 1),
+  ["a new form in the output", { output_schema: { oneOf: [text] } }, { output_schema: { oneOf: [text, number] } }, 1],
+  ["null is new in the output", { output_schema: text }, { output_schema: { type: ["string", "null"] } }, 1],
   [
     "a deep change",
     { input_schema: object({ a: object({ b: { type: "string" } }) }) },
     { input_schema: object({ a: object({ b: { type: "number" } }) }) },
     1,
   ],
-] as const)("%s", (_name, before, after, breaks) => {
+] as [string, object, object, number][])("%s", (_name, before, after, breaks) => {
   const next = { ...contractOf("x", after as never), version: "1.1.0" };
   expect(findBreaks(contractOf("x", before as never), next)).toHaveLength(breaks);
 });

@@ -15,6 +15,7 @@ import {
   up,
 } from "./frames.ts";
 import type { Layers } from "./lockdown/boot.ts";
+import { type LogMeter, openLogMeter } from "./log-meter.ts";
 import { type CellExit, type CellProcess, spawnCell } from "./spawn.ts";
 import { type BrokerSession, type CallStreams, openCallStreams } from "./streams.ts";
 
@@ -68,11 +69,14 @@ interface Running {
   readonly streams: CallStreams;
   readonly settle: (outcome: CellOutcome) => void;
   readonly fail: (error: CellGone) => void;
+  readonly logs: LogMeter;
 }
 
 const OUT_OF_MEMORY = /out of memory|Allocation failed|allocation failure|OOM|bad_alloc|Cannot allocate memory/i;
 const HELLO_WITHIN_MS = 20_000;
 const MAX_CALLS_UNDER_WAY = 256;
+/** Lines of no invocation are counted anew after it. */
+const SESSION_LOG_WINDOW_MS = 10_000;
 
 const secrets = Buffer.alloc(SECRET * 256);
 let nextSecret = secrets.length;
@@ -98,6 +102,7 @@ export async function startCell(layers: Layers): Promise<Cell> {
 function holdCell(child: CellProcess): Promise<Cell> {
   const running = new Map<number, Running>();
   const session = newSecret();
+  const sessionLogs = openLogMeter(SESSION_LOG_WINDOW_MS);
   let nextId = 1;
   let killed: CellGone | null = null;
   let ready: ReadyMessage | null = null;
@@ -150,7 +155,7 @@ function holdCell(child: CellProcess): Promise<Cell> {
       pingSentAt = 0;
       return false;
     }
-    if (type === up.log) onSessionLog(JSON.parse(payload.toString()) as LogMessage);
+    if (type === up.log) sessionLogs.take(payload, onSessionLog);
     else if (type === up.hello) greet(JSON.parse(payload.toString()) as HelloMessage);
     else if (type === up.ready && loading) {
       ready = JSON.parse(payload.toString()) as ReadyMessage;
@@ -174,7 +179,7 @@ function holdCell(child: CellProcess): Promise<Cell> {
       else call.settle({ ok: false, error: JSON.parse(text) as GuestError, cpuMs });
       return true;
     }
-    if (type === up.log) call.call.onLog(JSON.parse(payload.toString()) as LogMessage);
+    if (type === up.log) call.logs.take(payload, call.call.onLog);
     else if (type === up.call) {
       if (call.streams.underWay() >= MAX_CALLS_UNDER_WAY) {
         kill("violation", `more than ${MAX_CALLS_UNDER_WAY} broker calls under way in one invocation`);
@@ -210,7 +215,7 @@ function holdCell(child: CellProcess): Promise<Cell> {
       const secret = newSecret();
       const streams = openCallStreams(call.broker, (type, ...parts) => connection.send(type, id, ...parts));
       const outcome = new Promise<CellOutcome>((settle, fail) => {
-        running.set(id, { secret, call, streams, settle, fail });
+        running.set(id, { secret, call, streams, settle, fail, logs: openLogMeter() });
       });
       if (killed) running.get(id)?.fail(killed);
       connection.send(down.invoke, id, secret, text);

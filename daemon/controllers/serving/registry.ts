@@ -6,7 +6,7 @@ import type { Instance } from "./instance.ts";
 
 export interface Registry {
   /** The instance that a call reaches: in memory at once, else read from storage. Throws `controller_not_found`. */
-  find(name: string, version: string | undefined): Instance | Promise<Instance>;
+  find(name: string, version: string | undefined, requestId: string): Instance | Promise<Instance>;
   developing(name: string): Instance | null;
   /** Swaps the development version in; the old one ends after its calls. */
   develop(name: string, session: string, instance: Instance): void;
@@ -24,9 +24,9 @@ export function openRegistry(catalogue: Catalogue, open: (artifact: Artifact) =>
   const development = new Map<string, { instance: Instance; session: string }>();
   const key = (name: string, version: string): string => `${name}@${version}`;
 
-  function deployed(entry: CatalogueEntry | undefined, name: string, wanted: string | undefined) {
+  function deployed(entry: CatalogueEntry | undefined, name: string, wanted: string | undefined, requestId: string) {
     if (!entry) throw new MagicError("controller_not_found", `there is no controller ${name}`);
-    const version = versionFor(entry, wanted);
+    const version = versionFor(entry, wanted, requestId);
     return loaded.get(key(name, version)) ?? read(name, version);
   }
 
@@ -44,13 +44,13 @@ export function openRegistry(catalogue: Catalogue, open: (artifact: Artifact) =>
   }
 
   const registry: Registry = {
-    find(name, version) {
+    find(name, version, requestId) {
       const developed = development.get(name)?.instance;
       if (developed && (version === undefined || version === developed.artifact.contract.version)) return developed;
       const entry = catalogue.find(name);
       return entry instanceof Promise
-        ? entry.then((one) => deployed(one, name, version))
-        : deployed(entry, name, version);
+        ? entry.then((one) => deployed(one, name, version, requestId))
+        : deployed(entry, name, version, requestId);
     },
     developing: (name) => development.get(name)?.instance ?? null,
     develop(name, session, instance) {

@@ -113,11 +113,23 @@ function entryOf(name: string, versions: Stored["versions"], aliases: Stored["al
   };
 }
 
-/** What a call for `wanted` (a version, an alias, or nothing) reaches now. */
-export function versionFor(entry: CatalogueEntry, wanted: string | undefined): string {
+/**
+ * What a call for `wanted` (a version, an alias, or nothing) reaches now. While a candidate has a share of an alias, the request's id
+ * decides: a retry with the same id, and every nested call of one request, reach the same version.
+ */
+export function versionFor(entry: CatalogueEntry, wanted: string | undefined, requestId: string): string {
   if (wanted !== undefined && entry.versions.has(wanted)) return wanted;
   const alias = entry.aliases.get(wanted ?? "latest");
   if (!alias)
     throw new MagicError("controller_not_found", `${entry.name} has no version or alias ${wanted ?? "latest"}`);
-  return alias.candidate !== null && Math.random() * 100 < alias.percent ? alias.candidate : alias.version;
+  return alias.candidate !== null && shareOf(requestId) < alias.percent ? alias.candidate : alias.version;
+}
+
+/** The text's place between 0 and 100, evenly spread: FNV-1a and a final mix, because ids of one moment differ in few characters. */
+function shareOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return (((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32) * 100;
 }

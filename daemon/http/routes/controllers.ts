@@ -1,9 +1,11 @@
 // The controller routes: invoke, deploy, versions, aliases.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import Type from "typebox";
 import type { ControllerContract } from "#contract/controller.ts";
 import { readContract } from "#contract/controller-check.ts";
 import { MagicError } from "#contract/errors.ts";
 import {
+  Alias,
   ControllerDocument,
   DeployedVersion,
   DeployRequest,
@@ -108,6 +110,7 @@ export function controllerRoutes(app: FastifyInstance, { controllers }: Controll
       schema: {
         operationId: "promoteController",
         summary: "Point an alias at a version, or give the version a share of the alias's calls",
+        params: Type.Object({ name: Type.String(), alias: Alias }),
         body: PromoteRequest,
         response: { 200: ControllerDocument },
       },

@@ -19,7 +19,7 @@ export const InvokeResponse = Type.Object({
 });
 
 const Name = Type.String({ pattern: "^[a-z][a-z0-9_-]{0,62}$" });
-const Alias = Type.String({
+export const Alias = Type.String({
   pattern: "^[a-z][a-z0-9_-]{0,31}$",
   description: "A name for a version, such as latest or stable.",
 });

@@ -1,0 +1,38 @@
+// Log lines of a cell, counted: a handler that logs without end costs the daemon a comparison a line and nothing more.
+import type { LogMessage } from "./frames.ts";
+
+export interface LogMeter {
+  /** Hands the line on, or drops it; the first one dropped is told of. */
+  take(payload: Buffer, onLog: (line: LogMessage) => void): void;
+}
+
+/** Bytes of log of one invocation, and of one line. */
+const MAX_LOG_BYTES = 1024 * 1024;
+const MAX_LINE_BYTES = 256 * 1024;
+
+/** `windowMs`: counts anew after it; without it, once for all. */
+export function openLogMeter(windowMs = Number.POSITIVE_INFINITY): LogMeter {
+  let bytes = 0;
+  let told = false;
+  let ends = 0;
+
+  return {
+    take(payload, onLog) {
+      if (windowMs !== Number.POSITIVE_INFINITY && performance.now() > ends) {
+        ends = performance.now() + windowMs;
+        bytes = 0;
+        told = false;
+      }
+      bytes += payload.length;
+      if (bytes <= MAX_LOG_BYTES && payload.length <= MAX_LINE_BYTES) {
+        onLog(JSON.parse(payload.toString()) as LogMessage);
+        return;
+      }
+      if (told) return;
+      told = true;
+      const most =
+        payload.length > MAX_LINE_BYTES ? `a line of ${payload.length} bytes` : `${MAX_LOG_BYTES} bytes of log`;
+      onLog({ level: "warn", message: `log limit exceeded: ${most}; what is beyond it is dropped` });
+    },
+  };
+}
