@@ -1,6 +1,7 @@
 // OpenAI's own stream: the vendor's bytes go through as they came, event by event. Each event is parsed, for metering and because a
 // broken one must end the stream; it is written anew only where it has to change: the usage chunk (kept back, priced, and shown only
 // to who asked), and chunks of imitations that leave out what the specification requires.
+import { isAscii } from "node:buffer";
 import { estimatePrompt } from "#daemon/gateway/format/estimate.ts";
 import { DONE } from "#daemon/gateway/format/sse.ts";
 import { type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/format/usage.ts";
@@ -10,12 +11,14 @@ import { streamFailure } from "./errors.ts";
 
 const MAX_EVENT = 8 * 1024 * 1024;
 
+const nothing: Buffer = Buffer.alloc(0);
+
 type Chunk = Record<string, unknown>;
 
 export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
   const asked = context.request.stream_options?.include_usage === true;
   const secrets = context.target.credentials.apiKey ? [context.target.credentials.apiKey] : [];
-  let carry: Buffer = Buffer.alloc(0);
+  let carry = nothing;
   let started = false;
   let finished = false;
   let characters = 0;
@@ -24,8 +27,8 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
   let head: Chunk = {};
 
   /** What goes out instead of the event's bytes; null: the bytes as they are. */
-  function event(bytes: Buffer): string | null {
-    const data = dataOf(bytes);
+  function event(text: string): string | null {
+    const data = dataOf(text);
     if (data === null) return null;
     if (data === "[DONE]") return done();
     const chunk = parse(data);
@@ -99,14 +102,17 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
 
   function push(chunk: Buffer): void {
     const bytes = unified(carry.length > 0 ? Buffer.concat([carry, chunk]) : chunk);
+    // A character for each byte, so that places in the text are places in the bytes.
+    const text = bytes.toString("latin1");
+    const plain = isAscii(bytes);
     // Events that go as they are leave in one piece: [run, from) has been read and not yet written.
     let run = 0;
     let from = 0;
     while (!finished) {
-      const at = bytes.indexOf("\n\n", from);
+      const at = text.indexOf("\n\n", from);
       if (at < 0) break;
       const end = at + 2;
-      const instead = event(bytes.subarray(from, end));
+      const instead = event(plain ? text.slice(from, end) : bytes.toString("utf8", from, end));
       if (instead !== null) {
         if (from > run) emit(bytes.subarray(run, from));
         if (instead) emit(instead);
@@ -114,8 +120,8 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
       }
       from = end;
     }
-    if (from > run) emit(bytes.subarray(run, from));
-    carry = bytes.subarray(from);
+    if (from > run) emit(run === 0 && from === bytes.length ? bytes : bytes.subarray(run, from));
+    carry = from === bytes.length ? nothing : bytes.subarray(from);
     if (carry.length > MAX_EVENT) throw broken(`An event of the provider's stream is larger than ${MAX_EVENT} bytes.`);
   }
 
@@ -124,7 +130,7 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
     end() {
       if (finished) return;
       // A last event without its blank line is whole all the same if it is the end mark.
-      if (carry.length > 0 && dataOf(carry) === "[DONE]") return emit(done());
+      if (carry.length > 0 && dataOf(carry.toString("utf8")) === "[DONE]") return emit(done());
       throw new UpstreamError(failure("truncated", "The provider's stream ended before its end mark."));
     },
     get started() {
@@ -149,8 +155,7 @@ function unified(bytes: Buffer): Buffer {
 }
 
 /** The data of an event, its lines joined; null for comments and events without data. */
-function dataOf(bytes: Buffer): string | null {
-  const text = bytes.toString("utf8");
+function dataOf(text: string): string | null {
   if (text.startsWith("data:")) {
     const end = text.indexOf("\n");
     // Nearly always one line.
