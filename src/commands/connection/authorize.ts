@@ -38,7 +38,7 @@ export default defineCommand<Options>({
   },
 });
 
-export interface Authorizing extends Pick<Context<unknown>, "output" | "signal"> {
+export interface Authorizing extends Pick<Context<unknown>, "output" | "signal" | "globals"> {
   /** Open the provider's page, where a person sits at this terminal. */
   readonly browser: boolean;
 }
@@ -50,7 +50,7 @@ export interface Authorizing extends Pick<Context<unknown>, "output" | "signal">
 export async function authorize(
   client: ApiClient,
   start: Readonly<Record<string, unknown>>,
-  { output, signal, browser }: Authorizing,
+  { output, signal, globals, browser }: Authorizing,
 ): Promise<Connection> {
   const page = await outcomePage();
   try {
@@ -58,7 +58,8 @@ export async function authorize(
     const begun = await client.request<Begun>("POST", "/v1/connections/oauth/start", { body });
     const address = begun.authorization_url;
     if (browser && output.interactive) await openInBrowser(address).catch(() => undefined);
-    output.note(`Authorize it in your browser: ${address}`);
+    // Without the address nobody could go on: it is said with --quiet too.
+    (globals.quiet ? output.warn : output.note)(`Authorize it in your browser: ${address}`);
     const outcome = await untilThen(page.outcome, Date.parse(begun.expires_at) - Date.now(), signal);
     const id = outcome.get("connection");
     if (id === null)

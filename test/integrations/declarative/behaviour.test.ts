@@ -156,6 +156,22 @@ test("an expiring OAuth token under 16 partitions is refreshed once a lifetime, 
   expect(leaks).toEqual([]);
 });
 
+test("a connection that the daemon authorized uses the daemon's token until it ends", async () => {
+  let asked = 0;
+  const origin = await vendor((request, response) => {
+    if (request.at.pathname === "/token") json(response, { access_token: `token-${++asked}`, expires_in: 3600 });
+    else json(response, { items: [{ id: request.headers.authorization }] });
+  });
+  const authenticator = { type: "OAuthAuthenticator", refresh_token: "r", token_refresh_endpoint: `${origin}/token` };
+  const held = { oauth: true, access_token: "held" };
+  const used = async (config: Record<string, unknown>) =>
+    (await read(manifest(origin, { requester: { authenticator } }), { config })).records[0]?.["id"];
+  expect(await used({ ...held, expires_at: Date.now() + 3_600_000 })).toBe("Bearer held");
+  expect(await used({ ...held, expires_at: null })).toBe("Bearer held");
+  expect(asked).toBe(0);
+  expect(await used({ ...held, expires_at: Date.now() - 1 })).toBe("Bearer token-1");
+});
+
 test("a cursor that comes back and a page that repeats for ever are noticed", async () => {
   let requests = 0;
   const origin = await vendor((_request, response) => {

@@ -5,7 +5,7 @@ import { parseIso, strptime } from "../jinja/date-text.ts";
 import { type Component, isRecord, list, optionalChild, optionalText } from "../manifest/component.ts";
 import { type Authenticator, bearer } from "./authenticator.ts";
 import { decoderOf } from "./decode.ts";
-import { sharedToken } from "./token.ts";
+import { sharedToken, type Token } from "./token.ts";
 
 export function oauth(context: Context, component: Component): Authenticator {
   const value = (field: string): string => text(context, component, component[field] ?? "");
@@ -13,16 +13,18 @@ export function oauth(context: Context, component: Component): Authenticator {
   const endpoint = value("token_refresh_endpoint");
   const expiry = component["token_expiry_date"] ? value("token_expiry_date") : "";
   const updater = optionalChild(component, "refresh_token_updater");
-  const initial = given
-    ? {
-        value: given,
-        expiresAt: expiry
-          ? expiryOf(expiry, optionalText(component, "token_expiry_date_format"))
-          : endpoint
-            ? context.clock.now() + 60_000
-            : Number.POSITIVE_INFINITY,
-      }
-    : undefined;
+  const initial: Token | undefined =
+    heldToken(context.config) ??
+    (given
+      ? {
+          value: given,
+          expiresAt: expiry
+            ? expiryOf(expiry, optionalText(component, "token_expiry_date_format"))
+            : endpoint
+              ? context.clock.now() + 60_000
+              : Number.POSITIVE_INFINITY,
+        }
+      : undefined);
   let refreshToken = updater
     ? (stringAt(context.config, list(updater["refresh_token_config_path"]).map(String)) ?? value("refresh_token"))
     : value("refresh_token");
@@ -52,6 +54,13 @@ export function oauth(context: Context, component: Component): Authenticator {
     },
     refresh: (used) => (endpoint ? tokens.renew(used) : Promise.resolve(false)),
   };
+}
+
+// A connection that was authorized in a browser: the daemon keeps its tokens, and gives one that is fresh. Where a refresh token is
+// good once, getting another one here would use up the daemon's.
+function heldToken({ oauth: authorized, access_token, expires_at }: Context["config"]): Token | undefined {
+  if (authorized !== true || typeof access_token !== "string") return undefined;
+  return { value: access_token, expiresAt: typeof expires_at === "number" ? expires_at : Number.POSITIVE_INFINITY };
 }
 
 async function tokenAnswer(
