@@ -33,10 +33,11 @@ export async function answerCall(
     signal: left.signal,
     startedAt: performance.now() - reply.elapsedTime,
   });
-  // Bytes that are ready need nothing of what Fastify does with an answer.
-  reply.hijack();
+  // Bytes that are ready need nothing of what Fastify does with an answer. The head first: should it be refused, the error handler
+  // can still answer.
   const raw = reply.raw;
   raw.writeHead(answer.status, headLines(reply, answer));
+  reply.hijack();
   if (answer.stream) {
     await answer.stream.pipe(sinkOf(raw));
     raw.end();
