@@ -27,7 +27,13 @@ export function openRegistry(catalogue: Catalogue, open: (artifact: Artifact) =>
   function deployed(entry: CatalogueEntry | undefined, name: string, wanted: string | undefined, requestId: string) {
     if (!entry) throw new MagicError("controller_not_found", `there is no controller ${name}`);
     const version = versionFor(entry, wanted, requestId);
-    return loaded.get(key(name, version)) ?? read(name, version);
+    const known = loaded.get(key(name, version));
+    if (!known) return read(name, version);
+    if (known.artifact.digest === entry.versions.get(version)?.digest) return known;
+    // Removed and deployed anew, by another replica of this daemon.
+    loaded.delete(key(name, version));
+    void known.retire();
+    return read(name, version);
   }
 
   function read(name: string, version: string): Promise<Instance> {

@@ -32,6 +32,9 @@ export interface Catalogue {
 
 /** Another replica on the same Postgres may have deployed: what is older is read again, behind the call. */
 const MAX_AGE_MS = 2_000;
+/** A name that is not there is asked for no more often: anybody can call names. */
+const MISS_AGE_MS = 500;
+const MAX_MISSED = 10_000;
 
 export function openCatalogue(storage: Storage): Catalogue {
   const { controller } = storage.units;
@@ -39,6 +42,16 @@ export function openCatalogue(storage: Storage): Catalogue {
   let filled: Promise<void> | null = null;
   let done = false;
   let filledAt = 0;
+
+  /** Another replica may have deployed a moment ago what this one has never heard of. */
+  const missed = new Map<string, number>();
+  function look(name: string): Promise<CatalogueEntry | undefined> | undefined {
+    const now = performance.now();
+    if (now - (missed.get(name) ?? Number.NEGATIVE_INFINITY) < MISS_AGE_MS) return undefined;
+    if (missed.size >= MAX_MISSED) missed.clear();
+    missed.set(name, now);
+    return catalogue.refresh(name);
+  }
 
   async function fill(): Promise<void> {
     const { versions, aliases } = await controller.list({ name: null });
@@ -64,10 +77,11 @@ export function openCatalogue(storage: Storage): Catalogue {
     return null;
   }
 
-  return {
+  const catalogue: Catalogue = {
     find(name) {
       const wait = ready();
-      return wait ? wait.then(() => entries.get(name)) : entries.get(name);
+      if (wait) return wait.then(() => entries.get(name));
+      return entries.get(name) ?? (storage.dialect === "postgres" ? look(name) : undefined);
     },
     async all() {
       await ready();
@@ -87,6 +101,7 @@ export function openCatalogue(storage: Storage): Catalogue {
       return entries.get(name);
     },
   };
+  return catalogue;
 }
 
 type Stored = Awaited<ReturnType<Storage["units"]["controller"]["list"]>>;
