@@ -136,7 +136,7 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
             records_rejected: progress.records_rejected,
             bytes: progress.bytes,
             waiting_for: progress.waiting_for,
-            throughput: rates(progress.records_written, progress.bytes, seconds),
+            throughput: rates(progress.records_read, progress.bytes, seconds),
           },
         })
         .then((goes) => goes || stopped.abort())

@@ -25,9 +25,12 @@ export async function followRun(
     if (state !== seen) onChange(run);
     seen = state;
     if (ended(run)) break;
-    const { records_synced, throughput, waiting_for } = run;
+    const { records_read, throughput, waiting_for } = run;
+    const count = (value: number) => value.toLocaleString("en-US");
+    // Read, not synced: rows of a run that is not committed yet are in nobody's table.
+    const rate = `${count(throughput.records_per_s)}/s, ${(throughput.bytes_per_s / 1e6).toFixed(1)} MB/s`;
     progress.text(
-      `${run.status}: ${records_synced.toLocaleString("en-US")} records, ${throughput.records_per_s}/s${waiting_for ? `; waiting for ${waiting_for}` : ""}`,
+      `${run.status}: ${count(records_read)} records, ${rate}${waiting_for ? `; waiting for ${waiting_for}` : ""}`,
     );
     await sleep(pause, undefined, { signal }).catch(() => {
       throw new MagicError("interrupted", `The run ${run.id} goes on: \`magic sync watch ${run.sync}\` follows it.`);
