@@ -238,7 +238,7 @@ test("doctor tells a stale daemon, mends it, and closes what others can read", a
   await gone(Number(json["pid"]));
   await chmod(join(made.root, ".magic", "credentials.json"), 0o644);
   const sick = await made.magic(["doctor", "--json"]);
-  expect([sick.code, checks(sick.json)]).toMatchObject([1, { daemon: "failed", secrets: "failed" }]);
+  expect([sick.code, checks(sick.json)]).toMatchObject([3, { daemon: "failed", secrets: "failed" }]);
   const mended = await made.magic(["doctor", "--fix", "--json"]);
   expect([mended.code, checks(mended.json)]).toMatchObject([0, { daemon: "fixed", secrets: "fixed" }]);
   expect(checks((await made.magic(["doctor", "--json"])).json)).toMatchObject({ daemon: "ok", secrets: "ok" });
