@@ -17,7 +17,10 @@ export interface ListenOptions {
 export function addListenOptions(command: Command): Command {
   return command
     .option("--port <n>", "the port to listen on; 0 is any free one (default 4141, or the next free one)")
-    .option("--host <address>", "the address to listen on (default 127.0.0.1)")
+    .option("--host <address>", "the address to listen on (default 127.0.0.1)", (text) => {
+      if (text.trim() === "") throw new MagicError("usage", "--host takes an address, such as 127.0.0.1.");
+      return text;
+    })
     .option("--tls", "serve TLS 1.3 only")
     .option("--tls-cert <file>", "the certificate chain, PEM (default: a local one made on the spot)")
     .option("--tls-key <file>", "its private key, PEM")
