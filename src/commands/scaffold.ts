@@ -4,7 +4,7 @@ import { Option } from "commander";
 import { defineCommand } from "#commands/command.ts";
 import { askChoice, askText } from "#output/prompt.ts";
 import { type Language, type Template, templates } from "#scaffold/render.ts";
-import { scaffold } from "#scaffold/scaffold.ts";
+import { nameProblem, scaffold } from "#scaffold/scaffold.ts";
 import { findRoot } from "#shared/paths.ts";
 
 interface Options {
@@ -27,7 +27,11 @@ export default defineCommand<Options>({
       .option("--force", "replace the template's files in a folder that exists"),
   async run({ options, output, globals, env, cwd, need }) {
     const { name } = await need({
-      name: { value: options.name, flag: "--name <name>", ask: () => askText("What is the controller called?") },
+      name: {
+        value: options.name,
+        flag: "--name <name>",
+        ask: () => askText("What is the controller called?", undefined, nameProblem),
+      },
     });
     const asked = options.name === undefined && options.template === undefined;
     const template = options.template ?? (asked ? await askTemplate() : "minimal");

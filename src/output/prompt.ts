@@ -3,9 +3,15 @@ import { MagicError } from "#contract/errors.ts";
 
 const where = { output: process.stderr };
 
-export async function askText(message: string, initial?: string): Promise<string> {
+/** `problem` says what is wrong with an answer; it is asked again until nothing is. */
+export async function askText(
+  message: string,
+  initial?: string,
+  problem: (given: string) => string | undefined = () => undefined,
+): Promise<string> {
   const { input } = await import("@inquirer/prompts");
-  return answer(input({ message, required: true, ...(initial === undefined ? {} : { default: initial }) }, where));
+  const preset = initial === undefined ? {} : { default: initial };
+  return answer(input({ message, required: true, ...preset, validate: (given) => problem(given) ?? true }, where));
 }
 
 /** Not shown while it is typed. */

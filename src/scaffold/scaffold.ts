@@ -36,12 +36,19 @@ export interface Scaffolded {
   readonly project_files: readonly string[];
 }
 
+const NAME_FORM = "Use 1 to 63 lower-case letters, digits, dashes and underscores, a letter first.";
+
+/** What is wrong with a controller's name, if anything. */
+export function nameProblem(name: string): string | undefined {
+  return new RegExp(CONTROLLER_NAME, "u").test(name) ? undefined : NAME_FORM;
+}
+
 /** @throws MagicError validation_failed (name), exists, config_invalid */
 export function scaffold(request: ScaffoldRequest): Scaffolded {
   const { name, template, lang, root, force } = request;
-  if (!new RegExp(CONTROLLER_NAME, "u").test(name))
+  if (nameProblem(name) !== undefined)
     throw new MagicError("validation_failed", `${JSON.stringify(name)} is not a controller's name.`, {
-      extra: { next: "Use 1 to 63 lower-case letters, digits, dashes and underscores, a letter first." },
+      extra: { next: NAME_FORM },
     });
   const controllers = controllersFolder(root);
   const folder = folderOf(resolve(root, request.dir ?? controllers), name);
