@@ -1,6 +1,6 @@
 // One error, three forms on the wire: problem+json (RFC 9457) for the core API and the runtime, OpenAI's for the gateway,
 // RFC 6749's (section 5.2) for the token endpoint. All are made from the catalogue.
-import { type ErrorCode, errors, isMagicError, MagicError } from "#contract/errors.ts";
+import { type ErrorCode, errors, type FieldProblem, isMagicError, MagicError } from "#contract/errors.ts";
 import type { ErrorForm } from "./route-config.ts";
 import { fieldProblems } from "./validation.ts";
 
@@ -18,8 +18,7 @@ export function classify(error: unknown): MagicError {
   const known = error as { code?: string; statusCode?: number; validation?: Parameters<typeof fieldProblems>[0] };
   if (known.validation) {
     const problems = fieldProblems(known.validation);
-    const list = problems.map(({ pointer, detail }) => `${pointer || "(the whole)"}: ${detail}`).join("; ");
-    return new MagicError("validation_failed", list.slice(0, 2_000), { problems, cause: error });
+    return new MagicError("validation_failed", listOf(problems), { problems, cause: error });
   }
   const code = fastifyCodes[known.code ?? ""];
   if (code) return new MagicError(code, (error as Error).message, { cause: error });
@@ -28,6 +27,11 @@ export function classify(error: unknown): MagicError {
   if (known.code === "SQLITE_FULL" || known.code === "ENOSPC")
     return new MagicError("storage_full", "The disk is full: nothing was stored.", { cause: error });
   return new MagicError("internal", "Something unexpected happened; the daemon's log has it.", { cause: error });
+}
+
+function listOf(problems: readonly FieldProblem[]): string {
+  const list = problems.map(({ pointer, detail }) => `${pointer || "(the whole)"}: ${detail}`).join("; ");
+  return list.slice(0, 2_000);
 }
 
 /** The answer for an error in one of the three forms. */
@@ -54,7 +58,8 @@ function problem(error: MagicError, requestId: string): ErrorAnswer {
       type: DOCS + error.code,
       title: entry.title,
       status,
-      detail: error.message,
+      // One that says nothing of its own is as good as its problems.
+      detail: error.message === entry.title && error.problems.length > 0 ? listOf(error.problems) : error.message,
       instance: `urn:magic:request:${requestId}`,
       code: error.code,
       request_id: requestId,

@@ -39,7 +39,13 @@ test("a connection is made from its provider alone, read, patched and deleted on
   expect(merged.body).toMatchObject({ name: "postgres", metadata: { b: "x", c: true } });
   expect((await call("DELETE", `/v1/connections/${made.id}`)).status).toBe(200);
   expect((await call("DELETE", `/v1/connections/${made.id}`)).status).toBe(404);
-  expect((await call("GET", `/v1/connections/${made.id}`)).body).toMatchObject({ code: "not_found" });
+  for (const id of [made.id, "", "x".repeat(400), "x".repeat(4_000)])
+    expect((await call("GET", `/v1/connections/${id}`)).body).toMatchObject({ status: 404, code: "not_found" });
+  const unknown = await call("POST", "/v1/connections", { provider: "nonesuch" });
+  expect(unknown.body).toMatchObject({
+    status: 422,
+    detail: expect.stringMatching(/^\/provider: there is no connector/),
+  });
 });
 
 test("read-only, unknown and wrong fields are refused all at once, each by its pointer", async () => {

@@ -1,8 +1,8 @@
 // Path parameters, and the answer to a deletion.
 import { type Static, Type } from "typebox";
 
-/** Any text: one that is no id names nothing, which is 404 and not a problem of form. */
-export const IdParams = Type.Object({ id: Type.String({ minLength: 1 }) });
+/** Any text, none too: one that is no id names nothing, which is 404 and not a problem of form. */
+export const IdParams = Type.Object({ id: Type.String() });
 export type IdParams = Static<typeof IdParams>;
 
 export const Deleted = Type.Object(

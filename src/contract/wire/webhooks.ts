@@ -103,6 +103,6 @@ export const DeliveriesQuery = listQuery({
   status: Type.Optional(Type.Enum(deliveryStatuses, { description: "Only those in this status." })),
 });
 export const DeliveryParams = Type.Object({
-  id: Type.String({ minLength: 1 }),
-  delivery: Type.String({ minLength: 1 }),
+  id: Type.String(),
+  delivery: Type.String(),
 });
