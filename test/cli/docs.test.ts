@@ -5,6 +5,7 @@ import { expect, test, vi } from "vitest";
 import { isNoun } from "#commands/command.ts";
 import { groups } from "#commands/registry.ts";
 import { readContract } from "#contract/controller-check.ts";
+import { errors } from "#contract/errors.ts";
 import { exitCodes } from "#contract/exit-codes.ts";
 import { readProject } from "#contract/project-check.ts";
 import { schemas, schemaText } from "../../docs/generate.ts";
@@ -70,4 +71,14 @@ test("the examples of docs/contract.md are valid, and every code of a problem is
   const codes = sources.flatMap((source) => [...source.matchAll(/code: "([a-z_]+)",/g)].map(([, code]) => code));
   expect(codes.length).toBeGreaterThan(10);
   for (const code of codes) expect(text).toContain(`\`${code}\``);
+});
+
+test("no code of an error stands in two sections of the catalogue", async () => {
+  const folder = new URL("../../src/contract/errors/", import.meta.url);
+  const sections = readdirSync(folder).filter((file) => file !== "entry.ts");
+  const modules = await Promise.all(sections.map((file) => import(new URL(file, folder).href)));
+  const codes = modules.flatMap((section) =>
+    Object.values(section).flatMap((entries) => Object.keys(entries as object)),
+  );
+  expect(codes.toSorted()).toEqual(Object.keys(errors).sort());
 });

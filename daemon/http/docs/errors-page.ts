@@ -1,5 +1,7 @@
 // The errors, from the catalogue that makes the answers.
-import { type ErrorCode, type ErrorEntry, errors } from "#contract/errors.ts";
+
+import type { ErrorEntry } from "#contract/errors/entry.ts";
+import { type ErrorCode, errors } from "#contract/errors.ts";
 import { exitCodes } from "#contract/exit-codes.ts";
 import { html, page } from "./html.ts";
 
