@@ -4,6 +4,7 @@ import type { Principal } from "#contract/identity.ts";
 import type { Connection } from "#contract/wire/connections.ts";
 import { rfc3339 } from "#shared/clock.ts";
 import { userStateFolder } from "#shared/paths.ts";
+import { createTurns } from "#shared/turns.ts";
 import { createEgress } from "./egress/egress.ts";
 import type { Foundation } from "./foundation.ts";
 import { connectionRoutes } from "./http/routes/connections.ts";
@@ -15,6 +16,7 @@ import { webhookRoutes } from "./http/routes/webhooks.ts";
 import { createCatalogue } from "./integrations/catalogue/catalogue.ts";
 import { createConnections } from "./integrations/connections/connections.ts";
 import { connectionDocument } from "./integrations/connections/document.ts";
+import { createKeepers } from "./integrations/connections/kept-tokens.ts";
 import { connectionSecrets } from "./integrations/connections/secret.ts";
 import type { SyncExecution } from "./integrations/execution.ts";
 import { createExecution } from "./integrations/live/execution.ts";
@@ -45,18 +47,20 @@ export function wireIntegrations(foundation: Foundation, origin: () => string, g
   foundation.onClose(() => jobs.stop());
   const egress = createEgress({ allowPrivate: () => project.current().egress?.allow_private ?? [] });
   foundation.onClose(() => egress.close());
-  const execution =
-    given ??
-    createExecution({
-      ...{ egress, clock, root: foundation.root, stateFolder: foundation.state },
-      manifest: (id) => manifestText(foundation.root, id),
-      allowPrivate: () => project.current().egress?.allow_private ?? [],
-    });
   const catalogue = createCatalogue(() => projectConnectors(foundation.root));
   // Only what magic.yaml declares under `secrets` can be referred to: a caller of the API must not read the environment.
   const secrets = connectionSecrets(createSealer(masterKey, "connections"), (kind, name) =>
     kind === "secret" ? project.current().secrets?.[name] : undefined,
   );
+  const turns = createTurns();
+  const execution =
+    given ??
+    createExecution({
+      ...{ egress, clock, root: foundation.root, stateFolder: foundation.state },
+      keeperOf: createKeepers({ storage, secrets, clock }, turns),
+      manifest: (id) => manifestText(foundation.root, id),
+      allowPrivate: () => project.current().egress?.allow_private ?? [],
+    });
   const webhookSealer = createSealer(masterKey, "webhooks");
   const deliveries = createDeliveries({
     ...{ storage, jobs, egress, clock, logger },
@@ -76,7 +80,7 @@ export function wireIntegrations(foundation: Foundation, origin: () => string, g
     deliveries.wake();
   };
   const oauth = createOAuth({
-    ...{ storage, egress, secrets, clock, origin },
+    ...{ storage, egress, secrets, clock, origin, turns },
     sealer: createSealer(masterKey, "oauth"),
     definitionOf: catalogue.oauth,
     onDisabled: (connection) => onFailed(connectionDocument(connection)),

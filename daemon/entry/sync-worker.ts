@@ -1,12 +1,14 @@
 // The process in which runs happen: it is told over IPC what to run, reports progress, and dies with its parent.
 import { isMagicError } from "#contract/errors.ts";
-import type { SyncWorkerReply, SyncWorkerRequest } from "#contract/sync.ts";
+import type { SyncWorkerQuestion, SyncWorkerReply, SyncWorkerRequest } from "#contract/sync.ts";
 import { redactText } from "#shared/redact.ts";
+import { askForTokens } from "#shared/token-ipc.ts";
 import { openDestination, openEither, openSource } from "../integrations/connectors/open.ts";
 import { runSync } from "../integrations/engine/run.ts";
 
 const parent = process.ppid;
 const cancel = new AbortController();
+const { tokens, handle: tokenAnswered } = askForTokens((request) => send(request));
 let running = false;
 
 // The channel closes when the parent ends, however it ends: every open transaction is undone by its server.
@@ -20,6 +22,7 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal
 
 process.on("message", (message: SyncWorkerRequest) => {
   if (message.type === "cancel") cancel.abort();
+  else if (message.type === "token") tokenAnswered(message);
   else if (message.type === "check" || message.type === "discover") void answer(message);
   else if (message.type === "run" && !running) {
     running = true;
@@ -29,27 +32,29 @@ process.on("message", (message: SyncWorkerRequest) => {
 
 async function run(spec: Extract<SyncWorkerRequest, { type: "run" }>["spec"]): Promise<void> {
   const outcome = await runSync(spec, {
-    openSource: () => openSource(spec.source, allowed(spec.allow_private)),
+    openSource: () => openSource(spec.source, allowed(spec.allow_private), tokens),
     openDestination: () => openDestination(spec.destination),
     onProgress: (progress) => send({ type: "progress", progress }),
     signal: cancel.signal,
   });
+  await tokens.idle(true);
   process.send?.({ type: "done", outcome } satisfies SyncWorkerReply, () => process.exit(0));
 }
 
 const allowed = (list: readonly string[] | "any") => (list === "any" ? [] : list);
 
-async function answer(question: Extract<SyncWorkerRequest, { id: number }>): Promise<void> {
+async function answer(question: SyncWorkerQuestion): Promise<void> {
   let reply: SyncWorkerReply;
   let side: { check(): Promise<void>; discover(): Promise<unknown>; close(): Promise<void> } | undefined;
   try {
-    side = await openEither(question.end, allowed(question.allow_private));
+    side = await openEither(question.end, allowed(question.allow_private), tokens);
     const result = question.type === "check" ? await side.check() : await side.discover();
     reply = { type: "answer", id: question.id, result: result ?? null };
   } catch (thrown) {
     const code = isMagicError(thrown) ? thrown.code : "internal";
     reply = { type: "answer", id: question.id, error: { code, message: redactText((thrown as Error).message) } };
   }
+  await tokens.idle(true);
   await side?.close().catch(() => {});
   send(reply);
 }

@@ -47,6 +47,8 @@ export type ConnectorReply =
       readonly body: unknown;
     }
   | { readonly type: "state"; readonly state: unknown }
+  /** True: the vendor is about to answer with the only token that will be good; to end the process now would lose it. */
+  | { readonly type: "refreshing"; readonly now: boolean }
   | { readonly type: "log"; readonly level: "info" | "warn"; readonly message: string }
   | { readonly type: "values"; readonly values: readonly ({ readonly value: unknown } | { readonly error: string })[] }
   | {

@@ -1,5 +1,7 @@
 // Live syncs as both programs speak of them: modes, what a worker process is asked to do, what it answers over its IPC channel.
 
+import type { TokenAnswer, TokenRequest } from "./tokens.ts";
+
 export const syncModes = ["full_refresh", "incremental", "cdc"] as const;
 export type SyncMode = (typeof syncModes)[number];
 export const deleteModes = ["soft", "hard", "ignore"] as const;
@@ -104,6 +106,9 @@ export interface SyncOutcome {
   readonly changed: boolean;
 }
 
+/** Parent -> worker: one answer is wanted. */
+export type SyncWorkerQuestion = Extract<SyncWorkerRequest, { type: "check" | "discover" }>;
+
 /** Parent -> worker. */
 export type SyncWorkerRequest =
   | { readonly type: "run"; readonly spec: SyncSpec }
@@ -119,6 +124,7 @@ export type SyncWorkerRequest =
       readonly end: SyncEnd;
       readonly allow_private: readonly string[] | "any";
     }
+  | TokenAnswer
   | { readonly type: "cancel" };
 
 /** Worker -> parent. */
@@ -126,6 +132,7 @@ export type SyncWorkerReply =
   | { readonly type: "ready" }
   | { readonly type: "progress"; readonly progress: SyncProgress }
   | { readonly type: "done"; readonly outcome: SyncOutcome }
+  | TokenRequest
   | { readonly type: "answer"; readonly id: number; readonly result?: unknown; readonly error?: SyncFailure };
 
 /** One object of a source or destination: a table, a view, a file, an API's stream. */

@@ -2,16 +2,29 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { type ErrorCode, errors, MagicError } from "#contract/errors.ts";
-import type { SyncOutcome, SyncProgress, SyncSpec, SyncWorkerReply, SyncWorkerRequest } from "#contract/sync.ts";
+import type {
+  SyncOutcome,
+  SyncProgress,
+  SyncSpec,
+  SyncWorkerQuestion,
+  SyncWorkerReply,
+  SyncWorkerRequest,
+} from "#contract/sync.ts";
+import type { TokenKeeper } from "#contract/tokens.ts";
+import { memoryTokens, serveTokens, type TokenServer } from "./token-ipc.ts";
 
 export interface WorkerOptions {
   readonly signal: AbortSignal;
   onProgress(progress: SyncProgress): void;
+  /** Keeps what the source's vendor rotates; absent: nothing does beyond this process. */
+  readonly tokens?: TokenKeeper;
 }
 
 const ATTEMPTS = 3;
 // A cancelled worker undoes its work and says so; one that does not is ended, and its servers undo it.
 const CANCEL_GRACE_MS = 1500;
+// One that waits for a vendor's new tokens may take longer: to end it would lose the connection's grant.
+const REFRESH_GRACE_MS = 30_000;
 
 /** The outcome of the run; a worker that was lost three times is a failed run. */
 export async function runInWorker(spec: SyncSpec, options: WorkerOptions): Promise<SyncOutcome> {
@@ -52,18 +65,21 @@ function once(spec: SyncSpec, options: WorkerOptions): Promise<{ outcome: SyncOu
     const worker = startWorker();
     const send = (request: SyncWorkerRequest) => worker.connected && worker.send(request, () => {});
     let outcome: SyncOutcome | undefined;
-    let timer: NodeJS.Timeout | undefined;
+    const tokens = serveTokens(options.tokens ?? memoryTokens(), send);
+    let cancelled = false;
     const cancel = () => {
       send({ type: "cancel" });
-      timer ??= setTimeout(() => worker.kill("SIGKILL"), CANCEL_GRACE_MS);
+      if (!cancelled) setTimeout(() => killWhenIdle(worker, tokens), CANCEL_GRACE_MS).unref();
+      cancelled = true;
     };
     options.signal.addEventListener("abort", cancel, { once: true });
     worker.on("message", (reply: SyncWorkerReply) => {
       if (reply.type === "progress") options.onProgress(reply.progress);
+      if (reply.type === "token") tokens.handle(reply);
       if (reply.type === "done") outcome = reply.outcome;
     });
     const ended = (how: string) => {
-      clearTimeout(timer);
+      tokens.end();
       options.signal.removeEventListener("abort", cancel);
       resolve(outcome ? { outcome } : { how });
     };
@@ -75,6 +91,12 @@ function once(spec: SyncSpec, options: WorkerOptions): Promise<{ outcome: SyncOu
   });
 }
 
+function killWhenIdle(worker: ChildProcess, tokens: TokenServer, leftMs = REFRESH_GRACE_MS): void {
+  if (worker.exitCode !== null || worker.signalCode !== null) return;
+  if (!tokens.busy() || leftMs <= 0) worker.kill("SIGKILL");
+  else setTimeout(() => killWhenIdle(worker, tokens, leftMs - 100), 100).unref();
+}
+
 function startWorker(): ChildProcess {
   return fork(fileURLToPath(import.meta.resolve("#entry/sync-worker")), [], {
     execArgv: [],
@@ -84,14 +106,17 @@ function startWorker(): ChildProcess {
 
 /** One question to a worker of its own: a check or a discovery, away from the event loop. */
 export function askWorker<T>(
-  question: Omit<Extract<SyncWorkerRequest, { id: number }>, "id">,
+  question: Omit<SyncWorkerQuestion, "id">,
   signal: AbortSignal,
+  keeper: TokenKeeper = memoryTokens(),
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     const worker = startWorker();
-    const stop = () => worker.kill("SIGKILL");
+    const tokens = serveTokens(keeper, (answer) => worker.connected && worker.send(answer, () => {}));
+    const stop = () => killWhenIdle(worker, tokens);
     signal.addEventListener("abort", stop, { once: true });
     worker.on("message", (reply: SyncWorkerReply) => {
+      if (reply.type === "token") tokens.handle(reply);
       if (reply.type !== "answer") return;
       if (reply.error) reject(new MagicError(codeOf(reply.error.code), reply.error.message));
       else resolve(reply.result as T);
@@ -99,6 +124,7 @@ export function askWorker<T>(
     });
     worker.on("error", reject);
     worker.on("close", () => {
+      tokens.end();
       signal.removeEventListener("abort", stop);
       reject(new MagicError(signal.aborted ? "upstream_timeout" : "worker_lost"));
     });

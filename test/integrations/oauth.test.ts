@@ -9,6 +9,7 @@ import { connectionSecrets } from "#daemon/integrations/connections/secret.ts";
 import { createOAuth } from "#daemon/integrations/oauth/oauth.ts";
 import { openMasterKey } from "#daemon/secrets/master-key.ts";
 import { createSealer } from "#daemon/secrets/sealer.ts";
+import { createTurns } from "#shared/turns.ts";
 import { temporaryFolder } from "#test/temporary.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 import { writeProject } from "./receiver.ts";
@@ -216,7 +217,8 @@ test("many users of an expired token share one refresh, whose rotated token is s
   onTestFinished(() => egress.close());
   const disabled: string[] = [];
   const oauth = createOAuth({
-    ...{ storage, egress, secrets, sealer, clock: { now: () => Date.now(), monotonic: () => performance.now() } },
+    ...{ storage, egress, secrets, sealer, turns: createTurns() },
+    clock: { now: () => Date.now(), monotonic: () => performance.now() },
     definitionOf: async () => ({}),
     origin: () => "http://127.0.0.1",
     onDisabled: async (connection) => void disabled.push(connection.id),

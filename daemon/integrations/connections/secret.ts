@@ -1,4 +1,5 @@
 // A connection's configuration and credentials: sealed in storage, opened and with references replaced only where they are used.
+import type { KeptToken } from "#contract/tokens.ts";
 import { type LookUp, resolveReferences } from "#daemon/secrets/references.ts";
 import type { Sealer } from "#daemon/secrets/sealer.ts";
 import type { ConnectionRecord } from "#daemon/storage/tables/connection.ts";
@@ -9,6 +10,8 @@ export interface ConnectionSecret {
   readonly credentials: Readonly<Record<string, unknown>>;
   /** See OpenConnection. */
   readonly bounded?: boolean;
+  /** What the vendor has put in place of a grant of the configuration since, by the grant's digest. Never searched for references. */
+  readonly tokens?: Readonly<Record<string, KeptToken>>;
 }
 
 type Sealed = Pick<ConnectionRecord, "id" | "environment" | "secret">;
@@ -33,6 +36,9 @@ export function connectionSecrets(sealer: Sealer, lookUp: LookUp): ConnectionSec
         ? null
         : sealer.seal(JSON.stringify(secret), place(connection)),
     read,
-    open: (record) => ({ record, ...resolveReferences(read(record), lookUp) }),
+    open(record) {
+      const { config, credentials } = read(record);
+      return { record, ...resolveReferences({ config, credentials }, lookUp) };
+    },
   };
 }

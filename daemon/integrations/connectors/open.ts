@@ -1,6 +1,7 @@
 // From a URL or a path to a connector: the one place that knows them all. A driver is loaded when it is needed.
 import { MagicError } from "#contract/errors.ts";
 import type { SyncEnd } from "#contract/sync.ts";
+import type { TokenKeeper } from "#contract/tokens.ts";
 import type { Destination } from "../engine/destination.ts";
 import type { Source } from "../engine/source.ts";
 
@@ -49,10 +50,14 @@ export function connectorOf(url: string): { readonly kind: ConnectorKind; readon
 }
 
 /** `allowPrivate`: private addresses that a declarative connector's requests may reach. */
-export async function openSource(end: SyncEnd, allowPrivate: readonly string[] = []): Promise<Source> {
+export async function openSource(
+  end: SyncEnd,
+  allowPrivate: readonly string[] = [],
+  tokens?: TokenKeeper,
+): Promise<Source> {
   if (end.connector) {
     const { declarativeSource } = await import("./declarative/source.ts");
-    return declarativeSource({ connector: end.connector, allowPrivate, credentials: end.credentials ?? {} });
+    return declarativeSource({ connector: end.connector, allowPrivate, tokens, credentials: end.credentials ?? {} });
   }
   const { kind, path } = connectorOf(end.url);
   switch (kind) {
@@ -77,8 +82,12 @@ export async function openSource(end: SyncEnd, allowPrivate: readonly string[] =
 const pinned = ({ url, address }: SyncEnd) => ({ url, ...(address === undefined ? {} : { address }) });
 
 /** For checks and discovery: a source, or where there is none of its kind a destination. */
-export async function openEither(end: SyncEnd, allowPrivate: readonly string[] = []): Promise<Source | Destination> {
-  if (end.connector) return openSource(end, allowPrivate);
+export async function openEither(
+  end: SyncEnd,
+  allowPrivate: readonly string[] = [],
+  tokens?: TokenKeeper,
+): Promise<Source | Destination> {
+  if (end.connector) return openSource(end, allowPrivate, tokens);
   return connectorOf(end.url).kind === "http" ? openDestination(end) : openSource(end);
 }
 

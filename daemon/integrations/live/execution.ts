@@ -7,7 +7,8 @@ import type { Egress } from "#daemon/egress/egress.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { makeFolder } from "#shared/make-folder.ts";
 import { askWorker, runInWorker } from "#shared/sync-worker.ts";
-import type { RunTask, SyncExecution } from "../execution.ts";
+import type { KeeperOf } from "../connections/kept-tokens.ts";
+import type { OpenConnection, RunTask, SyncExecution } from "../execution.ts";
 import { endOf } from "./ends.ts";
 
 export interface ExecutionOptions {
@@ -19,6 +20,8 @@ export interface ExecutionOptions {
   readonly stateFolder: string;
   /** A declarative connector's manifest by its id; null: there is none. */
   manifest(id: string): Promise<string | null>;
+  /** Keeps what a connection's vendor rotates. */
+  readonly keeperOf: KeeperOf;
   /** `host:port` of private addresses that may be reached: for connectors that make their own requests. */
   allowPrivate(): readonly string[];
 }
@@ -26,6 +29,7 @@ export interface ExecutionOptions {
 export function createExecution(options: ExecutionOptions): SyncExecution {
   const { egress, clock } = options;
   const ports = { egress, root: options.root, manifest: (id: string) => options.manifest(id) };
+  const keeper = (connection: OpenConnection) => options.keeperOf(connection.record.id);
   return {
     async check(connection, signal) {
       const started = clock.monotonic();
@@ -37,7 +41,7 @@ export function createExecution(options: ExecutionOptions): SyncExecution {
       });
       try {
         const end = await endOf(connection, "", ports);
-        await askWorker({ type: "check", end, allow_private: options.allowPrivate() }, signal);
+        await askWorker({ type: "check", end, allow_private: options.allowPrivate() }, signal, keeper(connection));
         return { status: "connected", health: health("healthy", null) };
       } catch (error) {
         if (!isMagicError(error)) throw error;
@@ -50,12 +54,13 @@ export function createExecution(options: ExecutionOptions): SyncExecution {
       return askWorker<readonly DiscoveredObject[]>(
         { type: "discover", end, allow_private: options.allowPrivate() },
         signal,
+        keeper(connection),
       );
     },
 
     async run(task, onProgress, signal) {
       const spec = await specOf(task, options);
-      return runInWorker(spec, { signal, onProgress });
+      return runInWorker(spec, { signal, onProgress, tokens: keeper(task.source) });
     },
 
     // Nothing is made at a source yet: replication slots come with cdc.

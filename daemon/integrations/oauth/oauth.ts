@@ -10,6 +10,8 @@ import type { Storage } from "#daemon/storage/storage.ts";
 import type { ConnectionRecord, ResourceLimit } from "#daemon/storage/tables/connection.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
+import type { Turns } from "#shared/turns.ts";
+import { changeSecret } from "../connections/change-secret.ts";
 import type { ConnectionSecrets } from "../connections/secret.ts";
 import { limitOf } from "../tier-limits.ts";
 import { isWeb, type OAuthDefinition, oauthProvider } from "./provider.ts";
@@ -34,6 +36,8 @@ export interface OAuthOptions {
   readonly secrets: ConnectionSecrets;
   readonly sealer: Sealer;
   readonly clock: Clock;
+  /** At a connection's tokens. */
+  readonly turns: Turns;
   /** Of the provider's definition; null when there is no such connector. */
   readonly definitionOf: (provider: string) => Promise<OAuthDefinition | null>;
   /** This daemon's origin, as the browser reaches it. */
@@ -53,7 +57,7 @@ const freshForMs = 60_000;
 const callbackPath = "/v1/connections/oauth/callback";
 
 export function createOAuth(options: OAuthOptions): OAuth {
-  const { storage, egress, secrets, sealer, clock, definitionOf, origin, onDisabled } = options;
+  const { storage, egress, secrets, sealer, clock, turns, definitionOf, origin, onDisabled } = options;
   const connections = storage.units.connection;
   const refreshing = new Map<string, Promise<ConnectionRecord>>();
   const environment = "live" as const;
@@ -124,7 +128,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
       if (typeof expires === "number" && expires > clock.now() + freshForMs) return Promise.resolve(connection);
       let under = refreshing.get(connection.id);
       if (under === undefined) {
-        under = refresh(connection.id).finally(() => refreshing.delete(connection.id));
+        under = inTurn(connection.id).finally(() => refreshing.delete(connection.id));
         refreshing.set(connection.id, under);
       }
       return under;
@@ -173,7 +177,8 @@ export function createOAuth(options: OAuthOptions): OAuth {
     const health = { status: "healthy" as const, checked_at: now, latency_ms: null, message: null };
     if (input.connection !== undefined) {
       const place = { id: input.connection, environment };
-      const saved = await save(place.id, (held) => ({
+      const saved = await changeSecret(options, place.id, (held) => ({
+        ...held,
         config: { ...held.config, ...config },
         credentials: { ...held.credentials, ...credentials },
       }));
@@ -194,6 +199,12 @@ export function createOAuth(options: OAuthOptions): OAuth {
     return connections.create({ connection, limit });
   }
 
+  // A run's process may be refreshing: what it got is found in the credentials afterwards.
+  async function inTurn(id: string): Promise<ConnectionRecord> {
+    const release = await turns.take(id);
+    return refresh(id).finally(release);
+  }
+
   // The rotated token is durable before anybody gets the new access token: a crash between the two must not lose the grant.
   async function refresh(id: string): Promise<ConnectionRecord> {
     const current = await connections.get({ id, environment });
@@ -205,7 +216,10 @@ export function createOAuth(options: OAuthOptions): OAuth {
     try {
       const grant = { grant_type: "refresh_token", refresh_token: String(credentials["refresh_token"]) };
       const tokens = await requestTokens(egress, provider, grant, clock.now());
-      return await save(id, (held) => ({ ...held, credentials: { ...held.credentials, ...kept(tokens) } }));
+      return await changeSecret(options, id, (held) => ({
+        ...held,
+        credentials: { ...held.credentials, ...kept(tokens) },
+      }));
     } catch (error) {
       if (!(error instanceof GrantRefused)) throw error;
       const message = "The provider withdrew its authorization: authorize the connection again.";
@@ -215,23 +229,6 @@ export function createOAuth(options: OAuthOptions): OAuth {
       if (disabled !== null && current.status !== "disabled") await onDisabled(disabled);
       throw new MagicError("upstream_error", message, { cause: error });
     }
-  }
-
-  type Secret = ReturnType<ConnectionSecrets["read"]>;
-
-  async function save(id: string, make: (held: Secret) => Secret): Promise<ConnectionRecord> {
-    for (let tries = 0; tries < 50; tries++) {
-      const current = await connections.get({ id, environment });
-      if (current === null) break;
-      const { name, health, metadata, revision } = current;
-      const saved = await connections.update({
-        ...{ id, environment, revision, body: { name, health, metadata }, now: rfc3339(clock.now()) },
-        secret: secrets.seal(current, make(secrets.read(current))),
-      });
-      if (saved === null) break;
-      if (saved !== "stale") return saved;
-    }
-    throw new MagicError("not_found", `There is no connection ${id} in this environment.`);
   }
 }
 

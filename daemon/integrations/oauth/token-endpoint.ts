@@ -30,6 +30,9 @@ export async function requestTokens(
     const reason = typeof document?.["error"] === "string" ? document["error"].slice(0, 200) : `answered ${status}`;
     throw new MagicError("upstream_error", `the provider's token endpoint refused: ${reason}`);
   }
+  // Kept among the credentials, it would be taken for a reference to a secret of the project.
+  if (JSON.stringify(document).includes("${"))
+    throw new MagicError("upstream_error", "the provider's token endpoint answered with something that is no token");
   const seconds = Number(document?.["expires_in"]);
   return {
     access_token: token,

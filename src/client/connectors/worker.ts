@@ -4,6 +4,8 @@ import { fileURLToPath } from "node:url";
 import type { ConnectorJob, ConnectorReply, ConnectorRequest } from "#contract/connector-worker.ts";
 import { MagicError } from "#contract/errors.ts";
 
+const REFRESH_GRACE_MS = 30_000;
+
 /** Calls `onReply` for each answer, in order, and resolves at the end. Throws what the job failed with. */
 export function runConnectorWorker(
   job: ConnectorJob,
@@ -27,13 +29,22 @@ export function runConnectorWorker(
       if (error === undefined) resolve();
       else reject(error);
     };
-    const abort = (): void => settle(new MagicError("interrupted"));
+    // To end it while a vendor replaces its tokens would lose them.
+    let refreshing = false;
+    const abort = (): void => {
+      const interrupted = (): void => settle(new MagicError("interrupted"));
+      if (refreshing) setTimeout(interrupted, REFRESH_GRACE_MS).unref();
+      else interrupted();
+    };
     signal.addEventListener("abort", abort, { once: true });
     worker.on("message", (reply: ConnectorReply) => {
       if (reply.type === "ready") send({ type: "job", job });
       else if (reply.type === "failed") settle(new MagicError(reply.code, reply.detail, { problems: reply.problems }));
       else if (reply.type === "end") settle();
-      else {
+      else if (reply.type === "refreshing") {
+        refreshing = reply.now;
+        if (signal.aborted) abort();
+      } else {
         try {
           onReply(reply);
         } catch (error) {

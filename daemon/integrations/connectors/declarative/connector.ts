@@ -2,7 +2,9 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import type { Dispatcher } from "undici";
 import { MagicError } from "#contract/errors.ts";
+import type { TokenKeeper } from "#contract/tokens.ts";
 import { type Clock, systemClock } from "#shared/clock.ts";
+import { memoryTokens } from "#shared/token-ipc.ts";
 import type { Context } from "./context.ts";
 import { dynamicStreams } from "./dynamic.ts";
 import { createBudget } from "./http/budget.ts";
@@ -26,6 +28,8 @@ export interface ConnectorOptions {
   readonly timeoutMs?: number;
   /** Sees every answer that is no error, before it is decoded. */
   readonly onResponse?: (response: HttpResponse) => void;
+  /** Who keeps rotated tokens; absent: this connector, as long as it lives. */
+  readonly tokens?: TokenKeeper | undefined;
   /** How to wait, for those who count waits instead of sitting them through. */
   readonly sleep?: Context["sleep"];
 }
@@ -96,6 +100,7 @@ function contextOf(resolved: Component, config: Readonly<Record<string, unknown>
     log: options.log ?? (() => {}),
     sleep: options.sleep ?? ((ms) => sleep(ms, signal)),
     shared: new Map(),
+    tokens: options.tokens ?? memoryTokens(),
   };
 }
 

@@ -1,4 +1,5 @@
 // What every component of one connection shares: configuration, evaluator, HTTP, clock. And how a component's text becomes a value.
+import type { TokenKeeper } from "#contract/tokens.ts";
 import type { Clock } from "#shared/clock.ts";
 import type { Budget } from "./http/budget.ts";
 import type { HttpClient } from "./http/client.ts";
@@ -18,6 +19,8 @@ export interface Context {
   sleep(ms: number): Promise<void>;
   /** Values shared by all partitions: tokens, login sessions. */
   readonly shared: Map<string, unknown>;
+  /** Keeps the tokens that a vendor puts in place of the configured ones. */
+  readonly tokens: TokenKeeper;
 }
 
 export type Variables = Readonly<Record<string, unknown>>;

@@ -1,7 +1,9 @@
 // What a manifest offers, found without a configuration: every stream is built, so that what cannot run is known when it is added.
+
 import { Agent } from "undici";
 import type { ConnectorSummary } from "#contract/connector-worker.ts";
 import { systemClock } from "#shared/clock.ts";
+import { memoryTokens } from "#shared/token-ipc.ts";
 import type { Context } from "./context.ts";
 import { createBudget } from "./http/budget.ts";
 import { createHttpClient } from "./http/client.ts";
@@ -60,6 +62,7 @@ function dryContext(manifest: Manifest): Context {
     log: () => {},
     sleep: async () => {},
     shared: new Map(),
+    tokens: memoryTokens(),
   };
 }
 

@@ -1,6 +1,7 @@
 // One job of the connector process: inspect a manifest, check a configuration, read a stream, evaluate templates.
 import type { ConnectorJob, ConnectorReply, ConnectorSummary } from "#contract/connector-worker.ts";
 import { isMagicError, MagicError } from "#contract/errors.ts";
+import type { TokenKeeper } from "#contract/tokens.ts";
 import { createEgress } from "#daemon/egress/egress.ts";
 import { redactText } from "#shared/redact.ts";
 import { type Connector, createConnector } from "./connector.ts";
@@ -16,6 +17,7 @@ export interface JobPorts {
   readonly signal: AbortSignal;
   readonly env: NodeJS.ProcessEnv;
   send(reply: ConnectorReply): Promise<void>;
+  readonly tokens?: TokenKeeper;
   /** Resolves when the last records were taken. */
   room(): Promise<void>;
 }
@@ -72,6 +74,7 @@ async function withConnector(
       dispatcher: egress.dispatcher,
       rewrite,
       signal: ports.signal,
+      tokens: ports.tokens,
       // The last one: a token's answer comes before the page's.
       onResponse: (response) => {
         seen = response;
@@ -82,6 +85,7 @@ async function withConnector(
     else if (job.type === "probe") await probe(connector, () => seen, ports);
     else await read(connector, job, ports);
   } finally {
+    await ports.tokens?.idle?.();
     await egress.close();
   }
 }

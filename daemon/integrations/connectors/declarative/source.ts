@@ -1,6 +1,7 @@
 // A declarative connector as a source of the sync engine: records become rows of the columns that the stream's schema names.
 
 import type { SyncEnd } from "#contract/sync.ts";
+import type { TokenKeeper } from "#contract/tokens.ts";
 import { createEgress, type Egress } from "#daemon/egress/egress.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import { pickColumns } from "../../engine/pick.ts";
@@ -16,6 +17,7 @@ export interface DeclarativeSourceOptions {
   readonly credentials?: Readonly<Record<string, string>>;
   /** `host:port` pairs of private addresses that may be reached. */
   readonly allowPrivate?: readonly string[];
+  readonly tokens?: TokenKeeper | undefined;
   readonly env?: NodeJS.ProcessEnv;
 }
 
@@ -23,6 +25,7 @@ export function declarativeSource({
   connector,
   credentials = {},
   allowPrivate = [],
+  tokens,
   env = process.env,
 }: DeclarativeSourceOptions): Source {
   const rewrite = env["MAGIC_HTTP_REWRITE"];
@@ -37,6 +40,7 @@ export function declarativeSource({
       dispatcher: egress.dispatcher,
       rewrite,
       signal,
+      tokens,
       log: (_level, message) => waiting(message),
     });
   };
@@ -61,6 +65,7 @@ export function declarativeSource({
       return openStream(await open(request.signal, request.waiting).stream(name), request);
     },
     async close() {
+      await tokens?.idle?.();
       await egress?.close();
     },
   };

@@ -5,6 +5,7 @@ import { parseIso, strptime } from "../jinja/date-text.ts";
 import { type Component, isRecord, list, optionalChild, optionalText } from "../manifest/component.ts";
 import { type Authenticator, bearer } from "./authenticator.ts";
 import { decoderOf } from "./decode.ts";
+import { refreshInTurn } from "./rotation.ts";
 import { sharedToken, type Token } from "./token.ts";
 
 export function oauth(context: Context, component: Component): Authenticator {
@@ -25,27 +26,31 @@ export function oauth(context: Context, component: Component): Authenticator {
               : Number.POSITIVE_INFINITY,
         }
       : undefined);
-  let refreshToken = updater
-    ? (stringAt(context.config, list(updater["refresh_token_config_path"]).map(String)) ?? value("refresh_token"))
-    : value("refresh_token");
-  const tokens = sharedToken(context, component, initial, async () => {
+  const refreshToken =
+    (updater && stringAt(context.config, list(updater["refresh_token_config_path"]).map(String))) ??
+    value("refresh_token");
+  const request = async (current: string): Promise<Token & { readonly refreshToken: string }> => {
     if (!endpoint)
       throw new MagicError(
         "credentials_rejected",
         "the access token was refused and there is no token_refresh_endpoint to get another",
       );
-    const answer = await tokenAnswer(context, component, endpoint, refreshToken);
+    const answer = await tokenAnswer(context, component, endpoint, current);
     const name = value("access_token_name") || "access_token";
     const token = findDeep(answer, name);
     if (typeof token !== "string")
       throw new MagicError("credentials_rejected", `the token endpoint answered without '${name}'`);
     const rotated = findDeep(answer, optionalText(updater ?? {}, "refresh_token_name") ?? "refresh_token");
-    if (typeof rotated === "string") refreshToken = rotated;
     return {
       value: token,
       expiresAt: lifetime(context, component, findDeep(answer, value("expires_in_name") || "expires_in")),
+      refreshToken: typeof rotated === "string" && rotated !== "" ? rotated : current,
     };
-  });
+  };
+  const grant = { configured: refreshToken, of: [endpoint, value("client_id"), value("client_secret")] };
+  const tokens = sharedToken(context, component, initial, (last) =>
+    refreshToken && endpoint ? refreshInTurn(context, grant, last, request) : request(""),
+  );
   return {
     async apply(parts) {
       const token = await tokens.get();
@@ -101,7 +106,8 @@ async function tokenAnswer(
       },
       ...(asQuery ? {} : { body: json ? JSON.stringify(body) : form }),
     },
-    context.signal,
+    // A refresh that is cut off when a run is cancelled would lose the token that the vendor has made meanwhile.
+    refreshToken ? new AbortController().signal : context.signal,
   );
   // RFC 6749, section 5.2: the error code says what is wrong; nothing else of the answer is shown.
   const answer = decoderOf(undefined)(response)[0];

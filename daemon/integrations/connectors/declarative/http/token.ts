@@ -13,7 +13,7 @@ export function sharedToken(
   context: Context,
   component: Component,
   initial: Token | undefined,
-  fetchToken: () => Promise<Token>,
+  fetchToken: (last: Token | undefined) => Promise<Token>,
 ): { get(): Promise<string>; renew(used: string | undefined): Promise<boolean> } {
   const key = `token ${createHash("sha256").update(JSON.stringify(component)).digest("hex")}`;
   interface State {
@@ -24,7 +24,7 @@ export function sharedToken(
   const state: State = known ?? { token: initial, flight: undefined };
   context.shared.set(key, state);
   const fresh = (): Promise<Token> => {
-    state.flight ??= fetchToken()
+    state.flight ??= fetchToken(state.token)
       .then((token) => {
         state.token = token;
         return token;
@@ -32,7 +32,8 @@ export function sharedToken(
       .finally(() => {
         state.flight = undefined;
       });
-    return state.flight;
+    // Who is told to stop does not wait; the refresh goes on, for its answer may be the only way in from now on.
+    return untilAborted(state.flight, context.signal);
   };
   return {
     async get() {
@@ -45,4 +46,13 @@ export function sharedToken(
       return true;
     },
   };
+}
+
+function untilAborted<T>(flight: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    flight.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+    if (signal.aborted) abort();
+  });
 }

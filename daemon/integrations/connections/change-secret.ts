@@ -1,0 +1,34 @@
+// A change to a connection's sealed part, between others' changes: read, changed, written if nobody came between, else again.
+import { MagicError } from "#contract/errors.ts";
+import type { Storage } from "#daemon/storage/storage.ts";
+import type { ConnectionRecord } from "#daemon/storage/tables/connection.ts";
+import { type Clock, rfc3339 } from "#shared/clock.ts";
+import type { ConnectionSecret, ConnectionSecrets } from "./secret.ts";
+
+export interface SecretPorts {
+  readonly storage: Storage;
+  readonly secrets: ConnectionSecrets;
+  readonly clock: Clock;
+}
+
+/** Durable when it resolves. @throws MagicError `not_found` where the connection is gone. */
+export async function changeSecret(
+  { storage, secrets, clock }: SecretPorts,
+  id: string,
+  make: (held: ConnectionSecret) => ConnectionSecret,
+): Promise<ConnectionRecord> {
+  const environment = "live" as const;
+  const connections = storage.units.connection;
+  for (let tries = 0; tries < 50; tries++) {
+    const current = await connections.get({ id, environment });
+    if (current === null) break;
+    const { name, health, metadata, revision } = current;
+    const saved = await connections.update({
+      ...{ id, environment, revision, body: { name, health, metadata }, now: rfc3339(clock.now()) },
+      secret: secrets.seal(current, make(secrets.read(current))),
+    });
+    if (saved === null) break;
+    if (saved !== "stale") return saved;
+  }
+  throw new MagicError("not_found", `There is no connection ${id} in this environment.`);
+}

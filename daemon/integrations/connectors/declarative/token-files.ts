@@ -1,0 +1,47 @@
+// Rotated tokens of commands that run without a daemon: sealed in the user's state folder, one small database for each grant, so that the
+// same configuration goes on working although the refresh token in it is used up. Its lock ends with whoever holds it.
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import type { KeptToken, TokenKeeper } from "#contract/tokens.ts";
+import { openMasterKey } from "#daemon/secrets/master-key.ts";
+import { createSealer } from "#daemon/secrets/sealer.ts";
+import { makeFolder } from "#shared/make-folder.ts";
+
+const SQLITE_BUSY = 5;
+
+/** `home`: the user's state folder. */
+export function tokenFiles(home: string): TokenKeeper {
+  const folder = join(home, "connector-tokens");
+  return {
+    async hold(grant) {
+      makeFolder(folder, 0o700);
+      const sealer = createSealer(openMasterKey(home), "connector-tokens");
+      const name = sealer.digest(grant);
+      const place = { tenant: "local", row: name, field: "token" };
+      const db = await lock(join(folder, name));
+      const sealed = db.prepare("select sealed from token").get()?.["sealed"];
+      return {
+        kept: typeof sealed === "string" ? (JSON.parse(sealer.open(sealed, place)) as KeptToken) : null,
+        async save(token) {
+          db.prepare("insert or replace into token values (1, ?)").run(sealer.seal(JSON.stringify(token), place));
+          if (db.isTransaction) db.exec("commit");
+        },
+        release: () => db.close(),
+      };
+    },
+  };
+}
+
+async function lock(file: string): Promise<DatabaseSync> {
+  const db = new DatabaseSync(file, { timeout: 0 });
+  for (;;) {
+    try {
+      db.exec("begin exclusive");
+      db.exec("create table if not exists token (id integer primary key, sealed text) strict");
+      return db;
+    } catch (error) {
+      if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+}

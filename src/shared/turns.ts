@@ -1,0 +1,22 @@
+// One at a time for each name, in the order of asking.
+
+export interface Turns {
+  /** Resolves when it is the caller's turn; what it gives ends the turn, and may be called again. */
+  take(name: string): Promise<() => void>;
+}
+
+export function createTurns(): Turns {
+  const last = new Map<string, Promise<void>>();
+  return {
+    async take(name) {
+      const before = last.get(name);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      last.set(name, promise);
+      await before;
+      return () => {
+        if (last.get(name) === promise) last.delete(name);
+        resolve();
+      };
+    },
+  };
+}

@@ -1,0 +1,51 @@
+// Vendors that replace the refresh token at every use and refuse the old one for ever (Xero, QuickBooks): nothing may lose the grant.
+import { execFile } from "node:child_process";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { temporaryFolder } from "#test/temporary.ts";
+import { ended, rotatingManifest, rotatingVendor, startRotating, storedConnections, trigger } from "./rotation.ts";
+
+test("a rotated token is kept with the connection: shared by runs at the same time, found by the next run, and sealed", async () => {
+  const { vendor, root, daemon, newSync } = await startRotating(true);
+  const [one, two] = [await newSync("one"), await newSync("two")];
+  const runs = await Promise.all([trigger(daemon, one), trigger(daemon, two)]);
+  for (const run of runs) expect(await ended(daemon, run)).toMatchObject({ status: "completed", records_synced: 3 });
+  expect(vendor).toMatchObject({ granted: 1, reused: 0 });
+  vendor.expire();
+  expect(await ended(daemon, await trigger(daemon, one))).toMatchObject({ status: "completed" });
+  expect(vendor).toMatchObject({ granted: 2, reused: 0 });
+  await daemon.close();
+  expect(JSON.stringify(storedConnections(root))).not.toContain("canary");
+}, 120_000);
+
+test("without a daemon the same configuration goes on working: the rotated token is kept, sealed, in the user's state folder", async () => {
+  const vendor = await rotatingVendor();
+  const home = temporaryFolder();
+  const file = join(temporaryFolder(), "rotating.yaml");
+  writeFileSync(file, rotatingManifest(vendor.origin, false));
+  const read = async () => {
+    const args = ["bin/magic.js", "connector", "read", file, "items", "--output", "ndjson"];
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      [...args, "--config", '{"refresh_token": "refresh-canary-0"}'],
+      { env: { ...process.env, MAGIC_HOME: home, MAGIC_HTTP_REWRITE: `*=${vendor.origin}`, CI: "1" } },
+    );
+    return stdout;
+  };
+  const first = await read();
+  expect(first.match(/"type":"record"/g)).toHaveLength(3);
+  vendor.expire();
+  expect(await read()).toBe(first);
+  expect(vendor).toMatchObject({ granted: 2, reused: 0 });
+
+  // The vendor has forgotten what it gave: the token of the configuration is tried once more.
+  vendor.restart();
+  expect(await read()).toBe(first);
+  expect(vendor).toMatchObject({ granted: 1, reused: 1 });
+  const folder = join(home, "connector-tokens");
+  const kept = readdirSync(folder);
+  expect(kept).toHaveLength(1);
+  expect(first + readFileSync(join(folder, String(kept[0])), "latin1")).not.toContain("canary");
+}, 120_000);
