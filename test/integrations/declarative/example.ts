@@ -24,6 +24,13 @@ export function recordOf(stream: Json, id: number, at: number): Json {
   const day = new Date(Math.floor(Date.now() / DAY) * DAY - (1 + (at % 5)) * DAY);
   const sync = stream["incremental_sync"];
   if (isRecord(sync)) date(record, stream, sync, day);
+  // Times that a template reads in a form of its own are in that form.
+  for (const { template } of added(stream)) {
+    if (!/strptime|str_to_datetime|format_datetime/.test(template)) continue;
+    const forms = [...template.matchAll(/['"](%[^'"]+)['"]/g)].map((form) => form[1] ?? "");
+    const form = template.includes("format_datetime") ? forms[1] : forms[0];
+    if (form) for (const source of recordReferences(template)) place(record, source, dateText(day, form));
+  }
   return record;
 }
 
@@ -32,15 +39,9 @@ function date(record: Json, stream: Json, sync: Json, day: Date): void {
   const value = sync["type"] === "DatetimeBasedCursor" ? dateText(day, format) : day.getTime() / 1000;
   const field = String(sync["cursor_field"] ?? "").replace(/\{\{[^}]*\}\}/g, "updated_at");
   place(record, Object.hasOwn(record, field) ? [field] : field.split("."), value);
-  // A cursor field that the connector makes: what it is made from must be there, in the form that the template reads.
-  for (const { path, template } of added(stream)) {
-    if (path !== field) continue;
-    const from = /strptime|str_to_datetime|format_datetime|timestamp/.test(template)
-      ? /['"](%[^'"]+)['"]/.exec(template)
-      : null;
-    const written = from?.[1] && /%[a-zA-Z]/.test(from[1]) ? dateText(day, from[1]) : value;
-    for (const source of recordReferences(template)) place(record, source, written);
-  }
+  // A cursor field that the connector makes: what it is made from must be there.
+  for (const { path, template } of added(stream))
+    if (path === field) for (const source of recordReferences(template)) place(record, source, value);
 }
 
 /** The fields that a stream's transformations make. */

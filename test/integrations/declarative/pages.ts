@@ -35,7 +35,7 @@ export function pageOf(wanted: Wanted): Made {
   const paginator = retriever["paginator"] as Json | undefined;
   const strategy = paginator?.["pagination_strategy"] as Json | undefined;
   if (strategy?.["type"] !== "CursorPagination" || (records.length === 0 && last))
-    return { body: bodyOf(stream, records, []), headers: {}, token: null };
+    return { body: bodyOf(wanted, records, []), headers: {}, token: null };
   const value = String(strategy["cursor_value"] ?? "");
   const stop = String(strategy["stop_condition"] ?? "");
   const places = placesOf(value, stop);
@@ -127,11 +127,8 @@ function placesOf(value: string, stop: string): Place[] {
   );
 }
 
-function build(
-  { stream, records, nextUrl }: Wanted,
-  places: readonly Place[],
-  chosen: readonly unknown[],
-): Omit<Made, "token"> {
+function build(wanted: Wanted, places: readonly Place[], chosen: readonly unknown[]): Omit<Made, "token"> {
+  const { records, nextUrl } = wanted;
   const headers: Record<string, string> = {};
   const copies = records.map((record, at) => (at === records.length - 1 ? { ...record } : record));
   const inBody: { path: readonly string[]; value: unknown }[] = [];
@@ -147,11 +144,11 @@ function build(
       if (record && value !== ABSENT && !(path.join(".") in record)) place(record, path, value);
     }
   }
-  return { body: bodyOf(stream, copies, inBody), headers };
+  return { body: bodyOf(wanted, copies, inBody), headers };
 }
 
 function bodyOf(
-  stream: Json,
+  { stream, config }: Pick<Wanted, "stream" | "config">,
   records: readonly Json[],
   more: readonly { path: readonly string[]; value: unknown }[],
 ): unknown {
@@ -160,7 +157,8 @@ function bodyOf(
   const path = list(extractor["field_path"])
     .map(String)
     .filter(Boolean)
-    .map((part) => (part.includes("{{") ? "data" : part));
+    .map((part) => jinja.text(part, { config, parameters: extractor["$parameters"] ?? {} }))
+    .filter(Boolean);
   // An answer that is the record, and says where to go on besides.
   const wrapped = path.length === 0 && more.length > 0 && records.length > 0 ? { ...records[0] } : wrap(path, records);
   if (more.length === 0) return wrapped;

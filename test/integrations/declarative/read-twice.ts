@@ -62,7 +62,8 @@ async function readTwice(
   const first = await read(stream);
   const refused = vendor.requests.find((each) => each.refused !== null)?.refused;
   if (refused) return refused;
-  if (first.records === 0) return `no record in ${vendor.requests.length} requests`;
+  if (first.records === 0)
+    return `no record in ${vendor.requests.length} requests: ${vendor.requests.map(({ stream: of, records, url }) => `${url} ${of} ${records}`).slice(-3)}`;
   const own = vendor.requests.filter((each) => each.stream === name);
   const paginated = (retrieverOf(component)["paginator"] as Json | undefined)?.["type"] === "DefaultPaginator";
   if (paginated) {

@@ -36,6 +36,8 @@ interface Endpoint {
   readonly address: RegExp;
   /** Characters of the address that are no template: the more, the surer. */
   readonly literal: number;
+  /** Fields that its children are made from. */
+  readonly needed: readonly string[];
   /** Next-page values that answers gave, and the page that each stands for. */
   readonly tokens: Map<string, number>;
 }
@@ -72,6 +74,9 @@ export async function startVendor(): Promise<Vendor> {
     const own = endpoint === endpoints[0];
     const count = own ? (page > PAGES ? 0 : page === PAGES ? 1 : size) : page === 1 ? 2 : 0;
     const records = Array.from({ length: count }, (_, at) => recordOf(endpoint.stream, page * 100_000 + at, at));
+    for (const record of records)
+      for (const key of endpoint.needed)
+        if (key && !key.includes("{") && !Object.hasOwn(record, key)) record[key] = String(record["id"]);
     requests.push({ ...asked, page, records: count, refused: null });
     const next = new URL(url);
     next.searchParams.set("mockpage", String(page + 1));
@@ -122,18 +127,24 @@ const decoderOf = (stream: Json): unknown => (retrieverOf(stream)["decoder"] as 
 export const retrieverOf = (stream: Json): Json => (stream["retriever"] as Json | undefined) ?? {};
 export const paginatorOf = (stream: Json): Json => (retrieverOf(stream)["paginator"] as Json | undefined) ?? {};
 
-/** The stream and its parents. */
-function family(stream: Json): Json[] {
+interface Member {
+  readonly stream: Json;
+  readonly needed: readonly string[];
+}
+
+/** The stream and its parents, each with the fields that its children are made from. */
+function family(stream: Json, needed: readonly string[] = []): Member[] {
   const routers = list(retrieverOf(stream)["partition_router"]).filter(isRecord);
-  const parents = routers
-    .flatMap((router) => list(router["parent_stream_configs"]).filter(isRecord))
-    .map((parent) => parent["stream"] as Json);
-  return [stream, ...parents.flatMap(family)];
+  const parents = routers.flatMap((router) => list(router["parent_stream_configs"]).filter(isRecord));
+  return [
+    { stream, needed },
+    ...parents.flatMap((parent) => family(parent["stream"] as Json, [String(parent["parent_key"] ?? "")])),
+  ];
 }
 
 const jinja = createInterpolator();
 
-function endpointOf(stream: Json, config: Json): Endpoint {
+function endpointOf({ stream, needed }: Member, config: Json): Endpoint {
   const requester = requesterOf(stream);
   const parameters = requester["$parameters"] ?? {};
   const base = jinja.text(String(requester["url_base"] ?? requester["url"] ?? ""), { config, parameters });
@@ -149,6 +160,7 @@ function endpointOf(stream: Json, config: Json): Endpoint {
     method: String(requester["http_method"] ?? "GET").toUpperCase(),
     address: new RegExp(`^${pattern.replace(/\/+$/, "")}/*$`),
     literal: parts.join("").length,
+    needed,
     tokens: new Map(),
   };
 }
@@ -162,10 +174,16 @@ function likeness({ stream, literal }: Endpoint, url: URL, sent: string): number
   const body = JSON.stringify(requester["request_body_json"] ?? requester["request_body"] ?? "");
   const [, query = ""] = String(requester["path"] ?? "").split("?");
   const [start = ""] = query.split("{{");
+  // A path that is made whole by a template: the texts that stand in it.
+  const quoted = [...String(requester["path"] ?? "").matchAll(/'([^']+)'|"([^"]+)"/g)].map(
+    (each) => each[1] ?? each[2] ?? "",
+  );
+  const hints = quoted.filter((hint) => hint.includes("/") && url.pathname.includes(hint)).join("").length;
   const asked = start !== "" && decodeURIComponent(url.search).includes(start) ? start.length * 1000 : 0;
   const words = new Set(body.match(/[A-Za-z]{4,}/g) ?? []);
   return (
     asked +
+    hints * 10 +
     literal * 1000 +
     (fitting - (fixed.length - fitting)) * 50 +
     [...words].filter((word) => sent.includes(word)).length
