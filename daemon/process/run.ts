@@ -100,10 +100,11 @@ async function serve(life: Life): Promise<void> {
   const { app, options, root, state, logFile } = life;
   const { url, notes } = await listenOn(options.port ?? configuredPort(app), (port) => app.listen(port));
   const runtime = { ...runtimeOf(app, root, url), flags: process.argv.slice(2).filter(lasting) };
+  // Before the file tells others whom to signal.
+  superviseProcess(life);
   writeRuntimeFile(state, runtime);
   removeStartingMark(state);
   app.logger.info("daemon.ready", { url, pid: process.pid, version: VERSION, root });
-  superviseProcess(life);
   setTimeout(() => forgetCrashes(state), STEADY_AFTER).unref();
   await tell({ type: "ready", runtime, notes });
   if (!options.foreground && process.connected) process.disconnect?.();
