@@ -5,6 +5,7 @@ import { createEgress, type Egress } from "./egress/egress.ts";
 import type { Foundation } from "./foundation.ts";
 import { createPipeline, type GatewayPipeline } from "./gateway/pipeline.ts";
 import { createProviders } from "./gateway/providers/registry.ts";
+import { durableMemory } from "./gateway/providers/thoughts/durable.ts";
 import { gatewayStores } from "./gateway/stores.ts";
 import { openMasterKey } from "./secrets/master-key.ts";
 import { createSealer } from "./secrets/sealer.ts";
@@ -20,12 +21,20 @@ export async function wireGateway(foundation: Foundation): Promise<GatewayPipeli
     bodyTimeoutMs: BEYOND_ANY_ATTEMPT_MS,
   });
   foundation.onClose(() => egress.close());
-  const providers = createProviders(egress.dispatcher);
+  const masterKey = openMasterKey(userStateFolder(env));
+  const signatures = durableMemory(
+    storage.units.gatewaySignature,
+    createSealer(masterKey, "signatures"),
+    clock,
+    logger,
+  );
+  foundation.onClose(() => signatures.close());
+  const providers = createProviders(egress.dispatcher, signatures);
   const gateway = await createPipeline({
     config: project.current().gateway,
     provider: (kind) => providers[kind],
     stores: gatewayStores(storage, clock),
-    sealer: createSealer(openMasterKey(userStateFolder(env)), "idempotency"),
+    sealer: createSealer(masterKey, "idempotency"),
     logger,
     metrics,
     tracer,

@@ -188,7 +188,8 @@ async function attempt(journey: Journey, candidate: Candidate): Promise<ChatOutc
       outcome = await embed({ ...same, request: request as EmbeddingRequest }, candidate.target, options);
     } else {
       const dropUnsupported = dropsUnsupported(engagement, call);
-      const chat = { ...same, request: request as ChatRequest, dropUnsupported, traceparent: span.traceparent };
+      const caller = callerKey(call.principal);
+      const chat = { ...same, request: request as ChatRequest, dropUnsupported, caller, traceparent: span.traceparent };
       outcome = await candidate.provider.chat(chat, candidate.target, options);
     }
   } catch (error) {

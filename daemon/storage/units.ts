@@ -16,6 +16,7 @@ import * as connection from "./repositories/connection.ts";
 import * as controller from "./repositories/controller.ts";
 import * as credential from "./repositories/credential.ts";
 import * as gatewayKey from "./repositories/gateway-key.ts";
+import * as gatewaySignature from "./repositories/gateway-signature.ts";
 import * as idempotency from "./repositories/idempotency.ts";
 import * as job from "./repositories/job.ts";
 import * as ledger from "./repositories/ledger.ts";
@@ -33,6 +34,7 @@ export const repositories = {
   controller,
   credential,
   gatewayKey,
+  gatewaySignature,
   idempotency,
   job,
   ledger,

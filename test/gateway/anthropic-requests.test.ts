@@ -83,7 +83,7 @@ describe("anthropic", () => {
       { messages: [user("x")], response_format: jsonSchema },
       "claude-3-5-haiku-latest",
     );
-    expect(emulated.body["tool_choice"]).toMatchObject({ type: "tool", name: "json_answer" });
+    expect(emulated.body["tool_choice"]).toMatchObject({ type: "tool", name: "json" });
     expect(emulated.outcome).toMatchObject({ notes: { responseFormat: "emulated" } });
   });
 
@@ -116,7 +116,7 @@ describe("anthropic", () => {
     });
     for (const emulated of [open, tree]) {
       expect(emulated.notes).toMatchObject({ responseFormat: "emulated" });
-      expect(emulated.body["tool_choice"]).toMatchObject({ name: "json_answer" });
+      expect(emulated.body["tool_choice"]).toMatchObject({ name: "json" });
     }
   });
 

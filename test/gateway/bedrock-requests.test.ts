@@ -75,13 +75,13 @@ describe("bedrock", () => {
 
   test("a JSON schema is emulated by a forced tool whose input is the answer, whole and streamed", async () => {
     const sent = await send("bedrock", { messages: [user("x")], response_format: jsonSchema }, model);
-    expect(sent.body["toolConfig"]).toMatchObject({ toolChoice: { tool: { name: "json_answer" } } });
+    expect(sent.body["toolConfig"]).toMatchObject({ toolChoice: { tool: { name: "json" } } });
     upstream.answer = (response) =>
       void response.end(
         JSON.stringify({
           output: {
             message: {
-              content: [{ text: "Sure!" }, { toolUse: { toolUseId: "1", name: "json_answer", input: { n: 3 } } }],
+              content: [{ text: "Sure!" }, { toolUse: { toolUseId: "1", name: "json", input: { n: 3 } } }],
             },
           },
           stopReason: "tool_use",

@@ -94,14 +94,14 @@ const call = {
   ],
 };
 
-export async function saidBySdk(model: SdkModel): Promise<Said> {
-  const result = await model.doGenerate(call);
+export async function saidBySdk(model: SdkModel, more: object = {}): Promise<Said> {
+  const result = await model.doGenerate({ ...call, ...more });
   const said = fromParts(result.content as Fields[]);
   return { ...said, finish: finishOf(result.finishReason.unified), usage: sdkUsage(result.usage) };
 }
 
-export async function saidBySdkStream(model: SdkModel): Promise<Said> {
-  const { stream } = await model.doStream(call);
+export async function saidBySdkStream(model: SdkModel, more: object = {}): Promise<Said> {
+  const { stream } = await model.doStream({ ...call, ...more });
   const parts: Fields[] = [];
   let finish = "";
   let usage: SdkUsage | null = null;

@@ -51,6 +51,7 @@ export function callOf(request: object, more: Partial<ChatCall> = {}): ChatCall 
     requestId: "req_test",
     dropUnsupported: false,
     user: null,
+    caller: "token:test",
     ...more,
   };
 }

@@ -1,13 +1,25 @@
 // OpenAI's chat completion and its stream's chunks, as this gateway gives them out. Types only; usage is in usage.ts.
-// `reasoning_content` and `usage.cost_usd` are additions that the specification's open objects allow.
+// `reasoning_content`, `reasoning_details`, `extra_content` and `usage.cost_usd` are additions that the specification's open objects allow.
 import type { WireUsage } from "./usage.ts";
 
 export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter" | "function_call";
+
+/** A block of thinking that its provider wants back unchanged; the form is OpenRouter's. */
+export type ReasoningDetail = { readonly format: string; readonly index: number } & (
+  | { readonly type: "reasoning.text"; readonly text: string; readonly signature: string }
+  | { readonly type: "reasoning.encrypted"; readonly data: string }
+);
+
+/** What belongs to one vendor; the form is Google's own, in its OpenAI-compatible API. */
+export interface ExtraContent {
+  readonly google: { readonly thought_signature: string };
+}
 
 export interface ToolCall {
   readonly id: string;
   readonly type: "function";
   readonly function: { readonly name: string; readonly arguments: string };
+  readonly extra_content?: ExtraContent;
 }
 
 export interface TokenLogprob {
@@ -37,6 +49,8 @@ export interface AnswerMessage {
   readonly content: string | null;
   readonly refusal: string | null;
   readonly reasoning_content?: string;
+  readonly reasoning_details?: readonly ReasoningDetail[];
+  readonly extra_content?: ExtraContent;
   readonly annotations?: readonly UrlCitation[];
   readonly tool_calls?: readonly ToolCall[];
   readonly function_call?: { readonly name: string; readonly arguments: string };
@@ -65,6 +79,7 @@ export interface ToolCallDelta {
   readonly id?: string;
   readonly type?: "function";
   readonly function?: { readonly name?: string; readonly arguments?: string };
+  readonly extra_content?: ExtraContent;
 }
 
 export interface Delta {
@@ -72,6 +87,8 @@ export interface Delta {
   readonly content?: string | null;
   readonly refusal?: string | null;
   readonly reasoning_content?: string;
+  readonly reasoning_details?: readonly ReasoningDetail[];
+  readonly extra_content?: ExtraContent;
   readonly tool_calls?: readonly ToolCallDelta[];
   readonly function_call?: { readonly name?: string; readonly arguments?: string };
 }

@@ -38,6 +38,8 @@ export interface FunctionToolCall {
   readonly id: string;
   readonly type: "function";
   readonly function: { readonly name: string; readonly arguments: string };
+  /** Not OpenAI's: Google's, where its thought signature comes back. Unchecked. */
+  readonly extra_content?: unknown;
 }
 
 export interface CustomToolCall {
@@ -68,6 +70,9 @@ export interface AssistantMessage {
   readonly function_call?: { readonly name: string; readonly arguments: string } | null;
   /** Not OpenAI's: what this gateway and others give out for thinking; sent back by some clients. */
   readonly reasoning_content?: string | null;
+  /** Not OpenAI's either: signed thinking, as this gateway gave it out. Unchecked. */
+  readonly reasoning_details?: unknown;
+  readonly extra_content?: unknown;
 }
 
 export interface ToolMessage {

@@ -44,6 +44,8 @@ export interface ChatCall {
   readonly dropUnsupported: boolean;
   /** The end user as the token names it; wins over the body's `user`. Null: the body's. */
   readonly user: string | null;
+  /** Who calls: what a provider wants back from earlier answers is remembered for each by itself. */
+  readonly caller: string;
   /** W3C trace context to pass on. */
   readonly traceparent?: string | undefined;
 }

@@ -5,6 +5,7 @@ import type {
   Choice,
   FinishReason,
   Logprobs,
+  ReasoningDetail,
   ToolCall,
 } from "#daemon/gateway/format/completion.ts";
 import { isLegacy } from "#daemon/gateway/format/modern.ts";
@@ -17,6 +18,10 @@ export interface AnswerChoice {
   readonly toolCalls: readonly ToolCall[];
   readonly finish: FinishReason;
   readonly logprobs?: Logprobs | null;
+  /** Signed thinking, for the client to send back. */
+  readonly details?: readonly ReasoningDetail[];
+  /** Gemini's, of the text. */
+  readonly signature?: string | null;
 }
 
 export interface Answer {
@@ -47,6 +52,8 @@ function wireChoice(choice: AnswerChoice, index: number, legacy: boolean): Choic
     content: choice.text === "" && calls.length > 0 ? null : choice.text,
     refusal: null,
     ...(choice.reasoning ? { reasoning_content: choice.reasoning } : {}),
+    ...(choice.details?.length ? { reasoning_details: choice.details } : {}),
+    ...(choice.signature ? { extra_content: { google: { thought_signature: choice.signature } } } : {}),
     ...(calls[0] && legacy ? { function_call: calls[0].function } : {}),
     ...(calls.length > 0 && !legacy ? { tool_calls: calls } : {}),
   };

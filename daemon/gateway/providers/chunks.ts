@@ -1,6 +1,6 @@
 // Translated answers in OpenAI's form, streamed. Keeps what a stream has to remember: which choices have begun, the index of each tool
 // call, whether anything has been said yet, and how much, for an estimate should the provider break off.
-import type { FinishReason, Logprobs } from "#daemon/gateway/format/completion.ts";
+import type { ExtraContent, FinishReason, Logprobs, ReasoningDetail } from "#daemon/gateway/format/completion.ts";
 import { estimatePrompt } from "#daemon/gateway/format/estimate.ts";
 import { isLegacy } from "#daemon/gateway/format/modern.ts";
 import { type ChunkWriter, chunkWriter, DONE } from "#daemon/gateway/format/sse.ts";
@@ -12,8 +12,12 @@ export interface ChunkStream {
   identify(id: string | null | undefined, model: string | null | undefined): void;
   text(text: string, index?: number, logprobs?: Logprobs | null): void;
   reasoning(text: string, index?: number): void;
+  /** A whole block of signed thinking, whose text was given out already. */
+  detail(detail: ReasoningDetail, index?: number): void;
+  /** Gemini's signature of the text. */
+  extra(extra: ExtraContent, index?: number): void;
   /** Begins a tool call and returns its number among the choice's calls. */
-  toolCall(id: string, name: string, index?: number): number;
+  toolCall(id: string, name: string, index?: number, extra?: ExtraContent): number;
   toolArguments(call: number, text: string, index?: number): void;
   finish(reason: FinishReason, index?: number): void;
   /** The usage chunk, if asked for, and `[DONE]`. */
@@ -64,13 +68,16 @@ export function chunkStream(context: ReadContext, emit: Emit): ChunkStream {
       thought += text.length;
       emit(open(index).delta(index, { reasoning_content: text }));
     },
-    toolCall(callId, name, index = 0) {
+    detail: (detail, index = 0) => emit(open(index).delta(index, { reasoning_details: [detail] })),
+    extra: (extra, index = 0) => emit(open(index).delta(index, { extra_content: extra })),
+    toolCall(callId, name, index = 0, extra) {
       const call = calls.get(index) ?? 0;
       calls.set(index, call + 1);
       characters += name.length + 8;
+      const opening = { index: call, id: callId, type: "function" as const, function: { name, arguments: "" } };
       const delta = legacy
         ? { function_call: { name, arguments: "" } }
-        : { tool_calls: [{ index: call, id: callId, type: "function" as const, function: { name, arguments: "" } }] };
+        : { tool_calls: [extra ? { ...opening, extra_content: extra } : opening] };
       if (!legacy || call === 0) emit(open(index).delta(index, delta));
       return call;
     },

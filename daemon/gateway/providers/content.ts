@@ -77,6 +77,13 @@ export function toolPlan(request: ChatRequest): ToolPlan {
   return { tools, choice: tools.length > 0 ? { mode: choice.allowed_tools.mode } : null };
 }
 
+/** The name of the tool that stands for the answer where a model keeps no schemas by itself: one that the caller's tools do not have. */
+export function answerToolName(tools: readonly FunctionTool["function"][]): string {
+  let name = "json";
+  while (tools.some((tool) => tool.name === name)) name += "_answer";
+  return name;
+}
+
 export function stopsOf(request: ChatRequest): readonly string[] {
   return typeof request.stop === "string" ? [request.stop] : (request.stop ?? []);
 }

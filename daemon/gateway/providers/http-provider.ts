@@ -100,6 +100,7 @@ function attempt(
     const context: ReadContext = {
       request: call.request,
       requestId: call.requestId,
+      caller: call.caller,
       target,
       prepared,
       created: Math.floor(systemClock.now() / 1000),

@@ -4,19 +4,27 @@ import type { Provider, ProviderKind } from "./adapter.ts";
 import { anthropicWire } from "./anthropic/wire.ts";
 import { azureWire } from "./azure/wire.ts";
 import { bedrockWire } from "./bedrock/wire.ts";
-import { createGoogleWire } from "./google/wire.ts";
+import { googleWire } from "./google/wire.ts";
 import { httpProvider } from "./http-provider.ts";
 import { openaiWire } from "./openai/wire.ts";
 import { sandboxProvider } from "./sandbox/provider.ts";
+import { type ThoughtMemory, thoughtMemory } from "./thoughts/memory.ts";
 
-/** The providers over one way out: the egress guard's dispatcher, in tests any other. */
-export function createProviders(dispatcher: Dispatcher): Readonly<Record<ProviderKind, Provider>> {
+/**
+ * The providers over one way out: the egress guard's dispatcher, in tests any other. `signatures` may outlive the process; thinking, being
+ * part of an answer, is remembered in memory alone. Anthropic's and Bedrock's Claudes take each other's.
+ */
+export function createProviders(
+  dispatcher: Dispatcher,
+  signatures: ThoughtMemory = thoughtMemory(),
+): Readonly<Record<ProviderKind, Provider>> {
+  const thoughts = thoughtMemory();
   return {
     openai: httpProvider(openaiWire, dispatcher),
-    anthropic: httpProvider(anthropicWire, dispatcher),
+    anthropic: httpProvider(anthropicWire(thoughts), dispatcher),
     azure: httpProvider(azureWire, dispatcher),
-    bedrock: httpProvider(bedrockWire, dispatcher),
-    google: httpProvider(createGoogleWire(), dispatcher),
+    bedrock: httpProvider(bedrockWire(thoughts), dispatcher),
+    google: httpProvider(googleWire(signatures), dispatcher),
     sandbox: sandboxProvider,
   };
 }

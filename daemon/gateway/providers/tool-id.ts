@@ -18,6 +18,11 @@ export function freshId(): string {
   return `call_${randomBytes(12).toString("hex")}`;
 }
 
+/** True for ids that were made here. */
+export function isOurs(id: string): boolean {
+  return /^call_[0-9a-f]{24}/.test(id);
+}
+
 /** True for ids that carry a signature. Takes anything: ids of requests that nobody has checked. */
 export function isSigned(id: unknown): boolean {
   return typeof id === "string" && id.startsWith("call_") && id.includes(MARK);

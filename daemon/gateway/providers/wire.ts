@@ -19,6 +19,7 @@ export interface Prepared {
 export interface ReadContext {
   readonly request: ChatRequest;
   readonly requestId: string;
+  readonly caller: string;
   readonly target: Target;
   readonly prepared: Prepared;
   /** Unix seconds, for wires that do not say when. */

@@ -9,6 +9,7 @@ import * as idempotency from "./013-idempotency.ts";
 import * as rateWindow from "./014-rate-window.ts";
 import * as gateway from "./020-gateway.ts";
 import * as trace from "./021-trace.ts";
+import * as gatewaySignature from "./022-gateway-signature.ts";
 import * as job from "./030-job.ts";
 import * as connection from "./031-connection.ts";
 import * as sync from "./032-sync.ts";
@@ -30,6 +31,7 @@ export const migrations: Readonly<Record<string, MigrationStep>> = {
   "030-job": job,
   "020-gateway": gateway,
   "021-trace": trace,
+  "022-gateway-signature": gatewaySignature,
   "031-connection": connection,
   "032-sync": sync,
   "040-controller": controller,

@@ -78,7 +78,15 @@ export interface GatewayKeyTable {
   readonly expires_at: string;
 }
 
+/** A thought signature, sealed; `key` is a keyed digest of who made the call and the call's id. */
+export interface GatewaySignatureTable {
+  readonly key: string;
+  readonly signature: string;
+  readonly expires_at: string;
+}
+
 export interface GatewayTables {
+  readonly gateway_signature: GatewaySignatureTable;
   readonly gateway_ledger: LedgerTable;
   readonly gateway_budget: BudgetTable;
   readonly gateway_key: GatewayKeyTable;

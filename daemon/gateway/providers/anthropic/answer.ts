@@ -1,16 +1,18 @@
 // Anthropic's whole answer in OpenAI's form. Blocks of server-side tools (web search, code execution, MCP) are its own business: they
 // are not shown as tool calls for the client.
-import type { ToolCall } from "#daemon/gateway/format/completion.ts";
+import type { ReasoningDetail, ToolCall } from "#daemon/gateway/format/completion.ts";
 import { completionBody } from "../answer.ts";
 import { parseAnswer } from "../cost.ts";
 import { fields, list, string } from "../events.ts";
 import { failure, UpstreamError } from "../failure.ts";
+import { keepThoughts, redactedThought, signedThought } from "../thoughts/claude.ts";
+import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { ReadContext } from "../wire.ts";
 import { anthropicError } from "./errors.ts";
 import { anthropicFinish, anthropicUsage } from "./usage.ts";
 
 /** Throws UpstreamError for what is no message. */
-export function readMessage(body: Buffer, context: ReadContext) {
+export function readMessage(body: Buffer, context: ReadContext, thoughts: ThoughtMemory) {
   const message = parseAnswer(body);
   if (message["type"] === "error") throw new UpstreamError(anthropicError(message, context.target));
   if (!Array.isArray(message["content"])) {
@@ -20,7 +22,8 @@ export function readMessage(body: Buffer, context: ReadContext) {
   let reasoning = "";
   let answered: string | null = null;
   const toolCalls: ToolCall[] = [];
-  for (const block of list(message["content"]).map(fields)) {
+  const details: ReasoningDetail[] = [];
+  for (const [index, block] of list(message["content"]).map(fields).entries()) {
     switch (block["type"]) {
       case "text":
         text += string(block["text"]);
@@ -30,6 +33,12 @@ export function readMessage(body: Buffer, context: ReadContext) {
         break;
       case "thinking":
         reasoning += string(block["thinking"]);
+        if (string(block["signature"])) {
+          details.push(signedThought(string(block["thinking"]), string(block["signature"]), index));
+        }
+        break;
+      case "redacted_thinking":
+        if (string(block["data"])) details.push(redactedThought(string(block["data"]), index));
         break;
       case "tool_use": {
         const args = JSON.stringify(block["input"] ?? {});
@@ -40,11 +49,18 @@ export function readMessage(body: Buffer, context: ReadContext) {
       }
     }
   }
+  keepThoughts(
+    thoughts,
+    context.caller,
+    toolCalls.map(({ id }) => id),
+    details,
+  );
   const choice = {
     // With a forced answer tool, prose before it is no part of the answer.
     text: answered ?? text,
     reasoning,
     toolCalls,
+    details,
     finish: anthropicFinish(message["stop_reason"], answered !== null && toolCalls.length === 0),
   };
   const usage = anthropicUsage(message["usage"]) ?? { input: 0, cached: 0, cache_write: 0, output: 0, reasoning: 0 };

@@ -1,6 +1,8 @@
 // OpenAI's messages as Anthropic's: system apart, alternating turns, tool results first in the user's turn, all results of one turn together.
+import type { ReasoningDetail } from "#daemon/gateway/format/completion.ts";
 import type { CacheBreakpoint, ChatRequest, Message, UserMessage } from "#daemon/gateway/format/request.ts";
 import { argumentsOf, dataUrl, fileOf, invalid, partsOf, textOf } from "../content.ts";
+import { type ClaudeThoughts, woven } from "../thoughts/claude.ts";
 import { portableId } from "../tool-id.ts";
 
 export interface Turn {
@@ -8,8 +10,11 @@ export interface Turn {
   readonly content: unknown[];
 }
 
-/** Anthropic's `system` and `messages`. Throws UpstreamError (`invalid`) for what it cannot say. */
-export function anthropicMessages(request: ChatRequest): { system: unknown[]; turns: Turn[] } {
+/** Anthropic's `system` and `messages`; `thoughts`: null where the answer will not reason. Throws UpstreamError (`invalid`) for what it cannot say. */
+export function anthropicMessages(
+  request: ChatRequest,
+  thoughts: ClaudeThoughts | null,
+): { system: unknown[]; turns: Turn[] } {
   const system: unknown[] = [];
   const turns: Turn[] = [];
   for (const [index, message] of request.messages.entries()) {
@@ -20,7 +25,7 @@ export function anthropicMessages(request: ChatRequest): { system: unknown[]; tu
       continue;
     }
     const role = message.role === "assistant" ? "assistant" : "user";
-    const blocks = blocksOf(message, index);
+    const blocks = blocksOf(message, index, thoughts);
     const last = turns.at(-1);
     if (last?.role === role) merge(last.content, blocks);
     else if (blocks.length > 0) turns.push({ role, content: blocks });
@@ -40,7 +45,7 @@ function merge(content: unknown[], blocks: unknown[]): void {
   }
 }
 
-function blocksOf(message: Message, index: number): unknown[] {
+function blocksOf(message: Message, index: number, thoughts: ClaudeThoughts | null): unknown[] {
   switch (message.role) {
     case "user":
       return userBlocks(message, index);
@@ -57,11 +62,16 @@ function blocksOf(message: Message, index: number): unknown[] {
         const { name, arguments: args } = call.function;
         blocks.push({ type: "tool_use", id: portableId(call.id, 64), name, input: argumentsOf(args) });
       }
-      return blocks;
+      return thoughts ? woven(blocks, thoughts.of(message), thinkingBlock) : blocks;
     }
     default:
       return [];
   }
+}
+
+function thinkingBlock(detail: ReasoningDetail): unknown {
+  if (detail.type === "reasoning.encrypted") return { type: "redacted_thinking", data: detail.data };
+  return { type: "thinking", thinking: detail.text, signature: detail.signature };
 }
 
 function cached(part: CacheBreakpoint): object {

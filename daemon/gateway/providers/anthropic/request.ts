@@ -2,16 +2,14 @@
 import { modern } from "#daemon/gateway/format/modern.ts";
 import type { ChatRequest, JsonSchema } from "#daemon/gateway/format/request.ts";
 import type { Notes, Target, Unsupported } from "../adapter.ts";
-import { stopsOf, toolPlan } from "../content.ts";
+import { answerToolName, stopsOf, toolPlan } from "../content.ts";
 import { supportOf } from "../support.ts";
+import { type ClaudeThoughts, lacksThinking } from "../thoughts/claude.ts";
 import { anthropicMessages, type Turn } from "./messages.ts";
 import { type ClaudeTraits, claudeTraits } from "./models.ts";
 import { claudeRefusals } from "./refusals.ts";
 import { keepsNatively, nativeSchema } from "./schema.ts";
 import { claudeThinking, type Thinking } from "./thinking.ts";
-
-/** The tool that stands for the answer where the model keeps no schemas by itself. */
-export const JSON_TOOL = "json_answer";
 
 export interface AnthropicRequest {
   readonly body: Record<string, unknown>;
@@ -25,10 +23,10 @@ export function anthropicUnsupported(request: ChatRequest, model: string): reado
 }
 
 /** Throws UpstreamError (`invalid`) for what cannot be said. */
-export function anthropicRequest(given: ChatRequest, target: Target): AnthropicRequest {
+export function anthropicRequest(given: ChatRequest, target: Target, thoughts: ClaudeThoughts): AnthropicRequest {
   const request = modern(given);
   const traits = claudeTraits(target.model);
-  const { system, turns } = anthropicMessages(request);
+  const { system, turns } = anthropicMessages(request, reasons(request, traits) ? thoughts : null);
   if (turns.length === 0) turns.push({ role: "user", content: system.splice(0) });
   const { tools, toolChoice, jsonTool, format, responseFormat } = toolsOf(request, traits, system);
   const thinking = thinkingOf(
@@ -37,6 +35,7 @@ export function anthropicRequest(given: ChatRequest, target: Target): AnthropicR
     turns,
     toolChoice?.["type"] === "any" || toolChoice?.["type"] === "tool",
   );
+  if (!thinking.field && traits.canStopThinking) for (const turn of turns) leaveOutThinking(turn);
   const stops = stopsOf(request);
   const effort =
     thinking.effort || format
@@ -93,16 +92,17 @@ function toolsOf(request: ChatRequest, traits: ClaudeTraits, system: unknown[]) 
     const format = { type: "json_schema", schema: nativeSchema(schema) };
     return { tools, toolChoice, jsonTool: undefined, format, responseFormat: "native" as const };
   }
+  const jsonTool = answerToolName(plan.tools);
   tools.push({
-    name: JSON_TOOL,
+    name: jsonTool,
     description: "Give the final answer by calling this tool.",
     input_schema: objectSchema(schema),
   });
   toolChoice =
     plan.tools.length > 0
       ? { type: "any", ...once }
-      : { type: "tool", name: JSON_TOOL, disable_parallel_tool_use: true };
-  return { tools, toolChoice, jsonTool: JSON_TOOL, format: undefined, responseFormat: "emulated" as const };
+      : { type: "tool", name: jsonTool, disable_parallel_tool_use: true };
+  return { tools, toolChoice, jsonTool, format: undefined, responseFormat: "emulated" as const };
 }
 
 function choiceOf(choice: NonNullable<ReturnType<typeof toolPlan>["choice"]>, once: object) {
@@ -125,7 +125,29 @@ function objectSchema(schema: JsonSchema | undefined): JsonSchema {
 
 function thinkingOf(request: ChatRequest, traits: ClaudeTraits, turns: readonly Turn[], forced: boolean): Thinking {
   if (!request.reasoning_effort) return { dropped: [] };
-  const last = turns.findLast((turn) => turn.role === "assistant");
-  const called = last?.content.some((block) => (block as { type: string }).type === "tool_use") ?? false;
-  return claudeThinking(request.reasoning_effort, traits, { forced, called });
+  const bare = lacksThinking(turns.map(({ role, content }) => ({ role, blocks: content.map(kindOf) })));
+  return claudeThinking(request.reasoning_effort, traits, { forced, bare });
+}
+
+function kindOf(block: unknown) {
+  switch ((block as { type: string }).type) {
+    case "thinking":
+    case "redacted_thinking":
+      return "thinking";
+    case "tool_use":
+      return "call";
+    case "tool_result":
+      return "result";
+    default:
+      return "other";
+  }
+}
+
+function reasons(request: ChatRequest, traits: ClaudeTraits): boolean {
+  return !traits.canStopThinking || Boolean(request.reasoning_effort && request.reasoning_effort !== "none");
+}
+
+// Thinking goes back only to an answer that reasons as well.
+function leaveOutThinking({ content }: Turn): void {
+  for (let at = content.length - 1; at >= 0; at--) if (kindOf(content[at]) === "thinking") content.splice(at, 1);
 }

@@ -1,8 +1,11 @@
 // Anthropic's event stream in OpenAI's chunks. Usage is cumulative: message_start has the prompt's, message_delta corrects it and has the
 // answer's. Only message_stop is an end.
+import type { ReasoningDetail } from "#daemon/gateway/format/completion.ts";
 import { type ChunkStream, chunkStream } from "../chunks.ts";
 import { type Event, fields, jsonEvents, list, string } from "../events.ts";
 import { failure, UpstreamError } from "../failure.ts";
+import { keepThoughts, redactedThought, signedThought } from "../thoughts/claude.ts";
+import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { Emit, ReadContext, StreamDecoder } from "../wire.ts";
 import { anthropicError } from "./errors.ts";
 import { anthropicFinish, anthropicUsage } from "./usage.ts";
@@ -14,9 +17,12 @@ interface Block {
   /** Input that came with the block's start, shown if no delta follows. */
   readonly initial: string;
   written: boolean;
+  /** Thinking so far, and its signature (or what the service has encrypted). */
+  thought: string;
+  signature: string;
 }
 
-export function anthropicDecoder(context: ReadContext, emit: Emit): StreamDecoder {
+export function anthropicDecoder(context: ReadContext, emit: Emit, thoughts: ThoughtMemory): StreamDecoder {
   const chunks: ChunkStream = chunkStream(context, emit);
   const blocks = new Map<unknown, Block>();
   const { jsonTool } = context.prepared;
@@ -25,6 +31,8 @@ export function anthropicDecoder(context: ReadContext, emit: Emit): StreamDecode
   let called = false;
   /** Prose is kept back while an answer tool may still come. */
   let held = "";
+  const details: ReasoningDetail[] = [];
+  const ids: string[] = [];
   let stop: unknown = null;
   let stopped = false;
 
@@ -39,11 +47,11 @@ export function anthropicDecoder(context: ReadContext, emit: Emit): StreamDecode
     if (string(block["name"]) === jsonTool) {
       answered = true;
       held = "";
-      return { type: "tool_use", call: -1, initial, written: false };
+      return blank("tool_use", -1, initial);
     }
     called = true;
-    const call = chunks.toolCall(string(block["id"]), string(block["name"]));
-    return { type: "tool_use", call, initial, written: false };
+    ids.push(string(block["id"]));
+    return blank("tool_use", chunks.toolCall(string(block["id"]), string(block["name"])), initial);
   }
 
   function write(block: Block, piece: string): void {
@@ -53,8 +61,16 @@ export function anthropicDecoder(context: ReadContext, emit: Emit): StreamDecode
     else chunks.toolArguments(block.call, piece);
   }
 
-  function close(block: Block): void {
+  function close(block: Block, index: unknown): void {
     if (block.type === "tool_use" && !block.written) write(block, block.initial || "{}");
+    if (block.signature === "") return;
+    const place = typeof index === "number" ? index : details.length;
+    const detail =
+      block.type === "thinking"
+        ? signedThought(block.thought, block.signature, place)
+        : redactedThought(block.signature, place);
+    details.push(detail);
+    chunks.detail(detail);
   }
 
   function delta(block: Block | undefined, part: Record<string, unknown>): void {
@@ -67,6 +83,10 @@ export function anthropicDecoder(context: ReadContext, emit: Emit): StreamDecode
         break;
       case "thinking_delta":
         chunks.reasoning(string(part["thinking"]));
+        if (block) block.thought += string(part["thinking"]);
+        break;
+      case "signature_delta":
+        if (block?.type === "thinking") block.signature += string(part["signature"]);
         break;
       case "input_json_delta":
         if (block?.type === "tool_use") write(block, string(part["partial_json"]));
@@ -80,13 +100,16 @@ export function anthropicDecoder(context: ReadContext, emit: Emit): StreamDecode
         const message = fields(one["message"]);
         chunks.identify(string(message["id"]), string(message["model"]));
         counted = { ...fields(message["usage"]) };
-        for (const part of list(message["content"]).map(fields)) if (part["type"] === "tool_use") close(tool(part));
+        for (const part of list(message["content"]).map(fields))
+          if (part["type"] === "tool_use") close(tool(part), null);
         return;
       }
       case "content_block_start": {
         const part = fields(one["content_block"]);
         const type = string(part["type"]);
-        blocks.set(one["index"], type === "tool_use" ? tool(part) : { type, call: -1, initial: "", written: false });
+        const block = type === "tool_use" ? tool(part) : blank(type, -1, "");
+        if (type === "redacted_thinking") block.signature = string(part["data"]);
+        blocks.set(one["index"], block);
         if (type === "text") text(string(part["text"]));
         return;
       }
@@ -95,7 +118,7 @@ export function anthropicDecoder(context: ReadContext, emit: Emit): StreamDecode
         return;
       case "content_block_stop": {
         const block = blocks.get(one["index"]);
-        if (block) close(block);
+        if (block) close(block, one["index"]);
         blocks.delete(one["index"]);
         return;
       }
@@ -106,6 +129,7 @@ export function anthropicDecoder(context: ReadContext, emit: Emit): StreamDecode
       }
       case "message_stop":
         stopped = true;
+        keepThoughts(thoughts, context.caller, ids, details);
         if (!answered) chunks.text(held);
         chunks.finish(anthropicFinish(stop, answered && !called));
         chunks.end(usage());
@@ -138,4 +162,8 @@ export function anthropicDecoder(context: ReadContext, emit: Emit): StreamDecode
     },
     usage,
   };
+}
+
+function blank(type: string, call: number, initial: string): Block {
+  return { type, call, initial, written: false, thought: "", signature: "" };
 }

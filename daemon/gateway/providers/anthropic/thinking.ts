@@ -25,11 +25,11 @@ export interface Thinking {
 export interface Held {
   /** A tool is forced. */
   readonly forced: boolean;
-  /** An earlier tool call would have to bring its own thinking along (on a budget), which OpenAI's clients cannot send back. */
-  readonly called: boolean;
+  /** The calls that the request goes on with came without their thinking, which a budget demands. */
+  readonly bare: boolean;
 }
 
-export function claudeThinking(effort: ReasoningEffort, traits: ClaudeTraits, { forced, called }: Held): Thinking {
+export function claudeThinking(effort: ReasoningEffort, traits: ClaudeTraits, { forced, bare }: Held): Thinking {
   if (traits.thinking === "none") return { dropped: [] };
   if (traits.thinking === "adaptive") {
     if (effort === "none") {
@@ -41,7 +41,7 @@ export function claudeThinking(effort: ReasoningEffort, traits: ClaudeTraits, { 
       : { field: { type: "adaptive", display: "summarized" }, effort: said, dropped: [] };
   }
   if (effort === "none") return { dropped: [] };
-  if (forced || called) return { dropped: ["reasoning_effort"] };
+  if (forced || bare) return { dropped: ["reasoning_effort"] };
   const budget = budgets[effort];
   return { field: { type: "enabled", budget_tokens: budget }, budget, dropped: [] };
 }

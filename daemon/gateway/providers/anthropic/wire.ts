@@ -1,4 +1,6 @@
 // Anthropic's Messages API, version 2023-06-01.
+import { claudeThoughts } from "../thoughts/claude.ts";
+import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { Wire } from "../wire.ts";
 import { readMessage } from "./answer.ts";
 import { anthropicFailure } from "./errors.ts";
@@ -7,30 +9,33 @@ import { anthropicDecoder } from "./stream.ts";
 
 const VENDOR = "https://api.anthropic.com";
 
-export const anthropicWire: Wire = {
-  kind: "anthropic",
-  passesThrough: false,
-  unsupported: anthropicUnsupported,
-  prepare(call, target) {
-    const request = call.user === null ? call.request : { ...call.request, user: call.user };
-    const { body, notes, jsonTool } = anthropicRequest(request, target);
-    const base = (target.baseUrl ?? VENDOR).replace(/\/+$/, "").replace(/\/v1$/, "");
-    const { origin, pathname } = new URL(`${base}/v1/messages`);
-    const headers = {
-      "content-type": "application/json",
-      accept: "*/*",
-      "accept-encoding": "identity",
-      "anthropic-version": "2023-06-01",
-      ...(target.credentials.apiKey ? { "x-api-key": target.credentials.apiKey } : {}),
-      ...(call.traceparent ? { traceparent: call.traceparent } : {}),
-    };
-    return {
-      request: { origin, method: "POST", path: pathname, headers, body: JSON.stringify(body) },
-      notes,
-      jsonTool,
-    };
-  },
-  read: readMessage,
-  decoder: anthropicDecoder,
-  failure: anthropicFailure,
-};
+/** `thoughts` remembers the thinking of turns that called tools. */
+export function anthropicWire(thoughts: ThoughtMemory): Wire {
+  return {
+    kind: "anthropic",
+    passesThrough: false,
+    unsupported: anthropicUnsupported,
+    prepare(call, target) {
+      const request = call.user === null ? call.request : { ...call.request, user: call.user };
+      const { body, notes, jsonTool } = anthropicRequest(request, target, claudeThoughts(thoughts, call.caller));
+      const base = (target.baseUrl ?? VENDOR).replace(/\/+$/, "").replace(/\/v1$/, "");
+      const { origin, pathname } = new URL(`${base}/v1/messages`);
+      const headers = {
+        "content-type": "application/json",
+        accept: "*/*",
+        "accept-encoding": "identity",
+        "anthropic-version": "2023-06-01",
+        ...(target.credentials.apiKey ? { "x-api-key": target.credentials.apiKey } : {}),
+        ...(call.traceparent ? { traceparent: call.traceparent } : {}),
+      };
+      return {
+        request: { origin, method: "POST", path: pathname, headers, body: JSON.stringify(body) },
+        notes,
+        jsonTool,
+      };
+    },
+    read: (body, context) => readMessage(body, context, thoughts),
+    decoder: (context, emit) => anthropicDecoder(context, emit, thoughts),
+    failure: anthropicFailure,
+  };
+}

@@ -1,15 +1,17 @@
 // Converse's whole answer in OpenAI's form.
-import type { ToolCall } from "#daemon/gateway/format/completion.ts";
+import type { ReasoningDetail, ToolCall } from "#daemon/gateway/format/completion.ts";
 import { noUsage } from "#daemon/gateway/format/usage.ts";
 import { completionBody } from "../answer.ts";
 import { parseAnswer } from "../cost.ts";
 import { fields, list, string } from "../events.ts";
 import { failure, UpstreamError } from "../failure.ts";
+import { keepThoughts, redactedThought, signedThought } from "../thoughts/claude.ts";
+import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { ReadContext } from "../wire.ts";
 import { converseFinish, converseUsage } from "./usage.ts";
 
 /** Throws UpstreamError for what is no answer: a 200 may lack `output`. */
-export function readConverse(body: Buffer, context: ReadContext) {
+export function readConverse(body: Buffer, context: ReadContext, thoughts: ThoughtMemory) {
   const answer = parseAnswer(body);
   const content = fields(fields(answer["output"])["message"])["content"];
   if (!Array.isArray(content)) {
@@ -21,10 +23,16 @@ export function readConverse(body: Buffer, context: ReadContext) {
   let reasoning = "";
   let answered: string | null = null;
   const toolCalls: ToolCall[] = [];
-  for (const block of list(content).map(fields)) {
+  const details: ReasoningDetail[] = [];
+  for (const [index, block] of list(content).map(fields).entries()) {
     if (typeof block["text"] === "string") text += block["text"];
     else if (block["reasoningContent"]) {
-      reasoning += string(fields(fields(block["reasoningContent"])["reasoningText"])["text"]);
+      const thought = fields(block["reasoningContent"]);
+      const { text: said, signature } = fields(thought["reasoningText"]);
+      reasoning += string(said);
+      if (string(signature)) details.push(signedThought(string(said), string(signature), index));
+      else if (string(thought["redactedContent"]))
+        details.push(redactedThought(string(thought["redactedContent"]), index));
     } else if (block["toolUse"]) {
       const use = fields(block["toolUse"]);
       const name = string(use["name"]);
@@ -33,10 +41,17 @@ export function readConverse(body: Buffer, context: ReadContext) {
       else toolCalls.push({ id: string(use["toolUseId"]), type: "function", function: { name, arguments: args } });
     }
   }
+  keepThoughts(
+    thoughts,
+    context.caller,
+    toolCalls.map(({ id }) => id),
+    details,
+  );
   const choice = {
     text: answered ?? text,
     reasoning,
     toolCalls,
+    details,
     finish: converseFinish(answer["stopReason"], answered !== null && toolCalls.length === 0),
   };
   const usage = converseUsage(answer["usage"]) ?? noUsage;

@@ -1,7 +1,9 @@
 // OpenAI's messages as Converse's: system apart, strictly alternating turns, all results of one turn's calls in one user turn, images and
 // documents as bytes.
+import type { ReasoningDetail } from "#daemon/gateway/format/completion.ts";
 import type { ChatRequest, ContentPart, Message, UserMessage } from "#daemon/gateway/format/request.ts";
 import { argumentsOf, dataUrl, fileOf, invalid, partsOf, textOf } from "../content.ts";
+import { type ClaudeThoughts, woven } from "../thoughts/claude.ts";
 import { portableId } from "../tool-id.ts";
 import type { WireIo } from "../wire.ts";
 
@@ -10,10 +12,11 @@ export interface ConverseTurn {
   readonly content: Record<string, unknown>[];
 }
 
-/** Throws UpstreamError (`invalid`) for what Converse cannot be told. */
+/** `thoughts`: null where the answer will not reason. Throws UpstreamError (`invalid`) for what Converse cannot be told. */
 export async function converseMessages(
   request: ChatRequest,
   io: WireIo,
+  thoughts: ClaudeThoughts | null,
 ): Promise<{ system: { text: string }[]; turns: ConverseTurn[] }> {
   const system: { text: string }[] = [];
   const turns: ConverseTurn[] = [];
@@ -24,7 +27,7 @@ export async function converseMessages(
       continue;
     }
     const role = message.role === "assistant" ? "assistant" : "user";
-    const blocks = message.role === "user" ? await userBlocks(message, index, io) : otherBlocks(message);
+    const blocks = message.role === "user" ? await userBlocks(message, index, io) : otherBlocks(message, thoughts);
     if (blocks.length === 0) continue;
     const last = turns.at(-1);
     if (last?.role === role) last.content.push(...blocks);
@@ -33,7 +36,7 @@ export async function converseMessages(
   return { system, turns };
 }
 
-function otherBlocks(message: Message): Record<string, unknown>[] {
+function otherBlocks(message: Message, thoughts: ClaudeThoughts | null): Record<string, unknown>[] {
   if (message.role === "tool") {
     const text = textOf(message.content);
     const content = [text === "" ? { json: {} } : { text }];
@@ -49,7 +52,12 @@ function otherBlocks(message: Message): Record<string, unknown>[] {
     const { name, arguments: args } = call.function;
     blocks.push({ toolUse: { toolUseId: portableId(call.id, 64), name, input: argumentsOf(args) } });
   }
-  return blocks;
+  return thoughts ? woven(blocks, thoughts.of(message), reasoningBlock) : blocks;
+}
+
+function reasoningBlock(detail: ReasoningDetail): Record<string, unknown> {
+  if (detail.type === "reasoning.encrypted") return { reasoningContent: { redactedContent: detail.data } };
+  return { reasoningContent: { reasoningText: { text: detail.text, signature: detail.signature } } };
 }
 
 async function userBlocks(message: UserMessage, index: number, io: WireIo): Promise<Record<string, unknown>[]> {

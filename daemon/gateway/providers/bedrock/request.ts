@@ -5,13 +5,11 @@ import type { Notes, Target, Unsupported } from "../adapter.ts";
 import { claudeTraits } from "../anthropic/models.ts";
 import { claudeRefusals } from "../anthropic/refusals.ts";
 import { claudeThinking } from "../anthropic/thinking.ts";
-import { stopsOf, toolPlan } from "../content.ts";
+import { answerToolName, stopsOf, toolPlan } from "../content.ts";
 import { supportOf } from "../support.ts";
+import { type ClaudeThoughts, lacksThinking } from "../thoughts/claude.ts";
 import type { WireIo } from "../wire.ts";
 import { type ConverseTurn, converseMessages } from "./messages.ts";
-
-/** The tool that stands for the answer: Converse keeps no schemas by itself. */
-export const JSON_TOOL = "json_answer";
 
 export interface ConverseRequest {
   readonly body: Record<string, unknown>;
@@ -35,17 +33,24 @@ export function bedrockUnsupported(request: ChatRequest, model: string): readonl
 }
 
 /** Throws UpstreamError (`invalid`) for what cannot be said. */
-export async function converseRequest(given: ChatRequest, target: Target, io: WireIo): Promise<ConverseRequest> {
+export async function converseRequest(
+  given: ChatRequest,
+  target: Target,
+  io: WireIo,
+  thoughts: ClaudeThoughts,
+): Promise<ConverseRequest> {
   const request = modern(given);
-  const { system, turns } = await converseMessages(request, io);
+  const { system, turns } = await converseMessages(request, io, reasons(request, target.model) ? thoughts : null);
   if (turns.length === 0) turns.push({ role: "user", content: system.splice(0) });
   const wanted = request.response_format;
   const schema = wanted?.type === "json_schema" ? (wanted.json_schema.schema ?? { type: "object" }) : undefined;
   if (wanted?.type === "json_object") {
     system.push({ text: "Answer with one JSON object and nothing else: no prose, no code fence." });
   }
-  const toolConfig = toolsOf(request, turns, schema);
+  const { jsonTool, ...toolConfig } = toolsOf(request, turns, schema) ?? { tools: [] };
   const { fields, budget, dropped } = reasoning(request, target.model, turns, forces(toolConfig));
+  if (!(fields && "thinking" in fields) && !alwaysReasons(target.model))
+    for (const turn of turns) leaveOutThinking(turn);
   const stops = stopsOf(request);
   const most = request.max_completion_tokens ?? request.max_tokens;
   const inferenceConfig = {
@@ -58,11 +63,33 @@ export async function converseRequest(given: ChatRequest, target: Target, io: Wi
     messages: turns,
     ...(system.length > 0 ? { system } : {}),
     ...(Object.keys(inferenceConfig).length > 0 ? { inferenceConfig } : {}),
-    ...(toolConfig ? { toolConfig } : {}),
+    ...(toolConfig.tools.length > 0 ? { toolConfig } : {}),
     ...(fields ? { additionalModelRequestFields: fields } : {}),
   };
   const responseFormat = wanted && wanted.type !== "text" ? ("emulated" as const) : undefined;
-  return { body, notes: { dropped, responseFormat }, jsonTool: schema ? JSON_TOOL : undefined };
+  return { body, notes: { dropped, responseFormat }, jsonTool };
+}
+
+function reasons(request: ChatRequest, model: string): boolean {
+  if (!isClaude(model)) return false;
+  return alwaysReasons(model) || Boolean(request.reasoning_effort && request.reasoning_effort !== "none");
+}
+
+function alwaysReasons(model: string): boolean {
+  return isClaude(model) && !claudeTraits(model).canStopThinking;
+}
+
+function kindOf(block: Record<string, unknown>) {
+  if ("reasoningContent" in block) return "thinking";
+  if ("toolUse" in block) return "call";
+  return "toolResult" in block ? "result" : "other";
+}
+
+// Thinking goes back only to an answer that reasons as well.
+function leaveOutThinking({ content }: ConverseTurn): void {
+  for (let at = content.length - 1; at >= 0; at--) {
+    if ("reasoningContent" in (content[at] ?? {})) content.splice(at, 1);
+  }
 }
 
 function isClaude(model: string): boolean {
@@ -73,7 +100,7 @@ function toolsOf(
   request: ChatRequest,
   turns: readonly ConverseTurn[],
   schema: object | undefined,
-): { tools: object[]; toolChoice?: object } | undefined {
+): { tools: object[]; toolChoice?: object; jsonTool?: string } | undefined {
   const plan = toolPlan(request);
   const spec = (name: string, description: string | undefined, json: unknown) => ({
     toolSpec: { name, ...(description ? { description } : {}), inputSchema: { json } },
@@ -84,8 +111,9 @@ function toolsOf(
   );
   if (schema) {
     const description = "Give the final answer by calling this tool.";
-    tools.push(spec(JSON_TOOL, description, { type: "object", ...schema }));
-    return { tools, toolChoice: given.length > 0 ? { any: {} } : { tool: { name: JSON_TOOL } } };
+    const jsonTool = answerToolName(given);
+    tools.push(spec(jsonTool, description, { type: "object", ...schema }));
+    return { tools, toolChoice: given.length > 0 ? { any: {} } : { tool: { name: jsonTool } }, jsonTool };
   }
   // A conversation that has used tools is refused without any: name those of its past.
   if (tools.length === 0) {
@@ -100,8 +128,8 @@ function toolsOf(
   return { tools, toolChoice: choice?.mode === "required" ? { any: {} } : { auto: {} } };
 }
 
-function forces(toolConfig: { toolChoice?: object } | undefined): boolean {
-  return toolConfig?.toolChoice !== undefined && !("auto" in toolConfig.toolChoice);
+function forces(toolConfig: { toolChoice?: object }): boolean {
+  return toolConfig.toolChoice !== undefined && !("auto" in toolConfig.toolChoice);
 }
 
 function reasoning(request: ChatRequest, model: string, turns: readonly ConverseTurn[], forced: boolean) {
@@ -113,9 +141,8 @@ function reasoning(request: ChatRequest, model: string, turns: readonly Converse
     return { fields: { reasoning_effort: said }, budget: 0, dropped: [] };
   }
   if (!isClaude(model)) return { fields: undefined, budget: 0, dropped: [] };
-  const last = turns.findLast((turn) => turn.role === "assistant");
-  const called = last?.content.some((block) => "toolUse" in block) ?? false;
-  const thinking = claudeThinking(effort, claudeTraits(model), { forced, called });
+  const bare = lacksThinking(turns.map(({ role, content }) => ({ role, blocks: content.map(kindOf) })));
+  const thinking = claudeThinking(effort, claudeTraits(model), { forced, bare });
   const fields = {
     ...(thinking.field ? { thinking: thinking.field } : {}),
     ...(thinking.effort ? { output_config: { effort: thinking.effort } } : {}),

@@ -1,8 +1,11 @@
 // Converse's event stream in OpenAI's chunks. Text has no block start; usage comes in `metadata`, after `messageStop` as a rule.
+import type { ReasoningDetail } from "#daemon/gateway/format/completion.ts";
 import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
 import { chunkStream } from "../chunks.ts";
 import { fields, jsonEvent, string } from "../events.ts";
 import { failure, UpstreamError } from "../failure.ts";
+import { keepThoughts, redactedThought, signedThought } from "../thoughts/claude.ts";
+import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { Emit, ReadContext, StreamDecoder } from "../wire.ts";
 import { exceptionFailure } from "./errors.ts";
 import { type Frame, frameReader } from "./frames.ts";
@@ -14,10 +17,20 @@ interface Block {
   written: boolean;
 }
 
-export function bedrockDecoder(context: ReadContext, emit: Emit): StreamDecoder {
+/** A block of thinking as it comes. */
+interface Thought {
+  text: string;
+  signature: string;
+  redacted: string;
+}
+
+export function bedrockDecoder(context: ReadContext, emit: Emit, memory: ThoughtMemory): StreamDecoder {
   const chunks = chunkStream(context, emit);
   const { jsonTool } = context.prepared;
   const blocks = new Map<unknown, Block>();
+  const thoughts = new Map<unknown, Thought>();
+  const details: ReasoningDetail[] = [];
+  const ids: string[] = [];
   let answered = false;
   let called = false;
   /** Prose is kept back while an answer tool may still come. */
@@ -36,6 +49,7 @@ export function bedrockDecoder(context: ReadContext, emit: Emit): StreamDecoder 
       return;
     }
     called = true;
+    ids.push(string(use["toolUseId"]));
     const call = chunks.toolCall(string(use["toolUseId"]), name);
     blocks.set(event["contentBlockIndex"], { call, written: false });
   }
@@ -45,8 +59,29 @@ export function bedrockDecoder(context: ReadContext, emit: Emit): StreamDecoder 
     if (typeof part["text"] === "string") {
       if (jsonTool) held += part["text"];
       else chunks.text(part["text"]);
-    } else if (part["reasoningContent"]) chunks.reasoning(string(fields(part["reasoningContent"])["text"]));
+    } else if (part["reasoningContent"]) think(event["contentBlockIndex"], fields(part["reasoningContent"]));
     else if (part["toolUse"]) write(blocks.get(event["contentBlockIndex"]), string(fields(part["toolUse"])["input"]));
+  }
+
+  function think(index: unknown, part: Record<string, unknown>): void {
+    const thought = thoughts.get(index) ?? { text: "", signature: "", redacted: "" };
+    thoughts.set(index, thought);
+    thought.text += string(part["text"]);
+    thought.signature += string(part["signature"]);
+    thought.redacted += string(part["redactedContent"]);
+    chunks.reasoning(string(part["text"]));
+  }
+
+  // The whole block once more, signed: for the client to send back.
+  function thoughtOut(index: unknown): void {
+    const thought = thoughts.get(index);
+    thoughts.delete(index);
+    if (!thought || (thought.signature === "" && thought.redacted === "")) return;
+    const place = typeof index === "number" ? index : details.length;
+    const { text, signature, redacted } = thought;
+    const detail = signature === "" ? redactedThought(redacted, place) : signedThought(text, signature, place);
+    details.push(detail);
+    chunks.detail(detail);
   }
 
   function write(block: Block | undefined, piece: string): void {
@@ -70,6 +105,7 @@ export function bedrockDecoder(context: ReadContext, emit: Emit): StreamDecoder 
         delta(event);
         break;
       case "contentBlockStop": {
+        thoughtOut(event["contentBlockIndex"]);
         const block = blocks.get(event["contentBlockIndex"]);
         if (block && !block.written) write(block, "{}");
         blocks.delete(event["contentBlockIndex"]);
@@ -86,6 +122,7 @@ export function bedrockDecoder(context: ReadContext, emit: Emit): StreamDecoder 
   }
 
   function complete(reason: string, usage: TokenUsage): void {
+    keepThoughts(memory, context.caller, ids, details);
     if (!answered) chunks.text(held);
     chunks.finish(converseFinish(reason, answered && !called));
     chunks.end(usage);

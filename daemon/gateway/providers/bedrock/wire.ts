@@ -2,39 +2,49 @@
 import { AwsV4Signer } from "aws4fetch";
 import type { Target } from "../adapter.ts";
 import { failure, UpstreamError } from "../failure.ts";
+import { claudeThoughts } from "../thoughts/claude.ts";
+import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { Wire } from "../wire.ts";
 import { readConverse } from "./answer.ts";
 import { bedrockFailure } from "./errors.ts";
 import { bedrockUnsupported, converseRequest } from "./request.ts";
 import { bedrockDecoder } from "./stream.ts";
 
-export const bedrockWire: Wire = {
-  kind: "bedrock",
-  passesThrough: false,
-  unsupported: bedrockUnsupported,
-  async prepare(call, target, io) {
-    const { body, notes, jsonTool } = await converseRequest(call.request, target, io);
-    const region = target.credentials.region ?? "us-east-1";
-    const base = (target.baseUrl ?? `https://bedrock-runtime.${region}.amazonaws.com`).replace(/\/+$/, "");
-    const action = call.request.stream ? "converse-stream" : "converse";
-    const url = new URL(`${base}/model/${encodeURIComponent(target.model)}/${action}`);
-    const text = JSON.stringify(body);
-    const headers = {
-      ...(await authorization(url, text, region, target)),
-      accept: "*/*",
-      "accept-encoding": "identity",
-      ...(call.traceparent ? { traceparent: call.traceparent } : {}),
-    };
-    return {
-      request: { origin: url.origin, method: "POST", path: url.pathname, headers, body: text },
-      notes,
-      jsonTool,
-    };
-  },
-  read: readConverse,
-  decoder: bedrockDecoder,
-  failure: bedrockFailure,
-};
+/** `thoughts` remembers the thinking of turns that called tools. */
+export function bedrockWire(thoughts: ThoughtMemory): Wire {
+  return {
+    kind: "bedrock",
+    passesThrough: false,
+    unsupported: bedrockUnsupported,
+    async prepare(call, target, io) {
+      const { body, notes, jsonTool } = await converseRequest(
+        call.request,
+        target,
+        io,
+        claudeThoughts(thoughts, call.caller),
+      );
+      const region = target.credentials.region ?? "us-east-1";
+      const base = (target.baseUrl ?? `https://bedrock-runtime.${region}.amazonaws.com`).replace(/\/+$/, "");
+      const action = call.request.stream ? "converse-stream" : "converse";
+      const url = new URL(`${base}/model/${encodeURIComponent(target.model)}/${action}`);
+      const text = JSON.stringify(body);
+      const headers = {
+        ...(await authorization(url, text, region, target)),
+        accept: "*/*",
+        "accept-encoding": "identity",
+        ...(call.traceparent ? { traceparent: call.traceparent } : {}),
+      };
+      return {
+        request: { origin: url.origin, method: "POST", path: url.pathname, headers, body: text },
+        notes,
+        jsonTool,
+      };
+    },
+    read: (body, context) => readConverse(body, context, thoughts),
+    decoder: (context, emit) => bedrockDecoder(context, emit, thoughts),
+    failure: bedrockFailure,
+  };
+}
 
 async function authorization(url: URL, body: string, region: string, target: Target): Promise<Record<string, string>> {
   const { apiKey, accessKeyId, secretAccessKey, sessionToken } = target.credentials;

@@ -5,14 +5,14 @@ import { type AnswerChoice, completionBody } from "../answer.ts";
 import { parseAnswer } from "../cost.ts";
 import { fields, list, string } from "../events.ts";
 import { failure, UpstreamError } from "../failure.ts";
+import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { ReadContext } from "../wire.ts";
-import { callArguments, callId } from "./calls.ts";
+import { callArguments, callId, signatureIn } from "./calls.ts";
 import { googleError } from "./errors.ts";
-import type { SignatureStore } from "./signatures.ts";
 import { googleFinish, googleLogprobs, googleUsage } from "./usage.ts";
 
 /** Throws UpstreamError for what is no answer. A blocked prompt is an answer: empty, `content_filter`. */
-export function readAnswer(body: Buffer, context: ReadContext, signatures: SignatureStore) {
+export function readAnswer(body: Buffer, context: ReadContext, signatures: ThoughtMemory) {
   const answer = parseAnswer(body);
   if (answer["error"]) throw new UpstreamError(googleError(answer["error"], 200, context.target));
   const candidates = list(answer["candidates"]).map(fields);
@@ -20,27 +20,33 @@ export function readAnswer(body: Buffer, context: ReadContext, signatures: Signa
   if (candidates.length === 0 && !blocked) {
     throw new UpstreamError(failure("protocol", "The provider's answer has no candidates.", { upstreamStatus: 200 }));
   }
-  const choices: AnswerChoice[] = candidates.map((candidate) => choiceOf(candidate, signatures));
+  const choices: AnswerChoice[] = candidates.map((candidate) => choiceOf(candidate, context, signatures));
   if (choices.length === 0) choices.push({ text: "", reasoning: "", toolCalls: [], finish: "content_filter" });
   const usage = googleUsage(answer["usageMetadata"]) ?? noUsage;
   const id = string(answer["responseId"]) || null;
   return completionBody({ id, model: string(answer["modelVersion"]) || null, choices, usage }, context);
 }
 
-function choiceOf(candidate: Record<string, unknown>, signatures: SignatureStore): AnswerChoice {
+function choiceOf(candidate: Record<string, unknown>, context: ReadContext, signatures: ThoughtMemory): AnswerChoice {
   let text = "";
   let reasoning = "";
+  let signature: string | null = null;
   const toolCalls: ToolCall[] = [];
   for (const part of list(fields(candidate["content"])["parts"]).map(fields)) {
     if (typeof part["text"] === "string") {
       if (part["thought"] === true) reasoning += part["text"];
-      else text += part["text"];
+      else {
+        text += part["text"];
+        signature = signatureIn(part) || signature;
+      }
     } else if (part["functionCall"]) {
       const call = fields(part["functionCall"]);
+      const { id, extra } = callId(part, call, context, signatures);
       toolCalls.push({
-        id: callId(part, call, signatures),
+        id,
         type: "function",
         function: { name: string(call["name"]), arguments: callArguments(call["args"]) },
+        ...(extra ? { extra_content: extra } : {}),
       });
     }
   }
@@ -48,6 +54,7 @@ function choiceOf(candidate: Record<string, unknown>, signatures: SignatureStore
     text,
     reasoning,
     toolCalls,
+    signature,
     finish: googleFinish(candidate["finishReason"], toolCalls.length > 0),
     logprobs: googleLogprobs(candidate["logprobsResult"]),
   };

@@ -1,20 +1,37 @@
 // Gemini's function calls as OpenAI's: the wire's id where it has one, else one of ours that carries the thought signature.
+import type { ExtraContent } from "#daemon/gateway/format/completion.ts";
+import { fields, string } from "../events.ts";
+import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { freshId, signedId } from "../tool-id.ts";
-import type { SignatureStore } from "./signatures.ts";
+import type { ReadContext } from "../wire.ts";
 
-/** `part` is the content part around the call: the signature stands beside it. */
+/** `part` is the content part around the call: the signature stands beside it. `extra` where the id does not carry it. */
 export function callId(
   part: Record<string, unknown>,
   call: Record<string, unknown>,
-  signatures: SignatureStore,
-): string {
-  const signature = typeof part["thoughtSignature"] === "string" ? part["thoughtSignature"] : "";
-  const id = typeof call["id"] === "string" ? call["id"] : "";
-  if (id !== "") {
-    if (signature !== "") signatures.set(id, signature);
-    return id;
-  }
-  return signature === "" ? freshId() : signedId(signature);
+  context: ReadContext,
+  signatures: ThoughtMemory,
+): { readonly id: string; readonly extra?: ExtraContent } {
+  const signature = signatureIn(part);
+  const id = string(call["id"]);
+  if (id === "") return { id: signature === "" ? freshId() : signedId(signature) };
+  if (signature === "") return { id };
+  signatures.keep(context.caller, id, signature);
+  return { id, extra: signed(signature) };
+}
+
+/** Empty where the part has none. */
+export function signatureIn(part: Record<string, unknown>): string {
+  return string(part["thoughtSignature"]);
+}
+
+export function signed(signature: string): ExtraContent {
+  return { google: { thought_signature: signature } };
+}
+
+/** What a client sent back in `extra_content`. */
+export function signatureBack(extra: unknown): string | undefined {
+  return string(fields(fields(extra)["google"])["thought_signature"]) || undefined;
 }
 
 /** The arguments as JSON text. */

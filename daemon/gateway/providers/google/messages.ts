@@ -1,9 +1,10 @@
 // OpenAI's messages as Gemini's contents: system apart, roles user and model, results of one turn's calls together, images as bytes.
 import type { AssistantMessage, ChatRequest, ContentPart, UserMessage } from "#daemon/gateway/format/request.ts";
 import { argumentsOf, dataUrl, fileOf, invalid, partsOf, textOf } from "../content.ts";
-import { signatureOf } from "../tool-id.ts";
+import type { ThoughtMemory } from "../thoughts/memory.ts";
+import { isOurs, signatureOf } from "../tool-id.ts";
 import type { WireIo } from "../wire.ts";
-import type { SignatureStore } from "./signatures.ts";
+import { signatureBack } from "./calls.ts";
 
 export interface GeminiContent {
   readonly role: "user" | "model";
@@ -14,7 +15,8 @@ export interface GeminiContent {
 const NO_SIGNATURE = "skip_thought_signature_validator";
 
 export interface MessageOptions {
-  readonly signatures: SignatureStore;
+  readonly signatures: ThoughtMemory;
+  readonly caller: string;
   /** Gemini 3 demands a signature on the first call of a turn. */
   readonly signed: boolean;
   readonly io: WireIo;
@@ -62,18 +64,20 @@ export async function geminiMessages(
 
 // Ids that this gateway made mean nothing to Gemini.
 function wireId(id: string): { id: string } | object {
-  return /^call_[0-9a-f]{24}/.test(id) ? {} : { id };
+  return isOurs(id) ? {} : { id };
 }
 
-function modelParts(message: AssistantMessage, { signatures, signed }: MessageOptions): unknown[] {
+function modelParts(message: AssistantMessage, { signatures, caller, signed }: MessageOptions): unknown[] {
   const parts: unknown[] = [];
   const text = textOf(message.content) || (message.refusal ?? "");
-  if (text !== "") parts.push({ text });
+  const thought = signatureBack(message.extra_content);
+  if (text !== "") parts.push({ text, ...(thought ? { thoughtSignature: thought } : {}) });
   let first = true;
   for (const call of message.tool_calls ?? []) {
     if (call.type !== "function") continue;
     const { name, arguments: args } = call.function;
-    const signature = signatureOf(call.id) ?? signatures.get(call.id) ?? (signed && first ? NO_SIGNATURE : undefined);
+    const known = signatureOf(call.id) ?? signatureBack(call.extra_content) ?? signatures.recall(caller, call.id);
+    const signature = known ?? (signed && first ? NO_SIGNATURE : undefined);
     first = false;
     parts.push({
       functionCall: { ...wireId(call.id), name, args: argumentsOf(args) },

@@ -4,9 +4,11 @@ import type { ChatRequest, ReasoningEffort } from "#daemon/gateway/format/reques
 import type { Target, Unsupported } from "../adapter.ts";
 import { invalid, stopsOf, toolPlan } from "../content.ts";
 import { supportOf } from "../support.ts";
+import type { ThoughtMemory } from "../thoughts/memory.ts";
+import { isOurs } from "../tool-id.ts";
 import type { WireIo } from "../wire.ts";
+import { signatureBack } from "./calls.ts";
 import { geminiMessages } from "./messages.ts";
-import type { SignatureStore } from "./signatures.ts";
 
 /** The table's refusals, and what this model refuses beyond them. */
 export function googleUnsupported(request: ChatRequest, model: string): readonly Unsupported[] {
@@ -24,12 +26,14 @@ export function googleUnsupported(request: ChatRequest, model: string): readonly
 export async function googleRequest(
   given: ChatRequest,
   target: Target,
-  signatures: SignatureStore,
+  signatures: ThoughtMemory,
+  caller: string,
   io: WireIo,
 ): Promise<Record<string, unknown>> {
   const request = modern(given);
   const signed = thinkingKind(target.model) === "level";
-  const { system, contents } = await geminiMessages(request, { signatures, signed, io });
+  if (signatures.load) await signatures.load(caller, unsignedCalls(request));
+  const { system, contents } = await geminiMessages(request, { signatures, caller, signed, io });
   if (contents.length === 0) contents.push({ role: "user", parts: system.splice(0) });
   return {
     contents,
@@ -37,6 +41,14 @@ export async function googleRequest(
     ...toolsOf(request),
     generationConfig: generationConfig(request, target),
   };
+}
+
+// Those whose signatures only the memory can have.
+function unsignedCalls({ messages }: ChatRequest): string[] {
+  const calls = messages.flatMap((message) => (message.role === "assistant" ? (message.tool_calls ?? []) : []));
+  return calls.flatMap((call) =>
+    call.type !== "function" || isOurs(call.id) || signatureBack(call.extra_content) ? [] : [call.id],
+  );
 }
 
 function toolsOf(request: ChatRequest): object {

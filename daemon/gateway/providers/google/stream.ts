@@ -5,11 +5,11 @@ import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
 import { chunkStream } from "../chunks.ts";
 import { type Event, fields, jsonEvents, list, string } from "../events.ts";
 import { failure, UpstreamError } from "../failure.ts";
+import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { Emit, ReadContext, StreamDecoder } from "../wire.ts";
-import { callArguments, callId } from "./calls.ts";
+import { callArguments, callId, signatureIn, signed } from "./calls.ts";
 import { googleError } from "./errors.ts";
 import { type PartialArguments, partialArguments } from "./partial-arguments.ts";
-import type { SignatureStore } from "./signatures.ts";
 import { googleFinish, googleLogprobs, googleUsage } from "./usage.ts";
 
 interface Candidate {
@@ -19,7 +19,7 @@ interface Candidate {
   open: { readonly call: number; readonly args: PartialArguments } | null;
 }
 
-export function googleDecoder(context: ReadContext, emit: Emit, signatures: SignatureStore): StreamDecoder {
+export function googleDecoder(context: ReadContext, emit: Emit, signatures: ThoughtMemory): StreamDecoder {
   const chunks = chunkStream(context, emit);
   const candidates = new Map<number, Candidate>();
   let counted: TokenUsage | null = null;
@@ -38,7 +38,8 @@ export function googleDecoder(context: ReadContext, emit: Emit, signatures: Sign
     if (name !== "") {
       close(candidate, index);
       candidate.called = true;
-      const number = chunks.toolCall(callId(part, call, signatures), name, index);
+      const { id, extra } = callId(part, call, context, signatures);
+      const number = chunks.toolCall(id, name, index, extra);
       if (call["willContinue"] !== true && partial.length === 0) {
         chunks.toolArguments(number, callArguments(call["args"]), index);
         return;
@@ -61,6 +62,7 @@ export function googleDecoder(context: ReadContext, emit: Emit, signatures: Sign
         else {
           chunks.text(part["text"], index, logprobs);
           logprobs = null;
+          if (signatureIn(part)) chunks.extra(signed(signatureIn(part)), index);
         }
       } else if (part["functionCall"]) functionCall(part, candidate, index);
     }

@@ -1,22 +1,21 @@
 // Google's Gemini API, v1beta: `generateContent`, and `streamGenerateContent` as server-sent events.
+import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { Wire } from "../wire.ts";
 import { readAnswer } from "./answer.ts";
 import { googleFailure } from "./errors.ts";
 import { googleRequest, googleUnsupported } from "./request.ts";
-import { signatureStore } from "./signatures.ts";
 import { googleDecoder } from "./stream.ts";
 
 const VENDOR = "https://generativelanguage.googleapis.com";
 
-/** One wire remembers the signatures of the calls that it has given out. */
-export function createGoogleWire(): Wire {
-  const signatures = signatureStore();
+/** `signatures` remembers those of calls whose ids are Gemini's own, and so cannot carry them. */
+export function googleWire(signatures: ThoughtMemory): Wire {
   return {
     kind: "google",
     passesThrough: false,
     unsupported: googleUnsupported,
     async prepare(call, target, io) {
-      const body = await googleRequest(call.request, target, signatures, io);
+      const body = await googleRequest(call.request, target, signatures, call.caller, io);
       const base = (target.baseUrl ?? VENDOR).replace(/\/+$/, "").replace(/\/v1(beta)?$/, "");
       const model = target.model.split("/").map(encodeURIComponent).join("/");
       const path = model.includes("/") ? model : `models/${model}`;

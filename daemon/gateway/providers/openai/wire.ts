@@ -1,7 +1,7 @@
 // OpenAI's chat completions and embeddings, and every server that speaks them (vLLM, Ollama, Groq, Mistral, xAI...): the client's bytes
 // go on with the model's name exchanged.
 import { forwardBody } from "#daemon/gateway/format/forward.ts";
-import type { Message } from "#daemon/gateway/format/request.ts";
+import type { AssistantMessage, Message } from "#daemon/gateway/format/request.ts";
 import type { ChatCall, EmbeddingCall, Target } from "../adapter.ts";
 import { isSigned, portableId } from "../tool-id.ts";
 import type { Prepared, Wire } from "../wire.ts";
@@ -99,18 +99,22 @@ function portableMessages(messages: readonly Message[], target: Target): readonl
       return { ...message, tool_call_id: portableId(message.tool_call_id, LONGEST_ID) };
     }
     if (message.role !== "assistant") return message;
-    const { reasoning_content: reasoning, ...rest } = message;
-    const signed = Array.isArray(message.tool_calls) && message.tool_calls.some((call) => isSigned(call?.id));
-    if (!signed && !(own && reasoning !== undefined)) return message;
+    const { reasoning_content: said, reasoning_details: details, extra_content: extra, ...rest } = message;
+    const foreign = own && (said !== undefined || details !== undefined || extra !== undefined);
+    const calls = Array.isArray(message.tool_calls) ? message.tool_calls : [];
+    const strange = calls.some((call) => isSigned(call?.id) || (own && call && "extra_content" in call));
+    if (!strange && !foreign) return message;
     changed = true;
-    return {
-      ...(own ? rest : message),
-      ...(signed && {
-        tool_calls: message.tool_calls?.map((call) =>
-          isSigned(call?.id) ? { ...call, id: portableId(call.id, LONGEST_ID) } : call,
-        ),
-      }),
-    };
+    return { ...(own ? rest : message), ...(strange && { tool_calls: calls.map((call) => portableCall(call, own)) }) };
   });
   return changed ? portable : messages;
+}
+
+type Call = NonNullable<AssistantMessage["tool_calls"]>[number];
+
+function portableCall(call: Call, own: boolean): Call {
+  const id = isSigned(call?.id) ? { id: portableId(call.id, LONGEST_ID) } : {};
+  if (!own || call?.type !== "function") return { ...call, ...id };
+  const { extra_content: _extra, ...rest } = call;
+  return { ...rest, ...id };
 }

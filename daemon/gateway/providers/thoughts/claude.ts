@@ -1,0 +1,98 @@
+// Claude's thinking on its way through OpenAI's format and back, on the Messages API and on Bedrock alike. A turn that calls tools must
+// come back with its thinking, signed and unchanged. It goes to the client as `reasoning_details` (OpenRouter's form, which others took
+// over); what a client does not send back is recalled by the id of the turn's tool call.
+import type { ReasoningDetail } from "#daemon/gateway/format/completion.ts";
+import type { AssistantMessage } from "#daemon/gateway/format/request.ts";
+import { fields, list, string } from "../events.ts";
+import type { ThoughtMemory } from "./memory.ts";
+
+const FORMAT = "anthropic-claude-v1";
+
+/** A thinking block that was signed. `index`: its place among the blocks of its turn. */
+export function signedThought(text: string, signature: string, index: number): ReasoningDetail {
+  return { type: "reasoning.text", text, signature, format: FORMAT, index };
+}
+
+/** A thinking block that the service has encrypted. */
+export function redactedThought(data: string, index: number): ReasoningDetail {
+  return { type: "reasoning.encrypted", data, format: FORMAT, index };
+}
+
+export interface ClaudeThoughts {
+  /** Of one turn, in order; none where neither the client nor the memory has them. */
+  of(message: AssistantMessage): readonly ReasoningDetail[];
+}
+
+export function claudeThoughts(memory: ThoughtMemory, caller: string): ClaudeThoughts {
+  return {
+    of(message) {
+      const sent = detailsIn(message.reasoning_details);
+      if (sent.length > 0) return sent;
+      for (const { id } of message.tool_calls ?? []) {
+        const known = memory.recall(caller, id);
+        if (known !== undefined) return detailsIn(JSON.parse(known));
+      }
+      return [];
+    },
+  };
+}
+
+/** Remembers a turn's thinking by each of its calls. */
+export function keepThoughts(
+  memory: ThoughtMemory,
+  caller: string,
+  ids: readonly string[],
+  details: readonly ReasoningDetail[],
+): void {
+  if (details.length === 0 || ids.length === 0) return;
+  const text = JSON.stringify(details);
+  for (const id of ids) memory.keep(caller, id, text);
+}
+
+// A client's word: other vendors' reasoning and what is not whole is left out.
+function detailsIn(value: unknown): ReasoningDetail[] {
+  return list(value).flatMap((one, place): ReasoningDetail[] => {
+    const detail = fields(one);
+    if (detail["format"] !== FORMAT) return [];
+    const index = Number.isSafeInteger(detail["index"]) ? Number(detail["index"]) : place;
+    const signature = string(detail["signature"]);
+    if (detail["type"] === "reasoning.text" && signature !== "") {
+      return [signedThought(string(detail["text"]), signature, index)];
+    }
+    const data = string(detail["data"]);
+    return detail["type"] === "reasoning.encrypted" && data !== "" ? [redactedThought(data, index)] : [];
+  });
+}
+
+/** A turn's blocks with its thinking at the places where it stood; never last, since a turn may not end in thinking. */
+export function woven<Block>(
+  blocks: readonly Block[],
+  details: readonly ReasoningDetail[],
+  blockOf: (detail: ReasoningDetail) => Block,
+): Block[] {
+  if (blocks.length === 0) return [];
+  const last = blocks.length - 1;
+  const before = details.toSorted((a, b) => a.index - b.index);
+  const made: Block[] = [];
+  for (const [at, block] of blocks.entries()) {
+    while (before[0] && (before[0].index <= made.length || at === last))
+      made.push(blockOf(before.shift() as ReasoningDetail));
+    made.push(block);
+  }
+  return made;
+}
+
+/** One turn of a conversation, as far as its thinking matters. */
+export interface TurnKind {
+  readonly role: "user" | "assistant";
+  /** For each block: thinking, a call, a call's result, or anything else. */
+  readonly blocks: readonly ("thinking" | "call" | "result" | "other")[];
+}
+
+/** True where the request goes on with calls that began without thinking: a model that thinks on a budget refuses that. */
+export function lacksThinking(turns: readonly TurnKind[]): boolean {
+  let at = turns.findLastIndex(({ role }) => role === "assistant");
+  if (!turns[at]?.blocks.includes("call")) return false;
+  while (turns[at - 1]?.blocks.includes("result") && turns[at - 2]) at -= 2;
+  return turns[at]?.blocks[0] !== "thinking";
+}
