@@ -74,7 +74,10 @@ const Scopes = Type.Object(
               Type.Array(Type.Enum([...methods]), { minItems: 1, description: "By default all.", examples: [["GET"]] }),
             ),
             scheme: Type.Optional(
-              Type.Enum(["https", "http"], { description: "By default https.", examples: ["https"] }),
+              Type.Enum(["https", "http"], {
+                description: "By default https; whichever is spoken at `port` where that is given.",
+                examples: ["https"],
+              }),
             ),
           },
           { additionalProperties: false, examples: [{ host: "api.example.com", port: 443, methods: ["GET"] }] },

@@ -1,7 +1,11 @@
-// Memory bombs against a contract's limits.
+// Bombs against a contract's limits.
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
+import { createEgress } from "#daemon/egress/egress.ts";
 import { openBench } from "./harness.ts";
 
 const bombs: Record<string, string> = {
@@ -32,6 +36,32 @@ test.each(Object.entries(bombs))("a bomb of %s stays within the contract's memor
   expect(peak).toBeLessThan(64 + 160);
   expect(await bench.outcome("bomb")).toBe("ok");
   await bench.close();
+});
+
+test("a decompression bomb behind http:egress is cut off at its cap, in the daemon's memory too", async () => {
+  const body = gzipSync(Buffer.alloc(400 << 20));
+  const server = createServer((_request, response) => {
+    response.writeHead(200, { "content-encoding": "gzip" }).end(body);
+  }).listen(0, "127.0.0.1");
+  await new Promise((done) => server.once("listening", done));
+  const { port } = server.address() as AddressInfo;
+  const egress = createEgress({ allowPrivate: () => [`127.0.0.1:${port}`] });
+  const bench = await openBench({ zygotes: 1, ports: { egress } });
+  await bench.deploy(
+    "reader",
+    `export default async () => { let n = 0; for await (const piece of (await fetch("http://127.0.0.1:${port}/")).body) n += piece.length; return n; };`,
+    { capabilities: ["http:egress"], scopes: { http: [{ host: "127.0.0.1", port }] } },
+  );
+  const before = process.memoryUsage().rss;
+  let peak = 0;
+  const watch = setInterval(() => {
+    peak = Math.max(peak, process.memoryUsage().rss - before);
+  }, 5);
+  expect(await bench.outcome("reader")).toBe("limit_exceeded");
+  clearInterval(watch);
+  expect(peak / 2 ** 20).toBeLessThan(64);
+  server.close();
+  await egress.close();
 });
 
 function residentMb(pid: string): number {

@@ -11,6 +11,17 @@ const handler = `import { defineHandler, reply, NotFound, HandlerError } from "m
      if (mode === "count") return { calls };
      if (mode === "throw") throw new TypeError("no such field");
      if (mode === "missing") throw new NotFound("no ticket 7");
+     if (mode === "own") throw new HandlerError("handler_error", "as the caller reads it");
+     if (mode === "text") throw "only text";
+     if (mode === "object") throw { a: 1 };
+     if (mode === "nothing") throw undefined;
+     if (mode === "empty") throw new Error();
+     if (mode === "long") throw new Error("x".repeat(1e6));
+     if (mode === "circle") { const error = new Error("round"); error.cause = error; error.self = error; throw error; }
+     if (mode === "trap") throw new Proxy({}, { get() { throw new Error("trap"); } });
+     if (mode === "getter") throw { get message() { throw 1; } };
+     if (mode === "later") { setTimeout(() => { throw new Error("after the answer"); }, 1); return {}; }
+     if (mode === "rejection") { Promise.reject(new Error("nobody's")); return {}; }
      if (mode === "forged") throw new HandlerError("invalid_key", "not yours to say");
      if (mode === "bad") return reply({ label: 7 });
      if (mode === "bigint") return { a: 1n };
@@ -64,9 +75,40 @@ test.each([
   expect(await bench.outcome("triage", { mode })).toBe(code);
 });
 
+test.each([
+  ["throw", /^the handler threw TypeError: no such field$/],
+  ["own", /^as the caller reads it$/],
+  ["text", /^the handler threw Error: thrown: only text$/],
+  ["object", /^the handler threw Error: thrown: {"a":1}$/],
+  ["nothing", /^the handler threw Error: thrown: undefined$/],
+  ["empty", /^the handler threw Error$/],
+  ["long", /^the handler threw Error: x{8192}…$/],
+  ["circle", /^the handler threw Error: round$/],
+  ["trap", /cannot be read/],
+  ["getter", /cannot be read/],
+])("a handler that throws (%s) is told apart in the error's text", async (mode, text) => {
+  const error = await bench.failure(bench.invoke("triage", { mode }));
+  expect(error.code).toBe("handler_error");
+  expect(error.message).toMatch(text);
+});
+
+test.each([
+  ["later", "uncaught exception: Error: after the answer"],
+  ["rejection", "unhandled rejection: Error: nobody's"],
+])("an error that no invocation caught (%s) is in the log, and the cell goes on", async (mode, text) => {
+  expect(await bench.outcome("triage", { mode })).toBe("ok");
+  expect(await settle(() => bench.logs.some((line) => line["event"] === text))).toBe(true);
+  expect(await bench.outcome("triage")).toBe("ok");
+});
+
 test("a refused capability names the line to add to the contract", async () => {
   const error = await bench.failure(bench.invoke("triage", { mode: "denied" }));
   expect(error.message).toContain("capabilities: [llm:chat]");
+  expect(error.extra).toEqual({ add: "capabilities: [llm:chat]" });
+  const fetching = await bench.failure(bench.invoke("triage", { mode: "fetch" }));
+  expect(fetching.message).toContain(
+    "capabilities: [http:egress] and scopes: { http: [{ host: example.com, port: 443, methods: [GET] }] }",
+  );
 });
 
 test("a stack trace shows the user's file and line", async () => {

@@ -7,7 +7,7 @@ import { objectOf } from "./arguments.ts";
 import type { Databases } from "./db/databases.ts";
 import { databaseOperations } from "./db/operations.ts";
 import { grantsOf } from "./grants.ts";
-import { httpFetch } from "./http.ts";
+import { httpFetch } from "./http/fetch.ts";
 import { chat } from "./llm.ts";
 import type { Operation, Session, Usage } from "./session.ts";
 import { deleteKey, getKey, getSecret, invokeController, setKey, triggerSync } from "./state.ts";

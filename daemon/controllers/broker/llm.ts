@@ -4,7 +4,7 @@ import { objectOf } from "./arguments.ts";
 import type { Operation, Session } from "./session.ts";
 
 export const chat: Operation = async (session, args, _body, signal) => {
-  session.grants.need("llm:chat");
+  session.grants.need({ capability: "llm:chat" });
   const { ports, grants, caller } = session;
   if (!ports.llm) throw new MagicError("provider_not_configured", "this daemon has no gateway");
   session.usage.llm_calls++;

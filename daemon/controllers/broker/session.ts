@@ -1,8 +1,7 @@
 // What every broker operation gets: who asks (from the channel), what is granted, what the invocation has used so far.
-import type { MagicError } from "#contract/errors.ts";
 import type { BrokerAnswer } from "../cell/streams.ts";
 import type { Caller, Ports } from "../ports.ts";
-import { denied, type Grants } from "./grants.ts";
+import type { Grants } from "./grants.ts";
 
 export interface Usage {
   llm_calls: number;
@@ -33,7 +32,3 @@ export type Operation = (
   body: AsyncIterable<Uint8Array> | null,
   signal: AbortSignal,
 ) => Promise<BrokerAnswer>;
-
-export function refuse(session: Session, line: string, why: string): MagicError {
-  return denied(session.caller.controller, line, why);
-}

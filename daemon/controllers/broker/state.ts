@@ -2,20 +2,14 @@
 import { MagicError } from "#contract/errors.ts";
 import { rfc3339 } from "#shared/clock.ts";
 import { textOf } from "./arguments.ts";
-import { type Operation, refuse, type Session } from "./session.ts";
+import type { Operation, Session } from "./session.ts";
 
 const MAX_KEY = 512;
 const MAX_VALUE = 256 * 1024;
 
 export const getSecret: Operation = async (session, args) => {
-  session.grants.need("secrets:read");
   const name = textOf(args, "name", 200);
-  if (!session.grants.secrets.has(name))
-    throw refuse(
-      session,
-      `scopes: { secrets: [${[...session.grants.secrets, name].join(", ")}] }`,
-      `it may not read the secret ${name}`,
-    );
+  session.grants.need({ capability: "secrets:read", name });
   const value = await session.ports.secrets?.get(name);
   if (value === null || value === undefined)
     throw new MagicError(
@@ -27,12 +21,12 @@ export const getSecret: Operation = async (session, args) => {
 };
 
 export const getKey: Operation = async (session, args) => {
-  session.grants.need("kv:read");
+  session.grants.need({ capability: "kv:read" });
   return { value: await kv(session).get(kvScope(session), textOf(args, "key", MAX_KEY)) };
 };
 
 export const setKey: Operation = async (session, args) => {
-  session.grants.need("kv:write");
+  session.grants.need({ capability: "kv:write" });
   const ttl = args["ttl_s"];
   if (ttl !== undefined && ttl !== null && !(typeof ttl === "number" && ttl > 0 && ttl <= 10 * 366 * 86_400))
     throw new MagicError("invalid_request", "ttl_s must be a positive number of seconds");
@@ -42,33 +36,21 @@ export const setKey: Operation = async (session, args) => {
 };
 
 export const deleteKey: Operation = async (session, args) => {
-  session.grants.need("kv:write");
+  session.grants.need({ capability: "kv:write" });
   await kv(session).delete(kvScope(session), textOf(args, "key", MAX_KEY));
   return {};
 };
 
 export const triggerSync: Operation = async (session, args) => {
-  session.grants.need("sync:trigger");
   const sync = textOf(args, "id", 200);
-  if (session.grants.syncs && !session.grants.syncs.has(sync))
-    throw refuse(
-      session,
-      `scopes: { syncs: [${[...session.grants.syncs, sync].join(", ")}] }`,
-      `it may not trigger ${sync}`,
-    );
+  session.grants.need({ capability: "sync:trigger", name: sync });
   if (!session.ports.syncs) throw new MagicError("not_found", `there is no sync ${sync}`);
   return { value: await session.ports.syncs.trigger({ ...session.caller, sync }) };
 };
 
 export const invokeController: Operation = async (session, args) => {
-  session.grants.need("controller:invoke");
   const name = textOf(args, "name", 200);
-  if (session.grants.controllers && !session.grants.controllers.has(name))
-    throw refuse(
-      session,
-      `scopes: { controllers: [${[...session.grants.controllers, name].join(", ")}] }`,
-      `it may not invoke ${name}`,
-    );
+  session.grants.need({ capability: "controller:invoke", name });
   return { value: await session.invoke(name, args["input"]) };
 };
 

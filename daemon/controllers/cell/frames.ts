@@ -92,6 +92,8 @@ export interface GuestError {
   readonly message: string;
   readonly code?: string;
   readonly status?: number;
+  /** The line that a contract lacks, with `capability_denied`. */
+  readonly add?: string;
   readonly stack?: string;
 }
 

@@ -68,7 +68,10 @@ export function openCallStreams(broker: BrokerSession, send: Send): CallStreams 
       }
       if (!closed) send(down.end, JSON.stringify({ n }));
     } catch (error) {
-      if (!closed) send(down.end, JSON.stringify({ n, error: toGuest(error).message }));
+      if (!closed) {
+        const { message, code } = toGuest(error);
+        send(down.end, JSON.stringify({ n, error: message, code }));
+      }
     }
   }
 
@@ -162,9 +165,12 @@ function incomingBody(more: (bytes: number) => void): IncomingBody {
 /** The error as a handler may see it: ours with its code, others by their message alone. */
 function toGuest(error: unknown): GuestError {
   if (isMagicError(error)) {
-    const status = error.extra["status"];
-    const guest = { name: "HandlerError", message: error.message, code: error.code as string };
-    return typeof status === "number" ? { ...guest, status } : guest;
+    const { status, add } = error.extra;
+    return {
+      ...{ name: "HandlerError", message: error.message, code: error.code },
+      ...(typeof status === "number" && { status }),
+      ...(typeof add === "string" && { add }),
+    };
   }
   return { name: "HandlerError", message: (error as Error)?.message ?? "failed", code: "upstream_error" };
 }

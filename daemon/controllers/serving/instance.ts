@@ -290,7 +290,10 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
   function handlerFailure(error: GuestError, call: InstanceCall): MagicError {
     const message = call.redact(error.message);
     const name = call.redact(error.name);
-    if (error.code !== undefined && allowedCode(error.code)) return new MagicError(error.code, message);
+    if (error.code !== undefined && allowedCode(error.code)) {
+      const add = error.code === "capability_denied" && error.add !== undefined ? call.redact(error.add) : null;
+      return new MagicError(error.code, message, add === null ? {} : { extra: { add } });
+    }
     if (
       /^(Array buffer allocation failed|Failed to allocate memory|WebAssembly\.Memory\(\): could not allocate memory)/.test(
         error.message,
@@ -298,7 +301,9 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
     )
       return new MagicError("memory_exceeded", `${message} (limits.memory_mb is ${memoryMb})`);
     const stack = error.stack === undefined ? undefined : call.redact(stacks.map(error.stack));
-    return new MagicError("handler_error", `the handler threw ${name}: ${message}`, {
+    // A HandlerError of this code says what the caller is to read; anything else is told as what it is.
+    const text = error.code === "handler_error" ? message : `the handler threw ${name}${message && `: ${message}`}`;
+    return new MagicError("handler_error", text, {
       cause: Object.assign(new Error(message), { name, stack }),
     });
   }

@@ -1,7 +1,7 @@
 // db:query: one statement, or a transaction that lives no longer than its invocation.
 import { MagicError } from "#contract/errors.ts";
 import { listOf, textOf } from "../arguments.ts";
-import { type Session as BrokerSession, type Operation, refuse } from "../session.ts";
+import type { Session as BrokerSession, Operation } from "../session.ts";
 import type { Databases } from "./databases.ts";
 import type { Driver, Mode, Session } from "./driver.ts";
 import { checkStatement } from "./statement.ts";
@@ -95,10 +95,8 @@ export function databaseOperations(databases: Databases): readonly (readonly [st
   }
 
   function modeOf(broker: BrokerSession, name: string): Mode {
-    broker.grants.need("db:query");
-    const mode = broker.grants.databases.get(name);
-    if (mode) return mode;
-    throw refuse(broker, `scopes: { db: [{ name: ${name}, mode: read }] }`, `it may not query the database ${name}`);
+    broker.grants.need({ capability: "db:query", name });
+    return broker.grants.mode(name);
   }
 
   return [

@@ -1,6 +1,6 @@
 // Errors across the channel: the daemon's become what a handler can catch, a handler's become plain data.
 import type { GuestError } from "../frames.ts";
-import { defineProperty, ErrorOf, StringOf, stringSlice } from "./primordials.ts";
+import { defineProperty, ErrorOf, StringOf, stringifyJson, stringSlice } from "./primordials.ts";
 
 const handlerBrand = Symbol.for("magic.handler.error");
 const MAX_MESSAGE = 8 * 1024;
@@ -12,6 +12,7 @@ export function toError(error: GuestError): Error {
   defineProperty(made, "name", { value: error.name, configurable: true, writable: true });
   defineProperty(made, "code", { value: error.code, enumerable: true, configurable: true });
   if (error.status !== undefined) defineProperty(made, "status", { value: error.status, enumerable: true });
+  if (error.add !== undefined) defineProperty(made, "add", { value: error.add, enumerable: true });
   defineProperty(made, handlerBrand, { value: true });
   return made;
 }
@@ -22,17 +23,27 @@ export function fromThrown(thrown: unknown): GuestError {
     if (typeof thrown !== "object" || thrown === null)
       return { name: "Error", message: cut(`thrown: ${StringOf(thrown)}`, MAX_MESSAGE) };
     const error = thrown as Record<PropertyKey, unknown>;
+    if (!isError(error))
+      return { name: "Error", message: cut(`thrown: ${stringifyJson(error) ?? "an object"}`, MAX_MESSAGE) };
     const stack = error["stack"];
     const data: Record<string, unknown> = {
       name: cut(StringOf(error["name"] ?? "Error"), 100),
       message: cut(StringOf(error["message"] ?? ""), MAX_MESSAGE),
     };
     if (typeof stack === "string") data["stack"] = cut(stack, MAX_STACK);
-    if (error[handlerBrand] === true && typeof error["code"] === "string") data["code"] = cut(error["code"], 64);
+    if (error[handlerBrand] === true && typeof error["code"] === "string") {
+      data["code"] = cut(error["code"], 64);
+      if (typeof error["add"] === "string") data["add"] = cut(error["add"], MAX_MESSAGE);
+    }
     return data as unknown as GuestError;
   } catch {
     return { name: "Error", message: "an error that cannot be read was thrown" };
   }
+}
+
+/** Of this realm or another, or shaped like one. */
+function isError(thrown: Record<PropertyKey, unknown>): boolean {
+  return thrown instanceof ErrorOf || typeof thrown["message"] === "string" || typeof thrown["stack"] === "string";
 }
 
 function cut(text: string, most: number): string {

@@ -2,7 +2,17 @@
 import { STREAM_WINDOW } from "../frames.ts";
 import { toError } from "./errors.ts";
 import { askBroker, type BodySender, type Invocation } from "./invocation.ts";
-import { defineProperty, PromiseOf, RequestOf, ResponseOf, Uint8ArrayOf } from "./primordials.ts";
+import {
+  asyncIterator,
+  BlobOf,
+  byteLength,
+  defineProperty,
+  PromiseOf,
+  ReadableStreamOf,
+  RequestOf,
+  ResponseOf,
+  Uint8ArrayOf,
+} from "./primordials.ts";
 import { toReadable } from "./streams.ts";
 
 /** The value of the answer to `http.fetch`. */
@@ -27,24 +37,51 @@ export async function brokeredFetch(
     headers.push([name, value]);
   });
   const { body } = request;
+  const whole = !isStream(init?.body);
   const answer = await askBroker(
     invocation,
     "http.fetch",
-    { url: request.url, method: request.method, headers, redirect: request.redirect },
+    {
+      url: request.url,
+      method: request.method,
+      headers,
+      redirect: request.redirect,
+      whole,
+      length: lengthOf(init?.body),
+    },
     { signal: request.signal, ...(body ? { body: (sender: BodySender) => void pump(body, sender) } : {}) },
   );
   if (answer.error) throw fetchError(answer.error, request.signal);
   const value = answer.value as FetchAnswer;
   const empty = value.status === 204 || value.status === 205 || value.status === 304 || request.method === "HEAD";
   if (empty) answer.stream?.cancel();
+  const strange = value.status < 200 || value.status > 599;
   const response = new ResponseOf(empty || !answer.stream ? null : toReadable(answer.stream), {
-    status: value.status,
+    status: strange ? 200 : value.status,
     statusText: value.statusText,
     headers: value.headers,
   });
+  // Servers send them; the constructor takes none.
+  if (strange) {
+    defineProperty(response, "status", { value: value.status });
+    defineProperty(response, "ok", { value: false });
+  }
   defineProperty(response, "url", { value: value.url });
   defineProperty(response, "redirected", { value: value.redirected });
   return response;
+}
+
+/** A body that comes to be while it is sent. */
+function isStream(body: unknown): boolean {
+  return typeof body === "object" && body !== null && (body instanceof ReadableStreamOf || asyncIterator in body);
+}
+
+/** Bytes of a body that has a length already; undefined where only its stream knows. */
+function lengthOf(body: unknown): number | undefined {
+  if (typeof body === "string") return byteLength(body);
+  const { byteLength: bytes, size } = (body ?? {}) as { byteLength?: unknown; size?: unknown };
+  if (typeof bytes === "number") return bytes;
+  return body instanceof BlobOf && typeof size === "number" ? size : undefined;
 }
 
 function fetchError(error: Parameters<typeof toError>[0], signal: AbortSignal): unknown {

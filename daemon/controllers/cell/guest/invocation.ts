@@ -191,12 +191,18 @@ export function onChunk(invocation: Invocation, memory: Buffer, start: number, e
   call.incoming.push(bytes);
 }
 
-export function onStreamEnd(invocation: Invocation, end: { n: number; error?: string }): void {
+export interface StreamEnd {
+  readonly n: number;
+  readonly error?: string;
+  readonly code?: string;
+}
+
+export function onStreamEnd(invocation: Invocation, end: StreamEnd): void {
   const call = invocation.calls[end.n];
   if (!call) return;
   delete invocation.calls[end.n];
   if (end.error === undefined) call.incoming?.finish();
-  else call.incoming?.fail(end.error);
+  else call.incoming?.fail(end.error, end.code);
 }
 
 export function onCredit(invocation: Invocation, n: number, bytes: number): void {

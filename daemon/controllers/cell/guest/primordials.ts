@@ -23,6 +23,8 @@ export const AbortControllerOf = AbortController;
 export const ReadableStreamOf = ReadableStream;
 export const RequestOf = Request;
 export const ResponseOf = Response;
+export const BlobOf = Blob;
+export const asyncIterator: typeof Symbol.asyncIterator = Symbol.asyncIterator;
 
 export const bytesSet = uncurry(Uint8Array.prototype.set) as (self: Uint8Array, from: Uint8Array, at?: number) => void;
 export const stringSlice = uncurry(String.prototype.slice);

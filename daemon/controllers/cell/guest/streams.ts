@@ -6,7 +6,7 @@ import { PromiseOf, ReadableStreamOf } from "./primordials.ts";
 export interface IncomingStream {
   push(bytes: Uint8Array): void;
   finish(): void;
-  fail(reason: string): void;
+  fail(reason: string, code?: string): void;
   /** The next bytes, or null at the end; throws where the stream failed. */
   read(): Promise<Uint8Array | null>;
   cancel(): void;
@@ -21,7 +21,7 @@ export function openIncoming(host: { more(bytes: number): void; cancel(): void }
   let head: Node | null = null;
   let tail: Node | null = null;
   let ended = false;
-  let failed: string | null = null;
+  let failed: { readonly message: string; readonly code: string } | null = null;
   let wake: (() => void) | null = null;
   let consumed = 0;
 
@@ -43,8 +43,8 @@ export function openIncoming(host: { more(bytes: number): void; cancel(): void }
       ended = true;
       signal();
     },
-    fail(reason) {
-      failed ??= reason;
+    fail(message, code = "upstream_error") {
+      failed ??= { message, code };
       signal();
     },
     async read() {
@@ -54,7 +54,7 @@ export function openIncoming(host: { more(bytes: number): void; cancel(): void }
         });
       }
       if (head === null) {
-        if (failed !== null) throw toError({ name: "HandlerError", message: failed, code: "upstream_error" });
+        if (failed !== null) throw toError({ name: "HandlerError", ...failed });
         return null;
       }
       const { bytes } = head;

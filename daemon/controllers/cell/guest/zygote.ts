@@ -27,6 +27,7 @@ import {
   onChunk,
   onCredit,
   onStreamEnd,
+  type StreamEnd,
   withInvocation,
 } from "./invocation.ts";
 import { byteLength, bytesSet, parseJson, stringifyJson, table, Uint8ArrayOf, utf8Slice } from "./primordials.ts";
@@ -127,7 +128,7 @@ function onCallFrame(type: number, invocation: Invocation, memory: Buffer, start
   else {
     const message = parseJson(utf8Slice(memory, start, end));
     if (type === down.answer) onAnswer(invocation, message as AnswerMessage);
-    else if (type === down.end) onStreamEnd(invocation, message as { n: number; error?: string });
+    else if (type === down.end) onStreamEnd(invocation, message as StreamEnd);
     else if (type === down.abort) abortInvocation(invocation, (message as { reason: string }).reason);
   }
 }
