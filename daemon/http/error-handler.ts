@@ -1,11 +1,23 @@
 // The one place where an error becomes an answer, and where a server's own fault is logged with its stack.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { type FieldProblem, MagicError } from "#contract/errors.ts";
 import { errorFields, type Logger } from "#daemon/telemetry/log.ts";
 import { answerFor, classify } from "./error-forms.ts";
 
 /** Answers every error of a route or hook in the form of the route's `config.errors`. */
 export function useErrorHandler(app: FastifyInstance, logger: Logger): void {
-  app.setErrorHandler((error, request, reply) => sendError(error, request, reply, logger));
+  app.setErrorHandler((error, request, reply) => {
+    const survey = request.route?.survey;
+    if (!survey || !(error as { validation?: unknown }).validation) return sendError(error, request, reply, logger);
+    return surveyed(classify(error), survey(request)).then((known) => sendError(known, request, reply, logger));
+  });
+}
+
+// Whoever corrects what a schema has found should not meet the rest one by one.
+async function surveyed(found: MagicError, survey: Promise<readonly FieldProblem[]>): Promise<MagicError> {
+  const named = new Set(found.problems.map(({ pointer }) => pointer));
+  const more = (await survey.catch(() => [])).filter(({ pointer }) => !named.has(pointer));
+  return more.length === 0 ? found : new MagicError(found.code, undefined, { problems: [...found.problems, ...more] });
 }
 
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply, logger: Logger): FastifyReply {

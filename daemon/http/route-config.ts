@@ -1,6 +1,7 @@
 // What every route says about itself in `config`, and what the hooks put on the request. A route without a scope entry does
 // not start: nobody can forget to say who may call it.
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FieldProblem } from "#contract/errors.ts";
 import type { Principal, Scope } from "#contract/identity.ts";
 import type { Span } from "#daemon/telemetry/trace.ts";
 
@@ -18,6 +19,8 @@ declare module "fastify" {
     surface?: Surface;
     /** Media types that the route answers with; by default application/json, on the gateway text/event-stream too. */
     produces?: readonly string[];
+    /** What else is wrong with a body that its schema refuses: an answer names every problem at once. */
+    survey?: (request: FastifyRequest) => Promise<readonly FieldProblem[]>;
     /** No line in the log and no span: for what is polled. */
     quiet?: boolean;
   }

@@ -4,6 +4,7 @@ import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.
 import addFormats from "ajv-formats";
 import type { FastifyInstance } from "fastify";
 import type { FieldProblem } from "#contract/errors.ts";
+import { escapePointer } from "#shared/json-pointer.ts";
 
 const MAX_PROBLEMS = 100;
 const strict = { strict: true, strictTypes: false, strictRequired: false, useDefaults: true, allowUnionTypes: true };
@@ -54,14 +55,12 @@ export function fieldProblems(found: readonly ErrorObject[]): FieldProblem[] {
   return problems;
 }
 
-/** One token of a JSON pointer (RFC 6901, section 3). */
-export function escapePointer(key: string): string {
-  return key.replaceAll("~", "~0").replaceAll("/", "~1");
-}
-
 function newAjv(options: { coerceTypes: boolean | "array"; allErrors: boolean }): Ajv2020 {
   const ajv = new Ajv2020({ ...strict, ...options });
   addFormats.default(ajv);
+  // Every moment that is let in is one that can be reckoned with: no leap second, and "T" between date and time (RFC 3339, section 5.6).
+  const { validate: fits } = ajv.formats["date-time"] as { validate: (text: string) => boolean };
+  ajv.addFormat("date-time", (text) => fits(text) && !text.includes(" ") && Number.isFinite(Date.parse(text)));
   return ajv;
 }
 

@@ -16,18 +16,24 @@ export function pageOf({ limit = 20, starting_after: after, ending_before: befor
   const problems = Object.entries({ starting_after: after, ending_before: before })
     .filter(([, value]) => value !== undefined && !cursor.test(value))
     .map(([name]) => ({ pointer: `/${name}`, code: "format", detail: "is not an id" }));
-  if (after !== undefined && before !== undefined)
-    problems.push({ pointer: "/ending_before", code: "conflict", detail: "cannot stand beside starting_after" });
   if (problems.length > 0) throw new MagicError("validation_failed", undefined, { problems });
+  oneDirection({ starting_after: after, ending_before: before });
   return { limit, after, before };
 }
 
+/** @throws MagicError `validation_failed` for both directions at once. */
+export function oneDirection({ starting_after: after, ending_before: before }: ListOptions): void {
+  if (after === undefined || before === undefined) return;
+  const detail = "cannot stand beside starting_after";
+  throw new MagicError("validation_failed", undefined, {
+    problems: [{ pointer: "/ending_before", code: "conflict", detail }],
+  });
+}
+
 /** A page of what is in memory, in its own order; `cursorOf` names an item's place. A cursor that is not there begins at the front. */
-export function pageInMemory<T>(
-  all: readonly T[],
-  { limit = all.length, starting_after: after, ending_before: before }: ListOptions,
-  cursorOf: (item: T) => string,
-): ListPage<T> {
+export function pageInMemory<T>(all: readonly T[], options: ListOptions, cursorOf: (item: T) => string): ListPage<T> {
+  oneDirection(options);
+  const { limit = all.length, starting_after: after, ending_before: before } = options;
   const from = after === undefined ? 0 : all.findIndex((item) => cursorOf(item) === after) + 1;
   const end = before === undefined ? -1 : all.findIndex((item) => cursorOf(item) === before);
   const rest = all.slice(from, end === -1 ? undefined : end);

@@ -109,6 +109,19 @@ describe("keys", () => {
     for (const limit of ["0", "101", "x"])
       expect([400, 422]).toContain((await daemon.call("GET", `/v1/keys?limit=${limit}`)).status);
   });
+
+  test("an end is a moment that can be reckoned with, and is shown in one form", async () => {
+    for (const expires_at of ["2026-12-31T23:59:60Z", "2026-12-31 12:00:00Z", "tomorrow", "2026-02-30T00:00:00Z"])
+      expect((await daemon.call("POST", "/v1/keys", { body: { scopes: ["keys:read"], expires_at } })).status).toBe(422);
+    expect((await daemon.call("GET", "/v1/audit?since=2026-12-31T23:59:60Z")).status).toBe(422);
+    const key = (
+      await daemon.call("POST", "/v1/keys", {
+        body: { scopes: ["keys:read"], expires_at: "2098-12-31t23:00:00+02:00" },
+      })
+    ).body;
+    expect(key.expires_at).toBe("2098-12-31T21:00:00.000Z");
+    expect((await daemon.call("GET", "/v1/keys", { token: key.secret })).status).toBe(200);
+  });
 });
 
 describe("a child never exceeds its maker", () => {

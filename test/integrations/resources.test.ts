@@ -37,6 +37,9 @@ test("a connection is made from its provider alone, read, patched and deleted on
   expect((await call("PATCH", `/v1/connections/${made.id}`, patch)).body).toMatchObject(patch);
   const merged = await call("PATCH", `/v1/connections/${made.id}`, { metadata: { a: null, c: true }, name: null });
   expect(merged.body).toMatchObject({ name: "postgres", metadata: { b: "x", c: true } });
+  const fifty = Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`k${i}`, i]));
+  const grown = await call("PATCH", `/v1/connections/${made.id}`, { metadata: fifty });
+  expect(grown.body).toMatchObject({ status: 422, errors: [{ pointer: "/metadata" }] });
   expect((await call("DELETE", `/v1/connections/${made.id}`)).status).toBe(200);
   expect((await call("DELETE", `/v1/connections/${made.id}`)).status).toBe(404);
   for (const id of [made.id, "", "x".repeat(400), "x".repeat(4_000)])
@@ -63,12 +66,24 @@ test("read-only, unknown and wrong fields are refused all at once, each by its p
     source: { connection: "conn_x" },
     destination: {},
     mode: "odd",
+    schedule: "every day",
     extra: 1,
   });
   expect(status).toBe(422);
   expect(body.errors.map(({ pointer }: { pointer: string }) => pointer).sort()).toEqual(
-    ["/destination/connection", "/destination/table", "/extra", "/mode", "/source/object"].sort(),
+    [
+      ...["/destination/connection", "/destination/table", "/extra", "/mode"],
+      ...["/schedule", "/source/connection", "/source/object"],
+    ].sort(),
   );
+  const pointers = async (path: string, sent: object, live = false) =>
+    (await call("POST", path, sent, { live })).body.errors.map(({ pointer }: { pointer: string }) => pointer).sort();
+  expect(await pointers("/v1/connections", { provider: "nonesuch", "a/b": 1 })).toEqual(["/a~1b", "/provider"]);
+  expect(await pointers("/v1/webhooks", { url: "ftp://x", events: [] }, true)).toEqual(["/events", "/url"]);
+  const ends = await pair({ call } as TestDaemon);
+  expect(await pointers("/v1/syncs", { ...ends, schedule: "x", mapping: { "a/b": "c", d: "c" } })).toEqual([
+    ...["/mapping/a~1b", "/mapping/d", "/schedule"],
+  ]);
   expect((await call("POST", "/v1/connections", { provider: "no-such-system" })).body.errors[0].pointer).toBe(
     "/provider",
   );
@@ -117,7 +132,10 @@ test("lists are newest first and page both ways, with deleted ids as cursors too
     "starting_after=%27",
     `starting_after=${ids[0]}&ending_before=${ids[1]}`,
   ])
-    expect((await call("GET", `/v1/connections?${query}`)).status, query).toBeGreaterThanOrEqual(400);
+    for (const path of ["connections", "syncs", "keys", "clients", "gateway-tokens", "audit"])
+      expect((await call("GET", `/v1/${path}?${query}`)).status, `${path} ${query}`).toBe(422);
+  for (const path of ["/v1/connectors", `/v1/connections/${ids[0]}/objects`])
+    expect((await call("GET", `${path}?starting_after=a&ending_before=b`)).status, path).toBe(422);
 });
 
 test("a sandbox trigger completes at once, and a sync's records are the sum over its runs", async () => {

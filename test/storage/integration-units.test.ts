@@ -113,7 +113,7 @@ describe.each(dialects)("on $name", ({ name, open }) => {
       lastRun: { status: "queued" },
     });
     expect(await sync.progressRun({ id: run, progress: { records_read: 5 } })).toBe(true);
-    const rejects = [{ key: "1", column_name: null, reason: "r" }];
+    const rejects = ["1", "2", "3"].map((key) => ({ key, column_name: null, reason: "r" }));
     const big = 2 ** 40;
     expect(
       await sync.endRun({ id: run, status: "completed", now, result: { records_synced: big }, rejects }),
@@ -121,7 +121,13 @@ describe.each(dialects)("on $name", ({ name, open }) => {
     expect(await sync.endRun({ id: run, status: "failed", now })).toBeNull();
     expect(await sync.progressRun({ id: run, progress: {} })).toBe(false);
     expect(await sync.get({ id: "sync_1", environment })).toMatchObject({ status: "active", records_synced: big });
-    expect(await sync.listRejects({ runId: run, limit: 5 })).toMatchObject({ rows: [{ key: "1" }], more: false });
+    const page = await sync.listRejects({ runId: run, limit: 2 });
+    expect(page).toMatchObject({ rows: [{ key: "1" }, { key: "2" }], more: true });
+    const [, second] = page.rows;
+    const last = await sync.listRejects({ runId: run, limit: 2, after: second?.id });
+    expect(last).toMatchObject({ rows: [{ key: "3" }], more: false });
+    const back = await sync.listRejects({ runId: run, limit: 1, before: last.rows[0]?.id });
+    expect(back).toMatchObject({ rows: [{ key: "2" }], more: true });
     await expect(sync.cancelRun({ id: run, environment, now })).rejects.toMatchObject({ code: "conflict" });
     expect(await sync.remove({ id: "sync_1", environment })).toMatchObject({ id: "sync_1" });
     expect(await sync.getRun({ id: run, environment })).toBeNull();

@@ -4,6 +4,7 @@ import { AuditEntry, AuditQuery, AuditVerification } from "#contract/wire/audit.
 import { listOf, listPage } from "#contract/wire/list.ts";
 import type { AuditTrail } from "#daemon/identity/audit/trail.ts";
 import { operates } from "#daemon/identity/credentials/grant.ts";
+import { pageOf } from "#daemon/integrations/page.ts";
 import type { AuditEntryTable } from "#daemon/storage/tables/audit.ts";
 
 export function auditRoutes(app: FastifyInstance, { audit }: { audit: AuditTrail }): void {
@@ -24,12 +25,10 @@ export function auditRoutes(app: FastifyInstance, { audit }: { audit: AuditTrail
       },
     },
     async (request) => {
-      const { limit, starting_after: after, ending_before: before, since, until, ...filters } = request.query;
+      const { since, until, ...filters } = request.query;
       const { principal } = request;
       const { data, hasMore } = await audit.list({
-        limit,
-        after,
-        before,
+        ...pageOf(filters),
         request_id: filters.request_id,
         outcome: filters.outcome as string | undefined,
         identity: filters.identity,

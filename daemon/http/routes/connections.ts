@@ -26,7 +26,7 @@ export function connectionRoutes(app: FastifyInstance, { connections }: { connec
   app.post<{ Body: CreateConnection }>(
     "/v1/connections",
     {
-      config: write,
+      config: { ...write, survey: ({ body }) => connections.survey(body) },
       schema: {
         ...{ tags, operationId: "createConnection", summary: "Create a connection" },
         body: CreateConnection,

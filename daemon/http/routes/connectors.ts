@@ -5,7 +5,7 @@ import { Connector, ConnectorsQuery } from "#contract/wire/connectors.ts";
 import { listOf } from "#contract/wire/list.ts";
 import { IdParams } from "#contract/wire/params.ts";
 import type { Catalogue } from "#daemon/integrations/catalogue/catalogue.ts";
-import type { ListOptions } from "#daemon/integrations/page.ts";
+import { type ListOptions, oneDirection } from "#daemon/integrations/page.ts";
 
 export function connectorRoutes(app: FastifyInstance, { catalogue }: { catalogue: Catalogue }): void {
   const config = { scope: "connectors:read", surface: "core" } as const;
@@ -22,6 +22,7 @@ export function connectorRoutes(app: FastifyInstance, { catalogue }: { catalogue
       },
     },
     async ({ query }) => {
+      oneDirection(query);
       const { limit = 20, starting_after: after, ending_before: before, category } = query;
       // By id, not by time: a catalogue has no newest.
       const all = (await catalogue.list()).filter((one) => category === undefined || one.category === category);

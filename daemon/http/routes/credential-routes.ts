@@ -12,6 +12,8 @@ import type {
   WithSecret,
 } from "#daemon/identity/credentials/credentials.ts";
 import type { CredentialKind } from "#daemon/identity/credentials/secret.ts";
+import { pageOf } from "#daemon/integrations/page.ts";
+import { emptyBody } from "../empty-body.ts";
 
 export interface CredentialRoutes<B> {
   readonly path: string;
@@ -66,8 +68,7 @@ export function credentialRoutes<B>(app: FastifyInstance, credentials: Credentia
       },
     },
     async (request) => {
-      const { limit, starting_after: after, ending_before: before } = request.query;
-      const { data, hasMore } = await credentials.list(request.principal, kind, { limit, after, before });
+      const { data, hasMore } = await credentials.list(request.principal, kind, pageOf(request.query));
       return listPage(
         data.map((one) => document(one) as { id: string }),
         hasMore,
@@ -104,11 +105,7 @@ export function credentialRoutes<B>(app: FastifyInstance, credentials: Credentia
         body: Roll,
         response: { 200: schemas.withSecret },
       },
-      // The body may be left out.
-      preValidation: (request, _reply, done) => {
-        request.body ??= {};
-        done();
-      },
+      preValidation: emptyBody,
     },
     async (request, reply) => {
       const overlap = request.body.overlap_s ?? 86_400;

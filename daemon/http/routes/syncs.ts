@@ -1,5 +1,5 @@
 // /v1/syncs.
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { RunStatus, SyncStatus } from "#contract/states.ts";
 import { listOf } from "#contract/wire/list.ts";
 import { Deleted, IdParams } from "#contract/wire/params.ts";
@@ -12,12 +12,13 @@ export function syncRoutes(app: FastifyInstance, { syncs }: { syncs: Syncs }): v
   const read = { scope: "syncs:read", surface: "core" } as const;
   const write = { scope: "syncs:write", surface: "core" } as const;
   const trigger = { scope: "syncs:trigger", surface: "core" } as const;
+  const survey = ({ principal, body }: FastifyRequest) => syncs.survey(principal, body);
   const tags = ["syncs"];
 
   app.post<{ Body: CreateSync }>(
     "/v1/syncs",
     {
-      config: write,
+      config: { ...write, survey },
       schema: {
         ...{ tags, operationId: "createSync", summary: "Create a sync" },
         body: CreateSync,
@@ -52,7 +53,7 @@ export function syncRoutes(app: FastifyInstance, { syncs }: { syncs: Syncs }): v
   app.patch<{ Params: IdParams; Body: PatchSync }>(
     "/v1/syncs/:id",
     {
-      config: write,
+      config: { ...write, survey },
       schema: {
         ...{ tags, operationId: "updateSync", summary: "Change, pause or resume a sync" },
         params: IdParams,

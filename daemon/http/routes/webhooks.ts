@@ -1,5 +1,5 @@
 // /v1/webhooks.
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { DeliveryStatus } from "#contract/states.ts";
 import { listOf } from "#contract/wire/list.ts";
 import { Deleted, IdParams } from "#contract/wire/params.ts";
@@ -23,13 +23,14 @@ export function webhookRoutes(app: FastifyInstance, { webhooks }: { webhooks: We
   const core = { surface: "core" as const };
   const read = { config: { ...core, scope: "webhooks:read" as const }, preValidation: [liveOnly] };
   const write = { config: { ...core, scope: "webhooks:write" as const }, preValidation: [liveOnly, emptyBody] };
+  const survey = ({ body }: FastifyRequest) => webhooks.survey(body);
+  const surveyed = { config: { ...write.config, survey }, preValidation: [liveOnly] };
   const tags = ["webhooks"];
 
   app.post<{ Body: CreateWebhook }>(
     "/v1/webhooks",
     {
-      ...write,
-      preValidation: [liveOnly],
+      ...surveyed,
       schema: {
         ...{
           tags,
@@ -77,8 +78,7 @@ export function webhookRoutes(app: FastifyInstance, { webhooks }: { webhooks: We
   app.patch<{ Params: IdParams; Body: PatchWebhook }>(
     "/v1/webhooks/:id",
     {
-      ...write,
-      preValidation: [liveOnly],
+      ...surveyed,
       schema: {
         ...{ tags, operationId: "updateWebhook", summary: "Change, enable or disable a webhook" },
         params: IdParams,

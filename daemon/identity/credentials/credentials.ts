@@ -100,7 +100,7 @@ export function createCredentials(options: CredentialOptions): Credentials {
         scopes: JSON.stringify([...new Set(request.scopes)]),
         gateway: request.gateway ? JSON.stringify(request.gateway) : null,
         created_at: now(),
-        expires_at: request.expires_at ?? null,
+        expires_at: request.expires_at === undefined ? null : rfc3339(Date.parse(request.expires_at)),
         secret: { id: secret.id, digest: secret.digest },
       });
       return { credential: fromRow(row), secret: secret.text };

@@ -1,19 +1,21 @@
 // What can be done with connections, whichever the environment.
-import { MagicError } from "#contract/errors.ts";
+import { type FieldProblem, MagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
 import type { ConnectionStatus } from "#contract/states.ts";
 import type { DiscoveredObject } from "#contract/sync.ts";
 import type { Connection, CreateConnection, PatchConnection } from "#contract/wire/connections.ts";
 import type { ListPage } from "#contract/wire/list.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
-import type { ConnectionRecord, Metadata } from "#daemon/storage/tables/connection.ts";
+import type { ConnectionRecord } from "#daemon/storage/tables/connection.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Checked, SyncExecution } from "../execution.ts";
+import { isObject } from "../is-object.ts";
 import { urlOf } from "../live/ends.ts";
 import { checkBounded, isBounded } from "../live/local-files.ts";
 import { mergePatch } from "../merge-patch.ts";
+import { mergedMetadata } from "../metadata.ts";
 import { answerPage, type ListOptions, pageOf } from "../page.ts";
 import { simulateCheck, simulateObjects } from "../simulation/simulate.ts";
 import { limitOf } from "../tier-limits.ts";
@@ -22,6 +24,8 @@ import type { ConnectionSecret, ConnectionSecrets } from "./secret.ts";
 
 export interface Connections {
   create(principal: Principal, input: CreateConnection): Promise<Connection>;
+  /** What is wrong with a body that its schema refuses, beyond what the schema tells. */
+  survey(given: unknown): Promise<readonly FieldProblem[]>;
   get(principal: Principal, id: string): Promise<Connection>;
   list(
     principal: Principal,
@@ -58,7 +62,8 @@ export function createConnections(options: ConnectionsOptions): Connections {
 
   return {
     async create(principal, { provider, name = provider, config = {}, credentials = {}, metadata = {} }) {
-      await knownProvider(provider);
+      const problems = await providerProblems(provider);
+      if (problems.length > 0) throw new MagicError("validation_failed", undefined, { problems });
       const { environment } = principal;
       const ms = clock.now();
       const created_at = rfc3339(ms);
@@ -71,6 +76,11 @@ export function createConnections(options: ConnectionsOptions): Connections {
         secret: secrets.seal({ id, environment }, bounded(principal, provider, { config, credentials })),
       };
       return connectionDocument(await units.create({ connection, limit: limitOf(principal, "connections") }));
+    },
+
+    async survey(given) {
+      const { provider } = isObject(given) ? given : {};
+      return typeof provider === "string" && provider !== "" ? providerProblems(provider.slice(0, 100)) : [];
     },
 
     get: async (principal, id) => connectionDocument(await find(principal, id)),
@@ -141,12 +151,10 @@ export function createConnections(options: ConnectionsOptions): Connections {
     return { ...secret, bounded: true };
   }
 
-  async function knownProvider(provider: string): Promise<void> {
-    if ((await catalogue.get(provider)) !== null) return;
+  async function providerProblems(provider: string): Promise<FieldProblem[]> {
+    if ((await catalogue.get(provider)) !== null) return [];
     const detail = `there is no connector ${JSON.stringify(provider)}: GET /v1/connectors lists them`;
-    throw new MagicError("validation_failed", undefined, {
-      problems: [{ pointer: "/provider", code: "unknown", detail }],
-    });
+    return [{ pointer: "/provider", code: "unknown", detail }];
   }
 
   async function find({ environment }: Pick<Principal, "environment">, id: string): Promise<ConnectionRecord> {
@@ -186,10 +194,6 @@ const untested: Checked = {
 function patched(held: Readonly<Record<string, unknown>>, patch: unknown): Readonly<Record<string, unknown>> {
   if (patch === undefined) return held;
   return patch === null ? {} : (mergePatch(held, patch) as Record<string, unknown>);
-}
-
-export function mergedMetadata(held: Metadata, patch: unknown): Metadata {
-  return patched(held, patch) as Metadata;
 }
 
 function missing(id: string): MagicError {

@@ -2,7 +2,9 @@
 import { type FieldProblem, MagicError } from "#contract/errors.ts";
 import type { CreateSync, PatchSync } from "#contract/wire/syncs.ts";
 import type { SyncBody } from "#daemon/storage/tables/sync.ts";
+import { escapePointer } from "#shared/json-pointer.ts";
 import { mergePatch } from "../merge-patch.ts";
+import { metadataProblems } from "../metadata.ts";
 import { scheduleProblems } from "./schedule.ts";
 
 const defaults = {
@@ -20,23 +22,31 @@ const defaults = {
   metadata: {},
 } as const satisfies Partial<SyncBody>;
 
-/** @throws MagicError `validation_failed`. */
-export function newBody({ source, destination, ...given }: CreateSync): SyncBody {
+/** `alsoWrong` is asked when something is wrong, so that all of it is told at once. @throws MagicError `validation_failed`. */
+export async function newBody(
+  { source, destination, ...given }: CreateSync,
+  alsoWrong: () => Promise<readonly FieldProblem[]>,
+): Promise<SyncBody> {
   const mode = given.mode ?? (given.schedule === "realtime" ? "cdc" : defaults.mode);
   const body = { ...defaults, ...given, mode, source_object: source.object, destination_table: destination.table };
-  return checked(body as SyncBody);
+  const problems = problemsOf(body as SyncBody);
+  if (problems.length > 0) throw invalid([...problems, ...(await alsoWrong())]);
+  return body as SyncBody;
 }
 
 /** A null takes a member back to its default. @throws MagicError `validation_failed`. */
 export function patchedBody(current: SyncBody, { status: _, ...patch }: PatchSync): SyncBody {
-  return checked({ ...current, ...defaults, ...(mergePatch(settings(current), patch) as object) } as SyncBody);
+  const body = { ...current, ...defaults, ...(mergePatch(settings(current), patch) as object) } as SyncBody;
+  const problems = [...problemsOf(body), ...metadataProblems(body.metadata)];
+  if (problems.length > 0) throw invalid(problems);
+  return body;
 }
 
 function settings(body: SyncBody): object {
   return Object.fromEntries(Object.keys(defaults).map((key) => [key, body[key as keyof SyncBody]]));
 }
 
-function checked(body: SyncBody): SyncBody {
+function problemsOf(body: SyncBody): FieldProblem[] {
   const problems: FieldProblem[] = scheduleProblems(body);
   for (const [at, column] of (body.columns ?? []).entries())
     if (body.columns?.indexOf(column) !== at)
@@ -44,7 +54,14 @@ function checked(body: SyncBody): SyncBody {
   const targets = Object.values(body.mapping ?? {});
   for (const [from, to] of Object.entries(body.mapping ?? {}))
     if (targets.indexOf(to) !== targets.lastIndexOf(to))
-      problems.push({ pointer: `/mapping/${from}`, code: "duplicate", detail: `two fields go to ${to}` });
-  if (problems.length > 0) throw new MagicError("validation_failed", undefined, { problems });
-  return body;
+      problems.push({
+        pointer: `/mapping/${escapePointer(from)}`,
+        code: "duplicate",
+        detail: `two fields go to ${to}`,
+      });
+  return problems;
+}
+
+function invalid(problems: readonly FieldProblem[]): MagicError {
+  return new MagicError("validation_failed", undefined, { problems });
 }

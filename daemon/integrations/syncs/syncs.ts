@@ -1,5 +1,5 @@
 // What can be done with syncs and runs, whichever the environment.
-import { MagicError } from "#contract/errors.ts";
+import { type FieldProblem, MagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
 import type { RunStatus, SyncStatus } from "#contract/states.ts";
 import type { ListPage } from "#contract/wire/list.ts";
@@ -16,6 +16,7 @@ import { limitOf } from "../tier-limits.ts";
 import { newBody, patchedBody } from "./body.ts";
 import { syncDocument } from "./document.ts";
 import type { LiveRuns } from "./live-runs.ts";
+import { missingEnds, surveySync } from "./survey.ts";
 
 export interface TriggerOptions {
   readonly full_refresh?: boolean;
@@ -31,6 +32,8 @@ export interface Rejected {
 
 export interface Syncs {
   create(principal: Principal, input: CreateSync): Promise<Sync>;
+  /** What is wrong with a body that its schema refuses, beyond what the schema tells. */
+  survey(principal: Principal, given: unknown): Promise<readonly FieldProblem[]>;
   get(principal: Principal, id: string): Promise<Sync>;
   list(
     principal: Principal,
@@ -63,18 +66,21 @@ export function createSyncs({ storage, catalogue, live, clock, seed }: SyncsOpti
     async create(principal, input) {
       const { environment } = principal;
       const ms = clock.now();
+      const body = await newBody(input, () => missingEnds(input, existsFor(principal)));
       const sync = await units.create({
         id: newId("sync", ms),
         environment,
         source_connection: input.source.connection,
         destination_connection: input.destination.connection,
-        body: newBody(input),
+        body,
         now: rfc3339(ms),
         limit: limitOf(principal, "active syncs"),
       });
       await live.reschedule(sync);
       return document(sync);
     },
+
+    survey: (principal, given) => surveySync(given, existsFor(principal)),
 
     get: async (principal, id) => document(await find(principal, id)),
 
@@ -134,8 +140,7 @@ export function createSyncs({ storage, catalogue, live, clock, seed }: SyncsOpti
     async rejects(principal, runId, rest) {
       await findRun(principal, runId);
       const page = pageOf(rest);
-      const slice = await units.listRejects({ runId, limit: page.limit, after: page.after });
-      return answerPage(slice, { before: undefined }, ({ id, key, column_name, reason }) => ({
+      return answerPage(await units.listRejects({ runId, ...page }), page, ({ id, key, column_name, reason }) => ({
         ...{ id, key, reason },
         column: column_name,
       }));
@@ -179,6 +184,10 @@ export function createSyncs({ storage, catalogue, live, clock, seed }: SyncsOpti
       if (run !== "stale") return runDocument(run);
     }
     throw new MagicError("conflict", "The sync is being triggered by others: send it again.");
+  }
+
+  function existsFor({ environment }: Principal): (connection: string) => Promise<boolean> {
+    return async (id) => (await storage.units.connection.get({ id, environment })) !== null;
   }
 
   async function find({ environment }: Principal, id: string): Promise<SyncRecord> {

@@ -43,12 +43,14 @@ export function createDeliveries(options: DeliveriesOptions): { wake(): void } {
     if (delivery === null || delivery.status !== "pending") return undefined;
     const webhook = await units.get({ id: delivery.webhook_id, environment: delivery.environment });
     if (webhook === null) return undefined;
-    if (webhook.status === "disabled") {
+    const made = delivery.attempts.length - delivery.attempts_before;
+    // Who asks for a redelivery wants to see whether the receiver is well again: its first attempt goes out all the same.
+    const asked = made === 0 && delivery.attempts_before > 0;
+    if (webhook.status === "disabled" && !asked) {
       await record(delivery, "failed", attemptOf(clock.now(), 0, null, "the webhook is disabled"), null, null);
       return undefined;
     }
     const { retryScheduleS, timeoutS } = settings();
-    const made = delivery.attempts.length - delivery.attempts_before;
     const firstAt = Date.parse(delivery.queued_at) + (retryScheduleS[0] ?? 0) * 1000;
     if (made === 0 && firstAt > clock.now()) return { runAgainAt: firstAt };
 

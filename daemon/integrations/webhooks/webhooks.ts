@@ -1,5 +1,5 @@
 // What can be done with webhooks. They are live only: their routes refuse sandbox callers before they come here.
-import { MagicError } from "#contract/errors.ts";
+import { type FieldProblem, MagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
 import type { DeliveryStatus } from "#contract/states.ts";
 import type { ListPage } from "#contract/wire/list.ts";
@@ -10,6 +10,7 @@ import type { Storage } from "#daemon/storage/storage.ts";
 import type { DeliveryRecord, WebhookRecord } from "#daemon/storage/tables/webhook.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
+import { isObject } from "../is-object.ts";
 import { answerPage, type ListOptions, pageOf } from "../page.ts";
 import { newSecret, type SigningSecret } from "./signature.ts";
 
@@ -17,6 +18,8 @@ export type WebhookWithSecret = Webhook & { readonly secret: string };
 
 export interface Webhooks {
   create(principal: Principal, input: CreateWebhook): Promise<WebhookWithSecret>;
+  /** What is wrong with a body that its schema refuses, beyond what the schema tells. */
+  survey(given: unknown): Promise<readonly FieldProblem[]>;
   get(principal: Principal, id: string): Promise<Webhook>;
   list(principal: Principal, options: ListOptions): Promise<ListPage<Webhook>>;
   patch(principal: Principal, id: string, patch: PatchWebhook): Promise<Webhook>;
@@ -60,6 +63,8 @@ export function createWebhooks({ storage, sealer, egress, clock, wake }: Webhook
       await units.create({ webhook });
       return { ...webhookDocument(webhook), secret };
     },
+
+    survey: async (given) => (isObject(given) ? urlProblems(given["url"]) : []),
 
     get: async (principal, id) => webhookDocument(await find(principal, id)),
 
@@ -138,17 +143,22 @@ export function createWebhooks({ storage, sealer, egress, clock, wake }: Webhook
 
   // A private destination is refused here already; what resolves otherwise later is refused when it is delivered.
   async function refuseUnreachable(address: string): Promise<void> {
-    const url = URL.parse(address);
-    if (url === null || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "") {
-      const detail = "must be an http or https URL without credentials";
-      throw new MagicError("validation_failed", undefined, { problems: [{ pointer: "/url", code: "format", detail }] });
-    }
+    const problems = urlProblems(address);
+    if (problems.length > 0) throw new MagicError("validation_failed", undefined, { problems });
+    const url = new URL(address);
     try {
       await egress.addresses(url.hostname, Number(url.port || (url.protocol === "https:" ? 443 : 80)));
     } catch (error) {
       if ((error as MagicError).code === "egress_blocked") throw error;
     }
   }
+}
+
+function urlProblems(address: unknown): FieldProblem[] {
+  if (typeof address !== "string" || address === "") return [];
+  const url = URL.parse(address);
+  if (url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "") return [];
+  return [{ pointer: "/url", code: "format", detail: "must be an http or https URL without credentials" }];
 }
 
 type Place = Pick<WebhookRecord, "id" | "environment">;

@@ -346,18 +346,20 @@ export async function listRuns(
   return slice(await paged(query, page).execute(), page, readRun);
 }
 
-/** Rejects of a run in reading order; `after` is the id of the last one seen. */
+/** Rejects of a run in reading order. */
 export async function listRejects(
   db: Db,
-  { runId, limit, after }: { runId: string; limit: number; after?: string | undefined },
+  { runId, limit, after, before }: Page & { runId: string },
 ): Promise<Slice<RejectTable>> {
   let query = db.selectFrom("reject").selectAll().where("run_id", "=", runId);
   if (after !== undefined) query = query.where("id", ">", after);
+  if (before !== undefined) query = query.where("id", "<", before);
   const rows = await query
-    .orderBy("id", "asc")
+    .orderBy("id", before === undefined ? "asc" : "desc")
     .limit(limit + 1)
     .execute();
-  return { rows: rows.slice(0, limit), more: rows.length > limit };
+  const kept = rows.slice(0, limit);
+  return { rows: before === undefined ? kept : kept.reverse(), more: rows.length > limit };
 }
 
 /** @throws MagicError `conflict` for a step that the state machine does not know. */

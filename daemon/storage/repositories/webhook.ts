@@ -1,5 +1,4 @@
 // Webhook subscriptions and their deliveries. An event becomes deliveries in the unit that caused it.
-import { MagicError } from "#contract/errors.ts";
 import type { Environment } from "#contract/protocol.ts";
 import type { DeliveryStatus } from "#contract/states.ts";
 import { newId } from "#shared/ids.ts";
@@ -135,7 +134,7 @@ export async function listDeliveries(
   return slice(await paged(query, page).execute(), page, readDelivery);
 }
 
-/** Starts the schedule anew with the same id and body. @throws MagicError `conflict` when the webhook is disabled. */
+/** Starts the schedule anew with the same id and body. */
 export async function redeliver(
   db: Db,
   { id, webhookId, environment, now }: One & { webhookId: string; now: string },
@@ -143,8 +142,6 @@ export async function redeliver(
   const webhook = await get(db, { id: webhookId, environment });
   const delivery = await getDelivery(db, { id });
   if (webhook === null || delivery === null || delivery.webhook_id !== webhookId) return null;
-  if (webhook.status === "disabled")
-    throw new MagicError("conflict", "The webhook is disabled. Enable it first: PATCH its status to enabled.");
   const row = await db
     .updateTable("delivery")
     .set({ status: "pending", attempts_before: delivery.attempts.length, queued_at: now, next_attempt_at: now })
@@ -166,6 +163,9 @@ export interface Recorded {
   readonly now: string;
 }
 
+/** Kept of a delivery that is sent again and again. */
+const MAX_ATTEMPTS = 100;
+
 /** Keeps what an attempt brought; answers whether the webhook was disabled by it. */
 export async function recordAttempt(
   db: Db,
@@ -173,10 +173,12 @@ export async function recordAttempt(
 ): Promise<boolean> {
   const delivery = await getDelivery(db, { id });
   if (delivery === null) return false;
-  const attempts = attempt === null ? delivery.attempts : [...delivery.attempts, attempt].slice(-100);
+  const all = attempt === null ? delivery.attempts : [...delivery.attempts, attempt];
+  const attempts = all.slice(-MAX_ATTEMPTS);
+  const attempts_before = Math.max(0, delivery.attempts_before - (all.length - attempts.length));
   await db
     .updateTable("delivery")
-    .set({ status, attempts: JSON.stringify(attempts), next_attempt_at: nextAttemptAt })
+    .set({ status, attempts: JSON.stringify(attempts), attempts_before, next_attempt_at: nextAttemptAt })
     .where("id", "=", id)
     .execute();
   const webhook = db.updateTable("webhook").where("id", "=", delivery.webhook_id);
