@@ -3,6 +3,7 @@ import { MagicError } from "#contract/errors.ts";
 import type { SyncEnd } from "#contract/sync.ts";
 import type { TokenKeeper } from "#contract/tokens.ts";
 import type { Destination } from "../engine/destination.ts";
+import { serverUrl } from "../engine/server-url.ts";
 import type { Source } from "../engine/source.ts";
 
 export type ConnectorKind = "postgres" | "mysql" | "sqlite" | "csv" | "jsonl" | "parquet" | "http";
@@ -31,9 +32,12 @@ const byEnding: Readonly<Record<string, ConnectorKind>> = {
 export function connectorOf(url: string): { readonly kind: ConnectorKind; readonly path: string } {
   const scheme = /^([a-z][a-z0-9+.-]*:)(\/\/)?/i.exec(url);
   const kind = scheme ? byScheme[(scheme[1] ?? "").toLowerCase()] : undefined;
-  if (kind && kind !== "sqlite") return { kind, path: url };
+  if (kind && kind !== "sqlite") {
+    serverUrl(url);
+    return { kind, path: url };
+  }
   const path = url.startsWith("file://")
-    ? decodeURIComponent(new URL(url).pathname)
+    ? decodeURIComponent(serverUrl(url).pathname)
     : kind
       ? url.replace(/^sqlite:(\/\/)?/i, "")
       : url;

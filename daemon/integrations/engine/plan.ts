@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { MagicError } from "#contract/errors.ts";
 import type { SyncSpec } from "#contract/sync.ts";
 import type { WritePlan } from "./destination.ts";
+import { readServerUrl } from "./server-url.ts";
 import type { TableSchema } from "./types.ts";
 
 /** Refuses what a run cannot do, before anything is opened. */
@@ -65,7 +66,8 @@ export function derivedSyncId(spec: SyncSpec): string {
 }
 
 function place(url: string): string {
-  if (!/^[a-z][a-z0-9+.-]+:\/\//i.test(url)) return resolve(url);
-  const { protocol, host, pathname, searchParams } = new URL(url);
+  const read = readServerUrl(url);
+  if (!read) return resolve(url);
+  const { protocol, host, pathname, searchParams } = read;
   return `${protocol}//${host}${pathname}${searchParams.get("host") ?? ""}`;
 }

@@ -10,6 +10,7 @@ import { misfitsOf, readsExactly } from "./fit.ts";
 import { parseObjectName } from "./name.ts";
 import { checkSpec, derivedSyncId, writePlan } from "./plan.ts";
 import { createRejectList, keyOf, type RejectList } from "./rejects.ts";
+import { readServerUrl } from "./server-url.ts";
 import type { Partition, Source, SourceStream, StreamState } from "./source.ts";
 import type { Row } from "./types.ts";
 import { createWatchdog, type Watchdog } from "./watchdog.ts";
@@ -363,7 +364,8 @@ function secretsOf(spec: SyncSpec): string[] {
   const secrets: string[] = [];
   for (const end of [spec.source, spec.destination]) {
     secrets.push(...Object.values(end.credentials ?? {}));
-    if (URL.canParse(end.url)) secrets.push(decodeURIComponent(new URL(end.url).password));
+    const url = readServerUrl(end.url);
+    if (url) secrets.push(decodeURIComponent(url.password));
   }
   return secrets.filter((secret) => secret !== "");
 }

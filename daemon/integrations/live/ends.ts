@@ -2,6 +2,7 @@
 import { MagicError } from "#contract/errors.ts";
 import type { SyncEnd } from "#contract/sync.ts";
 import type { Egress } from "#daemon/egress/egress.ts";
+import { databasePlace, serverUrl } from "../engine/server-url.ts";
 import type { OpenConnection } from "../execution.ts";
 import { checkBounded, fileOf } from "./local-files.ts";
 
@@ -44,15 +45,18 @@ export async function endOf(
   );
   const end = { url: file ?? url, object, credentials: Object.fromEntries(secrets) };
   if (file !== null) return /^sqlite:/i.test(url) ? { ...end, url: `sqlite:${file}` } : end;
-  const port = URL.canParse(url) ? PORTS[new URL(url).protocol] : undefined;
-  if (port === undefined) return end;
-  const { hostname, port: given, searchParams } = new URL(url);
-  // A socket's folder is this machine: it may be reached where loopback at this port may.
-  const folder = searchParams.get("host") ?? searchParams.get("socket");
-  const host = folder?.startsWith("/") ? "127.0.0.1" : (folder ?? hostname);
-  const [address] = await egress.addresses(host, given === "" ? port : Number(given));
-  if (address === undefined) throw new MagicError("unreachable", `${host} has no address.`);
-  return folder?.startsWith("/") ? end : { ...end, address };
+  const server = serverUrl(url);
+  const defaultPort = PORTS[server.protocol];
+  // What no connector takes, the worker refuses by name.
+  if (defaultPort === undefined) return end;
+  const place = server.protocol.startsWith("http")
+    ? { host: server.hostname, port: Number(server.port || defaultPort) }
+    : databasePlace(server, defaultPort);
+  // A socket is this machine: it may be reached where loopback at this port may.
+  const socket = place.host.startsWith("/");
+  const [address] = await egress.addresses(socket ? "127.0.0.1" : place.host, place.port);
+  if (address === undefined) throw new MagicError("unreachable", `${place.host} has no address.`);
+  return socket ? end : { ...end, address };
 }
 
 /** The URL or path that a connection's configuration means, with its credentials; undefined: there is none. */
@@ -74,7 +78,7 @@ export function urlOf({
     text(credentials["username"]) ?? text(credentials["user"]) ?? text(config["username"]) ?? text(config["user"]);
   const password = text(credentials["password"]) ?? text(config["password"]);
   if ((user === undefined && password === undefined) || !/^(postgres(ql)?|mysql|mariadb):/i.test(given)) return given;
-  const url = new URL(given);
+  const url = serverUrl(given);
   if (user !== undefined) url.username = encodeURIComponent(user);
   if (password !== undefined) url.password = encodeURIComponent(password);
   return url.href;

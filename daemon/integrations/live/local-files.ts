@@ -5,6 +5,9 @@ import { basename, dirname, isAbsolute, join, relative, resolve } from "node:pat
 import { MagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
 import { connectorOf } from "../connectors/open.ts";
+import { readServerUrl } from "../engine/server-url.ts";
+
+const certificates = ["sslcert", "sslkey", "sslrootcert"];
 
 /** True for callers whose connections stay below the data folder. */
 export function isBounded({ type }: Pick<Principal, "type">): boolean {
@@ -19,15 +22,19 @@ export function fileOf(url: string, root: string): string | null {
     : resolve(root, kind.path);
 }
 
-/** @throws MagicError `egress_blocked` for a file outside `<root>/data`, symbolic links followed. */
+/** @throws MagicError `egress_blocked` for a file outside `<root>/data`, symbolic links followed; those that a URL makes its driver read too. */
 export function checkBounded(url: string, root: string): void {
   const file = fileOf(url, root);
-  if (file === null) return;
+  const read = file === null ? certificates.map((name) => readServerUrl(url)?.searchParams.get(name)) : [file];
+  for (const path of read) if (path) checkPlace(resolve(root, path), root);
+}
+
+function checkPlace(file: string, root: string): void {
   const place = relative(real(join(root, "data")), real(file));
   if (place !== "" && !place.startsWith("..") && !isAbsolute(place)) return;
   throw new MagicError(
     "egress_blocked",
-    `${url} is not below the project's data folder: a connection to another file is made with the command line on the daemon's machine (magic connection create --live).`,
+    `${file} is not below the project's data folder: a connection to another file is made with the command line on the daemon's machine (magic connection create --live).`,
   );
 }
 

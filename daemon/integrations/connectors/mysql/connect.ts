@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import type { Connection, QueryOptions, SslOptions } from "mysql2";
 import { MagicError } from "#contract/errors.ts";
+import { databasePlace, serverUrl } from "../../engine/server-url.ts";
 import { pinnedSocket } from "../pinned-socket.ts";
 import { mysqlError } from "./errors.ts";
 
@@ -36,11 +37,12 @@ export async function connectMysql(options: {
   const mysql = await import("mysql2").catch(() => {
     throw new MagicError("driver_missing", "MySQL needs the package mysql2: npm install mysql2.");
   });
-  const url = new URL(options.url.replace(/^mariadb:/i, "mysql:"));
+  const url = serverUrl(options.url);
   const database = decodeURIComponent(url.pathname.slice(1)) || null;
-  const socketPath = url.searchParams.get("socket") ?? undefined;
-  const port = Number(url.port || 3306);
-  const host = url.hostname.replace(/^\[|\]$/g, "");
+  const place = databasePlace(url, 3306);
+  const socketPath = place.host.startsWith("/") ? place.host : undefined;
+  const { port } = place;
+  const host = place.host.replace(/^\[|\]$/g, "");
   const connection: Connection = (mysql.default ?? mysql).createConnection({
     ...(socketPath ? { socketPath } : { host, port }),
     // The name stays the host: the server's certificate is checked against it.
@@ -81,7 +83,7 @@ export async function connectMysql(options: {
     });
   } catch (error) {
     connection.destroy();
-    throw mysqlError(error, options.side, `connecting to ${url.hostname}:${url.port || 3306}/${database ?? ""}`);
+    throw mysqlError(error, options.side, `connecting to ${socketPath ?? `${host}:${port}`}/${database ?? ""}`);
   }
   return {
     database,
