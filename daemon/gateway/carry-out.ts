@@ -216,6 +216,8 @@ function answer(journey: Journey, attempted: Attempted): GatewayAnswer {
     const wait = failed.retryAfterMs !== null && failed.kind !== "quota" ? Math.ceil(failed.retryAfterMs / 1000) : null;
     headers["content-type"] = "application/json";
     if (wait !== null) headers["retry-after"] = String(Math.max(1, wait));
+    // OpenAI's clients would try again by themselves, to no use.
+    if (failed.kind === "quota") headers["x-should-retry"] = "false";
     return { status: failed.status, headers, body: Buffer.from(failureBody(failed)) };
   }
   settle(journey, attempted, { result: "completed", status: 200, failure: null, usage: outcome.usage });

@@ -16,12 +16,14 @@ export function answerMalformed(error: Error & { code?: string }, socket: Socket
     "Bad Request",
     "The request is not well-formed HTTP.",
   ];
+  // Which route was meant nobody knows: problem+json, with OpenAI's member for the gateway's clients.
   const body = JSON.stringify({
     type: "https://magic.dev/errors/invalid_request",
     title: reason,
     status,
     detail,
     code: "invalid_request",
+    error: { message: detail, type: "invalid_request_error", param: null, code: "invalid_request" },
   });
   if (socket.writable)
     socket.write(

@@ -39,12 +39,19 @@ export function answerFor(error: MagicError, form: ErrorForm, requestId: string)
   const make = form === "openai" ? openai : form === "oauth" ? oauth : problem;
   const answer = make(error, requestId);
   const headers: Record<string, string> = { ...answer.headers };
+  // OpenAI's clients try these again by themselves, unless they are told that it is of no use.
+  if (form === "openai" && retriedByClients(answer.status) && !errors[error.code].retryable)
+    headers["x-should-retry"] = "false";
   if (error.retryAfterS !== undefined) headers["retry-after"] = String(Math.max(1, Math.ceil(error.retryAfterS)));
   if (answer.status === 401)
     headers["www-authenticate"] =
       form === "oauth" ? `Basic realm="magic"` : `Bearer realm="magic", error="invalid_token"`;
   if (answer.status === 503 && error.code === "draining") headers["connection"] = "close";
   return { ...answer, headers };
+}
+
+function retriedByClients(status: number): boolean {
+  return status === 408 || status === 409 || status === 429 || status >= 500;
 }
 
 function problem(error: MagicError, requestId: string): ErrorAnswer {

@@ -163,6 +163,36 @@ test("embeddings of a provider whose wire has none are refused", async () => {
   expect(upstream.requests).toHaveLength(0);
 });
 
+test.each([
+  [400, OpenAI.BadRequestError, 1],
+  [401, OpenAI.AuthenticationError, 1],
+  [403, OpenAI.PermissionDeniedError, 1],
+  [404, OpenAI.NotFoundError, 1],
+  [422, OpenAI.UnprocessableEntityError, 1],
+  [429, OpenAI.RateLimitError, 2],
+  [500, OpenAI.InternalServerError, 2],
+] as const)(
+  "status %i of the provider is the client's own error; what may pass it tries again itself",
+  async (status, kind, tries) => {
+    const retrying = client.withOptions({ maxRetries: 1 });
+    upstream.answer = (response) => void response.writeHead(status, { "retry-after-ms": "1" }).end("{}");
+    const failed = await retrying.chat.completions.create({ model: "local/m", messages }).catch((error) => error);
+    expect(failed).toBeInstanceOf(kind);
+    expect(upstream.requests).toHaveLength(tries);
+  },
+);
+
+test("a used-up quota is not tried again: the client is told that it is of no use", async () => {
+  const body = '{"error":{"message":"no money","type":"insufficient_quota","code":"insufficient_quota"}}';
+  upstream.answer = (response) => void response.writeHead(429, { "retry-after": "1" }).end(body);
+  const retrying = client.withOptions({ maxRetries: 2 });
+  const failed = await retrying.chat.completions.create({ model: "local/m", messages }).catch((error) => error);
+  expect(failed).toBeInstanceOf(OpenAI.RateLimitError);
+  expect(failed.code).toBe("insufficient_quota");
+  expect(failed.headers.get("retry-after")).toBeNull();
+  expect(upstream.requests).toHaveLength(1);
+});
+
 test("a private address that nobody allowed is not reached", async () => {
   await expect(client.chat.completions.create({ model: "closed/m", messages })).rejects.toMatchObject({
     status: 403,

@@ -6,9 +6,20 @@ import { type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/forma
 import { parseAnswer, spliceCost } from "../cost.ts";
 import { failure, UpstreamError } from "../failure.ts";
 import type { ReadContext } from "../wire.ts";
+import {
+  type Fields,
+  finishOf,
+  mendedHead,
+  mendedLogprobs,
+  mendedMessage,
+  mendedUsage,
+  soundFinish,
+  soundHead,
+  soundLogprobs,
+  soundMessage,
+  soundUsage,
+} from "./conform.ts";
 import { streamFailure } from "./errors.ts";
-
-type Fields = Record<string, unknown>;
 
 /** Throws UpstreamError for what is no completion. */
 export function readCompletion(body: Buffer, context: ReadContext): { body: Buffer; usage: TokenUsage } {
@@ -27,7 +38,7 @@ export function readCompletion(body: Buffer, context: ReadContext): { body: Buff
   const spliced = counted && sound(answer, choices) ? spliceCost(body, cost) : null;
   if (spliced) return { body: spliced, usage };
   const shown = counted
-    ? { ...(answer["usage"] as Fields), ...(cost === undefined ? {} : { cost_usd: cost }) }
+    ? { ...mendedUsage(answer["usage"] as Fields), ...(cost === undefined ? {} : { cost_usd: cost }) }
     : wireUsage(usage, cost);
   return { body: Buffer.from(JSON.stringify({ ...repaired(answer, choices, context), usage: shown })), usage };
 }
@@ -35,16 +46,17 @@ export function readCompletion(body: Buffer, context: ReadContext): { body: Buff
 function sound(answer: Fields, choices: Fields[]): boolean {
   if (answer["object"] !== "chat.completion" || !Number.isInteger(answer["created"])) return false;
   if (typeof answer["id"] !== "string" || typeof answer["model"] !== "string") return false;
+  if (!soundHead(answer) || !soundUsage(answer["usage"] as Fields)) return false;
   return choices.every((choice) => {
     const message = choice["message"] as Fields | undefined;
-    if (!message || choice["logprobs"] === undefined || typeof choice["index"] !== "number") return false;
-    return message["content"] !== undefined && message["refusal"] !== undefined && message["role"] === "assistant";
+    if (!message || typeof choice["index"] !== "number" || !soundLogprobs(choice["logprobs"])) return false;
+    return soundFinish(choice["finish_reason"]) && soundMessage(message);
   });
 }
 
 function repaired(answer: Fields, choices: Fields[], context: ReadContext): Fields {
   return {
-    ...answer,
+    ...mendedHead(answer),
     id: typeof answer["id"] === "string" ? answer["id"] : `chatcmpl-${context.requestId}`,
     object: "chat.completion",
     created: Number.isInteger(answer["created"]) ? answer["created"] : context.created,
@@ -52,9 +64,9 @@ function repaired(answer: Fields, choices: Fields[], context: ReadContext): Fiel
     choices: choices.map((choice, index) => ({
       ...choice,
       index: typeof choice["index"] === "number" ? choice["index"] : index,
-      message: { content: null, refusal: null, ...(choice["message"] as Fields | undefined), role: "assistant" },
-      logprobs: choice["logprobs"] ?? null,
-      finish_reason: choice["finish_reason"] ?? "stop",
+      message: mendedMessage((choice["message"] as Fields | undefined) ?? {}),
+      logprobs: mendedLogprobs(choice["logprobs"]),
+      finish_reason: finishOf(choice["finish_reason"]),
     })),
   };
 }

@@ -7,6 +7,17 @@ import { DONE } from "#daemon/gateway/format/sse.ts";
 import { type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/format/usage.ts";
 import { failure, UpstreamError } from "../failure.ts";
 import type { Emit, ReadContext, StreamDecoder } from "../wire.ts";
+import {
+  finishOf,
+  mendedDelta,
+  mendedHead,
+  mendedLogprobs,
+  mendedUsage,
+  soundDelta,
+  soundFinish,
+  soundHead,
+  soundLogprobs,
+} from "./conform.ts";
 import { streamFailure } from "./errors.ts";
 
 const MAX_EVENT = 8 * 1024 * 1024;
@@ -25,6 +36,8 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
   let metered: TokenUsage | null = null;
   let usageChunk: Chunk | null = null;
   let head: Chunk = {};
+  /** For each choice: the place of its newest tool call. */
+  const calls = new Map<unknown, { call: number }>();
 
   /** What goes out instead of the event's bytes; null: the bytes as they are. */
   function event(text: string): string | null {
@@ -45,7 +58,7 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
     // Azure's first chunk (prompt filters) and the usage chunk: not part of the answer.
     if (choices.length === 0) return "";
     if (!head["id"]) head = chunk;
-    const sound = inspect(choices) && chunk["object"] === "chat.completion.chunk";
+    const sound = inspect(choices) && chunk["object"] === "chat.completion.chunk" && soundHead(chunk);
     if (sound && !counted) return null;
     return `data: ${JSON.stringify(repaired(chunk, choices, asked))}\n\n`;
   }
@@ -60,7 +73,9 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
       if (Array.isArray(delta["tool_calls"])) characters += 16;
       const reason = choice["finish_reason"];
       if (content || delta["tool_calls"] || delta["function_call"] || reason) started = true;
-      if (reason === undefined || typeof choice["index"] !== "number" || !choice["delta"]) sound = false;
+      if (!(reason === null || soundFinish(reason)) || typeof choice["index"] !== "number") sound = false;
+      else if (!choice["delta"] || !soundDelta(delta)) sound = false;
+      else if (choice["logprobs"] !== undefined && !soundLogprobs(choice["logprobs"])) sound = false;
     }
     return sound;
   }
@@ -77,7 +92,7 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
   }
 
   function repaired(chunk: Chunk, choices: Chunk[], withUsage: boolean): Chunk {
-    const { usage: _usage, ...rest } = chunk;
+    const { usage: _usage, ...rest } = mendedHead(chunk);
     return {
       ...rest,
       id: typeof chunk["id"] === "string" && chunk["id"] ? chunk["id"] : String(head["id"] ?? context.requestId),
@@ -86,12 +101,19 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
       model: typeof chunk["model"] === "string" && chunk["model"] ? chunk["model"] : context.target.model,
       choices: choices.map((choice, index) => ({
         ...choice,
+        ...(choice["logprobs"] === undefined ? {} : { logprobs: mendedLogprobs(choice["logprobs"]) }),
         index: typeof choice["index"] === "number" ? choice["index"] : index,
-        delta: choice["delta"] ?? {},
-        finish_reason: choice["finish_reason"] || null,
+        delta: mendedDelta((choice["delta"] ?? {}) as Chunk, lastCall(choice["index"] ?? index)),
+        finish_reason: choice["finish_reason"] ? finishOf(choice["finish_reason"]) : null,
       })),
       ...(withUsage ? { usage: null } : {}),
     };
+  }
+
+  function lastCall(choice: unknown): { call: number } {
+    const known = calls.get(choice) ?? { call: -1 };
+    calls.set(choice, known);
+    return known;
   }
 
   function usage(): TokenUsage {
@@ -180,7 +202,8 @@ function parse(data: string): Chunk {
 }
 
 function priced(usage: unknown, cost: number | null | undefined): unknown {
-  return cost === undefined ? usage : { ...(usage as object), cost_usd: cost };
+  const shown = mendedUsage(usage as Chunk);
+  return cost === undefined ? shown : { ...shown, cost_usd: cost };
 }
 
 function broken(message: string): UpstreamError {

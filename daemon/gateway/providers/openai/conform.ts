@@ -1,0 +1,216 @@
+// Where servers of OpenAI's format (vLLM, SGLang, Ollama, Mistral, Groq...) leave its specification: nulls for what may only be absent,
+// finish reasons and service tiers of their own, contents in parts, tool calls without an id, a type or a place. Looked at in every
+// answer, so each check is a few comparisons; only what fails is mended, and only then is an answer written anew.
+import type { FinishReason } from "#daemon/gateway/format/completion.ts";
+import { count } from "#daemon/gateway/format/usage.ts";
+import { fields, list, string } from "../events.ts";
+import { failure, UpstreamError } from "../failure.ts";
+import { freshId } from "../tool-id.ts";
+
+export type Fields = Record<string, unknown>;
+
+const tiers: ReadonlySet<unknown> = new Set(["auto", "default", "flex", "scale", "priority", "fast", null, undefined]);
+const finishes: ReadonlySet<unknown> = new Set(["stop", "length", "tool_calls", "content_filter", "function_call"]);
+const roles: ReadonlySet<unknown> = new Set(["developer", "system", "user", "assistant", "tool", undefined]);
+
+/** Members of a completion or a chunk beside id, choices and usage. */
+export function soundHead(answer: Fields): boolean {
+  const print = answer["system_fingerprint"];
+  return tiers.has(answer["service_tier"]) && (print === undefined || typeof print === "string");
+}
+
+export function mendedHead(answer: Fields): Fields {
+  const { service_tier: tier, system_fingerprint: print, ...rest } = answer;
+  return {
+    ...rest,
+    ...(tier !== undefined && tiers.has(tier) ? { service_tier: tier } : {}),
+    ...(typeof print === "string" ? { system_fingerprint: print } : {}),
+  };
+}
+
+export function soundUsage(usage: Fields): boolean {
+  return (
+    Number.isInteger(usage["prompt_tokens"]) &&
+    Number.isInteger(usage["completion_tokens"]) &&
+    Number.isInteger(usage["total_tokens"]) &&
+    soundDetails(usage["prompt_tokens_details"]) &&
+    soundDetails(usage["completion_tokens_details"])
+  );
+}
+
+function soundDetails(details: unknown): boolean {
+  if (details === undefined) return true;
+  if (typeof details !== "object" || details === null) return false;
+  for (const name in details) if (!Number.isInteger((details as Fields)[name])) return false;
+  return true;
+}
+
+export function mendedUsage(usage: Fields): Fields {
+  const { prompt_tokens_details: prompt, completion_tokens_details: completion, ...rest } = usage;
+  const asked = count(usage["prompt_tokens"]);
+  const answered = count(usage["completion_tokens"]);
+  return {
+    ...rest,
+    prompt_tokens: asked,
+    completion_tokens: answered,
+    total_tokens: count(usage["total_tokens"]) || asked + answered,
+    ...(prompt ? { prompt_tokens_details: counts(prompt) } : {}),
+    ...(completion ? { completion_tokens_details: counts(completion) } : {}),
+  };
+}
+
+function counts(details: unknown): Fields {
+  return Object.fromEntries(Object.entries(fields(details)).filter(([, value]) => Number.isInteger(value)));
+}
+
+export function soundFinish(reason: unknown): boolean {
+  return finishes.has(reason);
+}
+
+/** Throws UpstreamError where the reason is an error: what came is no answer. */
+export function finishOf(reason: unknown): FinishReason {
+  if (finishes.has(reason)) return reason as FinishReason;
+  switch (reason) {
+    case "model_length":
+    case "max_tokens":
+      return "length";
+    case "tool_call":
+    case "tool_use":
+      return "tool_calls";
+    case "safety":
+    case "sensitive":
+    case "content-filter":
+      return "content_filter";
+    case "error":
+      throw new UpstreamError(
+        failure("server", "The provider ended its answer with an error.", { upstreamStatus: 200 }),
+      );
+    default:
+      return "stop";
+  }
+}
+
+export function soundLogprobs(logprobs: unknown): boolean {
+  if (logprobs === null) return true;
+  const given = logprobs as Fields | undefined;
+  return given?.["content"] !== undefined && given["refusal"] !== undefined;
+}
+
+export function mendedLogprobs(logprobs: unknown): unknown {
+  return typeof logprobs === "object" && logprobs !== null ? { content: null, refusal: null, ...logprobs } : null;
+}
+
+/** A whole answer's message. */
+export function soundMessage(message: Fields): boolean {
+  const { content, refusal, annotations, tool_calls: calls, function_call: old } = message;
+  if (message["role"] !== "assistant" || !(typeof content === "string" || content === null)) return false;
+  if (!(typeof refusal === "string" || refusal === null)) return false;
+  if (!(annotations === undefined || Array.isArray(annotations)) || old === null) return false;
+  return calls === undefined || (Array.isArray(calls) && calls.every(soundCall));
+}
+
+function soundCall(call: Fields | null): boolean {
+  if (!call || typeof call["id"] !== "string" || call["id"] === "") return false;
+  if (call["type"] === "custom") return true;
+  const called = call["function"] as Fields | undefined;
+  return call["type"] === "function" && typeof called?.["arguments"] === "string" && typeof called["name"] === "string";
+}
+
+export function mendedMessage(message: Fields): Fields {
+  const { content, refusal, annotations, tool_calls: calls, function_call: old, ...rest } = message;
+  const parts = inParts(content);
+  return {
+    ...rest,
+    ...parts,
+    refusal: typeof refusal === "string" ? refusal : null,
+    ...(Array.isArray(annotations) ? { annotations } : {}),
+    ...(Array.isArray(calls) ? { tool_calls: calls.map(mendedCall) } : {}),
+    ...(old ? { function_call: old } : {}),
+    role: "assistant",
+  };
+}
+
+// Mistral's reasoning models answer in parts: `{type: "thinking", thinking: [{type: "text", text}]}` and `{type: "text", text}`.
+function inParts(content: unknown): { content: string | null; reasoning_content?: string } {
+  if (typeof content === "string") return { content };
+  if (!Array.isArray(content)) return { content: null };
+  const thoughts = content.map(fields).filter(({ type }) => type === "thinking");
+  const thought = thoughts.map(({ thinking }) => textsOf(thinking)).join("");
+  return { content: textsOf(content), ...(thought ? { reasoning_content: thought } : {}) };
+}
+
+function textsOf(parts: unknown): string {
+  if (typeof parts === "string") return parts;
+  return list(parts)
+    .map((part) => (typeof part === "string" ? part : string(fields(part)["text"])))
+    .join("");
+}
+
+function mendedCall(given: unknown): Fields {
+  const call = fields(given);
+  const called = fields(call["function"]);
+  const text = called["arguments"];
+  return {
+    ...call,
+    id: string(call["id"]) || freshId(),
+    type: "function",
+    function: {
+      ...called,
+      name: string(called["name"]),
+      arguments: typeof text === "string" ? text : JSON.stringify(text ?? {}),
+    },
+  };
+}
+
+/** A chunk's delta. */
+export function soundDelta(delta: Fields): boolean {
+  const { content, refusal, tool_calls: calls } = delta;
+  if (!roles.has(delta["role"]) || delta["function_call"] === null) return false;
+  if (typeof content !== "string" && content !== undefined && content !== null) return false;
+  if (typeof refusal !== "string" && refusal !== undefined && refusal !== null) return false;
+  return calls === undefined || (Array.isArray(calls) && calls.every(soundPiece));
+}
+
+function soundPiece(piece: Fields | null): boolean {
+  if (!piece || !Number.isInteger(piece["index"]) || !absentOr(piece["id"], "string")) return false;
+  if (piece["type"] !== undefined && piece["type"] !== "function") return false;
+  const called = piece["function"] as Fields | null | undefined;
+  if (called === undefined) return true;
+  return called !== null && absentOr(called["name"], "string") && absentOr(called["arguments"], "string");
+}
+
+function absentOr(value: unknown, type: "string"): boolean {
+  return value === undefined || typeof value === type;
+}
+
+/** `last`: the place of the choice's newest call; pieces without a place belong to it, or begin the next one. */
+export function mendedDelta(delta: Fields, last: { call: number }): Fields {
+  const { role, content, refusal, tool_calls: calls, function_call: old, ...rest } = delta;
+  const parts = Array.isArray(content) ? inParts(content) : {};
+  return {
+    ...rest,
+    ...(typeof role === "string" && roles.has(role) ? { role } : {}),
+    ...(typeof content === "string" || content === null ? { content } : parts),
+    ...(typeof refusal === "string" ? { refusal } : {}),
+    ...(Array.isArray(calls) ? { tool_calls: calls.map((piece) => mendedPiece(fields(piece), last)) } : {}),
+    ...(old ? { function_call: old } : {}),
+  };
+}
+
+function mendedPiece(piece: Fields, last: { call: number }): Fields {
+  const { id, index: given, type: _type, function: called, ...rest } = piece;
+  const { name, arguments: text, ...more } = fields(called);
+  const begins = string(id) !== "" || string(name) !== "";
+  const index = Number.isInteger(given) ? Number(given) : begins ? last.call + 1 : Math.max(0, last.call);
+  last.call = Math.max(last.call, index);
+  return {
+    ...rest,
+    index,
+    ...(begins ? { id: string(id) || freshId(), type: "function" } : {}),
+    function: {
+      ...more,
+      ...(string(name) ? { name } : {}),
+      ...(typeof text === "string" ? { arguments: text } : text ? { arguments: JSON.stringify(text) } : {}),
+    },
+  };
+}

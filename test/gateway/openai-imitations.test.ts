@@ -1,0 +1,203 @@
+// What servers of OpenAI's format answer, each as its documentation or its source has it: shown as OpenAI's specification has it, whole and
+// streamed, and saying the same.
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createProviders } from "#daemon/gateway/providers/registry.ts";
+import { specification } from "./specification.ts";
+import { agent, callOf, collect, optionsOf, startUpstream, targetOf, type Upstream } from "./upstream.ts";
+
+let upstream: Upstream;
+const provider = createProviders(agent).openai;
+beforeAll(async () => {
+  upstream = await startUpstream();
+});
+afterAll(() => upstream.close());
+
+const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 };
+const request = { model: "m", messages: [{ role: "user", content: "x" }] };
+
+async function whole(answer: object) {
+  upstream.answer = (response) => void response.end(JSON.stringify(answer));
+  return await provider.chat(callOf(request), targetOf("openai", upstream), optionsOf());
+}
+
+const completions: Record<string, [answer: object, said: object]> = {
+  vLLM: [
+    {
+      id: "chatcmpl-1",
+      object: "chat.completion",
+      created: 1,
+      model: "m",
+      choices: [
+        {
+          index: 0,
+          message: {
+            role: "assistant",
+            content: "hi",
+            refusal: null,
+            annotations: null,
+            audio: null,
+            function_call: null,
+            tool_calls: [],
+            reasoning_content: null,
+          },
+          logprobs: { content: [] },
+          finish_reason: "stop",
+          stop_reason: null,
+        },
+      ],
+      service_tier: null,
+      system_fingerprint: null,
+      usage: { ...usage, prompt_tokens_details: null },
+      prompt_logprobs: null,
+    },
+    { message: { content: "hi" }, finish_reason: "stop" },
+  ],
+  Groq: [
+    {
+      id: "1",
+      object: "chat.completion",
+      created: 1,
+      model: "m",
+      choices: [{ index: 0, message: { role: "assistant", content: "hi" }, logprobs: null, finish_reason: "stop" }],
+      usage: { ...usage, queue_time: 0.1, completion_tokens_details: { reasoning_tokens: null } },
+      service_tier: "on_demand",
+      x_groq: { id: "req_1" },
+    },
+    { message: { content: "hi" } },
+  ],
+  "Mistral, thinking": [
+    {
+      id: "1",
+      object: "chat.completion",
+      created: 1,
+      model: "m",
+      choices: [
+        {
+          index: 0,
+          message: {
+            role: "assistant",
+            tool_calls: null,
+            content: [
+              { type: "thinking", thinking: [{ type: "text", text: "hm" }] },
+              { type: "text", text: "hi" },
+            ],
+          },
+          finish_reason: "model_length",
+        },
+      ],
+      usage,
+    },
+    { message: { content: "hi", reasoning_content: "hm" }, finish_reason: "length" },
+  ],
+  "a tool call without id and type, its arguments an object": [
+    {
+      choices: [
+        { message: { tool_calls: [{ function: { name: "f", arguments: { a: 1 } } }] }, finish_reason: "tool_call" },
+      ],
+      usage,
+    },
+    {
+      message: {
+        content: null,
+        tool_calls: [
+          { id: expect.stringMatching(/^call_/), type: "function", function: { name: "f", arguments: '{"a":1}' } },
+        ],
+      },
+      finish_reason: "tool_calls",
+    },
+  ],
+};
+
+test.each(Object.entries(completions))("whole: %s", async (_name, [answer, said]) => {
+  const outcome = await whole(answer);
+  if (outcome.kind !== "completion") throw new Error(JSON.stringify(outcome));
+  const completion = JSON.parse(outcome.body.toString());
+  specification()?.completion(completion);
+  expect(completion.choices[0]).toMatchObject(said);
+  expect(completion.usage).toMatchObject({ ...usage, cost_usd: 0.5 });
+  expect(outcome.usage).toMatchObject({ input: 10, output: 5 });
+});
+
+test("an answer that ends in an error is none", async () => {
+  const choices = [{ index: 0, message: { role: "assistant", content: "hal" }, finish_reason: "error" }];
+  expect(await whole({ choices, usage })).toMatchObject({ kind: "failure", failure: { kind: "server", status: 502 } });
+});
+
+const piece = (delta: object, more: object = {}) => ({ choices: [{ index: 0, delta, finish_reason: null, ...more }] });
+const streams: Record<string, [chunks: object[], said: object]> = {
+  "vLLM and SGLang: nulls in every place": [
+    [
+      piece({ role: "assistant", content: "", tool_calls: null, function_call: null }, { logprobs: { content: [] } }),
+      piece({
+        role: null,
+        content: null,
+        tool_calls: [{ index: 0, id: "c1", type: "function", function: { name: "f", arguments: "" } }],
+      }),
+      piece({
+        content: null,
+        tool_calls: [{ index: 0, id: null, type: null, function: { name: null, arguments: '{"a":1}' } }],
+      }),
+      { ...piece({}, { finish_reason: "tool_calls" }), service_tier: "on_demand", system_fingerprint: null },
+      { choices: [], usage: { ...usage, prompt_tokens_details: null } },
+    ],
+    { calls: [["c1", "f", '{"a":1}']], finish: "tool_calls" },
+  ],
+  "tool calls without a place": [
+    [
+      piece({
+        tool_calls: [
+          { id: "c1", function: { name: "f", arguments: "{}" } },
+          { id: "c2", function: { name: "g", arguments: "{" } },
+        ],
+      }),
+      piece({ tool_calls: [{ function: { arguments: "}" } }] }, { finish_reason: "tool_use" }),
+      { choices: [], usage: { prompt_tokens: 10, completion_tokens: 5 } },
+    ],
+    {
+      calls: [
+        ["c1", "f", "{}"],
+        ["c2", "g", "{}"],
+      ],
+      finish: "tool_calls",
+    },
+  ],
+  "Mistral, thinking": [
+    [
+      piece({ role: "assistant", content: [{ type: "thinking", thinking: [{ type: "text", text: "hm" }] }] }),
+      piece({ content: "hi" }),
+      { ...piece({ content: "" }, { finish_reason: "model_length" }), usage },
+    ],
+    { text: "hi", reasoning: "hm", finish: "length" },
+  ],
+};
+
+test.each(Object.entries(streams))("streamed: %s", async (_name, [chunks, expected]) => {
+  const base = { id: "1", object: "chat.completion.chunk", created: 1, model: "m" };
+  upstream.answer = (response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.end(`${chunks.map((one) => `data: ${JSON.stringify({ ...base, ...one })}\n\n`).join("")}data: [DONE]\n\n`);
+  };
+  const asked = { ...request, stream: true, stream_options: { include_usage: true } };
+  const got = await collect(await provider.chat(callOf(asked), targetOf("openai", upstream), optionsOf()));
+  expect(got).toMatchObject({ done: true, end: { result: "completed" } });
+  const said = { text: "", reasoning: "", calls: [] as string[][], finish: "" };
+  for (const event of got.events as { choices: { delta: Record<string, unknown>; finish_reason: string | null }[] }[]) {
+    specification()?.chunk(event);
+    for (const { delta, finish_reason: reason } of event.choices) {
+      said.text += delta["content"] ?? "";
+      said.reasoning += delta["reasoning_content"] ?? "";
+      for (const call of (delta["tool_calls"] ?? []) as {
+        index: number;
+        id?: string;
+        function: { name?: string; arguments?: string };
+      }[]) {
+        said.calls[call.index] ??= [call.id ?? "", call.function.name ?? "", ""];
+        const known = said.calls[call.index] as string[];
+        known[2] += call.function.arguments ?? "";
+      }
+      said.finish = reason ?? said.finish;
+    }
+  }
+  expect(said).toMatchObject(expected);
+  expect(got.events.at(-1)).toMatchObject({ choices: [], usage: { ...usage, cost_usd: 0.5 } });
+});
