@@ -162,6 +162,7 @@ function inspect(node: Schema, at: string, root: Schema, base: string, add: Add)
     const near = nearest(key, known);
     if (near) add(at, key, "unknown_keyword", `JSON Schema has no keyword \`${key}\`.`, `Did you mean \`${near}\`?`);
   }
+  if (typeof node["format"] === "string") format(node["format"], at, add);
   const dialect = node["$schema"];
   if (typeof dialect === "string" && dialect.replace(/#$/, "") !== DIALECT)
     add(
@@ -187,6 +188,15 @@ function inspect(node: Schema, at: string, root: Schema, base: string, add: Add)
   const named = node["patternProperties"];
   if (typeof named === "object" && named !== null)
     for (const key of Object.keys(named)) pattern(key, `${at}/patternProperties`, key, add);
+}
+
+// Other names (`ulid`) are annotations, as JSON Schema says; one whose letters were swapped would check nothing, silently.
+function format(name: string, at: string, add: Add): void {
+  const names = Object.keys(compiler().formats);
+  const letters = (text: string) => [...text.toLowerCase().replace(/[-_ ]/g, "")].sort().join("");
+  const meant = names.includes(name) ? undefined : names.find((known) => letters(known) === letters(name));
+  if (meant)
+    add(at, "format", "unknown_format", `There is no format \`${brief(name)}\`.`, `Did you mean \`${meant}\`?`, name);
 }
 
 function pattern(text: string, at: string, key: string, add: Add): void {
@@ -277,10 +287,10 @@ function cycles(root: Schema, base: string, add: Add): void {
 
 // Whatever is left: what Ajv itself refuses to compile.
 function compile(schema: Schema, base: string, add: Add): void {
-  schemaAjv ??= formats.default(new Ajv2020({ strict: false, logger: false, validateSchema: false })) as Ajv2020;
+  const ajv = compiler();
   const { $schema: _dialect, $id: _id, ...rest } = schema;
   try {
-    schemaAjv.compile(rest);
+    ajv.compile(rest);
   } catch (error) {
     const message = error instanceof RangeError ? "it nests too deeply" : (error as Error).message;
     add(
@@ -291,6 +301,11 @@ function compile(schema: Schema, base: string, add: Add): void {
       "Correct it as JSON Schema 2020-12 asks.",
     );
   } finally {
-    schemaAjv.removeSchema(rest);
+    ajv.removeSchema(rest);
   }
+}
+
+function compiler(): Ajv2020 {
+  schemaAjv ??= formats.default(new Ajv2020({ strict: false, logger: false, validateSchema: false })) as Ajv2020;
+  return schemaAjv;
 }

@@ -138,9 +138,9 @@ const syntaxFixes: Readonly<Record<string, readonly [code: string, fix: string]>
   NON_STRING_KEY: ["yaml_key", "Put the key in quotes."],
   MULTIPLE_DOCS: ["yaml_documents", "Keep one document: remove what follows `---`."],
   TAG_RESOLVE_FAILED: ["yaml_tag", "Remove the tag."],
-  BAD_INDENT: ["yaml_syntax", "Indent keys of one mapping alike."],
+  BAD_INDENT: ["yaml_syntax", "Close every bracket, and indent the keys of one mapping alike."],
   MISSING_CHAR: ["yaml_syntax", "Close the bracket or quote, or put the colon."],
-  BLOCK_AS_IMPLICIT_KEY: ["yaml_syntax", "Put a value that holds `: ` in quotes."],
+  BLOCK_AS_IMPLICIT_KEY: ["yaml_syntax", "Put a value that holds `: ` in quotes, and indent the keys of one mapping alike."],
   MULTILINE_IMPLICIT_KEY: ["yaml_syntax", "Put the key and its colon on one line."],
 };
 

@@ -151,6 +151,14 @@ const cases: readonly Case[] = [
     /properties/,
   ],
   [
+    "a misspelt format in a schema",
+    `${head}input_schema: { type: string, format: emial }\noutput_schema: true\n`,
+    3,
+    "unknown_format",
+    "/input_schema/format",
+    /Did you mean `email`/,
+  ],
+  [
     "required as text",
     `${head}input_schema:\n  type: object\n  required: text\noutput_schema: true\n`,
     5,
