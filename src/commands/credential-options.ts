@@ -1,7 +1,6 @@
 // What the commands about keys, clients and gateway tokens share: reading options, and showing one credential.
 import { Option } from "commander";
 import type { CredentialDocument } from "#client/credentials.ts";
-import { MagicError } from "#contract/errors.ts";
 import { scopes, tiers } from "#contract/identity.ts";
 import type { Paint } from "#output/paint.ts";
 import { record } from "#output/table.ts";
@@ -29,28 +28,6 @@ export function listOf(text: string | undefined): string[] | undefined {
     ?.split(",")
     .map((part) => part.trim())
     .filter((part) => part !== "");
-}
-
-/** RFC 3339 of what was typed. Throws `usage`. */
-export function timeOf(text: string | undefined, flag: string): string | undefined {
-  if (text === undefined) return undefined;
-  const ms = Date.parse(text);
-  if (Number.isNaN(ms)) throw new MagicError("usage", `${flag} takes a time such as 2027-01-01T00:00:00Z.`);
-  return new Date(ms).toISOString();
-}
-
-/** A number of at least `minimum`. Throws `usage`. */
-export function numberOf(text: string | undefined, flag: string, minimum: number): number | undefined {
-  if (text === undefined) return undefined;
-  const value = Number(text);
-  if (text.trim() === "" || !Number.isFinite(value) || value < minimum)
-    throw new MagicError("usage", `${flag} takes a number of at least ${minimum}.`);
-  return value;
-}
-
-/** The members that are not undefined. */
-export function given(members: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
 
 /** One credential as a block, with its secret where there is one. */

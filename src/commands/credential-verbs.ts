@@ -11,15 +11,8 @@ import { connect } from "#client/daemon/connect.ts";
 import type { ApiClient } from "#client/http.ts";
 import { type Context, defineCommand } from "#commands/command.ts";
 import { table } from "#output/table.ts";
-import {
-  type GrantOptions,
-  given,
-  grantOptions,
-  listOf,
-  numberOf,
-  showCredential,
-  timeOf,
-} from "./credential-options.ts";
+import { type GrantOptions, grantOptions, listOf, showCredential } from "./credential-options.ts";
+import { given, timeOf, wholeOf } from "./option-values.ts";
 
 export function clientOf({ globals, env, output }: Context<unknown>): Promise<ApiClient> {
   return connect({ root: globals.root, url: globals.url, live: globals.live, env, note: output.note });
@@ -55,7 +48,7 @@ export const listCommand = (noun: CredentialNoun) =>
     async run(context) {
       const { options, output } = context;
       const page = await listCredentials(await clientOf(context), noun, {
-        limit: numberOf(options.limit, "--limit", 1),
+        limit: wholeOf(options.limit, "--limit", 1),
         starting_after: options.startingAfter,
       });
       output.result(page, (paint) =>
@@ -101,7 +94,7 @@ export const rollCommand = (noun: CredentialNoun) =>
         .argument("<id>", `the ${noun}'s id`)
         .option("--overlap <seconds>", "how long the old secret keeps working; 0 ends it at once (default: a day)"),
     async run(context) {
-      const overlap = numberOf(context.options.overlap, "--overlap", 0);
+      const overlap = wholeOf(context.options.overlap, "--overlap", 0);
       const document = await rollCredential(await clientOf(context), noun, String(context.args[0]), overlap);
       context.output.result(document, showCredential(document));
     },

@@ -2,6 +2,7 @@
 import { connect } from "#client/daemon/connect.ts";
 import { followLogs, type LogFilter } from "#client/logs.ts";
 import { type Context, defineCommand } from "#commands/command.ts";
+import { sinceOf, wholeOf } from "#commands/option-values.ts";
 import { MagicError } from "#contract/errors.ts";
 import type { LogEntry } from "#contract/wire/logs.ts";
 import { showLogLine } from "#output/log-line.ts";
@@ -32,8 +33,9 @@ export default defineCommand<Options>({
 
 async function list(context: Context<Options>): Promise<void> {
   const { options, output, signal } = context;
+  const limit = wholeOf(options.limit, "--limit", 1);
+  const query = { ...filterOf(options), limit: limit ?? 1_000 };
   const client = await open(context);
-  const query = { ...filterOf(options), limit: options.limit ?? 1_000 };
   const gathered: LogEntry[] = [];
   for (let after: string | null | undefined; ; ) {
     const page = await client.request<LogPage>("GET", "/v1/logs", {
@@ -43,7 +45,7 @@ async function list(context: Context<Options>): Promise<void> {
     if (output.format === "json") gathered.push(...page.data);
     else for (const line of page.data) output.event(line, showLogLine(line));
     after = page.next_cursor;
-    if (!page.has_more || options.limit !== undefined) break;
+    if (!page.has_more || limit !== undefined) break;
   }
   if (output.format === "json") output.result(gathered);
 }
@@ -56,9 +58,10 @@ interface LogPage {
 
 async function follow(context: Context<Options>): Promise<void> {
   const { options, output, signal } = context;
+  const filter = filterOf(options);
   const frames = followLogs({
     client: () => open(context),
-    filter: filterOf(options),
+    filter,
     signal,
     onLost: (attempt) => attempt === 1 && output.note("The connection to the daemon is lost: waiting for it."),
   });
@@ -68,7 +71,8 @@ async function follow(context: Context<Options>): Promise<void> {
   }
 }
 
-function filterOf({ since, controller, request, level }: Options): LogFilter {
+function filterOf({ controller, request, level, ...options }: Options): LogFilter {
+  const since = sinceOf(options.since, "--since");
   if (level !== undefined && !["debug", "info", "warn", "error"].includes(level))
     throw new MagicError("usage", `--level ${level} is none of debug, info, warn, error.`);
   return {

@@ -22,3 +22,37 @@ export function objectValue(given: string | undefined, flag: string): Record<str
 export function given(members: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
+
+/** RFC 3339 of what was typed. Throws `usage`. */
+export function timeOf(text: string | undefined, flag: string): string | undefined {
+  if (text === undefined) return undefined;
+  const ms = Date.parse(text);
+  if (!/^\d{4}-\d\d-\d\d/.test(text) || Number.isNaN(ms))
+    throw new MagicError("usage", `${flag} takes a time such as 2027-01-01T00:00:00Z.`);
+  return new Date(ms).toISOString();
+}
+
+/** A number of at least `minimum`. Throws `usage`. */
+export function numberOf(text: string | undefined, flag: string, minimum: number): number | undefined {
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (text.trim() === "" || !Number.isFinite(value) || value < minimum)
+    throw new MagicError("usage", `${flag} takes a number of at least ${minimum}.`);
+  return value;
+}
+
+/** A whole number of at least `minimum`. Throws `usage`. */
+export function wholeOf(text: string | undefined, flag: string, minimum: number): number | undefined {
+  const value = numberOf(text, flag, minimum);
+  if (value === undefined || Number.isInteger(value)) return value;
+  throw new MagicError("usage", `${flag} takes a whole number of at least ${minimum}.`);
+}
+
+/** A time, or a span before now such as 10m, as the daemon takes either. Throws `usage`. */
+export function sinceOf(text: string | undefined, flag: string): string | undefined {
+  if (text === undefined || /^\d{1,9}[smhd]$/.test(text) || /^\d{4}-\d\d-\d\d/.test(text)) return text;
+  throw new MagicError(
+    "usage",
+    `${flag} takes a time such as 2027-01-01T00:00:00Z, or a span such as 30s, 10m, 2h, 7d.`,
+  );
+}

@@ -4,7 +4,7 @@ import type { ListPage } from "#contract/wire/list.ts";
 import { type Column, table } from "#output/table.ts";
 import { type CommandModule, defineCommand } from "./command.ts";
 import { clientOf } from "./connection-of.ts";
-import { numberOf } from "./credential-options.ts";
+import { wholeOf } from "./option-values.ts";
 
 interface ListOptions {
   readonly limit?: string;
@@ -43,7 +43,7 @@ export function listVerb<Row>({
     async run(context) {
       const { options, output } = context;
       const query = {
-        limit: numberOf(options.limit, "--limit", 1),
+        limit: wholeOf(options.limit, "--limit", 1),
         starting_after: options.startingAfter,
         ending_before: options.endingBefore,
         ...Object.fromEntries(Object.keys(filters).map((name) => [name, options[name]])),

@@ -140,7 +140,10 @@ const syntaxFixes: Readonly<Record<string, readonly [code: string, fix: string]>
   TAG_RESOLVE_FAILED: ["yaml_tag", "Remove the tag."],
   BAD_INDENT: ["yaml_syntax", "Close every bracket, and indent the keys of one mapping alike."],
   MISSING_CHAR: ["yaml_syntax", "Close the bracket or quote, or put the colon."],
-  BLOCK_AS_IMPLICIT_KEY: ["yaml_syntax", "Put a value that holds `: ` in quotes, and indent the keys of one mapping alike."],
+  BLOCK_AS_IMPLICIT_KEY: [
+    "yaml_syntax",
+    "Put a value that holds `: ` in quotes, and indent the keys of one mapping alike.",
+  ],
   MULTILINE_IMPLICIT_KEY: ["yaml_syntax", "Put the key and its colon on one line."],
 };
 

@@ -1,7 +1,7 @@
 // The filters that `audit list` and `audit export` take.
 import { Option } from "commander";
 import type { AuditFilters } from "#client/audit.ts";
-import { timeOf } from "#commands/credential-options.ts";
+import { timeOf } from "#commands/option-values.ts";
 
 export interface FilterOptions {
   readonly request?: string;

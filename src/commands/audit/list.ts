@@ -1,8 +1,8 @@
 // magic audit list: who did what, newest first.
 import { listAudit } from "#client/audit.ts";
 import { defineCommand } from "#commands/command.ts";
-import { numberOf } from "#commands/credential-options.ts";
 import { clientOf } from "#commands/credential-verbs.ts";
+import { wholeOf } from "#commands/option-values.ts";
 import { table } from "#output/table.ts";
 import { type FilterOptions, filterOptions, filtersOf } from "./filters.ts";
 
@@ -13,7 +13,7 @@ export default defineCommand<FilterOptions & { limit?: string }>({
   },
   async run(context) {
     const { options, output } = context;
-    const limit = numberOf(options.limit, "--limit", 1) ?? 20;
+    const limit = wholeOf(options.limit, "--limit", 1) ?? 20;
     const page = await listAudit(await clientOf(context), filtersOf(options), Math.floor(limit));
     output.result(page, (paint) =>
       table(

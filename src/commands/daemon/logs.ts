@@ -2,6 +2,7 @@
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { defineCommand } from "#commands/command.ts";
+import { wholeOf } from "#commands/option-values.ts";
 import { MagicError } from "#contract/errors.ts";
 import { runtimeNames } from "#contract/protocol.ts";
 import type { LogEntry } from "#contract/wire/logs.ts";
@@ -15,8 +16,7 @@ interface Options {
 export default defineCommand<Options>({
   configure: (command) => command.option("-n, --lines <n>", "the last lines to show", "200"),
   async run({ options, output, globals, env, cwd }) {
-    const wanted = Number(options.lines);
-    if (!Number.isInteger(wanted) || wanted < 1) throw new MagicError("usage", "--lines is a number from 1 on.");
+    const wanted = wholeOf(options.lines, "--lines", 1) ?? 200;
     const state = stateFolder(findRoot(globals.root, env, cwd).path);
     const lines = (await tail(join(state, runtimeNames.log), wanted)).map(parse).filter((line) => line !== undefined);
     if (output.format === "json") output.result(lines);

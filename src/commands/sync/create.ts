@@ -1,8 +1,7 @@
 // magic sync create
 import { type CommandModule, defineCommand } from "#commands/command.ts";
 import { clientOf } from "#commands/connection-of.ts";
-import { numberOf } from "#commands/credential-options.ts";
-import { given, listValue, objectValue } from "#commands/option-values.ts";
+import { given, listValue, numberOf, objectValue } from "#commands/option-values.ts";
 import { MagicError } from "#contract/errors.ts";
 import { badRecordModes, deleteModes, syncModes } from "#contract/sync.ts";
 import type { Sync } from "#contract/wire/syncs.ts";

@@ -1,7 +1,7 @@
 // magic sync rejects: of a run, or of a sync's last run.
 import { defineCommand } from "#commands/command.ts";
 import { clientOf } from "#commands/connection-of.ts";
-import { numberOf } from "#commands/credential-options.ts";
+import { wholeOf } from "#commands/option-values.ts";
 import { pathPart } from "#commands/resource-verbs.ts";
 import { MagicError } from "#contract/errors.ts";
 import type { ListPage } from "#contract/wire/list.ts";
@@ -29,7 +29,7 @@ export default defineCommand<{ limit?: string; startingAfter?: string }>({
       if (last_run === null) throw new MagicError("not_found", `${run} has not run yet.`);
       run = last_run.id;
     }
-    const query = { limit: numberOf(options.limit, "--limit", 1), starting_after: options.startingAfter };
+    const query = { limit: wholeOf(options.limit, "--limit", 1), starting_after: options.startingAfter };
     const page = await client.request<ListPage<Reject>>("GET", `/v1/runs/${run}/rejects`, { query });
     const columns = [
       { title: "KEY", value: ({ key }: Reject) => key },

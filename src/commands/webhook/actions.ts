@@ -1,7 +1,7 @@
 // magic webhook roll, test, redeliver: one POST each.
 import { type CommandModule, defineCommand } from "#commands/command.ts";
 import { clientOf } from "#commands/connection-of.ts";
-import { numberOf } from "#commands/credential-options.ts";
+import { wholeOf } from "#commands/option-values.ts";
 import { pathPart } from "#commands/resource-verbs.ts";
 import type { Delivery, Webhook } from "#contract/wire/webhooks.ts";
 import { showDelivery, showWebhook } from "./show.ts";
@@ -12,7 +12,7 @@ export const roll: CommandModule<{ overlap?: string }> = defineCommand<{ overlap
       .argument("<id>", "the webhook's id")
       .option("--overlap <seconds>", "how long the old secret signs too; 0 ends it at once (default: a day)"),
   async run(context) {
-    const overlap = numberOf(context.options.overlap, "--overlap", 0);
+    const overlap = wholeOf(context.options.overlap, "--overlap", 0);
     const body = overlap === undefined ? {} : { overlap_s: overlap };
     const client = await clientOf(context);
     const path = `/v1/webhooks/${pathPart(context.args[0])}/roll`;
