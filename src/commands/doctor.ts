@@ -1,5 +1,6 @@
 // magic doctor: every check with what it found and what to do; --fix does what is safe. Exit code 3 while something fails.
-import { type Check, runChecks } from "#client/daemon/doctor.ts";
+import type { Check } from "#client/daemon/check.ts";
+import { runChecks } from "#client/daemon/doctor.ts";
 import { defineCommand } from "#commands/command.ts";
 import { exitCodes } from "#contract/exit-codes.ts";
 import type { Paint } from "#output/paint.ts";

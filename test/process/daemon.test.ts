@@ -1,4 +1,4 @@
-import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
@@ -242,6 +242,18 @@ test("doctor tells a stale daemon, mends it, and closes what others can read", a
   const mended = await made.magic(["doctor", "--fix", "--json"]);
   expect([mended.code, checks(mended.json)]).toMatchObject([0, { daemon: "fixed", secrets: "fixed" }]);
   expect(checks((await made.magic(["doctor", "--json"])).json)).toMatchObject({ daemon: "ok", secrets: "ok" });
+  // What would keep the next daemon from starting.
+  await rm(join(made.root, ".magic", "magic.db"), { force: true });
+  await writeFile(join(made.root, ".magic", "magic.db-wal"), "of a database that is gone");
+  await writeFile(join(made.root, ".magic", "daemon.lock"), "neither is this");
+  await writeFile(join(made.home, "master.key"), "short", { mode: 0o600 });
+  const broken = await made.magic(["doctor", "--json"]);
+  expect([broken.code, checks(broken.json)]).toMatchObject([3, { database: "failed", "state files": "failed" }]);
+  expect(broken.stdout).toMatch(/master key/);
+  await writeFile(join(made.home, "master.key"), `${Buffer.alloc(32).toString("base64url")}\n`, { mode: 0o600 });
+  await rm(join(made.root, ".magic", "daemon.lock"));
+  expect(await start(made)).toMatchObject({ code: 1, failure: { code: "database_corrupt" } });
+  expect(await readdir(join(made.root, ".magic"))).not.toContain("magic.db");
 });
 
 test("a root that does not exist is named, and not made", async () => {

@@ -4,11 +4,11 @@ import { MagicError } from "#contract/errors.ts";
 import { unitsClient } from "../client.ts";
 import { fromFailure, toFailure } from "../failure.ts";
 import type { Storage, StorageOptions } from "../storage.ts";
-import { prepareFile } from "./file.ts";
+import { prepareFolder } from "./file.ts";
 import type { Call, FromWorker, ToWorker, WorkerOptions } from "./messages.ts";
 
 export async function openSqlite({ root, maxPages, onFatal }: StorageOptions): Promise<Storage> {
-  const workerData: WorkerOptions = { file: prepareFile(root), maxPages };
+  const workerData: WorkerOptions = { file: prepareFolder(root), maxPages };
   const worker = new Worker(new URL(import.meta.resolve("#entry/storage-worker")), { workerData, name: "storage" });
   const waiting = new Map<number, PromiseWithResolvers<unknown>>();
   const opened = Promise.withResolvers<void>();

@@ -7,24 +7,11 @@ import { readProject } from "#contract/project-check.ts";
 import { runtimeNames } from "#contract/protocol.ts";
 import { PROJECT_FILE, stateFolder, userStateFolder } from "#shared/paths.ts";
 import { isSameProcess } from "#shared/process-identity.ts";
+import type { Check, DoctorOptions } from "./check.ts";
 import { readCrashNote } from "./files.ts";
 import { type DaemonState, type Inspection, inspectDaemon } from "./inspect.ts";
+import { stateChecks } from "./state-checks.ts";
 import { removeStaleFiles, stopDaemon } from "./stop.ts";
-
-export interface Check {
-  readonly name: string;
-  /** fixed: it failed, and was mended just now. */
-  readonly status: "ok" | "warning" | "failed" | "fixed";
-  readonly detail: string;
-  /** What to do about it. */
-  readonly next?: string;
-}
-
-export interface DoctorOptions {
-  readonly root: string;
-  readonly env: NodeJS.ProcessEnv;
-  readonly fix: boolean;
-}
 
 export async function runChecks(options: DoctorOptions): Promise<Check[]> {
   const inspection = await inspectDaemon(options.root);
@@ -35,6 +22,7 @@ export async function runChecks(options: DoctorOptions): Promise<Check[]> {
     diskCheck(options.root),
     projectCheck(options.root),
     await daemonCheck(inspection, options),
+    ...stateChecks(inspection, options),
     crashCheck(options.root),
     secretsCheck(options),
     isolationCheck(inspection),
@@ -51,7 +39,10 @@ function nodeCheck(): Check {
 
 function folderCheck(name: string, folder: string, fix: boolean): Check {
   try {
-    const { mode, uid } = statSync(folder);
+    const found = statSync(folder);
+    const { mode, uid } = found;
+    if (!found.isDirectory())
+      return { name, status: "failed", detail: `${folder} is no folder`, next: "Move it out of the way." };
     if (process.getuid && uid !== process.getuid())
       return {
         name,
@@ -92,12 +83,19 @@ function diskCheck(root: string): Check {
 
 function projectCheck(root: string): Check {
   const name = PROJECT_FILE;
-  const text = attempt(() => readFileSync(join(root, PROJECT_FILE), "utf8"));
-  if (text === undefined || text.trim() === "") return { name, status: "ok", detail: "none: every default" };
+  const next = "Correct it; until then the last good one stays in force.";
+  let text = "";
+  try {
+    text = readFileSync(join(root, PROJECT_FILE), "utf8");
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code !== "ENOENT") return { name, status: "failed", detail: `it cannot be read: ${message}`, next };
+  }
+  if (text.trim() === "") return { name, status: "ok", detail: "none: every default" };
   const { problems } = readProject(text, PROJECT_FILE);
   if (problems.length === 0) return { name, status: "ok", detail: "valid" };
   const detail = problems.map(problemLine).join("; ");
-  return { name, status: "failed", detail, next: "Correct it; until then the last good one stays in force." };
+  return { name, status: "failed", detail, next };
 }
 
 const advice: Readonly<Record<DaemonState, string | undefined>> = {
@@ -166,8 +164,7 @@ function secretsCheck({ root, env, fix }: DoctorOptions): Check {
 function isolationCheck({ info }: Inspection): Check {
   const name = "isolation";
   if (!info) return { name, status: "ok", detail: unprobed() };
-  if (!info.isolation)
-    return { name, status: "warning", detail: "the daemon does not say which layers lock controllers down" };
+  if (!info.isolation) return { name, status: "ok", detail: "known once a first controller has been locked down" };
   const { level, layers } = info.isolation;
   const shown = layers.map(
     (layer) => `${layer.active ? "+" : "-"}${layer.name}${layer.active ? "" : ` (${layer.detail ?? "off"})`}`,

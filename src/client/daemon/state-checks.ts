@@ -1,0 +1,71 @@
+// What doctor says of the files that a daemon needs to start: without one to ask, it reads them itself, and changes nothing.
+import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { runtimeNames } from "#contract/protocol.ts";
+import { stateFolder, userStateFolder } from "#shared/paths.ts";
+import { databaseProblem } from "#shared/sqlite-soundness.ts";
+import type { Check, DoctorOptions } from "./check.ts";
+import type { Inspection } from "./inspect.ts";
+
+/** The database, then the small files beside it. An owner that lives holds them: then they are its own affair. */
+export function stateChecks({ state }: Inspection, options: DoctorOptions): Check[] {
+  if (state !== "absent" && state !== "stale")
+    return [{ name: "database", status: "ok", detail: "held by the daemon, which checked it when it started" }];
+  return [databaseCheck(options), filesCheck(options)];
+}
+
+function databaseCheck({ root }: DoctorOptions): Check {
+  const name = "database";
+  const found = problemOf(join(stateFolder(root), "magic.db"), databaseProblem);
+  if (found === undefined) return { name, status: "ok", detail: "sound, or not made yet" };
+  return { name, status: "failed", detail: found, next: "Restore it from a copy; the file was left as it is." };
+}
+
+function filesCheck({ root, env, fix }: DoctorOptions): Check {
+  const name = "state files";
+  const lock = join(stateFolder(root), runtimeNames.lock);
+  const damagedLock = problemOf(lock, databaseProblem);
+  // It holds nothing, and a daemon that lives would not have a damaged one.
+  if (damagedLock !== undefined && fix) {
+    rmSync(lock, { recursive: true, force: true });
+    return { name, status: "fixed", detail: `${damagedLock}: removed` };
+  }
+  const found = [
+    [damagedLock, "`magic doctor --fix` removes the lock file; it holds nothing."],
+    [
+      problemOf(join(stateFolder(root), "credentials.json"), credentialsProblem),
+      "Restore it from a copy, or remove it: new credentials are made.",
+    ],
+    [problemOf(join(userStateFolder(env), "master.key"), keyProblem), "Restore it from a copy."],
+  ].filter(([problem]) => problem !== undefined);
+  if (found.length === 0) return { name, status: "ok", detail: "sound, or not made yet" };
+  const told = (at: 0 | 1) => found.map((parts) => parts[at]);
+  return { name, status: "failed", detail: told(0).join("; "), next: told(1).join(" ") };
+}
+
+function problemOf(path: string, look: (path: string) => string | undefined): string | undefined {
+  try {
+    return look(path);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    return code === "ENOENT" || code === "ENOTDIR" ? undefined : `${path} cannot be read: ${message}`;
+  }
+}
+
+function credentialsProblem(path: string): string | undefined {
+  const text = readFileSync(path, "utf8");
+  try {
+    const found: unknown = JSON.parse(text);
+    if (typeof found === "object" && found !== null && "local_token" in found) return undefined;
+  } catch {
+    // Told below, without the text: it may hold credentials.
+  }
+  return `${path} is damaged`;
+}
+
+const KEY_BYTES = 32;
+
+function keyProblem(path: string): string | undefined {
+  const key = Buffer.from(readFileSync(path, "utf8").trim(), "base64url");
+  return key.length === KEY_BYTES ? undefined : `the master key ${path} is damaged`;
+}
