@@ -18,7 +18,7 @@ export function serverUrl(text: string): URL {
   if (url) return url;
   throw new MagicError(
     "invalid_request",
-    "The URL cannot be read: it is scheme://user:password@host:port/name, and what is special in a user or password is percent-encoded (% itself as %25, @ as %40).",
+    "The URL cannot be read: it is scheme://host:port/name, and what is special in a user name or password is percent-encoded (% itself as %25, @ as %40).",
   );
 }
 
