@@ -64,9 +64,11 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
   const brokers = new WeakMap<Instance, Broker>();
   const sessions = new Map<string, DevelopmentSession>();
   const registry = openRegistry(catalogue, open);
-  const metrics = runtimeMetrics(
-    services.metrics,
-    () => registry.instances().filter((one) => one.pid() !== null).length,
+  const metrics = runtimeMetrics(services.metrics, () =>
+    registry.instances().flatMap((one) => {
+      const pid = one.pid();
+      return pid === null ? [] : [{ controller: one.artifact.contract.name, pid }];
+    }),
   );
   let pool: CellPool | null = null;
   let report: Promise<Isolation> | null = null;

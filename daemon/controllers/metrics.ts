@@ -1,4 +1,5 @@
 // The runtime's Prometheus series.
+import { readFileSync } from "node:fs";
 import type { Metrics } from "#daemon/telemetry/metrics.ts";
 import type { InstanceResult } from "./serving/instance.ts";
 
@@ -9,7 +10,13 @@ export interface RuntimeMetrics {
   reload(controller: string, ms: number): void;
 }
 
-export function runtimeMetrics(metrics: Metrics, cells: () => number): RuntimeMetrics {
+/** A cell that holds a controller. */
+export interface CellProcess {
+  readonly controller: string;
+  readonly pid: number;
+}
+
+export function runtimeMetrics(metrics: Metrics, cells: () => readonly CellProcess[]): RuntimeMetrics {
   const invocations = metrics.counter("magic_controller_invocations_total", "Invocations by outcome.", [
     "controller",
     "outcome",
@@ -28,7 +35,16 @@ export function runtimeMetrics(metrics: Metrics, cells: () => number): RuntimeMe
     "reason",
   ]);
   const reloads = metrics.histogram("magic_controller_reload_seconds", "Seconds from save to live.", ["controller"]);
-  metrics.gauge("magic_controller_cells", "Cells that hold a controller.", [], cells);
+  metrics.gauge("magic_controller_cells", "Cells that hold a controller.", [], (gauge) => gauge.set(cells().length));
+  metrics.gauge(
+    "magic_controller_memory_bytes",
+    "Resident memory of a controller's cells.",
+    ["controller"],
+    (gauge) => {
+      gauge.reset();
+      for (const { controller, pid } of cells()) gauge.inc({ controller }, residentBytes(pid));
+    },
+  );
   return {
     invocation(controller, outcome, totalMs, result) {
       invocations.inc({ controller, outcome });
@@ -44,4 +60,13 @@ export function runtimeMetrics(metrics: Metrics, cells: () => number): RuntimeMe
     death: (controller, reason) => deaths.inc({ controller, reason }),
     reload: (controller, ms) => reloads.observe({ controller }, ms / 1000),
   };
+}
+
+/** The second figure of /proc/PID/statm, pages of 4 kB; 0 where it cannot be read. */
+function residentBytes(pid: number): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/statm`, "latin1").split(" ")[1]) * 4096;
+  } catch {
+    return 0;
+  }
 }

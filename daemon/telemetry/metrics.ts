@@ -4,7 +4,13 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 export interface Metrics {
   readonly registry: Registry;
   counter<L extends string = never>(name: string, help: string, labels?: readonly L[]): Counter<L>;
-  gauge<L extends string = never>(name: string, help: string, labels?: readonly L[], collect?: () => number): Gauge<L>;
+  /** @param collect sets it whenever the figures are asked for. */
+  gauge<L extends string = never>(
+    name: string,
+    help: string,
+    labels?: readonly L[],
+    collect?: (gauge: Gauge<L>) => void,
+  ): Gauge<L>;
   histogram<L extends string = never>(
     name: string,
     help: string,
@@ -34,7 +40,7 @@ export function createMetrics(options: { readonly process?: boolean } = {}): Met
         registers,
         ...(collect && {
           collect() {
-            this.set(collect());
+            collect(this);
           },
         }),
       }),

@@ -54,6 +54,23 @@ test("a handler gets its input, its id and its deadline, and its reply is the ou
   expect(output["left"]).toBeGreaterThan(1_000);
 });
 
+test("the series of a controller say how long its phases took and what its cells hold", async () => {
+  const sample = async (series: string) => {
+    const { text } = await bench.metrics.render();
+    return Number(
+      text
+        .split("\n")
+        .find((line) => line.startsWith(`${series} `))
+        ?.split(" ")
+        .at(-1),
+    );
+  };
+  const before = await sample('magic_controller_seconds_count{controller="triage",phase="run"}');
+  await bench.invoke("triage");
+  expect(await sample('magic_controller_seconds_count{controller="triage",phase="run"}')).toBe(before + 1);
+  expect(await sample('magic_controller_memory_bytes{controller="triage"}')).toBeGreaterThan(10 * 2 ** 20);
+});
+
 test("an input that does not fit is refused with every problem before the handler runs", async () => {
   const { calls } = (await bench.invoke("triage", { mode: "count" })) as { calls: number };
   const error = await bench.failure(bench.invoke("triage", { mode: 7, more: 1 }));
