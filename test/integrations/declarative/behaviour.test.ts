@@ -1,90 +1,7 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { text } from "node:stream/consumers";
-import { Agent } from "undici";
-import { afterEach, expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { createEgress } from "#daemon/egress/egress.ts";
 import { createConnector } from "#daemon/integrations/connectors/declarative/connector.ts";
-
-type Handler = (request: IncomingMessage & { body: string; at: URL }, response: ServerResponse) => void;
-
-const closers: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
-
-async function vendor(handler: Handler): Promise<string> {
-  const server = createServer((request, response) => {
-    void text(request).then((body) =>
-      handler(Object.assign(request, { body, at: new URL(request.url ?? "/", "http://vendor") }), response),
-    );
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  closers.push(() => {
-    server.closeAllConnections();
-    return new Promise((resolve) => server.close(resolve));
-  });
-  return `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}`;
-}
-
-const json = (response: ServerResponse, body: unknown, status = 200, headers: Record<string, string> = {}): void => {
-  response.writeHead(status, { "content-type": "application/json", ...headers });
-  response.end(JSON.stringify(body));
-};
-
-interface StreamOptions {
-  readonly retriever?: Record<string, unknown>;
-  readonly requester?: Record<string, unknown>;
-  readonly paginator?: Record<string, unknown>;
-  readonly sync?: Record<string, unknown>;
-}
-
-function manifest(origin: string, { retriever = {}, requester = {}, paginator, sync }: StreamOptions = {}): string {
-  return JSON.stringify({
-    version: "6.0.0",
-    type: "DeclarativeSource",
-    check: { type: "CheckStream", stream_names: ["items"] },
-    streams: [
-      {
-        type: "DeclarativeStream",
-        name: "items",
-        primary_key: ["id"],
-        retriever: {
-          type: "SimpleRetriever",
-          requester: { type: "HttpRequester", url_base: origin, path: "/items", http_method: "GET", ...requester },
-          record_selector: { type: "RecordSelector", extractor: { type: "DpathExtractor", field_path: ["items"] } },
-          ...(paginator ? { paginator: { type: "DefaultPaginator", ...paginator } } : {}),
-          ...retriever,
-        },
-        ...(sync ? { incremental_sync: sync } : {}),
-        schema_loader: { type: "InlineSchemaLoader", schema: { type: "object", properties: {} } },
-      },
-    ],
-    spec: { type: "Spec", connection_specification: { type: "object", properties: {} } },
-  });
-}
-
-async function read(
-  source: string,
-  options: { state?: unknown; config?: Record<string, unknown>; timeoutMs?: number; concurrency?: number } = {},
-): Promise<{ records: Record<string, unknown>[]; state: unknown }> {
-  const dispatcher = new Agent();
-  closers.push(() => dispatcher.close());
-  const connector = createConnector(source, {
-    config: options.config ?? {},
-    dispatcher,
-    ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
-    ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
-    signal: AbortSignal.timeout(20_000),
-  });
-  const records: Record<string, unknown>[] = [];
-  let state: unknown;
-  for await (const event of (await connector.stream("items")).read(options.state)) {
-    if (event.type === "records") records.push(...event.records);
-    else state = event.state;
-  }
-  return { records, state };
-}
+import { json, manifest, read, type StreamOptions, vendor } from "./one-stream.ts";
 
 const cursorPages = {
   page_token_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "after" },
@@ -365,7 +282,7 @@ test("a next-page token and a partition of many digits go out as they came, in q
 
 test("a hostile manifest reaches no private address, no file, and does not pollute", async () => {
   const egress = createEgress();
-  closers.push(() => egress.close());
+  onTestFinished(() => egress.close());
   const attempt = async (source: string): Promise<unknown> => {
     const connector = createConnector(source, {
       config: {},

@@ -17,6 +17,8 @@ export interface Context {
   log(level: "info" | "warn", message: string): void;
   /** Waits; ends early when the signal aborts, by throwing its reason. */
   sleep(ms: number): Promise<void>;
+  /** False: no page is asked for before the last one was taken. */
+  readonly readsAhead: boolean;
   /** Values shared by all partitions: tokens, login sessions. */
   readonly shared: Map<string, unknown>;
   /** Keeps the tokens that a vendor puts in place of the configured ones. */

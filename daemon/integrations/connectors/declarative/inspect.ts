@@ -61,6 +61,7 @@ function dryContext(manifest: Manifest): Context {
     signal: new AbortController().signal,
     log: () => {},
     sleep: async () => {},
+    readsAhead: false,
     shared: new Map(),
     tokens: memoryTokens(),
   };

@@ -75,6 +75,7 @@ async function withConnector(
       rewrite,
       signal: ports.signal,
       tokens: ports.tokens,
+      readsAhead: job.type === "read" && job.limit === undefined,
       // The last one: a token's answer comes before the page's.
       onResponse: (response) => {
         seen = response;

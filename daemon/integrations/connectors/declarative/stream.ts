@@ -18,7 +18,7 @@ import { isPartitioned, type Partition, partitionsOf, type ReadParent } from "./
 import { type DataRecord, selectorOf, transformationsOf } from "./read/records.ts";
 import { type Question, retrieverOf } from "./read/retrieve.ts";
 import { schemaOf } from "./read/schema.ts";
-import { type ConnectorState, readState, stateTracker } from "./read/state.ts";
+import { type ConnectorState, keyOf, readState, stateTracker } from "./read/state.ts";
 
 export type StreamEvent =
   | { readonly type: "records"; readonly records: DataRecord[]; readonly partition: Readonly<Record<string, unknown>> }
@@ -52,11 +52,7 @@ export function streamOf(context: Context, component: Component, concurrency = D
   };
   const selector = selectorOf(context, child(retriever, "record_selector"), transformationsOf(component), () => loaded);
   const retrieve = retrieverOf(context, retriever, selector);
-  const readParent: ReadParent = async function* (parent) {
-    for await (const event of streamOf(context, parent, 1).read())
-      if (event.type === "records") for (const record of event.records) yield { record, partition: event.partition };
-  };
-  const partitions = partitionsOf(context, retriever["partition_router"], readParent);
+  const partitions = partitionsOf(context, retriever["partition_router"]);
   const partitioned = isPartitioned(retriever["partition_router"]);
   return {
     name: nameOf(component),
@@ -65,14 +61,26 @@ export function streamOf(context: Context, component: Component, concurrency = D
     schema: loadSchema,
     async *read(given) {
       await loadSchema();
-      const tracker = stateTracker(readState(given), partitioned, context.clock);
-      for await (const event of parallel(partitions(), partitioned ? concurrency : 1, (partition) =>
+      const known = readState(given);
+      const tracker = stateTracker(known, partitioned, context.clock);
+      // Without a cursor of its own the stream is read wholly each time: so are its parents then.
+      const readParent: ReadParent = async function* (component, dependent) {
+        const parent = streamOf(context, component, 1);
+        const goesOn = dependent && cursor !== undefined && parent.cursorField !== undefined;
+        for await (const event of parent.read(goesOn ? known.parents[parent.name] : undefined)) {
+          if (event.type === "state") {
+            if (goesOn) tracker.parentDone(parent.name, event.state);
+          } else for (const record of event.records) yield { record, partition: event.partition };
+        }
+      };
+      const tasks = cursor && partitioned ? distinct(partitions(readParent)) : partitions(readParent);
+      for await (const event of parallel(tasks, partitioned ? concurrency : 1, (partition) =>
         readPartition(partition),
       )) {
         if (event.type === "records") yield event;
         else if (tracker.due()) yield { type: "state", state: tracker.snapshot() };
       }
-      yield { type: "state", state: tracker.snapshot() };
+      yield { type: "state", state: tracker.snapshot(true) };
 
       async function* readPartition(partition: Partition): AsyncGenerator<StreamEvent | { type: "slice" }> {
         let position = tracker.cursorOf(partition.values);
@@ -86,7 +94,7 @@ export function streamOf(context: Context, component: Component, concurrency = D
           };
           const stateVariables = cursor && begin !== null ? { [cursor.field]: begin } : {};
           const stop = (records: readonly DataRecord[]): boolean => cursor?.exhausted(records, begin) ?? false;
-          for await (const page of retrieve.pages(slice, parts, stateVariables, stop, rest)) {
+          for await (const page of retrieve.pages(slice, parts, stateVariables, stop, rest, partition.embedded)) {
             const records = cursor ? page.filter((record) => cursor.wanted(record, begin)) : page;
             if (cursor && interval) position = cursor.advance(position, records, interval);
             if (records.length) yield { type: "records", records, partition: partition.values };
@@ -97,6 +105,16 @@ export function streamOf(context: Context, component: Component, concurrency = D
       }
     },
   };
+}
+
+// Two parent records with one key are one partition: its cursor says where both were read to.
+async function* distinct(partitions: AsyncIterable<Partition>): AsyncGenerator<Partition> {
+  const seen = new Set<string>();
+  for await (const partition of partitions) {
+    const key = keyOf(partition.values);
+    if (!seen.has(key)) yield partition;
+    seen.add(key);
+  }
 }
 
 function questionOf(partition: Partition, cursor: Cursor | undefined, interval: Interval | undefined): Question {

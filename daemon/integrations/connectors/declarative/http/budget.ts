@@ -3,11 +3,13 @@ import type { Clock } from "#shared/clock.ts";
 import { DateTime } from "../jinja/datetime.ts";
 import { addDuration, parseDuration } from "../jinja/duration.ts";
 import { compileRegex } from "../jinja/regex.ts";
-import { type Component, children, list, typeOf } from "../manifest/component.ts";
+import { type Component, children, list, optionalText, typeOf } from "../manifest/component.ts";
 
 export interface Budget {
   /** Waits until the request may be sent. */
   take(method: string, url: URL, sleep: (ms: number) => Promise<void>): Promise<void>;
+  /** Takes what an answer says about how many calls are left, where the manifest has a budget. */
+  learn(headers: Readonly<Record<string, string>>, now: number): void;
   /** No request of this connection before then (milliseconds on the monotonic clock). */
   pauseUntil(at: number): void;
 }
@@ -24,9 +26,16 @@ interface Policy {
   readonly windows: readonly Window[];
 }
 
+/** What a vendor says beyond that is not believed: its next answer will tell. */
+const MAX_PAUSE_MS = 3_600_000;
+
 export function createBudget(component: Component | undefined, clock: Clock): Budget {
   const policies = component ? children(component, "policies").map(policyOf) : [];
   let paused = 0;
+  const header = (field: string, otherwise: string): string =>
+    (optionalText(component ?? {}, field) ?? otherwise).toLowerCase();
+  const remaining = header("ratelimit_remaining_header", "ratelimit-remaining");
+  const reset = header("ratelimit_reset_header", "ratelimit-reset");
   return {
     async take(method, url, sleep) {
       for (;;) {
@@ -39,6 +48,11 @@ export function createBudget(component: Component | undefined, clock: Clock): Bu
         }
         await sleep(wait);
       }
+    },
+    learn(headers, now) {
+      if (!component || !headers[reset] || Number(headers[remaining] ?? "1") > 0) return;
+      const wait = Number(headers[reset]) * 1000 - now;
+      if (wait > 0 && wait <= MAX_PAUSE_MS) paused = Math.max(paused, clock.monotonic() + wait);
     },
     pauseUntil(at) {
       paused = Math.max(paused, at);

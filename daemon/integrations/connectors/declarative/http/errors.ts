@@ -49,7 +49,7 @@ export function errorHandlerOf(context: Context, component: Component | undefine
       }
       return undefined;
     },
-    maxRetries: Math.max(DEFAULT_RETRIES, ...handlers.map((handler) => handler.maxRetries)),
+    maxRetries: Math.max(0, ...handlers.map((handler) => handler.maxRetries)),
   };
 }
 
@@ -187,7 +187,7 @@ function backoffOf(
   if (type === "ExponentialBackoffStrategy")
     return Number(native(context, strategy, strategy["factor"] ?? 5)) * 2 ** attempt * 1000 + jitter(strategy);
   if (type === "WaitTimeFromHeader" || type === "WaitUntilTimeFromHeader")
-    return response && waitFromHeader(context, strategy, response);
+    return waitFromHeader(context, strategy, response);
   return refuseCustom(strategy);
 }
 
@@ -198,14 +198,17 @@ function jitter(strategy: Component): number {
   return ((low ?? 0) + Math.random() * ((high ?? 0) - (low ?? 0))) * 1000;
 }
 
-function waitFromHeader(context: Context, strategy: Component, response: HttpResponse): number | undefined {
-  const header = response.headers[text(context, strategy, strategy["header"]).toLowerCase()];
-  if (header === undefined) return undefined;
+function waitFromHeader(context: Context, strategy: Component, response: HttpResponse | undefined): number | undefined {
+  const header = response?.headers[text(context, strategy, strategy["header"]).toLowerCase()];
+  const least = strategy["min_wait"];
+  const leastS = least === undefined || least === null ? undefined : Number(native(context, strategy, least));
+  const shortest = leastS === undefined ? undefined : leastS * 1000;
+  if (header === undefined) return shortest;
   const regex = optionalText(strategy, "regex");
   let value = header;
   if (regex) {
     const matcher = compileRegex(text(context, strategy, regex)).matcher(header);
-    if (!matcher.find()) return undefined;
+    if (!matcher.find()) return shortest;
     value = matcher.group(matcher.groupCount() > 0 ? 1 : 0) ?? "";
   }
   const seconds = Number(value);
@@ -215,9 +218,8 @@ function waitFromHeader(context: Context, strategy: Component, response: HttpRes
         ? seconds
         : retryAfterSeconds(value, context.clock.now())
       : untilSeconds(value, context.clock.now());
-  if (wait === undefined) return undefined;
-  const least = strategy["min_wait"];
-  if (least !== undefined && least !== null) wait = Math.max(wait, Number(native(context, strategy, least)));
+  if (wait === undefined) return shortest;
+  if (leastS !== undefined) wait = Math.max(wait, leastS);
   const most = strategy["max_waiting_time_in_seconds"];
   if (most !== undefined && most !== null && wait > Number(native(context, strategy, most)))
     throw new MagicError(

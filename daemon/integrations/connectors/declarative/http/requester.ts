@@ -1,7 +1,15 @@
 // One logical request: built from the manifest, sent within the budget, retried, and judged by the error handler.
 import { MagicError } from "#contract/errors.ts";
 import { type Context, emptySlice, nested, type Slice, sliceVariables, text, type Variables } from "../context.ts";
-import { type Component, isRecord, optionalChild, optionalText, refuseCustom, typeOf } from "../manifest/component.ts";
+import {
+  type Component,
+  isRecord,
+  list,
+  optionalChild,
+  optionalText,
+  refuseCustom,
+  typeOf,
+} from "../manifest/component.ts";
 import { authenticatorOf } from "./auth.ts";
 import type { Authenticator } from "./authenticator.ts";
 import type { HttpRequest, HttpResponse } from "./client.ts";
@@ -66,7 +74,7 @@ async function buildRequest(
   exchange: Exchange,
 ): Promise<Built> {
   const variables = { ...sliceVariables(exchange.slice), next_page_token: null, ...exchange.variables };
-  const own = ownParts(context, component, variables);
+  const own = ownParts(context, component, variables, exchange.slice.extra["query_properties"]);
   const auth = emptyParts();
   const token = await authenticator.apply(auth);
   const parts = merge(own.parts, exchange.parts ?? emptyParts(), auth);
@@ -109,7 +117,10 @@ export function joinUrl(base: string, path: string): string {
     throw new MagicError("egress_blocked", `${base.slice(0, 20)}... is not read: only http and https URLs are`);
   const whole = base.endsWith("/") ? base : `${base}/`;
   // `?a=b` and `/rooted` follow RFC 3986; a colon in the first segment must not look like a scheme.
-  return path.startsWith("?") || path.startsWith("/") ? new URL(path, whole).href : new URL(`./${path}`, whole).href;
+  const url = new URL(path.startsWith("?") || path.startsWith("/") ? path : `./${path}`, whole);
+  // As the reference joins them: `groups//{{ id }}` has no empty segment.
+  url.pathname = url.pathname.replace(/\/{2,}/g, "/");
+  return url.href;
 }
 
 interface OwnParts {
@@ -118,7 +129,7 @@ interface OwnParts {
   readonly list: unknown[] | undefined;
 }
 
-function ownParts(context: Context, component: Component, variables: Variables): OwnParts {
+function ownParts(context: Context, component: Component, variables: Variables, asked: unknown): OwnParts {
   const parts = emptyParts();
   const params = component["request_parameters"];
   Object.assign(
@@ -127,6 +138,8 @@ function ownParts(context: Context, component: Component, variables: Variables):
       ? Object.fromEntries(new URLSearchParams(text(context, component, params, variables)))
       : textValues(context, component, params, variables),
   );
+  for (const [name, value] of Object.entries(isRecord(params) ? params : {}))
+    if (isQueryProperties(value)) parts.params[name] = list(asked).join(",");
   const headers = isRecord(component["request_headers"])
     ? component["request_headers"]
     : nested(context, component, component["request_headers"] ?? {}, variables);
@@ -139,6 +152,11 @@ function ownParts(context: Context, component: Component, variables: Variables):
   const value = json === undefined ? {} : nested(context, component, json, variables);
   if (isRecord(value)) Object.assign(parts.json, value);
   return { parts, raw, list: Array.isArray(value) ? value : undefined };
+}
+
+/** Names of fields to ask for: who sends the request has them in the slice. */
+export function isQueryProperties(value: unknown): value is Component {
+  return isRecord(value) && value["type"] === "QueryProperties";
 }
 
 function bodyOf(component: Component): { data?: unknown; json?: unknown } {
@@ -158,6 +176,7 @@ function textValues(
 ): Record<string, unknown> {
   const out: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(isRecord(mapping) ? mapping : {})) {
+    if (isQueryProperties(value)) continue;
     const evaluated = nested(context, component, value, variables);
     if (evaluated === null || evaluated === undefined) continue;
     out[text(context, component, name, variables)] =
@@ -183,6 +202,7 @@ async function attempt(
     let message: string;
     try {
       response = await context.http.send(request, context.signal);
+      context.budget.learn(response.headers, context.clock.now());
       const verdict = errors.interpret(response);
       message = verdict.message;
       if (verdict.action === "success") return { response };

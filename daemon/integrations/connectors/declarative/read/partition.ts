@@ -21,23 +21,26 @@ export interface Partition {
   readonly values: Readonly<Record<string, unknown>>;
   readonly extra: Readonly<Record<string, unknown>>;
   readonly parts: RequestParts;
+  /** The first answer for this partition, where it stands in the parent's record. */
+  readonly embedded?: { readonly answer: unknown };
 }
 
-export type Partitions = () => AsyncIterable<Partition>;
-
-/** All records of a parent stream, with the partition each was read in. */
+/** All records of a parent stream, with the partition each was read in. `dependent`: only what is new since the last read. */
 export type ReadParent = (
   stream: Component,
+  dependent: boolean,
 ) => AsyncIterable<{ readonly record: DataRecord; readonly partition: Readonly<Record<string, unknown>> }>;
+
+export type Partitions = (readParent: ReadParent) => AsyncIterable<Partition>;
 
 const MAX_PARTITIONS = 5_000_000;
 
 const whole: Partition = { values: {}, extra: {}, parts: emptyParts() };
 
-export function partitionsOf(context: Context, component: unknown, readParent: ReadParent): Partitions {
+export function partitionsOf(context: Context, component: unknown): Partitions {
   const routers = list(component)
     .filter(isRecord)
-    .map((each) => routerOf(context, each, readParent));
+    .map((each) => routerOf(context, each));
   if (!routers.length)
     return async function* () {
       yield whole;
@@ -51,9 +54,9 @@ export function isPartitioned(component: unknown): boolean {
 }
 
 function product(left: Partitions, right: Partitions): Partitions {
-  return async function* () {
-    for await (const a of left())
-      for await (const b of right())
+  return async function* (readParent) {
+    for await (const a of left(readParent))
+      for await (const b of right(readParent))
         yield {
           values: { ...a.values, ...b.values },
           extra: { ...a.extra, ...b.extra },
@@ -62,20 +65,20 @@ function product(left: Partitions, right: Partitions): Partitions {
   };
 }
 
-function routerOf(context: Context, component: Component, readParent: ReadParent): Partitions {
+function routerOf(context: Context, component: Component): Partitions {
   const type = typeOf(component);
   if (type === "ListPartitionRouter") return listRouter(context, component);
-  if (type === "SubstreamPartitionRouter") return bounded(substreamRouter(context, component, readParent));
+  if (type === "SubstreamPartitionRouter") return bounded(substreamRouter(context, component));
   if (type === "GroupingPartitionRouter")
-    return groupingRouter(component, routerOf(context, child(component, "underlying_partition_router"), readParent));
-  if (type === "UnionPartitionRouter") return unionRouter(context, component, readParent);
+    return groupingRouter(component, routerOf(context, child(component, "underlying_partition_router")));
+  if (type === "UnionPartitionRouter") return unionRouter(context, component);
   return refuseCustom(component);
 }
 
 function bounded(partitions: Partitions): Partitions {
-  return async function* () {
+  return async function* (readParent) {
     let count = 0;
-    for await (const partition of partitions()) {
+    for await (const partition of partitions(readParent)) {
       if (++count > MAX_PARTITIONS) throw manifestError(`a stream has more than ${MAX_PARTITIONS} partitions`);
       yield partition;
     }
@@ -97,10 +100,10 @@ function listRouter(context: Context, component: Component): Partitions {
   };
 }
 
-function substreamRouter(context: Context, component: Component, readParent: ReadParent): Partitions {
+function substreamRouter(context: Context, component: Component): Partitions {
   const parents = children(component, "parent_stream_configs");
   if (!parents.length) throw manifestError("SubstreamPartitionRouter.parent_stream_configs is empty");
-  return async function* () {
+  return async function* (readParent) {
     for (const parent of parents) {
       const key = text(context, parent, requiredText(parent, "parent_key"));
       const field = text(context, parent, requiredText(parent, "partition_field"));
@@ -108,25 +111,22 @@ function substreamRouter(context: Context, component: Component, readParent: Rea
       const extraFields = list(parent["extra_fields"]).map((path) =>
         list(path).map((part) => text(context, parent, part)),
       );
-      for await (const { record, partition } of readParent(child(parent, "stream"))) {
-        for (const value of parentValues(record, key, parent)) {
-          const parts = emptyParts();
-          if (option) inject(context, option, value, parts);
-          const extra = Object.fromEntries(extraFields.map((path) => [path.join("."), dpathOne(record, path) ?? null]));
-          yield { values: { [field]: value, parent_slice: partition }, extra, parts };
-        }
+      // Children whose first page stands in the parent's record itself.
+      const pointer = list(parent["lazy_read_pointer"]).map((part) => text(context, parent, part));
+      for await (const { record, partition } of readParent(
+        child(parent, "stream"),
+        parent["incremental_dependency"] === true,
+      )) {
+        const value = valueAt(record, key);
+        if (value === undefined || value === null) continue;
+        const parts = emptyParts();
+        if (option) inject(context, option, value, parts);
+        const extra = Object.fromEntries(extraFields.map((path) => [path.join("."), dpathOne(record, path) ?? null]));
+        const embedded = pointer.length ? { embedded: { answer: dpathOne(record, pointer) ?? [] } } : {};
+        yield { values: { [field]: value, parent_slice: partition }, extra, parts, ...embedded };
       }
     }
   };
-}
-
-// `lazy_read_pointer` names children that stand in the parent's record itself: their keys are the partitions.
-function parentValues(record: DataRecord, key: string, parent: Component): unknown[] {
-  const pointer = list(parent["lazy_read_pointer"]).map(String);
-  const sources = pointer.length ? list(dpathOne(record, pointer)) : [record];
-  return sources
-    .map((source) => (isRecord(source) ? valueAt(source, key) : undefined))
-    .filter((value) => value !== undefined && value !== null);
 }
 
 function valueAt(record: DataRecord, key: string): unknown {
@@ -137,16 +137,20 @@ function valueAt(record: DataRecord, key: string): unknown {
 function groupingRouter(component: Component, inner: Partitions): Partitions {
   const size = Math.max(1, Number(component["group_size"]));
   const unique = component["deduplicate"] !== false;
-  return async function* () {
+  return async function* (readParent) {
     let group: Partition[] = [];
     const seen = new Set<string>();
     const combine = (): Partition => {
       const values: Record<string, unknown> = {};
       for (const key of Object.keys(group[0]?.values ?? {})) values[key] = group.map((each) => each.values[key]);
-      return { values, extra: {}, parts: emptyParts() };
+      const extra: Record<string, unknown> = {};
+      for (const key of group.flatMap((each) => Object.keys(each.extra)))
+        extra[key] = group.map((each) => each.extra[key] ?? null);
+      return { values, extra, parts: emptyParts() };
     };
-    for await (const partition of inner()) {
-      const key = JSON.stringify(partition.values);
+    for await (const partition of inner(readParent)) {
+      const { parent_slice: _parent, ...own } = partition.values;
+      const key = JSON.stringify(own);
       if (unique && seen.has(key)) continue;
       seen.add(key);
       group.push(partition);
@@ -158,15 +162,17 @@ function groupingRouter(component: Component, inner: Partitions): Partitions {
   };
 }
 
-function unionRouter(context: Context, component: Component, readParent: ReadParent): Partitions {
-  const field = requiredText(component, "partition_field");
-  const routers = children(component, "partition_routers").map((each) => routerOf(context, each, readParent));
-  return async function* () {
+// Whatever a router gives beside the one field, such as a parent's slice, is extra: the same value is the same partition.
+function unionRouter(context: Context, component: Component): Partitions {
+  const field = text(context, component, requiredText(component, "partition_field"));
+  const routers = children(component, "partition_routers").map((each) => routerOf(context, each));
+  return async function* (readParent) {
     const seen = new Set<string>();
     for (const router of routers) {
-      for await (const partition of router()) {
-        const key = JSON.stringify(partition.values[field]);
-        if (!seen.has(key)) yield partition;
+      for await (const partition of router(readParent)) {
+        const { [field]: value, ...rest } = partition.values;
+        const key = JSON.stringify(value);
+        if (!seen.has(key)) yield { ...partition, values: { [field]: value }, extra: { ...partition.extra, ...rest } };
         seen.add(key);
       }
     }

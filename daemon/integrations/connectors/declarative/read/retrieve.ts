@@ -1,13 +1,15 @@
 // One slice of a stream, page after page.
 import { MagicError } from "#contract/errors.ts";
-import type { Context, Slice } from "../context.ts";
+import { type Context, emptySlice, type Slice } from "../context.ts";
+import type { HttpResponse } from "../http/client.ts";
 import { decoderOf } from "../http/decode.ts";
-import { merge, type RequestParts } from "../http/options.ts";
+import { emptyParts, merge, type RequestParts } from "../http/options.ts";
 import { type Outcome, requesterOf } from "../http/requester.ts";
 import { type Component, child, isRecord, optionalChild, refuseCustom, typeOf } from "../manifest/component.ts";
 import { asyncRetrieverOf } from "./async-job.ts";
 import { loopGuard, type Page, paginatorOf } from "./paginate.ts";
-import type { DataRecord, Selector } from "./records.ts";
+import { queryPropertiesOf } from "./query-properties.ts";
+import { type DataRecord, type Selector, selectorOf } from "./records.ts";
 
 /** What is asked for: a slice, and what it puts into requests. */
 export interface Question {
@@ -26,8 +28,13 @@ export interface Retriever {
     state: unknown,
     stop: (records: readonly DataRecord[]) => boolean,
     rest?: () => Question | undefined,
+    /** The answer for the first page, where nobody needs to be asked for it. */
+    embedded?: { readonly answer: unknown },
   ): AsyncIterable<DataRecord[]>;
 }
+
+/** What a page took: one answer, or one for each group of fields that was asked for. */
+type Answers = { readonly responses: readonly HttpResponse[] } | Exclude<Outcome, { readonly response: HttpResponse }>;
 
 /** A vendor may say so often in one slice that pages must begin anew. */
 const MAX_RESETS = 5;
@@ -36,6 +43,13 @@ export function retrieverOf(context: Context, component: Component, selector: Se
   if (typeOf(component) === "AsyncRetriever") return asyncRetrieverOf(context, component, selector);
   if (typeOf(component) !== "SimpleRetriever") return refuseCustom(component);
   const requester = requesterOf(context, child(component, "requester"));
+  const properties = queryPropertiesOf(context, child(component, "requester"), (inner) =>
+    retrieverOf(
+      context,
+      inner,
+      selectorOf(context, child(inner, "record_selector"), [], () => undefined),
+    ).pages(emptySlice, emptyParts(), undefined, () => false),
+  );
   const decode = decoderOf(optionalChild(component, "decoder"));
   const paginator = paginatorOf(context, optionalChild(component, "paginator"));
   const onlyFirst = component["ignore_stream_slicer_parameters_on_paginated_requests"] === true;
@@ -43,17 +57,27 @@ export function retrieverOf(context: Context, component: Component, selector: Se
   const split = reset?.["action"] === "SPLIT_USING_CURSOR";
   const most = Number((reset && optionalChild(reset, "limits")?.["number_of_records"]) ?? Number.POSITIVE_INFINITY);
   return {
-    async *pages(slice, parts, state, stop, rest) {
+    async *pages(slice, parts, state, stop, rest, embedded) {
       let asked: Question = { slice, parts };
       let guard = loopGuard();
       let resets = 0;
       let count = 0;
       /** The page before pages began anew: the first one after it begins with the same records. */
       let border: ReadonlySet<string> = new Set();
-      const send = (token: unknown): Promise<Outcome> => {
+      const send = async (token: unknown): Promise<Answers> => {
+        const responses: HttpResponse[] = [];
+        for (const names of properties ? await properties.chunks() : [undefined]) {
+          const outcome = await sendFor(names, token);
+          if (!("response" in outcome)) return outcome;
+          responses.push(outcome.response);
+        }
+        return { responses };
+      };
+      const sendFor = (names: readonly string[] | undefined, token: unknown): Promise<Outcome> => {
         const paged = token !== null && token !== undefined;
+        const { slice } = asked;
         return requester.send({
-          slice: asked.slice,
+          slice: names ? { ...slice, extra: { ...slice.extra, query_properties: names } } : slice,
           path: paginator.path(token),
           parts: merge(
             onlyFirst && paged ? { params: {}, headers: {}, form: {}, json: {} } : asked.parts,
@@ -62,29 +86,33 @@ export function retrieverOf(context: Context, component: Component, selector: Se
           variables: { next_page_token: paged ? { next_page_token: token } : null, stream_state: state ?? {} },
         });
       };
-      let ahead: Promise<Outcome> | undefined;
+      let ahead: Promise<Answers> | undefined = embedded && Promise.resolve({ responses: [inRecord(embedded.answer)] });
       for (let token: unknown = paginator.first, pages = 1; ; pages++) {
-        const outcome = await (ahead ?? send(token));
+        const answers = await (ahead ?? send(token));
         ahead = undefined;
-        if ("ignored" in outcome) {
-          if (outcome.ignored) context.log("info", outcome.ignored);
+        if ("ignored" in answers) {
+          if (answers.ignored) context.log("info", answers.ignored);
           return;
         }
-        if (!("reset" in outcome)) {
-          const raw = decode(outcome.response).flatMap((value) => selector.extract(value));
+        if (!("reset" in answers)) {
+          const parts = answers.responses.map((response) =>
+            decode(response).flatMap((value) => selector.extract(value)),
+          );
+          const raw = parts.length === 1 ? (parts[0] ?? []) : parts.flat();
           const unread = border.size ? raw.filter((record) => !border.has(JSON.stringify(record))) : raw;
-          const records = selector.select(unread, asked.slice, state);
+          const selected = selector.select(unread, asked.slice, state);
+          const records = properties ? properties.join(selected) : selected;
           // Templates see the last record as it came out, and what was in it before.
           const last = raw.at(-1);
           const shown = records.length === raw.length ? records.at(-1) : undefined;
           const page: Page = {
-            response: outcome.response,
-            size: raw.length,
+            response: answers.responses.at(-1) as HttpResponse,
+            size: Math.max(...parts.map(({ length }) => length)),
             lastRecord: isRecord(last) ? (shown && shown !== last ? { ...last, ...shown } : last) : undefined,
           };
           const next = stop(records) ? null : (paginator.next(page, token) ?? null);
           // Who has taken a page and asks for the second will want the third: it is fetched while this one is worked on.
-          if (next !== null && pages > 1 && !reset) {
+          if (next !== null && pages > 1 && !reset && context.readsAhead) {
             ahead = send(next);
             ahead.catch(() => {});
           }
@@ -109,6 +137,12 @@ export function retrieverOf(context: Context, component: Component, selector: Se
       }
     },
   };
+}
+
+// An answer that stands in a parent's record, as if the vendor had just given it.
+function inRecord(answer: unknown): HttpResponse {
+  const body = Buffer.from(JSON.stringify(answer));
+  return { status: 200, headers: { "content-type": "application/json" }, body, url: "https://record.invalid/" };
 }
 
 // The vendor has no more pages for this slice: what is left of it is asked for, or, where it is not to be split, the whole again.

@@ -53,7 +53,7 @@ async function dynamic(context: Context, loader: Component): Promise<DataRecord>
         const kind = identifier["type_pointer"] ? dpathOne(field, path(identifier["type_pointer"])) : "string";
         if (typeof name === "string")
           Object.defineProperty(properties, name, {
-            value: typeSchema(context, identifier, kind),
+            value: typeSchema(context, identifier, kind, field),
             enumerable: true,
             configurable: true,
             writable: true,
@@ -69,11 +69,10 @@ async function dynamic(context: Context, loader: Component): Promise<DataRecord>
   };
 }
 
-function typeSchema(context: Context, identifier: Component, kind: unknown): DataRecord {
+function typeSchema(context: Context, identifier: Component, kind: unknown, field: DataRecord): DataRecord {
   for (const mapping of children(identifier, "types_mapping")) {
     const test = mapping["condition"];
-    if (mapping["current_type"] !== kind || (test && !native(context, mapping, test, { raw_schema: { type: kind } })))
-      continue;
+    if (mapping["current_type"] !== kind || (test && !native(context, mapping, test, { raw_schema: field }))) continue;
     return jsonType(mapping["target_type"]);
   }
   return jsonType(kind);

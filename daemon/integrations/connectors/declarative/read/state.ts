@@ -6,6 +6,8 @@ export interface ConnectorState {
   /** The latest cursor of all, as text; null: nothing read yet. */
   readonly cursor: string | null;
   readonly partitions?: readonly { readonly partition: Readonly<Record<string, unknown>>; readonly cursor: string }[];
+  /** States of parent streams that are read on from there, by name. */
+  readonly parents?: Readonly<Record<string, unknown>>;
 }
 
 export interface KnownState {
@@ -15,6 +17,7 @@ export interface KnownState {
     string,
     { readonly partition: Readonly<Record<string, unknown>>; readonly cursor: string }
   >;
+  readonly parents: Readonly<Record<string, unknown>>;
 }
 
 export interface StateTracker {
@@ -22,9 +25,12 @@ export interface StateTracker {
   cursorOf(partition: Readonly<Record<string, unknown>>): string | null;
   /** A slice of the partition was read wholly. */
   done(partition: Readonly<Record<string, unknown>>, cursor: string | null): void;
+  /** Where a parent stream has ended: it counts once all its partitions were read. */
+  parentDone(name: string, state: unknown): void;
   /** True when it is time for a checkpoint: after every slice while the state is small, then once a second. */
   due(): boolean;
-  snapshot(): ConnectorState;
+  /** `whole`: everything was read. */
+  snapshot(whole?: boolean): ConnectorState;
 }
 
 const SMALL = 100;
@@ -37,7 +43,8 @@ export function readState(value: unknown): KnownState {
     if (isRecord(each) && isRecord(each["partition"]) && typeof each["cursor"] === "string")
       partitions.set(keyOf(each["partition"]), { partition: each["partition"], cursor: each["cursor"] });
   const cursor = typeof state["cursor"] === "string" ? state["cursor"] : null;
-  return { empty: cursor === null && partitions.size === 0, cursor, partitions };
+  const parents = isRecord(state["parents"]) ? state["parents"] : {};
+  return { empty: cursor === null && partitions.size === 0, cursor, partitions, parents };
 }
 
 /** The same whatever the order of the keys. */
@@ -51,6 +58,7 @@ export function stateTracker(known: KnownState, partitioned: boolean, clock: Clo
   const partitions = new Map(known.partitions);
   let latest = known.cursor;
   let lastSnapshot = clock.monotonic();
+  const parents = new Map(Object.entries(known.parents));
   return {
     cursorOf: (partition) => (partitioned ? (known.partitions.get(keyOf(partition))?.cursor ?? null) : known.cursor),
     done(partition, cursor) {
@@ -58,11 +66,19 @@ export function stateTracker(known: KnownState, partitioned: boolean, clock: Clo
       if (partitioned) partitions.set(keyOf(partition), { partition, cursor });
       if (!partitioned || latest === null || cursor > latest) latest = cursor;
     },
+    parentDone: (name, state) => void parents.set(name, state),
     due() {
       if (partitions.size > SMALL && clock.monotonic() - lastSnapshot < 1000) return false;
       lastSnapshot = clock.monotonic();
       return true;
     },
-    snapshot: () => ({ cursor: latest, ...(partitioned ? { partitions: [...partitions.values()] } : {}) }),
+    snapshot(whole = false) {
+      const states = whole ? Object.fromEntries(parents) : known.parents;
+      return {
+        cursor: latest,
+        ...(partitioned ? { partitions: [...partitions.values()] } : {}),
+        ...(Object.keys(states).length ? { parents: states } : {}),
+      };
+    },
   };
 }

@@ -1,0 +1,147 @@
+// The configuration as a manifest wants it: defaults, types, changes of older forms, and what it must satisfy.
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import { MagicError } from "#contract/errors.ts";
+import { createInterpolator } from "./jinja/interpolate.ts";
+import {
+  type Component,
+  child,
+  children,
+  isRecord,
+  list,
+  manifestError,
+  optionalChild,
+  optionalText,
+  refuseCustom,
+  typeOf,
+} from "./manifest/component.ts";
+import type { Manifest } from "./manifest/load.ts";
+import { dpath, removeAt, setAt } from "./read/dpath.ts";
+
+/** Throws validation_failed where the configuration does not fit the manifest. */
+export function configFor(manifest: Manifest, given: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const config = fitting(manifest.configSchema, given);
+  const rules = optionalChild(optionalChild(manifest.resolved, "spec") ?? {}, "config_normalization_rules");
+  if (!rules) return config;
+  const migrations = children(rules, "config_migrations").flatMap((each) => children(each, "transformations"));
+  for (const each of [...migrations, ...children(rules, "transformations")]) change(config, each);
+  for (const each of children(rules, "validations")) validate(config, each);
+  return config;
+}
+
+// Defaults of the specification apply where the configuration says nothing; "7" does for 7, one value for a list of one.
+function fitting(
+  schema: Readonly<Record<string, unknown>>,
+  given: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const config = structuredClone(given) as Record<string, unknown>;
+  for (const [name, property] of Object.entries(isRecord(schema["properties"]) ? schema["properties"] : {}))
+    if (isRecord(property) && property["default"] !== undefined && !Object.hasOwn(config, name))
+      setAt(config, [name], property["default"]);
+  const missing = list(schema["required"])
+    .map(String)
+    .filter((name) => !Object.hasOwn(config, name));
+  if (missing.length)
+    throw new MagicError("validation_failed", `the configuration lacks ${missing.join(", ")}`, {
+      problems: missing.map((name) => ({ pointer: `/${name}`, code: "required", detail: "is required" })),
+    });
+  const check = validatorOf(schema);
+  if (!check || check(config)) return config;
+  const problems = (check.errors ?? [])
+    .slice(0, 50)
+    .map((error) => ({ pointer: error.instancePath, code: error.keyword, detail: error.message ?? "" }));
+  const said = problems.map((problem) => `${problem.pointer || "/"} ${problem.detail}`).join("; ");
+  throw new MagicError("validation_failed", `the configuration does not fit the connector: ${said}`, { problems });
+}
+
+const validators = new WeakMap<object, ValidateFunction | undefined>();
+
+// A manifest's connectors share one; undefined where the vendor's schema is none that can be compiled: the required names must do then.
+function validatorOf(schema: Readonly<Record<string, unknown>>): ValidateFunction | undefined {
+  if (!validators.has(schema)) validators.set(schema, compiled(schema, { coerceTypes: "array" }));
+  return validators.get(schema);
+}
+
+function compiled(
+  { $schema: _dialect, ...schema }: Readonly<Record<string, unknown>>,
+  more: { coerceTypes?: "array" } = {},
+): ValidateFunction | undefined {
+  // Checking the schema itself would compile the schema of schemas, which takes longer than all the rest.
+  const form = { strict: false, allErrors: true, validateFormats: false, validateSchema: false } as const;
+  try {
+    return new Ajv2020({ ...form, ...more }).compile(forgiving(schema) as object);
+  } catch {
+    return undefined;
+  }
+}
+
+// Patterns of manifests are hints for a form, written for another engine, and could be made to backtrack without end. And the choices of
+// a list are often written beside it, where no list could fit them.
+function forgiving(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(forgiving);
+  if (!isRecord(value)) return value;
+  const isList = list(value["type"]).includes("array");
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([key, each]) => !(key === "pattern" && typeof each === "string") && !(key === "enum" && isList))
+      .map(([key, each]) => [key, forgiving(each)]),
+  );
+}
+
+const jinja = createInterpolator();
+
+function change(config: Record<string, unknown>, component: Component): void {
+  const evaluated = (template: unknown, more: Readonly<Record<string, unknown>> = {}): unknown =>
+    typeof template === "string" ? jinja.evaluate(template, { config, ...more }, "") : template;
+  const pathOf = (path: unknown): string[] => list(path).map((part) => jinja.text(String(part), { config }));
+  const test = optionalText(component, "condition");
+  if (typeOf(component) === "ConfigAddFields") {
+    if (test && !evaluated(test)) return;
+    for (const field of children(component, "fields")) setAt(config, pathOf(field["path"]), evaluated(field["value"]));
+  } else if (typeOf(component) === "ConfigRemoveFields") {
+    const keep = test ? (property: unknown): boolean => !evaluated(test, { property }) : undefined;
+    for (const pointer of list(component["field_pointers"])) removeAt(config, pathOf(pointer), keep);
+  } else if (typeOf(component) === "ConfigRemapField") {
+    const path = pathOf(component["field_path"]);
+    const last = path.pop();
+    const map = evaluated(component["map"]);
+    for (const place of dpath(config, path)) {
+      if (last === undefined || !isRecord(place) || !isRecord(map) || !Object.hasOwn(place, last)) continue;
+      const key = String(place[last]);
+      if (Object.hasOwn(map, key)) setAt(place, [last], evaluated(map[key]));
+    }
+  } else refuseCustom(component);
+}
+
+function validate(config: Record<string, unknown>, component: Component): void {
+  const strategy = child(component, "validation_strategy");
+  if (typeOf(strategy) !== "ValidateAdheresToSchema") refuseCustom(strategy);
+  const base = strategy["base_schema"];
+  const schema = typeof base === "string" ? parsed(jinja.evaluate(base, { config }, "")) : base;
+  const check = isRecord(schema) ? compiled(schema) : undefined;
+  if (!check) throw manifestError("ValidateAdheresToSchema.base_schema is no JSON schema");
+  const path = list(component["field_path"]).map((part) => jinja.text(String(part), { config }));
+  const value = component["value"];
+  const values =
+    typeOf(component) === "PredicateValidator"
+      ? [typeof value === "string" ? jinja.evaluate(value, { config }, "") : value]
+      : dpath(config, path);
+  for (const each of values) {
+    if (check(parsed(each))) continue;
+    const [error] = check.errors ?? [];
+    const pointer = `/${path.join("/")}${error?.instancePath ?? ""}`;
+    const detail = error?.message ?? "does not fit";
+    throw new MagicError("validation_failed", `the configuration does not fit the connector: ${pointer} ${detail}`, {
+      problems: [{ pointer, code: error?.keyword ?? "invalid", detail }],
+    });
+  }
+}
+
+// A schema and what it is for may both be given as JSON text.
+function parsed(value: unknown): unknown {
+  if (typeof value !== "string") return value;
+  try {
+    return JSON.parse(value);
+  } catch {
+    return value;
+  }
+}

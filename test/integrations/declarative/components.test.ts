@@ -1,0 +1,313 @@
+import { expect, test } from "vitest";
+import { json, manifest, read, vendor } from "./one-stream.ts";
+
+const day = (date: string): string => `${date}T00:00:00Z`;
+const cursor = {
+  type: "DatetimeBasedCursor",
+  cursor_field: "at",
+  datetime_format: "%Y-%m-%dT%H:%M:%SZ",
+  start_datetime: day("2026-01-01"),
+  end_datetime: day("2026-03-01"),
+  start_time_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "since" },
+};
+
+const parentOf = (origin: string, more: Record<string, unknown> = {}, sync?: Record<string, unknown>) => ({
+  type: "SubstreamPartitionRouter",
+  parent_stream_configs: [
+    {
+      ...{ type: "ParentStreamConfig", parent_key: "id", partition_field: "parent" },
+      stream: {
+        ...{ type: "DeclarativeStream", name: "parents", primary_key: ["id"] },
+        retriever: {
+          type: "SimpleRetriever",
+          requester: { type: "HttpRequester", url_base: origin, path: "/parents", http_method: "GET" },
+          record_selector: { type: "RecordSelector", extractor: { type: "DpathExtractor", field_path: ["items"] } },
+        },
+        ...(sync ? { incremental_sync: sync } : {}),
+        schema_loader: { type: "InlineSchemaLoader", schema: { type: "object", properties: {} } },
+      },
+      ...more,
+    },
+  ],
+});
+const childPath = { path: "/parents/{{ stream_partition.parent }}/items" };
+
+test("an incremental dependency reads parents on from their own state; children of the others keep theirs", async () => {
+  let changed = [
+    { id: 1, at: day("2026-01-05") },
+    { id: 2, at: day("2026-01-06") },
+  ];
+  let children: Record<string, { id: string; at: string }[]> = {
+    1: [{ id: "a", at: day("2026-01-02") }],
+    2: [{ id: "b", at: day("2026-01-03") }],
+  };
+  const asked: string[] = [];
+  const origin = await vendor((request, response) => {
+    asked.push(`${request.at.pathname}?${request.at.searchParams.get("since")?.slice(0, 10)}`);
+    const parent = /^\/parents\/(\d)/.exec(request.at.pathname)?.[1];
+    json(response, { items: parent ? children[parent] : changed });
+  });
+  const dependent = (on: boolean) =>
+    manifest(origin, {
+      requester: childPath,
+      retriever: { partition_router: parentOf(origin, { incremental_dependency: on }, cursor) },
+      sync: cursor,
+    });
+  const first = await read(dependent(true), { concurrency: 1 });
+  expect(first.records.map(({ id }) => id)).toEqual(["a", "b"]);
+  asked.length = 0;
+  changed = [{ id: 2, at: day("2026-01-09") }];
+  children = { 2: [{ id: "c", at: day("2026-01-08") }] };
+  const second = await read(dependent(true), { state: first.state, concurrency: 1 });
+  expect(asked).toEqual(["/parents?2026-01-06", "/parents/2/items?2026-01-03"]);
+  expect(second.records.map(({ id }) => id)).toEqual(["c"]);
+  asked.length = 0;
+  changed = [
+    { id: 1, at: day("2026-01-10") },
+    { id: 2, at: day("2026-01-09") },
+  ];
+  children = { 1: [], 2: [] };
+  await read(dependent(true), { state: second.state, concurrency: 1 });
+  expect(asked).toEqual(["/parents?2026-01-09", "/parents/1/items?2026-01-02", "/parents/2/items?2026-01-08"]);
+  asked.length = 0;
+  await read(dependent(false), { state: second.state, concurrency: 1 });
+  expect(asked[0]).toBe("/parents?2026-01-01");
+});
+
+test("a read that fails keeps the parents' old state", async () => {
+  let broken = true;
+  const asked: string[] = [];
+  const origin = await vendor((request, response) => {
+    asked.push(`${request.at.pathname}?${request.at.searchParams.get("since")?.slice(0, 10)}`);
+    if (request.at.pathname === "/parents")
+      json(response, { items: [1, 2].map((id) => ({ id, at: day("2026-01-05") })) });
+    else if (broken && request.at.pathname.includes("/2/")) json(response, {}, 403);
+    else json(response, { items: [{ id: request.at.pathname, at: day("2026-01-02") }] });
+  });
+  const source = manifest(origin, {
+    requester: childPath,
+    retriever: { partition_router: parentOf(origin, { incremental_dependency: true }, cursor) },
+    sync: cursor,
+  });
+  const states: unknown[] = [];
+  await expect(read(source, { concurrency: 1, onState: (state) => states.push(state) })).rejects.toThrow("403");
+  broken = false;
+  asked.length = 0;
+  const { records } = await read(source, { state: states.at(-1), concurrency: 1 });
+  expect(asked[0]).toBe("/parents?2026-01-01");
+  expect(records.map(({ id }) => id)).toContain("/parents/2/items");
+});
+
+test("the first page of children that stand in their parent's record is not asked for", async () => {
+  const asked: string[] = [];
+  const origin = await vendor((request, response) => {
+    asked.push(request.url ?? "");
+    if (request.at.pathname === "/parents")
+      json(response, {
+        items: [
+          { id: "p", lines: { items: [{ id: 1 }], next: "n2" } },
+          { id: "q", lines: { items: [{ id: 3 }] } },
+          { id: "r" },
+        ],
+      });
+    else json(response, { items: [{ id: 2 }] });
+  });
+  const source = manifest(origin, {
+    requester: childPath,
+    retriever: { partition_router: parentOf(origin, { lazy_read_pointer: ["lines"] }) },
+    paginator: {
+      page_token_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "after" },
+      pagination_strategy: {
+        ...{ type: "CursorPagination", cursor_value: "{{ response.get('next') }}" },
+        stop_condition: "{{ not response.get('next') }}",
+      },
+    },
+  });
+  const { records } = await read(source, { concurrency: 1 });
+  expect(records.map(({ id }) => id)).toEqual([1, 2, 3]);
+  expect(asked).toEqual(["/parents", "/parents/p/items?after=n2"]);
+});
+
+test("parents with one key are one partition of a stream that has a cursor", async () => {
+  let reads = 0;
+  const origin = await vendor((request, response) => {
+    if (request.at.pathname !== "/parents") reads++;
+    json(response, {
+      items: [{ id: 7, at: day("2026-01-05") }].concat(
+        request.at.pathname === "/parents" ? [{ id: 7, at: day("2026-01-06") }] : [],
+      ),
+    });
+  });
+  const { records } = await read(
+    manifest(origin, { requester: childPath, retriever: { partition_router: parentOf(origin) }, sync: cursor }),
+  );
+  expect([reads, records.length]).toEqual([1, 1]);
+});
+
+test("a union has each value once, and nothing but its field makes the partition", async () => {
+  const origin = await vendor((request, response) => {
+    if (request.at.pathname === "/parents") json(response, { items: [{ id: "a" }, { id: "b" }] });
+    else json(response, { items: [{ id: request.at.pathname, at: day("2026-01-05") }] });
+  });
+  const router = {
+    ...{ type: "UnionPartitionRouter", partition_field: "parent" },
+    partition_routers: [{ type: "ListPartitionRouter", values: ["b", "c"], cursor_field: "parent" }, parentOf(origin)],
+  };
+  const { records, state } = await read(
+    manifest(origin, { requester: childPath, retriever: { partition_router: router }, sync: cursor }),
+    { concurrency: 1 },
+  );
+  expect(records.map(({ id }) => id)).toEqual(["/parents/b/items", "/parents/c/items", "/parents/a/items"]);
+  expect((state as { partitions: { partition: unknown }[] }).partitions.map(({ partition }) => partition)).toEqual(
+    ["b", "c", "a"].map((parent) => ({ parent })),
+  );
+});
+
+test("fields are asked for in groups, and what the answers say of one record is put together", async () => {
+  const asked: string[] = [];
+  const origin = await vendor((request, response) => {
+    asked.push(request.url ?? "");
+    const fields = request.at.searchParams.get("fields")?.split(",") ?? [];
+    if (request.at.pathname === "/fields") json(response, { items: ["a", "b", "c"].map((name) => ({ name })) });
+    else {
+      const page = request.at.searchParams.get("after") ?? "1";
+      const inner = (id: string) => Object.fromEntries(fields.map((name) => [name, `${name}${id}`]));
+      const items = ["1", "2"].map((id) => ({ id: page + id, ...inner(id), all: inner(id) }));
+      json(response, { items, ...(page === "1" ? { next: "2" } : {}) });
+    }
+  });
+  const endpoint = {
+    ...{ type: "PropertiesFromEndpoint", property_field_path: ["name"] },
+    retriever: {
+      type: "SimpleRetriever",
+      requester: { type: "HttpRequester", url_base: origin, path: "/fields", http_method: "GET" },
+      record_selector: { type: "RecordSelector", extractor: { type: "DpathExtractor", field_path: ["items"] } },
+    },
+  };
+  const fields = {
+    ...{ type: "QueryProperties", property_list: endpoint, always_include_properties: ["z"] },
+    property_chunking: { type: "PropertyChunking", property_limit_type: "property_count", property_limit: 2 },
+  };
+  const { records } = await read(
+    manifest(origin, {
+      requester: { request_parameters: { fields, fixed: "1" } },
+      paginator: {
+        page_token_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "after" },
+        pagination_strategy: {
+          ...{ type: "CursorPagination", cursor_value: "{{ response.get('next') }}" },
+          stop_condition: "{{ not response.get('next') }}",
+        },
+      },
+    }),
+  );
+  expect(asked.map(decodeURIComponent)).toEqual([
+    "/fields",
+    "/items?fixed=1&fields=z,a,b",
+    "/items?fixed=1&fields=z,c",
+    "/items?fixed=1&fields=z,a,b&after=2",
+    "/items?fixed=1&fields=z,c&after=2",
+  ]);
+  const made = (id: string) => ({ z: `z${id}`, a: `a${id}`, b: `b${id}`, c: `c${id}` });
+  expect(records).toEqual(
+    ["1", "2"].flatMap((page) => ["1", "2"].map((id) => ({ id: page + id, ...made(id), all: made(id) }))),
+  );
+});
+
+const constant = (seconds: number) => ({ type: "ConstantBackoffStrategy", backoff_time_in_seconds: seconds });
+
+test.each<[string, Record<string, unknown>, Record<string, string>, number[]]>([
+  ["constant", constant(3), {}, [3, 3]],
+  ["exponential", { type: "ExponentialBackoffStrategy", factor: 2 }, {}, [4, 8]],
+  ["a header", { type: "WaitTimeFromHeader", header: "X-Wait" }, { "x-wait": "7" }, [7, 7]],
+  ["a part of a header", { type: "WaitTimeFromHeader", header: "X-Wait", regex: "\\d+" }, { "x-wait": "9 s" }, [9, 9]],
+  ["no such header", { type: "WaitUntilTimeFromHeader", header: "X-Reset", min_wait: 5 }, {}, [5, 5]],
+  [
+    "a time gone by",
+    { type: "WaitUntilTimeFromHeader", header: "X-Reset", min_wait: 5 },
+    { "x-reset": "1000" },
+    [5, 5],
+  ],
+  ["none of the manifest's", { type: "WaitTimeFromHeader", header: "X-Wait" }, { "retry-after": "11" }, [11, 11]],
+])("waits as the manifest says: %s", async (_name, strategy, headers, expected) => {
+  let refusals = 2;
+  const origin = await vendor((_request, response) => {
+    if (refusals-- > 0) json(response, {}, 503, headers);
+    else json(response, { items: [{ id: 1 }] });
+  });
+  const waits: number[] = [];
+  const handler = { type: "DefaultErrorHandler", backoff_strategies: [strategy] };
+  await read(manifest(origin, { requester: { error_handler: handler } }), { waits });
+  expect(waits).toEqual(expected);
+});
+
+test("of several handlers the one that knows the answer decides; tries are counted as they say", async () => {
+  let tries = 0;
+  const origin = await vendor((_request, response) => {
+    tries++;
+    json(response, { code: "busy" }, 409);
+  });
+  const handlers = [
+    { type: "DefaultErrorHandler", max_retries: 2, response_filters: [{ http_codes: [418], action: "IGNORE" }] },
+    {
+      ...{ type: "DefaultErrorHandler", max_retries: 1, backoff_strategies: [constant(1)] },
+      response_filters: [{ predicate: "{{ response.code == 'busy' }}", action: "RETRY", error_message: "busy" }],
+    },
+  ];
+  const error_handler = { type: "CompositeErrorHandler", error_handlers: handlers };
+  const waits: number[] = [];
+  await expect(read(manifest(origin, { requester: { error_handler } }), { waits })).rejects.toThrow(
+    "busy (after 3 tries)",
+  );
+  expect([tries, waits]).toEqual([3, [1, 1]]);
+});
+
+test("a configuration is changed and judged as the manifest says", async () => {
+  const asked: string[] = [];
+  const origin = await vendor((request, response) => {
+    asked.push(request.url ?? "");
+    json(response, { items: [] });
+  });
+  const source = manifest(origin, {
+    requester: {
+      path: "/{{ config.region }}",
+      request_parameters: { old: "{{ config.get('old', 'gone') }}", made: "{{ config.made.at }}" },
+    },
+    rules: {
+      config_migrations: [
+        {
+          type: "ConfigMigration",
+          transformations: [
+            { type: "ConfigRemapField", field_path: ["region"], map: { europe: "eu" } },
+            { type: "ConfigRemoveFields", field_pointers: [["old"]] },
+          ],
+        },
+      ],
+      transformations: [
+        { type: "ConfigAddFields", fields: [{ path: ["made", "at"], value: "{{ config.region }}-1" }] },
+      ],
+      validations: [
+        {
+          ...{ type: "DpathValidator", field_path: ["ids", "*"] },
+          validation_strategy: { type: "ValidateAdheresToSchema", base_schema: { type: "integer" } },
+        },
+      ],
+    },
+  });
+  await read(source, { config: { region: "europe", old: "x", ids: [1, 2] } });
+  expect(asked).toEqual(["/eu?old=gone&made=eu-1"]);
+  await expect(read(source, { config: { region: "eu", ids: ["one"] } })).rejects.toThrow("must be integer");
+});
+
+test("a path is joined without empty segments; a configuration's list fits choices that stand beside it", async () => {
+  const asked: string[] = [];
+  const origin = await vendor((request, response) => {
+    asked.push(request.url ?? "");
+    json(response, { items: [] });
+  });
+  const source = JSON.parse(
+    manifest(`${origin}/v1/`, { requester: { path: "groups//{{ config.kinds[0] }}//items?q=a//b" } }),
+  );
+  source.spec.connection_specification.properties = { kinds: { type: "array", enum: ["a", "b"] } };
+  await read(JSON.stringify(source), { config: { kinds: ["a"] } });
+  expect(asked).toEqual(["/v1/groups/a/items?q=a//b"]);
+});

@@ -1,0 +1,110 @@
+// A vendor of one's own, a manifest with one stream `items`, and reading it.
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { text } from "node:stream/consumers";
+import { Agent } from "undici";
+import { onTestFinished } from "vitest";
+import { createConnector } from "#daemon/integrations/connectors/declarative/connector.ts";
+
+type Handler = (request: IncomingMessage & { body: string; at: URL }, response: ServerResponse) => void;
+
+export async function vendor(handler: Handler): Promise<string> {
+  const server = createServer((request, response) => {
+    void text(request).then((body) =>
+      handler(Object.assign(request, { body, at: new URL(request.url ?? "/", "http://vendor") }), response),
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  onTestFinished(() => {
+    server.closeAllConnections();
+    return new Promise<void>((resolve) => server.close(() => resolve()));
+  });
+  return `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}`;
+}
+
+export const json = (
+  response: ServerResponse,
+  body: unknown,
+  status = 200,
+  headers: Record<string, string> = {},
+): void => {
+  response.writeHead(status, { "content-type": "application/json", ...headers });
+  response.end(JSON.stringify(body));
+};
+
+export interface StreamOptions {
+  readonly retriever?: Record<string, unknown>;
+  readonly requester?: Record<string, unknown>;
+  readonly paginator?: Record<string, unknown>;
+  readonly sync?: Record<string, unknown>;
+  readonly transformations?: readonly Record<string, unknown>[];
+  /** What the configuration becomes, and must be. */
+  readonly rules?: Record<string, unknown>;
+}
+
+export function manifest(
+  origin: string,
+  { retriever = {}, requester = {}, paginator, sync, transformations = [], rules }: StreamOptions = {},
+): string {
+  return JSON.stringify({
+    version: "6.0.0",
+    type: "DeclarativeSource",
+    check: { type: "CheckStream", stream_names: ["items"] },
+    streams: [
+      {
+        type: "DeclarativeStream",
+        name: "items",
+        primary_key: ["id"],
+        retriever: {
+          type: "SimpleRetriever",
+          requester: { type: "HttpRequester", url_base: origin, path: "/items", http_method: "GET", ...requester },
+          record_selector: { type: "RecordSelector", extractor: { type: "DpathExtractor", field_path: ["items"] } },
+          ...(paginator ? { paginator: { type: "DefaultPaginator", ...paginator } } : {}),
+          ...retriever,
+        },
+        ...(sync ? { incremental_sync: sync } : {}),
+        transformations,
+        schema_loader: { type: "InlineSchemaLoader", schema: { type: "object", properties: {} } },
+      },
+    ],
+    spec: {
+      type: "Spec",
+      connection_specification: { type: "object", properties: {} },
+      ...(rules ? { config_normalization_rules: { type: "ConfigNormalizationRules", ...rules } } : {}),
+    },
+  });
+}
+
+export async function read(
+  source: string,
+  options: {
+    state?: unknown;
+    config?: Record<string, unknown>;
+    timeoutMs?: number;
+    concurrency?: number;
+    waits?: number[];
+    onState?: (state: unknown) => void;
+  } = {},
+): Promise<{ records: Record<string, unknown>[]; state: unknown }> {
+  const dispatcher = new Agent();
+  onTestFinished(() => dispatcher.close());
+  const connector = createConnector(source, {
+    config: options.config ?? {},
+    dispatcher,
+    ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
+    ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
+    // Who counts waits does not sit them through.
+    ...(options.waits ? { sleep: async (ms: number) => void options.waits?.push(ms / 1000) } : {}),
+    signal: AbortSignal.timeout(20_000),
+  });
+  const records: Record<string, unknown>[] = [];
+  let state: unknown;
+  for await (const event of (await connector.stream("items")).read(options.state)) {
+    if (event.type === "records") records.push(...event.records);
+    else {
+      state = event.state;
+      options.onState?.(state);
+    }
+  }
+  return { records, state };
+}
