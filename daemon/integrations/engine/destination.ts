@@ -1,5 +1,6 @@
 // What the engine needs of a destination. Rows are staged, merged and committed together with the state, or nothing is visible.
 import type { DeleteMode, DiscoveredObject, Reject, SyncFailure } from "#contract/sync.ts";
+import type { ExistingColumn } from "./fit.ts";
 import type { ObjectName } from "./name.ts";
 import type { RawStream, StreamState } from "./source.ts";
 import type { Column, Row, TableSchema, Value } from "./types.ts";
@@ -51,7 +52,7 @@ export interface WriteSession {
   /** Read when the session was opened; with a lock, so that two runs of one sync cannot both go on. */
   readonly committed: CommittedState;
   /** The table's columns; null: it does not exist. Our own (`_magic_...`) are left out. */
-  readonly existing: readonly Column[] | null;
+  readonly existing: readonly ExistingColumn[] | null;
   readonly warnings: readonly SyncFailure[];
   /** Bytes moved so far, for progress where nobody else counts them. */
   bytes?(): number;

@@ -6,7 +6,7 @@ import { joined, readAhead } from "./batches.ts";
 import { converterOf } from "./convert.ts";
 import type { Destination, WritePlan, WriteSession } from "./destination.ts";
 import { checkDrift } from "./evolution.ts";
-import { misfitsOf, readsExactly } from "./fit.ts";
+import { misfitsOf } from "./fit.ts";
 import { parseObjectName } from "./name.ts";
 import { checkSpec, derivedSyncId, writePlan } from "./plan.ts";
 import { createRejectList, keyOf, type RejectList } from "./rejects.ts";
@@ -194,9 +194,10 @@ async function moveAll(
     0,
   );
   const format = rawAllowed ? stream.rawFormats.find((one) => session.rawFormats.includes(one)) : undefined;
-  const unread = format !== "csv" || readsExactly(plan.columns, session.existing);
+  // What a type may change on the way in is looked at, value by value.
+  const unread = format && misfitsOf(plan.columns, session.existing) === null;
   for (const partition of stream.partitions) {
-    if (format && unread && stream.copyRaw && session.writeRaw) {
+    if (unread && stream.copyRaw && session.writeRaw) {
       const raw = await stream.copyRaw(partition, { format, framed: format !== "csv", types: session.rawTypes });
       const { written, bytes } = await session.writeRaw(raw);
       run.read += raw.count() ?? written;

@@ -183,6 +183,34 @@ describe.skipIf(postgresMissing())("round trips", () => {
     expect(await target.query("SELECT j::text FROM kept ORDER BY id")).toEqual([{ j: kept }, { j: '"text"' }]);
   });
 
+  test("jsonb: a doubled key is quarantined, an escape that it lacks costs that row alone", async () => {
+    const file = join(folder, "doubled.jsonl");
+    writeFileSync(
+      file,
+      '{"id":1,"v":{"a":1}}\n{"id":2,"v":{"a":"\\u0000"}}\n{"id":3,"v":{"b":{"x":1,"x":2}}}\n{"id":4,"v":{"n":12345678901234567890.50}}\n',
+    );
+    const outcome = await sync({ from: file, object: "doubled", to, table: "doubled" });
+    expect(outcome.rejects.map(({ key }) => key).sort()).toEqual(["row 2", "row 3"]);
+    expect(await target.query("SELECT id, v FROM doubled ORDER BY id")).toEqual([
+      { id: "1", v: '{"a": 1}' },
+      { id: "4", v: '{"n": 12345678901234567890.50}' },
+    ]);
+  });
+
+  test("CSV: lines that end in carriage returns, or now so and now so; a header that is no UTF-8; names too long for PostgreSQL", async () => {
+    const file = join(folder, "ends.csv");
+    const run = (table: string) => sync({ from: file, object: "ends", to, table });
+    writeFileSync(file, "id,t\r1,a\r2,b");
+    expect(await run("ends_cr")).toMatchObject({ status: "completed", records_synced: 2 });
+    writeFileSync(file, "id,t\r\n1,a\n2,b\r\n");
+    expect(await run("ends_mixed")).toMatchObject({ status: "completed", records_synced: 2 });
+    expect(await target.lines("ends_mixed")).toEqual(["(1,a)", "(2,b)"]);
+    writeFileSync(file, Buffer.from("id,caf\xe9\n1,a\n", "latin1"));
+    expect((await run("ends_latin")).error).toMatchObject({ code: "source_failed" });
+    writeFileSync(file, `id,${"c".repeat(64)}\n1,a\n`);
+    expect((await run("ends_long")).error).toMatchObject({ code: "validation_failed" });
+  });
+
   test("SQLite's texts that are no UTF-8 are quarantined, a replacement character is not", async () => {
     const file = join(folder, "broken.sqlite");
     const { DatabaseSync } = await import("node:sqlite");

@@ -1,4 +1,5 @@
 // CSV (RFC 4180) with a header: an unquoted empty field is null, a quoted one an empty string, as PostgreSQL writes and reads it.
+import { isUtf8 } from "node:buffer";
 import { createReadStream } from "node:fs";
 import { open } from "node:fs/promises";
 import { Readable } from "node:stream";
@@ -36,15 +37,15 @@ function quoted(text: string, always = false): string {
 }
 
 async function openCsv(path: string): Promise<FileReader> {
-  const { names, delimiter, start } = await readHeader(path);
+  const { names, delimiter, ended, start } = await readHeader(path);
   const columns = names.map(
     (name): Column => ({ name, type: { kind: "string" }, nullable: true, native: "text", untyped: true }),
   );
   return {
     columns,
     records: null,
-    read: () => readRows(path, columns.length, delimiter),
-    ...(delimiter === "," ? { raw: () => rawCsv(path, start) } : {}),
+    read: () => readRows(path, columns.length, delimiter, ended),
+    ...(delimiter === "," && ended.length > 1 ? { raw: () => rawCsv(path, start) } : {}),
   };
 }
 
@@ -63,7 +64,16 @@ function rawCsv(path: string, start: number) {
   return { format: "csv" as const, stream, count: () => counter.records };
 }
 
-async function readHeader(path: string): Promise<{ names: string[]; delimiter: string; start: number }> {
+interface Header {
+  readonly names: string[];
+  readonly delimiter: string;
+  /** What ends a record: line feeds with or without a carriage return, or carriage returns alone. */
+  readonly ended: string[];
+  /** The offset of the first record. */
+  readonly start: number;
+}
+
+async function readHeader(path: string): Promise<Header> {
   const { parse } = await import("csv-parse/sync");
   const file = await open(path, "r").catch((error: NodeJS.ErrnoException) => {
     throw fileError(error, path);
@@ -86,10 +96,13 @@ async function readHeader(path: string): Promise<{ names: string[]; delimiter: s
   if (end < 0 && length >= HEADER_LIMIT)
     throw new MagicError("source_failed", `${path}: the first line is longer than ${HEADER_LIMIT} bytes.`);
   const bom = head.subarray(0, 3).equals(Buffer.from([0xef, 0xbb, 0xbf])) ? 3 : 0;
-  const line = head
-    .subarray(bom, end < 0 ? length : end)
-    .toString("utf8")
-    .replace(/\r?\n?$/, "");
+  const bytes = head.subarray(bom, end < 0 ? length : end);
+  if (!isUtf8(bytes) || bytes.includes(0))
+    throw new MagicError(
+      "source_failed",
+      `${path} is not UTF-8 in its header line: convert it first, e.g. with iconv -f ${bytes.includes(0) || bytes[0] === 0xff ? "UTF-16" : "LATIN1"} -t UTF-8.`,
+    );
+  const line = bytes.toString("utf8").replace(/\r?\n?$/, "");
   if (line === "") throw new MagicError("source_failed", `${path} is empty: a CSV file needs a header line.`);
   const delimiter = delimiterOf(line);
   const names = (parse(line, { delimiter }) as string[][])[0] ?? [];
@@ -100,15 +113,18 @@ async function readHeader(path: string): Promise<{ names: string[]; delimiter: s
       throw new MagicError("source_failed", `${path}: two columns are named ${JSON.stringify(names[at])}.`);
     seen.add(names[at] ?? "");
   }
-  return { names, delimiter, start: end < 0 ? length : end };
+  const ended = end > 0 && head[end - 1] === 13 ? ["\r"] : ["\r\n", "\n"];
+  return { names, delimiter, ended, start: end < 0 ? length : end };
 }
 
-// The offset behind the first record's line feed; -1: it goes on.
+// The offset behind the first record's line feed, or carriage return where no line feed follows; -1: it goes on.
 function endOfRecord(bytes: Buffer): number {
   let inside = false;
   for (let at = 0; at < bytes.length; at++) {
     if (bytes[at] === 34) inside = !inside;
-    else if (bytes[at] === 10 && !inside) return at + 1;
+    else if (inside) continue;
+    else if (bytes[at] === 10) return at + 1;
+    else if (bytes[at] === 13 && at + 1 < bytes.length && bytes[at + 1] !== 10) return at + 1;
   }
   return -1;
 }
@@ -120,13 +136,14 @@ function delimiterOf(header: string): string {
   return best.count > 0 ? best.one : ",";
 }
 
-async function* readRows(path: string, width: number, delimiter: string): AsyncGenerator<Batch> {
+async function* readRows(path: string, width: number, delimiter: string, ended: string[]): AsyncGenerator<Batch> {
   const { parse } = await import("csv-parse");
   const rejects: { key: string; column: string | null; reason: string }[] = [];
   let place = 0;
   const parser = parse({
     bom: true,
     delimiter,
+    record_delimiter: ended,
     from: 2,
     relax_column_count: true,
     skip_records_with_error: true,

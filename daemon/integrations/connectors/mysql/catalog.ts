@@ -1,10 +1,12 @@
 // What MySQL's information_schema says of a table, as the engine's types; and the engine's types as MySQL's.
 import { MagicError } from "#contract/errors.ts";
+import type { ExistingColumn } from "../../engine/fit.ts";
 import type { ObjectName } from "../../engine/name.ts";
 import type { Column, ColumnType } from "../../engine/types.ts";
 import { ident, type MysqlLink } from "./connect.ts";
+import { fitOf } from "./fit.ts";
 
-export interface MysqlColumn extends Column {
+export interface MysqlColumn extends ExistingColumn {
   /** How the column is selected so that its text is exact. */
   readonly expression: string;
   /** How its text becomes a value, where the type alone does not say. */
@@ -60,16 +62,19 @@ export async function listTables(link: MysqlLink): Promise<MysqlTable[]> {
 
 function columnOf(row: Record<string, string | null>): MysqlColumn {
   const name = row["name"] ?? "";
-  const declared = (row["declared"] ?? "").toLowerCase();
+  const type = row["declared"] ?? "";
+  const declared = type.toLowerCase();
   const found = typeOf((row["type"] ?? "").toLowerCase(), declared, Number(row["p"] ?? 0), Number(row["s"] ?? 0));
-  return {
+  const column: MysqlColumn = {
     name,
     nullable: row["nullable"] === "YES",
     declared,
+    fit: (source) => fitOf(column, type, source),
     type: found.type,
     ...(found.form ? { form: found.form } : {}),
     expression: found.expression?.(ident(name)) ?? ident(name),
   };
+  return column;
 }
 
 function typeOf(

@@ -113,6 +113,7 @@ function sessionOf(parts: Parts): WriteSession {
   const table = `${ident(database)}.${ident(request.table.name)}`;
   let plan: WritePlan | undefined;
   let upsert: "keys" | "delete" | null = null;
+  const bits = new Set(existing?.columns.filter(({ declared }) => declared.startsWith("bit(")).map(({ name }) => name));
   let place = 0;
   let made = false;
   let moved = 0;
@@ -161,7 +162,7 @@ function sessionOf(parts: Parts): WriteSession {
         const first = place;
         place += rows.length;
         const result = await insertRows(
-          { link, table, plan: begun(), upsert },
+          { link, table, plan: begun(), upsert, bits },
           rows,
           (at) => places?.[at] ?? first + at,
         );

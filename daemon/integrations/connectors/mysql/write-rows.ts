@@ -14,6 +14,8 @@ export interface InsertTarget {
   readonly plan: WritePlan;
   /** keys: ON DUPLICATE KEY UPDATE. delete: the old rows are deleted first, no unique key tells them. null: plain. */
   readonly upsert: "keys" | "delete" | null;
+  /** Columns that are BIT: a text in quotes would be taken for its bytes. */
+  readonly bits: ReadonlySet<string>;
 }
 
 // Under the smallest max_allowed_packet that servers come with.
@@ -26,7 +28,9 @@ export async function insertRows(
   placeOf: (at: number) => number,
 ): Promise<WriteResult & { bytes: number }> {
   const { plan } = target;
-  const kinds = plan.columns.map(({ type }) => type.kind);
+  const kinds = plan.columns.map(({ name, type }) =>
+    target.bits.has(name) && type.kind !== "bool" ? "bits" : type.kind,
+  );
   const name = keyOf(plan);
   const rejects: Reject[] = [];
   let bytes = 0;
@@ -69,6 +73,7 @@ export function sqlValue(value: Value, kind: string): string {
   if (value === null) return "NULL";
   if (typeof value !== "string") return value.length === 0 ? "''" : `X'${Buffer.from(value).toString("hex")}'`;
   if (kind === "bool") return value === "true" ? "1" : "0";
+  if (kind === "bits" && /^\d+$/.test(value)) return value;
   if (kind === "timestamp") return literal(value.replace(/\+00$/, ""));
   return literal(value);
 }

@@ -105,6 +105,8 @@ function sessionOf(parts: Parts): WriteSession {
   let exact = false;
   let hashable = false;
   let generated: readonly string[] = [];
+  // Columns of which PostgreSQL keeps one of two equal keys.
+  let jsonb: readonly boolean[] = [];
   let place = 0;
   let renames: Renames = { constraints: [], indexes: [] };
   let exchanged = false;
@@ -120,7 +122,9 @@ function sessionOf(parts: Parts): WriteSession {
     warnings: [],
     bytes: () => link.bytes(),
     get rawFormats(): readonly RawStream["format"][] {
-      return loading?.how === undefined ? [] : exact ? ["pg-binary", "csv"] : ["pg-text", "csv"];
+      if (loading === undefined) return [];
+      if (jsonb.some((is, at) => is && plan?.columns[at]?.native !== "jsonb")) return [];
+      return exact ? ["pg-binary", "csv"] : ["pg-text", "csv"];
     },
     get rawTypes() {
       return types;
@@ -137,6 +141,7 @@ function sessionOf(parts: Parts): WriteSession {
           wanted,
           final,
         ));
+        jsonb = types.map((type) => type === "jsonb");
       }),
     writeRaw: (raw) =>
       guard(() => {
@@ -149,7 +154,7 @@ function sessionOf(parts: Parts): WriteSession {
         const first = place;
         place += rows.length;
         return writeRows(
-          { link, table: loading.table, columns: plan.columns, keyOf: keyOf(plan) },
+          { link, table: loading.table, columns: plan.columns, jsonb, keyOf: keyOf(plan) },
           rows,
           (at) => places?.[at] ?? first + at,
         );

@@ -28,9 +28,25 @@ export interface Loading {
   readonly stays: boolean;
 }
 
+// PostgreSQL cuts longer names without an error: two tables or columns could become one.
+const NAME_BYTES = 63;
+
+function checkNames(target: PrepareParts["target"], plan: WritePlan): void {
+  for (const name of [target.schema, target.name, ...plan.columns.map((column) => column.name)]) {
+    if (Buffer.byteLength(name) > NAME_BYTES)
+      throw new MagicError(
+        "validation_failed",
+        `PostgreSQL's names have at most ${NAME_BYTES} bytes, ${JSON.stringify(name)} has ${Buffer.byteLength(name)}: choose a shorter one (for a column by a mapping, or leave it out).`,
+      );
+    if (name.includes("\0"))
+      throw new MagicError("validation_failed", `The name ${JSON.stringify(name)} holds a NUL character.`);
+  }
+}
+
 // Makes the table or alters it, and makes what the rows are loaded into.
 export async function prepare(parts: PrepareParts, plan: WritePlan, final: string): Promise<Prepared> {
   const { link, target, existing, syncId } = parts;
+  checkNames(target, plan);
   if (existing && existing.kind !== "r" && existing.kind !== "p")
     throw new MagicError(
       "destination_refused",

@@ -3,6 +3,7 @@
 import { finished } from "node:stream/promises";
 import type { Reject } from "#contract/sync.ts";
 import type { WriteResult } from "../../engine/destination.ts";
+import { hasDoubledKeys } from "../../engine/json-keys.ts";
 import type { Column, Row } from "../../engine/types.ts";
 import type { PostgresLink } from "./connect.ts";
 import { lineOf } from "./copy-text.ts";
@@ -14,6 +15,8 @@ export interface RowTarget {
   /** Quoted. */
   readonly table: string;
   readonly columns: readonly Column[];
+  /** True for the columns, by their places, that are jsonb. */
+  readonly jsonb: readonly boolean[];
   keyOf(row: Row, place: number): string;
 }
 
@@ -28,22 +31,36 @@ export async function writeRows(
 ): Promise<WriteResult> {
   const rejects: Reject[] = [];
   let lines: string[] = [];
-  let start = 0;
+  // The places of the lines' rows.
+  let sent: number[] = [];
   let size = 0;
-  for (let at = 0; at < rows.length; at++) {
-    const line = lineOf(rows[at] as Row);
-    lines.push(line);
-    size += line.length;
-    if (size >= COPY_BYTES || at === rows.length - 1) {
-      await writeLines(target, lines, (line, column, reason) => {
-        const place = start + line;
-        rejects.push({ key: target.keyOf(rows[place] as Row, placeOf(place)), column, reason });
+  const flush = async () => {
+    await writeLines(target, lines, (line, column, reason) => {
+      const place = sent[line] as number;
+      rejects.push({ key: target.keyOf(rows[place] as Row, placeOf(place)), column, reason });
+    });
+    lines = [];
+    sent = [];
+    size = 0;
+  };
+  for (const [at, row] of rows.entries()) {
+    const doubled = target.jsonb.findIndex((is, i) => is && typeof row[i] === "string" && hasDoubledKeys(row[i]));
+    if (doubled >= 0) {
+      const column = target.columns[doubled]?.name ?? null;
+      rejects.push({
+        key: target.keyOf(row, placeOf(at)),
+        column,
+        reason: "a key stands twice, of which jsonb keeps one",
       });
-      start = at + 1;
-      lines = [];
-      size = 0;
+      continue;
     }
+    const line = lineOf(row);
+    lines.push(line);
+    sent.push(at);
+    size += line.length;
+    if (size >= COPY_BYTES) await flush();
   }
+  await flush();
   return { written: rows.length - rejects.length, rejects };
 }
 
@@ -129,9 +146,9 @@ function drained(stream: NodeJS.WritableStream): Promise<void> {
   });
 }
 
-// `COPY orders, line 12, column amount: "abc"`: PostgreSQL counts lines from 1.
+// `COPY orders, line 12, column amount: "abc"`, from 1; before it may stand another line's number: `JSON data, line 1: ...`.
 function badLine(error: ServerError, count: number): BadLine {
-  const place = /, line (\d+)(?:, column (.+?)(?:: "|$))?/s.exec(error.where ?? "");
+  const place = /^COPY .*?, line (\d+)(?:, column (.+?)(?:: "|$))?/ms.exec(error.where ?? "");
   const line = place ? Number(place[1]) - 1 : -1;
   const known = line >= 0 && line < count ? line : count === 1 ? 0 : -1;
   return { line: known, column: error.column ?? place?.[2] ?? null, reason: reasonOf(error), error };

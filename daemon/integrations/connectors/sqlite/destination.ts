@@ -244,11 +244,12 @@ function inserter(db: DatabaseSync, table: string, plan: WritePlan, described: S
       ? db.prepare(`DELETE FROM ${table} WHERE ${key.map((name) => `${quote(name)} = ?`).join(" AND ")}`)
       : null;
   const keys = key.map((name) => names.indexOf(name));
-  const affinities = names.map((name) =>
-    affinityOf(described?.columns.find((column) => column.name === name)?.declared ?? ""),
-  );
+  const declared = names.map((name) => described?.columns.find((column) => column.name === name)?.declared ?? "");
+  const affinities = declared.map(affinityOf);
   return (row) => {
-    const values = plan.columns.map((column, at) => writeValue(row[at] ?? null, column, affinities[at] ?? "blob"));
+    const values = plan.columns.map((column, at) =>
+      writeValue(row[at] ?? null, column, affinities[at] ?? "blob", declared[at]),
+    );
     if (!remove) {
       statement.run(...values);
       return;

@@ -65,7 +65,7 @@ export function readValue(stored: Stored, type: ColumnType): { value: Value } | 
 }
 
 /** What is bound for a value; throws a RangeError where SQLite's type would change it. */
-export function writeValue(value: Value, column: Column, affinity: Affinity): Stored {
+export function writeValue(value: Value, column: Column, affinity: Affinity, declared = ""): Stored {
   if (value === null || typeof value !== "string") return value;
   switch (column.type.kind) {
     case "int":
@@ -82,7 +82,7 @@ export function writeValue(value: Value, column: Column, affinity: Affinity): St
       return Number.isNaN(number) ? value : number;
     }
     default:
-      if (affinity !== "text" && affinity !== "blob") holdsExactly(value);
+      if (affinity !== "text" && affinity !== "blob") holdsExactly(value, affinity, ofNumbers(declared));
       return value;
   }
 }
@@ -97,16 +97,27 @@ export function affinityOf(declared: string): Affinity {
   return /REAL|FLOA|DOUB/.test(upper) ? "real" : "numeric";
 }
 
-// Text that looks like a number is stored as one in such a column: refused where digits would be lost.
-function holdsExactly(text: string): void {
+const ofNumbers = (declared: string) => /INT|REAL|FLOA|DOUB|NUMERIC|DECIMAL|BOOL/i.test(declared);
+const numeric = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+
+// Text that looks like a number is stored as one in such a column: refused where digits would be lost, or, where the declared type is
+// none of numbers (DATE, STRING), where it would come back as another text.
+function holdsExactly(text: string, affinity: Affinity, numbers: boolean): void {
   const trimmed = text.trim();
-  if (trimmed === "" || !Number.isFinite(Number(trimmed))) return;
-  if (/^-?\d{1,18}$/.test(trimmed)) return;
+  if (!numeric.test(trimmed)) return;
+  const number = Number(trimmed);
   const digits = (value: string) =>
     value
       .replace(/^-?0*/, "")
       .replace(/(\.\d*?)0+$/, "$1")
       .replace(/\.$/, "");
-  if (digits(trimmed) !== digits(String(Number(trimmed))))
+  const kept =
+    affinity !== "real" && /^-?\d{1,18}$/.test(trimmed)
+      ? String(BigInt(trimmed))
+      : Number.isFinite(number) && digits(trimmed) === digits(String(number))
+        ? trimmed
+        : null;
+  const minusZero = affinity === "real" && number === 0 && trimmed.startsWith("-");
+  if (kept === null || minusZero || (!numbers && (kept !== text || String(number) !== text)))
     throw new RangeError(`${text.slice(0, 60)} does not fit the column's numeric storage exactly`);
 }

@@ -1,0 +1,77 @@
+// Which texts a column of a type would change without a word, and which it takes as they are.
+import { expect, test } from "vitest";
+import { fitOf } from "#daemon/integrations/connectors/mysql/fit.ts";
+import { typeOfNative } from "#daemon/integrations/connectors/postgres/types.ts";
+import { checkOf } from "#daemon/integrations/engine/fit-checks.ts";
+import { hasDoubledKeys } from "#daemon/integrations/engine/json-keys.ts";
+import type { Column } from "#daemon/integrations/engine/types.ts";
+
+const postgres: readonly (readonly [type: string, kept: readonly string[], changed: readonly string[]])[] = [
+  [
+    "double precision",
+    ["0.1", "0.10000000000000001", "9007199254740992", "1e22", "5e-324", "1.7976931348623157e308", "-0", "NaN"],
+    ["9007199254740993", "123456789.123456789", "1e-400", "1e400"],
+  ],
+  ["real", ["0.1", "16777216", "3.4028235e38", "1e-45", "1.17549435e-38"], ["16777217", "123456789.1"]],
+  ["numeric(10,2)", ["1.5", "1.500", "1e3", "abc"], ["1.005", "1e-3"]],
+  ["numeric(10,2)[]", ["{1.00,NULL}", "[0:1]={1.5,2.25}"], ["{1.005}", '{{"1.001"}}']],
+  ["date", ["2020-01-01", "20200101", "4713-01-01 BC", "-infinity"], ["now", "today", "$1.005", "2020-01-01 12:00"]],
+  ["timestamp without time zone", ["2020-01-01 00:00:00Z", "infinity"], ["tomorrow", "2020-01-01 00:00:00+02"]],
+  [
+    "time without time zone",
+    ["12:00", "T04:05:06", "04:05 PM"],
+    ["2020-01-01 12:00:00", "12:00:00+02", "now", "12:00:00.1234567"],
+  ],
+  ["time with time zone", ["12:00:00+05:30", "12:00:00.123456-0530"], ["2020-01-01 12:00:00+02"]],
+  ["interval", ["1.5", "1 year", "1.5 months"], ["0.0000001 sec", "00:00:01.1234567"]],
+  ["interval(0)", ["2 s"], ["1.5"]],
+  ["money", ["-$1,000.50", "$0.00"], ["$1.005", ""]],
+  ['"char"', ["a"], ["ab"]],
+];
+
+for (const [native, kept, changed] of postgres)
+  test(`${native}: what it would change is told from what it keeps`, () => {
+    const check = checkOf({ type: typeOfNative(native), native });
+    expect(kept.filter((text) => check?.(text))).toEqual([]);
+    expect(changed.filter((text) => !check?.(text))).toEqual([]);
+  });
+
+const mysql: readonly (readonly [
+  declared: string,
+  type: Column["type"],
+  kept: readonly string[],
+  changed: readonly string[],
+])[] = [
+  ["int(11)", { kind: "int", bits: 32 }, ["1", "-7", "1.0", "1e3"], ["1.5", "0.1"]],
+  ["bit(8)", { kind: "decimal", precision: 20, scale: 0 }, ["7"], ["a", ""]],
+  ["year(4)", { kind: "int", bits: 16 }, ["1999", "0000", "2155"], ["99", "0", "1.5"]],
+  ["double", { kind: "float", bits: 64 }, ["0.1"], ["-0", "9007199254740993", "1e-400"]],
+  ["date", { kind: "date" }, ["2020-01-01"], ["24:00:00", "2020-01-01 12:00:00"]],
+  ["datetime", { kind: "timestamp", zone: false }, ["2020-01-01 00:00:00"], ["10.0.0.1/8", "2020-01-01 00:00:00.5"]],
+  ["time", { kind: "time", zone: false }, ["838:59:59", "-00:00:01"], ["101", "1.5", "00:00:00.5"]],
+  ["char(3)", { kind: "string" }, ["ab", " a"], ["a "]],
+  ["binary(3)", { kind: "bytes" }, ["abc"], ["ab", ""]],
+  ["enum('a','B c','it''s','10')", { kind: "string" }, ["a", "B c", "it's", "10"], ["1", "b c", "A", "a "]],
+  ["set('a','b')", { kind: "string" }, ["", "a", "b,a"], ["1", "a,a", "a,c"]],
+  [
+    "json",
+    { kind: "json", binary: true },
+    ['{"a":1.5,"b":12}', '"9007199254740993.1"'],
+    ['{"a":1,"a":2}', "[9007199254740993.1]"],
+  ],
+];
+
+for (const [declared, type, kept, changed] of mysql)
+  test(`MySQL's ${declared}: what it would change is told from what it keeps`, () => {
+    const source: Column = { name: "v", type: { kind: "string" }, nullable: true, native: "text", untyped: true };
+    const check = fitOf({ name: "v", type, nullable: true }, declared, source);
+    expect(kept.filter((text) => check?.(text))).toEqual([]);
+    expect(changed.filter((text) => !check?.(text))).toEqual([]);
+  });
+
+test("an object's doubled keys are seen at any depth, and a colon in a text is none", () => {
+  const doubled = ['{"a":1,"a":2}', '[{"b":[{"a":1,"a":1}]}]', '{"__proto__":1,"__proto__":2}', '{"a":1,"\\u0061":2}'];
+  const single = ['{"a":1,"b":{"a":2}}', '[{"a":":"},{"a":"\\":"}]', '{"__proto__":1}', '"{\\"a\\":1}"', "{}", "x{"];
+  expect(doubled.filter((text) => !hasDoubledKeys(text))).toEqual([]);
+  expect(single.filter(hasDoubledKeys)).toEqual([]);
+});
