@@ -6,6 +6,8 @@ import { postgresError, type Side } from "./errors.ts";
 
 export interface PostgresLink {
   readonly client: PgClient;
+  /** The server's, e.g. `UTF8`: checksums are made of its bytes. */
+  readonly encoding: string;
   /** All rows of a statement, every value as text. */
   rows<T extends Record<string, string | null>>(sql: string, parameters?: readonly unknown[]): Promise<T[]>;
   run(sql: string): Promise<number>;
@@ -36,6 +38,14 @@ const settings = [
   "SET lock_timeout = 0",
   "SET idle_in_transaction_session_timeout = 0",
   "SET xmloption = 'content'",
+  // What a server, a database or a role may have set otherwise: NULL in an array, how types are named, money's places.
+  "SET array_nulls = on",
+  "SET quote_all_identifiers = off",
+  "SET standard_conforming_strings = on",
+  "SET lc_monetary = 'C'",
+  // Not every version has them.
+  "SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('idle_session_timeout', 'transaction_timeout')",
+  "SHOW server_encoding",
 ].join("; ");
 
 /** Opens a connection; throws credentials_rejected, object_not_found (no such database) or unreachable. */
@@ -50,9 +60,13 @@ export async function connectPostgres(options: ConnectOptions): Promise<Postgres
   });
   // A lost connection also rejects the query under way: that is where it is handled.
   client.on("error", () => {});
+  let encoding = "UTF8";
   try {
     await client.connect();
-    await client.query(settings);
+    const told = (await client.query(settings)) as unknown as { rows: { server_encoding?: string }[] }[];
+    encoding = told.at(-1)?.rows[0]?.server_encoding ?? encoding;
+    // Its texts are bytes: as UTF-8 the first one that is none would end the whole copy.
+    if (encoding === "SQL_ASCII" && options.side === "source") await client.query("SET client_encoding = 'SQL_ASCII'");
   } catch (error) {
     client.end().catch(() => {});
     throw postgresError(error, options.side, `connecting to ${describe(client)}`);
@@ -61,6 +75,7 @@ export async function connectPostgres(options: ConnectOptions): Promise<Postgres
   let closed = false;
   return {
     client,
+    encoding,
     rows: async <T extends Record<string, string | null>>(sql: string, parameters: readonly unknown[] = []) => {
       const result = await client.query<T>({ text: sql, values: [...parameters], types: asText });
       return result.rows;

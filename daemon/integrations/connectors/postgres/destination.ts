@@ -192,7 +192,7 @@ function sessionOf(parts: Parts): WriteSession {
     checksum: () =>
       guard(async () => {
         request.waiting(`the checksum of ${formatObjectName(target)}`);
-        if (!hashable) return null;
+        if (!hashable || link.encoding !== "UTF8") return null;
         const columns = begun().plan.columns.map(({ name }) => ident(name));
         await link.run("SAVEPOINT magic_checksum");
         try {

@@ -1,6 +1,7 @@
 // PostgreSQL as a source: one REPEATABLE READ snapshot, read by COPY in ctid ranges; raw where the destination takes it.
+import { isUtf8 } from "node:buffer";
 import { MagicError } from "#contract/errors.ts";
-import type { DiscoveredObject, SyncFailure } from "#contract/sync.ts";
+import type { DiscoveredObject, Reject, SyncFailure } from "#contract/sync.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import type {
   Batch,
@@ -12,7 +13,7 @@ import type {
   SourceStream,
   StreamState,
 } from "../../engine/source.ts";
-import { jsonSchemaOf, type Value } from "../../engine/types.ts";
+import { jsonSchemaOf, type Row, type Value } from "../../engine/types.ts";
 import { describeTable, listTables, selectSchema, type TableColumn, type TableInfo } from "./catalog.ts";
 import { checksumSql } from "./checksum.ts";
 import { type ConnectOptions, connectPostgres, type PostgresLink } from "./connect.ts";
@@ -107,7 +108,7 @@ async function openStream(
         return row ? Number(row.n) : null;
       },
       checksum: (types) => {
-        if (table.pages > CHECKSUM_PAGES) return null;
+        if (table.pages > CHECKSUM_PAGES || link.encoding !== "UTF8") return null;
         const values = columns.map((column, at) => castTo(column, types[at] ?? "text"));
         return checksumBeside(connect, snapshot, checksumSql(qualified(table.object), values), request.signal);
       },
@@ -302,14 +303,38 @@ async function* readRows(
   const raw = await copyRaw(link, table, columns, partition, condition, { format: "pg-text", types: [] });
   const read = lineReader(columns);
   const name = formatObjectName(table.object);
+  let place = 0;
   try {
-    for await (const { lines, bytes } of wholeLines(raw.stream as AsyncIterable<Buffer>)) {
-      yield { rows: lines.map(read), bytes };
+    for await (const { lines, bytes, whole } of wholeLines(raw.stream as AsyncIterable<Buffer>)) {
+      yield isUtf8(whole) ? { rows: lines.map(read), bytes } : { ...readable(whole, place, read), bytes };
+      place += lines.length;
       request.waiting(`rows of ${name}`);
     }
   } catch (error) {
     throw postgresError(error, "source", `reading ${name}`);
   }
+}
+
+// A database in SQL_ASCII holds any bytes: rows that are no UTF-8 are rejected, never replaced.
+function readable(
+  whole: Buffer,
+  first: number,
+  read: (line: string) => Row,
+): Pick<Batch, "rows" | "places" | "rejects"> {
+  const rows: Row[] = [];
+  const places: number[] = [];
+  const rejects: Reject[] = [];
+  for (let at = 0, place = first; at <= whole.length; place++) {
+    const feed = whole.indexOf(10, at);
+    const line = whole.subarray(at, feed < 0 ? whole.length : feed);
+    at += line.length + 1;
+    if (!isUtf8(line)) rejects.push({ key: `row ${place + 1}`, column: null, reason: "not valid UTF-8" });
+    else {
+      rows.push(read(line.toString("utf8")));
+      places.push(place);
+    }
+  }
+  return { rows, places, rejects };
 }
 
 async function* readKeys(
