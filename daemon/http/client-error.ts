@@ -1,5 +1,8 @@
 // Bytes that are no HTTP request: one answer, then the connection is closed, so that nothing after them is read as a request.
 import type { Socket } from "node:net";
+import { MagicError } from "#contract/errors.ts";
+import { newId } from "#shared/ids.ts";
+import { answerFor } from "./error-forms.ts";
 
 const known: Readonly<Record<string, [number, string, string]>> = {
   HPE_HEADER_OVERFLOW: [431, "Request Header Fields Too Large", "The headers are too large."],
@@ -16,18 +19,18 @@ export function answerMalformed(error: Error & { code?: string }, socket: Socket
     "Bad Request",
     "The request is not well-formed HTTP.",
   ];
+  const id = newId("req");
+  const problem = new MagicError("invalid_request", detail);
   // Which route was meant nobody knows: problem+json, with OpenAI's member for the gateway's clients.
   const body = JSON.stringify({
-    type: "https://magic.dev/errors/invalid_request",
+    ...answerFor(problem, "problem", id).body,
+    ...answerFor(problem, "openai", id).body,
     title: reason,
     status,
-    detail,
-    code: "invalid_request",
-    error: { message: detail, type: "invalid_request_error", param: null, code: "invalid_request" },
   });
   if (socket.writable)
     socket.write(
-      `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/problem+json\r\n` +
+      `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/problem+json\r\nX-Request-Id: ${id}\r\n` +
         `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
     );
   socket.destroySoon();

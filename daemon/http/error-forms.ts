@@ -21,13 +21,21 @@ export function classify(error: unknown): MagicError {
     return new MagicError("validation_failed", listOf(problems), { problems, cause: error });
   }
   const code = fastifyCodes[known.code ?? ""];
-  if (code) return new MagicError(code, (error as Error).message, { cause: error });
+  if (code) {
+    const detail = details[code] ?? (error as Error).message.slice(0, 300);
+    return new MagicError(code, detail, { cause: error });
+  }
   if (error instanceof SyntaxError && known.statusCode === 400)
     return new MagicError("invalid_request", "The body is not valid JSON.", { cause: error });
   if (known.code === "SQLITE_FULL" || known.code === "ENOSPC")
     return new MagicError("storage_full", "The disk is full: nothing was stored.", { cause: error });
   return new MagicError("internal", "Something unexpected happened; the daemon's log has it.", { cause: error });
 }
+
+const details: Partial<Record<ErrorCode, string>> = {
+  payload_too_large: "The body is too large: 64 MB are read at the most, 64 kB of a form.",
+  unsupported_media_type: "The body's Content-Type must be application/json.",
+};
 
 function listOf(problems: readonly FieldProblem[]): string {
   const list = problems.map(({ pointer, detail }) => `${pointer || "(the whole)"}: ${detail}`).join("; ");

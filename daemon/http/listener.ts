@@ -95,6 +95,8 @@ function newServer(handler: RequestListener, tls: HttpOptions["tls"]): Server {
   const settings = {
     ...timeouts,
     keepAliveTimeout: 72_000,
+    // The guard refuses a missing Host, with an answer that says so.
+    requireHostHeader: false,
     // Only WebSocket upgrades leave HTTP; a client that offers h2c is answered over HTTP/1.1.
     shouldUpgradeCallback: (request: IncomingMessage) => request.headers.upgrade?.toLowerCase() === "websocket",
   };
