@@ -1,5 +1,5 @@
 // Whose connections may name which files.
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "#test/temporary.ts";
@@ -37,6 +37,11 @@ test("a live key names files below the data folder only, by whatever way; the pe
   expect((await daemon.call("POST", `${path}/check`, {}, { live: true, token })).body).toMatchObject({
     status: "connected",
   });
+  // What lies there may lead elsewhere later.
+  rmSync(join(daemon.root, "data", "people.csv"));
+  symlinkSync(outside, join(daemon.root, "data", "people.csv"));
+  const led = await daemon.call("POST", `${path}/check`, {}, { live: true, token });
+  expect(led.body.health.message).toMatch(/is not below the project's data folder/);
   const moved = await daemon.call("PATCH", path, { config: { path: outside } }, { live: true, token });
   expect(moved.status).toBe(403);
   const local = await create("csv", { path: outside });

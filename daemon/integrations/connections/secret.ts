@@ -37,8 +37,8 @@ export function connectionSecrets(sealer: Sealer, lookUp: LookUp): ConnectionSec
         : sealer.seal(JSON.stringify(secret), place(connection)),
     read,
     open(record) {
-      const { config, credentials } = read(record);
-      return { record, ...resolveReferences({ config, credentials }, lookUp) };
+      const { config, credentials, bounded = false } = read(record);
+      return { record, bounded, ...resolveReferences({ config, credentials }, lookUp) };
     },
   };
 }
