@@ -70,7 +70,7 @@ export interface ChatCompletion {
   model: string;
   choices: {
     index: number;
-    message: { role: "assistant"; content: string | null; tool_calls?: ChatToolCall[] };
+    message: { role: "assistant"; content: string | null; refusal?: string | null; tool_calls?: ChatToolCall[] };
     finish_reason: string;
   }[];
   usage?: ChatUsage;

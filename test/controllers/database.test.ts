@@ -3,6 +3,9 @@ import { DatabaseSync } from "node:sqlite";
 import { createConnection } from "mysql2/promise";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Driver } from "#daemon/controllers/broker/db/driver.ts";
+import { openMysql } from "#daemon/controllers/broker/db/mysql.ts";
+import { openPostgres } from "#daemon/controllers/broker/db/postgres.ts";
 import { checkStatement, questionMarks } from "#daemon/controllers/broker/db/statement.ts";
 import type { DatabaseTarget } from "#daemon/controllers/ports.ts";
 import { mysqlMissing, startMysql, type TestMysql } from "../mysql.ts";
@@ -34,6 +37,18 @@ async function deployed(name: string, grants: { name: string; mode?: "read" | "w
     limits: { timeout_ms: 4_000 },
   });
   return bench;
+}
+
+/** The drivers alone, without the look at the statement's text. */
+async function endsWithItsTransaction(driver: Driver): Promise<void> {
+  for (const ending of ["commit", "rollback"]) {
+    const session = await driver.begin(new AbortController().signal);
+    expect((await session.query("select 1 as one", [])).row_count).toBe(1);
+    await expect(session.query(ending, [])).rejects.toMatchObject({ code: "invalid_request" });
+    await expect(session.query("insert into t (id) values (7)", [])).rejects.toThrow();
+    session.destroy();
+  }
+  await driver.close();
 }
 
 describe("sqlite", () => {
@@ -176,6 +191,13 @@ describe.skipIf(postgresMissing())("postgres", () => {
     expect(await ask({ sql })).toMatchObject({ code: "invalid_request" });
   });
 
+  test("a comment that the database ends earlier than another one would hides no end of the transaction", async () => {
+    const statements = ["--a\rcommit", "--a\rset default_transaction_read_only = off", "insert into t (id) values (6)"];
+    expect(await ask({ transaction: statements })).toMatchObject({ code: "invalid_request" });
+    expect(await ask({ sql: "select id from t where id = 6" })).toEqual({ rows: [] });
+    await endsWithItsTransaction(openPostgres(targets["pg"]?.url ?? "", "read"));
+  });
+
   test("a setting that a statement changes does not reach the next caller", async () => {
     await bench.invoke("w", { db: "pg", sql: "select set_config('application_name', 'mine', false)" });
     expect(await bench.invoke("w", { db: "pg", sql: "select current_setting('application_name') as name" })).toEqual({
@@ -256,6 +278,19 @@ describe.skipIf(mysqlMissing())("mysql", () => {
     expect(await ask({ sql })).toMatchObject({ code: "invalid_request" });
   });
 
+  test("a comment that the database ends earlier than another one would hides no end of the transaction", async () => {
+    for (const hidden of ["/* /* */ ", "-- a\rselect 1\n"]) {
+      const statements = [
+        `${hidden}commit`,
+        `${hidden}set session transaction read write`,
+        "insert into t (id) values (6)",
+      ];
+      expect(await ask({ transaction: statements })).toMatchObject({ code: "invalid_request" });
+    }
+    expect(await ask({ sql: "select id from t where id = 6" })).toEqual({ rows: [] });
+    await endsWithItsTransaction(openMysql(targets["my"]?.url ?? "", "read"));
+  });
+
   test("an account with all privileges is refused, and says why", async () => {
     expect(await bench.invoke("m", { db: "myroot", sql: "select 1" })).toMatchObject({ code: "capability_denied" });
   });
@@ -268,7 +303,15 @@ describe.skipIf(mysqlMissing())("mysql", () => {
 });
 
 test("statements that would hide transaction control are seen through", () => {
-  for (const sql of [" ;;\n COMMIT", "/*x*/--y\nRollback", "((end", "/*!50000 commit */"])
+  for (const sql of [
+    " ;;\n COMMIT",
+    "/*x*/--y\nRollback",
+    "((end",
+    "/*!50000 commit */",
+    "--a\rcommit",
+    "/*/**/commit",
+    "/*/*x*/*/commit",
+  ])
     expect(() => checkStatement(sql)).toThrow();
   for (const sql of ["select 1", "-- begin\nselect 1", "insert into commit values (1)"])
     expect(() => checkStatement(sql)).not.toThrow();

@@ -3,19 +3,25 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
-import type { Capability, ControllerContract } from "#contract/controller.ts";
+import type { ControllerContract } from "#contract/controller.ts";
 import { readContract } from "#contract/controller-check.ts";
+import { databaseMode, refusalOf, refusalText, type Wish } from "#contract/grants.ts";
 import { problemLine } from "#contract/problem.ts";
 import { HandlerError } from "#sdk/errors.ts";
+import { asJson } from "./json.ts";
 
 export interface TestContract {
   readonly contract: ControllerContract;
-  checkInput(input: unknown): void;
-  checkOutput(output: unknown): void;
+  /** The input as the handler gets it. */
+  input(input: unknown): unknown;
+  /** The output as the caller gets it. */
+  output(output: unknown): unknown;
   /** Throws `capability_denied` unless the contract declares it. */
-  need(capability: Capability): void;
-  denied(detail: string): HandlerError;
+  need(wish: Wish): void;
+  mode(database: string): "read" | "write";
 }
+
+const MAX_OUTPUT = 8 * 1024 * 1024;
 
 /** The contract in a controller's folder. Throws with every problem in it. */
 export function contractIn(folder: string): TestContract {
@@ -23,19 +29,40 @@ export function contractIn(folder: string): TestContract {
   if (!name) throw new HandlerError("contract_invalid", `There is no contract.yaml in ${folder}.`);
   const { contract, problems } = readContract(readFileSync(join(folder, name)), name);
   if (!contract) throw new HandlerError("contract_invalid", problems.map(problemLine).join("\n"));
-  const input = compile(contract.input_schema);
-  const output = compile(contract.output_schema);
-  const denied = (detail: string) => new HandlerError("capability_denied", detail);
+  const checkInput = compile(contract.input_schema);
+  const checkOutput = compile(contract.output_schema);
   return {
     contract,
-    denied,
-    checkInput: (value) => check(input, value, "input_invalid", "input"),
-    checkOutput: (value) => check(output, JSON.parse(JSON.stringify(value) ?? "null"), "output_invalid", "output"),
-    need: (capability) => {
-      if (!contract.capabilities?.includes(capability))
-        throw denied(`The contract does not declare ${capability}: add it to capabilities in ${name}.`);
+    input(given) {
+      const value = asJson(given);
+      check(checkInput, value, "input_invalid", "input");
+      return value;
     },
+    output(given) {
+      const value = outputOf(given);
+      check(checkOutput, value, "output_invalid", "output");
+      return value;
+    },
+    need(wish) {
+      const refusal = refusalOf(contract, wish);
+      if (!refusal) return;
+      const error = new HandlerError("capability_denied", refusalText(contract.name, refusal));
+      throw Object.defineProperty(error, "add", { value: refusal.add, enumerable: true });
+    },
+    mode: (database) => databaseMode(contract, database) ?? "read",
   };
+}
+
+function outputOf(given: unknown): unknown {
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(given);
+  } catch (error) {
+    throw new HandlerError("output_invalid", `the output is not JSON: ${(error as Error).message}`);
+  }
+  if (Buffer.byteLength(text ?? "") > MAX_OUTPUT)
+    throw new HandlerError("limit_exceeded", `the output has more than ${MAX_OUTPUT} bytes`);
+  return JSON.parse(text ?? "null") as unknown;
 }
 
 function compile(schema: boolean | Record<string, unknown>): ValidateFunction {

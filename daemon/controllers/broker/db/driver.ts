@@ -21,6 +21,9 @@ export interface Driver {
   close(): Promise<void>;
 }
 
+/** The statement did what only the broker may do; its session is thrown away. */
+export const ENDED = "the statement ended the transaction that it ran in; use request.db.transaction";
+
 export type Mode = "read" | "write";
 
 export const caps = { rows: 10_000, bytes: 8 * 1024 * 1024, sessions: 8 } as const;

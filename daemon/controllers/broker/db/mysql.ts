@@ -1,13 +1,16 @@
 // MySQL and MariaDB for db:query: one transaction of a session that is thrown away or reset afterwards. A login with FILE or SUPER is refused.
 import { createConnection, type Connection as MysqlConnection } from "mysql2/promise";
 import { MagicError } from "#contract/errors.ts";
-import { caps, type Driver, type Mode, type QueryAnswer, type Session } from "./driver.ts";
+import { caps, type Driver, ENDED, type Mode, type QueryAnswer, type Session } from "./driver.ts";
 import { driverValue, openMeter, refused, wireValue } from "./meter.ts";
 import { openSlots } from "./slots.ts";
 import { questionMarks } from "./statement.ts";
 
 /** Privileges that reach beyond the database's own tables. */
 const REACH = /\b(ALL PRIVILEGES|SUPER|FILE|SYSTEM_USER|SHUTDOWN|SET_USER_ID)\b[^`]*ON \*\.\*/i;
+
+/** SERVER_STATUS_IN_TRANS_READONLY of the protocol. */
+const READ_ONLY_TRANSACTION = 0x2000;
 
 export function openMysql(url: string, mode: Mode): Driver {
   const slots = openSlots(caps.sessions);
@@ -45,7 +48,7 @@ export function openMysql(url: string, mode: Mode): Driver {
         await connection.query("SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES'), time_zone = '+00:00'");
         if (mode === "read") await connection.query("SET SESSION TRANSACTION READ ONLY");
         await connection.query(mode === "read" ? "START TRANSACTION READ ONLY" : "START TRANSACTION");
-        return session(connection, slots.give);
+        return session(connection, mode, slots.give);
       } catch (error) {
         slots.give();
         connection?.destroy();
@@ -56,7 +59,7 @@ export function openMysql(url: string, mode: Mode): Driver {
   };
 }
 
-function session(connection: MysqlConnection, give: () => void): Session {
+function session(connection: MysqlConnection, mode: Mode, give: () => void): Session {
   let given = false;
   const destroy = (): void => {
     if (given) return;
@@ -67,7 +70,11 @@ function session(connection: MysqlConnection, give: () => void): Session {
   return {
     async query(sql, params) {
       try {
-        return await run(connection, sql, params);
+        const { status, ...answer } = await run(connection, sql, params);
+        // Whatever the statement's text hid: outside the broker's read-only transaction nothing more is sent.
+        if (mode === "read" && status !== null && (status & READ_ONLY_TRANSACTION) === 0)
+          throw new MagicError("invalid_request", ENDED);
+        return answer;
       } catch (error) {
         if (error instanceof MagicError) {
           destroy();
@@ -87,10 +94,13 @@ function session(connection: MysqlConnection, give: () => void): Session {
   };
 }
 
-async function run(connection: MysqlConnection, sql: string, params: readonly unknown[]): Promise<QueryAnswer> {
+/** `status`: the server's, after a statement that returns no rows; null after others, which cannot change it. */
+type Ran = QueryAnswer & { readonly status: number | null };
+
+async function run(connection: MysqlConnection, sql: string, params: readonly unknown[]): Promise<Ran> {
   const marked = questionMarks(sql, params.map(driverValue));
   const meter = openMeter();
-  return await new Promise<QueryAnswer>((resolve, reject) => {
+  return await new Promise<Ran>((resolve, reject) => {
     // A prepared statement is one statement; its rows come one by one.
     const under = (connection as unknown as { connection: unknown }).connection as {
       execute(
@@ -102,9 +112,12 @@ async function run(connection: MysqlConnection, sql: string, params: readonly un
     };
     const query = under.execute({ sql: marked.sql, typeCast: typeCast }, marked.params);
     let changed = 0;
-    query.on("result", (row: { affectedRows?: number; fieldCount?: number } & Record<string, unknown>) => {
-      if (row.constructor?.name === "ResultSetHeader") changed = Number(row.affectedRows ?? 0);
-      else
+    let status: number | null = null;
+    query.on("result", (row: { affectedRows?: number; serverStatus?: number } & Record<string, unknown>) => {
+      if (row.constructor?.name === "ResultSetHeader") {
+        changed = Number(row.affectedRows ?? 0);
+        status = row.serverStatus ?? 0;
+      } else
         try {
           meter.add(Object.fromEntries(Object.entries(row).map(([key, value]) => [key, wireValue(value)])));
         } catch (error) {
@@ -112,7 +125,7 @@ async function run(connection: MysqlConnection, sql: string, params: readonly un
         }
     });
     query.on("error", reject as never);
-    query.on("end", () => resolve({ rows: meter.rows, row_count: meter.rows.length || changed }));
+    query.on("end", () => resolve({ rows: meter.rows, row_count: meter.rows.length || changed, status }));
   });
 }
 

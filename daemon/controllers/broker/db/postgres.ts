@@ -2,7 +2,7 @@
 // in the end, so that no setting of it lives on. A login that could reach beyond the database is refused.
 import pg from "pg";
 import { MagicError } from "#contract/errors.ts";
-import { caps, type Driver, type Mode, type QueryAnswer, type Session } from "./driver.ts";
+import { caps, type Driver, ENDED, type Mode, type QueryAnswer, type Session } from "./driver.ts";
 import { driverValue, openMeter, refused, wireValue } from "./meter.ts";
 import { openSlots } from "./slots.ts";
 
@@ -97,7 +97,10 @@ export function openPostgres(url: string, mode: Mode): Driver {
     return {
       async query(sql, params) {
         try {
-          return await stream(client, sql, params.map(driverValue));
+          const answer = await stream(client, sql, params.map(driverValue));
+          // Whatever the statement's text hid: outside the broker's transaction nothing more is sent.
+          if (client.getTransactionStatus() === "I") throw new MagicError("invalid_request", ENDED);
+          return answer;
         } catch (error) {
           if (error instanceof MagicError) {
             destroy();

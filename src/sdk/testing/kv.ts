@@ -1,0 +1,45 @@
+// request.kv over a map: values are JSON, they expire, and both sizes have their limits.
+import { HandlerError } from "#sdk/errors.ts";
+import type { Json, Kv } from "#sdk/request.ts";
+import type { TestContract } from "./contract.ts";
+import { bounded } from "./json.ts";
+
+const MAX_KEY = 512;
+const MAX_VALUE = 256 * 1024;
+const MAX_TTL_S = 10 * 366 * 86_400;
+
+/** What is held, and until when; kept between the invocations of one test. */
+export interface KvEntries {
+  readonly values: Map<string, unknown>;
+  /** Milliseconds since the epoch, for those that expire. */
+  readonly expiry: Map<string, number>;
+}
+
+export function fakeKv(contract: TestContract, { values, expiry }: KvEntries): Kv {
+  function drop(key: string): void {
+    values.delete(key);
+    expiry.delete(key);
+  }
+  return {
+    get: async <T = Json>(key: string) => {
+      contract.need({ capability: "kv:read" });
+      if ((expiry.get(bounded(key, "key", MAX_KEY)) ?? Number.POSITIVE_INFINITY) <= Date.now()) drop(key);
+      return (values.has(key) ? structuredClone(values.get(key)) : null) as T | null;
+    },
+    set: async (key, value, options) => {
+      const text = JSON.stringify(value);
+      if (text === undefined) throw new HandlerError("invalid_request", "kv.set: the value is not JSON");
+      contract.need({ capability: "kv:write" });
+      const ttl = options?.ttl_s;
+      if (ttl !== undefined && ttl !== null && !(typeof ttl === "number" && ttl > 0 && ttl <= MAX_TTL_S))
+        throw new HandlerError("invalid_request", "ttl_s must be a positive number of seconds");
+      drop(bounded(key, "key", MAX_KEY));
+      values.set(key, JSON.parse(bounded(text, "value", MAX_VALUE)));
+      if (ttl) expiry.set(key, Date.now() + ttl * 1000);
+    },
+    delete: async (key) => {
+      contract.need({ capability: "kv:write" });
+      drop(bounded(key, "key", MAX_KEY));
+    },
+  };
+}

@@ -1,0 +1,242 @@
+// The fakes of magic/sdk/testing against the daemon itself: the same handler, the same inputs, the same answers and the same error codes.
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { pathToFileURL } from "node:url";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { App } from "#daemon/app.ts";
+import { createApp } from "#daemon/app.ts";
+import { testHandler } from "#sdk/testing.ts";
+import { put } from "./harness.ts";
+
+/** Handler code by name; what it returns or throws must be the same on both sides. */
+const cases: Record<string, string> = {
+  request:
+    "return { input: request.input, controller: request.controller, environment: request.environment, left: request.deadline > Date.now(), aborted: request.signal.aborted }",
+  "a bare output": "return { a: 1 }",
+  "what JSON leaves out":
+    "return { a: undefined, b: new Date(0), c: [undefined, () => 1], d: NaN, e: new Map([[1, 2]]) }",
+  "no output": "return undefined",
+  "an output that is not JSON": "return { a: 1n }",
+  "a circle": "const a = {}; a.a = a; return a",
+  "an output that does not fit": "return reply({ label: 7 })",
+  "an output too large": "return 'x'.repeat(9 << 20)",
+  "SDK errors": "throw new NotFound('no ticket 7')",
+  "an error of a foreign code": "throw new HandlerError('upstream_timeout', 'late')",
+  chat: "const c = await request.llm.chat({ messages: [{ role: 'user', content: 'hi there' }] }); return [c.object, c.choices[0].message, c.choices[0].finish_reason, typeof c.usage.cost_usd]",
+  "chat, streamed":
+    "let text = ''; for await (const c of await request.llm.chat({ stream: true, messages: [{ role: 'user', content: 'hi there' }] })) text += c.choices[0]?.delta.content ?? ''; return text",
+  "chat by a model that is not listed":
+    "return await request.llm.chat({ model: 'sandbox/large', messages: [{ role: 'user', content: 'x' }] })",
+  "chat without messages": "return await request.llm.chat({})",
+  "chat with no message": "return await request.llm.chat({ messages: [] })",
+  kv: "const { kv } = request; await kv.set('k', { a: [1, undefined], at: new Date(0) }); const one = await kv.get('k'); await kv.delete('k'); return [one, await kv.get('k'), await kv.get('absent')]",
+  "kv that expires":
+    "const { kv } = request; await kv.set('t', 1, { ttl_s: 0.05 }); await kv.set('u', 1, { ttl_s: 60 }); await new Promise((r) => setTimeout(r, 80)); return [await kv.get('t'), await kv.get('u')]",
+  "kv without a value": "await request.kv.set('k', undefined)",
+  "kv of a bad key": "await request.kv.get(7)",
+  "kv of a long key": "await request.kv.set('k'.repeat(600), 1)",
+  "kv of a large value": "await request.kv.set('k', 'v'.repeat(300_000))",
+  "kv of a bad time": "await request.kv.set('k', 1, { ttl_s: -1 })",
+  "a secret": "return await request.secrets.get('TOKEN')",
+  "a secret that is not listed": "return await request.secrets.get('OTHER')",
+  "a secret that is not there": "return await request.secrets.get('ABSENT')",
+  rows: "return await request.db.query('main', 'select id, name, bytes from t where id = $1', [1])",
+  "a parameter of every kind":
+    "const seen = []; for (const p of [5n, null, 'x', 1.5]) seen.push((await request.db.query('main', 'select id from t where name = $1', [p])).row_count); return seen",
+  "a transaction":
+    "return await request.db.transaction('main', async (tx) => (await tx.query('select id from t')).rows)",
+  "a transaction that is over":
+    "let kept; await request.db.transaction('main', async (tx) => { kept = tx; }); return await kept.query('select id from t')",
+  "a transaction that fails":
+    "return await request.db.transaction('main', async () => { throw new Conflict('taken'); })",
+  "control of the transaction": "return await request.db.query('main', 'commit')",
+  "a write with a read grant": "return await request.db.query('main', \"insert into t values (9, 'x', null)\")",
+  "a database that is not listed": "return await request.db.query('other', 'select 1')",
+  "SQL that is none": "return await request.db.query('main', 7)",
+  "parameters that are none": "return await request.db.query('main', 'select 1', 'x')",
+  fetch:
+    "const r = await request.fetch(request.input.url + '/ok#part'); return [r.status, r.ok, r.url.endsWith('/ok'), r.redirected, await r.text()]",
+  "the global fetch":
+    "const r = await fetch(request.input.url + '/ok', { method: 'POST', body: 'x' }); return [r.status, await r.text()]",
+  "a redirect":
+    "const r = await fetch(request.input.url + '/away', { method: 'POST', body: 'x' }); return [r.status, r.url.endsWith('/ok'), r.redirected, await r.text()]",
+  "a redirect not followed": "return (await fetch(request.input.url + '/away', { redirect: 'manual' })).status",
+  "a redirect refused": "return (await fetch(request.input.url + '/away', { redirect: 'error' })).status",
+  "a redirect to an undeclared host": "return (await fetch(request.input.url + '/out')).status",
+  "a redirect without end": "return (await fetch(request.input.url + '/loop')).status",
+  "a host that is not listed": "return await fetch('https://elsewhere.example/')",
+  "a method that is not listed": "return await fetch(request.input.url, { method: 'DELETE' })",
+  "a file": "return await fetch('file:///etc/passwd')",
+  "an address that is none": "return await fetch('/relative')",
+  "another controller": "return await request.controllers.invoke('echo', { at: new Date(0) })",
+  "a controller that is not listed": "return await request.controllers.invoke('secret', {})",
+  "a controller that is not there": "return await request.controllers.invoke('absent', {})",
+  "a sync that is not listed": "return await request.syncs.trigger('sync_2')",
+};
+const undeclared: Record<string, string> = {
+  llm: "await request.llm.chat({ messages: [] })",
+  fetch: "await fetch('https://example.com/')",
+  db: "await request.db.query('main', 'select 1')",
+  transaction: "await request.db.transaction('main', async () => 1)",
+  secrets: "await request.secrets.get('TOKEN')",
+  "kv.get": "await request.kv.get('k')",
+  "kv.set": "await request.kv.set('k', 1)",
+  "kv.delete": "await request.kv.delete('k')",
+  controllers: "await request.controllers.invoke('echo', {})",
+  syncs: "await request.syncs.trigger('sync_1')",
+};
+const late = { "a deadline": "await new Promise(() => {})" };
+const sources = { all: cases, none: undeclared, hasty: late };
+type Deployed = keyof typeof sources;
+
+const handlerOf = (bodies: Record<string, string>): string => `
+import { reply, HandlerError, NotFound, Conflict } from "magic/sdk";
+const cases = {${Object.entries(bodies).map(([name, body]) => `${JSON.stringify(name)}: async (request) => { ${body} }`)}};
+export default (request) => cases[request.input.name](request);`;
+
+let root: string;
+let app: App;
+let base: string;
+const outside = createServer((request, response) => {
+  const location = { "/away": "/ok", "/out": "http://undeclared.example/", "/loop": "/loop" }[request.url ?? ""];
+  if (location) response.writeHead(307, { location }).end();
+  else response.end(`${request.method} ok`);
+}).listen(0, "127.0.0.1");
+
+async function api(method: string, path: string, body: object): Promise<Record<string, unknown>> {
+  const headers = { authorization: `Bearer ${app.credentials.local_token}`, "content-type": "application/json" };
+  return (await (await fetch(base + path, { method, headers, body: JSON.stringify(body) })).json()) as never;
+}
+
+beforeAll(async () => {
+  root = mkdtempSync(join(tmpdir(), "magic-parity-"));
+  process.env["MAGIC_HOME"] = join(root, "home");
+  const { port } = outside.address() as AddressInfo;
+  const database = new DatabaseSync(join(root, "data.sqlite"));
+  database.exec(
+    "create table t (id integer primary key, name text, bytes blob); insert into t values (1, 'one', x'0102')",
+  );
+  database.close();
+  put(
+    join(root, "magic.yaml"),
+    JSON.stringify({
+      version: 1,
+      databases: { main: { url: "sqlite:data.sqlite" } },
+      secrets: { TOKEN: "the token" },
+      egress: { allow_private: [`127.0.0.1:${port}`] },
+    }),
+  );
+  const common = {
+    version: "1.0.0",
+    input_schema: { type: "object" },
+    output_schema: { properties: { label: { type: "string" } } },
+  };
+  const contracts = {
+    all: {
+      ...{ name: "all", ...common, limits: { timeout_ms: 25_000 } },
+      capabilities: [
+        "llm:chat",
+        "http:egress",
+        "db:query",
+        "secrets:read",
+        "kv:read",
+        "kv:write",
+        "controller:invoke",
+        "sync:trigger",
+      ],
+      scopes: {
+        llm: { models: ["sandbox/echo"] },
+        http: [{ host: "127.0.0.1", port, methods: ["GET", "POST"] }],
+        db: [{ name: "main" }],
+        ...{ secrets: ["TOKEN", "ABSENT"], controllers: ["echo", "absent"], syncs: ["sync_1"] },
+      },
+    },
+    none: { name: "none", ...common },
+    hasty: { name: "hasty", ...common, limits: { timeout_ms: 300 } },
+    echo: { name: "echo", ...common },
+  };
+  app = await createApp({ root });
+  base = await app.listen();
+  for (const [name, contract] of Object.entries(contracts)) {
+    const folder = join(root, "controllers", name);
+    put(join(folder, "contract.yaml"), JSON.stringify(contract));
+    put(
+      join(folder, "handler.ts"),
+      name === "echo" ? "export default ({ input }) => input;" : handlerOf(sources[name as never]),
+    );
+    const artifact = await api("POST", "/v1/dev/builds", { folder });
+    expect(await api("POST", "/v1/controllers", artifact)).toMatchObject({ name });
+  }
+}, 120_000);
+
+afterAll(async () => {
+  await app?.close();
+  outside.close();
+  rmSync(root, { recursive: true, force: true });
+});
+
+/** The handler's module with the SDK of this working copy, as a unit test loads it. */
+async function faked(controller: Deployed) {
+  const source = handlerOf(sources[controller]).replace(
+    '"magic/sdk"',
+    JSON.stringify(import.meta.resolve("#sdk/index.ts")),
+  );
+  const file = join(root, `${controller}-faked.mts`);
+  put(file, source);
+  const { default: handler } = (await import(pathToFileURL(file).href)) as { default: never };
+  return testHandler(handler, {
+    folder: join(root, "controllers", controller),
+    llm: (asked) => String(asked.messages.at(-1)?.content),
+    fetch: async (request) => {
+      const { pathname } = new URL(request.url);
+      const location = { "/away": "/ok", "/out": "http://undeclared.example/", "/loop": "/loop" }[pathname];
+      return location
+        ? new Response(null, { status: 307, headers: { location } })
+        : new Response(`${request.method} ok`);
+    },
+    db: (sql, params) => (sql.includes("select") && (params.length === 0 || params[0] === 1) ? [rowOf(sql)] : []),
+    secrets: { TOKEN: "the token", OTHER: "never" },
+    controllers: { echo: (input) => input, secret: () => "never" },
+  });
+}
+
+const rowOf = (sql: string): object =>
+  sql.includes("bytes") ? { id: 1, name: "one", bytes: new Uint8Array([1, 2]) } : { id: 1 };
+
+async function bothSides(controller: Deployed, name: string): Promise<[unknown, unknown]> {
+  const { port } = outside.address() as AddressInfo;
+  const input = { name, url: `http://127.0.0.1:${port}` };
+  const real = await api("POST", `/v1/controllers/${controller}/invoke`, { input });
+  const fake = await (await faked(controller)).invoke(input).then(
+    ({ output }) => ({ output }),
+    (error: { code?: string; message: string; add?: string }) => error,
+  );
+  return [real, fake];
+}
+
+test.each(Object.keys(cases))("%s: the same in a cell and in a unit test", async (name) => {
+  const [real, fake] = (await bothSides("all", name)) as Record<string, unknown>[];
+  // What is no HandlerError is told to callers as handler_error; a unit test gets it as it was thrown.
+  if ("output" in (real ?? {})) expect(fake).toEqual({ output: real?.["output"] });
+  else expect((fake as { code?: string }).code ?? "handler_error").toBe(real?.["code"]);
+});
+
+test("a handler past its deadline: timeout in a cell and in a unit test", async () => {
+  const [real, fake] = await bothSides("hasty", "a deadline");
+  const { detail } = real as { detail: string };
+  expect(real).toMatchObject({ code: "timeout" });
+  expect(fake).toMatchObject({ code: "timeout", message: detail });
+});
+
+test.each(Object.keys(undeclared))(
+  "%s, undeclared: refused with the same words and the same line to add",
+  async (name) => {
+    const [real, fake] = (await bothSides("none", name)) as Record<string, unknown>[];
+    expect(real?.["code"]).toBe("capability_denied");
+    expect(fake).toMatchObject({ code: "capability_denied", message: real?.["detail"], add: real?.["add"] });
+  },
+);
