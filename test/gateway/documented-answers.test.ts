@@ -63,6 +63,7 @@ describe("documented answers", () => {
       ours = saidByGateway(completion);
     }
     expect(ours).toMatchObject(one.said);
+    if (one.kind === "google") for (const called of ours.tools) called.id = expect.any(String);
     if (!one.apart) expect(ours).toEqual(streamed ? await saidBySdkStream(sdk(kind)) : await saidBySdk(sdk(kind)));
   });
 

@@ -127,6 +127,8 @@ describe.skipIf(!root)("recorded answers", () => {
       : await saidBySdk(sdkModel(kind, model), more);
     // The SDK shows Bedrock's prose as parts of their own before the JSON; in one string it would break it.
     if (wantsJson) theirs.text = theirs.text.slice(Math.max(0, theirs.text.indexOf("{")));
+    // None of these recordings of Gemini has ids.
+    if (kind === "google") for (const called of [...ours.tools, ...theirs.tools]) called.id = "";
     // OpenAI's parser knows no reasoning_content, which its imitators send.
     if (Number.isNaN(theirs.usage.prompt)) ours.usage = theirs.usage;
     expect(ours).toEqual(kind === "openai" ? { ...theirs, reasoning: ours.reasoning } : theirs);

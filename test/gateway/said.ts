@@ -3,8 +3,8 @@
 export interface Said {
   text: string;
   reasoning: string;
-  /** Name and parsed arguments; ids only where both sides have the wire's. */
-  tools: { name: string; args: unknown }[];
+  /** Ids are to be compared only where the wire has some. */
+  tools: { id?: string; name: string; args: unknown }[];
   finish: string;
   usage: { prompt: number; cached: number; completion: number; reasoning: number };
 }
@@ -25,7 +25,7 @@ export interface SdkModel {
 interface WireMessage {
   content?: string | null;
   reasoning_content?: string;
-  tool_calls?: { index?: number; function?: { name?: string; arguments?: string } }[];
+  tool_calls?: { index?: number; id?: string; function?: { name?: string; arguments?: string } }[];
 }
 
 const finishes: Record<string, string> = { "tool-calls": "tool_calls", "content-filter": "content_filter" };
@@ -37,6 +37,7 @@ export function saidByGateway(completion: Fields): Said {
     text: content ?? "",
     reasoning: reasoning ?? "",
     tools: (calls ?? []).map((call) => ({
+      id: call.id ?? "",
       name: call.function?.name ?? "",
       args: JSON.parse(call.function?.arguments ?? "null"),
     })),
@@ -62,7 +63,7 @@ export function saidByGatewayStream(events: readonly unknown[]): Said {
       for (const call of delta.tool_calls ?? []) {
         const index = call.index ?? 0;
         said.raw[index] = (said.raw[index] ?? "") + (call.function?.arguments ?? "");
-        if (call.function?.name) said.tools[index] = { name: call.function.name, args: null };
+        if (call.function?.name) said.tools[index] = { id: call.id ?? "", name: call.function.name, args: null };
       }
       if (reason) said.finish = reason;
     }
@@ -126,7 +127,11 @@ function fromParts(parts: readonly Fields[]): Pick<Said, "text" | "reasoning" | 
       .join("");
   const tools = parts
     .filter((part) => part["type"] === "tool-call" && !part["providerExecuted"])
-    .map((part) => ({ name: String(part["toolName"]), args: JSON.parse(String(part["input"])) }));
+    .map((part) => ({
+      id: String(part["toolCallId"]),
+      name: String(part["toolName"]),
+      args: JSON.parse(String(part["input"])),
+    }));
   return { text: text("text"), reasoning: text("reasoning"), tools };
 }
 
