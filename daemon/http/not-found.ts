@@ -3,6 +3,10 @@ import type { FastifyInstance } from "fastify";
 import { MagicError } from "#contract/errors.ts";
 import type { ErrorForm } from "./route-config.ts";
 
+/** OpenAI's other resources: their clients read its form of errors, and are to learn what there is instead. */
+const OPENAI =
+  /^\/v1\/(responses|conversations|completions|edits|images|audio|videos|files|uploads|moderations|batches|assistants|fine_tuning|vector_stores|realtime)(\/|$)/;
+
 /** Register before the routes: it learns their methods as they are declared. */
 export function useNotFound(app: FastifyInstance): void {
   const known = new Map<string, { readonly pattern: RegExp; readonly methods: Set<string>; errors?: ErrorForm }>();
@@ -20,6 +24,11 @@ export function useNotFound(app: FastifyInstance): void {
       for (const method of methods) allowed.add(method);
       // A path's clients read one form of errors, whatever the method.
       if (errors) request.route = { ...request.route, errors };
+    }
+    if (allowed.size === 0 && OPENAI.test(path)) {
+      request.route = { ...request.route, errors: "openai" };
+      const instead = "this gateway has POST /v1/chat/completions, POST /v1/embeddings and GET /v1/models";
+      throw new MagicError("not_found", `There is nothing at ${path.slice(0, 200)}: ${instead}.`);
     }
     if (allowed.size === 0) throw new MagicError("not_found", `There is nothing at ${path.slice(0, 200)}.`);
     const allow = [...allowed].sort().join(", ");

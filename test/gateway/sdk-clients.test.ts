@@ -82,6 +82,15 @@ describe("the Vercel AI SDK", () => {
   });
 });
 
+test("what the gateway does not have is said in the client's own form: the AI SDK's default API", async () => {
+  const responses = createOpenAI({ baseURL, apiKey })("sandbox/echo");
+  const asked = generateText({ model: responses, prompt: "x", maxRetries: 0 });
+  await expect(asked).rejects.toMatchObject({
+    statusCode: 404,
+    message: expect.stringContaining("/v1/chat/completions"),
+  });
+});
+
 describe("LangChain.js", () => {
   const model = (name = "sandbox/echo") =>
     new ChatOpenAI({ model: name, apiKey, configuration: { baseURL }, maxRetries: 0, streamUsage: true });
