@@ -21,6 +21,9 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) =>
 );
 process.stderr.on("error", () => {});
 
+// Heard from here on: a command that is still being loaded is interrupted like one that runs.
+const interruption = listenToInterruption();
+
 /** Runs the command; resolves to its exit code. */
 async function main(): Promise<number> {
   if (argv[0] === "--version" || argv[0] === "-V") {
@@ -56,7 +59,7 @@ async function main(): Promise<number> {
       return currentFolder();
     },
     registry: groups,
-    signal: interruption(module.handlesInterrupt === true),
+    signal: interruption.signal(module.handlesInterrupt === true),
     need: (wanted) => needValues(wanted, output.interactive),
   });
   output.end();
@@ -64,15 +67,21 @@ async function main(): Promise<number> {
 }
 
 /** The first Ctrl-C or SIGTERM aborts the signal; it ends a command at once that does not end by itself, as a second one does. */
-function interruption(handled: boolean): AbortSignal {
+function listenToInterruption(): { signal(handled: boolean): AbortSignal } {
   const controller = new AbortController();
+  let handled = false;
   const interrupt = () => {
     if (!handled || controller.signal.aborted)
       process.exit(reportFailure(new MagicError("interrupted"), format, process, env));
     controller.abort(new MagicError("interrupted"));
   };
   process.on("SIGINT", interrupt).on("SIGTERM", interrupt);
-  return controller.signal;
+  return {
+    signal(byCommand) {
+      handled = byCommand;
+      return controller.signal;
+    },
+  };
 }
 
 function currentFolder(): string {

@@ -36,10 +36,10 @@ export default defineCommand<Options>({
       note: output.note,
     });
     const system: ChatMessage[] = options.system
-      ? [{ role: "system", content: readTextInput(options.system, "--system") }]
+      ? [{ role: "system", content: await readTextInput(options.system, "--system") }]
       : [];
     if (words === "") return converse(context, client, body, system);
-    const prompt = words === "-" || words.startsWith("@") ? readTextInput(words, "<prompt>") : words;
+    const prompt = words === "-" || words.startsWith("@") ? await readTextInput(words, "<prompt>") : words;
     const messages = [...system, { role: "user", content: prompt } as const];
     if (output.format === "text") return void (await say(context, client, { ...body, messages }));
     const answer = await client.request("POST", "/v1/chat/completions", {

@@ -17,7 +17,7 @@ export default defineCommand<Options>({
       .option("--version <version>", "a version or an alias (default: what serves)"),
   async run(context) {
     const { args, options, output, signal } = context;
-    const input = options.input === undefined ? {} : readJsonInput(options.input, "--input");
+    const input = options.input === undefined ? {} : await readJsonInput(options.input, "--input");
     const client = await clientOf(context);
     const name = String(args[0]);
     const answer = await invokeController(client, { name, input, version: options.version, signal });

@@ -1,26 +1,43 @@
 // Values given on the command line as JSON, as @FILE, or as - for standard input.
-import { readFileSync } from "node:fs";
-import { MagicError } from "#contract/errors.ts";
+import { readFile } from "node:fs/promises";
+import { isMagicError, MagicError } from "#contract/errors.ts";
 
 /** More than this is no argument. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
 /** The text of `JSON|@FILE|-`. Throws usage, naming the flag, when the file cannot be read. */
-export function readTextInput(given: string, flag: string): string {
+export async function readTextInput(given: string, flag: string): Promise<string> {
   if (given !== "-" && !given.startsWith("@")) return given;
   const name = given === "-" ? "standard input" : given.slice(1);
   try {
-    const content = readFileSync(given === "-" ? 0 : name);
+    const content = given === "-" ? await standardInput() : await readFile(name);
     if (content.byteLength > MAX_BYTES) throw new Error(`it has more than ${MAX_BYTES} bytes`);
     return content.toString("utf8");
   } catch (error) {
+    if (isMagicError(error)) throw error;
     throw new MagicError("usage", `${flag}: ${name} cannot be read: ${(error as Error).message}.`, { cause: error });
   }
 }
 
+// Not at once: Ctrl-C would not be heard while nothing comes.
+async function standardInput(): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  // A command that ends by itself when it is interrupted has not begun to listen for that.
+  const interrupt = () => process.stdin.destroy(new MagicError("interrupted"));
+  process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
+  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    size += chunk.byteLength;
+    if (size > MAX_BYTES) break;
+  }
+  process.off("SIGINT", interrupt).off("SIGTERM", interrupt);
+  return Buffer.concat(chunks);
+}
+
 /** The value of `JSON|@FILE|-`. Throws usage, naming the flag, when it is not JSON. */
-export function readJsonInput(given: string, flag: string): unknown {
-  const text = readTextInput(given, flag);
+export async function readJsonInput(given: string, flag: string): Promise<unknown> {
+  const text = await readTextInput(given, flag);
   try {
     return JSON.parse(text);
   } catch (error) {

@@ -4,6 +4,7 @@ import { followLogs, type LogFilter } from "#client/logs.ts";
 import { type Context, defineCommand } from "#commands/command.ts";
 import { sinceOf, wholeOf } from "#commands/option-values.ts";
 import { MagicError } from "#contract/errors.ts";
+import { type ExitCode, exitCodes } from "#contract/exit-codes.ts";
 import type { LogEntry } from "#contract/wire/logs.ts";
 import { showLogLine } from "#output/log-line.ts";
 
@@ -27,7 +28,9 @@ export default defineCommand<Options>({
       .option("--limit <n>", "at most so many lines (default: the last 1000)"),
   handlesInterrupt: true,
   async run(context) {
-    return context.options.follow ? follow(context) : list(context);
+    if (context.options.follow) return follow(context);
+    await list(context);
+    return exitCodes.ok;
   },
 });
 
@@ -56,7 +59,7 @@ interface LogPage {
   readonly next_cursor: string | null;
 }
 
-async function follow(context: Context<Options>): Promise<void> {
+async function follow(context: Context<Options>): Promise<ExitCode> {
   const { options, output, signal } = context;
   const filter = filterOf(options);
   const frames = followLogs({
@@ -69,6 +72,7 @@ async function follow(context: Context<Options>): Promise<void> {
     if (frame.type === "line") output.event(frame.line, showLogLine(frame.line));
     if (frame.type === "missed") output.warn(`${frame.lines} lines were dropped: this reader was too slow.`);
   }
+  return exitCodes.interrupted;
 }
 
 function filterOf({ controller, request, level, ...options }: Options): LogFilter {

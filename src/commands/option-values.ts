@@ -10,9 +10,12 @@ export function listValue(text: string | undefined): string[] | undefined {
 }
 
 /** A JSON object from `JSON|@FILE|-`. Throws usage, naming the flag. */
-export function objectValue(given: string | undefined, flag: string): Record<string, unknown> | undefined {
+export async function objectValue(
+  given: string | undefined,
+  flag: string,
+): Promise<Record<string, unknown> | undefined> {
   if (given === undefined) return undefined;
-  const value = readJsonInput(given, flag);
+  const value = await readJsonInput(given, flag);
   if (typeof value !== "object" || value === null || Array.isArray(value))
     throw new MagicError("usage", `${flag} takes a JSON object.`);
   return value as Record<string, unknown>;

@@ -160,7 +160,7 @@ test("webhook listen subscribes, verifies and prints what comes, and unsubscribe
     .toBe(1);
   listening.interrupt();
   const { code, stdout } = await listening.ended;
-  expect(code).toBe(0);
+  expect(code).toBe(130);
   const lines = stdout
     .trimEnd()
     .split("\n")

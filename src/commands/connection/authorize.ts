@@ -30,8 +30,8 @@ export default defineCommand<Options>({
     const { options, output, args } = context;
     const client = await clientOf(context);
     const { id, provider } = await client.request<Connection>("GET", `/v1/connections/${pathPart(args[0])}`);
-    const config = objectValue(options.config, "--config");
-    const credentials = objectValue(options.credentials, "--credentials");
+    const config = await objectValue(options.config, "--config");
+    const credentials = await objectValue(options.credentials, "--credentials");
     const body = given({ provider, connection: id, config, credentials });
     const connection = await authorize(client, body, { ...context, browser: options.browser !== false });
     output.result(connection, showConnection(connection));

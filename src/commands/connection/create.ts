@@ -35,9 +35,9 @@ const command: CommandModule<Options> = defineCommand<Options>({
     const body = given({
       provider,
       name: options.name,
-      config: objectValue(options.config, "--config"),
-      credentials: objectValue(options.credentials, "--credentials"),
-      metadata: objectValue(options.metadata, "--metadata"),
+      config: await objectValue(options.config, "--config"),
+      credentials: await objectValue(options.credentials, "--credentials"),
+      metadata: await objectValue(options.metadata, "--metadata"),
     });
     const client = await clientOf(context);
     const connection = options.oauth

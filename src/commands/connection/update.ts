@@ -18,9 +18,9 @@ export default defineCommand<{ name?: string; config?: string; credentials?: str
     const { options, output, args } = context;
     const body = given({
       name: options.name,
-      config: objectValue(options.config, "--config"),
-      credentials: objectValue(options.credentials, "--credentials"),
-      metadata: objectValue(options.metadata, "--metadata"),
+      config: await objectValue(options.config, "--config"),
+      credentials: await objectValue(options.credentials, "--credentials"),
+      metadata: await objectValue(options.metadata, "--metadata"),
     });
     const client = await clientOf(context);
     const connection = await client.request<Connection>("PATCH", `/v1/connections/${pathPart(args[0])}`, { body });

@@ -3,9 +3,9 @@ import { readJsonInput } from "#commands/json-input.ts";
 import { MagicError } from "#contract/errors.ts";
 
 /** `--config JSON|@FILE|-`; absent is {}. Throws usage. */
-export function configOf(given: string | undefined): Record<string, unknown> {
+export async function configOf(given: string | undefined): Promise<Record<string, unknown>> {
   if (given === undefined) return {};
-  const value = readJsonInput(given, "--config");
+  const value = await readJsonInput(given, "--config");
   if (typeof value !== "object" || value === null || Array.isArray(value))
     throw new MagicError("usage", "--config takes a JSON object.");
   return value as Record<string, unknown>;

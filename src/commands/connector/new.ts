@@ -139,7 +139,7 @@ async function asked({ args, options, need }: Context<Options>): Promise<Draft> 
 }
 
 async function credentials({ options, output }: Context<Options>, auth: Auth): Promise<Config> {
-  const config = configOf(options.config);
+  const config = await configOf(options.config);
   const missing = credentialsOf(auth).filter(({ name }) => config[name] === undefined);
   if (missing.length > 0 && !output.interactive) {
     const example = JSON.stringify(Object.fromEntries(missing.map(({ name }) => [name, "..."])));

@@ -22,8 +22,8 @@ export default defineCommand<{ config?: string; state?: string; limit?: string }
     if (limit !== undefined && !(Number.isInteger(limit) && limit > 0))
       throw new MagicError("usage", `--limit takes a number of records, not '${options.limit}'.`);
     const manifest = readConnector(findRoot(globals.root, env, cwd).path, name);
-    const config = configOf(options.config);
-    const state = options.state === undefined ? undefined : readJsonInput(options.state, "--state");
+    const config = await configOf(options.config);
+    const state = options.state === undefined ? undefined : await readJsonInput(options.state, "--state");
     const job = {
       type: "read" as const,
       manifest,

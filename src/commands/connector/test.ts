@@ -13,7 +13,7 @@ export default defineCommand<{ config?: string }>({
   async run({ args, options, output, globals, env, cwd, signal }) {
     const name = args[0] as string;
     const manifest = readConnector(findRoot(globals.root, env, cwd).path, name);
-    const config = configOf(options.config);
+    const config = await configOf(options.config);
     await runConnectorWorker(
       { type: "check", manifest, config },
       { signal, onReply: (reply) => reply.type === "log" && output.note(reply.message) },

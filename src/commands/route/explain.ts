@@ -18,7 +18,7 @@ export default defineCommand<Options>({
       .option("-m, --model <model>", "a model, an alias or a policy (default: gateway.default)")
       .option("--input <json>", "the chat completion request: JSON, @FILE, or - for standard input"),
   async run({ options, output, globals, env, signal }) {
-    const input = options.input === undefined ? {} : readJsonInput(options.input, "--input");
+    const input = options.input === undefined ? {} : await readJsonInput(options.input, "--input");
     if (typeof input !== "object" || input === null || Array.isArray(input))
       throw new MagicError("usage", "--input is a chat completion request: a JSON object.");
     const client = await connectGateway({

@@ -51,11 +51,11 @@ const command: CommandModule<Options> = defineCommand<Options>({
       primary_key: listValue(options["primaryKey"]),
       cursor_field: options["cursorField"] ?? asked.cursor_field,
       columns: listValue(options["columns"]),
-      mapping: objectValue(options["mapping"], "--mapping"),
+      mapping: await objectValue(options["mapping"], "--mapping"),
       deletes: options["deletes"],
       on_bad_record: options["onBadRecord"],
       stall_timeout_s: numberOf(options["stallTimeout"], "--stall-timeout", 0),
-      metadata: objectValue(options["metadata"], "--metadata"),
+      metadata: await objectValue(options["metadata"], "--metadata"),
     });
     const sync = await (await clientOf(context)).request<Sync>("POST", "/v1/syncs", { body });
     output.result(sync, showSync(sync));

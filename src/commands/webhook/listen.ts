@@ -7,6 +7,7 @@ import { defineCommand } from "#commands/command.ts";
 import { clientOf } from "#commands/connection-of.ts";
 import { listValue, wholeOf } from "#commands/option-values.ts";
 import { isMagicError, MagicError } from "#contract/errors.ts";
+import { exitCodes } from "#contract/exit-codes.ts";
 import { type Webhook, webhookEvents } from "#contract/wire/webhooks.ts";
 import type { Output } from "#output/output.ts";
 import { signatureProblem } from "#shared/webhook-signature.ts";
@@ -58,6 +59,7 @@ export default defineCommand<{ port?: string; events?: string; secret?: string; 
       server.closeAllConnections();
       if (client && webhook) await client.request("DELETE", `/v1/webhooks/${webhook.id}`).catch(() => {});
     }
+    return exitCodes.interrupted;
   },
 });
 
