@@ -12,6 +12,8 @@ export type ConnectorJob =
       readonly stream: string;
       readonly state?: unknown;
       readonly limit?: number;
+      /** Simulated records instead of the vendor's. */
+      readonly sandbox?: boolean;
     }
   /** The first page of the first stream as it came: answers one `page`. */
   | { readonly type: "probe"; readonly manifest: string; readonly config: Readonly<Record<string, unknown>> }

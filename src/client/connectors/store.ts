@@ -2,6 +2,7 @@
 
 import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { MagicError } from "#contract/errors.ts";
 import { makeFolder } from "#shared/make-folder.ts";
 
@@ -21,18 +22,25 @@ export function listConnectors(root: string): string[] {
     .sort();
 }
 
-/** The manifest's text. A path to a file works too. Throws not_found with the names that there are. */
+/** The manifest's text: of the project's connectors, else of the catalogue. A path to a file works too. Throws not_found with the names. */
 export function readConnector(root: string, name: string): string {
   if (/[./\\]/.test(name) && existsSync(name)) return readFileSync(name, "utf8");
   const file = CONNECTOR_NAME.test(name)
     ? ENDINGS.map((ending) => join(connectorsFolder(root), name + ending)).find((path) => existsSync(path))
     : undefined;
   if (file) return readFileSync(file, "utf8");
+  const ours = CONNECTOR_NAME.test(name) ? catalogueFile(`${name}.yaml`) : undefined;
+  if (ours && existsSync(ours)) return readFileSync(ours, "utf8");
   const known = listConnectors(root);
   throw new MagicError(
     "not_found",
-    `There is no connector '${name}'. ${known.length ? `There are: ${known.join(", ")}.` : "Add one with `magic connector add FILE`."}`,
+    `There is no connector '${name}' that is a manifest. ${known.length ? `The project has: ${known.join(", ")}.` : "Add one with `magic connector add FILE`."} \`magic connector list\` shows the catalogue.`,
   );
+}
+
+// Our definitions are files that both programs know the place of: from source and from dist alike.
+function catalogueFile(file: string): string {
+  return fileURLToPath(new URL(file, import.meta.resolve("#catalogue/README.md")));
 }
 
 /** Writes the manifest whole or not at all. Throws exists. */

@@ -7,7 +7,7 @@ import { MagicError } from "#contract/errors.ts";
 import { findRoot } from "#shared/paths.ts";
 import { configOf } from "./config.ts";
 
-export default defineCommand<{ config?: string; state?: string; limit?: string }>({
+export default defineCommand<{ config?: string; state?: string; limit?: string; sandbox?: boolean }>({
   handlesInterrupt: true,
   configure: (command) =>
     command
@@ -15,7 +15,8 @@ export default defineCommand<{ config?: string; state?: string; limit?: string }
       .argument("<stream>")
       .option("--config <json|@file|->", "the configuration")
       .option("--state <json|@file>", "a state that an earlier read gave")
-      .option("--limit <n>", "stop after so many records"),
+      .option("--limit <n>", "stop after so many records")
+      .option("--sandbox", "simulated records, made from the stream's schema: no configuration, no network"),
   async run({ args, options, output, globals, env, cwd, signal }) {
     const [name, stream] = args as [string, string];
     const limit = options.limit === undefined ? undefined : Number(options.limit);
@@ -31,6 +32,7 @@ export default defineCommand<{ config?: string; state?: string; limit?: string }
       stream,
       ...(state === undefined ? {} : { state }),
       ...(limit === undefined ? {} : { limit }),
+      ...(options.sandbox ? { sandbox: true } : {}),
     };
     let count = 0;
     await runConnectorWorker(job, {

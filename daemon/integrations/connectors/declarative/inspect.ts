@@ -44,14 +44,15 @@ function inspect(context: Context, component: Component): ConnectorSummary["stre
   }
 }
 
-function inlineSchema(component: Component): Readonly<Record<string, unknown>> | null {
+/** The schema that stands in the manifest; null: only the vendor knows it. */
+export function inlineSchema(component: Component): Readonly<Record<string, unknown>> | null {
   const source = typeOf(component) === "StateDelegatingStream" ? child(component, "full_refresh_stream") : component;
   const loader = optionalChild(source, "schema_loader");
   return loader && isRecord(loader["schema"]) ? loader["schema"] : null;
 }
 
-// Nothing is sent: building streams asks nobody.
-function dryContext(manifest: Manifest): Context {
+/** Nothing is sent: building streams asks nobody. */
+export function dryContext(manifest: Manifest): Context {
   return {
     config: sample(manifest.configSchema) as Readonly<Record<string, unknown>>,
     jinja: createInterpolator(),

@@ -12,6 +12,8 @@ import { inspectStreams } from "./inspect.ts";
 import { createInterpolator } from "./jinja/interpolate.ts";
 import { isRecord } from "./manifest/component.ts";
 import { loadManifest } from "./manifest/load.ts";
+import { sandboxRead } from "./sandbox.ts";
+import type { StreamEvent } from "./stream.ts";
 
 export interface JobPorts {
   readonly signal: AbortSignal;
@@ -26,6 +28,8 @@ export async function runConnectorJob(job: ConnectorJob, ports: JobPorts): Promi
   try {
     if (job.type === "eval") await evaluate(job, ports);
     else if (job.type === "inspect") await ports.send({ type: "summary", summary: await summaryOf(job.manifest) });
+    else if (job.type === "read" && job.sandbox)
+      await sendAll(sandboxRead(loadManifest(job.manifest), job.stream, job.state), job.limit, ports);
     else await withConnector(job, ports);
     await ports.send({ type: "end" });
   } catch (error) {
@@ -84,7 +88,7 @@ async function withConnector(
     });
     if (job.type === "check") await connector.check();
     else if (job.type === "probe") await probe(connector, () => seen, ports);
-    else await read(connector, job, ports);
+    else await sendAll((await connector.stream(job.stream)).read(job.state), job.limit, ports);
   } finally {
     await ports.tokens?.idle?.();
     await egress.close();
@@ -100,14 +104,13 @@ async function probe(connector: Connector, seen: () => HttpResponse | undefined,
   await ports.send({ type: "page", url: response.url, headers: response.headers, body });
 }
 
-async function read(
-  connector: Connector,
-  job: Extract<ConnectorJob, { type: "read" }>,
+async function sendAll(
+  events: AsyncIterable<StreamEvent> | Iterable<StreamEvent>,
+  limit: number | undefined,
   ports: JobPorts,
 ): Promise<void> {
-  const stream = await connector.stream(job.stream);
-  let left = job.limit ?? Number.POSITIVE_INFINITY;
-  for await (const event of stream.read(job.state)) {
+  let left = limit ?? Number.POSITIVE_INFINITY;
+  for await (const event of events) {
     if (event.type === "state") {
       await ports.send(event);
       continue;
