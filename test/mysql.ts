@@ -10,6 +10,8 @@ import mysql from "mysql2/promise";
 export interface TestMysql {
   /** A URL of an empty database of its own, made by the call. */
   createDatabase(name?: string): Promise<string>;
+  /** Ends the server and starts it again on the same data and port. */
+  restart(signal?: "SIGTERM" | "SIGKILL"): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -46,25 +48,27 @@ export async function startMysql(): Promise<TestMysql> {
     { ...identity, cwd: folder, stdio: "pipe" },
   );
   const port = await freePort();
-  const child = spawn(
-    server,
-    [
-      "--no-defaults",
-      `--datadir=${data}`,
-      `--tmpdir=${folder}`,
-      `--socket=${folder}/s`,
-      `--pid-file=${folder}/pid`,
-      `--port=${port}`,
-      "--bind-address=127.0.0.1",
-      "--skip-log-bin",
-      "--innodb-flush-log-at-trx-commit=0",
-      "--innodb-buffer-pool-size=64M",
-    ],
-    { ...identity, cwd: folder, stdio: "ignore" },
-  );
+  const begin = () =>
+    spawn(
+      server as string,
+      [
+        "--no-defaults",
+        `--datadir=${data}`,
+        `--tmpdir=${folder}`,
+        `--socket=${folder}/s`,
+        `--pid-file=${folder}/pid`,
+        `--port=${port}`,
+        "--bind-address=127.0.0.1",
+        "--skip-log-bin",
+        "--innodb-flush-log-at-trx-commit=0",
+        "--innodb-buffer-pool-size=64M",
+      ],
+      { ...identity, cwd: folder, stdio: "ignore" },
+    );
+  let child = begin();
   const root = { host: "127.0.0.1", port, user: "root" };
   await ready(child, async () => (await mysql.createConnection({ ...root, socketPath: `${folder}/s` })).end());
-  const admin = await mysql.createConnection({ user: "root", socketPath: `${folder}/s` });
+  let admin = await mysql.createConnection({ user: "root", socketPath: `${folder}/s` });
   await admin.query("CREATE USER magic@'%' IDENTIFIED BY 'pass''word'");
   await admin.query("GRANT ALL ON *.* TO magic@'%' WITH GRANT OPTION");
   let made = 0;
@@ -72,6 +76,15 @@ export async function startMysql(): Promise<TestMysql> {
     createDatabase: async (name = `test_${++made}`) => {
       await admin.query(`CREATE DATABASE \`${name}\` CHARACTER SET utf8mb4`);
       return `mysql://magic:${encodeURIComponent("pass'word")}@127.0.0.1:${port}/${name}`;
+    },
+    restart: async (signal = "SIGTERM") => {
+      admin.destroy();
+      const gone = new Promise((resolve) => child.once("exit", resolve));
+      child.kill(signal);
+      await gone;
+      child = begin();
+      await ready(child, async () => (await mysql.createConnection({ ...root, socketPath: `${folder}/s` })).end());
+      admin = await mysql.createConnection({ user: "root", socketPath: `${folder}/s` });
     },
     stop: async () => {
       await admin.end();

@@ -14,6 +14,8 @@ export interface TestPostgres {
   readonly socketFolder: string;
   /** Makes an empty database and answers its URL. */
   createDatabase(name?: string): Promise<string>;
+  /** Ends the server by the signal (SIGINT: cuts every client off; SIGQUIT: as in a crash) and starts it again on the same data. */
+  restart(signal?: "SIGINT" | "SIGQUIT"): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -53,15 +55,19 @@ export async function startPostgres(settings: readonly string[] = []): Promise<T
     env: { ...process.env, LC_ALL: "C" },
   });
   const options = ["listen_addresses=", "fsync=off", "max_connections=50", ...settings].flatMap((pair) => ["-c", pair]);
-  const server = spawn(join(found.bin, "postgres"), ["-D", data, "-k", folder, ...options], {
-    ...identity,
-    cwd: folder,
-    stdio: ["ignore", "ignore", "pipe"],
-  });
   let log = "";
-  server.stderr.on("data", (chunk) => {
-    log = (log + chunk).slice(-4000);
-  });
+  const begin = () => {
+    const child = spawn(join(found.bin, "postgres"), ["-D", data, "-k", folder, ...options], {
+      ...identity,
+      cwd: folder,
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    child.stderr.on("data", (chunk) => {
+      log = (log + chunk).slice(-4000);
+    });
+    return child;
+  };
+  let server = begin();
   const urlOf = (database: string): string => `postgres://postgres@localhost/${database}?host=${folder}`;
   try {
     await ready(server, urlOf("postgres"), () => log);
@@ -77,6 +83,13 @@ export async function startPostgres(settings: readonly string[] = []): Promise<T
     async createDatabase(name = `test_${++made}`) {
       await withClient(urlOf("postgres"), (client) => client.query(`CREATE DATABASE "${name}"`));
       return urlOf(name);
+    },
+    async restart(signal = "SIGINT") {
+      const gone = new Promise((resolve) => server.once("exit", resolve));
+      server.kill(signal);
+      await gone;
+      server = begin();
+      await ready(server, urlOf("postgres"), () => log);
     },
     async stop() {
       const gone = new Promise((resolve) => server.once("exit", resolve));

@@ -250,6 +250,33 @@ describe.skipIf(postgresMissing())("round trips", () => {
     expect(await target.query(digest)).toEqual(await source.query(digest));
   });
 
+  test("Parquet of other writers: what is nested keeps its digits, what has no text or no place is quarantined, LZ4 is read", async () => {
+    const file = join(folder, "other.parquet");
+    // Written by pyarrow: id, s (row 2 is no UTF-8), h float16, t time in nanoseconds (row 3 has one), n {d: [decimal(30,2)], f, at}.
+    writeFileSync(
+      file,
+      Buffer.from(
+        "UEFSMRUAFSQVKCwVBhUAFQYVBhwAAADwAwIAAAAGAQEAAAACAAAAAwAAABUAFS4VLiwVBhUAFQYVBhwAAABgAgAAAAYBBgDQb2sBAAAA/wIAAABvaxUAFRQVFiwVBhUAFQYVBhwAAACgAgAAAAMDAD4AABUAFTwVMCwVBhUAFQYVBhwAAACRAgAAAAYB6AMAAQAECACA6QMAAAAAAAAVABU2FTIsFQgVABUGFQYcAAAAcAIAAAADAgQGACEcAAEAkELtEjsL2CA6EhUAFR4VIiwVBhUAFQYVBhwAAADwAAMAAAADAgAAAAAAAAD4fxUAFR4VIiwVBhUAFQYVBhwAAADwAAMAAAADAgAAQPrBCJsFABUEGbw1ABgGc2NoZW1hFQoAFQIlAhgCaWQAFQwlAhgBcyUATBwAAAAVDhUEFQIYAWhs/AAAABUEJQIYAXRsfBIcPAAAAAAANQIYAW4VBgA1AhgBZBUCFQZMPAAAADUEGARsaXN0FQIAFQ4VGhUCGAdlbGVtZW50JQoVBBU8LFwVBBU8AAAAFQolAhgBZgAVBCUCGAJhdCUUTIwRHCwAAAAAABYGGRwZfCYAHBUCGSUGABkYAmlkFQ4WBhZKFk4mCEkcFQAVABUCADwpBhkmAAYAAAAmABwVDBklBgAZGAFzFQ4WBhZUFlQmVkkcFQAVABUCADwWChkGGSYABgAAACYAHBUOGSUGABkYAWgVDhYGFjoWPCaqAUkcFQAVABUCADwpBhkmAgQAAAAmABwVBBklBgAZGAF0FQ4WBhZiFlYm5gFJHBUAFQAVAgA8KQYZJgAGAAAAJgAcFQ4ZJQYAGUgBbgFkBGxpc3QHZWxlbWVudBUOFggWXBZYJrwCSRwVABUAFQIAPCkmBgIZVgQAAAICAAAAJgAcFQoZJQYAGSgBbgFmFQ4WBhZEFkgmlANJHBUAFQAVAgA8KQYZNgQAAgAAACYAHBUEGSUGABkoAW4CYXQVDhYGFkQWSCbcA0kcFQAVABUCADwpBhk2BAACAAAAFp4EFgYmCBacBAAoIHBhcnF1ZXQtY3BwLWFycm93IHZlcnNpb24gMjYuMC4xGXwcAAAcAAAcAAAcAAAcAAAcAAAcAAAANgIAAFBBUjE=",
+        "base64",
+      ),
+    );
+    const outcome = await sync({ from: file, object: "other", to, table: "other" });
+    expect(outcome.error).toBeNull();
+    expect(outcome.rejects.map(({ key, column }) => [key, column])).toEqual([
+      ["row 2", "s"],
+      ["row 3", "t"],
+    ]);
+    expect(await target.query("SELECT * FROM other")).toEqual([
+      {
+        id: "1",
+        s: "ok",
+        h: "1.5",
+        t: "00:00:00.000001",
+        n: '{"d": [12345678901234567890.10, null], "f": "NaN", "at": "2020-01-01T00:00:00Z"}',
+      },
+    ]);
+  });
+
   test("a text with NUL, which PostgreSQL cannot hold, is quarantined", async () => {
     const file = join(folder, "nul.jsonl");
     writeFileSync(file, '{"id":1,"t":"a\\u0000b"}\n{"id":2,"t":"ok"}\n');

@@ -19,6 +19,20 @@ export function memberTexts(line: string): Map<string, string> {
   }
 }
 
+/** How many members the object has, doubled names each time. The line must be a valid JSON object. */
+export function memberCount(line: string): number {
+  let depth = 0;
+  let count = 0;
+  for (let at = 0; at < line.length; at++) {
+    const unit = line.charCodeAt(at);
+    if (unit === 34) at = endOfText(line, at) - 1;
+    else if (unit === 123 || unit === 91) depth++;
+    else if (unit === 125 || unit === 93) depth--;
+    else if (unit === 58 && depth === 1) count++;
+  }
+  return count;
+}
+
 function endOfText(line: string, at: number): number {
   text.lastIndex = at;
   text.test(line);

@@ -2,13 +2,14 @@
 import { isUtf8 } from "node:buffer";
 import { createReadStream } from "node:fs";
 import { access } from "node:fs/promises";
+import { MagicError } from "#contract/errors.ts";
 import { Digits, keepDigits, literalOf } from "../../engine/convert.ts";
 import type { Batch } from "../../engine/source.ts";
 import type { Column, ColumnType, Row, Value } from "../../engine/types.ts";
 import { wholeLines } from "../postgres/copy-text.ts";
 import { fileError } from "./errors.ts";
 import type { FileFormat, FileReader } from "./format.ts";
-import { memberTexts } from "./json-members.ts";
+import { memberCount, memberTexts } from "./json-members.ts";
 import { textWriter } from "./text-writer.ts";
 
 export const jsonl: FileFormat = {
@@ -73,6 +74,8 @@ async function openJsonl(path: string): Promise<FileReader> {
   const columns = [...kinds].map(
     ([name, kind]): Column => ({ name, type: typeOfKind(kind), nullable: true, untyped: true, fromJson: true }),
   );
+  if (columns.length === 0 && records > 0)
+    throw new MagicError("source_failed", `${path}: none of its ${records} lines is a JSON object with a member.`);
   return { columns, records, read: () => readRows(path, columns) };
 }
 
@@ -124,9 +127,11 @@ function typeOfKind(kind: Kind): ColumnType {
 function parseObject(line: string): Record<string, unknown> | string {
   try {
     const value: unknown = JSON.parse(line, keepDigits);
-    return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Digits)
-      ? (value as Record<string, unknown>)
-      : "the line holds no JSON object";
+    if (typeof value !== "object" || value === null || Array.isArray(value) || value instanceof Digits)
+      return "the line holds no JSON object";
+    // Parsing keeps the last of them only.
+    if (Object.keys(value).length !== memberCount(line)) return "a member's name stands twice";
+    return value as Record<string, unknown>;
   } catch (error) {
     return (error as Error).message;
   }

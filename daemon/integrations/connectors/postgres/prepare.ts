@@ -38,8 +38,8 @@ function checkNames(target: PrepareParts["target"], plan: WritePlan): void {
         "validation_failed",
         `PostgreSQL's names have at most ${NAME_BYTES} bytes, ${JSON.stringify(name)} has ${Buffer.byteLength(name)}: choose a shorter one (for a column by a mapping, or leave it out).`,
       );
-    if (name.includes("\0"))
-      throw new MagicError("validation_failed", `The name ${JSON.stringify(name)} holds a NUL character.`);
+    if (name === "" || name.includes("\0"))
+      throw new MagicError("validation_failed", `PostgreSQL can name nothing ${JSON.stringify(name)}.`);
   }
 }
 
