@@ -161,6 +161,7 @@ function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeli
   const controllers = wireControllers(foundation, {
     gateway,
     syncs: { trigger: ({ principal, sync }) => integrations.trigger(principal, sync) },
+    connectedDatabase: integrations.database,
     allowWeakSandbox,
     prewarm: config.ownProcess === true,
   });

@@ -11,6 +11,8 @@ export interface PortSources {
   readonly project: Project;
   readonly egress: Egress;
   readonly syncs: SyncPort | null;
+  /** A live connection's database. */
+  readonly connectedDatabase: (connection: string) => Promise<Omit<DatabaseTarget, "mode">>;
 }
 
 export function controllerPorts(sources: PortSources): Ports {
@@ -20,8 +22,11 @@ export function controllerPorts(sources: PortSources): Ports {
     egress,
     databases: {
       get(name) {
-        const database = project.current().databases?.[name];
-        return database ? ({ mode: "read", ...database } as DatabaseTarget) : null;
+        const { url, connection, mode = "read" } = project.current().databases?.[name] ?? {};
+        if (url !== undefined) return { url, mode };
+        return connection === undefined
+          ? null
+          : sources.connectedDatabase(connection).then((database) => ({ ...database, mode }));
       },
     },
     // magic.yaml is watched: a rotated secret is seen without a restart.

@@ -1,5 +1,5 @@
 // The controller runtime over the rest of the daemon.
-import { controllerPorts } from "./controller-ports.ts";
+import { controllerPorts, type PortSources } from "./controller-ports.ts";
 import { createRuntime, type OwnedRuntime } from "./controllers/create-runtime.ts";
 import type { SyncPort } from "./controllers/ports.ts";
 import { createEgress } from "./egress/egress.ts";
@@ -9,6 +9,7 @@ import type { Gateway } from "./gateway/call.ts";
 export interface ControllerWiring {
   readonly gateway: Gateway;
   readonly syncs: SyncPort | null;
+  readonly connectedDatabase: PortSources["connectedDatabase"];
   readonly allowWeakSandbox: boolean;
   /** True in the daemon's own process. */
   readonly prewarm: boolean;
@@ -18,8 +19,8 @@ export function wireControllers(foundation: Foundation, wiring: ControllerWiring
   const { root, storage, project, logger, metrics, tracer, clock } = foundation;
   const egress = createEgress({ allowPrivate: () => project.current().egress?.allow_private ?? [] });
   foundation.onClose(() => egress.close());
-  const ports = controllerPorts({ gateway: wiring.gateway, syncs: wiring.syncs, storage, project, egress });
-  const { allowWeakSandbox, prewarm } = wiring;
+  const { allowWeakSandbox, prewarm, ...others } = wiring;
+  const ports = controllerPorts({ ...others, storage, project, egress });
   const runtime = createRuntime({
     root,
     storage,

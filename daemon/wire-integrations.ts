@@ -1,5 +1,6 @@
 // Connections, syncs and webhooks over the daemon's foundation.
 import type { FastifyInstance } from "fastify";
+import { MagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
 import type { Connection } from "#contract/wire/connections.ts";
 import { rfc3339 } from "#shared/clock.ts";
@@ -19,6 +20,7 @@ import { connectionDocument } from "./integrations/connections/document.ts";
 import { createKeepers } from "./integrations/connections/kept-tokens.ts";
 import { connectionSecrets } from "./integrations/connections/secret.ts";
 import type { SyncExecution } from "./integrations/execution.ts";
+import { type ConnectedDatabase, databaseOf } from "./integrations/live/database.ts";
 import { createExecution } from "./integrations/live/execution.ts";
 import { manifestText, projectConnectors } from "./integrations/live/manifests.ts";
 import { createOAuth } from "./integrations/oauth/oauth.ts";
@@ -35,6 +37,8 @@ export interface Integrations {
   routes(app: FastifyInstance): void;
   /** For controllers: starts a run as the caller of the invocation. */
   trigger(principal: Principal, sync: string): Promise<{ id: string; status: string }>;
+  /** For controllers: what a database of magic.yaml that names a live connection means now. */
+  database(connection: string): Promise<ConnectedDatabase>;
   /** Begins to run what is due. */
   start(): Promise<void>;
 }
@@ -103,6 +107,12 @@ export function wireIntegrations(foundation: Foundation, origin: () => string, g
       webhookRoutes(app, { webhooks });
     },
     trigger: (principal, sync) => syncs.trigger(principal, sync, {}),
+    async database(id) {
+      const record = await storage.units.connection.get({ id, environment: "live" });
+      if (!record) throw new MagicError("not_found", `magic.yaml names the connection ${id}, which is no live one.`);
+      const manifest = (connector: string) => manifestText(foundation.root, connector);
+      return databaseOf(secrets.open(record), { egress, manifest, root: foundation.root });
+    },
     start: () => jobs.start(),
   };
 }

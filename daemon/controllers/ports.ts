@@ -71,12 +71,14 @@ export interface EgressPort {
 export interface DatabaseTarget {
   /** postgres://, mysql:// or sqlite:PATH */
   readonly url: string;
+  /** The address that the egress guard chose for the URL's host; without it, the name is connected to. */
+  readonly address?: string;
   readonly mode: "read" | "write";
 }
 
 export interface DatabasesPort {
-  /** The database of this name in magic.yaml now, or null. */
-  get(name: string): DatabaseTarget | null;
+  /** The database of this name in magic.yaml now, or null. @throws MagicError where its connection cannot be used. */
+  get(name: string): DatabaseTarget | null | Promise<DatabaseTarget>;
 }
 
 /** Everything that a capability may reach; null where the daemon has no such part. */

@@ -39,6 +39,14 @@ function references(source: Source, config: ProjectConfig): Problem[] {
       fix,
       ...(value === undefined ? {} : { value }),
     });
+  for (const [name, { url, connection }] of Object.entries(config.databases ?? {}))
+    if ((url === undefined) === (connection === undefined))
+      add(
+        toPointer(["databases", name]),
+        "database_incomplete",
+        `The database \`${name}\` needs either \`url\` or \`connection\`.`,
+        `Write \`url: "\${env:DATABASE_URL}"\`, or \`connection: \` and the id of a live connection.`,
+      );
   for (const [name, provider] of Object.entries(gateway.providers ?? {})) {
     for (const [message, fix] of providerGaps(name, provider))
       add(toPointer(["gateway", "providers", name]), "provider_incomplete", message, fix);

@@ -38,11 +38,21 @@ const DaemonConfig = Type.Object(
 
 const Database = Type.Object(
   {
-    url: Type.String({
-      pattern: "^(postgres|postgresql|mysql|mariadb|sqlite):|\\$\\{env:",
-      "x-form": "a postgres://, mysql:// or sqlite: URL",
-      examples: [env("DATABASE_URL")],
-    }),
+    url: Type.Optional(
+      Type.String({
+        pattern: "^(postgres|postgresql|mysql|mariadb|sqlite):|\\$\\{env:",
+        "x-form": "a postgres://, mysql:// or sqlite: URL",
+        examples: [env("DATABASE_URL")],
+      }),
+    ),
+    connection: Type.Optional(
+      Type.String({
+        pattern: "^conn_",
+        "x-form": "the id of a connection",
+        description: "A live connection of the core API in place of a URL.",
+        examples: ["conn_01hy3k9q0z"],
+      }),
+    ),
     mode: Type.Optional(
       Type.Enum(["read", "write"], {
         description: "read (the default) is enforced by the database's session.",

@@ -5,36 +5,46 @@ import type { DatabaseTarget } from "../../ports.ts";
 import type { Driver, Mode } from "./driver.ts";
 
 export interface Databases {
-  driver(target: DatabaseTarget, mode: Mode): Promise<Driver>;
+  /** One at a time for each name and mode: where the target has changed, the old one ends when it is given back. */
+  driver(name: string, target: DatabaseTarget, mode: Mode): Promise<Driver>;
   close(): Promise<void>;
 }
 
+interface Opened {
+  readonly place: string;
+  readonly driver: Promise<Driver>;
+}
+
 export function openDatabases(root: string): Databases {
-  const open = new Map<string, Promise<Driver>>();
+  const open = new Map<string, Opened>();
+  const end = ({ driver }: Opened) => driver.then((one) => one.close()).catch(() => {});
   return {
-    driver({ url }, mode) {
-      const key = `${mode} ${url}`;
-      let driver = open.get(key);
-      if (!driver) {
-        driver = openDriver(root, url, mode);
-        open.set(key, driver);
-        driver.catch(() => open.delete(key));
-      }
-      return driver;
+    driver(name, target, mode) {
+      const key = `${mode} ${name}`;
+      const place = `${target.url} ${target.address ?? ""}`;
+      const known = open.get(key);
+      if (known?.place === place) return known.driver;
+      if (known) void end(known);
+      const opened = { place, driver: openDriver(root, target, mode) };
+      open.set(key, opened);
+      opened.driver.catch(() => {
+        if (open.get(key) === opened) open.delete(key);
+      });
+      return opened.driver;
     },
     async close() {
       const all = [...open.values()];
       open.clear();
-      await Promise.all(all.map((driver) => driver.then((one) => one.close()).catch(() => {})));
+      await Promise.all(all.map(end));
     },
   };
 }
 
 /** Drivers are loaded with the first database of their kind. */
-async function openDriver(root: string, url: string, mode: Mode): Promise<Driver> {
-  if (/^postgres(ql)?:/.test(url)) return (await import("./postgres.ts")).openPostgres(url, mode);
+async function openDriver(root: string, { url, address }: DatabaseTarget, mode: Mode): Promise<Driver> {
+  if (/^postgres(ql)?:/.test(url)) return (await import("./postgres.ts")).openPostgres(url, mode, address);
   if (/^(mysql|mariadb):/.test(url))
-    return (await import("./mysql.ts")).openMysql(url.replace(/^mariadb:/, "mysql:"), mode);
+    return (await import("./mysql.ts")).openMysql(url.replace(/^mariadb:/, "mysql:"), mode, address);
   if (url.startsWith("sqlite:")) {
     const path = url.slice("sqlite:".length).replace(/^\/\//, "");
     return (await import("./sqlite.ts")).openSqlite(path === ":memory:" ? path : resolve(root, path), mode);

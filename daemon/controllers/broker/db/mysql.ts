@@ -1,6 +1,7 @@
 // MySQL and MariaDB for db:query: one transaction of a session that is thrown away or reset afterwards. A login with FILE or SUPER is refused.
 import { createConnection, type Connection as MysqlConnection } from "mysql2/promise";
 import { MagicError } from "#contract/errors.ts";
+import { pinnedSocket } from "#daemon/egress/pinned-socket.ts";
 import { caps, type Driver, ENDED, type Mode, type QueryAnswer, type Session } from "./driver.ts";
 import { driverValue, openMeter, refused, wireValue } from "./meter.ts";
 import { openSlots } from "./slots.ts";
@@ -12,12 +13,16 @@ const REACH = /\b(ALL PRIVILEGES|SUPER|FILE|SYSTEM_USER|SHUTDOWN|SET_USER_ID)\b[
 /** SERVER_STATUS_IN_TRANS_READONLY of the protocol. */
 const READ_ONLY_TRANSACTION = 0x2000;
 
-export function openMysql(url: string, mode: Mode): Driver {
+export function openMysql(url: string, mode: Mode, address?: string): Driver {
   const slots = openSlots(caps.sessions);
 
   async function connect(): Promise<MysqlConnection> {
     const connection = await createConnection({
       uri: url,
+      ...(address !== undefined && {
+        stream: ({ config }: { config: { port: number; host: string } }) =>
+          pinnedSocket(address).connect(config.port, config.host),
+      }),
       multipleStatements: false,
       supportBigNumbers: true,
       dateStrings: true,

@@ -78,9 +78,9 @@ export function databaseOperations(databases: Databases): readonly (readonly [st
       return {};
     };
 
-  function driverFor(broker: BrokerSession, name: string): Promise<Driver> {
+  async function driverFor(broker: BrokerSession, name: string): Promise<Driver> {
     const mode = modeOf(broker, name);
-    const target = broker.ports.databases?.get(name);
+    const target = await broker.ports.databases?.get(name);
     if (!target)
       throw new MagicError(
         "not_found",
@@ -91,7 +91,7 @@ export function databaseOperations(databases: Databases): readonly (readonly [st
         "capability_denied",
         `magic.yaml allows only reading of the database ${name}; set its mode to write`,
       );
-    return databases.driver(target, mode);
+    return await databases.driver(name, target, mode);
   }
 
   function modeOf(broker: BrokerSession, name: string): Mode {

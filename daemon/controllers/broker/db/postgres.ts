@@ -2,6 +2,7 @@
 // in the end, so that no setting of it lives on. A login that could reach beyond the database is refused.
 import pg from "pg";
 import { MagicError } from "#contract/errors.ts";
+import { pinnedSocket } from "#daemon/egress/pinned-socket.ts";
 import { caps, type Driver, ENDED, type Mode, type QueryAnswer, type Session } from "./driver.ts";
 import { driverValue, openMeter, refused, wireValue } from "./meter.ts";
 import { openSlots } from "./slots.ts";
@@ -41,7 +42,7 @@ interface Held {
   timer: NodeJS.Timeout | null;
 }
 
-export function openPostgres(url: string, mode: Mode): Driver {
+export function openPostgres(url: string, mode: Mode, address?: string): Driver {
   const slots = openSlots(caps.sessions);
   const idle: Held[] = [];
   let closed = false;
@@ -49,6 +50,7 @@ export function openPostgres(url: string, mode: Mode): Driver {
   async function connect(): Promise<pg.Client> {
     const client = new pg.Client({
       connectionString: url,
+      ...(address !== undefined && { stream: () => pinnedSocket(address) }),
       statement_timeout: STATEMENT_TIMEOUT_MS,
       connectionTimeoutMillis: 10_000,
       application_name: "magic db:query",

@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import type { Connection, QueryOptions, SslOptions } from "mysql2";
 import { MagicError } from "#contract/errors.ts";
+import { pinnedSocket } from "#daemon/egress/pinned-socket.ts";
 import { databasePlace, serverUrl } from "../../engine/server-url.ts";
-import { pinnedSocket } from "../pinned-socket.ts";
 import { mysqlError } from "./errors.ts";
 
 export interface MysqlLink {

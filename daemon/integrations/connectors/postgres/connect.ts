@@ -1,7 +1,7 @@
 // A connection to PostgreSQL with the session settings under which text forms are exact, and a way to end it at once.
 import net from "node:net";
 import type { Client as PgClient } from "pg";
-import { pinnedSocket } from "../pinned-socket.ts";
+import { pinnedSocket } from "#daemon/egress/pinned-socket.ts";
 import { postgresError, type Side } from "./errors.ts";
 
 export interface PostgresLink {
