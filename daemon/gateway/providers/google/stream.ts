@@ -52,7 +52,7 @@ export function googleDecoder(context: ReadContext, emit: Emit, signatures: Thou
   }
 
   function take(given: Record<string, unknown>): void {
-    const index = typeof given["index"] === "number" ? given["index"] : 0;
+    const index = Number.isSafeInteger(given["index"]) ? Number(given["index"]) : 0;
     const candidate = candidates.get(index) ?? { called: false, finish: null, open: null };
     candidates.set(index, candidate);
     let logprobs = googleLogprobs(given["logprobsResult"]);

@@ -4,6 +4,7 @@
 import { estimatePrompt } from "#daemon/gateway/format/estimate.ts";
 import { type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/format/usage.ts";
 import { parseAnswer, spliceCost } from "../cost.ts";
+import { fields } from "../events.ts";
 import { failure, UpstreamError } from "../failure.ts";
 import type { ReadContext } from "../wire.ts";
 import {
@@ -32,7 +33,7 @@ export function readCompletion(body: Buffer, context: ReadContext): { body: Buff
     throw new UpstreamError(failure("protocol", "The provider's answer has no choices.", { upstreamStatus: 200 }));
   }
   const counted = usageFromWire(answer["usage"]);
-  const choices = answer["choices"] as Fields[];
+  const choices = answer["choices"].map(fields);
   const usage = counted ?? estimated(choices, context);
   const cost = context.cost(usage);
   const spliced = counted && sound(answer, choices) ? spliceCost(body, cost) : null;
@@ -44,12 +45,11 @@ export function readCompletion(body: Buffer, context: ReadContext): { body: Buff
 }
 
 function sound(answer: Fields, choices: Fields[]): boolean {
-  if (answer["object"] !== "chat.completion" || !Number.isInteger(answer["created"])) return false;
-  if (typeof answer["id"] !== "string" || typeof answer["model"] !== "string") return false;
-  if (!soundHead(answer) || !soundUsage(answer["usage"] as Fields)) return false;
+  if (answer["object"] !== "chat.completion" || !soundHead(answer) || !soundUsage(answer["usage"] as Fields))
+    return false;
   return choices.every((choice) => {
     const message = choice["message"] as Fields | undefined;
-    if (!message || typeof choice["index"] !== "number" || !soundLogprobs(choice["logprobs"])) return false;
+    if (!message || !Number.isInteger(choice["index"]) || !soundLogprobs(choice["logprobs"])) return false;
     return soundFinish(choice["finish_reason"]) && soundMessage(message);
   });
 }
@@ -63,8 +63,8 @@ function repaired(answer: Fields, choices: Fields[], context: ReadContext): Fiel
     model: typeof answer["model"] === "string" ? answer["model"] : context.target.model,
     choices: choices.map((choice, index) => ({
       ...choice,
-      index: typeof choice["index"] === "number" ? choice["index"] : index,
-      message: mendedMessage((choice["message"] as Fields | undefined) ?? {}),
+      index: Number.isInteger(choice["index"]) ? choice["index"] : index,
+      message: mendedMessage(fields(choice["message"])),
       logprobs: mendedLogprobs(choice["logprobs"]),
       finish_reason: finishOf(choice["finish_reason"]),
     })),

@@ -13,18 +13,20 @@ const tiers: ReadonlySet<unknown> = new Set(["auto", "default", "flex", "scale",
 const finishes: ReadonlySet<unknown> = new Set(["stop", "length", "tool_calls", "content_filter", "function_call"]);
 const roles: ReadonlySet<unknown> = new Set(["developer", "system", "user", "assistant", "tool", undefined]);
 
-/** Members of a completion or a chunk beside id, choices and usage. */
+/** Members of a completion or a chunk beside its choices and usage. */
 export function soundHead(answer: Fields): boolean {
-  const print = answer["system_fingerprint"];
-  return tiers.has(answer["service_tier"]) && (print === undefined || typeof print === "string");
+  if (typeof answer["id"] !== "string" || typeof answer["model"] !== "string") return false;
+  if (!Number.isInteger(answer["created"]) || !tiers.has(answer["service_tier"])) return false;
+  return absentOr(answer["system_fingerprint"], "string") && absentOr(answer["obfuscation"], "string");
 }
 
 export function mendedHead(answer: Fields): Fields {
-  const { service_tier: tier, system_fingerprint: print, ...rest } = answer;
+  const { service_tier: tier, system_fingerprint: print, obfuscation: filler, ...rest } = answer;
   return {
     ...rest,
     ...(tier !== undefined && tiers.has(tier) ? { service_tier: tier } : {}),
     ...(typeof print === "string" ? { system_fingerprint: print } : {}),
+    ...(typeof filler === "string" ? { obfuscation: filler } : {}),
   };
 }
 
@@ -41,6 +43,7 @@ export function soundUsage(usage: Fields): boolean {
 function soundDetails(details: unknown): boolean {
   if (details === undefined) return true;
   if (typeof details !== "object" || details === null) return false;
+  if (Array.isArray(details)) return false;
   for (const name in details) if (!Number.isInteger((details as Fields)[name])) return false;
   return true;
 }
@@ -164,6 +167,7 @@ function mendedCall(given: unknown): Fields {
 
 /** A chunk's delta. */
 export function soundDelta(delta: Fields): boolean {
+  if (typeof delta !== "object" || Array.isArray(delta)) return false;
   const { content, refusal, tool_calls: calls } = delta;
   if (!roles.has(delta["role"]) || delta["function_call"] === null) return false;
   if (typeof content !== "string" && content !== undefined && content !== null) return false;

@@ -5,6 +5,7 @@ import { isAscii } from "node:buffer";
 import { estimatePrompt } from "#daemon/gateway/format/estimate.ts";
 import { DONE } from "#daemon/gateway/format/sse.ts";
 import { type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/format/usage.ts";
+import { fields } from "../events.ts";
 import { failure, UpstreamError } from "../failure.ts";
 import type { Emit, ReadContext, StreamDecoder } from "../wire.ts";
 import {
@@ -55,11 +56,14 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
       usageChunk = chunk;
     }
     const choices = Array.isArray(chunk["choices"]) ? (chunk["choices"] as Chunk[]) : [];
+    for (const choice of choices)
+      if (typeof choice !== "object" || choice === null)
+        throw broken("A choice of the provider's stream is no object.");
     // Azure's first chunk (prompt filters) and the usage chunk: not part of the answer.
     if (choices.length === 0) return "";
     if (!head["id"]) head = chunk;
     const sound = inspect(choices) && chunk["object"] === "chat.completion.chunk" && soundHead(chunk);
-    if (sound && !counted) return null;
+    if (sound && (usage === null || usage === undefined)) return null;
     return `data: ${JSON.stringify(repaired(chunk, choices, asked))}\n\n`;
   }
 
@@ -73,7 +77,7 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
       if (Array.isArray(delta["tool_calls"])) characters += 16;
       const reason = choice["finish_reason"];
       if (content || delta["tool_calls"] || delta["function_call"] || reason) started = true;
-      if (!(reason === null || soundFinish(reason)) || typeof choice["index"] !== "number") sound = false;
+      if (!(reason === null || soundFinish(reason)) || !Number.isInteger(choice["index"])) sound = false;
       else if (!choice["delta"] || !soundDelta(delta)) sound = false;
       else if (choice["logprobs"] !== undefined && !soundLogprobs(choice["logprobs"])) sound = false;
     }
@@ -102,8 +106,8 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
       choices: choices.map((choice, index) => ({
         ...choice,
         ...(choice["logprobs"] === undefined ? {} : { logprobs: mendedLogprobs(choice["logprobs"]) }),
-        index: typeof choice["index"] === "number" ? choice["index"] : index,
-        delta: mendedDelta((choice["delta"] ?? {}) as Chunk, lastCall(choice["index"] ?? index)),
+        index: Number.isInteger(choice["index"]) ? choice["index"] : index,
+        delta: mendedDelta(fields(choice["delta"]), lastCall(choice["index"] ?? index)),
         finish_reason: choice["finish_reason"] ? finishOf(choice["finish_reason"]) : null,
       })),
       ...(withUsage ? { usage: null } : {}),
