@@ -59,6 +59,8 @@ const node = process.versions.node === PINNED ? undefined : pinnedNode();
 if (node) continueOn(node);
 else if (Number(process.versions.node.split(".")[0]) >= 26) {
   enableCompileCache();
+  // Node's own (NO_COLOR beside FORCE_COLOR, experimental features) would follow the error document on stderr.
+  if (!process.env.MAGIC_DEBUG) process.removeAllListeners("warning");
   await import("../dist/main.js");
 } else {
   process.stderr.write(

@@ -79,7 +79,9 @@ test("everything missing is one error that lists all of it", async () => {
 });
 
 test("with --json a failing command writes one document, on stderr's last line", async () => {
-  const { code, stdout, stderr } = await box.magic(["validate", "nowhere", "--json"]);
+  // Node warns of these two on stderr, after everything else.
+  const env = { NO_COLOR: "1", FORCE_COLOR: "1" };
+  const { code, stdout, stderr } = await box.magic(["validate", "nowhere", "--json"], { env });
   expect([code, stdout]).toEqual([4, ""]);
   expect(lastLine(stderr)).toMatchObject({
     code: "not_found",
