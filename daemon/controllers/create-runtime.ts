@@ -22,7 +22,7 @@ import { openRegistry } from "./serving/registry.ts";
 import { type LiveCell, startWatchdog } from "./serving/watchdog.ts";
 import { openSource } from "./source.ts";
 import { type CatalogueEntry, openCatalogue } from "./versions/catalogue.ts";
-import { requireCompatible } from "./versions/compatibility.ts";
+import { predecessors, requireCompatible } from "./versions/compatibility.ts";
 
 export interface RuntimeServices {
   readonly root: string;
@@ -198,8 +198,8 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
         throw new MagicError("invalid_request", "the digest is not that of the contract and the code");
       const entry = await catalogue.find(contract.name);
       const before = entry?.aliases.get(alias)?.version ?? entry?.aliases.get("latest")?.version;
-      const previous = before === undefined ? undefined : entry?.versions.get(before)?.contract;
-      if (previous) requireCompatible(previous, contract);
+      for (const previous of predecessors(entry?.versions ?? new Map(), before, contract.version))
+        requireCompatible(previous, contract);
       const known = entry?.versions.get(contract.version);
       // It must load before anybody is sent to it; a version that is there did.
       const instance = known?.digest === digest ? null : open(artifact);

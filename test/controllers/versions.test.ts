@@ -103,7 +103,12 @@ test("a breaking change without a major version is refused with the path that br
   expect(error).toMatchObject({ code: "incompatible_version" });
   expect(error.problems[0]).toMatchObject({ pointer: "/input_schema/required" });
   expect(error.message).toContain("2.0.0");
-  await bench.deploy("c", answer(2), { version: "2.0.0", input_schema: shape(["a", "b"]) });
+  await bench.deploy("c", answer(2), { version: "2.0.0", input_schema: shape([]) });
+  // 1.0.0 serves again, but callers of 2.0.0 keep what they were promised.
+  await bench.runtime.rollback("c");
+  const later = bench.deploy("c", answer(3), { version: "2.1.0", input_schema: shape(["a", "b"]) });
+  expect(await bench.failure(later)).toMatchObject({ code: "incompatible_version" });
+  await bench.deploy("c", answer(3), { version: "2.1.0", input_schema: shape([]) });
 });
 
 const object = (properties: Record<string, unknown>, more = {}) => ({ type: "object", properties, ...more });

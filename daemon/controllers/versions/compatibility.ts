@@ -7,6 +7,19 @@ import { type Break, narrowings } from "./narrowing.ts";
 
 const MAX_BREAKS = 50;
 
+/**
+ * The contracts that a new version must not break: what its alias points at, and the greatest deployed version below it, which need not be
+ * the one that serves.
+ */
+export function predecessors(
+  versions: ReadonlyMap<string, { readonly contract: ControllerContract }>,
+  serving: string | undefined,
+  next: string,
+): ControllerContract[] {
+  const below = [...versions.keys()].filter((version) => semver.lt(version, next)).sort(semver.rcompare)[0];
+  return [...new Set([serving, below])].flatMap((version) => versions.get(version ?? "")?.contract ?? []);
+}
+
 /** Throws `incompatible_version` where `next` breaks `previous`'s callers without a version number that says so. */
 export function requireCompatible(previous: ControllerContract, next: ControllerContract): void {
   if (!promisesCompatibility(previous.version, next.version)) return;
