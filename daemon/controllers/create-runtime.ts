@@ -12,7 +12,7 @@ import { openDatabases } from "./broker/db/databases.ts";
 import { digestOf } from "./bundle/digest.ts";
 import { type CellPool, openPool } from "./cell/pool.ts";
 import { invokeController } from "./invoke.ts";
-import { isolationOf, wantedLayers } from "./isolation.ts";
+import { cellStarter, isolationOf, noIsolation } from "./isolation.ts";
 import { runtimeMetrics } from "./metrics.ts";
 import type { Ports } from "./ports.ts";
 import { openSession } from "./reload/session.ts";
@@ -70,6 +70,7 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
       return pid === null ? [] : [{ controller: one.artifact.contract.name, pid }];
     }),
   );
+  const starter = cellStarter(services.allowWeakSandbox ?? false);
   let pool: CellPool | null = null;
   let report: Promise<Isolation> | null = null;
   let known: Isolation | null = null;
@@ -80,8 +81,7 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
 
   // The pool starts with the first need of it: a daemon without controllers costs nothing.
   function zygotes(): CellPool {
-    const layers = wantedLayers(services.allowWeakSandbox ?? false);
-    pool ??= openPool({ layers, size: services.zygotes ?? 2 });
+    pool ??= openPool({ start: starter.start, size: services.zygotes ?? 2 });
     report ??= measureIsolation();
     report.catch(() => {
       report = null;
@@ -90,10 +90,13 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
   }
 
   async function measureIsolation(): Promise<Isolation> {
-    const layers = wantedLayers(services.allowWeakSandbox ?? false);
-    pool ??= openPool({ layers, size: services.zygotes ?? 2 });
-    const cell = await pool.peek();
-    const isolation = isolationOf(cell, layers);
+    pool ??= openPool({ start: starter.start, size: services.zygotes ?? 2 });
+    const cell = await pool.peek().catch((error: unknown) => {
+      const why = starter.why();
+      if (why !== null) known = noIsolation(why);
+      throw error;
+    });
+    const isolation = isolationOf(cell, starter.why());
     level = isolation.level;
     known = isolation;
     if (level !== "strong") log.warn("controller.isolation", { isolation });

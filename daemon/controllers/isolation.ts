@@ -2,7 +2,7 @@
 // and the reason why controllers are refused where it is too little.
 import { MagicError } from "#contract/errors.ts";
 import type { Isolation } from "#contract/wire/daemon.ts";
-import type { Cell } from "./cell/cell.ts";
+import { type Cell, CellGone, startCell } from "./cell/cell.ts";
 import { allLayers, type Layers } from "./cell/lockdown/boot.ts";
 import { thisArchitecture } from "./cell/lockdown/syscalls.ts";
 
@@ -11,25 +11,52 @@ const PROVEN_ARCHITECTURE = "x64";
 /** Without any kernel help: Node's permission model, which its documentation calls a seat belt, and a process of its own. */
 export const weakLayers: Layers = { ...allLayers, kernel: false, seccomp: false, landlock: false };
 
-/** The layers to ask for here. Throws `sandbox_unavailable` where there is no kernel lockdown and nobody allowed to go without. */
-export function wantedLayers(allowWeak: boolean): Layers {
-  if (thisArchitecture() !== null) return allLayers;
-  if (allowWeak) return weakLayers;
-  throw new MagicError(
-    "sandbox_unavailable",
-    `${process.platform}-${process.arch} has no seccomp: controllers run here only with --allow-weak-sandbox`,
-  );
+export interface CellStarter {
+  /**
+   * Starts a zygote with what this machine can lock down. Throws `sandbox_unavailable` where there is no kernel lockdown and nobody allowed
+   * to go without.
+   */
+  start(): Promise<Cell>;
+  /** Why cells are weak here, or are none; null where they are locked down. */
+  why(): string | null;
 }
 
-export function isolationOf(cell: Cell, layers: Layers): Isolation {
-  const { missing, landlock } = cell.hello;
+export function cellStarter(allowWeak: boolean): CellStarter {
+  let why = thisArchitecture() === null ? `${process.platform}-${process.arch} has no seccomp` : null;
+  return {
+    async start() {
+      if (why === null)
+        try {
+          return await startCell(allLayers);
+        } catch (error) {
+          if (!(error instanceof CellGone)) throw error;
+          if (error.reason !== "unavailable")
+            throw new MagicError("overloaded", `a cell could not be started: ${error.message}`, { retryAfterS: 1 });
+          // A kernel does not learn it later: what follows is not tried again.
+          why = error.message;
+        }
+      if (allowWeak) return await startCell(weakLayers);
+      throw new MagicError("sandbox_unavailable", `${why}: controllers run here only with --allow-weak-sandbox`);
+    },
+    why: () => why,
+  };
+}
+
+/** Where no controller may run. */
+export function noIsolation(why: string): Isolation {
+  return { level: "none", layers: [{ name: "seccomp", active: false, detail: why }] };
+}
+
+/** `why`: what the machine lacks, where the cell is a weak one. */
+export function isolationOf({ hello, layers }: Cell, why: string | null): Isolation {
+  const { missing, landlock } = hello;
   const lacks = (name: string): string | undefined => missing.find((entry) => entry.startsWith(`${name}:`));
   const layer = (name: string, active: boolean, detail?: string) => ({ name, active, ...(detail ? { detail } : {}) });
   const kernel = layers.kernel;
   const listed = [
-    layer("seccomp", kernel && layers.seccomp, kernel ? undefined : "needs Linux on x86_64 or arm64"),
+    layer("seccomp", kernel && layers.seccomp, kernel ? undefined : (why ?? "not asked for")),
     layer("landlock", landlock > 0, landlock > 0 ? `ABI ${landlock}` : (lacks("landlock") ?? "not asked for")),
-    layer("resource limits", kernel),
+    layer("resource limits", kernel, kernel ? undefined : (why ?? "not asked for")),
     layer("descriptors closed", kernel && !lacks("close_range"), lacks("close_range")),
     layer("capabilities dropped", kernel && !lacks("capabilities"), lacks("capabilities")),
     layer("Node permission model", layers.permission),

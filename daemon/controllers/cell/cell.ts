@@ -14,14 +14,15 @@ import {
   SECRET,
   up,
 } from "./frames.ts";
-import type { Layers } from "./lockdown/boot.ts";
+import { type Layers, UNAVAILABLE } from "./lockdown/boot.ts";
 import { type LogMeter, openLogMeter } from "./log-meter.ts";
 import { type CellExit, type CellProcess, spawnCell } from "./spawn.ts";
 import { type BrokerSession, type CallStreams, openCallStreams } from "./streams.ts";
 
 /** Why the cell is gone; every call that was in it is rejected with it. */
 export class CellGone extends Error {
-  readonly reason: "memory" | "crash" | "killed" | "violation";
+  /** `unavailable`: this machine lacks what no cell runs without. */
+  readonly reason: "memory" | "crash" | "killed" | "violation" | "unavailable";
   readonly exit: CellExit | null;
   constructor(reason: CellGone["reason"], detail: string, exit: CellExit | null) {
     super(detail);
@@ -50,6 +51,7 @@ export interface RunningCall {
 
 export interface Cell {
   readonly pid: number;
+  readonly layers: Layers;
   readonly hello: HelloMessage;
   /** Set by load(). */
   readonly ready: ReadyMessage | null;
@@ -96,10 +98,10 @@ function newSecret(): Buffer {
 /** Starts a zygote and waits for its hello. Throws where the machine cannot lock it down. */
 export async function startCell(layers: Layers): Promise<Cell> {
   const process = await spawnCell(layers);
-  return await holdCell(process);
+  return await holdCell(process, layers);
 }
 
-function holdCell(child: CellProcess): Promise<Cell> {
+function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
   const running = new Map<number, Running>();
   const session = newSecret();
   const sessionLogs = openLogMeter(SESSION_LOG_WINDOW_MS);
@@ -195,6 +197,7 @@ function holdCell(child: CellProcess): Promise<Cell> {
 
   const handle: Omit<Cell, "hello"> = {
     pid: child.pid,
+    layers,
     get ready() {
       return ready;
     },
@@ -252,6 +255,7 @@ function holdCell(child: CellProcess): Promise<Cell> {
 
 function explain(exit: CellExit): CellGone {
   const how = exit.signal ?? `exit code ${exit.code}`;
+  if (exit.code === UNAVAILABLE) return new CellGone("unavailable", exit.stderr.trim().slice(0, 300), exit);
   if (OUT_OF_MEMORY.test(exit.stderr)) return new CellGone("memory", `out of memory (${how})`, exit);
   const last = exit.stderr.trim().split("\n").slice(-3).join(" ").slice(0, 300);
   return new CellGone("crash", `the process ended: ${how}${last ? `: ${last}` : ""}`, exit);

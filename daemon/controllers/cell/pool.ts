@@ -1,6 +1,5 @@
 // Zygotes kept ready, so that a new version serves after milliseconds and not after the 100 that Node takes to start.
-import { type Cell, startCell } from "./cell.ts";
-import type { Layers } from "./lockdown/boot.ts";
+import type { Cell } from "./cell.ts";
 
 export interface CellPool {
   /** A zygote nobody has used; waits where none is ready. */
@@ -14,12 +13,8 @@ const RETRY_MS = 1_000;
 /** Starting a zygote takes a core for 100 ms: it waits until what was taken serves, while there is another one for who comes next. */
 const REFILL_AFTER_MS = 60;
 
-export function openPool(options: {
-  layers: Layers;
-  size: number;
-  start?: (layers: Layers) => Promise<Cell>;
-}): CellPool {
-  const start = options.start ?? startCell;
+export function openPool(options: { size: number; start(): Promise<Cell> }): CellPool {
+  const { start } = options;
   // One until somebody needs a cell: a daemon without controllers should cost little.
   let size = Math.min(1, options.size);
   let closed = false;
@@ -34,7 +29,7 @@ export function openPool(options: {
   }
 
   function add(): Promise<Cell> {
-    const zygote = start(options.layers);
+    const zygote = start();
     zygotes.push(zygote);
     const forget = (): void => {
       const at = zygotes.indexOf(zygote);
@@ -50,7 +45,7 @@ export function openPool(options: {
       for (;;) {
         if (closed) throw new Error("the pool is closed");
         size = options.size;
-        const zygote = zygotes.shift() ?? start(options.layers);
+        const zygote = zygotes.shift() ?? start();
         if (zygotes.length > 0) setTimeout(fill, REFILL_AFTER_MS).unref();
         else setImmediate(fill);
         const cell = await zygote;

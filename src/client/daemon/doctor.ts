@@ -172,7 +172,11 @@ function isolationCheck({ info }: Inspection): Check {
   const weak = layers.some((layer) => !layer.active);
   const detail = `${level}: ${shown.join(" ")}`;
   if (!weak) return { name, status: "ok", detail };
-  return { name, status: "warning", detail, next: "docs/sandbox.md says what each layer is for." };
+  const next =
+    level === "none"
+      ? "Controllers are refused on this machine; `magic daemon start --allow-weak-sandbox` runs them without the lockdown."
+      : "docs/sandbox.md says what each layer is for.";
+  return { name, status: "warning", detail, next };
 }
 
 // Without a daemon only the kernel's word is at hand.

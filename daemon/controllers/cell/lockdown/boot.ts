@@ -2,6 +2,9 @@
 
 export const BOOT_VARIABLE = "MAGIC_CELL";
 
+/** Exit code of a stage 0 that could not have what no cell runs without; its error pipe says which. EX_CONFIG of sysexits.h. */
+export const UNAVAILABLE = 78;
+
 /** Which layers are wanted. All, but in tests that prove each layer with the others off, and where the operator allowed a weak sandbox. */
 export interface Layers {
   /** The two-stage kernel lockdown; false: plain process isolation. */

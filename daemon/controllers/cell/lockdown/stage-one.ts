@@ -22,7 +22,7 @@ export function prepareLock(boot: StageZeroOutcome): (memoryBytes: number) => Lo
     boot.layers.seccomp && kernel && architecture !== null ? strictFilter(architecture, process.pid) : null;
   const permission = process.permission as DroppablePermission | undefined;
   return (memoryBytes) => {
-    if (kernel) limitResources(kernel, memoryBytes);
+    if (kernel) limitResources(kernel, memoryBytes, boot);
     const landlock = kernel && boot.landlock > 0 ? kernel.landlock([]) : 0;
     if (kernel && filter) kernel.seccomp(filter);
     const dropped = dropPermissions(permission);
@@ -38,8 +38,9 @@ export function prepareLock(boot: StageZeroOutcome): (memoryBytes: number) => Lo
   };
 }
 
-function limitResources(kernel: Kernel, memoryBytes: number): void {
-  kernel.dropCapabilities();
+function limitResources(kernel: Kernel, memoryBytes: number, { missing }: StageZeroOutcome): void {
+  // What the machine lacked a moment ago, it lacks now, and the daemon has said so.
+  if (!missing.some((layer) => layer.startsWith("capabilities:"))) kernel.dropCapabilities();
   kernel.notDumpable();
   kernel.limit(resource.processes, 0);
   kernel.limit(resource.files, MAX_FILES);

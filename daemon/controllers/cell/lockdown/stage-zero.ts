@@ -1,18 +1,29 @@
 // Stage 0 of a cell: what must hold before the real Node has threads and io_uring rings; then execve, same process, same descriptors.
 // landlock covers only the calling thread and what it starts, and this process has few threads yet and becomes another program.
-import { BOOT_VARIABLE, type Boot, type StageZeroOutcome } from "./boot.ts";
+import { writeSync } from "node:fs";
+import { BOOT_VARIABLE, type Boot, type StageZeroOutcome, UNAVAILABLE } from "./boot.ts";
 import { CAP_DAC_READ_SEARCH, type Kernel, openKernel, resource } from "./kernel.ts";
 import { earlyFilter } from "./policy.ts";
 import { thisArchitecture } from "./syscalls.ts";
 
 export function runStageZero(): void {
   const boot = JSON.parse(process.env[BOOT_VARIABLE] ?? "") as Boot;
-  const outcome = boot.layers.kernel ? restrict(boot) : { layers: boot.layers, landlock: 0, missing: [] };
+  const outcome = boot.layers.kernel ? restrictOrEnd(boot) : { layers: boot.layers, landlock: 0, missing: [] };
   process.execve?.(boot.node, [boot.node, ...boot.flags, boot.zygote], {
     UV_THREADPOOL_SIZE: "1",
     OPENSSL_CONF: "/dev/null",
     [BOOT_VARIABLE]: JSON.stringify(outcome),
   });
+}
+
+/** Without seccomp or resource limits no controller runs: fail closed, and say what was missing. */
+function restrictOrEnd(boot: Boot): StageZeroOutcome {
+  try {
+    return restrict(boot);
+  } catch (error) {
+    writeSync(2, (error as Error).message);
+    process.exit(UNAVAILABLE);
+  }
 }
 
 function restrict(boot: Boot): StageZeroOutcome {
