@@ -2,6 +2,7 @@
 // they read them; here they are rejected, with the reason. The checks themselves stand in fit-checks.ts.
 import { holds } from "./evolution.ts";
 import { type Check, checkOf } from "./fit-checks.ts";
+import type { FieldCheck } from "./source.ts";
 import type { Column, Row, Value } from "./types.ts";
 
 export interface Misfit {
@@ -15,16 +16,20 @@ export interface ExistingColumn extends Column {
   fit?(source: Column): ((value: Value) => string | null) | null;
 }
 
-/** Says of a row what would be lost in the columns that are there; null: nothing can be. */
-export function misfitsOf(
+/** The fields to be looked at on their way into the columns that are there. */
+export function checksOf(
   columns: readonly Column[],
   existing: readonly ExistingColumn[] | null,
-): ((row: Row) => Misfit | null) | null {
-  const checks = columns.flatMap((column, at) => {
+): readonly (FieldCheck & { readonly column: string })[] {
+  return columns.flatMap((column, at) => {
     const target = existing?.find(({ name }) => name === column.name);
     const check = target ? checkFor(target, column) : null;
     return check ? [{ at, column: column.name, check }] : [];
   });
+}
+
+/** Says of a row what would be lost; null: nothing can be. */
+export function misfitsOf(checks: ReturnType<typeof checksOf>): ((row: Row) => Misfit | null) | null {
   if (checks.length === 0) return null;
   return (row) => {
     for (const { at, column, check } of checks) {

@@ -6,12 +6,12 @@ import { joined, readAhead } from "./batches.ts";
 import { converterOf } from "./convert.ts";
 import type { Destination, WritePlan, WriteSession } from "./destination.ts";
 import { checkDrift } from "./evolution.ts";
-import { misfitsOf } from "./fit.ts";
+import { checksOf, misfitsOf } from "./fit.ts";
 import { parseObjectName } from "./name.ts";
 import { checkSpec, derivedSyncId, writePlan } from "./plan.ts";
 import { createRejectList, keyOf, type RejectList } from "./rejects.ts";
 import { readServerUrl } from "./server-url.ts";
-import type { Partition, Source, SourceStream, StreamState } from "./source.ts";
+import { isReadByRecord, type Partition, type Source, type SourceStream, type StreamState } from "./source.ts";
 import type { Row } from "./types.ts";
 import { createWatchdog, type Watchdog } from "./watchdog.ts";
 
@@ -71,8 +71,8 @@ export async function runSync(spec: SyncSpec, ports: RunPorts): Promise<SyncOutc
       result = await attempt(true);
     } catch (error) {
       // The fast way cannot tell which row was bad: the slow one can, and keeps the good ones.
-      if (!isMagicError(error) || error.code !== "bad_record" || run.written > 0 || spec.on_bad_record === "fail")
-        throw error;
+      const bad = isMagicError(error) && error.code === "bad_record" && spec.on_bad_record !== "fail";
+      if ((!bad && !isReadByRecord(error)) || run.written > 0) throw error;
       run.dog.stop();
       run = freshRun(spec, syncId, ports.signal);
       result = await attempt(false);
@@ -194,11 +194,13 @@ async function moveAll(
     0,
   );
   const format = rawAllowed ? stream.rawFormats.find((one) => session.rawFormats.includes(one)) : undefined;
-  // What a type may change on the way in is looked at, value by value.
-  const unread = format && misfitsOf(plan.columns, session.existing) === null;
+  // What a type may change on the way in is looked at, value by value: by a source of CSV in passing.
+  const checks = checksOf(plan.columns, session.existing);
+  const unread = format === "csv" || checks.length === 0;
   for (const partition of stream.partitions) {
-    if (unread && stream.copyRaw && session.writeRaw) {
-      const raw = await stream.copyRaw(partition, { format, framed: format !== "csv", types: session.rawTypes });
+    if (format && unread && stream.copyRaw && session.writeRaw) {
+      const framed = format !== "csv";
+      const raw = await stream.copyRaw(partition, { format, framed, types: session.rawTypes, checks });
       const { written, bytes } = await session.writeRaw(raw);
       run.read += raw.count() ?? written;
       run.bytes += bytes;
@@ -222,7 +224,7 @@ async function moveRows(
   partition: Partition,
 ): Promise<void> {
   const convert = converterOf(plan.columns, session.existing);
-  const misfit = misfitsOf(plan.columns, session.existing);
+  const misfit = misfitsOf(checksOf(plan.columns, session.existing));
   const name = keyOf(plan);
   let uncommitted = 0;
   let lastCommit = performance.now();

@@ -1,4 +1,5 @@
 // What the engine needs of a source. A connector implements Source; the records of a declarative connector come in by records.ts.
+import { MagicError } from "#contract/errors.ts";
 import type { DiscoveredObject, SyncFailure } from "#contract/sync.ts";
 import type { ObjectName } from "./name.ts";
 import type { Row, TableSchema, Value } from "./types.ts";
@@ -66,12 +67,31 @@ export interface RawStream {
   count(): number | null;
 }
 
+/** A field, by its place among the columns, that its destination may not keep as it is; see fit.ts. */
+export interface FieldCheck {
+  readonly at: number;
+  readonly check: (value: Value) => string | null;
+}
+
+const mustBeRead = new Error("the records must be read one by one");
+
+/** Thrown by a raw stream whose bytes must not go on unread: the run begins again, record by record. */
+export function readByRecord(): MagicError {
+  return new MagicError("bad_record", "A record must be looked at by itself.", { cause: mustBeRead });
+}
+
+export function isReadByRecord(error: unknown): boolean {
+  return (error as { cause?: unknown } | null)?.cause === mustBeRead;
+}
+
 /** What a destination's columns look like, for a source that can convert while it reads. */
 export interface RawRequest {
   readonly format: RawStream["format"];
   readonly framed?: boolean;
   /** For every source column the destination's PostgreSQL type. */
   readonly types: readonly string[];
+  /** What a source of a format that it understands (csv) looks at on the way; see readByRecord. */
+  readonly checks?: readonly FieldCheck[];
 }
 
 export interface SourceStream {

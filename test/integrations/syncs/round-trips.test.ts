@@ -117,6 +117,23 @@ describe.skipIf(postgresMissing())("round trips", () => {
     expect(await target.lines("semi")).toEqual(['(1,"a,b")']);
   });
 
+  test("CSV: quotes in the middle of a field stay; what a float would round is found in a file that goes over unread", async () => {
+    const file = join(folder, "quotes.csv");
+    writeFileSync(file, 'id,t,f\n1,say "hi" now,0.1\n2,"a"b,1e22\n3,"x ""y""",9007199254740993\n4,,"0.5"\n');
+    await target.query("CREATE TABLE quotes (id int PRIMARY KEY, t text, f double precision)");
+    const outcome = await sync({ from: file, object: "quotes", to, table: "quotes" }, { on_bad_record: "quarantine" });
+    expect(outcome.error).toBeNull();
+    expect(outcome.rejects.map(({ key, column }) => [key, column])).toEqual([["row 3", "f"]]);
+    expect(await target.query("SELECT t, f FROM quotes ORDER BY id")).toEqual([
+      { t: 'say "hi" now', f: "0.1" },
+      { t: '"a"b', f: "1e+22" },
+      { t: null, f: "0.5" },
+    ]);
+    writeFileSync(file, 'id,t,f\n1,say "hi" now,0.1\n');
+    const strict = await sync({ from: file, object: "quotes", to, table: "quotes" }, { on_bad_record: "fail" });
+    expect(strict).toMatchObject({ status: "completed", records_synced: 1 });
+  });
+
   test("CSV: a record that does not fit is quarantined, the others arrive", async () => {
     const file = join(folder, "ragged.csv");
     writeFileSync(file, "id,t\n1,a\n2\n3,c,d\nx,e\n5,f\n");

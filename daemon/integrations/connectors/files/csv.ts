@@ -4,9 +4,9 @@ import { createReadStream } from "node:fs";
 import { open } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { MagicError } from "#contract/errors.ts";
-import type { Batch } from "../../engine/source.ts";
+import type { Batch, FieldCheck, RawStream } from "../../engine/source.ts";
 import type { Column, Row, Value } from "../../engine/types.ts";
-import { RecordCounter } from "./csv-count.ts";
+import { CsvInspector } from "./csv-inspect.ts";
 import { fileError } from "./errors.ts";
 import type { FileFormat, FileReader } from "./format.ts";
 import { textWriter } from "./text-writer.ts";
@@ -45,23 +45,24 @@ async function openCsv(path: string): Promise<FileReader> {
     columns,
     records: null,
     read: () => readRows(path, columns.length, delimiter, ended),
-    ...(delimiter === "," && ended.length > 1 ? { raw: () => rawCsv(path, start) } : {}),
+    ...(delimiter === "," && ended.length > 1 ? { raw: (checks) => rawCsv(path, start, checks) } : {}),
   };
 }
 
-// The file as it is, its records counted on the way.
-function rawCsv(path: string, start: number) {
-  const counter = new RecordCounter();
+// The file as it is, its records counted and looked at on the way.
+function rawCsv(path: string, start: number, checks: readonly FieldCheck[]): RawStream {
+  const inspector = new CsvInspector(checks);
   const stream = Readable.from(
     (async function* () {
       for await (const chunk of createReadStream(path, { start, highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>) {
-        counter.take(chunk);
+        inspector.take(chunk);
         yield chunk;
       }
+      inspector.end();
     })(),
     { objectMode: false, highWaterMark: 1 << 20 },
   );
-  return { format: "csv" as const, stream, count: () => counter.records };
+  return { format: "csv", stream, count: () => inspector.records };
 }
 
 interface Header {
@@ -146,6 +147,8 @@ async function* readRows(path: string, width: number, delimiter: string, ended: 
     record_delimiter: ended,
     from: 2,
     relax_column_count: true,
+    // A quote in the middle of a field is a quote.
+    relax_quotes: true,
     skip_records_with_error: true,
     on_skip: (error) => {
       rejects.push({ key: `row ${++place}`, column: null, reason: error?.message ?? "the record cannot be parsed" });

@@ -1,5 +1,5 @@
 // What a file format must do: tell its schema, read rows, write rows. The engine's values go in and come out.
-import type { Batch, RawStream } from "../../engine/source.ts";
+import type { Batch, FieldCheck, RawStream } from "../../engine/source.ts";
 import type { Column, Row } from "../../engine/types.ts";
 
 export interface FileReader {
@@ -8,7 +8,7 @@ export interface FileReader {
   readonly records: number | null;
   read(): AsyncIterable<Batch>;
   /** The file's bytes after its header, where another system reads the very same format. */
-  raw?(): RawStream;
+  raw?(checks: readonly FieldCheck[]): RawStream;
 }
 
 export interface FileWriter {

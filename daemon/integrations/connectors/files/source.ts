@@ -38,7 +38,7 @@ function openStream(reader: FileReader, request: ReadRequest, path: string): Sou
     warnings: [],
     partitions: [{ id: "all", records: reader.records }],
     rawFormats: raw && whole && !cursor ? ["csv"] : [],
-    ...(raw ? { copyRaw: async () => raw() } : {}),
+    ...(raw ? { copyRaw: async (_partition, { checks }) => raw(checks ?? []) } : {}),
     endState: () => cursor?.state() ?? null,
     count: async () => reader.records,
     keys: () => readKeys(reader, schema.primaryKey),
