@@ -17,6 +17,10 @@ const base = {
       role: "assistant",
       content: null,
       tool_calls: [{ id: "c1", type: "function", function: { name: "f", arguments: "{}" } }],
+      reasoning_details: [
+        { type: "reasoning.text", text: "t", signature: "s", format: "anthropic-claude-v1", index: 0 },
+      ],
+      extra_content: { google: { thought_signature: "c2ln" } },
     },
     { role: "tool", tool_call_id: "c1", content: "r" },
     { role: "user", content: "go" },

@@ -12,8 +12,8 @@ export interface ChunkStream {
   identify(id: string | null | undefined, model: string | null | undefined): void;
   text(text: string, index?: number, logprobs?: Logprobs | null): void;
   reasoning(text: string, index?: number): void;
-  /** A whole block of signed thinking, whose text was given out already. */
-  detail(detail: ReasoningDetail, index?: number): void;
+  /** Every block of signed thinking, whole, at once: clients add the pieces of a list up in different ways. Nothing for none. */
+  details(details: readonly ReasoningDetail[], index?: number): void;
   /** Gemini's signature of the text. */
   extra(extra: ExtraContent, index?: number): void;
   /** Begins a tool call and returns its number among the choice's calls. */
@@ -68,7 +68,9 @@ export function chunkStream(context: ReadContext, emit: Emit): ChunkStream {
       thought += text.length;
       emit(open(index).delta(index, { reasoning_content: text }));
     },
-    detail: (detail, index = 0) => emit(open(index).delta(index, { reasoning_details: [detail] })),
+    details(details, index = 0) {
+      if (details.length > 0) emit(open(index).delta(index, { reasoning_details: details }));
+    },
     extra: (extra, index = 0) => emit(open(index).delta(index, { extra_content: extra })),
     toolCall(callId, name, index = 0, extra) {
       const call = calls.get(index) ?? 0;

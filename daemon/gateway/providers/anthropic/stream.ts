@@ -65,12 +65,8 @@ export function anthropicDecoder(context: ReadContext, emit: Emit, thoughts: Tho
     if (block.type === "tool_use" && !block.written) write(block, block.initial || "{}");
     if (block.signature === "") return;
     const place = typeof index === "number" ? index : details.length;
-    const detail =
-      block.type === "thinking"
-        ? signedThought(block.thought, block.signature, place)
-        : redactedThought(block.signature, place);
-    details.push(detail);
-    chunks.detail(detail);
+    if (block.type === "thinking") details.push(signedThought(block.thought, block.signature, place));
+    else details.push(redactedThought(block.signature, place));
   }
 
   function delta(block: Block | undefined, part: Record<string, unknown>): void {
@@ -131,6 +127,7 @@ export function anthropicDecoder(context: ReadContext, emit: Emit, thoughts: Tho
         stopped = true;
         keepThoughts(thoughts, context.caller, ids, details);
         if (!answered) chunks.text(held);
+        chunks.details(details);
         chunks.finish(anthropicFinish(stop, answered && !called));
         chunks.end(usage());
         return;

@@ -72,16 +72,13 @@ export function bedrockDecoder(context: ReadContext, emit: Emit, memory: Thought
     chunks.reasoning(string(part["text"]));
   }
 
-  // The whole block once more, signed: for the client to send back.
-  function thoughtOut(index: unknown): void {
+  function thoughtEnds(index: unknown): void {
     const thought = thoughts.get(index);
     thoughts.delete(index);
     if (!thought || (thought.signature === "" && thought.redacted === "")) return;
     const place = typeof index === "number" ? index : details.length;
     const { text, signature, redacted } = thought;
-    const detail = signature === "" ? redactedThought(redacted, place) : signedThought(text, signature, place);
-    details.push(detail);
-    chunks.detail(detail);
+    details.push(signature === "" ? redactedThought(redacted, place) : signedThought(text, signature, place));
   }
 
   function write(block: Block | undefined, piece: string): void {
@@ -105,7 +102,7 @@ export function bedrockDecoder(context: ReadContext, emit: Emit, memory: Thought
         delta(event);
         break;
       case "contentBlockStop": {
-        thoughtOut(event["contentBlockIndex"]);
+        thoughtEnds(event["contentBlockIndex"]);
         const block = blocks.get(event["contentBlockIndex"]);
         if (block && !block.written) write(block, "{}");
         blocks.delete(event["contentBlockIndex"]);
@@ -124,6 +121,7 @@ export function bedrockDecoder(context: ReadContext, emit: Emit, memory: Thought
   function complete(reason: string, usage: TokenUsage): void {
     keepThoughts(memory, context.caller, ids, details);
     if (!answered) chunks.text(held);
+    chunks.details(details);
     chunks.finish(converseFinish(reason, answered && !called));
     chunks.end(usage);
   }

@@ -26,13 +26,12 @@ export interface ClaudeThoughts {
 export function claudeThoughts(memory: ThoughtMemory, caller: string): ClaudeThoughts {
   return {
     of(message) {
-      const sent = detailsIn(message.reasoning_details);
-      if (sent.length > 0) return sent;
+      // The memory first: it has all of them, whatever the client made of the stream.
       for (const { id } of message.tool_calls ?? []) {
         const known = memory.recall(caller, id);
         if (known !== undefined) return detailsIn(JSON.parse(known));
       }
-      return [];
+      return detailsIn(message.reasoning_details);
     },
   };
 }
