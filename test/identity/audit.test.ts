@@ -1,9 +1,12 @@
 // The audit log of a real daemon: one entry for every answer, seen at once, proven whole, alive when it was tampered with.
+import { randomBytes } from "node:crypto";
 import { cpSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { WebSocket } from "ws";
+import type { AuditRecord } from "#daemon/identity/audit/chain.ts";
+import { openAuditLog } from "#daemon/identity/audit/log.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 import { mixedCalls } from "./mixed-calls.ts";
 
@@ -26,6 +29,36 @@ interface Entry {
 
 async function entriesOf(query: string, token?: string): Promise<Entry[]> {
   return (await daemon.call("GET", `/v1/audit?limit=100&${query}`, token === undefined ? {} : { token })).body.data;
+}
+
+test("an entry that comes at whatever moment of a batch's end is stored, and its caller is answered", async () => {
+  for (let ticks = 0; ticks < 24; ticks++) {
+    const stored: string[] = [];
+    const log = await openAuditLog({
+      key: randomBytes(32),
+      anchors: { read: async () => undefined, write: async () => undefined },
+      store: {
+        head: async () => undefined,
+        append: async (_, entries) => {
+          stored.push(...entries.map(({ id }) => id));
+          return "appended";
+        },
+      },
+      onError: (_, error) => expect.fail(String(error)),
+    });
+    await log.recordDurably(record("aud_1"));
+    for (let tick = 0; tick < ticks; tick++) await undefined;
+    await log.recordDurably(record("aud_2"));
+    expect(stored, `after ${ticks} ticks`).toEqual(["aud_1", "aud_2"]);
+    await log.close();
+  }
+});
+
+function record(id: string): AuditRecord {
+  return {
+    ...{ id, timestamp: "2026-11-21T12:00:00.000Z", identity_type: "local", identity_id: null, action: "keys.create" },
+    ...{ resource: null, outcome: "success", status: 201, request_id: "req_1", environment: "sandbox" },
+  } as const;
 }
 
 async function makeKey(body: object) {

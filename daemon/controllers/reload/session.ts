@@ -108,18 +108,21 @@ export async function openSession(
     if (!one.dirty) one.savedAt = savedAt;
     one.dirty = true;
     // Never two builds of one controller at once: esbuild's rebuild() would join the running one and lose this save.
-    one.running ??= drain(one).finally(() => {
-      one.running = null;
-    });
+    one.running ??= drain(one);
   }
 
   async function drain(one: Watched): Promise<void> {
-    while (one.dirty && !closed) {
-      await new Promise((done) => setTimeout(done, SETTLE_MS));
-      one.dirty = false;
-      const changed = [...one.changed];
-      one.changed = new Set();
-      await reload(one, changed);
+    try {
+      while (one.dirty && !closed) {
+        await new Promise((done) => setTimeout(done, SETTLE_MS));
+        one.dirty = false;
+        const changed = [...one.changed];
+        one.changed = new Set();
+        await reload(one, changed);
+      }
+    } finally {
+      // In the same step as the last look: a save that came in between would wait for the next one.
+      one.running = null;
     }
   }
 

@@ -92,16 +92,19 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   function drain(): Promise<void> {
     clearTimeout(timer);
     timer = undefined;
-    running ??= (async () => {
-      // One turn later, so that what arrives together is stored together.
-      await new Promise(setImmediate);
-      do if (!(await storeBatch())) return schedule(RETRY_MS);
-      while (pressing());
-      if (waiting.length > 0) schedule(DELAY_MS);
-    })().finally(() => {
-      running = undefined;
-    });
+    running ??= storeAll();
     return running;
+  }
+
+  async function storeAll(): Promise<void> {
+    // One turn later, so that what arrives together is stored together.
+    await new Promise(setImmediate);
+    let stored: boolean;
+    do stored = await storeBatch();
+    while (stored && pressing());
+    // In the same step as the last look at the queue: an entry that came in between would wait for the next one to come.
+    running = undefined;
+    if (waiting.length > 0) schedule(stored ? DELAY_MS : RETRY_MS);
   }
 
   /** False when storing failed: the batch stays in the queue for the next try. */
