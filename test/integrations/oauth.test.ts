@@ -1,5 +1,5 @@
 // Provider OAuth against a real authorization server.
-import { createServer } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { DatabaseSync } from "node:sqlite";
 import Provider from "oidc-provider";
@@ -254,4 +254,135 @@ test("a check of the connection uses a fresh token", async () => {
   const { location } = await authorize(all);
   await all.daemon.call("POST", `/v1/connections/${location.searchParams.get("connection")}/check`, {}, live);
   expect(all.server.grants.filter((grant) => grant.get("grant_type") === "refresh_token")).toHaveLength(1);
+});
+
+// A token endpoint that answers whatever a case wants, and what it was asked.
+async function hostileServer() {
+  const asked: URLSearchParams[] = [];
+  const answers: ((response: ServerResponse) => void)[] = [];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk) => chunks.push(chunk));
+    request.on("end", () => {
+      asked.push(new URLSearchParams(Buffer.concat(chunks).toString()));
+      answers.shift()?.(response);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const root = temporaryFolder();
+  writeProject(root, { egress: { allow_private: [address] } });
+  const daemon = await startDaemon({ root });
+  const origin = `http://${address}`;
+  const start = async (config: object = {}) => {
+    const { status, body } = await daemon.call(
+      "POST",
+      "/v1/connections/oauth/start",
+      {
+        ...{ provider: "postgres", callback_url: "https://app.example.com/done" },
+        config: {
+          ...{ client_id: "magic", url: "postgres://u@127.0.0.1:1/db" },
+          ...{ authorize_url: `${origin}/auth`, token_url: `${origin}/token`, revoke_url: `${origin}/revoke` },
+          ...config,
+        },
+      },
+      live,
+    );
+    expect(status).toBe(200);
+    return body.state as string;
+  };
+  const comeBack = async (query: Record<string, string>) => {
+    const url = new URL(`/v1/connections/oauth/callback?${new URLSearchParams(query)}`, daemon.app.url);
+    const answer = await fetch(url, { redirect: "manual" });
+    const location = answer.headers.get("location");
+    return { status: answer.status, to: Object.fromEntries(location ? new URL(location).searchParams : []) };
+  };
+  return { daemon, asked, answers, origin, start, comeBack };
+}
+
+const json =
+  (body: unknown, status = 200) =>
+  (response: ServerResponse) =>
+    void response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+
+test("whatever a token endpoint answers, the caller's callback is told, and the state is used up", async () => {
+  const { answers, asked, start, comeBack, daemon, origin } = await hostileServer();
+  const good = json({ access_token: "a", token_type: "Bearer" });
+  const cases: [string, (response: ServerResponse) => void, string][] = [
+    [
+      "HTML",
+      (response) => void response.writeHead(200, { "content-type": "text/html" }).end("<h1>Hi"),
+      "upstream_error",
+    ],
+    ["a server error", (response) => void response.writeHead(500).end("no"), "upstream_error"],
+    ["a redirect", (response) => void response.writeHead(302, { location: `${origin}/else` }).end(), "upstream_error"],
+    ["a reset", (response) => void response.destroy(), "upstream_error"],
+    ["a reset within", (response) => void response.write('{"access_', () => response.destroy()), "upstream_error"],
+    ["an array", json(["a"]), "upstream_error"],
+    ["no token", json({ token_type: "Bearer" }), "upstream_error"],
+    ["a token that is none", json({ access_token: { a: 1 } }), "upstream_error"],
+    ["too much", (response) => void response.end(Buffer.alloc(2 * 1024 * 1024, 32)), "upstream_error"],
+    ["a refusal", json({ error: "invalid_grant", error_description: "no" }, 400), "invalid_grant"],
+    ["a wrong client", json({ error: "invalid_client" }, 401), "upstream_error"],
+  ];
+  for (const [name, answer, error] of cases) {
+    const state = await start();
+    answers.push(answer);
+    expect(await comeBack({ state, code: "c" }), name).toMatchObject({ status: 302, to: { error } });
+    expect(await comeBack({ state, code: "c" }), name).toMatchObject({ status: 400 });
+  }
+  expect(asked).toHaveLength(cases.length);
+
+  // Who answers must be who was asked; an error and a missing code use the state up as well.
+  for (const query of [{ code: "c", iss: "https://evil.example" }, { error: "access_denied" }, {}]) {
+    const state = await start();
+    expect((await comeBack({ state, ...query })).to).toMatchObject({ error: expect.any(String) });
+    expect((await comeBack({ state, code: "c" })).status).toBe(400);
+  }
+  const named = await start({ issuer: `${origin}/tenant` });
+  expect((await comeBack({ state: named, code: "c" })).to).toMatchObject({ error: "invalid_request" });
+  expect(asked).toHaveLength(cases.length);
+  for (const [config, iss] of [
+    [{ issuer: `${origin}/tenant` }, `${origin}/tenant`],
+    [{}, `${origin}/x`],
+  ] as const) {
+    const state = await start(config);
+    answers.push(good);
+    expect((await comeBack({ state, code: "c", iss })).to).toMatchObject({ status: "connected" });
+  }
+  // Two browsers with one state: one of them.
+  const state = await start();
+  answers.push(good, good);
+  const both = await Promise.all([comeBack({ state, code: "c" }), comeBack({ state, code: "c" })]);
+  expect(both.map(({ status }) => status).sort()).toEqual([302, 400]);
+  for (const query of ["", "code=c", "state=", `state=a&state=b`, `state=${"x".repeat(600)}`]) {
+    const { status } = await fetch(new URL(`/v1/connections/oauth/callback?${query}`, daemon.app.url));
+    expect([400, 422], query).toContain(status);
+  }
+});
+
+test("a refresh keeps the token it has where no new one comes; ends are read as a number, a text, or not at all", async () => {
+  const { answers, asked, start, comeBack, daemon } = await hostileServer();
+  const first = { access_token: "a0", refresh_token: "r0", expires_in: "1" };
+  answers.push(json(first));
+  const { to } = await comeBack({ state: await start(), code: "c" });
+  const refreshed = async (answer: object) => {
+    const before = asked.length;
+    answers.push(json(answer));
+    await daemon.call("POST", `/v1/connections/${to["connection"]}/check`, {}, live);
+    answers.length = 0;
+    return asked.slice(before).map((form) => [form.get("grant_type"), form.get("refresh_token")]);
+  };
+  const by = (token: string) => [["refresh_token", token]];
+  expect(await refreshed({ access_token: "a1", expires_in: 1 })).toEqual(by("r0"));
+  expect(await refreshed({ access_token: "a2", expires_in: "soon", refresh_token: "" })).toEqual(by("r0"));
+  expect(await refreshed({ access_token: "a3", refresh_token: "r1", expires_in: -5 })).toEqual(by("r0"));
+  expect(await refreshed({ access_token: "a4", refresh_token: null })).toEqual(by("r1"));
+  expect(await refreshed({ error: "temporarily_unavailable" })).toEqual(by("r1"));
+  expect(await refreshed({ access_token: "a5", expires_in: "3600" })).toEqual(by("r1"));
+  expect(await refreshed({})).toEqual([]);
 });

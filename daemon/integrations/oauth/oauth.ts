@@ -14,7 +14,7 @@ import type { Turns } from "#shared/turns.ts";
 import { changeSecret } from "../connections/change-secret.ts";
 import type { ConnectionSecrets } from "../connections/secret.ts";
 import { limitOf } from "../tier-limits.ts";
-import { isWeb, type OAuthDefinition, oauthProvider } from "./provider.ts";
+import { isWeb, mayHaveAnswered, type OAuthDefinition, oauthProvider } from "./provider.ts";
 import { GrantRefused, requestTokens, revokeToken, type Tokens } from "./token-endpoint.ts";
 
 export interface OAuth {
@@ -93,7 +93,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
       return { authorizationUrl: url.href, state, expiresAt: rfc3339(expires) };
     },
 
-    async callback({ state, code, error, error_description }) {
+    async callback({ state, code, iss, error, error_description }) {
       const id = digest(state);
       const payload = await storage.units.oauth.take({ id, now: clock.now() });
       if (payload === null)
@@ -110,7 +110,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
           };
           return outcome(begun, problem);
         }
-        const { id: connection } = await exchange(begun, code);
+        const { id: connection } = await exchange(begun, code, iss);
         return outcome(begun, { connection, status: "connected" });
       } catch (caught) {
         const known = caught instanceof MagicError || caught instanceof GrantRefused;
@@ -166,9 +166,16 @@ export function createOAuth(options: OAuthOptions): OAuth {
     return oauthProvider(definition, config, credentials);
   }
 
-  async function exchange({ input, verifier, redirectUri, limit }: Begun, code: string): Promise<ConnectionRecord> {
+  async function exchange(
+    { input, verifier, redirectUri, limit }: Begun,
+    code: string,
+    iss: string | undefined,
+  ): Promise<ConnectionRecord> {
     const settings = await settingsOf(input);
     const provider = await providerOf(input.provider, settings.config, settings.credentials);
+    // Another server's code must not be handed to this one.
+    if (!mayHaveAnswered(provider, iss))
+      throw new MagicError("invalid_request", "the answer is not from the server that was asked: see config.issuer");
     const grant = { grant_type: "authorization_code", code, redirect_uri: redirectUri, code_verifier: verifier };
     const tokens = await requestTokens(egress, provider, grant, clock.now());
     const config = input.config ?? {};
@@ -196,7 +203,13 @@ export function createOAuth(options: OAuthOptions): OAuth {
       ...{ health, metadata: input.metadata ?? {}, created_at: now, updated_at: now, last_synced_at: null },
       secret: secrets.seal({ id, environment }, { config, credentials }),
     };
-    return connections.create({ connection, limit });
+    try {
+      return await connections.create({ connection, limit });
+    } catch (error) {
+      // Nobody will use what was granted.
+      await revokeToken(egress, provider, tokens.refresh_token ?? tokens.access_token).catch(() => undefined);
+      throw error;
+    }
   }
 
   // A run's process may be refreshing: what it got is found in the credentials afterwards.
@@ -234,7 +247,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
 
 // A provider that does not rotate sends no new refresh token: the old one stays.
 function kept({ refresh_token, ...tokens }: Tokens): Record<string, unknown> {
-  return { oauth: true, ...tokens, ...(refresh_token === null ? {} : { refresh_token }) };
+  return { oauth: true, ...tokens, ...(refresh_token ? { refresh_token } : {}) };
 }
 
 function outcome({ input }: Begun, parameters: Readonly<Record<string, string>>): string {

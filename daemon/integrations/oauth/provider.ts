@@ -5,6 +5,8 @@ export interface OAuthProvider {
   readonly authorizeUrl: string;
   readonly tokenUrl: string;
   readonly revokeUrl: string | null;
+  /** What `iss` of its answers must be (RFC 9207); null: anything of the authorize URL's origin. */
+  readonly issuer: string | null;
   readonly scopes: readonly string[];
   readonly clientId: string;
   readonly clientSecret: string | null;
@@ -49,12 +51,19 @@ export function oauthProvider(definition: OAuthDefinition, config: Settings, cre
     authorizeUrl: found.authorize_url ?? "",
     tokenUrl: found.token_url ?? "",
     revokeUrl: url("revoke_url"),
+    issuer: setting("issuer"),
     scopes: definition.scopes ?? [],
     clientId: found.client_id ?? "",
     clientSecret: setting("client_secret"),
     tokenAuth: definition.token_auth ?? "post",
     authorizeParameters: definition.authorize_parameters ?? {},
   };
+}
+
+/** False for an answer that names another server than the one that was asked: a mix-up attack (RFC 9207, section 2.4). */
+export function mayHaveAnswered({ authorizeUrl, issuer }: OAuthProvider, iss: string | undefined): boolean {
+  if (issuer !== null) return iss === issuer;
+  return iss === undefined || URL.parse(iss)?.origin === new URL(authorizeUrl).origin;
 }
 
 export function isWeb(address: string): boolean {

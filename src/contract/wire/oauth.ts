@@ -21,7 +21,7 @@ export const StartOAuth = Type.Object(
     config: Type.Optional(
       Type.Intersect([Settings], {
         description:
-          "`client_id`, and what else the connector asks for; `authorize_url`, `token_url` and `revoke_url` where the catalogue has none.",
+          "`client_id`, and what else the connector asks for; `authorize_url`, `token_url` and `revoke_url` where the catalogue has none; `issuer` where it is not the authorize URL's origin.",
       }),
     ),
     credentials: Type.Optional(Type.Intersect([Settings], { description: "`client_secret`." })),
@@ -52,6 +52,8 @@ export type StartedOAuth = Static<typeof StartedOAuth>;
 export const OAuthCallbackQuery = Type.Object({
   state: Type.String({ minLength: 1, maxLength: 500 }),
   code: Type.Optional(Type.String({ maxLength: 4096 })),
+  /** RFC 9207: whose answer it is. */
+  iss: Type.Optional(Type.String({ maxLength: 2048 })),
   error: Type.Optional(Type.String({ maxLength: 500 })),
   error_description: Type.Optional(Type.String({ maxLength: 2000 })),
 });
