@@ -1,6 +1,15 @@
 // The project around a new controller: magic.yaml, tsconfig.json, .gitignore, and what the db template needs.
 
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { parseDocument } from "yaml";
@@ -10,8 +19,11 @@ import { makeFolder } from "#shared/make-folder.ts";
 import { PROJECT_FILE } from "#shared/paths.ts";
 import { renderFile, type Template } from "./render.ts";
 
-/** Undoes what was made, in reverse order. */
-export type Undo = () => void;
+/** What scaffolding changed: how to undo it, the last first, and what to clear away once all of it stands. */
+export interface Changes {
+  readonly undo: (() => void)[];
+  readonly settle: (() => void)[];
+}
 
 /** The folder of a project's controllers, as magic.yaml says it. Throws config_invalid for a file that is not valid. */
 export function controllersFolder(root: string): string {
@@ -25,54 +37,73 @@ export function controllersFolder(root: string): string {
   return config.controllers ?? "controllers";
 }
 
-/** Makes the project's files that are missing; answers their names. What it made is pushed to `undo`. */
-export function ensureProject(root: string, controllers: string, template: Template, undo: Undo[]): string[] {
+/** Makes the project's files that are missing; answers their names. What it makes is noted in `changes` beforehand. */
+export function ensureProject(root: string, controllers: string, template: Template, changes: Changes): string[] {
   const made: string[] = [];
   const make = (name: string, content: string) => {
     const path = join(root, name);
     if (existsSync(path)) return;
-    writeFileSync(path, content, { flag: "wx" });
-    undo.push(() => rmSync(path));
+    const file = openSync(path, "wx");
+    // Written in part, it would be a file of the user's to the next attempt.
+    changes.undo.push(() => rmSync(path));
+    try {
+      writeFileSync(file, content);
+    } finally {
+      closeSync(file);
+    }
     made.push(name);
   };
   const db = template === "db";
-  if (db && existsSync(join(root, PROJECT_FILE))) addDatabase(root, made, undo);
+  if (db && existsSync(join(root, PROJECT_FILE))) addDatabase(root, made, changes);
   make(PROJECT_FILE, renderFile("project/magic.yaml.hbs", { db }));
   make("tsconfig.json", renderFile("project/tsconfig.json.hbs", { controllers }));
   make(".gitignore", renderFile("project/gitignore.hbs", {}));
-  if (db) exampleDatabase(root, made, undo);
+  if (db) exampleDatabase(root, made, changes);
   return made;
 }
 
 const EXAMPLE = "data/main.db";
+// https://www.sqlite.org/rescode.html#full
+const SQLITE_FULL = 13;
 
 // Keeps the file's comments and order; does nothing where a database of this name is configured.
-function addDatabase(root: string, made: string[], undo: Undo[]): void {
+function addDatabase(root: string, made: string[], { undo, settle }: Changes): void {
   const path = join(root, PROJECT_FILE);
   const before = readFileSync(path, "utf8");
   const document = parseDocument(before);
   if (document.hasIn(["databases", "main"])) return;
   document.setIn(["databases", "main"], { url: `sqlite:${EXAMPLE}`, mode: "read" });
-  const replace = (text: string) => {
-    writeFileSync(`${path}.new`, text);
-    renameSync(`${path}.new`, path);
-  };
-  replace(document.toString({ lineWidth: 0 }));
-  undo.push(() => replace(before));
+  // What undoes it needs no room on a disk that has none left.
+  const [next, kept] = [`${path}.new`, `${path}.before`];
+  undo.push(() => rmSync(next, { force: true }));
+  writeFileSync(next, document.toString({ lineWidth: 0 }));
+  undo.push(() => rmSync(kept, { force: true }));
+  copyFileSync(path, kept);
+  renameSync(next, path);
+  undo.push(() => renameSync(kept, path));
+  settle.push(() => rmSync(kept));
   made.push(`${PROJECT_FILE} (databases.main)`);
 }
 
-function exampleDatabase(root: string, made: string[], undo: Undo[]): void {
+function exampleDatabase(root: string, made: string[], { undo }: Changes): void {
   const path = join(root, EXAMPLE);
   const configured = readProject(readFileSync(join(root, PROJECT_FILE)), PROJECT_FILE).config?.databases?.["main"]?.url;
   if (existsSync(path) || configured !== `sqlite:${EXAMPLE}`) return;
-  makeFolder(dirname(path));
-  const database = new DatabaseSync(path);
+  const folder = makeFolder(dirname(path));
+  if (folder) undo.push(() => rmSync(folder, { recursive: true, force: true }));
   undo.push(() => rmSync(path, { force: true }));
-  database.exec(
-    "create table customers (id integer primary key, name text not null, city text);" +
-      "insert into customers (name, city) values ('Ada', 'London'), ('Alan', 'Manchester'), ('Grace', 'New York'), ('Edsger', null);",
-  );
-  database.close();
+  const database = new DatabaseSync(path);
+  try {
+    database.exec(
+      "create table customers (id integer primary key, name text not null, city text);" +
+        "insert into customers (name, city) values ('Ada', 'London'), ('Alan', 'Manchester'), ('Grace', 'New York'), ('Edsger', null);",
+    );
+  } catch (error) {
+    throw (error as { errcode?: number }).errcode === SQLITE_FULL
+      ? new MagicError("storage_full", `${path} cannot be written: the disk is full.`, { cause: error })
+      : error;
+  } finally {
+    database.close();
+  }
   made.push(EXAMPLE);
 }

@@ -9,7 +9,7 @@ import { MagicError } from "#contract/errors.ts";
 import { makeFolder as makeFolders } from "#shared/make-folder.ts";
 import { stateFolder } from "#shared/paths.ts";
 import { writeEditorFiles } from "./editor.ts";
-import { controllersFolder, ensureProject, type Undo } from "./project.ts";
+import { type Changes, controllersFolder, ensureProject } from "./project.ts";
 import { type Language, renderController, type Template } from "./render.ts";
 
 export interface ScaffoldRequest {
@@ -56,20 +56,21 @@ export function scaffold(request: ScaffoldRequest): Scaffolded {
   const files = renderController({ name, template, lang, path: relative(root, folder).split(sep).join("/") });
 
   const stage = join(dirname(folder), `.${name}.${randomBytes(4).toString("hex")}.tmp`);
-  const undo: Undo[] = [];
+  const changes: Changes = { undo: [], settle: [] };
   try {
-    makeFolder(dirname(folder), undo);
-    undo.push(() => rmSync(stage, { recursive: true, force: true }));
+    makeFolder(dirname(folder), changes);
+    changes.undo.push(() => rmSync(stage, { recursive: true, force: true }));
     mkdirSync(stage);
     if (existsSync(folder)) cpSync(folder, stage, { recursive: true });
     for (const [file, content] of files) writeFileSync(join(stage, file), content);
-    const projectFiles = ensureProject(root, controllers, template, undo);
-    makeFolder(stateFolder(root), undo, 0o700);
+    const projectFiles = ensureProject(root, controllers, template, changes);
+    makeFolder(stateFolder(root), changes, 0o700);
     writeEditorFiles(root);
     moveInto(stage, folder);
+    for (const step of changes.settle) attempt(step);
     return { name, template, lang, root, path: folder, files: [...files.keys()].sort(), project_files: projectFiles };
   } catch (error) {
-    for (const step of undo.reverse()) step();
+    for (const step of changes.undo.reverse()) attempt(step);
     throw error;
   }
 }
@@ -89,9 +90,18 @@ function refuseTaken(folder: string, force: boolean): void {
 }
 
 // Makes the folders that are missing, and remembers the topmost.
-function makeFolder(folder: string, undo: Undo[], mode = 0o777): void {
+function makeFolder(folder: string, { undo }: Changes, mode = 0o777): void {
   const first = makeFolders(folder, mode);
   if (first) undo.push(() => rmSync(first, { recursive: true, force: true }));
+}
+
+// What cannot be undone must not keep the rest from being undone, nor take the place of the error.
+function attempt(step: () => void): void {
+  try {
+    step();
+  } catch {
+    // Told by the error that is thrown on.
+  }
 }
 
 // An old folder is kept aside until the new one stands.
