@@ -291,6 +291,23 @@ describe.skipIf(mysqlMissing())("mysql", () => {
     await endsWithItsTransaction(openMysql(targets["my"]?.url ?? "", "read"));
   });
 
+  test("nothing of a session is left for the next caller that gets it", async () => {
+    const use = (...transaction: string[]) => bench.invoke("mw", { db: "my", transaction });
+    await use(
+      "create temporary table mine (id int)",
+      "select @x := 5, get_lock('l', 0)",
+      "insert into t (id) values (30)",
+    );
+    await bench.invoke("mw", { db: "my", transaction: ["insert into t (id) values (31)"], fail: true });
+    const left =
+      "select @x as x, is_free_lock('l') as free, @@session.time_zone as zone, @@character_set_client as charset";
+    expect(await use(left, "select id from t where id >= 30", "delete from t where id = 30")).toEqual({
+      rows: [[{ x: null, free: expect.anything(), zone: "+00:00", charset: "utf8mb4" }], [{ id: 30 }], []],
+    });
+    expect(await use("select * from mine")).toMatchObject({ code: "upstream_error" });
+    expect(await use("select 'é日' as text")).toEqual({ rows: [[{ text: "é日" }]] });
+  });
+
   test("an account with all privileges is refused, and says why", async () => {
     expect(await bench.invoke("m", { db: "myroot", sql: "select 1" })).toMatchObject({ code: "capability_denied" });
   });

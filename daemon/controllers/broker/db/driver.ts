@@ -24,6 +24,9 @@ export interface Driver {
 /** The statement did what only the broker may do; its session is thrown away. */
 export const ENDED = "the statement ended the transaction that it ran in; use request.db.transaction";
 
+/** A server that does not answer a reset by then is given up with its session. */
+export const RELEASE_WITHIN_MS = 5_000;
+
 export type Mode = "read" | "write";
 
 export const caps = { rows: 10_000, bytes: 8 * 1024 * 1024, sessions: 8 } as const;

@@ -1,11 +1,13 @@
-// MySQL and MariaDB for db:query: one transaction of a session that is thrown away or reset afterwards. A login with FILE or SUPER is refused.
+// MySQL and MariaDB for db:query: one transaction of a session that is reset afterwards. A login with FILE or SUPER is refused.
 import { createConnection, type Connection as MysqlConnection } from "mysql2/promise";
 import { MagicError } from "#contract/errors.ts";
 import { pinnedSocket } from "#daemon/egress/pinned-socket.ts";
-import { caps, type Driver, ENDED, type Mode, type QueryAnswer, type Session } from "./driver.ts";
+import { caps, type Driver, ENDED, type Mode, type QueryAnswer, RELEASE_WITHIN_MS, type Session } from "./driver.ts";
 import { driverValue, openMeter, refused, wireValue } from "./meter.ts";
 import { openSlots } from "./slots.ts";
 import { questionMarks } from "./statement.ts";
+
+const IDLE_MS = 30_000;
 
 /** Privileges that reach beyond the database's own tables. */
 const REACH = /\b(ALL PRIVILEGES|SUPER|FILE|SYSTEM_USER|SHUTDOWN|SET_USER_ID)\b[^`]*ON \*\.\*/i;
@@ -15,6 +17,8 @@ const READ_ONLY_TRANSACTION = 0x2000;
 
 export function openMysql(url: string, mode: Mode, address?: string): Driver {
   const slots = openSlots(caps.sessions);
+  const idle = new Map<MysqlConnection, NodeJS.Timeout>();
+  let closed = false;
 
   async function connect(): Promise<MysqlConnection> {
     const connection = await createConnection({
@@ -44,34 +48,80 @@ export function openMysql(url: string, mode: Mode, address?: string): Driver {
     return connection;
   }
 
+  /** Everything that a reset undoes, charset and time zone included, is set for each use. */
+  async function prepare(connection: MysqlConnection): Promise<void> {
+    await connection.query("SET NAMES utf8mb4");
+    await connection.query("SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES'), time_zone = '+00:00'");
+    if (mode === "read") await connection.query("SET SESSION TRANSACTION READ ONLY");
+    await connection.query(mode === "read" ? "START TRANSACTION READ ONLY" : "START TRANSACTION");
+  }
+
+  function keep(connection: MysqlConnection): void {
+    const timer = setTimeout(() => {
+      idle.delete(connection);
+      connection.destroy();
+    }, IDLE_MS).unref();
+    idle.set(connection, timer);
+  }
+
+  function reuse(): MysqlConnection | undefined {
+    const [held] = idle;
+    if (!held) return undefined;
+    clearTimeout(held[1]);
+    idle.delete(held[0]);
+    return held[0];
+  }
+
+  async function open(): Promise<MysqlConnection> {
+    const kept = reuse();
+    if (kept)
+      try {
+        await prepare(kept);
+        return kept;
+      } catch {
+        // The server has ended it meanwhile.
+        kept.destroy();
+      }
+    const connection = await connect();
+    try {
+      await prepare(connection);
+      return connection;
+    } catch (error) {
+      connection.destroy();
+      throw error;
+    }
+  }
+
   return {
     async begin(signal) {
       await slots.take(signal);
-      let connection: MysqlConnection | undefined;
       try {
-        connection = await connect();
-        await connection.query("SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES'), time_zone = '+00:00'");
-        if (mode === "read") await connection.query("SET SESSION TRANSACTION READ ONLY");
-        await connection.query(mode === "read" ? "START TRANSACTION READ ONLY" : "START TRANSACTION");
-        return session(connection, mode, slots.give);
+        const connection = await open();
+        return session(connection, mode, (reusable) => {
+          slots.give();
+          if (reusable && !closed) keep(connection);
+          else connection.destroy();
+        });
       } catch (error) {
         slots.give();
-        connection?.destroy();
         throw error instanceof MagicError ? error : refused(error);
       }
     },
-    close: async () => {},
+    async close() {
+      closed = true;
+      for (let kept = reuse(); kept; kept = reuse()) kept.destroy();
+    },
   };
 }
 
-function session(connection: MysqlConnection, mode: Mode, give: () => void): Session {
+function session(connection: MysqlConnection, mode: Mode, give: (reusable: boolean) => void): Session {
   let given = false;
-  const destroy = (): void => {
+  const end = (reusable: boolean): void => {
     if (given) return;
     given = true;
-    connection.destroy();
-    give();
+    give(reusable);
   };
+  const destroy = (): void => end(false);
   return {
     async query(sql, params) {
       try {
@@ -93,8 +143,13 @@ function session(connection: MysqlConnection, mode: Mode, give: () => void): Ses
         throw refused(error);
       });
     },
-    // The server undoes what was not committed; no setting of the session lives on.
-    release: async () => destroy(),
+    // The server undoes what was not committed; no setting, variable, lock or temporary table of the session lives on.
+    async release() {
+      if (given) return;
+      const late = setTimeout(destroy, RELEASE_WITHIN_MS);
+      await connection.reset().then(() => end(true), destroy);
+      clearTimeout(late);
+    },
     destroy,
   };
 }

@@ -3,7 +3,7 @@
 import pg from "pg";
 import { MagicError } from "#contract/errors.ts";
 import { pinnedSocket } from "#daemon/egress/pinned-socket.ts";
-import { caps, type Driver, ENDED, type Mode, type QueryAnswer, type Session } from "./driver.ts";
+import { caps, type Driver, ENDED, type Mode, type QueryAnswer, RELEASE_WITHIN_MS, type Session } from "./driver.ts";
 import { driverValue, openMeter, refused, wireValue } from "./meter.ts";
 import { openSlots } from "./slots.ts";
 
@@ -119,6 +119,7 @@ export function openPostgres(url: string, mode: Mode, address?: string): Driver 
       },
       async release() {
         if (given) return;
+        const late = setTimeout(destroy, RELEASE_WITHIN_MS);
         try {
           if (open) await client.query("ROLLBACK");
           // Settings, temporary tables, advisory locks and prepared statements are the next caller's business no more.
@@ -128,6 +129,8 @@ export function openPostgres(url: string, mode: Mode, address?: string): Driver 
           else keep(client);
         } catch {
           destroy();
+        } finally {
+          clearTimeout(late);
         }
       },
       destroy,
