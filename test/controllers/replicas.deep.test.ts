@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createRuntime, type OwnedRuntime } from "#daemon/controllers/create-runtime.ts";
+import type { Artifact } from "#daemon/controllers/runtime.ts";
 import { openStorage } from "#daemon/storage/open.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import { createLogger } from "#daemon/telemetry/log.ts";
@@ -12,6 +13,8 @@ import { createTracer } from "#daemon/telemetry/trace.ts";
 import { systemClock } from "#shared/clock.ts";
 import { postgresMissing, startPostgres } from "#test/postgres.ts";
 import { contractOf, noPorts, principal, put } from "./harness.ts";
+
+type Units = Storage["units"]["controller"];
 
 const root = mkdtempSync(join(tmpdir(), "magic-replicas-"));
 let server: Awaited<ReturnType<typeof startPostgres>>;
@@ -78,3 +81,51 @@ test.skipIf(missing)(
     await follows(0, 3);
   },
 );
+
+test.skipIf(missing)(
+  "two deploys of one version at once: the same code is one version, other code is a conflict",
+  async () => {
+    const outcomes: string[] = [];
+    for (let n = 0; n < 10; n++) {
+      const version = `2.${n}.0`;
+      put(join(root, "controllers/rival/contract.yaml"), JSON.stringify(contractOf("rival", { version })));
+      const built: Artifact[] = [];
+      for (const answer of [1, n < 5 ? 1 : 2]) {
+        put(join(root, "controllers/rival/handler.ts"), `export default () => ${answer};`);
+        built.push(await at(0).build(join(root, "controllers/rival")));
+      }
+      const both = built.map((artifact, replica) =>
+        at(replica)
+          .deploy(artifact)
+          .then(
+            () => "ok",
+            (error: { code?: string; message: string }) => error.code ?? error.message,
+          ),
+      );
+      outcomes.push((await Promise.all(both)).sort().join(" "));
+    }
+    expect(outcomes).toEqual([...Array(5).fill("ok ok"), ...Array(5).fill("conflict ok")]);
+  },
+);
+
+test.skipIf(missing)("keys are shared, expire, are counted, and take concurrent writes", async () => {
+  const [one, other] = replicas.map(({ storage }) => storage.units.controller) as [Units, Units];
+  const scope = { controller: "twin", environment: "live" };
+  const now = "2026-01-01T00:00:00.000Z";
+  const set = (units: Units, key: string, value: string, expires_at: string | null = null) =>
+    units.setKey({ ...scope, key, value, expires_at, now });
+  const get = (units: Units, key: string, at = now, environment = "live") =>
+    units.getKey({ ...scope, environment, key, now: at });
+  await set(one, "k", '"a"');
+  expect([await get(other, "k"), await get(other, "k", now, "sandbox"), await get(other, "absent")]).toEqual([
+    '"a"',
+    null,
+    null,
+  ]);
+  await set(other, "short", "1", "2026-01-01T00:00:01.000Z");
+  expect([await get(one, "short"), await get(one, "short", "2026-01-01T00:00:01.000Z")]).toEqual(["1", null]);
+  await Promise.all(Array.from({ length: 64 }, (_, n) => set(n % 2 ? one : other, "hot", String(n))));
+  expect(Number(await get(one, "hot"))).toBeGreaterThanOrEqual(0);
+  await one.deleteKey({ ...scope, key: "k" });
+  expect(await get(other, "k")).toBeNull();
+});
