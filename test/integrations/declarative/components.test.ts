@@ -311,3 +311,95 @@ test("a path is joined without empty segments; a configuration's list fits choic
   await read(JSON.stringify(source), { config: { kinds: ["a"] } });
   expect(asked).toEqual(["/v1/groups/a/items?q=a//b"]);
 });
+
+const one = (source: string) => read(source).then(({ records }) => records[0]);
+
+test("what a template has nothing to say for is not asked for; text that is written as empty is", async () => {
+  const asked: string[] = [];
+  const origin = await vendor((request, response) => {
+    asked.push(`${request.url} ${request.headers["x-none"]} ${request.body}`);
+    json(response, { items: [] });
+  });
+  const none = "{{ ','.join(config.get('none', [])) }}";
+  const requester = {
+    ...{ http_method: "POST", request_headers: { "X-None": none }, request_parameters: { none, empty: "", q: "1" } },
+    request_body_json: { a: none, b: ["x", none], c: { d: "{{ none }}" } },
+  };
+  await read(manifest(origin, { requester }));
+  expect(asked).toEqual(['/items?empty=&q=1 undefined {"b":["x",null],"c":{}}']);
+});
+
+test("transformations name and flatten fields as the reference does", async () => {
+  const record = {
+    ...{ HTTPCode: 1, "Hello World": 1, "9lives": 1, a1b: 1, Über: 1, Inner: { KeyOne: 1 }, list: [{ KeyTwo: 1 }] },
+    nested: { a: { b: 1, c: 2 } },
+  };
+  const origin = await vendor((_request, response) => json(response, { items: [record] }));
+  const by = (transformation: Record<string, unknown>) => one(manifest(origin, { transformations: [transformation] }));
+  expect(Object.keys((await by({ type: "KeysToSnakeCase" })) ?? {})).toEqual([
+    "httpcode",
+    "hello_world",
+    "_9_lives",
+    "a_1_b",
+    "uber",
+    "inner",
+    "list",
+    "nested",
+  ]);
+  expect(await by({ type: "FlattenFields" })).toMatchObject({ b: 1, "list.0.KeyTwo": 1, HTTPCode: 1 });
+  expect(await by({ type: "FlattenFields", flatten_lists: false })).toMatchObject({ KeyOne: 1, b: 1, c: 2 });
+  const flat = { type: "DpathFlattenFields", field_path: ["nested", "a"], delete_origin_value: true };
+  expect(await by(flat)).toMatchObject({ b: 1, c: 2, nested: {} });
+  expect(await by({ ...flat, field_path: ["list", "0"] })).toMatchObject({ KeyTwo: 1, list: [] });
+  const taken = { ...flat, key_transformation: { type: "KeyTransformation", prefix: "H", suffix: "" } };
+  expect(await by({ ...taken, field_path: ["nested"] })).toMatchObject({ Ha: { b: 1, c: 2 } });
+});
+
+test("intervals are whole months, weeks or days where the manifest clamps them", async () => {
+  const asked: string[] = [];
+  const origin = await vendor((request, response) => {
+    asked.push(["since", "until"].map((name) => request.at.searchParams.get(name)?.slice(0, 10)).join(" "));
+    json(response, { items: [] });
+  });
+  const intervals = async (target: string, step: string, more: Record<string, unknown> = {}) => {
+    asked.length = 0;
+    const sync = {
+      ...cursor,
+      ...{
+        start_datetime: "2026-01-10T05:00:00Z",
+        end_datetime: "2026-03-05T10:00:00Z",
+        step,
+        cursor_granularity: "P1D",
+      },
+      end_time_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "until" },
+      clamping: { type: "Clamping", target, ...more },
+    };
+    await read(manifest(origin, { sync }));
+    return [...asked];
+  };
+  expect(await intervals("MONTH", "P1M")).toEqual(["2026-02-01 2026-02-28"]);
+  const weeks = await intervals("WEEK", "P3W", { target_details: { weekday: "SUNDAY" } });
+  expect(weeks).toEqual(["2026-01-11 2026-01-31", "2026-02-01 2026-02-21", "2026-02-22 2026-02-28"]);
+  expect((await intervals("DAY", "P20D")).slice(0, 2)).toEqual(["2026-01-11 2026-01-30", "2026-01-31 2026-02-19"]);
+});
+
+test("a cursor that filters here asks with its options too, and drops what is past a given end", async () => {
+  const asked: string[] = [];
+  const origin = await vendor((request, response) => {
+    asked.push(request.at.searchParams.get("since") ?? "");
+    json(response, { items: ["2025-01-01", "2026-01-05", "2026-12-01"].map((date, id) => ({ id, at: day(date) })) });
+  });
+  const { records } = await read(manifest(origin, { sync: { ...cursor, is_client_side_incremental: true } }));
+  expect([asked, records.map(({ id }) => id)]).toEqual([[day("2026-01-01")], [1]]);
+});
+
+test("CSV in an encoding that Python names; a short row has nothing in its last columns", async () => {
+  const origin = await vendor((_request, response) => response.end(Buffer.from("id\tname\n1\tcaf\xe9\n2\n", "latin1")));
+  const decoder = { type: "CsvDecoder", delimiter: "\\t", encoding: "latin-1" };
+  const record_selector = { type: "RecordSelector", extractor: { type: "DpathExtractor", field_path: [] } };
+  const { records } = await read(manifest(origin, { retriever: { decoder, record_selector } }));
+  expect(records).toEqual([
+    { id: "1", name: "café" },
+    { id: "2", name: null },
+  ]);
+});

@@ -102,15 +102,23 @@ function csv(response: Parameters<Decode>[0], component: Component): unknown[] {
   const delimiter = (optionalText(component, "delimiter") ?? ",").replaceAll("\\t", "\t");
   const encoding = (optionalText(component, "encoding") ?? "utf-8").toLowerCase();
   const nulls = Array.isArray(component["set_values_to_none"]) ? component["set_values_to_none"] : [];
-  const text = new TextDecoder(encoding).decode(contentDecoded(response));
+  const absent: Record<string, null> = {};
   try {
+    // Python knows names such as latin-1 and utf_16 besides.
+    const name = encoding.replace(/^latin-?_?1$/, "latin1").replaceAll("_", "-");
+    const text = new TextDecoder(name).decode(contentDecoded(response));
     return parseCsv(text, {
-      columns: true,
+      columns: (names: string[]) => {
+        for (const name of names) absent[name] = null;
+        return names;
+      },
       delimiter,
       bom: true,
       skip_empty_lines: true,
       relax_column_count: true,
       cast: (value) => (nulls.includes(value) ? null : value),
+      // A row that is too short has nothing in its last columns.
+      on_record: (record: Record<string, unknown>) => ({ ...absent, ...record }),
     });
   } catch (error) {
     throw new MagicError(

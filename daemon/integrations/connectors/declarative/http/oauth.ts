@@ -91,7 +91,8 @@ async function tokenAnswer(
     Object.entries(isRecord(headers) ? headers : {}).map(([name, each]) => [name.toLowerCase(), String(each)]),
   );
   // Credentials that go in the Authorization header must not stand in the body too.
-  if (sent["authorization"]) for (const name of ["client_id", "client_secret"]) delete body[name];
+  if (sent["authorization"])
+    for (const name of ["client_id", "client_secret"]) delete body[value(`${name}_name`) || name];
   const json = sent["content-type"]?.includes("json") ?? false;
   const asQuery = component["send_refresh_request_as_query_params"] === true;
   const form = new URLSearchParams(Object.entries(body).map(([key, each]) => [key, String(each)])).toString();

@@ -1,6 +1,15 @@
 // One logical request: built from the manifest, sent within the budget, retried, and judged by the error handler.
 import { MagicError } from "#contract/errors.ts";
-import { type Context, emptySlice, nested, type Slice, sliceVariables, text, type Variables } from "../context.ts";
+import {
+  type Context,
+  emptySlice,
+  isNothing,
+  nested,
+  type Slice,
+  sliceVariables,
+  text,
+  type Variables,
+} from "../context.ts";
 import {
   type Component,
   isRecord,
@@ -143,8 +152,10 @@ function ownParts(context: Context, component: Component, variables: Variables, 
   const headers = isRecord(component["request_headers"])
     ? component["request_headers"]
     : nested(context, component, component["request_headers"] ?? {}, variables);
-  for (const [name, value] of Object.entries(isRecord(headers) ? headers : {}))
-    parts.headers[text(context, component, name, variables)] = text(context, component, value, variables);
+  for (const [name, value] of Object.entries(isRecord(headers) ? headers : {})) {
+    const written = text(context, component, value, variables);
+    if (!isNothing(value, written)) parts.headers[text(context, component, name, variables)] = written;
+  }
   const { data, json } = bodyOf(component);
   let raw: string | undefined;
   if (typeof data === "string") raw = text(context, component, data, variables);
@@ -178,7 +189,7 @@ function textValues(
   for (const [name, value] of Object.entries(isRecord(mapping) ? mapping : {})) {
     if (isQueryProperties(value)) continue;
     const evaluated = nested(context, component, value, variables);
-    if (evaluated === null || evaluated === undefined) continue;
+    if (evaluated === null || evaluated === undefined || isNothing(value, evaluated)) continue;
     out[text(context, component, name, variables)] =
       typeof evaluated === "string" || Array.isArray(evaluated) || typeof value !== "string"
         ? evaluated

@@ -2,7 +2,7 @@
 import { type Context, native, text } from "../context.ts";
 import { emptyParts, inject, type RequestParts } from "../http/options.ts";
 import { parseIso, strftime, strptime } from "../jinja/date-text.ts";
-import { DateTime, fields, fromFields } from "../jinja/datetime.ts";
+import { DateTime } from "../jinja/datetime.ts";
 import { addDuration, parseDuration } from "../jinja/duration.ts";
 import {
   type Component,
@@ -15,6 +15,7 @@ import {
   requiredText,
   typeOf,
 } from "../manifest/component.ts";
+import { clamped } from "./clamping.ts";
 import type { DataRecord } from "./records.ts";
 
 export interface Interval {
@@ -77,15 +78,16 @@ function datetimeCursor(context: Context, component: Component): Cursor {
     const from = lookback ? addDuration(known, { months: -lookback.months, us: -lookback.us }) : known;
     return from.us > earliest.us ? from : earliest;
   };
+  const given = (): DateTime | undefined =>
+    component["end_datetime"] === undefined || component["end_datetime"] === null
+      ? undefined
+      : minMax(context, component, component["end_datetime"], format);
   const clientSide = component["is_client_side_incremental"] === true || component["is_data_feed"] === true;
   return {
     field,
     intervals(cursor) {
       const now = new DateTime(BigInt(context.clock.now()) * 1000n, 0);
-      const wanted =
-        component["end_datetime"] === undefined || component["end_datetime"] === null
-          ? now
-          : (minMax(context, component, component["end_datetime"], format) ?? now);
+      const wanted = given() ?? now;
       const end = wanted.us < now.us ? wanted : now;
       const start = startOf(cursor);
       const strict = component["is_compare_strictly"] === true;
@@ -99,7 +101,7 @@ function datetimeCursor(context: Context, component: Component): Cursor {
       for (const [at, name] of (["start_time_option", "end_time_option"] as const).entries()) {
         const option = optionalChild(component, name);
         const value = each.variables[keys[at] ?? ""];
-        if (option && !clientSide && value !== undefined) inject(context, option, value, parts);
+        if (option && value !== undefined) inject(context, option, value, parts);
       }
       return parts;
     },
@@ -122,7 +124,8 @@ function datetimeCursor(context: Context, component: Component): Cursor {
     wanted(record, cursor) {
       if (!clientSide) return true;
       const value = parse(fieldOf(record, field));
-      return !value || value.us >= startOf(cursor).us;
+      const end = given();
+      return !value || (value.us >= startOf(cursor).us && (!end || value.us <= end.us));
     },
     exhausted(records, cursor) {
       const last = records.at(-1);
@@ -169,10 +172,12 @@ function split(
   strict: boolean,
 ): [DateTime, DateTime][] {
   if (start.us > end.us || (strict && start.us === end.us)) return [];
+  const clamping = optionalChild(component, "clamping");
+  if (clamping) return clamped(clamping, start, end, step, granularity);
   if (!step) return [[start, end]];
   const intervals: [DateTime, DateTime][] = [];
   for (let from = start; from.us <= end.us; ) {
-    const next = clamp(component, addDuration(from, step));
+    const next = addDuration(from, step);
     if (next.us <= from.us) throw manifestError("DatetimeBasedCursor.step must be longer than nothing");
     const last = granularity ? addDuration(next, { months: -granularity.months, us: -granularity.us }) : next;
     intervals.push([from, last.us < end.us ? last : end]);
@@ -182,17 +187,6 @@ function split(
     from = next;
   }
   return intervals;
-}
-
-// `clamping` lets intervals end where days, weeks or months do.
-function clamp(component: Component, value: DateTime): DateTime {
-  const clamping = optionalChild(component, "clamping");
-  if (!clamping) return value;
-  const f = fields(value);
-  const target = String(clamping["target"]).toUpperCase();
-  if (target === "MONTH") return fromFields(f.year, f.month, 1);
-  const day = fromFields(f.year, f.month, f.day);
-  return target === "WEEK" ? addDuration(day, { months: 0, us: BigInt(-f.weekday) * 86_400_000_000n }) : day;
 }
 
 /** A MinMaxDatetime, or text that is a date. */

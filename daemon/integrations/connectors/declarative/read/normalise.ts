@@ -19,7 +19,7 @@ export function normalise(value: unknown, schema: unknown): unknown {
       !(typeof value === "number" && types.includes("integer"))
     )
       return String(value);
-    return value;
+    return types.includes("boolean") && typeof value === "number" && !types.some(isNumeric) ? value !== 0 : value;
   }
   return types.includes("string") && !types.includes("object") && !types.includes("array") && typeof value === "object"
     ? JSON.stringify(value)
@@ -35,3 +35,5 @@ function fromText(value: string, types: readonly unknown[]): unknown {
   if (types.includes("number") && value.trim() !== "" && Number.isFinite(Number(value))) return Number(value);
   return value;
 }
+
+const isNumeric = (type: unknown): boolean => type === "number" || type === "integer" || type === "string";

@@ -9,7 +9,7 @@ import {
   refuseCustom,
   typeOf,
 } from "../manifest/component.ts";
-import { dpath, removeAt, setAt } from "./dpath.ts";
+import { dpathOne, removeAt, setAt } from "./dpath.ts";
 
 export type Transform = (record: Record<string, unknown>, slice: Slice) => void;
 
@@ -99,37 +99,40 @@ function rename(record: Record<string, unknown>, to: (key: string) => string): v
   for (const [key, value] of entries) setAt(record, [to(key)], value);
 }
 
-function renameDeep(value: unknown, to: (key: string) => string): void {
-  if (Array.isArray(value)) for (const each of value) renameDeep(each, to);
-  if (!isRecord(value)) return;
+// Lists stay as they are, as in the reference.
+function renameDeep(value: Record<string, unknown>, to: (key: string) => string): void {
   rename(value, to);
-  for (const each of Object.values(value)) renameDeep(each, to);
+  for (const each of Object.values(value)) if (isRecord(each)) renameDeep(each, to);
 }
 
-// Words begin at capitals and digits; anything that is no letter or digit separates them.
+// A run of capitals and what follows it is one word, digits are one; anything else separates, at either end too.
 function snakeCase(key: string): string {
-  const words =
-    key
-      .normalize("NFKD")
-      .replace(/[\u0300-\u036f]/g, "")
-      .match(/\d*[A-Z]*[a-z]*|[A-Z]*[a-z]*\d*/g)
-      ?.filter(Boolean) ?? [];
-  const split = words.flatMap((word) => word.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+/g) ?? [word]);
-  return split.map((word) => word.toLowerCase()).join("_") || key;
+  const plain = key
+    .normalize("NFKD")
+    .replace(/[\u0300-\u036f]/g, "")
+    .replaceAll("\u00df", "ss");
+  const words = [...plain.matchAll(/[A-Z]+[a-z]*|[a-z]+|\d+|[^a-zA-Z\d]+/g)].map(([word]) =>
+    /^[a-zA-Z\d]/.test(word) ? word.toLowerCase() : "",
+  );
+  const kept = words.length < 3 ? words : [words[0], ...words.slice(1, -1).filter(Boolean), words.at(-1)];
+  return [...(/^\d/.test(kept[0] ?? "") ? [""] : []), ...kept].join("_");
 }
 
+// The last is taken first, and a name that is taken already has its parent's before it; once a list was met, all have.
 function flatten(record: Record<string, unknown>, lists: boolean): Record<string, unknown> {
   const out: Record<string, unknown> = {};
-  const visit = (value: unknown, key: string, parent: string): void => {
-    const nestedKey = parent && Object.hasOwn(out, key) ? `${parent}.${key}` : key;
-    if (isRecord(value) && Object.keys(value).length)
-      for (const [inner, each] of Object.entries(value))
-        visit(each, inner, key ? (parent ? `${parent}.${key}` : key) : "");
-    else if (lists && Array.isArray(value) && value.length && value.every((each) => isRecord(each)))
-      for (const [at, each] of value.entries()) visit(each, `${key}.${at}`, parent);
-    else setAt(out, [nestedKey], value);
-  };
-  for (const [key, value] of Object.entries(record)) visit(value, key, "");
+  const waiting: [value: unknown, key: string][] = [[record, "_"]];
+  let always = false;
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    const [value, parent] = next;
+    if (isRecord(value))
+      for (const [key, inner] of Object.entries(value))
+        waiting.push([inner, always || Object.hasOwn(out, key) ? `${parent}.${key}` : key]);
+    else if (Array.isArray(value) && lists) {
+      always ||= value.length > 0;
+      for (const [at, each] of value.entries()) waiting.push([each, `${parent}.${at}`]);
+    } else setAt(out, [parent], value);
+  }
   return out;
 }
 
@@ -137,8 +140,8 @@ function flattenAt(context: Context, component: Component): Transform {
   const path = list(component["field_path"]).map((part) => text(context, component, part));
   const rule = optionalChild(component, "key_transformation");
   return (record) => {
-    for (const value of dpath(record, path)) {
-      if (!isRecord(value)) continue;
+    const value = dpathOne(record, path);
+    if (isRecord(value)) {
       const entries = Object.entries(value).map(
         ([key, each]) =>
           [
@@ -148,7 +151,10 @@ function flattenAt(context: Context, component: Component): Transform {
             each,
           ] as const,
       );
-      if (component["replace_record"] === true) for (const key of Object.keys(record)) delete record[key];
+      if (component["replace_record"] === true && entries.length > 0)
+        for (const key of Object.keys(record)) delete record[key];
+      // A field that there is already is not overwritten: then nothing is taken out.
+      else if (entries.some(([key]) => Object.hasOwn(record, key))) return;
       else if (component["delete_origin_value"] === true) removeAt(record, path);
       for (const [key, each] of entries) setAt(record, [key], each);
     }

@@ -1,0 +1,77 @@
+// `clamping`: intervals that begin and end where days, weeks or months do, whole periods only.
+import { DateTime, fields, fromFields } from "../jinja/datetime.ts";
+import { addDuration, type parseDuration } from "../jinja/duration.ts";
+import { type Component, manifestError, optionalChild } from "../manifest/component.ts";
+
+type Duration = ReturnType<typeof parseDuration>;
+
+const DAY = 86_400_000_000n;
+const WEEKDAYS = ["MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY"];
+const MAX_INTERVALS = 100_000;
+
+/** The whole periods between start and end, in steps; none where not one is over. */
+export function clamped(
+  clamping: Component,
+  start: DateTime,
+  end: DateTime,
+  step: Duration | undefined,
+  granularity: Duration | undefined,
+): [DateTime, DateTime][] {
+  const { floor, unit } = periods(clamping);
+  const ceil = (value: DateTime): DateTime => {
+    const low = floor(value);
+    return low.us === value.us ? value : floor(addDuration(low, unit));
+  };
+  const before = (value: DateTime): DateTime =>
+    granularity
+      ? addDuration(value, { months: -granularity.months, us: -granularity.us })
+      : new DateTime(value.us - 1_000_000n, 0);
+  const last = before(floor(end));
+  const intervals: [DateTime, DateTime][] = [];
+  for (let from = start; from.us < last.us; ) {
+    const to = step ? addDuration(from, step) : last;
+    const top = to.us < last.us ? ceil(to) : last;
+    const bottom = ceil(from);
+    if (bottom.us >= top.us) break;
+    const upper = top.us < last.us ? before(top) : last;
+    intervals.push([bottom, upper]);
+    if (intervals.length > MAX_INTERVALS)
+      throw manifestError(`DatetimeBasedCursor.step cuts the range into more than ${MAX_INTERVALS} intervals`);
+    from = top;
+  }
+  return intervals;
+}
+
+interface Periods {
+  /** Where the period that holds the value begins. */
+  floor(value: DateTime): DateTime;
+  /** Its length. */
+  readonly unit: Duration;
+}
+
+function periods(clamping: Component): Periods {
+  const day = (value: DateTime): DateTime => {
+    const { year, month, day: date } = fields(value);
+    return fromFields(year, month, date);
+  };
+  switch (String(clamping["target"]).toUpperCase()) {
+    case "MONTH":
+      return {
+        floor: (value) => fromFields(fields(value).year, fields(value).month, 1),
+        unit: { months: 1, us: 0n },
+      };
+    case "WEEK": {
+      const named = String(optionalChild(clamping, "target_details")?.["weekday"] ?? "MONDAY").toUpperCase();
+      const first = WEEKDAYS.indexOf(named);
+      if (first < 0) throw manifestError(`Clamping.target_details.weekday '${named}' is no day of the week`);
+      return {
+        floor: (value) => new DateTime(day(value).us - BigInt((fields(value).weekday - first + 7) % 7) * DAY, 0),
+        unit: { months: 0, us: 7n * DAY },
+      };
+    }
+    case "DAY":
+      return { floor: day, unit: { months: 0, us: DAY } };
+    default:
+      throw manifestError(`Clamping.target '${String(clamping["target"])}' is none of DAY, WEEK, MONTH`);
+  }
+}
