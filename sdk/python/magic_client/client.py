@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Iterator, Mapping, TypeVar
+from typing import Any, Callable, Iterator, Mapping, Sequence, TypeVar
 from urllib.parse import quote
 
 from .models import Connection, Connector, DataObject, Delivery, Page, Reject, Run, StartedOAuth, Sync, Webhook, build
@@ -110,7 +110,7 @@ class Connections(_Resource):
         callback_url: str,
         *,
         name: str | None = None,
-        scopes: list[str] | None = None,
+        scopes: Sequence[str] | None = None,
         config: Mapping[str, Any] | None = None,
         credentials: Mapping[str, Any] | None = None,
         metadata: Mapping[str, Any] | None = None,
@@ -175,7 +175,7 @@ class Syncs(_Resource):
         id: str,
         *,
         full_refresh: bool | None = None,
-        objects: list[str] | None = None,
+        objects: Sequence[str] | None = None,
         idempotency_key: str | None = None,
     ) -> Run:
         """Starts a run, or answers the one under way; ``runs.wait`` follows it."""
@@ -219,7 +219,7 @@ class Runs(_Resource):
 
 class Webhooks(_Resource):
     def create(
-        self, url: str, events: list[str], *, description: str | None = None, idempotency_key: str | None = None
+        self, url: str, events: Sequence[str], *, description: str | None = None, idempotency_key: str | None = None
     ) -> Webhook:
         """``secret`` is in this answer alone."""
         body = _given(url=url, events=events, description=description)
