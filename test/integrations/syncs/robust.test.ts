@@ -62,6 +62,28 @@ describe.skipIf(postgresMissing())("on the way", () => {
     expect(await sync(ends("many"))).toMatchObject({ status: "completed" });
   });
 
+  test("a server that is restarted under a run fails it at once, and the next run goes on", async () => {
+    const [quick, slow] = [await connect(from), await connect(to)];
+    await quick.query("CREATE TABLE slowly AS SELECT i AS id FROM generate_series(1, 10) i");
+    // The copy is under way: the view's rows come one in 100 ms.
+    await quick.query(
+      "CREATE VIEW slow_rows AS SELECT id, pg_sleep(0.1)::text AS t FROM slowly CROSS JOIN generate_series(1, 100)",
+    );
+    await slow.query("CREATE TABLE slow_rows (id int, t text); INSERT INTO slow_rows VALUES (0, 'old')");
+    await Promise.all([quick.end(), slow.end(), source.end(), target.end()]);
+    const run = sync(ends("slow_rows"));
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    await server.restart();
+    [source, target] = [await connect(from), await connect(to)];
+    expect(await run).toMatchObject({ status: "failed", error: { code: "connection_lost" } });
+    expect(await target.lines("slow_rows")).toEqual(["(0,old)"]);
+    await source.query("CREATE OR REPLACE VIEW slow_rows AS SELECT id, 'new'::text AS t FROM slowly");
+    expect(await sync(ends("slow_rows"))).toMatchObject({ status: "completed", records_synced: 10 });
+    expect(
+      await target.query("SELECT count(*) AS n FROM pg_class WHERE relname LIKE '\\_magic\\_s%' AND relkind = 'r'"),
+    ).toEqual([{ n: "1" }]);
+  });
+
   test("a row of 8 MB arrives", async () => {
     await source.query(
       "CREATE TABLE huge (id int PRIMARY KEY, t text); INSERT INTO huge VALUES (1, 'a'), (2, repeat('é', 4000000)), (3, 'b')",

@@ -25,10 +25,14 @@ export function mysqlSource(options: { url: string; address?: string }): Source 
     check: async () => {
       await connect();
     },
-    discover: async () =>
-      (await listTables(await connect())).map((table) =>
+    discover: async () => {
+      const tables = await listTables(await connect()).catch((error: unknown) => {
+        throw mysqlError(error, "source", "listing the tables");
+      });
+      return tables.map((table) =>
         discoveredObject(formatObjectName({ schema: table.database, name: table.name }), plain(table), table.records),
-      ),
+      );
+    },
     open: async (request) => openStream(await connect(), request),
     close: async () => {
       await Promise.all(links.map((link) => link.close()));
@@ -67,7 +71,9 @@ async function openStream(link: MysqlLink, request: ReadRequest): Promise<Source
       rawFormats: [],
       endState: () => endState,
       count: async () => {
-        const [row] = await link.rows(`SELECT count(*) AS n FROM ${from}`);
+        const [row] = await link.rows(`SELECT count(*) AS n FROM ${from}`).catch((error: unknown) => {
+          throw mysqlError(error, "source", `counting ${name}`);
+        });
         return Number(row?.["n"] ?? 0);
       },
       read: () => readRows(link, columns, `${from}${condition}`, request, name),

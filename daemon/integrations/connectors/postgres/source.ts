@@ -43,7 +43,10 @@ export function postgresSource(options: Omit<ConnectOptions, "side">): Source {
     },
     discover: async () => {
       const link = await connect();
-      return (await listTables(link)).map(discovered);
+      const tables = await listTables(link).catch((error: unknown) => {
+        throw postgresError(error, "source", "listing the tables");
+      });
+      return tables.map(discovered);
     },
     open: async (request) => openStream(await connect(), request, connect),
     close: async () => {
@@ -104,7 +107,10 @@ async function openStream(
       endState: () => scope.endState,
       count: async () => {
         request.waiting(`the count of ${name}`);
-        const [row] = await link.rows<{ n: string }>(`SELECT count(*)::text AS n FROM ${qualified(table.object)}`);
+        const sql = `SELECT count(*)::text AS n FROM ${qualified(table.object)}`;
+        const [row] = await link.rows<{ n: string }>(sql).catch((error: unknown) => {
+          throw postgresError(error, "source", `counting ${name}`);
+        });
         return row ? Number(row.n) : null;
       },
       checksum: (types) => {
@@ -347,8 +353,13 @@ async function* readKeys(
   const columns = key
     .map((name) => table.columns.find((column) => column.name === name))
     .filter((column) => column !== undefined);
-  request.waiting(`the keys of ${formatObjectName(table.object)}`);
-  const stream = link.client.query(to(`COPY (SELECT ${identList(key)} FROM ${qualified(table.object)}) TO STDOUT`));
+  const name = formatObjectName(table.object);
+  request.waiting(`the keys of ${name}`);
   const read = lineReader(columns);
-  for await (const { lines } of wholeLines(stream as AsyncIterable<Buffer>)) yield lines.map(read);
+  try {
+    const stream = link.client.query(to(`COPY (SELECT ${identList(key)} FROM ${qualified(table.object)}) TO STDOUT`));
+    for await (const { lines } of wholeLines(stream as AsyncIterable<Buffer>)) yield lines.map(read);
+  } catch (error) {
+    throw postgresError(error, "source", `reading the keys of ${name}`);
+  }
 }
