@@ -104,6 +104,21 @@ describe.each(dialects.filter(({ skip }) => !skip))("on $name", ({ open }) => {
     expect(await keys.purge({ now: "2026-01-04" })).toBe(1);
   });
 
+  test("of a call's signatures the newest is kept; expired ones and the oldest beyond a number are forgotten", async () => {
+    const { gatewaySignature: unit } = (await open()).units;
+    const row = (key: string, signature = key) => ({ key, signature });
+    await unit.keep({ rows: [row("a"), row("b")], expires_at: "2026-01-02" });
+    await unit.keep({ rows: [row("b", "newer"), row("c")], expires_at: "2026-01-03" });
+    await unit.keep({ rows: [row("d")], expires_at: "2026-01-04" });
+    const kept = async () =>
+      (await unit.find({ keys: ["a", "b", "c", "d", "e"] })).map(({ key, signature }) => `${key}:${signature}`).sort();
+    expect(await kept()).toEqual(["a:a", "b:newer", "c:c", "d:d"]);
+    await unit.purge({ now: "2026-01-02", most: 10 });
+    expect(await kept()).toEqual(["b:newer", "c:c", "d:d"]);
+    await unit.purge({ now: "2026-01-02", most: 1 });
+    expect(await kept()).toEqual(["d:d"]);
+  });
+
   test("traces are found by their request", async () => {
     const { trace } = (await open()).units;
     await trace.append({
