@@ -24,7 +24,9 @@ export interface DurableMemory extends ThoughtMemory {
 }
 
 const WRITE_AFTER_MS = 50;
-const MAX_WAITING = 10_000;
+const MAX_WAITING = 1_000;
+/** Characters; real ones have a few thousand. */
+const MAX_SIGNATURE = 64 * 1024;
 const MAX_BATCH = 500;
 const KEPT_MS = 24 * 3_600_000;
 const MAX_ROWS = 50_000;
@@ -67,7 +69,7 @@ export function durableMemory(store: SignatureRows, sealer: Sealer, clock: Clock
     recall: near.recall,
     keep(caller, id, signature) {
       near.keep(caller, id, signature);
-      if (waiting.size >= MAX_WAITING) return;
+      if (waiting.size >= MAX_WAITING || signature.length > MAX_SIGNATURE) return;
       waiting.set(sealer.digest(keyOf(caller, id)), signature);
       timer ??= setTimeout(write, WRITE_AFTER_MS);
     },
