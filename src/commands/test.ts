@@ -16,7 +16,9 @@ export default defineCommand({
     if (!root.project) throw new MagicError("usage", "There is no magic.yaml here or above.");
     const folders = chooseControllers(resolve(root.path, controllersFolder(root.path)), (args[0] ?? []) as string[]);
     if (!folders.some((folder) => testFilesIn(folder).length > 0))
-      throw new MagicError("not_found", "There are no tests: no file is called *.test.ts or *.test.js.");
+      throw new MagicError("not_found", "There are no tests: no file is called *.test.ts or *.test.js.", {
+        extra: { next: "Write one beside the handler; `magic scaffold` makes an example." },
+      });
     writeEditorFiles(root.path);
     const results: TestResult[] = [];
     const started = performance.now();

@@ -15,6 +15,7 @@ export function folderFor(given: string, root: string | undefined, cwd: string):
       extra: { next: "Name a controller's folder." },
     });
   }
-  if (root === undefined || /[\\/]/.test(given)) throw new MagicError("not_found", `There is no folder ${path}.`);
+  if (root === undefined || /[\\/]/.test(given))
+    throw new MagicError("not_found", `There is no folder ${path}.`, { extra: { next: "Check the path." } });
   return chooseControllers(resolve(root, controllersFolder(root)), [given])[0] ?? path;
 }

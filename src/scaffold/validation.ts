@@ -207,7 +207,10 @@ function read(path: string): Uint8Array {
   try {
     return readFileSync(path);
   } catch (error) {
-    throw new MagicError("not_found", `${path} cannot be read: ${(error as Error).message}.`, { cause: error });
+    throw new MagicError("not_found", `${path} cannot be read: ${(error as Error).message}.`, {
+      cause: error,
+      extra: { next: "Check the path." },
+    });
   }
 }
 

@@ -35,6 +35,7 @@ export function readConnector(root: string, name: string): string {
   throw new MagicError(
     "not_found",
     `There is no connector '${name}' that is a manifest. ${known.length ? `The project has: ${known.join(", ")}.` : "Add one with `magic connector add FILE`."} \`magic connector list\` shows the catalogue.`,
+    { extra: { next: "Check the name." } },
   );
 }
 

@@ -54,7 +54,8 @@ async function manifestText(source: string, cwd: string, signal: AbortSignal): P
     } catch (error) {
       throw new MagicError(
         "not_found",
-        `${source} cannot be read: ${(error as NodeJS.ErrnoException).code ?? (error as Error).message}`,
+        `${source} cannot be read: ${(error as NodeJS.ErrnoException).code ?? (error as Error).message}.`,
+        { extra: { next: "Check the path." } },
       );
     }
   }

@@ -179,7 +179,10 @@ async function press(
 
 async function invoke(client: ApiClient, names: string[], { output }: Context<Options>, folder: string): Promise<void> {
   const [first] = names;
-  if (first === undefined) throw new MagicError("not_found", "There is no controller to invoke yet.");
+  if (first === undefined)
+    throw new MagicError("not_found", "There is no controller to invoke yet.", {
+      extra: { next: "Make one with `magic scaffold --name hello`." },
+    });
   const name =
     names.length === 1
       ? first

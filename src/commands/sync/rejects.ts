@@ -26,7 +26,10 @@ export default defineCommand<{ limit?: string; startingAfter?: string }>({
     let run = pathPart(args[0]);
     if (run.startsWith("sync_")) {
       const { last_run } = await client.request<Sync>("GET", `/v1/syncs/${run}`);
-      if (last_run === null) throw new MagicError("not_found", `${run} has not run yet.`);
+      if (last_run === null)
+        throw new MagicError("not_found", `${run} has not run yet.`, {
+          extra: { next: `Run it with \`magic sync trigger ${run} --wait\`.` },
+        });
       run = last_run.id;
     }
     const query = { limit: wholeOf(options.limit, "--limit", 1), starting_after: options.startingAfter };
