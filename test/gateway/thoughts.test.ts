@@ -229,6 +229,26 @@ describe("gemini", () => {
     expect((body["contents"] as { parts: unknown }[])[1]?.parts).toEqual(answer.candidates[0]?.content.parts);
   });
 
+  test("the text's signature alone is no content: a stream that breaks off after it may be tried elsewhere", async () => {
+    const event = (part: object) => `data: ${JSON.stringify({ candidates: [{ content: { parts: [part] } }] })}\n\n`;
+    upstream.answer = (response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.end(event({ text: "", thoughtSignature: "c2lnbmVk" }));
+    };
+    const asked = callOf({ messages: [user("x")], stream: true });
+    const outcome = await createProviders(agent).google.chat(asked, target(), optionsOf());
+    expect(outcome).toMatchObject({ kind: "failure", failure: { kind: "truncated" } });
+    upstream.answer = (response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      const last = {
+        candidates: [{ content: { parts: [{ text: "", thoughtSignature: "c2lnbmVk" }] }, finishReason: "STOP" }],
+      };
+      response.end(`${event({ text: "hi" })}data: ${JSON.stringify(last)}\n\n`);
+    };
+    const { events } = await collect(await createProviders(agent).google.chat(asked, target(), optionsOf()));
+    expect(JSON.stringify(events.at(-2))).toContain('"extra_content":{"google":{"thought_signature":"c2lnbmVk"}}');
+  });
+
   test("those of Gemini's own ids outlive a restart, sealed, for clients that send back id, type and function", async () => {
     const storage = await temporaryStorage();
     const lines: string[] = [];

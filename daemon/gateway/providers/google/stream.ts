@@ -15,6 +15,8 @@ import { googleFinish, googleLogprobs, googleUsage } from "./usage.ts";
 interface Candidate {
   called: boolean;
   finish: string | null;
+  /** The text's: said at the end, for it is no content, and a stream that has said nothing may still be exchanged for another. */
+  signature: string;
   /** A call whose arguments are still coming. */
   open: { readonly call: number; readonly args: PartialArguments } | null;
 }
@@ -53,7 +55,7 @@ export function googleDecoder(context: ReadContext, emit: Emit, signatures: Thou
 
   function take(given: Record<string, unknown>): void {
     const index = Number.isSafeInteger(given["index"]) ? Number(given["index"]) : 0;
-    const candidate = candidates.get(index) ?? { called: false, finish: null, open: null };
+    const candidate = candidates.get(index) ?? { called: false, finish: null, signature: "", open: null };
     candidates.set(index, candidate);
     let logprobs = googleLogprobs(given["logprobsResult"]);
     for (const part of list(fields(given["content"])["parts"]).map(fields)) {
@@ -62,7 +64,7 @@ export function googleDecoder(context: ReadContext, emit: Emit, signatures: Thou
         else {
           chunks.text(part["text"], index, logprobs);
           logprobs = null;
-          if (signatureIn(part)) chunks.extra(signed(signatureIn(part)), index);
+          candidate.signature = signatureIn(part) || candidate.signature;
         }
       } else if (part["functionCall"]) functionCall(part, candidate, index);
     }
@@ -94,7 +96,8 @@ export function googleDecoder(context: ReadContext, emit: Emit, signatures: Thou
         throw new UpstreamError(failure("truncated", "The provider's stream ended before its finish reason."));
       }
       if (candidates.size === 0) chunks.finish("content_filter");
-      for (const [index, { finish, called }] of candidates) {
+      for (const [index, { finish, called, signature }] of candidates) {
+        if (signature !== "") chunks.extra(signed(signature), index);
         const reason: FinishReason = blocked ? "content_filter" : googleFinish(finish, called);
         chunks.finish(reason, index);
       }
