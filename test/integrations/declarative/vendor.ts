@@ -152,7 +152,10 @@ function endpointOf({ stream, needed }: Member, config: Json): Endpoint {
   const known =
     path.includes("stream_") || path.includes("next_page") ? path : jinja.text(path, { config, parameters });
   const whole = /^https?:/.test(known) ? known : `${base.replace(/\/$/, "")}/${known.replace(/^\/+/, "")}`;
-  const afterHost = whole.replace(/^https?:\/\/[^/{]*/, "").replace(/\?.*$/, "");
+  const afterHost = whole
+    .replace(/^https?:\/\/[^/{]*/, "")
+    .replace(/\?.*$/, "")
+    .replace(/\/{2,}/g, "/");
   const parts = afterHost.split(/\{\{.*?\}\}/);
   const pattern = parts.map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join(".*");
   return {

@@ -14,7 +14,7 @@ import {
 } from "./manifest/component.ts";
 import { type Cursor, cursorOf, type Interval } from "./read/cursor.ts";
 import { parallel } from "./read/parallel.ts";
-import { isPartitioned, type Partition, partitionsOf, type ReadParent } from "./read/partition.ts";
+import { isPartitioned, type Partition, parentsOf, partitionsOf, type ReadParent } from "./read/partition.ts";
 import { type DataRecord, selectorOf, transformationsOf } from "./read/records.ts";
 import { type Question, retrieverOf } from "./read/retrieve.ts";
 import { schemaOf } from "./read/schema.ts";
@@ -53,6 +53,10 @@ export function streamOf(context: Context, component: Component, concurrency = D
   const selector = selectorOf(context, child(retriever, "record_selector"), transformationsOf(component), () => loaded);
   const retrieve = retrieverOf(context, retriever, selector);
   const partitions = partitionsOf(context, retriever["partition_router"]);
+  // Built with the stream: what cannot run is known before anything is read.
+  const parents = new Map(
+    parentsOf(retriever["partition_router"]).map((each) => [each, streamOf(context, each, 1)] as const),
+  );
   const partitioned = isPartitioned(retriever["partition_router"]);
   return {
     name: nameOf(component),
@@ -65,7 +69,7 @@ export function streamOf(context: Context, component: Component, concurrency = D
       const tracker = stateTracker(known, partitioned, context.clock);
       // Without a cursor of its own the stream is read wholly each time: so are its parents then.
       const readParent: ReadParent = async function* (component, dependent) {
-        const parent = streamOf(context, component, 1);
+        const parent = parents.get(component) ?? streamOf(context, component, 1);
         const goesOn = dependent && cursor !== undefined && parent.cursorField !== undefined;
         for await (const event of parent.read(goesOn ? known.parents[parent.name] : undefined)) {
           if (event.type === "state") {

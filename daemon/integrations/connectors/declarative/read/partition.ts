@@ -53,6 +53,17 @@ export function isPartitioned(component: unknown): boolean {
   return list(component).some(isRecord);
 }
 
+/** The parent streams that the routers read, not those of the parents. */
+export function parentsOf(component: unknown): Component[] {
+  return list(component)
+    .filter(isRecord)
+    .flatMap((router) => [
+      ...children(router, "parent_stream_configs").flatMap((parent) => children(parent, "stream")),
+      ...parentsOf(router["underlying_partition_router"]),
+      ...parentsOf(router["partition_routers"]),
+    ]);
+}
+
 function product(left: Partitions, right: Partitions): Partitions {
   return async function* (readParent) {
     for await (const a of left(readParent))
