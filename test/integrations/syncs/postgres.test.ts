@@ -292,6 +292,25 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     expect(refreshed.rejects[0]?.reason).toBe("duplicate key value violates unique constraint");
   });
 
+  test("what a deferred constraint or a computed column would refuse or change is quarantined too", async () => {
+    await source.query(
+      "CREATE TABLE late (id int PRIMARY KEY, v int, s int); INSERT INTO late VALUES (1, 1, 2), (2, 1, 2), (3, 3, 99), (4, 4, 8)",
+    );
+    for (const mode of ["full_refresh", "incremental"] as const) {
+      const table = `late_${mode}`;
+      await target.query(
+        `CREATE TABLE ${table} (id int PRIMARY KEY, v int UNIQUE DEFERRABLE INITIALLY DEFERRED, s int GENERATED ALWAYS AS (v * 2) STORED)`,
+      );
+      const outcome = await sync({ from, object: "late", to, table }, { mode, cursor_field: "id" });
+      expect(outcome.error).toBeNull();
+      expect(outcome.rejects.map(({ key }) => key).sort()).toEqual(["2", "3"]);
+      expect(await target.lines(table)).toEqual(["(1,1,2)", "(4,4,8)"]);
+    }
+    await target.query("CREATE TABLE late_swapped (id int PRIMARY KEY, v int UNIQUE DEFERRABLE INITIALLY DEFERRED)");
+    const swapped = await sync({ from, object: "late", to, table: "late_swapped" }, { columns: ["id", "v"] });
+    expect(swapped).toMatchObject({ status: "completed", rejects: [{ key: "2" }] });
+  });
+
   test("columns are chosen and renamed", async () => {
     const outcome = await sync(ends("proven", "chosen"), {
       columns: ["t", "id"],

@@ -55,6 +55,7 @@ export async function finishTable(made: MadeTable): Promise<{ renames: Renames; 
       await link.run(
         `INSERT INTO ${loading.table} (${identList(names)}) OVERRIDING SYSTEM VALUE SELECT ${identList(names)} FROM ${from} s`,
       );
+      await link.run("SET CONSTRAINTS ALL IMMEDIATE");
     },
     waiting: made.waiting,
   });

@@ -17,7 +17,7 @@ interface CopyToInside extends CopyToStreamQuery {
   _cleanup(): void;
 }
 interface CopyFromInside extends CopyStreamQuery {
-  connection: { stream: Socket } | null;
+  connection: { stream: Socket };
   flushChunk(chunk: Buffer): boolean;
   _destroy(error: Error | null, done: (error: Error | null) => void): void;
 }
@@ -81,8 +81,7 @@ export function framed(stream: CopyToStreamQuery): CopyToStreamQuery {
 /** Makes a COPY FROM stream take CopyData messages with their headers. After an error its connection is of no more use, and must be cut. */
 export function takingFrames(stream: CopyStreamQuery): CopyStreamQuery {
   const inside = stream as CopyFromInside;
-  // The connection is gone once the query has ended: a write under way may end later, and asks for the next chunk.
-  inside.flushChunk = (chunk) => inside.connection?.stream.write(chunk) ?? false;
+  inside.flushChunk = (chunk) => inside.connection.stream.write(chunk);
   // No CopyFail: where the source stopped within a message, the server would take it for that message's missing bytes, and wait.
   inside._destroy = (error, done) => done(error);
   return stream;

@@ -3,7 +3,9 @@ import type { Reject } from "#contract/sync.ts";
 import type { WritePlan } from "../../engine/destination.ts";
 import type { Value } from "../../engine/types.ts";
 import type { PostgresLink } from "./connect.ts";
+import { copyFrom } from "./copy-from.ts";
 import { lineOf } from "./copy-text.ts";
+import { takeOutMiscomputed } from "./generated.ts";
 import { canSift, sift } from "./sift.ts";
 import { ident, identList } from "./sql.ts";
 
@@ -31,6 +33,7 @@ export async function mergeStage(target: MergeTarget, stage: string): Promise<Re
     key.length > 0
       ? `SELECT DISTINCT ON (${identList(key)}) ${identList(names)} FROM ${stage} ORDER BY ${identList(key)}, ${cursor}ctid DESC`
       : `SELECT ${identList(names)} FROM ${stage}`;
+  let rejects = await takeOutMiscomputed(target, stage);
   await link.run(`ANALYZE ${stage}`);
   const put = await putter(target);
   const attempt = async (work: () => Promise<unknown>) => {
@@ -45,7 +48,6 @@ export async function mergeStage(target: MergeTarget, stage: string): Promise<Re
       return false;
     }
   };
-  let rejects: Reject[] = [];
   const merged =
     (await attempt(() => put(`(${newest})`))) ||
     // Rows that exchange the values of a unique column collide only one by one.
@@ -54,7 +56,8 @@ export async function mergeStage(target: MergeTarget, stage: string): Promise<Re
         await link.run(`DELETE FROM ${table} t USING ${stage} s WHERE ${sameKey(key, "t", "s")}`);
         await put(`(${newest})`);
       })));
-  if (!merged) rejects = await sift({ link, plan, rows: newest, put, waiting: (what) => target.waiting(what) });
+  if (!merged)
+    rejects = [...rejects, ...(await sift({ link, plan, rows: newest, put, waiting: (what) => target.waiting(what) }))];
   await link.run(`TRUNCATE ${stage}`);
   return rejects;
 }
@@ -71,19 +74,24 @@ export async function putter({ link, table, plan, generated }: MergeTarget): Pro
   if (plan.deletes === "soft" && marks.length === 0) sets.push(`${ident(DELETED_AT)} = NULL`);
   const insert = (from: string) =>
     `INSERT INTO ${table} (${identList(names)}) OVERRIDING SYSTEM VALUE SELECT ${identList(names)} FROM ${from} s`;
+  // What would else be checked by the commit, where nobody could tell the row.
+  const checked = () => link.run("SET CONSTRAINTS ALL IMMEDIATE");
   if (key.length === 0)
     return async (from) => {
       await link.run(insert(from));
+      await checked();
     };
   if (await hasUniqueIndex(link, table, key)) {
     const conflict = sets.length > 0 ? `DO UPDATE SET ${sets.join(", ")}` : "DO NOTHING";
     return async (from) => {
       await link.run(`${insert(from)} ON CONFLICT (${identList(key)}) ${conflict}`);
+      await checked();
     };
   }
   return async (from) => {
     await link.run(`DELETE FROM ${table} t USING ${from} s WHERE ${sameKey(key, "t", "s")}`);
     await link.run(insert(from));
+    await checked();
   };
 }
 
@@ -158,10 +166,9 @@ export async function deleteMissing(
   plan: WritePlan,
   keys: AsyncIterable<readonly Value[][]>,
 ): Promise<number> {
-  const { from } = (await import("pg-copy-streams")).default;
   const key = plan.primaryKey;
   await link.run(`CREATE TEMP TABLE _magic_keys ON COMMIT DROP AS SELECT ${identList(key)} FROM ${table} WITH NO DATA`);
-  const stream = link.client.query(from("COPY pg_temp._magic_keys FROM STDIN"));
+  const stream = link.client.query(await copyFrom("COPY pg_temp._magic_keys FROM STDIN"));
   const { pipeline } = await import("node:stream/promises");
   await pipeline(async function* () {
     for await (const rows of keys) yield Buffer.from(rows.map(lineOf).join(""), "utf8");

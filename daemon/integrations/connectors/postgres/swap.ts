@@ -4,6 +4,7 @@ import { MagicError } from "#contract/errors.ts";
 import type { Reject } from "#contract/sync.ts";
 import type { PostgresLink } from "./connect.ts";
 import type { ServerError } from "./errors.ts";
+import { takeOutMiscomputed } from "./generated.ts";
 import { hasUniqueIndex, type MergeTarget, putter } from "./merge.ts";
 import { canSift, sift } from "./sift.ts";
 import { ident, literal } from "./sql.ts";
@@ -173,14 +174,15 @@ export async function exchangeRows(target: MergeTarget, shadow: string): Promise
     );
   }
   const put = await putter(referenced ? target : { ...target, plan: { ...plan, primaryKey: [] } });
-  let rejects: Reject[] = [];
+  let rejects = await takeOutMiscomputed(target, shadow);
   await link.run("SAVEPOINT magic_exchange");
   try {
     await put(shadow);
   } catch (error) {
     if (!canSift(error, plan)) throw error;
     await link.run("ROLLBACK TO SAVEPOINT magic_exchange");
-    rejects = await sift({ link, plan, rows: `SELECT * FROM ${shadow}`, put, waiting: (what) => target.waiting(what) });
+    const waiting = (what: string) => target.waiting(what);
+    rejects = [...rejects, ...(await sift({ link, plan, rows: `SELECT * FROM ${shadow}`, put, waiting }))];
   }
   await link.run(`DROP TABLE ${shadow}`);
   return rejects;

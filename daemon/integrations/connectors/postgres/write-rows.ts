@@ -6,6 +6,7 @@ import type { WriteResult } from "../../engine/destination.ts";
 import { hasDoubledKeys } from "../../engine/json-keys.ts";
 import type { Column, Row } from "../../engine/types.ts";
 import type { PostgresLink } from "./connect.ts";
+import { copyFrom } from "./copy-from.ts";
 import { lineOf } from "./copy-text.ts";
 import { isDataError, type ServerError } from "./errors.ts";
 import { identList } from "./sql.ts";
@@ -112,9 +113,8 @@ async function tryCopy(target: RowTarget, lines: readonly string[]): Promise<Bad
 }
 
 async function copyLines(target: RowTarget, lines: readonly string[]): Promise<void> {
-  const { from } = (await import("pg-copy-streams")).default;
   const sql = `COPY ${target.table} (${identList(target.columns.map(({ name }) => name))}) FROM STDIN`;
-  const stream = target.link.client.query(from(sql));
+  const stream = target.link.client.query(await copyFrom(sql));
   // An error of the server, or a lost connection, is emitted without destroying the stream: nothing else would end the waits below.
   const failed = new Promise<never>((_, reject) => stream.once("error", reject));
   failed.catch(() => {});

@@ -1,0 +1,17 @@
+// COPY FROM STDIN as a stream. pg-copy-streams forgets its connection when the server reports an error; a write that ends after that asks
+// it for more, and the process would die of it. Here the stream keeps the connection, whose socket refuses quietly.
+import type { CopyStreamQuery } from "pg-copy-streams";
+
+/** The stream for `client.query(...)`: it takes the bytes, and ends when the server has them. */
+export async function copyFrom(sql: string, options: { highWaterMark?: number } = {}): Promise<CopyStreamQuery> {
+  const { from } = (await import("pg-copy-streams")).default;
+  const stream = from(sql, options);
+  let connection: unknown = null;
+  Object.defineProperty(stream, "connection", {
+    get: () => connection,
+    set: (given: unknown) => {
+      connection = given ?? connection;
+    },
+  });
+  return stream;
+}
