@@ -1,4 +1,4 @@
-// connection, sync and webhook on the command line, against a daemon of their own: documents, exit codes, what goes on in the background.
+// connection, sync, webhook, key, client and audit on the command line, against a daemon of their own: documents, exit codes, what goes on in the background.
 import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
@@ -115,6 +115,48 @@ test("what is refused ends with the exit code of its kind and nothing on stdout"
   ];
   const found = await Promise.all(cases.map(([args]) => refused(...args)));
   expect(found).toEqual(cases.map(([, code, name]) => [code, name]));
+});
+
+test("keys and clients from the first to the last verb, each call in an audit log that is whole", async () => {
+  const [key, client, ...bad] = await Promise.all([
+    json("key", "create", "--scopes", "syncs:read,connections:read", "--live", "--tier", "professional"),
+    json("client", "create", "--scopes", "syncs:read", "--name", "ci"),
+    refused("key", "create", "--scopes", "syncs:everything"),
+    refused("client", "create"),
+    refused("key", "roll", "key_none"),
+    refused("audit", "list", "--limit", "0"),
+  ]);
+  expect(bad).toEqual([
+    [3, "validation_failed"],
+    [2, "usage"],
+    [4, "not_found"],
+    [2, "usage"],
+  ]);
+  expect(key).toMatchObject({ object: "key", environment: "live", tier: "professional" });
+  expect(client).toMatchObject({ object: "client", environment: "sandbox", name: "ci", client_id: client.id });
+  const asKey = { env: { MAGIC_URL: url, MAGIC_API_KEY: key.secret } };
+  const [rolled, allowed, denied] = await Promise.all([
+    json("client", "roll", client.id, "--overlap", "0"),
+    box.magic(["sync", "list", "--json"], asKey),
+    box.magic(["key", "list", "--json"], asKey),
+  ]);
+  expect(rolled.client_secret).not.toBe(client.client_secret);
+  expect([document(allowed).object, denied.code, denied.stdout]).toEqual(["list", 5, ""]);
+  const [revoked] = await Promise.all([json("key", "revoke", key.id), json("client", "revoke", client.id)]);
+  expect(revoked).toMatchObject({ id: key.id });
+  expect(await refused("key", "revoke", key.id)).toEqual([4, "not_found"]);
+  expect((await box.magic(["sync", "list", "--json"], asKey)).code).toBe(5);
+
+  const [entries, proof, exported] = await Promise.all([
+    json("audit", "list", "--action", "keys.create", "--limit", "2"),
+    json("audit", "verify"),
+    box.magic(["audit", "export", "--output", "ndjson"]),
+  ]);
+  expect(entries.data.map(({ outcome }: { outcome: string }) => outcome).sort()).toEqual(["failed", "success"]);
+  expect(proof).toMatchObject({ valid: true, problems: [] });
+  const lines = exported.stdout.trimEnd().split("\n");
+  expect(JSON.parse(lines[0] ?? "")).toMatchObject({ object: "audit_entry" });
+  expect(lines.length).toBeGreaterThanOrEqual(proof.entries - 5);
 });
 
 /** A command that goes on: `said` resolves with the first line of a stream that fits. */
