@@ -15,6 +15,7 @@ import { accessTokens } from "./jwt/access-token.ts";
 import { type Issuers, openIssuers } from "./jwt/issuers.ts";
 import { openSigningKeys, type SigningKeys } from "./jwt/signing-keys.ts";
 import { createRateLimiter, type RateLimiter, type StoredWindow } from "./limits/rate-limiter.ts";
+import { createSharedLimiter } from "./limits/shared-limiter.ts";
 import type { LocalCredentials } from "./local-credentials.ts";
 
 export interface Identity {
@@ -79,17 +80,9 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     uses,
     clock,
   });
-  const rateLimiter = createRateLimiter({
-    clock,
-    store: {
-      async load(name) {
-        const value = await units.rateWindow.load({ name });
-        return value === undefined ? undefined : (JSON.parse(value) as StoredWindow);
-      },
-      save: (name, window) => units.rateWindow.save({ name, value: JSON.stringify(window) }),
-    },
-    onError: (error) => logger.error("rate_limit.store_failed", { error: String(error) }),
-  });
+  // Only on Postgres can there be other daemons that count for the same account.
+  const rateLimiter =
+    storage.dialect === "postgres" ? createSharedLimiter(units.rateWindow.take) : ownLimiter(storage, clock, logger);
   const idempotency = createIdempotency({
     units: units.idempotency,
     sealer: createSealer(masterKey, "idempotency"),
@@ -121,6 +114,20 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
       await Promise.allSettled([uses.close(), rateLimiter.close(), audit.close()]);
     },
   };
+}
+
+function ownLimiter({ units: { rateWindow } }: Storage, clock: Clock, logger: Logger): RateLimiter {
+  return createRateLimiter({
+    clock,
+    store: {
+      async load(name) {
+        const value = await rateWindow.load({ name });
+        return value === undefined ? undefined : (JSON.parse(value) as StoredWindow);
+      },
+      save: (name, window) => rateWindow.save({ name, value: JSON.stringify(window) }),
+    },
+    onError: (error) => logger.error("rate_limit.store_failed", { error: String(error) }),
+  });
 }
 
 function derive(masterKey: Buffer, purpose: string): Buffer {

@@ -1,9 +1,11 @@
 // Access tokens under attack: everything here is refused, and a token of ours right beside it is accepted.
-import { createHmac, generateKeyPairSync, sign as signBytes } from "node:crypto";
+import { createHmac, generateKeyPairSync, randomBytes, sign as signBytes } from "node:crypto";
 import { type CryptoKey, exportJWK, generateKeyPair, SignJWT, UnsecuredJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AUDIENCE } from "#daemon/identity/jwt/access-token.ts";
-import { startDaemon, type TestDaemon } from "./daemon.ts";
+import { openSigningKeys, type StoredSigningKey } from "#daemon/identity/jwt/signing-keys.ts";
+import { createSealer } from "#daemon/secrets/sealer.ts";
+import { HandClock, startDaemon, type TestDaemon } from "./daemon.ts";
 
 let daemon: TestDaemon;
 let client: { client_id: string; client_secret: string };
@@ -190,6 +192,21 @@ test("a rotation mid-flight: old tokens stay good, new ones have the new key, JW
   for (const token of [good, fresh]) expect((await use(token)).status).toBe(200);
   const jwks = (await daemon.call("GET", "/.well-known/jwks.json", { token: null })).body;
   expect(jwks.keys.map((key: { kid: string }) => key.kid).sort()).toEqual([kidOf(good), kidOf(fresh)].sort());
+});
+
+test("tokens are signed while the keys are read again for an unknown one", async () => {
+  const clock = new HandClock();
+  const rows: StoredSigningKey[] = [];
+  const keys = await openSigningKeys({
+    store: { list: async () => rows, add: async (key) => void rows.unshift(key) },
+    sealer: createSealer(randomBytes(32), "signing-keys"),
+    clock,
+    maxTokenTtlS: () => 60,
+  });
+  clock.advance(2_000);
+  const reading = keys.verifier("unknown");
+  expect(keys.current().kid).toBe(rows[0]?.kid);
+  expect(await reading).toBeUndefined();
 });
 
 test("a token ends when magic.yaml says, to the second, also from the cache", async () => {

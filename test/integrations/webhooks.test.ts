@@ -150,7 +150,8 @@ test("410 disables at once, a delivery given up disables unless another came thr
 
 test("only what was subscribed to is sent: a failed check of a live connection", async () => {
   const { receiver, call, verify } = await setUp();
-  const { body: connection } = await call("POST", "/v1/connections", { provider: "postgres" });
+  const long = Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`k${i}`, "\u{1f600}".repeat(450)]));
+  const { body: connection } = await call("POST", "/v1/connections", { provider: "postgres", metadata: long });
   const { body: checked } = await call("POST", `/v1/connections/${connection.id}/check`);
   expect(checked).toMatchObject({ status: "failed", health: { status: "unhealthy" } });
   await vi.waitFor(() => expect(receiver.received).toHaveLength(1), 20_000);
@@ -158,6 +159,7 @@ test("only what was subscribed to is sent: a failed check of a live connection",
     type: "connection.failed",
     data: { connection: { id: connection.id } },
   });
+  expect(Buffer.byteLength(receiver.received[0]?.body ?? "")).toBeLessThan(20_000);
   await call("POST", `/v1/connections/${connection.id}/check`);
   await new Promise((resolve) => setTimeout(resolve, 100));
   expect(receiver.received).toHaveLength(1);

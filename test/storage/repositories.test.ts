@@ -1,5 +1,6 @@
 // The repository test-suite: the same behaviour on SQLite and on a real Postgres.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createSharedLimiter } from "#daemon/identity/limits/shared-limiter.ts";
 import { openStorage } from "#daemon/storage/open.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
@@ -70,3 +71,29 @@ test.skipIf(noPostgres)("replicas that start together migrate once", async () =>
   expect(await replicas[3]?.units.setting.get({ key: "a" })).toBe("1");
   await Promise.all(replicas.map((replica) => replica.close()));
 });
+
+test.skipIf(noPostgres)(
+  "daemons over one database count their calls together, and a new one goes on from there",
+  async () => {
+    const databaseUrl = await server?.createDatabase();
+    const limiterOf = async () => createSharedLimiter((await temporaryStorage({ databaseUrl })).units.rateWindow.take);
+    const replicas = await Promise.all([limiterOf(), limiterOf()]);
+    const policy = { name: "sandbox", limit: 60, windowS: 600 };
+    const decisions = await Promise.all(Array.from({ length: 100 }, (_, i) => replicas[i % 2]?.admit(policy)));
+    const admitted = decisions.filter((one) => one?.admitted);
+    expect(admitted).toHaveLength(60);
+    expect(new Set(admitted.map((one) => one?.remaining)).size).toBe(60);
+    const later = await (await limiterOf()).admit(policy);
+    expect(later).toMatchObject({ admitted: false, remaining: 0 });
+    expect(later.resetMs).toBeGreaterThan(500_000);
+    // Each on its own again once the window has passed.
+    const short = { name: "short", limit: 2, windowS: 0.2 };
+    const inTurn = [await replicas[0]?.admit(short)];
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    inTurn.push(await replicas[1]?.admit(short));
+    expect(inTurn).toMatchObject([
+      { admitted: true, remaining: 1 },
+      { admitted: true, remaining: 1 },
+    ]);
+  },
+);

@@ -64,14 +64,16 @@ export async function openSigningKeys(options: SigningKeyOptions): Promise<Signi
   // Where a private half does not open (the master key was replaced) the key still verifies, but signs no more.
   async function load(): Promise<void> {
     const fresh = new Map<string, Loaded>();
-    signing = undefined;
+    let signer: typeof signing;
     for (const row of await store.list()) {
       const known = keys.get(row.kid) ?? (await importKey(row, sealer));
       const retiresAt = row.retires_at === null ? null : Date.parse(row.retires_at);
       fresh.set(row.kid, { ...known, retiresAt });
-      if (known.sign && retiresAt === null && !signing)
-        signing = { kid: row.kid, key: known.sign, createdAt: known.createdAt };
+      if (known.sign && retiresAt === null && !signer)
+        signer = { kid: row.kid, key: known.sign, createdAt: known.createdAt };
     }
+    // At once: tokens are signed while this reads.
+    signing = signer;
     keys = fresh;
     loadedAt = clock.monotonic();
   }

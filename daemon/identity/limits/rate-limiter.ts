@@ -1,5 +1,5 @@
 // Counts calls against windows that outlive the daemon. Slots are taken from storage in small blocks before they are used, so
-// that a killed daemon comes back knowing of at least as many calls as it admitted. Replicas can share another implementation.
+// that a killed daemon comes back knowing of at least as many calls as it admitted. For replicas: shared-limiter.ts.
 import type { Clock } from "#shared/clock.ts";
 import { type Decision, SlidingWindow } from "./sliding-window.ts";
 
