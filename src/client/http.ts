@@ -1,6 +1,7 @@
 // Requests to a daemon, for commands: JSON in and out, and every refusal as a MagicError with the daemon's code and request id.
 import { MagicError } from "#contract/errors.ts";
 import { type Environment, headers as names } from "#contract/protocol.ts";
+import { exchange, type Head, type Sent } from "./exchange.ts";
 import { refusal, tryParse } from "./refusal.ts";
 
 export interface ApiRequest {
@@ -44,14 +45,18 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
       "The key is not one of magic's: it is too long or has other characters than ASCII.",
     );
 
-  const send = async (method: Method, path: string, request: ApiRequest = {}): Promise<Response> => {
+  const calling = async <T extends Head>(
+    method: Method,
+    path: string,
+    request: ApiRequest,
+    call: (url: URL, sent: Sent) => Promise<T>,
+  ): Promise<T> => {
     const target = new URL(path, origin);
     for (const [name, value] of Object.entries(request.query ?? {}))
       if (value !== undefined) target.searchParams.set(name, String(value));
     const watch = watchForWedged(origin, suspectAfterMs, fetcher);
-    const answer = await fetcher(target, {
+    const answer = await call(target, {
       method,
-      redirect: "error",
       headers: {
         accept: "application/json",
         [names.environment]: environment,
@@ -59,7 +64,7 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
         ...(request.body !== undefined && { "content-type": "application/json" }),
         ...request.headers,
       },
-      ...(request.body !== undefined && { body: JSON.stringify(request.body) }),
+      body: request.body === undefined ? undefined : JSON.stringify(request.body),
       signal: request.signal ? AbortSignal.any([request.signal, watch.signal]) : watch.signal,
     })
       .catch((error: unknown) => {
@@ -67,14 +72,30 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
         throw unreachable(error, origin.origin, request.signal);
       })
       .finally(watch.end);
-    if (isForeign(answer)) {
-      await answer.body?.cancel();
-      const detail = `What answers at ${origin.origin} is not a magic daemon.`;
-      throw new MagicError("daemon_unavailable", detail, { extra: { reason: "foreign" } });
-    }
+    if (!isForeign(answer)) return answer;
+    const detail = `What answers at ${origin.origin} is not a magic daemon.`;
+    throw new MagicError("daemon_unavailable", detail, { extra: { reason: "foreign" } });
+  };
+
+  const send = async (method: Method, path: string, request: ApiRequest = {}): Promise<Response> => {
+    const answer = await calling(method, path, request, (url, { body = null, ...sent }) =>
+      fetcher(url, { ...sent, body, redirect: "error" }),
+    );
     if (answer.ok) return answer;
     throw refusal(answer, await answer.text().catch(() => ""));
   };
+
+  // An answer that is read whole anyway, from this machine's daemon: without fetch.
+  const brief = async (method: Method, path: string, request: ApiRequest = {}): Promise<string> => {
+    const answer = await calling(method, path, request, exchange);
+    if (answer.ok) return answer.body;
+    throw refusal(answer, answer.body);
+  };
+  const lasting = async (method: Method, path: string, request?: ApiRequest): Promise<string> =>
+    (await send(method, path, request)).text().catch((error: unknown) => {
+      throw unreachable(error, origin.origin, request?.signal);
+    });
+  const document = origin.protocol === "http:" && options.fetch === undefined ? brief : lasting;
 
   return {
     url: origin.origin,
@@ -82,10 +103,7 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
     environment,
     send,
     async request<T>(method: Method, path: string, request?: ApiRequest) {
-      const answer = await send(method, path, request);
-      const text = await answer.text().catch((error: unknown) => {
-        throw unreachable(error, origin.origin, request?.signal);
-      });
+      const text = await document(method, path, request);
       return (text === "" ? undefined : parse(text)) as T;
     },
   };
@@ -93,7 +111,7 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
 
 // A web page, say: a daemon's answers carry the request's id and are JSON or a stream. What a proxy says of itself (401, 502...)
 // is told by its status.
-function isForeign({ ok, status, headers }: Response): boolean {
+function isForeign({ ok, status, headers }: Head): boolean {
   if (status === 204 || !(ok || status === 404 || status === 405) || headers.has(names.requestId)) return false;
   return !/json|event-stream/.test(headers.get("content-type") ?? "");
 }
@@ -137,8 +155,8 @@ function loopback(host: string): boolean {
 
 function unreachable(error: unknown, origin: string, signal: AbortSignal | undefined): unknown {
   if (signal?.aborted) return signal.reason instanceof MagicError ? signal.reason : new MagicError("interrupted");
-  const { cause } = error as { cause?: { code?: string; message?: string } };
-  const why = cause?.code ?? cause?.message ?? (error instanceof Error ? error.message : String(error));
+  const { code, cause } = error as { code?: string; cause?: { code?: string; message?: string } };
+  const why = cause?.code ?? cause?.message ?? code ?? (error instanceof Error ? error.message : String(error));
   return new MagicError("daemon_unavailable", `There is no answer from ${origin} (${why}).`, { cause: error });
 }
 

@@ -1,9 +1,10 @@
 // What a daemon refused, as the error that a command ends with: its code, its problems, its request id.
 import { type ErrorCode, errors, type FieldProblem, MagicError } from "#contract/errors.ts";
 import { headers as names } from "#contract/protocol.ts";
+import type { Head } from "./exchange.ts";
 
 /** The MagicError that an answer of problem+json, of OpenAI's or of RFC 6749's form stands for. */
-export function refusal(answer: Pick<Response, "status" | "headers">, text: string): MagicError {
+export function refusal(answer: Pick<Head, "status" | "headers">, text: string): MagicError {
   const body = asRecord(tryParse(text));
   const openai = asRecord(body["error"]);
   const named = body["code"] ?? openai["code"] ?? body["error"];
