@@ -24,7 +24,7 @@ export default defineCommand<{ config?: string; state?: string; limit?: string; 
       throw new MagicError("usage", `--limit takes a number of records, not '${options.limit}'.`);
     const manifest = readConnector(findRoot(globals.root, env, cwd).path, name);
     const config = await configOf(options.config);
-    const state = options.state === undefined ? undefined : await readJsonInput(options.state, "--state");
+    const state = options.state === undefined ? undefined : stateOf(await readJsonInput(options.state, "--state"));
     const job = {
       type: "read" as const,
       manifest,
@@ -53,3 +53,9 @@ export default defineCommand<{ config?: string; state?: string; limit?: string; 
     output.note(`${count} records`);
   },
 });
+
+// The state itself, or the line that it came in.
+function stateOf(given: unknown): unknown {
+  const line = given as { readonly type?: unknown; readonly state?: unknown } | null;
+  return line?.type === "state" && line.state !== undefined ? line.state : given;
+}

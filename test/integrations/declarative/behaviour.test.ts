@@ -106,6 +106,15 @@ test("a cursor that comes back and a page that repeats for ever are noticed", as
   expect(requests).toBeLessThan(10);
 });
 
+test("the same records under ever new cursors, and empty pages for ever, are noticed too", async () => {
+  let requests = 0;
+  let items = [{ id: 1 }];
+  const origin = await vendor((_request, response) => json(response, { items, next: `n${requests++}` }));
+  await expect(read(manifest(origin, { paginator: cursorPages }))).rejects.toThrow(/10 pages in a row are the same/);
+  items = [];
+  await expect(read(manifest(origin, { paginator: cursorPages }))).rejects.toThrow(/1000 pages in a row are empty/);
+});
+
 test("empty pages between full ones do not end a cursor's reading", async () => {
   const pages: Record<string, unknown> = {
     "": { items: [{ id: 1 }], next: "b" },

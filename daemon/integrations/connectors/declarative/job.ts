@@ -7,7 +7,7 @@ import { redactText } from "#shared/redact.ts";
 import { type Connector, createConnector } from "./connector.ts";
 import type { HttpResponse } from "./http/client.ts";
 import { decoderOf } from "./http/decode.ts";
-import { rewriteTargets } from "./http/rewrite.ts";
+import { loopbackTargets, rewriteTargets } from "./http/rewrite.ts";
 import { inspectStreams } from "./inspect.ts";
 import { createInterpolator } from "./jinja/interpolate.ts";
 import { isRecord } from "./manifest/component.ts";
@@ -68,7 +68,7 @@ async function withConnector(
   ports: JobPorts,
 ): Promise<void> {
   const rewrite = ports.env["MAGIC_HTTP_REWRITE"];
-  const allowed = rewriteTargets(rewrite);
+  const allowed = [...rewriteTargets(rewrite), ...loopbackTargets(job.config)];
   const egress = createEgress({ allowPrivate: () => allowed });
   try {
     const secrets = secretsIn(job.config);

@@ -20,10 +20,21 @@ export function rewriteTargets(setting: string | undefined): string[] {
   return setting
     ? [...rulesOf(setting).values()].map((origin) => {
         const url = new URL(origin);
-        return `${url.hostname}:${url.port || (url.protocol === "https:" ? 443 : 80)}`;
+        return `${url.hostname}:${portOf(url)}`;
       })
     : [];
 }
+
+/** The `host:port` pairs of loopback URLs in a configuration: who types one at a command line means this machine. */
+export function loopbackTargets(config: unknown): string[] {
+  if (Array.isArray(config)) return config.flatMap(loopbackTargets);
+  if (typeof config === "object" && config !== null) return Object.values(config).flatMap(loopbackTargets);
+  if (typeof config !== "string" || !/^https?:\/\//i.test(config) || !URL.canParse(config)) return [];
+  const url = new URL(config);
+  return isLoopback(url.hostname) ? [`${url.hostname}:${portOf(url)}`] : [];
+}
+
+const portOf = (url: URL): string => url.port || (url.protocol === "https:" ? "443" : "80");
 
 function rulesOf(setting: string): ReadonlyMap<string, string> {
   const rules = new Map<string, string>();

@@ -107,35 +107,51 @@ function strategyOf(context: Context, component: Component): Strategy {
   };
 }
 
-/** Three whole pages alike, or a cursor that comes back: the server would go on for ever. */
+/** Pages with the same records in a row: of numbered pages so many are a server that goes on for ever. */
 const SAME_PAGES = 3;
+/** Where each page names the next, records may be alike by chance. */
+const SAME_CURSOR_PAGES = 10;
+const EMPTY_PAGES = 1000;
 
 export interface LoopGuard {
+  /** Throws upstream_error where reading would never end. */
   check(page: Page, records: readonly unknown[], next: unknown): void;
 }
 
 export function loopGuard(): LoopGuard {
   const tokens = new Set<string>();
-  let last: Buffer | undefined;
-  let same = 0;
+  let last: readonly unknown[] = [];
+  let lastBody: Buffer | undefined;
+  let same = 1;
+  let empty = 0;
   return {
-    check(page, records, next) {
-      const url = new URL(page.response.url);
-      const place = `${url.origin}${url.pathname}`;
-      if (next !== null && typeof next !== "number") {
+    check({ response }, records, next) {
+      if (next === null) return;
+      const url = new URL(response.url);
+      const loops = (how: string): MagicError =>
+        new MagicError("upstream_error", `pagination of ${url.origin}${url.pathname} loops: ${how}`);
+      if (typeof next !== "number") {
         const token = createHash("sha256").update(JSON.stringify(next)).digest("base64");
-        if (tokens.has(token))
-          throw new MagicError("upstream_error", `pagination of ${place} loops: the next-page token repeats`);
+        if (tokens.has(token)) throw loops("the next-page token repeats");
         tokens.add(token);
       }
-      if (!records.length || next === null) return;
-      same = last?.equals(page.response.body) ? same + 1 : 1;
-      last = page.response.body;
-      if (same >= SAME_PAGES)
-        throw new MagicError(
-          "upstream_error",
-          `pagination of ${place} loops: ${SAME_PAGES} pages in a row are the same`,
-        );
+      empty = records.length === 0 ? empty + 1 : 0;
+      if (empty >= EMPTY_PAGES) throw loops(`${EMPTY_PAGES} pages in a row are empty`);
+      if (records.length === 0) return;
+      same = alike(last, records) ? same + 1 : 1;
+      const most = typeof next === "number" || lastBody?.equals(response.body) ? SAME_PAGES : SAME_CURSOR_PAGES;
+      last = records;
+      lastBody = response.body;
+      if (same >= most) throw loops(`${same} pages in a row are the same`);
     },
   };
+}
+
+// Pages that differ do so in their first record: only those that do not are compared wholly.
+function alike(a: readonly unknown[], b: readonly unknown[]): boolean {
+  return (
+    a.length === b.length &&
+    JSON.stringify(a[0]) === JSON.stringify(b[0]) &&
+    a.every((each, at) => JSON.stringify(each) === JSON.stringify(b[at]))
+  );
 }
