@@ -64,6 +64,24 @@ test("a decompression bomb behind http:egress is cut off at its cap, in the daem
   await egress.close();
 });
 
+test("a flood of broker calls is held back, and its own calls all come to an end", async () => {
+  let reached = 0;
+  const get = async (): Promise<string> => {
+    reached++;
+    return "1";
+  };
+  const bench = await openBench({ zygotes: 1, ports: { kv: { get, set: async () => {}, delete: async () => {} } } });
+  await bench.deploy(
+    "asker",
+    "export default async ({ kv }) => { let n = 0; for (const end = Date.now() + 1500; Date.now() < end; n += 200) await Promise.all(Array.from({ length: 200 }, () => kv.get('k'))); return n; };",
+    { capabilities: ["kv:read"] },
+  );
+  const asked = (await Promise.all(Array.from({ length: 8 }, () => bench.invoke("asker")))) as number[];
+  expect(reached).toBe(asked.reduce((sum, one) => sum + one));
+  // 10 a millisecond, and what was under way when the time was over; an idle daemon would serve twice as many.
+  expect(reached).toBeLessThan(1_500 * 10 + 8 * 200 + 2_000);
+});
+
 function residentMb(pid: string): number {
   try {
     return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1] ?? 0) / 1024;

@@ -1,6 +1,6 @@
 // The daemon's end of the channel: frames in and out, with caps. What a cell sends is hostile until its secret is checked.
 import type { Socket } from "node:net";
-import { HEADER, SECRET } from "./frames.ts";
+import { HEADER, SECRET, up } from "./frames.ts";
 
 /** Outputs, broker calls and chunks; a longer frame ends the cell. */
 export const MAX_FRAME = 16 * 1024 * 1024;
@@ -8,6 +8,12 @@ export const MAX_FRAME = 16 * 1024 * 1024;
 const WINDOW_MS = 100;
 const WINDOW_BYTES = 16 * 1024 * 1024;
 const WINDOW_FRAMES = 8_000;
+/**
+ * Broker calls cost the daemon more than any other frame: so many at once, so many a millisecond; beyond it the cell waits, and its
+ * neighbours do not.
+ */
+const CALLS_AT_ONCE = 128;
+const CALLS_PER_MS = 10;
 /** Windows in a row that ran full before the cell counts as flooding. */
 const FULL_WINDOWS = 20;
 
@@ -35,6 +41,8 @@ export function openConnection(socket: Socket, handler: ConnectionHandler): Conn
   let windowFrames = 0;
   let fullInARow = 0;
   let resting = false;
+  let calls = CALLS_AT_ONCE;
+  let callsAt = 0;
   let outgoing: Buffer[] = [];
   let outgoingBytes = 0;
 
@@ -43,15 +51,16 @@ export function openConnection(socket: Socket, handler: ConnectionHandler): Conn
     windowBytes += data.length;
     held += data.length;
     pieces.push(data);
-    if (held >= needed) decode();
-    if (!over) meter();
+    if (held >= needed && !resting) decode();
+    if (!over && !resting) meter();
   });
 
   function decode(): void {
     let memory = pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces, held);
     let at = 0;
     needed = HEADER;
-    while (memory.length - at >= HEADER && !over) {
+    refill();
+    while (memory.length - at >= HEADER && !over && calls > 0) {
       const length = memory.readUInt32LE(at);
       if (length > MAX_FRAME + SECRET || length < SECRET) {
         refuse("a frame of a forbidden length");
@@ -65,12 +74,21 @@ export function openConnection(socket: Socket, handler: ConnectionHandler): Conn
       const id = memory.readUInt32LE(at + 5);
       const secret = memory.subarray(at + HEADER, payload);
       const body = memory.subarray(payload, at + HEADER + length);
-      if (!handler.frame(memory[at + 4] as number, id, secret, body)) windowFrames++;
+      const type = memory[at + 4] as number;
+      if (type === up.call) calls--;
+      if (!handler.frame(type, id, secret, body)) windowFrames++;
       at += HEADER + length;
     }
     memory = memory.subarray(at);
     held = memory.length;
     pieces = held > 0 ? [memory] : [];
+    if (calls <= 0 && !over) pause(CALLS_AT_ONCE / 2 / CALLS_PER_MS);
+  }
+
+  function refill(): void {
+    const now = performance.now();
+    calls = Math.min(CALLS_AT_ONCE, calls + (now - callsAt) * CALLS_PER_MS);
+    callsAt = now;
   }
 
   function meter(): void {
@@ -84,15 +102,19 @@ export function openConnection(socket: Socket, handler: ConnectionHandler): Conn
   }
 
   function rest(ms: number): void {
+    if (++fullInARow >= FULL_WINDOWS) refuse("a flood of frames");
+    else pause(ms);
+  }
+
+  function pause(ms: number): void {
     resting = true;
-    if (++fullInARow >= FULL_WINDOWS) {
-      refuse("a flood of frames");
-      return;
-    }
     socket.pause();
     setTimeout(() => {
       resting = false;
-      if (!over) socket.resume();
+      if (over) return;
+      // What was read before the pause has waited too.
+      if (held >= needed) decode();
+      if (!over && !resting) socket.resume();
     }, ms);
   }
 
