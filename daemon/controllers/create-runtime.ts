@@ -109,12 +109,18 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
       watchdog,
       log,
       clock,
+      redact,
       onDeath: (instance, reason) => {
         const { name, version } = instance.artifact.contract;
         metrics.death(name, reason.reason);
-        log.warn("controller.cell_ended", { controller: name, version, reason: reason.reason, detail: reason.message });
+        const detail = redact(instance, reason.message);
+        log.warn("controller.cell_ended", { controller: name, version, reason: reason.reason, detail });
       },
     });
+  }
+
+  function redact(instance: Instance, text: string): string {
+    return brokers.get(instance)?.redact(text) ?? text;
   }
 
   function brokerOf(instance: Instance): Broker {

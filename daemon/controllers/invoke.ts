@@ -93,18 +93,21 @@ function openBroker(
     },
     span,
     depth: invocation.depth ?? 0,
+    secrets: invocation.secrets,
   };
-  return services.brokerOf(instance).open(caller, async (other, input) => {
+  const opened: OpenedSession = services.brokerOf(instance).open(caller, async (other, input) => {
     const nested = await invokeController(services, other, {
       input,
       requestId: invocation.requestId,
       principal: invocation.principal,
       signal: caller.signal,
       depth: caller.depth + 1,
+      secrets: opened.secrets,
       span,
     });
     return nested.output;
   });
+  return opened;
 }
 
 function startSpan(tracer: Tracer, { requestId, span }: Invocation, controller: string, version: string): Span {

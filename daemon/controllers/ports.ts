@@ -16,6 +16,8 @@ export interface Caller {
   readonly span: Span;
   /** Nesting of controller:invoke; 0 for a call from outside. */
   readonly depth: number;
+  /** What the invocations around this one have learned from secrets:read, and what it tells them by learning more. */
+  readonly secrets?: Set<string> | undefined;
 }
 
 export interface LlmCall extends Caller {

@@ -40,6 +40,8 @@ export interface Invocation {
   readonly signal?: Departure | undefined;
   /** Nesting of controller:invoke; 0 for a call from outside. */
   readonly depth?: number | undefined;
+  /** Secrets that the invocation around it knows: they may be in its input. */
+  readonly secrets?: Set<string> | undefined;
   readonly span?: Span | undefined;
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openBench } from "./harness.ts";
+import { openBench, settle } from "./harness.ts";
 
 const CANARY = "canary-7f3a9c-secret";
 /** As a private key is: with what JSON escapes. */
@@ -38,6 +38,43 @@ test("a secret appears in no log line, error or span, and its rotation is seen a
   expect(await bench.invoke("s", { mode: "length" })).toEqual({ length: 5 });
   expect(await bench.outcome("s", { name: "OTHER" })).toBe("capability_denied");
   expect(await bench.outcome("s", { name: "ABSENT" })).toBe("not_found");
+});
+
+test("a secret that went to another controller, or into an error that nobody caught, is in no line either", async () => {
+  const bench = await openBench({ ports: { secrets: { get: () => CANARY } } });
+  const reads = { capabilities: ["secrets:read" as const], scopes: { secrets: ["TOKEN"] } };
+  await bench.deploy(
+    "outer",
+    `export default async ({ input, secrets, controllers, log }) => {
+       if (input.stray) {
+         const token = await secrets.get("TOKEN");
+         setTimeout(() => { console.log("late " + token); throw new Error("late " + token); }, 5);
+         return {};
+       }
+       if (input.give) return await controllers.invoke("inner", { text: await secrets.get("TOKEN") });
+       log.info("got " + (await controllers.invoke("inner", { read: true })));
+       return {};
+     };`,
+    { capabilities: ["secrets:read", "controller:invoke"], scopes: { secrets: ["TOKEN"] } },
+  );
+  await bench.deploy(
+    "inner",
+    `export default async ({ input, secrets, log }) => {
+       if (input.read) return await secrets.get("TOKEN");
+       log.info("was given " + input.text);
+       throw new Error("cannot use " + input.text);
+     };`,
+    reads,
+  );
+  expect(await bench.outcome("outer", { give: true })).toBe("handler_error");
+  expect(await bench.outcome("outer", {})).toBe("ok");
+  expect(await bench.outcome("outer", { stray: true })).toBe("ok");
+  expect(await settle(() => bench.logs.some((line) => String(line["event"]).startsWith("uncaught exception")))).toBe(
+    true,
+  );
+  const written = JSON.stringify(bench.logs);
+  expect(written.includes(CANARY)).toBe(false);
+  for (const line of ["was given [redacted]", "got [redacted]", "late [redacted]"]) expect(written).toContain(line);
 });
 
 test("nothing of the daemon's environment is in a cell, and no cell sees what another one did", async () => {

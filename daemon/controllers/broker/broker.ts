@@ -9,6 +9,7 @@ import { databaseOperations } from "./db/operations.ts";
 import { grantsOf } from "./grants.ts";
 import { httpFetch } from "./http/fetch.ts";
 import { chat } from "./llm.ts";
+import { remember, strike } from "./redaction.ts";
 import type { Operation, Session, Usage } from "./session.ts";
 import { deleteKey, getKey, getSecret, invokeController, setKey, triggerSync } from "./state.ts";
 
@@ -32,10 +33,13 @@ export function brokerOperations(databases: Databases): Operations {
 
 export interface OpenedSession extends BrokerSession {
   readonly usage: Usage;
+  readonly secrets: Set<string>;
   redact(text: string): string;
 }
 
 export interface Broker {
+  /** Strikes out every secret that the controller's invocations have learned: for lines that belong to none of them. */
+  redact(text: string): string;
   open(caller: Caller, invoke: Session["invoke"]): OpenedSession;
 }
 
@@ -48,29 +52,28 @@ export interface BrokerServices {
 
 export function createBroker(contract: ControllerContract, services: BrokerServices): Broker {
   const grants = grantsOf(contract);
+  const known = new Set<string>();
   return {
+    redact: (text) => strike(text, known),
     open(caller, invoke) {
       const session: Session = {
         caller,
         grants,
         ports: services.ports,
         usage: newUsage(),
-        secrets: new Set(),
+        secrets: caller.secrets ?? new Set(),
+        learn(secret) {
+          session.secrets.add(secret);
+          remember(known, secret);
+        },
         onClose: [],
         invoke,
       };
       return {
         usage: session.usage,
+        secrets: session.secrets,
         redact(text) {
-          let clean = text;
-          for (const secret of session.secrets) {
-            if (secret.length < 4) continue;
-            // Inside JSON it is written with its quotes and newlines escaped.
-            clean = clean
-              .replaceAll(secret, "[redacted]")
-              .replaceAll(JSON.stringify(secret).slice(1, -1), "[redacted]");
-          }
-          return clean;
+          return strike(text, session.secrets);
         },
         async call(op, args, body, signal) {
           const operation = services.operations.get(op);

@@ -20,6 +20,7 @@ export interface Session {
   readonly usage: Usage;
   /** Secret values handed out: struck out of logs and errors. */
   readonly secrets: Set<string>;
+  learn(secret: string): void;
   /** Run when the invocation ends: roll back, give back. */
   readonly onClose: (() => void)[];
   /** Runs another controller for this one. */

@@ -16,7 +16,7 @@ export const getSecret: Operation = async (session, args) => {
       "not_found",
       `magic.yaml has no secret ${name}; add under secrets: ${name}: "\${env:${name}}"`,
     );
-  session.secrets.add(value);
+  session.learn(value);
   return { value };
 };
 

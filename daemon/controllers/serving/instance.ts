@@ -60,6 +60,8 @@ export interface InstanceServices {
   readonly log: Logger;
   readonly clock: Clock;
   onDeath(instance: Instance, reason: CellGone): void;
+  /** Strikes the secrets out that invocations of the instance have learned. */
+  redact(instance: Instance, text: string): string;
 }
 
 export function openInstance(artifact: Artifact, services: InstanceServices): Instance {
@@ -113,9 +115,12 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
   async function load(cell: Cell): Promise<void> {
     const { name: controller, version } = contract;
     const options = { controller, version, filename: bundleName(controller), memoryBytes: memoryMb * 2 ** 20 };
-    await cell.load(options, artifact.code, (line) =>
-      services.log[levelOf(line.level)](line.message, { controller, version, ...strayFields(line, stacks) }),
-    );
+    // Lines of no invocation: what any of them has learned may be in such a line.
+    await cell.load(options, artifact.code, (line) => {
+      const clean = (text: string): string => services.redact(instance, text);
+      const fields = JSON.parse(clean(JSON.stringify(strayFields(line, stacks)))) as Record<string, unknown>;
+      services.log[levelOf(line.level)](clean(line.message), { controller, version, ...fields });
+    });
   }
 
   function loadFailure(error: unknown): Error {
@@ -214,7 +219,9 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
         (error: CellGone) => {
           if (!waited) return;
           leave();
-          reject(memoryOrCrash(error, memoryMb));
+          const gone = memoryOrCrash(error, memoryMb);
+          const { code, retryAfterS } = gone;
+          reject(new MagicError(code, call.redact(gone.message), retryAfterS === undefined ? {} : { retryAfterS }));
         },
       );
     });
