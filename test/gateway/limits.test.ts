@@ -78,6 +78,27 @@ test("tokens are reserved before, corrected after, and calls at once give their 
   expect(() => limits.take("a", config, 1)).not.toThrow();
 });
 
+test("what a long call reserved too much is given back when it ends, what it used more counts from then on", () => {
+  const clock = heldClock();
+  const limits = createLimits(clock);
+  const config = { tokens_per_minute: 1_000 };
+  const long = limits.take("a", config, 900);
+  clock.advance(10_000);
+  expect(() => limits.take("a", config, 500)).toThrow(/100 are left/);
+  long.release(50);
+  const more = limits.take("a", config, 500);
+  clock.advance(30_000);
+  more.release(950);
+  expect(() => limits.take("a", config, 1)).toThrow(/0 are left/);
+  // The first call has left the window, the second's reservation too; what it used beyond came 30 s later.
+  clock.advance(31_000);
+  expect(() => limits.take("a", config, 551)).toThrow(/550 are left/);
+  const late = limits.take("a", config, 550);
+  clock.advance(120_000);
+  late.release(0);
+  expect(() => limits.take("a", config, 1_000)).not.toThrow();
+});
+
 test("a window forgets second by second, also after a long pause and a correction below nothing", () => {
   const clock = heldClock();
   const window = createWindow(clock);
@@ -87,7 +108,7 @@ test("a window forgets second by second, also after a long pause and a correctio
   expect(window.sum()).toBe(12);
   clock.advance(31_000);
   expect(window.sum()).toBe(7);
-  window.add(-100);
+  window.correct(window.add(1), -100);
   expect(window.sum()).toBe(7);
   clock.advance(10 * 3_600_000);
   expect(window.sum()).toBe(0);

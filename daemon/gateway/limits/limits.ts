@@ -61,14 +61,14 @@ export function createLimits(clock: Clock): Limits {
         );
       usage.concurrent++;
       usage.requests.add(1);
-      usage.tokens.add(tokens);
+      const when = usage.tokens.add(tokens);
       let released = false;
       return {
         release(actual) {
           if (released) return;
           released = true;
           usage.concurrent--;
-          usage.tokens.add(actual - tokens);
+          usage.tokens.correct(when, actual - tokens);
         },
         headers: headersOf(usage, perMinute, tokenLimit),
       };

@@ -8,7 +8,10 @@ const BUCKETS = 61;
 export interface Window {
   /** What the last minute holds. */
   sum(): number;
-  add(amount: number): void;
+  /** Returns when that was, for a correction. */
+  add(amount: number): number;
+  /** Takes back what was added too much then, as long as that is in the window; what was too little counts from now on. */
+  correct(when: number, amount: number): void;
   /** Milliseconds until at most `room` is left in the window, if nothing is added. */
   untilBelow(room: number): number;
 }
@@ -33,6 +36,14 @@ export function createWindow(clock: Clock): Window {
     }
   };
 
+  const put = (bucket: number, amount: number): void => {
+    const slot = bucket % BUCKETS;
+    const before = amounts[slot] ?? 0;
+    const after = Math.max(0, before + amount);
+    amounts[slot] = after;
+    total += after - before;
+  };
+
   return {
     sum() {
       advance();
@@ -40,12 +51,13 @@ export function createWindow(clock: Clock): Window {
     },
     add(amount) {
       advance();
-      const slot = newest % BUCKETS;
-      const before = amounts[slot] ?? 0;
-      // A correction never makes a bucket negative: what it corrects may have left the window already.
-      const after = Math.max(0, before + amount);
-      amounts[slot] = after;
-      total += after - before;
+      put(newest, amount);
+      return newest;
+    },
+    correct(when, amount) {
+      advance();
+      if (amount > 0) put(newest, amount);
+      else if (newest - when < BUCKETS) put(when, amount);
     },
     untilBelow(room) {
       advance();
