@@ -26,7 +26,7 @@ import type {
   StreamOutcome,
 } from "./providers/adapter.ts";
 import { type Failure, failure, failureBody } from "./providers/failure.ts";
-import { type Attempted, attemptRoute, settleBreaker } from "./routing/attempts.ts";
+import { type Attempted, type AttemptRecord, attemptRoute, settleBreaker } from "./routing/attempts.ts";
 import type { Candidate } from "./routing/candidate.ts";
 import { dropsUnsupported, type Plan, planRoute, type RouterParts } from "./routing/plan.ts";
 import { callerKey, type RequestShape, shapeOf } from "./routing/request-shape.ts";
@@ -109,7 +109,8 @@ export async function carryOut(
     breakers: parts.router.breakers,
     measurements: parts.router.measurements,
     signal: work.signal,
-    afford: (candidate) => reservation === null || afforded(reservation.raise(candidate.worst ?? 0)),
+    afford: (candidate, earlier) =>
+      reservation === null || afforded(reservation.raise((candidate.worst ?? 0) + chargedFor(earlier))),
     attempt: (candidate) => attempt(journey, candidate),
   });
   return answer(journey, attempted);
@@ -274,9 +275,7 @@ function settle(journey: Journey, { candidate, attempts, outcome }: Attempted, e
   const { usage } = end;
   hold.release(promptTokens(usage) + completionTokens(usage));
   const earlier = outcome.kind === "failure" ? attempts.slice(0, -1) : attempts;
-  let cost = costAt(candidate, usage) ?? 0;
-  for (const { candidate: tried, charged } of earlier) if (charged) cost += costAt(tried, charged) ?? 0;
-  reservation?.settle(cost);
+  reservation?.settle((costAt(candidate, usage) ?? 0) + chargedFor(earlier));
   parts.observer.finished({
     call,
     plan,
@@ -292,6 +291,13 @@ function settle(journey: Journey, { candidate, attempts, outcome }: Attempted, e
     firstTokenAt: end.firstTokenAt ?? null,
     span,
   });
+}
+
+// What providers charged for attempts that failed.
+function chargedFor(attempts: readonly AttemptRecord[]): number {
+  let cost = 0;
+  for (const { candidate, charged } of attempts) if (charged) cost += costAt(candidate, charged) ?? 0;
+  return cost;
 }
 
 function headersOf({ plan, hold }: Journey, { candidate, attempts }: Attempted): Record<string, string> {

@@ -163,6 +163,31 @@ test("a stream costs what the same answer costs whole, asked for or not, cached 
   expect(sum).toMatchObject({ requests: 3, prompt_tokens: 3000, completion_tokens: 1500, cost_pico: "26100000000" });
 });
 
+test("what a call may cost at most includes the thinking that comes on top, and scripts that take more tokens", async () => {
+  const aws = { region: "us-east-1", access_key_id: "a", secret_access_key: "s" };
+  const { gateway } = await testGateway({ providers: { anthropic: { api_key: "k" }, bedrock: aws } });
+  const most = async (model: string, more: object, content = "x") => {
+    const body = { model, messages: [{ role: "user", content }], ...more };
+    const { decision, prompt_tokens: prompt } = await gateway.explain({
+      body,
+      principal: principal(),
+      controller: null,
+    });
+    return { prompt, usd: decision?.estimated_cost_usd ?? Number.NaN };
+  };
+  const haiku = "anthropic/claude-haiku-4-5";
+  // 8 prompt tokens, all of them perhaps written to the cache (1.25), 100 + 16384 of the answer at 5 a million
+  expect((await most(haiku, { max_tokens: 100, reasoning_effort: "high" })).usd).toBe(0.08243);
+  expect((await most(haiku, { max_tokens: 100, reasoning_effort: "none" })).usd).toBe(0.00051);
+  const thinking = { max_completion_tokens: 100, reasoning_effort: "low" };
+  const plain = await most("bedrock/us.anthropic.claude-haiku-4-5-20251001-v1:0", { max_tokens: 100 });
+  const thought = await most("bedrock/us.anthropic.claude-haiku-4-5-20251001-v1:0", thinking);
+  // 2048 at 5.5 a million
+  expect(thought.usd - plain.usd).toBeCloseTo(0.011264, 9);
+  expect((await most(haiku, {}, "漢字".repeat(500))).prompt).toBeGreaterThan(700);
+  expect((await most(haiku, {}, "word".repeat(500))).prompt).toBeLessThan(520);
+});
+
 test("names that clients invent never hold up the ledger", async () => {
   upstream.answer = (response) => void response.end(completion());
   const { chat, gateway } = await testGateway(priced({ allow_unpriced: true }));
@@ -233,6 +258,36 @@ describe("budgets", () => {
       code: "insufficient_quota",
     });
     expect((await chat({ model: "openai/m", max_tokens: 100 }, { principal: who })).status).toBe(200);
+  });
+
+  test("what failed attempts were charged is covered too: no attempt is made that the budget does not cover beside them", async () => {
+    const usage = { prompt_tokens: 1_000_000, completion_tokens: 0, total_tokens: 1_000_000 };
+    const charged = JSON.stringify({
+      id: "c",
+      object: "chat.completion.chunk",
+      created: 1,
+      model: "m",
+      choices: [],
+      usage,
+    });
+    let calls = 0;
+    upstream.answer = (response) => {
+      calls++;
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.end(`data: ${charged}\n\ndata: {"error":{"message":"busy","type":"overloaded_error"}}\n\n`);
+    };
+    const { chat, gateway } = await testGateway({
+      ...priced({ prices: { "openai/m": { input: 1, output: 1 } } }),
+      policies: { p: { candidates: ["openai/m"], retries: 9 } },
+      budgets: [{ scope: "user", usd: 3.5, per: "month" }],
+    });
+    const who = principal({ id: "gt_charged" }, { user: "charged" });
+    const answered = await chat({ model: "p", stream: true, max_tokens: 10 }, { principal: who });
+    expect(answered.status).toBe(503);
+    // A dollar each, which nobody could foresee: after the fourth nothing is left.
+    expect(calls).toBe(4);
+    const [sum] = await gateway.usage({ by: "user" });
+    expect(sum?.cost_pico).toBe("4000000000000");
   });
 
   test("a daemon that dies with calls in flight charges them: rather too much than too little", async () => {

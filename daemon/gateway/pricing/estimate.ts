@@ -1,7 +1,8 @@
-// How many tokens a prompt may have, before any provider counted it: four characters a token, a few for each message's frame.
+// How many tokens a prompt may have, before any provider counted it: four bytes of UTF-8 a token (four letters, or one and a third of a
+// script that takes more), a few for each message's frame.
 // Only reservations, limits and the choice of a candidate rest on it; what is charged is what the provider counted.
 
-const CHARACTERS_PER_TOKEN = 4;
+const BYTES_PER_TOKEN = 4;
 const TOKENS_PER_MESSAGE = 4;
 /** An image of ordinary size at OpenAI's and Anthropic's tile counts. */
 const TOKENS_PER_IMAGE = 1_000;
@@ -13,29 +14,33 @@ export function estimateChatTokens(body: Readonly<Record<string, unknown>>): num
   let tokens = 3;
   for (const message of messages) tokens += TOKENS_PER_MESSAGE + estimateMessage(message);
   for (const key of ["tools", "functions", "response_format"]) {
-    if (body[key]) tokens += characters(body[key], 0) / CHARACTERS_PER_TOKEN;
+    if (body[key]) tokens += characters(body[key], 0) / BYTES_PER_TOKEN;
   }
   return Math.ceil(tokens);
 }
 
 /** Estimated tokens of an embeddings request's `input`. */
 export function estimateEmbeddingTokens(input: unknown): number {
-  if (typeof input === "string") return Math.ceil(input.length / CHARACTERS_PER_TOKEN);
+  if (typeof input === "string") return Math.ceil(textTokens(input));
   if (!Array.isArray(input)) return 0;
   let tokens = 0;
   for (const part of input) tokens += typeof part === "number" ? 1 : estimateEmbeddingTokens(part);
   return tokens;
 }
 
+function textTokens(text: string): number {
+  return Buffer.byteLength(text) / BYTES_PER_TOKEN;
+}
+
 function estimateMessage(message: unknown): number {
   if (typeof message !== "object" || message === null) return 0;
   const { content, tool_calls } = message as { content?: unknown; tool_calls?: unknown };
-  let tokens = tool_calls ? characters(tool_calls, 0) / CHARACTERS_PER_TOKEN : 0;
-  if (typeof content === "string") return tokens + content.length / CHARACTERS_PER_TOKEN;
+  let tokens = tool_calls ? characters(tool_calls, 0) / BYTES_PER_TOKEN : 0;
+  if (typeof content === "string") return tokens + textTokens(content);
   if (!Array.isArray(content)) return tokens;
   for (const part of content as readonly Record<string, unknown>[]) {
     const text = part?.["text"];
-    tokens += typeof text === "string" ? text.length / CHARACTERS_PER_TOKEN : TOKENS_PER_IMAGE;
+    tokens += typeof text === "string" ? textTokens(text) : TOKENS_PER_IMAGE;
   }
   return tokens;
 }

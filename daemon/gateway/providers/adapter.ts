@@ -147,6 +147,8 @@ export interface Provider {
   readonly kind: ProviderKind;
   /** What this provider cannot do of this request: for `route explain`, for the choice of a candidate, and for the 400. */
   unsupported(request: ChatRequest, model: string): readonly Unsupported[];
+  /** The `max_tokens` that would be sent, where that is more than what the request and the model's own limit say. */
+  longestAnswer?(request: ChatRequest, target: Target): number;
   /** One attempt: exactly one upstream request. Resolves at the whole completion or at the stream's first content. */
   chat(call: ChatCall, target: Target, options: AttemptOptions): Promise<ChatOutcome>;
   /** Undefined where the provider's wire is not OpenAI's. */

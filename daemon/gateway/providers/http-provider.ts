@@ -34,7 +34,8 @@ export function httpProvider(wire: Wire, dispatcher: Dispatcher): Provider {
   // A request that is not even valid is refused as such, when its turn comes.
   const unsupported: Provider["unsupported"] = (request, model) =>
     wire.passesThrough || strictProblem(request) ? [] : wire.unsupported(request, model);
-  const base = { kind: wire.kind, unsupported, chat: chatOver(wire, dispatcher) };
+  const { kind, longestAnswer } = wire;
+  const base = { kind, unsupported, chat: chatOver(wire, dispatcher), ...(longestAnswer && { longestAnswer }) };
   return wire.prepareEmbedding ? { ...base, embed: embedOver(wire, dispatcher) } : base;
 }
 

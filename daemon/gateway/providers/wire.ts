@@ -46,6 +46,8 @@ export type Emit = (frame: Uint8Array | string) => void;
 export interface Wire {
   readonly kind: ProviderKind;
   unsupported(request: ChatRequest, model: string): readonly Unsupported[];
+  /** Tokens that an answer may have at most, thinking included, where the wire sets that itself. */
+  longestAnswer?(request: ChatRequest, target: Target): number;
   /** True where the wire is OpenAI's own: the vendor judges what the request may hold. */
   readonly passesThrough: boolean;
   /** Throws UpstreamError (`invalid`) for what cannot be translated. `fetchImage` goes out behind the egress guard. */

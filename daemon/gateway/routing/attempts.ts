@@ -34,8 +34,8 @@ export interface AttemptContext {
   readonly measurements: Measurements;
   /** Aborted when the call is over: the client left, or the total time is up. */
   readonly signal: AbortNotice;
-  /** Raises the reservation to what this candidate may cost; false: the budget does not allow it. */
-  readonly afford: (candidate: Candidate) => boolean | Promise<boolean>;
+  /** Raises the reservation to what this candidate may cost beside what earlier attempts did; false: the budget does not allow it. */
+  readonly afford: (candidate: Candidate, earlier: readonly AttemptRecord[]) => boolean | Promise<boolean>;
   readonly attempt: (candidate: Candidate) => Promise<ChatOutcome>;
 }
 
@@ -51,7 +51,7 @@ export async function attemptRoute(plan: Plan, context: AttemptContext): Promise
   for (const [index, candidate] of plan.candidates.entries()) {
     const alternative = index < plan.candidates.length - 1;
     if (!context.breakers.admit(candidate.name) && (alternative || last)) continue;
-    const affordable = context.afford(candidate);
+    const affordable = context.afford(candidate, attempts);
     if (!(typeof affordable === "boolean" ? affordable : await affordable)) continue;
     last = await attemptCandidate(plan, candidate, context, attempts);
     if (last.outcome.kind !== "failure" || !fallsThrough(last.outcome.failure)) return last;
@@ -85,7 +85,7 @@ async function attemptCandidate(
       return { outcome, candidate, attempts };
     }
     const wait = tried < plan.retries ? pauseBefore(failed.failure, tried, plan.timeoutMs, context.random) : null;
-    if (wait === null || !(await pause(wait, context.signal))) {
+    if (wait === null || !(await pause(wait, context.signal)) || !(await context.afford(candidate, attempts))) {
       settleBreaker(breakers, candidate.name, failed.failure);
       if (unwell(failed.failure)) measurements.observed(candidate.name, FAILURE_LATENCY_MS);
       return { outcome, candidate, attempts };

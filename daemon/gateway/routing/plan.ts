@@ -8,7 +8,7 @@ import { type Resolution, resolveModel } from "#daemon/gateway/engagement/resolv
 import type { ChatRequest } from "#daemon/gateway/format/request.ts";
 import type { Catalogue } from "#daemon/gateway/pricing/catalogue.ts";
 import { worstCost } from "#daemon/gateway/pricing/price.ts";
-import type { Provider, ProviderKind } from "#daemon/gateway/providers/adapter.ts";
+import type { Provider, ProviderKind, Target } from "#daemon/gateway/providers/adapter.ts";
 import type { Breakers } from "./breaker.ts";
 import type { Candidate, Considered, Objection } from "./candidate.ts";
 import type { Measurements } from "./measurements.ts";
@@ -135,7 +135,8 @@ function considerCandidate(
   const target = targetOf(configured, entry.model);
   const price = priceFor(engagement, parts.catalogue, configured, entry.model);
   const contextLength = publishedFor(parts.catalogue, configured, entry.model)?.contextLength ?? null;
-  const worst = price && worstCost(price, shape.promptTokens, longestAnswer(shape, target));
+  const longest = Math.max(longestAnswer(shape, target), own(provider, call, target));
+  const worst = price && worstCost(price, shape.promptTokens, longest);
   const candidate = { name, configured, provider, target, weight: entry.weight, price, contextLength, worst };
   if (!price && !engagement.allowUnpriced) return out("unpriced", unpricedAdvice(name), "model", candidate);
   // The count is an estimate: only the vendor refuses a request that was pinned to its model.
@@ -147,6 +148,13 @@ function considerCandidate(
       candidate,
     );
   return { ...state, objection: null, reason: null, param: null, candidate };
+}
+
+// Thinking comes on top of `max_tokens` at some wires, and one that demands a `max_tokens` gets one.
+function own({ longestAnswer: of }: Provider, { operation, body }: Asking, target: Target): number {
+  const longest = of && operation === "chat" ? of(body as unknown as ChatRequest, target) : 0;
+  // An explanation is asked for with bodies that nobody has checked.
+  return Number.isFinite(longest) ? longest : 0;
 }
 
 function unsupportedBy(

@@ -9,7 +9,7 @@ import { anthropicMessages, type Turn } from "./messages.ts";
 import { type ClaudeTraits, claudeTraits } from "./models.ts";
 import { claudeRefusals } from "./refusals.ts";
 import { keepsNatively, nativeSchema } from "./schema.ts";
-import { claudeThinking, type Thinking } from "./thinking.ts";
+import { claudeThinking, type Thinking, thinkingBudget } from "./thinking.ts";
 
 export interface AnthropicRequest {
   readonly body: Record<string, unknown>;
@@ -41,12 +41,10 @@ export function anthropicRequest(given: ChatRequest, target: Target, thoughts: C
     thinking.effort || format
       ? { output_config: { ...(thinking.effort ? { effort: thinking.effort } : {}), ...(format ? { format } : {}) } }
       : {};
-  const asked = request.max_completion_tokens ?? request.max_tokens;
-  const most = target.maxOutputTokens ?? traits.maxOutput;
   const budget = thinking.budget ?? 0;
   const body = {
     model: target.model,
-    max_tokens: asked ? asked + budget : Math.max(Math.min(most, 8192 + budget), 1),
+    max_tokens: maxTokens(request, target, traits, budget),
     ...(system.length > 0 ? { system } : {}),
     messages: turns,
     ...(tools.length > 0 ? { tools } : {}),
@@ -62,6 +60,19 @@ export function anthropicRequest(given: ChatRequest, target: Target, thoughts: C
     ...(request.stream ? { stream: true } : {}),
   };
   return { body: sampling(body, traits), notes: { dropped: thinking.dropped, responseFormat }, jsonTool };
+}
+
+// Messages demands a `max_tokens`, and thinking is part of it.
+function maxTokens(request: ChatRequest, target: Target, traits: ClaudeTraits, budget: number): number {
+  const asked = request.max_completion_tokens ?? request.max_tokens;
+  if (asked) return asked + budget;
+  return Math.max(Math.min(target.maxOutputTokens ?? traits.maxOutput, 8192 + budget), 1);
+}
+
+/** The `max_tokens` of this request, should it think. */
+export function anthropicLongest(request: ChatRequest, target: Target): number {
+  const traits = claudeTraits(target.model);
+  return maxTokens(request, target, traits, thinkingBudget(request.reasoning_effort, traits));
 }
 
 // Neutral values are taken out where the model refuses the parameter whatever its value.

@@ -21,6 +21,12 @@ export interface Thinking {
   readonly dropped: readonly string[];
 }
 
+/** Tokens that thinking may take on top of the answer's. */
+export function thinkingBudget(effort: unknown, traits: ClaudeTraits): number {
+  if (traits.thinking !== "budget" || typeof effort !== "string" || !Object.hasOwn(budgets, effort)) return 0;
+  return budgets[effort as keyof typeof budgets];
+}
+
 /** What keeps a turn from thinking. */
 export interface Held {
   /** A tool is forced. */

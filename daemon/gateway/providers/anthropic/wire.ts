@@ -4,7 +4,7 @@ import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { Wire } from "../wire.ts";
 import { readMessage } from "./answer.ts";
 import { anthropicFailure } from "./errors.ts";
-import { anthropicRequest, anthropicUnsupported } from "./request.ts";
+import { anthropicLongest, anthropicRequest, anthropicUnsupported } from "./request.ts";
 import { anthropicDecoder } from "./stream.ts";
 
 const VENDOR = "https://api.anthropic.com";
@@ -15,6 +15,7 @@ export function anthropicWire(thoughts: ThoughtMemory): Wire {
     kind: "anthropic",
     passesThrough: false,
     unsupported: anthropicUnsupported,
+    longestAnswer: anthropicLongest,
     prepare(call, target) {
       const request = call.user === null ? call.request : { ...call.request, user: call.user };
       const { body, notes, jsonTool } = anthropicRequest(request, target, claudeThoughts(thoughts, call.caller));

@@ -4,7 +4,7 @@ import type { ChatRequest } from "#daemon/gateway/format/request.ts";
 import type { Notes, Target, Unsupported } from "../adapter.ts";
 import { claudeTraits } from "../anthropic/models.ts";
 import { claudeRefusals } from "../anthropic/refusals.ts";
-import { claudeThinking } from "../anthropic/thinking.ts";
+import { claudeThinking, thinkingBudget } from "../anthropic/thinking.ts";
 import { answerToolName, stopsOf, toolPlan } from "../content.ts";
 import { supportOf } from "../support.ts";
 import { type ClaudeThoughts, lacksThinking } from "../thoughts/claude.ts";
@@ -30,6 +30,12 @@ export function bedrockUnsupported(request: ChatRequest, model: string): readonl
     found.push({ param: "tool_choice", reason, droppable: true });
   }
   return found;
+}
+
+/** With thinking on a budget `maxTokens` is that of the answer and of the thinking; else what the request or the model says. */
+export function converseLongest(request: ChatRequest, { model }: Target): number {
+  const budget = isClaude(model) ? thinkingBudget(request.reasoning_effort, claudeTraits(model)) : 0;
+  return budget === 0 ? 0 : (request.max_completion_tokens ?? request.max_tokens ?? 4096) + budget;
 }
 
 /** Throws UpstreamError (`invalid`) for what cannot be said. */

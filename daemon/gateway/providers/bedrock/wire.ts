@@ -7,7 +7,7 @@ import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { Wire } from "../wire.ts";
 import { readConverse } from "./answer.ts";
 import { bedrockFailure } from "./errors.ts";
-import { bedrockUnsupported, converseRequest } from "./request.ts";
+import { bedrockUnsupported, converseLongest, converseRequest } from "./request.ts";
 import { bedrockDecoder } from "./stream.ts";
 
 /** `thoughts` remembers the thinking of turns that called tools. */
@@ -16,6 +16,7 @@ export function bedrockWire(thoughts: ThoughtMemory): Wire {
     kind: "bedrock",
     passesThrough: false,
     unsupported: bedrockUnsupported,
+    longestAnswer: converseLongest,
     async prepare(call, target, io) {
       const { body, notes, jsonTool } = await converseRequest(
         call.request,
