@@ -1,5 +1,6 @@
 // What a type would drop from a text that it accepts: decimal places, a float's further digits, seconds' fractions, a date beside a
 // time, a time of day, an offset, blanks; and words that mean another moment at every run. Each check answers the reason, or null.
+import { floatText } from "./float-text.ts";
 import type { Column } from "./types.ts";
 
 export type Check = (text: string) => string | null;
@@ -54,7 +55,7 @@ export function decimals(scale: number, native: string): Check {
   };
 }
 
-/** A decimal number that is neither the float it becomes nor that float rounded to as many digits (17 at most; 9 of four bytes). */
+/** A decimal number that is neither the float's shortest text nor the float rounded to as many digits (17 at most; 9 of four bytes). */
 export function float(bits: 32 | 64, native: string): Check {
   const [always, most] = bits === 64 ? [15, 17] : [6, 9];
   return (text) => {
@@ -63,8 +64,15 @@ export function float(bits: 32 | 64, native: string): Check {
     const { length } = written.digits;
     if (length <= always && Math.abs(written.exponent) < 30) return null;
     const number = bits === 64 ? Number(text) : Math.fround(Number(text));
-    const kept = significant(number.toPrecision(length > most ? 100 : Math.max(length, 1)));
-    return kept?.digits === written.digits && kept.exponent === written.exponent
+    const same = (shown: { digits: string; exponent: number } | null) =>
+      shown?.digits === written.digits && shown.exponent === written.exponent;
+    if (same(significant(floatText(number, bits)))) return null;
+    const exact = significant(number.toPrecision(100));
+    if (same(exact)) return null;
+    if (length <= most && same(significant(number.toPrecision(Math.max(length, 1))))) return null;
+    // A tie: JavaScript rounds it up, C to the even digit.
+    const tie = exact?.digits.length === length + 1 && exact.digits.endsWith("5");
+    return tie && length <= most && same({ ...exact, digits: exact.digits.slice(0, -1) })
       ? null
       : `more digits than ${native || `a float of ${bits} bits`} holds`;
   };
