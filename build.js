@@ -49,7 +49,11 @@ const builtinsAsTheyAre = {
         /^import (?!type )([\w\s{},]+?) from ["'](node:[\w/]+)["'];/gm,
         (_, bound, name) => {
           const values = bound.replaceAll(/\btype \w+,?/g, "").replaceAll(" as ", ": ");
-          return `const ${values} = globalThis.process.getBuiltinModule("${name}");`;
+          const module = `globalThis.process.getBuiltinModule("${name}")`;
+          // commander can start other programs as its subcommands; loading what it would need is a tenth of `--help`.
+          if (name === "node:child_process" && path.includes("commander"))
+            return `const ${values} = new Proxy({}, { get: (_, member) => ${module}[member] });`;
+          return `const ${values} = ${module};`;
         },
       ),
       loader: path.endsWith("ts") ? "ts" : "js",

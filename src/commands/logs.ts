@@ -1,6 +1,6 @@
 // magic logs: what the daemon wrote, and with --follow what it writes. ndjson lines are the log's own.
 import { connect } from "#client/daemon/connect.ts";
-import { followLogs, type LogFilter } from "#client/logs.ts";
+import type { LogFilter } from "#client/logs.ts";
 import { type Context, defineCommand } from "#commands/command.ts";
 import { sinceOf, wholeOf } from "#commands/option-values.ts";
 import { MagicError } from "#contract/errors.ts";
@@ -62,6 +62,7 @@ interface LogPage {
 async function follow(context: Context<Options>): Promise<ExitCode> {
   const { options, output, signal } = context;
   const filter = filterOf(options);
+  const { followLogs } = await import("#client/logs.ts");
   const frames = followLogs({
     client: () => open(context),
     filter,

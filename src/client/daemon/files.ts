@@ -2,7 +2,6 @@
 // a starting one, the note of a crashed one. Their writers are in daemon/process.
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { MagicError } from "#contract/errors.ts";
 import {
   type CrashNote,
@@ -38,7 +37,9 @@ function trustLocalCertificate(root: string): void {
   try {
     const certificate = readFileSync(localCertificate(stateFolder(root)), "utf8");
     if (trusted === certificate) return;
-    setDefaultCACertificates([...getCACertificates("default"), certificate]);
+    // Loaded for such a daemon alone: it would be a sixth of what a command that asks the daemon takes.
+    const tls = process.getBuiltinModule("node:tls");
+    tls.setDefaultCACertificates([...tls.getCACertificates("default"), certificate]);
     trusted = certificate;
   } catch {
     // There is none where the user brought a certificate.
