@@ -100,12 +100,13 @@ function newServer(handler: RequestListener, tls: HttpOptions["tls"]): Server {
     // Only WebSocket upgrades leave HTTP; a client that offers h2c is answered over HTTP/1.1.
     shouldUpgradeCallback: (request: IncomingMessage) => request.headers.upgrade?.toLowerCase() === "websocket",
   };
-  if (!tls) return createServer(settings, handler);
+  // Node answers what else a client expects with a bare 417, past every hook; it may as well be ignored (RFC 9110, section 10.1.1).
+  if (!tls) return createServer(settings, handler).on("checkExpectation", handler);
   const { createServer: createTlsServer } = process.getBuiltinModule("node:https");
   return createTlsServer(
     { ...settings, ...tls, minVersion: "TLSv1.3", handshakeTimeout: timeouts.headersTimeout },
     handler,
-  );
+  ).on("checkExpectation", handler);
 }
 
 function requestIdOf(raw: IncomingMessage): string {
