@@ -41,6 +41,8 @@ interface Run {
   bytes: number;
   total: number | null;
   partitions: { done: number; total: number };
+  /** Records of the raw stream under way, about. */
+  passing: () => number;
   session: WriteSession | null;
 }
 
@@ -201,7 +203,9 @@ async function moveAll(
     if (format && unread && stream.copyRaw && session.writeRaw) {
       const framed = format !== "csv";
       const raw = await stream.copyRaw(partition, { format, framed, types: session.rawTypes, checks });
+      run.passing = () => raw.passed?.() ?? 0;
       const { written, bytes } = await session.writeRaw(raw);
+      run.passing = nothing;
       run.read += raw.count() ?? written;
       run.bytes += bytes;
       if (raw.count() !== null && raw.count() !== written)
@@ -278,6 +282,7 @@ function addRejects(run: Run, plan: WritePlan, rejects: Parameters<RejectList["a
     );
 }
 
+const nothing = () => 0;
 const emptyProof: SyncProof = { source_count: null, destination_count: null, checksum: null };
 
 async function prove(
@@ -333,6 +338,7 @@ function freshRun(spec: SyncSpec, syncId: string, signal: AbortSignal): Run {
     bytes: 0,
     total: null,
     partitions: { done: 0, total: 0 },
+    passing: nothing,
     session: null,
   };
   return run;
@@ -341,7 +347,7 @@ function freshRun(spec: SyncSpec, syncId: string, signal: AbortSignal): Run {
 function progressOf(run: Run): SyncProgress {
   return {
     phase: run.phase,
-    records_read: run.read,
+    records_read: run.read + run.passing(),
     records_written: run.written,
     records_rejected: run.rejects.count,
     bytes: run.bytes > 0 ? run.bytes : (run.session?.bytes?.() ?? 0),

@@ -65,6 +65,8 @@ export interface RawStream {
   explain?(error: unknown): Error;
   /** Records in it; known when the stream has ended. */
   count(): number | null;
+  /** Records that have gone by so far, about: for progress. */
+  passed?(): number;
 }
 
 /** A field, by its place among the columns, that its destination may not keep as it is; see fit.ts. */

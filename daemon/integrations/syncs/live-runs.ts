@@ -9,6 +9,7 @@ import type { Logger } from "#daemon/telemetry/log.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
 import { redactText } from "#shared/redact.ts";
+import { aheadOf } from "#shared/sync-progress.ts";
 import type { ConnectionSecrets } from "../connections/secret.ts";
 import type { RunTask, SyncExecution } from "../execution.ts";
 import { nextDue } from "./schedule.ts";
@@ -135,7 +136,7 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
             records_synced: progress.records_written,
             records_rejected: progress.records_rejected,
             bytes: progress.bytes,
-            waiting_for: progress.waiting_for,
+            waiting_for: [progress.waiting_for, aheadOf(progress, seconds)].filter(Boolean).join("; "),
             throughput: rates(progress.records_read, progress.bytes, seconds),
           },
         })

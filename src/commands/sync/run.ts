@@ -17,6 +17,7 @@ import {
   syncModes,
 } from "#contract/sync.ts";
 import { newId } from "#shared/ids.ts";
+import { aheadOf } from "#shared/sync-progress.ts";
 import { runInWorker } from "#shared/sync-worker.ts";
 
 interface Options {
@@ -68,10 +69,13 @@ export default defineCommand<Options>({
     const progress = output.progress(`Syncing ${wanted.object}`);
     const outcome = await runInWorker(spec, {
       signal,
-      onProgress: ({ phase, records_read, bytes, waiting_for }) =>
-        progress.text(
-          `${phase}: ${records_read.toLocaleString("en-US")} records, ${megabytes(bytes)} MB; ${waiting_for}`,
-        ),
+      onProgress: (now) => {
+        const seconds = (performance.now() - started) / 1000;
+        const count = (value: number) => Math.round(value).toLocaleString("en-US");
+        const rates = `${count(now.records_read / seconds)}/s, ${megabytes(now.bytes / seconds)} MB/s`;
+        const rest = [aheadOf(now, seconds), now.waiting_for].filter(Boolean).join("; ");
+        progress.text(`${now.phase}: ${count(now.records_read)} records, ${rates}; ${rest}`);
+      },
     });
     const seconds = (performance.now() - started) / 1000;
     const document = runDocument(spec, outcome, startedAt, seconds);

@@ -23,8 +23,10 @@ interface CopyFromInside extends CopyStreamQuery {
 }
 
 /** Makes a COPY TO stream give whole CopyData messages with their headers; chunks are cut anywhere. */
-export function framed(stream: CopyToStreamQuery): CopyToStreamQuery {
-  const inside = stream as CopyToInside;
+export function framed(stream: CopyToStreamQuery): CopyToStreamQuery & { readonly messages: number } {
+  const inside = stream as CopyToInside & { messages: number };
+  // A row each, but for a header and an end.
+  inside.messages = 0;
   let left = 0;
   let skipping = false;
   let held: Buffer | null = null;
@@ -60,8 +62,10 @@ export function framed(stream: CopyToStreamQuery): CopyToStreamQuery {
       }
       const code = chunk[at];
       const length = chunk.readUInt32BE(at + 1) + 1;
-      if (code === COPY_DATA) left = length;
-      else if (code !== undefined && aside.has(code)) {
+      if (code === COPY_DATA) {
+        left = length;
+        inside.messages++;
+      } else if (code !== undefined && aside.has(code)) {
         forward(at);
         left = length;
         skipping = true;
@@ -75,7 +79,7 @@ export function framed(stream: CopyToStreamQuery): CopyToStreamQuery {
     forward(chunk.length - (held?.length ?? 0));
     return drained;
   };
-  return stream;
+  return inside;
 }
 
 /** Makes a COPY FROM stream take CopyData messages with their headers. After an error its connection is of no more use, and must be cut. */

@@ -288,8 +288,10 @@ async function copyRaw(
   const format = raw.format === "pg-binary" ? "binary" : "text";
   const sql = `COPY (SELECT ${list.join(", ")} FROM ${qualified(table.object)}${where(partition, condition)}) TO STDOUT (FORMAT ${format})`;
   const query = to(sql, { highWaterMark: 1 << 20 });
-  const stream = link.client.query(raw.framed ? framed(query) : query);
+  const counted = raw.framed ? framed(query) : null;
+  const stream = link.client.query(counted ?? query);
   return {
+    ...(counted ? { passed: () => counted.messages } : {}),
     format: raw.format,
     framed: raw.framed === true,
     explain: (error) => postgresError(error, "source", `reading ${formatObjectName(table.object)}`),

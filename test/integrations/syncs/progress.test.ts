@@ -1,0 +1,22 @@
+// What a run says of its way.
+import { expect, test } from "vitest";
+import { aheadOf } from "#shared/sync-progress.ts";
+
+test("a run's share, part and time left are told while it reads, as far as they are known", () => {
+  const progress = {
+    phase: "read",
+    records_read: 250,
+    records_written: 0,
+    records_rejected: 0,
+    bytes: 1,
+    records_total: 1000,
+    partitions: { done: 1, total: 4 },
+    waiting_for: "rows",
+  } as const;
+  expect(aheadOf(progress, 10)).toBe("25 % of about 1,000 records, part 2 of 4, about 30 s left");
+  expect(aheadOf({ ...progress, partitions: { done: 0, total: 1 }, records_read: 2000 }, 10)).toBe(
+    "99 % of about 1,000 records",
+  );
+  expect(aheadOf({ ...progress, records_total: null }, 10)).toBe("");
+  expect(aheadOf({ ...progress, phase: "merge" }, 10)).toBe("");
+});
