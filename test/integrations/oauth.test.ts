@@ -7,6 +7,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { createEgress } from "#daemon/egress/egress.ts";
 import { connectionSecrets } from "#daemon/integrations/connections/secret.ts";
 import { createOAuth } from "#daemon/integrations/oauth/oauth.ts";
+import { mayHaveAnswered, oauthProvider } from "#daemon/integrations/oauth/provider.ts";
 import { openMasterKey } from "#daemon/secrets/master-key.ts";
 import { createSealer } from "#daemon/secrets/sealer.ts";
 import { createTurns } from "#shared/turns.ts";
@@ -385,4 +386,29 @@ test("a refresh keeps the token it has where no new one comes; ends are read as 
   expect(await refreshed({ error: "temporarily_unavailable" })).toEqual(by("r1"));
   expect(await refreshed({ access_token: "a5", expires_in: "3600" })).toEqual(by("r1"));
   expect(await refreshed({})).toEqual([]);
+});
+
+test("an answer may come from the site that was asked, or from the issuer that is named", () => {
+  const provider = (authorize_url: string, issuer?: string) =>
+    oauthProvider(
+      {},
+      { authorize_url, token_url: "https://x.example/t", client_id: "c", ...(issuer && { issuer }) },
+      {},
+    );
+  const xero = provider("https://login.xero.com/identity/connect/authorize");
+  for (const iss of [undefined, "https://login.xero.com", "https://identity.xero.com"])
+    expect(mayHaveAnswered(xero, iss), iss).toBe(true);
+  for (const iss of [
+    "https://evil.com",
+    "https://xero.com.evil.com",
+    "http://identity.xero.com",
+    "https://notxero.com",
+    "",
+  ])
+    expect(mayHaveAnswered(xero, iss), iss).toBe(false);
+  expect(mayHaveAnswered(provider("https://10.0.0.1/a"), "https://10.1.0.1")).toBe(false);
+  const named = provider("https://login.xero.com/authorize", "https://identity.xero.com");
+  expect(
+    [undefined, "https://login.xero.com", "https://identity.xero.com"].map((iss) => mayHaveAnswered(named, iss)),
+  ).toEqual([...[false, false, true]]);
 });

@@ -5,7 +5,7 @@ export interface OAuthProvider {
   readonly authorizeUrl: string;
   readonly tokenUrl: string;
   readonly revokeUrl: string | null;
-  /** What `iss` of its answers must be (RFC 9207); null: anything of the authorize URL's origin. */
+  /** What `iss` of its answers must be (RFC 9207); null: anything of the authorize URL's site. */
   readonly issuer: string | null;
   readonly scopes: readonly string[];
   readonly clientId: string;
@@ -63,7 +63,14 @@ export function oauthProvider(definition: OAuthDefinition, config: Settings, cre
 /** False for an answer that names another server than the one that was asked: a mix-up attack (RFC 9207, section 2.4). */
 export function mayHaveAnswered({ authorizeUrl, issuer }: OAuthProvider, iss: string | undefined): boolean {
   if (issuer !== null) return iss === issuer;
-  return iss === undefined || URL.parse(iss)?.origin === new URL(authorizeUrl).origin;
+  if (iss === undefined) return true;
+  const [from, asked] = [URL.parse(iss), new URL(authorizeUrl)];
+  return from?.origin === asked.origin || (from?.protocol === "https:" && siteOf(from) === siteOf(asked));
+}
+
+// login.xero.com and identity.xero.com are one: their last two labels. An address has no site but itself.
+function siteOf({ hostname }: URL): string {
+  return /^[\d.]+$|:/.test(hostname) ? hostname : hostname.split(".").slice(-2).join(".");
 }
 
 export function isWeb(address: string): boolean {

@@ -21,7 +21,7 @@ export const StartOAuth = Type.Object(
     config: Type.Optional(
       Type.Intersect([Settings], {
         description:
-          "`client_id`, and what else the connector asks for; `authorize_url`, `token_url` and `revoke_url` where the catalogue has none; `issuer` where it is not the authorize URL's origin.",
+          "`client_id`, and what else the connector asks for; `authorize_url`, `token_url` and `revoke_url` where the catalogue has none; `issuer` where it is not of the authorize URL's site.",
       }),
     ),
     credentials: Type.Optional(Type.Intersect([Settings], { description: "`client_secret`." })),
