@@ -38,6 +38,8 @@ export function asyncRetrieverOf(context: Context, component: Component, selecto
   const poll = requesterOf(context, child(component, "polling_requester"));
   const download = requesterOf(context, child(component, "download_requester"));
   const remove = optionalRequester(context, component, "delete_requester");
+  const abort = optionalRequester(context, component, "abort_requester");
+  const askTargets = optionalRequester(context, component, "download_target_requester");
   const decode = decoderOf(optionalChild(component, "decoder"));
   const extractor = optionalChild(component, "download_extractor");
   const fileDecoder = optionalChild(component, "download_decoder");
@@ -66,8 +68,15 @@ export function asyncRetrieverOf(context: Context, component: Component, selecto
       const word = String(dpathOne(polled, statusPath) ?? "");
       const status = statuses.get(word);
       if (!status) throw new MagicError("upstream_error", `the job's status '${word}' is not in the status_mapping`);
-      if (status !== "running") return { status, variables: { ...variables, polling_response: polled }, polled };
-      if (context.clock.monotonic() - started > minutes * 60_000) return { status: "timeout", variables, polled };
+      if (status !== "running") {
+        const { headers } = responseVariables(answer.response);
+        const polling_response = { ...(polled as object), headers };
+        return { status, variables: { ...variables, polling_response }, polled };
+      }
+      if (context.clock.monotonic() - started > minutes * 60_000) {
+        await abort?.send({ slice, variables });
+        return { status: "timeout", variables, polled };
+      }
       await context.sleep(wait);
     }
   };
@@ -80,7 +89,13 @@ export function asyncRetrieverOf(context: Context, component: Component, selecto
       if (job.status === "skipped") return;
       if (job.status !== "completed")
         throw new MagicError("upstream_error", `the job ended as '${job.status}' ${TRIES} times`);
-      const urls = targets ? dpath(job.polled, pathOf(targets)).flatMap(list).map(String) : [""];
+      let source = job.polled;
+      if (askTargets) {
+        const answer = await askTargets.send({ slice, variables: job.variables });
+        if (!("response" in answer)) return;
+        source = decode(answer.response)[0];
+      }
+      const urls = targets ? dpath(source, pathOf(targets)).flatMap(list).map(String) : [""];
       for (const target of urls) {
         for (let token: unknown = paginator.first; ; ) {
           const outcome = await download.send({

@@ -1,5 +1,5 @@
 // The JSON schema of a stream's records: written in the manifest, or asked of the vendor.
-import { type Context, emptySlice, native, text } from "../context.ts";
+import { type Context, condition, emptySlice, native, text } from "../context.ts";
 import { emptyParts } from "../http/options.ts";
 import {
   type Component,
@@ -14,6 +14,7 @@ import {
 import { dpathOne } from "./dpath.ts";
 import { type DataRecord, selectorOf } from "./records.ts";
 import { retrieverOf } from "./retrieve.ts";
+import { transformsOf } from "./transform.ts";
 
 /** undefined where the manifest has none: every field passes through. */
 export async function schemaOf(context: Context, stream: Component): Promise<DataRecord | undefined> {
@@ -65,8 +66,20 @@ async function dynamic(context: Context, loader: Component): Promise<DataRecord>
     $schema: "https://json-schema.org/draft/2020-12/schema",
     type: "object",
     additionalProperties: true,
-    properties,
+    properties: changed(context, loader, properties),
   };
+}
+
+// What the manifest leaves out of the vendor's fields, and what it calls them.
+function changed(context: Context, loader: Component, properties: DataRecord): DataRecord {
+  const filter = optionalChild(loader, "schema_filter");
+  const kept = Object.entries(properties).filter(
+    ([name, schema]) =>
+      !filter || condition(context, filter, filter["condition"] ?? "true", { record: { [name]: schema } }),
+  );
+  const out: DataRecord = Object.fromEntries(kept);
+  for (const transform of transformsOf(context, children(loader, "schema_transformations"))) transform(out, emptySlice);
+  return out;
 }
 
 function typeSchema(context: Context, identifier: Component, kind: unknown, field: DataRecord): DataRecord {
