@@ -1,6 +1,4 @@
-import { Agent } from "undici";
-import { expect, onTestFinished, test } from "vitest";
-import { createConnector } from "#daemon/integrations/connectors/declarative/connector.ts";
+import { expect, test } from "vitest";
 import { json, manifest, read, vendor } from "./one-stream.ts";
 
 const day = (date: string): string => `${date}T00:00:00Z`;
@@ -215,54 +213,6 @@ test("fields are asked for in groups, and what the answers say of one record is 
   );
 });
 
-const constant = (seconds: number) => ({ type: "ConstantBackoffStrategy", backoff_time_in_seconds: seconds });
-
-test.each<[string, Record<string, unknown>, Record<string, string>, number[]]>([
-  ["constant", constant(3), {}, [3, 3]],
-  ["exponential", { type: "ExponentialBackoffStrategy", factor: 2 }, {}, [4, 8]],
-  ["a header", { type: "WaitTimeFromHeader", header: "X-Wait" }, { "x-wait": "7" }, [7, 7]],
-  ["a part of a header", { type: "WaitTimeFromHeader", header: "X-Wait", regex: "\\d+" }, { "x-wait": "9 s" }, [9, 9]],
-  ["no such header", { type: "WaitUntilTimeFromHeader", header: "X-Reset", min_wait: 5 }, {}, [5, 5]],
-  [
-    "a time gone by",
-    { type: "WaitUntilTimeFromHeader", header: "X-Reset", min_wait: 5 },
-    { "x-reset": "1000" },
-    [5, 5],
-  ],
-  ["none of the manifest's", { type: "WaitTimeFromHeader", header: "X-Wait" }, { "retry-after": "11" }, [11, 11]],
-])("waits as the manifest says: %s", async (_name, strategy, headers, expected) => {
-  let refusals = 2;
-  const origin = await vendor((_request, response) => {
-    if (refusals-- > 0) json(response, {}, 503, headers);
-    else json(response, { items: [{ id: 1 }] });
-  });
-  const waits: number[] = [];
-  const handler = { type: "DefaultErrorHandler", backoff_strategies: [strategy] };
-  await read(manifest(origin, { requester: { error_handler: handler } }), { waits });
-  expect(waits).toEqual(expected);
-});
-
-test("of several handlers the one that knows the answer decides; tries are counted as they say", async () => {
-  let tries = 0;
-  const origin = await vendor((_request, response) => {
-    tries++;
-    json(response, { code: "busy" }, 409);
-  });
-  const handlers = [
-    { type: "DefaultErrorHandler", max_retries: 2, response_filters: [{ http_codes: [418], action: "IGNORE" }] },
-    {
-      ...{ type: "DefaultErrorHandler", max_retries: 1, backoff_strategies: [constant(1)] },
-      response_filters: [{ predicate: "{{ response.code == 'busy' }}", action: "RETRY", error_message: "busy" }],
-    },
-  ];
-  const error_handler = { type: "CompositeErrorHandler", error_handlers: handlers };
-  const waits: number[] = [];
-  await expect(read(manifest(origin, { requester: { error_handler } }), { waits })).rejects.toThrow(
-    "busy (after 3 tries)",
-  );
-  expect([tries, waits]).toEqual([3, [1, 1]]);
-});
-
 test("a configuration is changed and judged as the manifest says", async () => {
   const asked: string[] = [];
   const origin = await vendor((request, response) => {
@@ -404,75 +354,4 @@ test("CSV in an encoding that Python names; a short row has nothing in its last 
     { id: "1", name: "café" },
     { id: "2", name: null },
   ]);
-});
-
-test("an asynchronous job: created, asked for until it is done, its addresses asked for, downloaded, deleted", async () => {
-  const asked: string[] = [];
-  let polls = 0;
-  const origin = await vendor((request, response) => {
-    asked.push(`${request.method} ${request.url} ${request.body}`);
-    if (request.url === "/jobs") json(response, { id: 5 });
-    else if (request.at.pathname === "/jobs/5") json(response, { status: polls++ < 1 ? "busy" : "done", out: "o7" });
-    else if (request.at.pathname === "/out/o7") json(response, { files: [`${origin}/f/1`, `${origin}/f/2`] });
-    else response.end(`id,v\n${request.url?.slice(-1)},x\n`);
-  });
-  const to = (path: string, http_method = "GET", more: object = {}) => ({
-    ...{ type: "HttpRequester", url_base: origin, path, http_method },
-    ...more,
-  });
-  const source = JSON.parse(manifest(origin));
-  source.streams[0].retriever = {
-    type: "AsyncRetriever",
-    status_mapping: { type: "AsyncJobStatusMap", running: ["busy"], completed: ["done"], failed: ["bad"], timeout: [] },
-    status_extractor: { type: "DpathExtractor", field_path: ["status"] },
-    download_target_extractor: { type: "DpathExtractor", field_path: ["files"] },
-    record_selector: { type: "RecordSelector", extractor: { type: "DpathExtractor", field_path: [] } },
-    creation_requester: to("/jobs", "POST", { request_body_json: { kind: "items" } }),
-    polling_requester: to("/jobs/{{ creation_response.id }}"),
-    download_target_requester: to("/out/{{ polling_response.out }}"),
-    download_requester: to("", "GET", { url_base: "{{ download_target }}" }),
-    delete_requester: to("/jobs/{{ creation_response.id }}", "DELETE"),
-    download_decoder: { type: "CsvDecoder" },
-  };
-  const { records } = await read(JSON.stringify(source), { waits: [] });
-  expect(records).toEqual(["1", "2"].map((id) => ({ id, v: "x" })));
-  const paths = ["POST /jobs", "GET /jobs/5", "GET /jobs/5", "GET /out/o7", "GET /f/1", "GET /f/2", "DELETE /jobs/5"];
-  expect(asked).toEqual(paths.map((path) => `${path} ${path.startsWith("POST") ? '{"kind":"items"}' : ""}`));
-});
-
-test("a schema that the vendor tells is filtered and renamed as the manifest says", async () => {
-  const origin = await vendor((_request, response) =>
-    json(response, {
-      items: [
-        {
-          fields: [
-            { n: "First Name", t: "text" },
-            { n: "hidden", t: "text" },
-            { n: "Size", t: "int" },
-          ],
-        },
-      ],
-    }),
-  );
-  const source = JSON.parse(manifest(origin));
-  const { retriever } = source.streams[0];
-  source.streams[0].schema_loader = {
-    ...{ type: "DynamicSchemaLoader", retriever },
-    schema_type_identifier: {
-      ...{ type: "SchemaTypeIdentifier", schema_pointer: ["fields"], key_pointer: ["n"], type_pointer: ["t"] },
-      types_mapping: [
-        { type: "TypesMap", current_type: "int", target_type: "integer", condition: "{{ raw_schema['n'] == 'Size' }}" },
-        { type: "TypesMap", current_type: "text", target_type: "string" },
-      ],
-    },
-    schema_filter: { type: "RecordFilter", condition: "{{ 'hidden' not in record }}" },
-    schema_transformations: [{ type: "KeysToSnakeCase" }],
-  };
-  const dispatcher = new Agent();
-  onTestFinished(() => dispatcher.close());
-  const connector = createConnector(JSON.stringify(source), { config: {}, dispatcher });
-  expect((await (await connector.stream("items")).schema())?.["properties"]).toEqual({
-    first_name: { type: ["null", "string"] },
-    size: { type: ["null", "integer"] },
-  });
 });

@@ -1,5 +1,6 @@
 // A stream of a manifest: its records, page by page, with the state after each slice.
 import { type Context, condition, type Slice, text } from "./context.ts";
+import { durationMs } from "./http/budget.ts";
 import { emptyParts, merge } from "./http/options.ts";
 import {
   type Component,
@@ -152,7 +153,21 @@ function delegating(context: Context, component: Component, concurrency: number)
     concurrency,
   );
   const name = requiredText(component, "name");
-  return { ...incremental, name, read: (state) => (readState(state).empty ? full.read() : incremental.read(state)) };
+  const retention = text(context, component, component["api_retention_period"] ?? "");
+  const cursor = cursorOf(context, optionalChild(child(component, "incremental_stream"), "incremental_sync"));
+  // What has changed can be asked for only as far back as the vendor keeps it.
+  const tooOld = (known: string | null): boolean => {
+    const time = retention && known !== null ? cursor?.time(known) : undefined;
+    return time !== undefined && Number(time / 1000n) < context.clock.now() - durationMs(retention);
+  };
+  return {
+    ...incremental,
+    name,
+    read(given) {
+      const state = readState(given);
+      return state.empty || tooOld(state.cursor) ? full.read() : incremental.read(given);
+    },
+  };
 }
 
 /** The streams of a resolved manifest, conditional ones where their condition holds. */

@@ -35,6 +35,8 @@ export interface Cursor {
   narrowed(interval: Interval, cursor: string | null): Interval | undefined;
   /** False: the record is older than what was asked for, and the manifest says to drop it here. */
   wanted(record: DataRecord, cursor: string | null): boolean;
+  /** The time that a cursor value means, in microseconds since the epoch; undefined: it means none. */
+  time(cursor: string): bigint | undefined;
   /** True: pages come newest first, and this page ends with what was read already. */
   exhausted(records: readonly DataRecord[], cursor: string | null): boolean;
 }
@@ -127,6 +129,7 @@ function datetimeCursor(context: Context, component: Component): Cursor {
       const end = given();
       return !value || (value.us >= startOf(cursor).us && (!end || value.us <= end.us));
     },
+    time: (cursor) => parse(cursor)?.us,
     exhausted(records, cursor) {
       const last = records.at(-1);
       if (component["is_data_feed"] !== true || !last) return false;
@@ -234,6 +237,7 @@ function countCursor(context: Context, component: Component): Cursor {
         ? { ...each, variables: { start_value: Number(cursor) } }
         : undefined,
     wanted: () => true,
+    time: () => undefined,
     exhausted: () => false,
   };
 }

@@ -1,0 +1,106 @@
+// Components that few manifests use.
+import { Agent } from "undici";
+import { expect, onTestFinished, test } from "vitest";
+import { createConnector } from "#daemon/integrations/connectors/declarative/connector.ts";
+import { json, manifest, read, vendor } from "./one-stream.ts";
+
+const day = (date: string): string => `${date}T00:00:00Z`;
+const cursor = {
+  type: "DatetimeBasedCursor",
+  cursor_field: "at",
+  datetime_format: "%Y-%m-%dT%H:%M:%SZ",
+  start_datetime: day("2026-01-01"),
+  end_datetime: day("2026-03-01"),
+  start_time_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "since" },
+};
+
+test("an asynchronous job: created, asked for until it is done, its addresses asked for, downloaded, deleted", async () => {
+  const asked: string[] = [];
+  let polls = 0;
+  const origin = await vendor((request, response) => {
+    asked.push(`${request.method} ${request.url} ${request.body}`);
+    if (request.url === "/jobs") json(response, { id: 5 });
+    else if (request.at.pathname === "/jobs/5") json(response, { status: polls++ < 1 ? "busy" : "done", out: "o7" });
+    else if (request.at.pathname === "/out/o7") json(response, { files: [`${origin}/f/1`, `${origin}/f/2`] });
+    else response.end(`id,v\n${request.url?.slice(-1)},x\n`);
+  });
+  const to = (path: string, http_method = "GET", more: object = {}) => ({
+    ...{ type: "HttpRequester", url_base: origin, path, http_method },
+    ...more,
+  });
+  const source = JSON.parse(manifest(origin));
+  source.streams[0].retriever = {
+    type: "AsyncRetriever",
+    status_mapping: { type: "AsyncJobStatusMap", running: ["busy"], completed: ["done"], failed: ["bad"], timeout: [] },
+    status_extractor: { type: "DpathExtractor", field_path: ["status"] },
+    download_target_extractor: { type: "DpathExtractor", field_path: ["files"] },
+    record_selector: { type: "RecordSelector", extractor: { type: "DpathExtractor", field_path: [] } },
+    creation_requester: to("/jobs", "POST", { request_body_json: { kind: "items" } }),
+    polling_requester: to("/jobs/{{ creation_response.id }}"),
+    download_target_requester: to("/out/{{ polling_response.out }}"),
+    download_requester: to("", "GET", { url_base: "{{ download_target }}" }),
+    delete_requester: to("/jobs/{{ creation_response.id }}", "DELETE"),
+    download_decoder: { type: "CsvDecoder" },
+  };
+  const { records } = await read(JSON.stringify(source), { waits: [] });
+  expect(records).toEqual(["1", "2"].map((id) => ({ id, v: "x" })));
+  const paths = ["POST /jobs", "GET /jobs/5", "GET /jobs/5", "GET /out/o7", "GET /f/1", "GET /f/2", "DELETE /jobs/5"];
+  expect(asked).toEqual(paths.map((path) => `${path} ${path.startsWith("POST") ? '{"kind":"items"}' : ""}`));
+});
+
+test("a schema that the vendor tells is filtered and renamed as the manifest says", async () => {
+  const origin = await vendor((_request, response) =>
+    json(response, {
+      items: [
+        {
+          fields: [
+            { n: "First Name", t: "text" },
+            { n: "hidden", t: "text" },
+            { n: "Size", t: "int" },
+          ],
+        },
+      ],
+    }),
+  );
+  const source = JSON.parse(manifest(origin));
+  const { retriever } = source.streams[0];
+  source.streams[0].schema_loader = {
+    ...{ type: "DynamicSchemaLoader", retriever },
+    schema_type_identifier: {
+      ...{ type: "SchemaTypeIdentifier", schema_pointer: ["fields"], key_pointer: ["n"], type_pointer: ["t"] },
+      types_mapping: [
+        { type: "TypesMap", current_type: "int", target_type: "integer", condition: "{{ raw_schema['n'] == 'Size' }}" },
+        { type: "TypesMap", current_type: "text", target_type: "string" },
+      ],
+    },
+    schema_filter: { type: "RecordFilter", condition: "{{ 'hidden' not in record }}" },
+    schema_transformations: [{ type: "KeysToSnakeCase" }],
+  };
+  const dispatcher = new Agent();
+  onTestFinished(() => dispatcher.close());
+  const connector = createConnector(JSON.stringify(source), { config: {}, dispatcher });
+  expect((await (await connector.stream("items")).schema())?.["properties"]).toEqual({
+    first_name: { type: ["null", "string"] },
+    size: { type: ["null", "integer"] },
+  });
+});
+
+test("a state that is older than the vendor keeps changes for is read wholly", async () => {
+  const asked: string[] = [];
+  const origin = await vendor((request, response) => {
+    asked.push(request.at.pathname);
+    json(response, { items: [{ id: 1, at: day("2026-02-01") }] });
+  });
+  const part = (path: string) => JSON.parse(manifest(origin, { requester: { path }, sync: cursor })).streams[0];
+  const source = JSON.parse(manifest(origin));
+  source.streams = [
+    {
+      ...{ type: "StateDelegatingStream", name: "items", api_retention_period: "P30D" },
+      ...{ full_refresh_stream: part("/full"), incremental_stream: part("/changes") },
+    },
+  ];
+  const recent = `${new Date(Date.now() - 5 * 86_400_000).toISOString().slice(0, 19)}Z`;
+  for (const state of [undefined, { cursor: recent }, { cursor: day("2020-01-01") }])
+    await read(JSON.stringify(source), { state });
+  expect(asked.filter((path) => path !== "/changes")).toEqual(["/full", "/full"]);
+});
