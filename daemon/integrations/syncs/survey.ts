@@ -13,15 +13,18 @@ export async function surveySync(
 }
 
 function timing({ schedule = "manual", timezone = null }: Readonly<Record<string, unknown>>): FieldProblem[] {
-  if (!isSchedule(schedule) || !(timezone === null || typeof timezone === "string")) return [];
+  if (!isSchedule(schedule) || !(timezone === null || isText(timezone))) return [];
   return scheduleProblems({ schedule, timezone });
 }
 
 function isSchedule(value: unknown): value is Schedule {
-  if (typeof value === "string") return true;
-  return (
-    isObject(value) && typeof value["cron"] === "string" && ["string", "undefined"].includes(typeof value["timezone"])
-  );
+  if (isText(value)) return true;
+  return isObject(value) && isText(value["cron"]) && (value["timezone"] === undefined || isText(value["timezone"]));
+}
+
+// What is longer the schema has refused already: nothing more needs to be known of it.
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "" && value.length <= 200;
 }
 
 /** One problem for each end whose connection is not there. */
@@ -32,7 +35,7 @@ export async function missingEnds(
   const problems: FieldProblem[] = [];
   for (const end of ["source", "destination"] as const) {
     const { connection } = isObject(given[end]) ? given[end] : {};
-    if (typeof connection !== "string" || connection === "" || (await exists(connection))) continue;
+    if (!isText(connection) || (await exists(connection))) continue;
     const detail = `there is no connection ${connection.slice(0, 100)} in this environment`;
     problems.push({ pointer: `/${end}/connection`, code: "not_found", detail });
   }

@@ -155,7 +155,7 @@ export function createWebhooks({ storage, sealer, egress, clock, wake }: Webhook
 }
 
 function urlProblems(address: unknown): FieldProblem[] {
-  if (typeof address !== "string" || address === "") return [];
+  if (typeof address !== "string" || address === "" || address.length > 2048) return [];
   const url = URL.parse(address);
   if (url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "") return [];
   return [{ pointer: "/url", code: "format", detail: "must be an http or https URL without credentials" }];
