@@ -3,6 +3,12 @@ import { readFileSync } from "node:fs";
 import { setPriority } from "node:os";
 import type { Cell } from "../cell/cell.ts";
 
+/** How long a process's main thread has run, and waited for a processor to run on. */
+interface Schedule {
+  readonly ranMs: number;
+  readonly waitedMs: number;
+}
+
 /** A loaded cell and who waits for it. */
 export interface LiveCell {
   readonly cell: Cell;
@@ -17,8 +23,10 @@ export interface LiveCell {
   /** Processor milliseconds at the last sweep, and sweeps in a row in which an idle cell burnt them. */
   cpuMs: number;
   burning: number;
-  /** It was seen not to yield: since then others come first where the processor is scarce. */
+  /** It was seen not to yield, or to take a core for itself: since then others come first where the processor is scarce. */
   behind?: boolean;
+  /** Processor time at the last look while calls were under way, and looks in a row in which it was most of a core. */
+  load?: Schedule & { readonly at: number; readonly full: number };
 }
 
 export interface Watchdog {
@@ -36,6 +44,11 @@ const IDLE_SILENCE_MS = 2_000;
 /** A loop that has been silent that long computes; so may it, but after its neighbours and the daemon. */
 const COMPUTING_MS = 200;
 const COMPUTING_NICE = 10;
+/** So much of a core, had or waited for, and for so many sweeps: floods and loops that do yield. */
+const FULL_SHARE = 0.75;
+/** And so much of it had: one that only waits on a crowded machine is not the cause. */
+const HAD_SHARE = 0.2;
+const FULL_SWEEPS = 2;
 const IDLE_BURN_MS = (SWEEP_MS * SLOW) / 2;
 const BURNING_SWEEPS = 2;
 const TICKS_PER_SECOND = 100;
@@ -51,7 +64,7 @@ export function startWatchdog(options: { idleMs: number; onIdle(live: LiveCell):
     for (const live of cells) {
       const idle = live.calls === 0;
       const silence = live.cell.silence();
-      if (silence > COMPUTING_MS && !live.behind) putBehind(live);
+      if (!live.behind && (silence > COMPUTING_MS || takesCore(live, idle))) putBehind(live);
       if (live.late > 0 && silence > LATE_SILENCE_MS)
         live.cell.kill("killed", "a call passed its deadline and does not yield");
       else if (idle && live.late === 0 && silence > IDLE_SILENCE_MS)
@@ -59,6 +72,22 @@ export function startWatchdog(options: { idleMs: number; onIdle(live: LiveCell):
       else if (slow && idle) inspectIdle(live);
       if (slow || live.late > 0 || !idle) live.cell.ping();
     }
+  }
+
+  function takesCore(live: LiveCell, idle: boolean): boolean {
+    if (idle && live.late === 0) {
+      delete live.load;
+      return false;
+    }
+    const at = performance.now();
+    const { ranMs, waitedMs } = schedule(live.cell.pid);
+    const { load } = live;
+    const share = (now: number, before: number): number => (load ? (now - before) / (at - load.at) : 0);
+    const had = share(ranMs, load?.ranMs ?? 0);
+    const took = had > HAD_SHARE && had + share(waitedMs, load?.waitedMs ?? 0) > FULL_SHARE;
+    const full = took ? (load?.full ?? 0) + 1 : 0;
+    live.load = { at, ranMs, waitedMs, full };
+    return full >= FULL_SWEEPS;
   }
 
   function putBehind(live: LiveCell): void {
@@ -97,6 +126,16 @@ export function startWatchdog(options: { idleMs: number; onIdle(live: LiveCell):
       timer = null;
     },
   };
+}
+
+/** /proc/PID/schedstat, nanoseconds; the processor time alone where the kernel does not keep it. */
+function schedule(pid: number): Schedule {
+  try {
+    const [ran = "", waited = ""] = readFileSync(`/proc/${pid}/schedstat`, "latin1").split(" ");
+    return { ranMs: Number(ran) / 1e6, waitedMs: Number(waited) / 1e6 };
+  } catch {
+    return { ranMs: cpuMilliseconds(pid), waitedMs: 0 };
+  }
 }
 
 /** User and system time of a process so far (/proc/PID/stat, fields 14 and 15); 0 where it cannot be read. */
