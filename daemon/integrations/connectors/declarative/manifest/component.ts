@@ -51,8 +51,10 @@ export function list(value: unknown): unknown[] {
 
 /** Components written in Python by a connector's authors: they cannot run here, and are named. */
 export function refuseCustom(component: Component): never {
+  const name = optionalText(component, "class_name");
+  if (name === undefined && !typeOf(component).startsWith("Custom"))
+    throw manifestError(`${typeOf(component) || "a component without a type"} is not supported here`);
   throw manifestError(
-    `${typeOf(component)} '${String(component["class_name"] ?? "")}' is written in Python and cannot run here; ` +
-      "replace it by a declarative component",
+    `${typeOf(component)} '${name ?? ""}' is written in Python and cannot run here; replace it by a declarative component`,
   );
 }

@@ -84,10 +84,20 @@ function datetimeCursor(context: Context, component: Component): Cursor {
     component["end_datetime"] === undefined || component["end_datetime"] === null
       ? undefined
       : minMax(context, component, component["end_datetime"], format);
+  // Templates, evaluated once a partition and not once a record.
+  let bounds:
+    | { readonly cursor: string | null; readonly start: DateTime; readonly end: DateTime | undefined }
+    | undefined;
+  const boundsOf = (cursor: string | null) => {
+    if (bounds?.cursor !== cursor) bounds = undefined;
+    bounds ??= { cursor, start: startOf(cursor), end: given() };
+    return bounds;
+  };
   const clientSide = component["is_client_side_incremental"] === true || component["is_data_feed"] === true;
   return {
     field,
     intervals(cursor) {
+      bounds = undefined;
       const now = new DateTime(BigInt(context.clock.now()) * 1000n, 0);
       const wanted = given() ?? now;
       const end = wanted.us < now.us ? wanted : now;
@@ -126,8 +136,8 @@ function datetimeCursor(context: Context, component: Component): Cursor {
     wanted(record, cursor) {
       if (!clientSide) return true;
       const value = parse(fieldOf(record, field));
-      const end = given();
-      return !value || (value.us >= startOf(cursor).us && (!end || value.us <= end.us));
+      const { start, end } = boundsOf(cursor);
+      return !value || (value.us >= start.us && (!end || value.us <= end.us));
     },
     time: (cursor) => parse(cursor)?.us,
     exhausted(records, cursor) {
