@@ -105,7 +105,7 @@ export interface QueryResult<R = Row> {
 }
 
 export interface Queryable {
-  /** One statement with positional parameters: `$1` for postgres, `?` for mysql and sqlite. */
+  /** One statement with positional parameters: `$1`, `$2` everywhere; `?` too for mysql and sqlite. */
   query<R = Row>(sql: string, params?: readonly unknown[]): Promise<QueryResult<R>>;
 }
 
