@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { MagicError } from "#contract/errors.ts";
 import type { SyncSpec } from "#contract/sync.ts";
 import type { WritePlan } from "./destination.ts";
+import { parseObjectName } from "./name.ts";
 import { readServerUrl } from "./server-url.ts";
 import type { TableSchema } from "./types.ts";
 
@@ -13,6 +14,11 @@ export function checkSpec(spec: SyncSpec): void {
     throw new MagicError(
       "not_supported",
       "Mode cdc is not there yet: use incremental (with --deletes soft or hard to follow deletions) or full_refresh.",
+    );
+  if (/^_magic_/i.test(parseObjectName(spec.destination.object).name))
+    throw new MagicError(
+      "validation_failed",
+      "Tables that begin with _magic_ are kept for our own: choose another name.",
     );
   if (!(spec.stall_timeout_s > 0))
     throw new MagicError("validation_failed", "The stall time-out must be more than 0 seconds.");

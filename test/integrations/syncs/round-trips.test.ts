@@ -1,5 +1,5 @@
 // PostgreSQL into another form and back: equal, or quarantined and counted; never silently changed.
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -76,6 +76,22 @@ describe.skipIf(postgresMissing())("round trips", () => {
     expect(failed.error?.code).toBe("object_not_found");
     expect(readFileSync(file, "utf8")).toContain("5,n5");
     expect(readdirSync(folder)).toEqual(before);
+  });
+
+  test("a file without a byte is a new one, a folder none; tables named like our own are refused", async () => {
+    await source.query("CREATE TABLE few AS SELECT i AS id FROM generate_series(1, 3) i");
+    for (const ending of ["csv", "jsonl", "parquet", "sqlite"]) {
+      const file = join(folder, `few.${ending}`);
+      writeFileSync(file, "");
+      expect(await sync({ from, object: "few", to: file, table: "few" })).toMatchObject({ records_synced: 3 });
+    }
+    mkdirSync(join(folder, "folder.csv"));
+    const into = await sync({ from, object: "few", to: join(folder, "folder.csv"), table: "few" });
+    expect(into.error?.code).toBe("destination_refused");
+    const out = await sync({ from: join(folder, "folder.csv"), object: "few", to, table: "few" });
+    expect(out.error?.code).toBe("source_failed");
+    const ours = await sync({ from, object: "few", to, table: "_magic_state" });
+    expect(ours.error?.code).toBe("validation_failed");
   });
 
   for (const ending of ["sqlite", "csv", "jsonl", "parquet"] as const)

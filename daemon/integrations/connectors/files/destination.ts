@@ -1,6 +1,6 @@
 // A CSV, JSON Lines or Parquet file as a destination: a new file is written beside the old one and takes its place when it is whole.
 // An incremental run writes the old records and the new ones; of one key the new one wins.
-import { existsSync, renameSync, rmSync } from "node:fs";
+import { existsSync, renameSync, rmSync, statSync } from "node:fs";
 import { access, constants, open as openFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { isMagicError, MagicError } from "#contract/errors.ts";
@@ -33,7 +33,10 @@ async function openSession(path: string, format: FormatName, request: OpenReques
   const release = await lockFile(path, request);
   try {
     const stateFile = await openStateFile(request.stateFile ?? `${path}.magic-state`, request.syncId, path);
-    const old = existsSync(path) ? await (await formatOf(format)).open(path) : null;
+    const there = statSync(path, { throwIfNoEntry: false });
+    if (there && !there.isFile()) throw new MagicError("destination_refused", `${path} is no plain file.`);
+    // A file without a byte holds no table yet.
+    const old = there && there.size > 0 ? await (await formatOf(format)).open(path) : null;
     const committed = stateFile.committed(request.stream);
     return told(path, sessionOf({ path, format, request, stateFile, old, committed }), release);
   } catch (error) {

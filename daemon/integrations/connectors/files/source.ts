@@ -1,15 +1,21 @@
 // A CSV, JSON Lines or Parquet file as a source: one object, read from the beginning; a cursor only filters what is read.
 import { basename, extname } from "node:path";
-import { MagicError } from "#contract/errors.ts";
+import { isMagicError, MagicError } from "#contract/errors.ts";
 import { discoveredObject } from "../../engine/discovered.ts";
 import { pickColumns } from "../../engine/pick.ts";
 import type { Batch, ReadRequest, Source, SourceStream, StreamState } from "../../engine/source.ts";
 import type { Column, Row, Value } from "../../engine/types.ts";
+import { fileError } from "./errors.ts";
 import type { FileReader } from "./format.ts";
 import { type FormatName, formatOf } from "./formats.ts";
 
 export function fileSource(path: string, format: FormatName): Source {
-  const open = async () => (await formatOf(format)).open(path);
+  const open = async () => {
+    const reader = await formatOf(format);
+    return reader.open(path).catch((error: NodeJS.ErrnoException) => {
+      throw isMagicError(error) ? error : fileError(error, path);
+    });
+  };
   return {
     check: async () => {
       await open();

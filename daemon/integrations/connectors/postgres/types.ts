@@ -86,10 +86,10 @@ export function nativeOfType(type: ColumnType): string {
   }
 }
 
-// Whose binary form is not what its text says: xml loses or gains a declaration, an empty tsquery cannot be read back, and the
-// numbers behind regclass and its kin mean something else in another database.
+// Whose binary form is not what its text says, or that have none (aclitem): xml loses or gains a declaration, an empty tsquery cannot be
+// read back, and the numbers behind regclass and its kin mean something else in another database.
 const textOnly =
-  /^(xml|tsquery|reg(class|proc|procedure|oper|operator|type|role|namespace|config|dictionary|collation))(\[\])*$/;
+  /^(xml|tsquery|aclitem|reg(class|proc|procedure|oper|operator|type|role|namespace|config|dictionary|collation))(\[\])*$/;
 
 /** True where binary COPY brings the column's values into `there` (undefined: a column made for it) exactly as its text form would. */
 export function binaryAlike(
