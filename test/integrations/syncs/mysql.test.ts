@@ -97,6 +97,17 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     expect(rows).toEqual([{ b: 65 }, { b: 3 }]);
   });
 
+  test("seconds' fractions that a column there would round away are quarantined, whatever the source", async () => {
+    await target.query(
+      "CREATE TABLE seconds (id int PRIMARY KEY, at timestamp, t time, d date); INSERT INTO seconds VALUES (1, '2020-01-01 00:00:00.5', NULL, NULL), (2, NULL, '00:00:00.5', NULL), (3, '2020-01-01 00:00:01', '00:00:01', 'infinity'), (4, '2020-01-01 00:00:01', '00:00:01', NULL)",
+    );
+    await source.query("CREATE TABLE other.seconds (id int PRIMARY KEY, at datetime, t time, d date)");
+    const outcome = await sync({ from: pg, object: "seconds", to: other, table: "other.seconds" });
+    expect(outcome.error).toBeNull();
+    expect(outcome.rejects.map(({ key, column }) => `${key} ${column}`).sort()).toEqual(["1 at", "2 t", "3 d"]);
+    expect(outcome.records_synced).toBe(1);
+  });
+
   test("PostgreSQL into MySQL and back is equal, or quarantined and counted", async () => {
     await target.query(`CREATE TABLE out_types (id int PRIMARY KEY, n numeric, d numeric(38,10), t text, b bytea, j jsonb, a text[], u uuid, ok boolean, r real, g double precision, ts timestamptz, tm timestamp, da date, ti time);
       INSERT INTO out_types VALUES (1, 123456789012345678901234567890.123456789012345678901234567890123, -9999999999999999999999999999.9999999999, E'it''s \\\\ 😀', '\\x00ff', '{"n": 12345678901234567890.5}', '{a,NULL,"x y"}', '00000000-0000-0000-0000-00000000000a', true, 3.4e38, 5e-324, '2024-02-29 23:59:59.999999+00', '9999-12-31 23:59:59.999999', '1000-01-01', '23:59:59.999999'),

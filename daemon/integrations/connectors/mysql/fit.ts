@@ -37,7 +37,10 @@ export function fitOf(target: Column, declared: string, source: Column): ((value
       // "0" and "15" would be 2000 and 2015.
       return onText(like(/^(0000|(19|2[01])\d\d)$/, "a year"));
   }
-  if (holds(target, source) && source.type.kind !== "float") return null;
+  // The engine's types do not tell how many digits of a second a column keeps: MySQL rounds the others away.
+  const clock = /^(datetime|timestamp|time)$/.test(type);
+  if (holds(target, source) && source.type.kind !== "float")
+    return clock && size < 6 ? onText((text) => fraction(text, size)) : null;
   switch (type) {
     case "tinyint":
     case "smallint":

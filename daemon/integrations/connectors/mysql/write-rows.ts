@@ -170,6 +170,6 @@ function keysOf(plan: WritePlan, rows: readonly Row[]): string {
 
 function placeIn(message: string): { line: number | null; column: string | null; reason: string } {
   const row = /at row (\d+)/.exec(message);
-  const column = /[Cc]olumn ['`](?:[^'`]*[.`])?([^'`]+)['`]/.exec(message);
+  const column = /[Cc]olumn (?:['`][^'`]*['`]\.)*['`](?:[^'`]*\.)?([^'`]+)['`]/.exec(message);
   return { line: row ? Number(row[1]) - 1 : null, column: column?.[1] ?? null, reason: message.slice(0, 300) };
 }
