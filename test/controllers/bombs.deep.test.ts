@@ -82,6 +82,38 @@ test("a flood of broker calls is held back, and its own calls all come to an end
   expect(reached).toBeLessThan(1_500 * 10 + 8 * 200 + 2_000);
 });
 
+test("request bodies that nobody takes are bounded over all calls of a cell; those of calls that ended count no more", async () => {
+  const server = createServer(() => {}).listen(0, "127.0.0.1");
+  await new Promise((done) => server.once("listening", done));
+  const { port } = server.address() as AddressInfo;
+  // Takes the head and nothing of the body.
+  server.on("connection", (socket) => socket.pause());
+  const egress = createEgress({ allowPrivate: () => [`127.0.0.1:${port}`] });
+  const bench = await openBench({ zygotes: 1, ports: { egress } });
+  await bench.deploy(
+    "sender",
+    `const body = () => new ReadableStream({ pull(c) { c.enqueue(new Uint8Array(65536)); } });
+     export default async ({ input }) => {
+       for (let i = 0; i < (input.denied ?? 0); i++)
+         await fetch("http://127.0.0.1:${port}/", { method: "DELETE", body: "x".repeat(262144) }).catch(() => {});
+       if (input.stalled) await Promise.all(Array.from({ length: input.stalled }, () => fetch("http://127.0.0.1:${port}/", { method: "POST", body: body() })));
+       return "ok";
+     };`,
+    {
+      capabilities: ["http:egress"],
+      scopes: { http: [{ host: "127.0.0.1", port, methods: ["POST"] }] },
+      limits: { memory_mb: 512, timeout_ms: 20_000 },
+    },
+  );
+  expect(await bench.invoke("sender", { denied: 400 })).toBe("ok");
+  const stalled = await Promise.all(Array.from({ length: 6 }, () => bench.outcome("sender", { stalled: 120 })));
+  expect(stalled).toEqual(Array(6).fill("limit_exceeded"));
+  expect(await bench.invoke("sender", {})).toBe("ok");
+  server.closeAllConnections();
+  server.close();
+  await egress.close();
+});
+
 function residentMb(pid: string): number {
   try {
     return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1] ?? 0) / 1024;

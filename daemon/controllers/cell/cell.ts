@@ -104,6 +104,7 @@ export async function startCell(layers: Layers): Promise<Cell> {
 function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
   const running = new Map<number, Running>();
   const session = newSecret();
+  const held = { bytes: 0 };
   const sessionLogs = openLogMeter(SESSION_LOG_WINDOW_MS);
   let nextId = 1;
   let killed: CellGone | null = null;
@@ -216,7 +217,7 @@ function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
       const text = JSON.stringify(call.message);
       const id = nextId++;
       const secret = newSecret();
-      const streams = openCallStreams(call.broker, (type, ...parts) => connection.send(type, id, ...parts));
+      const streams = openCallStreams(call.broker, (type, ...parts) => connection.send(type, id, ...parts), held);
       const outcome = new Promise<CellOutcome>((settle, fail) => {
         running.set(id, { secret, call, streams, settle, fail, logs: openLogMeter() });
       });

@@ -34,7 +34,14 @@ interface Call {
 
 type Send = (type: number, ...parts: (string | Uint8Array)[]) => void;
 
-export function openCallStreams(broker: BrokerSession, send: Send): CallStreams {
+/** Bytes of request bodies that wait in the daemon, of all calls of one cell. */
+export interface Held {
+  bytes: number;
+}
+
+const MAX_HELD = 64 * 1024 * 1024;
+
+export function openCallStreams(broker: BrokerSession, send: Send, held: Held): CallStreams {
   const calls = new Map<number, Call>();
   let closed = false;
 
@@ -49,6 +56,7 @@ export function openCallStreams(broker: BrokerSession, send: Send): CallStreams 
       if (!closed) send(down.answer, JSON.stringify({ n, error: toGuest(error) } satisfies AnswerMessage));
     } finally {
       calls.delete(n);
+      call.body?.finish("the call is over");
     }
   }
 
@@ -82,7 +90,7 @@ export function openCallStreams(broker: BrokerSession, send: Send): CallStreams 
       number.writeUInt32LE(message.n, 0);
       const body =
         message.body === true
-          ? incomingBody((bytes) => {
+          ? incomingBody(held, (bytes) => {
               number.writeUInt32LE(bytes, 4);
               if (!closed) send(down.credit, Buffer.from(number));
             })
@@ -125,29 +133,40 @@ interface IncomingBody extends AsyncIterable<Uint8Array> {
 }
 
 /** The bytes that the cell sends along with a call. Throws where it sends more than it was allowed. */
-function incomingBody(more: (bytes: number) => void): IncomingBody {
+function incomingBody(cell: Held, more: (bytes: number) => void): IncomingBody {
   const queue: Buffer[] = [];
   let held = 0;
+  const hold = (bytes: number): void => {
+    held += bytes;
+    cell.bytes += bytes;
+  };
   let ended = false;
   let failed: string | undefined;
   let wake: (() => void) | null = null;
   return {
     push(bytes) {
-      held += bytes.length;
-      if (held > STREAM_WINDOW * 2) throw new Error("a body that ignores its credit");
+      if (ended) return;
+      hold(bytes.length);
       queue.push(bytes);
+      if (held > STREAM_WINDOW * 2) throw new Error("a body that ignores its credit");
+      if (cell.bytes > MAX_HELD) throw new Error(`more than ${MAX_HELD} bytes of request bodies under way`);
       wake?.();
     },
     finish(error) {
       ended = true;
       failed ??= error;
+      if (error !== undefined) {
+        // Nobody reads it any more.
+        queue.length = 0;
+        hold(-held);
+      }
       wake?.();
     },
     async *[Symbol.asyncIterator]() {
       for (;;) {
         const bytes = queue.shift();
         if (bytes) {
-          held -= bytes.length;
+          hold(-bytes.length);
           yield bytes;
           more(bytes.length);
         } else if (ended) {

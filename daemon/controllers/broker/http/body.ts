@@ -3,7 +3,8 @@
 import { MagicError } from "#contract/errors.ts";
 import type { Session } from "../session.ts";
 
-const COLLECTED = 1024 * 1024;
+/** A handler may have hundreds under way; larger ones go out as they come, with the length that the cell counted. */
+const COLLECTED = 64 * 1024;
 const MAX_INVOCATION_BYTES = 256 * 1024 * 1024;
 
 export interface OutgoingBody {
