@@ -16,9 +16,10 @@ const argv = helpWord(process.argv.slice(2));
 const user = readUserConfig(env);
 const format = formatOf(argv, env, user);
 // A reader that left (`magic logs | head`) is no error; without stderr the exit code tells.
-process.stdout.on("error", (error: NodeJS.ErrnoException) =>
-  process.exit(error.code === "EPIPE" ? exitCodes.ok : reportFailure(error, format, process, env)),
-);
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") process.exit(reportFailure(error, format, process, env));
+  interruption.readerLeft();
+});
 process.stderr.on("error", () => {});
 
 // Heard from here on: a command that is still being loaded is interrupted like one that runs.
@@ -66,10 +67,18 @@ async function main(): Promise<number> {
   return code ?? exitCodes.ok;
 }
 
+interface Interruption {
+  signal(handled: boolean): AbortSignal;
+  /** Nobody reads any more: the same end, which is no error. */
+  readerLeft(): void;
+  readonly unread: boolean;
+}
+
 /** The first Ctrl-C or SIGTERM aborts the signal; it ends a command at once that does not end by itself, as a second one does. */
-function listenToInterruption(): { signal(handled: boolean): AbortSignal } {
+function listenToInterruption(): Interruption {
   const controller = new AbortController();
   let handled = false;
+  let unread = false;
   const interrupt = () => {
     if (!handled || controller.signal.aborted)
       process.exit(reportFailure(new MagicError("interrupted"), format, process, env));
@@ -80,6 +89,14 @@ function listenToInterruption(): { signal(handled: boolean): AbortSignal } {
     signal(byCommand) {
       handled = byCommand;
       return controller.signal;
+    },
+    readerLeft() {
+      if (!handled) process.exit(exitCodes.ok);
+      unread = true;
+      controller.abort(new MagicError("interrupted"));
+    },
+    get unread() {
+      return unread;
     },
   };
 }
@@ -99,9 +116,11 @@ function helpWord(words: readonly string[]): string[] {
   return words[0] === "help" ? [...words.slice(1), "--help"] : [...words];
 }
 
-const code = await main().catch((error: unknown) => reportFailure(error, format, process, env));
+const code = await main().catch((error: unknown) =>
+  interruption.unread ? exitCodes.ok : reportFailure(error, format, process, env),
+);
 await written();
-process.exit(code);
+process.exit(interruption.unread ? exitCodes.ok : code);
 
 // An exit cuts off what a slow reader of a pipe has not taken yet, and comes before a full disk is told of.
 async function written(): Promise<void> {

@@ -9,6 +9,9 @@ export interface DevelopmentServices {
   readonly controllers: OwnedRuntime;
 }
 
+/** An empty line now and then: clients take a stream that is silent for five minutes for one that broke. */
+const BEAT_MS = 60_000;
+
 export function developmentRoutes(app: FastifyInstance, { controllers }: DevelopmentServices): void {
   app.addHook("preClose", () => controllers.stopDevelopment("the daemon stops"));
   const local = { scope: "controllers:write", surface: "local" } as const;
@@ -23,7 +26,13 @@ export function developmentRoutes(app: FastifyInstance, { controllers }: Develop
       const { folder, only } = request.body;
       const session = await controllers.develop({ folder, ...(only && { only }) });
       // The session lives as long as somebody listens.
-      reply.raw.once("close", () => void session.close("the listener left"));
+      const beat = setInterval(() => {
+        if (reply.raw.headersSent && !reply.raw.writableEnded) reply.raw.write("\n");
+      }, BEAT_MS).unref();
+      reply.raw.once("close", () => {
+        clearInterval(beat);
+        void session.close("the listener left");
+      });
       return reply.type("application/x-ndjson").send(Readable.from(lines(session)));
     },
   );
