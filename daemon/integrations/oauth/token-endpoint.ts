@@ -26,7 +26,7 @@ export async function requestTokens(
   if (document?.["error"] === "invalid_grant")
     throw new GrantRefused(String(document["error_description"] ?? "invalid_grant"));
   const token = document?.["access_token"];
-  if (status !== 200 || typeof token !== "string") {
+  if (status !== 200 || typeof token !== "string" || token === "") {
     const reason = typeof document?.["error"] === "string" ? document["error"].slice(0, 200) : `answered ${status}`;
     throw new MagicError("upstream_error", `the provider's token endpoint refused: ${reason}`);
   }
