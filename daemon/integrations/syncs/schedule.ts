@@ -19,7 +19,8 @@ export function nextDue(scheduled: Scheduled, after: number): number | null {
 }
 
 function parse(pattern: string, timezone: string | null): Cron {
-  return new Cron(pattern, { paused: true, ...(timezone === null ? {} : { timezone }) });
+  // Never the machine's own zone: the same sync would run at another hour elsewhere.
+  return new Cron(pattern, { paused: true, timezone: timezone ?? "UTC" });
 }
 
 export function scheduleProblems(scheduled: Scheduled): FieldProblem[] {

@@ -20,7 +20,7 @@ const command: CommandModule<Options> = defineCommand<Options>({
       .option("--destination <connection:table>", "where to")
       .option("--name <name>", "for people")
       .option("--schedule <when>", "manual, realtime, or a cron expression (default manual)")
-      .option("--timezone <zone>", "of the cron expression, e.g. Europe/Berlin")
+      .option("--timezone <zone>", "of the cron expression, e.g. Europe/Berlin (default UTC)")
       .option("--mode <mode>", syncModes.join(" | "))
       .option("--primary-key <columns>", "a,b; by default the source's own")
       .option("--cursor-field <column>", "the column that grows with every change")

@@ -69,7 +69,11 @@ const optional = {
   schedule: Type.Optional(Schedule),
   timezone: Type.Optional(
     Nullable(
-      Type.String({ maxLength: 100, description: "IANA name, for a cron schedule.", examples: ["Europe/Berlin"] }),
+      Type.String({
+        maxLength: 100,
+        description: "IANA name, for a cron schedule; UTC without it.",
+        examples: ["Europe/Berlin"],
+      }),
     ),
   ),
   mode: Type.Optional(Type.Enum([...syncModes])),
