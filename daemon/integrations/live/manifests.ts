@@ -1,5 +1,5 @@
 // The manifests of declarative connectors: the project's own in `<root>/connectors`, then ours.
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, extname, join } from "node:path";
 import { parse } from "yaml";
 import type { Connector } from "#contract/wire/connectors.ts";
@@ -21,19 +21,42 @@ export async function manifestText(root: string, id: string): Promise<string | n
   return null;
 }
 
-/** The project's own connectors for the catalogue; a file that cannot be read is left out. */
-export async function projectConnectors(root: string): Promise<readonly Connector[]> {
+/** A file as it was when it was last read. */
+interface Read {
+  readonly stamp: string;
+  /** Null where it cannot be used: `magic connector test` says what is wrong with it. */
+  readonly connector: Connector | null;
+}
+
+/** The project's own connectors for the catalogue, asked each time; a file is read again when it has changed. */
+export function projectConnectors(root: string): () => Promise<readonly Connector[]> {
   const folder = join(root, "connectors");
-  const files = await readdir(folder).catch(() => []);
-  const connectors: Connector[] = [];
-  for (const file of files.sort()) {
-    const id = basename(file, extname(file));
-    if (!ENDINGS.includes(extname(file)) || !NAME.test(id)) continue;
-    try {
-      connectors.push(connectorOf(id, parse(await readFile(join(folder, file), "utf8")) as Manifest));
-    } catch {
-      // `magic connector test` says what is wrong with it.
+  let known = new Map<string, Read>();
+  return async () => {
+    const files = await readdir(folder).catch(() => []);
+    const now = new Map<string, Read>();
+    for (const file of files.sort()) {
+      const id = basename(file, extname(file));
+      if (!ENDINGS.includes(extname(file)) || !NAME.test(id)) continue;
+      const path = join(folder, file);
+      const stamp = await stampOf(path);
+      const before = known.get(file);
+      now.set(file, before?.stamp === stamp ? before : { stamp, connector: await readConnector(id, path) });
     }
+    known = now;
+    return [...now.values()].flatMap(({ connector }) => connector ?? []);
+  };
+}
+
+async function readConnector(id: string, path: string): Promise<Connector | null> {
+  try {
+    return connectorOf(id, parse(await readFile(path, "utf8")) as Manifest);
+  } catch {
+    return null;
   }
-  return connectors;
+}
+
+async function stampOf(path: string): Promise<string> {
+  const found = await stat(path, { bigint: true }).catch(() => null);
+  return found === null ? "" : `${found.ino} ${found.size} ${found.mtimeNs} ${found.ctimeNs}`;
 }

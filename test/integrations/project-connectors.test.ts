@@ -1,0 +1,31 @@
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { projectConnectors } from "#daemon/integrations/live/manifests.ts";
+import { temporaryFolder } from "#test/temporary.ts";
+
+test("a project's manifests are connectors as they are on the disk now; broken ones are left out", async () => {
+  const root = temporaryFolder();
+  const ask = projectConnectors(root);
+  const ids = async () => (await ask()).map(({ id }) => id);
+  expect(await ids()).toEqual([]);
+  const folder = join(root, "connectors");
+  mkdirSync(folder);
+  const manifest = (title: string) =>
+    JSON.stringify({
+      ...{ version: "6.0.0", type: "DeclarativeSource", check: { type: "CheckStream", stream_names: [] }, streams: [] },
+      spec: { type: "Spec", connection_specification: { type: "object", title, properties: { key: {} } } },
+    });
+  writeFileSync(join(folder, "one.yaml"), manifest("One"));
+  writeFileSync(join(folder, "two.json"), manifest("Two"));
+  writeFileSync(join(folder, "bad.yaml"), "{{");
+  writeFileSync(join(folder, "..odd.yaml"), manifest("Odd"));
+  expect(await ids()).toEqual(["one", "two"]);
+  const [first] = await ask();
+  expect((await ask())[0]).toBe(first);
+  writeFileSync(join(folder, "one.yaml"), manifest("Another"));
+  expect((await ask())[0]).not.toBe(first);
+  rmSync(join(folder, "one.yaml"));
+  writeFileSync(join(folder, "bad.yaml"), manifest("Good"));
+  expect(await ids()).toEqual(["bad", "two"]);
+});
