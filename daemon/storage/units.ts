@@ -1,4 +1,4 @@
-// Every unit of work that storage offers, by noun. A lane adds a noun in three steps:
+// Every unit of work that storage offers, by noun. A new noun takes three steps:
 //
 // 1. tables/<noun>.ts: an interface of its tables; add it to `Database` in schema.ts.
 // 2. migrations/NNN-<noun>.ts: makes the tables, portable over SQLite and Postgres; add it to migrations/index.ts.
