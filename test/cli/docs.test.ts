@@ -1,5 +1,6 @@
 // docs/cli.md and docs/schema say what the code says.
 import { readdirSync, readFileSync } from "node:fs";
+import { Ajv2020 } from "ajv/dist/2020.js";
 import { Command } from "commander";
 import { expect, test, vi } from "vitest";
 import { isNoun } from "#commands/command.ts";
@@ -8,6 +9,7 @@ import { readContract } from "#contract/controller-check.ts";
 import { errors } from "#contract/errors.ts";
 import { exitCodes } from "#contract/exit-codes.ts";
 import { readProject } from "#contract/project-check.ts";
+import { chatRequestSchema } from "#contract/wire/chat.ts";
 import { schemas, schemaText } from "../../docs/generate.ts";
 
 // Real processes on a machine that may be busy: nothing here depends on how long it takes.
@@ -56,6 +58,14 @@ test.each(Object.keys(schemas) as (keyof typeof schemas)[])(
     expect(readFileSync(new URL(`../../docs/schema/${name}`, import.meta.url), "utf8")).toBe(schemaText(name));
   },
 );
+
+test("our schemas are schemas: nothing checks that when it is started", () => {
+  const texts = (Object.keys(schemas) as (keyof typeof schemas)[]).map(schemaText);
+  for (const schema of [...texts.map((text) => JSON.parse(text) as object), chatRequestSchema]) {
+    const ajv = new Ajv2020({ strict: false });
+    expect([ajv.validateSchema(schema), ajv.errors ?? null]).toEqual([true, null]);
+  }
+});
 
 test("the examples of docs/contract.md are valid, and every code of a problem is in it", () => {
   const text = readFileSync(new URL("../../docs/contract.md", import.meta.url), "utf8");

@@ -29,7 +29,7 @@ export function strictProblem(request: ChatRequest): RequestProblem | null {
 }
 
 function firstProblem(request: ChatRequest): RequestProblem | null {
-  compiled ??= new Ajv2020({ strict: false, discriminator: true }).compile(chatRequestSchema);
+  compiled ??= new Ajv2020({ strict: false, discriminator: true, validateSchema: false }).compile(chatRequestSchema);
   if (!compiled(request)) {
     const error = compiled.errors?.[0];
     return error ? schemaProblem(error) : { param: "messages", detail: "The request does not fit OpenAI's schema." };
