@@ -101,7 +101,7 @@ const cases: Record<string, [() => string | Buffer, readonly number[]]> = {
   TRACE: [() => head("TRACE /health HTTP/1.1\r\nHost: localhost"), [405, 404]],
   "an offer of h2c": [
     () =>
-      "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n\r\n",
+      "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close, Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n\r\n",
     [200],
   ],
   "a TLS hello": [() => Buffer.from("16030100a5010000a10303", "hex"), [0, 400]],
