@@ -57,12 +57,12 @@ export function wireIntegrations(foundation: Foundation, origin: () => string, g
     kind === "secret" ? project.current().secrets?.[name] : undefined,
   );
   const turns = createTurns();
+  const ends = { egress, root: foundation.root, manifest: (id: string) => manifestText(foundation.root, id) };
   const execution =
     given ??
     createExecution({
-      ...{ egress, clock, root: foundation.root, stateFolder: foundation.state },
+      ...{ ...ends, clock, stateFolder: foundation.state },
       keeperOf: createKeepers({ storage, secrets, clock }, turns),
-      manifest: (id) => manifestText(foundation.root, id),
       allowPrivate: () => project.current().egress?.allow_private ?? [],
     });
   const webhookSealer = createSealer(masterKey, "webhooks");
@@ -110,8 +110,7 @@ export function wireIntegrations(foundation: Foundation, origin: () => string, g
     async database(id) {
       const record = await storage.units.connection.get({ id, environment: "live" });
       if (!record) throw new MagicError("not_found", `magic.yaml names the connection ${id}, which is no live one.`);
-      const manifest = (connector: string) => manifestText(foundation.root, connector);
-      return databaseOf(secrets.open(record), { egress, manifest, root: foundation.root });
+      return databaseOf(secrets.open(record), ends);
     },
     start: () => jobs.start(),
   };

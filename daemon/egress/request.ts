@@ -117,7 +117,8 @@ async function decode(body: Buffer, encoding: string | undefined, maxOutputLengt
   }
 }
 
-function isRedirect(status: number): boolean {
+/** The statuses that name another place (RFC 9110, section 15.4) and that a client follows. */
+export function isRedirect(status: number): boolean {
   return status === 301 || status === 302 || status === 303 || status === 307 || status === 308;
 }
 

@@ -1,7 +1,7 @@
 // Runs a sync in a forked worker process and waits for its outcome; a worker that dies is started again, and goes on where it was.
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { type ErrorCode, errors, MagicError } from "#contract/errors.ts";
+import { knownCode, MagicError } from "#contract/errors.ts";
 import type {
   SyncOutcome,
   SyncProgress,
@@ -118,7 +118,7 @@ export function askWorker<T>(
     worker.on("message", (reply: SyncWorkerReply) => {
       if (reply.type === "token") tokens.handle(reply);
       if (reply.type !== "answer") return;
-      if (reply.error) reject(new MagicError(codeOf(reply.error.code), reply.error.message));
+      if (reply.error) reject(new MagicError(knownCode(reply.error.code), reply.error.message));
       else resolve(reply.result as T);
       stop();
     });
@@ -131,8 +131,4 @@ export function askWorker<T>(
     worker.send({ ...question, id: 1 } as SyncWorkerRequest, () => {});
     if (signal.aborted) stop();
   });
-}
-
-function codeOf(code: string): ErrorCode {
-  return code in errors ? (code as ErrorCode) : "internal";
 }

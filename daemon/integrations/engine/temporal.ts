@@ -60,7 +60,7 @@ function daysInMonth(year: number, month: number): number {
 }
 
 // Howard Hinnant, "chrono-compatible low-level date algorithms": days_from_civil and civil_from_days.
-function daysFromCivil(year: number, month: number, day: number): number {
+export function daysFromCivil(year: number, month: number, day: number): number {
   const y = month <= 2 ? year - 1 : year;
   const era = Math.floor(y / 400);
   const yearOfEra = y - era * 400;

@@ -17,6 +17,7 @@ const PORTS: Readonly<Record<string, number>> = {
 
 export interface EndPorts {
   readonly egress: Egress;
+  /** A declarative connector's manifest by its id; null: there is none. */
   manifest(id: string): Promise<string | null>;
   /** The project's: relative paths begin there. */
   readonly root: string;

@@ -3,23 +3,17 @@
 import { join } from "node:path";
 import { isMagicError } from "#contract/errors.ts";
 import { DEFAULT_STALL_TIMEOUT_S, type DiscoveredObject, type SyncSpec } from "#contract/sync.ts";
-import type { Egress } from "#daemon/egress/egress.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { makeFolder } from "#shared/make-folder.ts";
 import { askWorker, runInWorker } from "#shared/sync-worker.ts";
 import type { KeeperOf } from "../connections/kept-tokens.ts";
 import type { OpenConnection, RunTask, SyncExecution } from "../execution.ts";
-import { endOf } from "./ends.ts";
+import { type EndPorts, endOf } from "./ends.ts";
 
-export interface ExecutionOptions {
-  readonly egress: Egress;
+export interface ExecutionOptions extends EndPorts {
   readonly clock: Clock;
-  /** The project's root. */
-  readonly root: string;
   /** The root's state folder: states of syncs whose destination has no transactions lie in `syncs` below it. */
   readonly stateFolder: string;
-  /** A declarative connector's manifest by its id; null: there is none. */
-  manifest(id: string): Promise<string | null>;
   /** Keeps what a connection's vendor rotates. */
   readonly keeperOf: KeeperOf;
   /** `host:port` of private addresses that may be reached: for connectors that make their own requests. */
@@ -27,8 +21,7 @@ export interface ExecutionOptions {
 }
 
 export function createExecution(options: ExecutionOptions): SyncExecution {
-  const { egress, clock } = options;
-  const ports = { egress, root: options.root, manifest: (id: string) => options.manifest(id) };
+  const { clock } = options;
   const keeper = (connection: OpenConnection) => options.keeperOf(connection.record.id);
   return {
     async check(connection, signal) {
@@ -40,7 +33,7 @@ export function createExecution(options: ExecutionOptions): SyncExecution {
         message,
       });
       try {
-        const end = await endOf(connection, "", ports);
+        const end = await endOf(connection, "", options);
         await askWorker({ type: "check", end, allow_private: options.allowPrivate() }, signal, keeper(connection));
         return { status: "connected", health: health("healthy", null) };
       } catch (error) {
@@ -50,7 +43,7 @@ export function createExecution(options: ExecutionOptions): SyncExecution {
     },
 
     async discover(connection, signal) {
-      const end = await endOf(connection, "", ports);
+      const end = await endOf(connection, "", options);
       return askWorker<readonly DiscoveredObject[]>(
         { type: "discover", end, allow_private: options.allowPrivate() },
         signal,

@@ -1,10 +1,8 @@
 // Records that a simulated system holds: made from a stream's JSON schema, valid by it, the same for the same seed, stream and place.
+import { isObject } from "../is-object.ts";
 import { type Random, seededRandom } from "./random.ts";
 
 type Json = Readonly<Record<string, unknown>>;
-
-const isRecord = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const MAX_DEPTH = 6;
 /** Times of simulated records lie in the year before. */
@@ -28,7 +26,7 @@ export function simulateRecord(
 ): Record<string, unknown> {
   const random = seededRandom(seed, stream, at);
   const made = sampleOf(shape.schema, random, "", 0);
-  const record: Record<string, unknown> = isRecord(made) ? { ...made } : {};
+  const record: Record<string, unknown> = isObject(made) ? { ...made } : {};
   for (const path of shape.primaryKey) put(record, path, keyOf(schemaAt(shape.schema, path), stream, at, seed));
   if (shape.cursor) put(record, shape.cursor.path, shape.cursor.write(timeOf(at, count)));
   return record;
@@ -43,12 +41,12 @@ export function timeOf(at: number, count: number): number {
 function keyOf(schema: unknown, stream: string, at: number, seed: number): unknown {
   const types = typesOf(schema);
   if (types.includes("integer") || types.includes("number")) return 1000 + at;
-  if (isRecord(schema) && schema["format"] === "uuid") return uuid(seededRandom(seed, stream, "key", at));
+  if (isObject(schema) && schema["format"] === "uuid") return uuid(seededRandom(seed, stream, "key", at));
   return `${stream.replace(/[^A-Za-z]+/g, "").slice(0, 4) || "rec"}_${String(1000 + at)}`;
 }
 
 function sampleOf(schema: unknown, random: Random, name: string, depth: number): unknown {
-  if (!isRecord(schema) || depth > MAX_DEPTH) return isRecord(schema) && mayBeNull(schema) ? null : {};
+  if (!isObject(schema) || depth > MAX_DEPTH) return isObject(schema) && mayBeNull(schema) ? null : {};
   if (Object.hasOwn(schema, "const")) return schema["const"];
   const choices = Array.isArray(schema["enum"]) ? schema["enum"].filter((each) => each !== null) : [];
   if (choices.length > 0) return choices[random.between(0, choices.length - 1)];
@@ -59,7 +57,7 @@ function sampleOf(schema: unknown, random: Random, name: string, depth: number):
     if (options.length > 0) return sampleOf(options[0], random, name, depth + 1);
   }
   const [type] = typesOf(schema).filter((each) => each !== "null");
-  switch (type ?? (isRecord(schema["properties"]) ? "object" : "string")) {
+  switch (type ?? (isObject(schema["properties"]) ? "object" : "string")) {
     case "object":
       return objectOf(schema, random, depth);
     case "array": {
@@ -82,7 +80,7 @@ function sampleOf(schema: unknown, random: Random, name: string, depth: number):
 }
 
 function objectOf(schema: Json, random: Random, depth: number): Json {
-  const properties = isRecord(schema["properties"]) ? schema["properties"] : {};
+  const properties = isObject(schema["properties"]) ? schema["properties"] : {};
   const out: Record<string, unknown> = {};
   for (const [key, inner] of Object.entries(properties)) put(out, [key], sampleOf(inner, random, key, depth + 1));
   return out;
@@ -168,15 +166,15 @@ function uuid(random: Random): string {
 }
 
 function typesOf(schema: unknown): string[] {
-  return isRecord(schema) && schema["type"] !== undefined ? [schema["type"]].flat().map(String) : [];
+  return isObject(schema) && schema["type"] !== undefined ? [schema["type"]].flat().map(String) : [];
 }
 
 const mayBeNull = (schema: Json): boolean => typesOf(schema).includes("null");
 
 function schemaAt(schema: unknown, path: readonly string[]): unknown {
   return path.reduce<unknown>((at, key) => {
-    const properties = isRecord(at) ? at["properties"] : undefined;
-    return isRecord(properties) && Object.hasOwn(properties, key) ? properties[key] : undefined;
+    const properties = isObject(at) ? at["properties"] : undefined;
+    return isObject(properties) && Object.hasOwn(properties, key) ? properties[key] : undefined;
   }, schema);
 }
 
@@ -184,7 +182,7 @@ function schemaAt(schema: unknown, path: readonly string[]): unknown {
 function put(target: Record<string, unknown>, path: readonly string[], value: unknown): void {
   const [first = "", ...rest] = path;
   const held = Object.hasOwn(target, first) ? target[first] : undefined;
-  const next = rest.length === 0 ? value : isRecord(held) ? { ...held } : {};
+  const next = rest.length === 0 ? value : isObject(held) ? { ...held } : {};
   if (rest.length > 0) put(next as Record<string, unknown>, rest, value);
   Object.defineProperty(target, first, { value: next, enumerable: true, configurable: true, writable: true });
 }

@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { runDocument } from "#client/syncs/document.ts";
 import { syncIdOf } from "#client/syncs/state-file.ts";
 import { defineCommand } from "#commands/command.ts";
-import { type ErrorCode, errors, MagicError } from "#contract/errors.ts";
+import { knownCode, MagicError } from "#contract/errors.ts";
 import {
   type BadRecordMode,
   badRecordModes,
@@ -84,14 +84,10 @@ export default defineCommand<Options>({
     output.result(document, () => summary(outcome, seconds));
     for (const { message } of outcome.warnings) output.warn(message);
     if (outcome.error)
-      throw new MagicError(codeOf(outcome.error.code), outcome.error.message, { extra: { run: spec.run_id } });
+      throw new MagicError(knownCode(outcome.error.code), outcome.error.message, { extra: { run: spec.run_id } });
     return undefined;
   },
 });
-
-function codeOf(code: string): ErrorCode {
-  return code in errors ? (code as ErrorCode) : "internal";
-}
 
 async function specOf(
   options: Options,

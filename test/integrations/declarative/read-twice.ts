@@ -109,7 +109,8 @@ function connect(vendor: Vendor, dispatcher: Agent, manifest: Manifest, config: 
   });
 }
 
-async function read(stream: Stream, state?: unknown): Promise<{ records: number; state: unknown }> {
+/** Reads a stream to its end: how many records, and the last state. */
+export async function read(stream: Stream, state?: unknown): Promise<{ records: number; state: unknown }> {
   let records = 0;
   let last: unknown;
   for await (const event of stream.read(state)) {

@@ -3,7 +3,7 @@ import { Agent } from "undici";
 import { expect, onTestFinished, test } from "vitest";
 import { createConnector } from "#daemon/integrations/connectors/declarative/connector.ts";
 import { vendor } from "./one-stream.ts";
-import { folder, textOf } from "./read-twice.ts";
+import { folder, read, textOf } from "./read-twice.ts";
 
 interface Trace {
   readonly config: Readonly<Record<string, unknown>>;
@@ -291,24 +291,18 @@ test.skipIf(!folder).each(Object.entries(traces))("%s asks as its manifest means
   });
   const dispatcher = new Agent();
   onTestFinished(() => dispatcher.close());
-  const read = async (state?: unknown) => {
+  const readTrace = async (state?: unknown) => {
     const clock = { now: () => NOON, monotonic: () => performance.now() };
     const options = { config: trace.config, dispatcher, rewrite: `*=${origin}`, clock, concurrency: 1 };
     const stream = await createConnector(textOf(`source-${source}`), options).stream(name);
-    let records = 0;
-    let last: unknown;
-    for await (const event of stream.read(state)) {
-      if (event.type === "records") records += event.records.length;
-      else last = event.state;
-    }
-    return { records, state: last };
+    return read(stream, state);
   };
-  const { records, state } = await read();
+  const { records, state } = await readTrace();
   expect(asked).toEqual(trace.asks);
   expect(records).toBe(trace.records);
   if (trace.next) {
     asked.length = 0;
-    await read(state);
+    await readTrace(state);
     expect(asked).toEqual(trace.next);
   }
   for (const [at, expected] of (trace.bodies ?? []).entries())

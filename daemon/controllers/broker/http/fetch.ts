@@ -2,6 +2,7 @@
 // hop of a redirect anew; bodies stream both ways within byte caps.
 import type { Dispatcher } from "undici";
 import { MagicError } from "#contract/errors.ts";
+import { isRedirect } from "#daemon/egress/request.ts";
 import { textOf } from "../arguments.ts";
 import type { Operation, Session } from "../session.ts";
 import { answerOf, headerOf } from "./answer.ts";
@@ -77,8 +78,4 @@ function flatHeaders(
   add("traceparent", session.caller.span.traceparent);
   if (length !== null) flat.push("content-length", String(length));
   return flat;
-}
-
-function isRedirect(status: number): boolean {
-  return status === 301 || status === 302 || status === 303 || status === 307 || status === 308;
 }

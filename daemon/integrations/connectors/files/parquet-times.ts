@@ -1,6 +1,6 @@
 // Dates and timestamps as numbers, the quick way for the years in which a number holds microseconds exactly; the others go the
 // exact way (engine/temporal.ts), which also judges what is no date.
-import { daysOf } from "../../engine/temporal.ts";
+import { daysFromCivil, daysOf } from "../../engine/temporal.ts";
 
 const FIRST_YEAR = 1700;
 const LAST_YEAR = 2200;
@@ -44,13 +44,7 @@ function dateIn(text: string): number | null {
   const day = two(text, 8);
   // The last days of a month are judged elsewhere.
   if (!(year >= FIRST_YEAR && year <= LAST_YEAR && month >= 1 && month <= 12 && day >= 1 && day <= 28)) return null;
-  const y = month <= 2 ? year - 1 : year;
-  const era = Math.floor(y / 400);
-  const yearOfEra = y - era * 400;
-  const dayOfYear = Math.floor((153 * (month > 2 ? month - 3 : month + 9) + 2) / 5) + day - 1;
-  return (
-    era * 146_097 + yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear - 719_468
-  );
+  return daysFromCivil(year, month, day);
 }
 
 // NaN where there are no two digits.
