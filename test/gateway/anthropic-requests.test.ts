@@ -39,6 +39,32 @@ describe("anthropic", () => {
     ]);
   });
 
+  test("blank texts are left out, of a system prompt too", async () => {
+    const messages = [
+      { role: "system", content: " " },
+      user([
+        { type: "text", text: "\n" },
+        { type: "text", text: "x" },
+      ]),
+      { role: "assistant", content: "\t" },
+    ];
+    const { body } = await send("anthropic", { messages }, model);
+    expect(body["system"]).toBeUndefined();
+    expect(body["messages"]).toEqual([{ role: "user", content: [{ type: "text", text: "x" }] }]);
+  });
+
+  test.each([
+    ["claude-haiku-4-5", { temperature: 0.2, top_p: 1 }, { temperature: 0.2 }],
+    ["claude-haiku-4-5", { temperature: 1, top_p: 0.5 }, { top_p: 0.5 }],
+    ["claude-haiku-4-5", { temperature: 1 }, { temperature: 1 }],
+    ["claude-3-5-haiku-latest", { temperature: 1, top_p: 1 }, { temperature: 1, top_p: 1 }],
+    ["claude-opus-4-8", { temperature: 1, top_p: 1 }, {}],
+  ])("a neutral value is not sent where the model takes one of the two, or none: %s %j", async (name, asked, sent) => {
+    const { body } = await send("anthropic", { messages: [user("x")], ...asked }, name);
+    const { temperature, top_p } = body;
+    expect(JSON.parse(JSON.stringify({ temperature, top_p }))).toEqual(sent);
+  });
+
   test.each([
     ["auto", { type: "auto" }],
     ["none", { type: "none" }],

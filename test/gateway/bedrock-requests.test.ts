@@ -1,7 +1,18 @@
 // What leaves for Bedrock, case by case of its documentation, as a real server receives it.
 import { AwsV4Signer } from "aws4fetch";
 import { describe, expect, test } from "vitest";
-import { conversation, jsonSchema, playUpstream, providers, send, tool, upstream, user } from "./sent.ts";
+import {
+  called,
+  conversation,
+  jsonSchema,
+  playUpstream,
+  providers,
+  result,
+  send,
+  tool,
+  upstream,
+  user,
+} from "./sent.ts";
 import { callOf, optionsOf, targetOf } from "./upstream.ts";
 
 playUpstream();
@@ -60,6 +71,21 @@ describe("bedrock", () => {
           { text: "and?" },
         ],
       },
+    ]);
+  });
+
+  test("schemas say that they are of objects, documents have names of their own, blank results are none", async () => {
+    const file = { type: "file", file: { file_data: "data:application/pdf;base64,JVBERi0=" } };
+    const request = {
+      messages: [user([{ type: "text", text: "read" }, file, file]), called("t1"), result("t1", " ")],
+      tools: [{ type: "function", function: { name: "f_t1", parameters: {} } }],
+    };
+    const { body } = await send("bedrock", request, model);
+    expect(body["toolConfig"]).toMatchObject({ tools: [{ toolSpec: { inputSchema: { json: { type: "object" } } } }] });
+    expect(body["messages"]).toMatchObject([
+      { content: [{ text: "read" }, { document: { name: "file" } }, { document: { name: "file (2)" } }] },
+      {},
+      { content: [{ toolResult: { content: [{ json: {} }] } }] },
     ]);
   });
 

@@ -67,6 +67,22 @@ describe("documented answers", () => {
     if (!one.apart) expect(ours).toEqual(streamed ? await saidBySdkStream(sdk(kind)) : await saidBySdk(sdk(kind)));
   });
 
+  test.each(["anthropic", "google"] as const)(
+    "%s: a last event without its blank line is an end all the same",
+    async (kind) => {
+      const { answer } = cases.find((one) => one.kind === kind && Array.isArray(one.answer)) ?? { answer: [] };
+      const lines = (answer as object[]).map((event) => `data: ${JSON.stringify(event)}`).join("\n\n");
+      const asked = callOf({ messages: [{ role: "user", content: "x" }], stream: true });
+      const ends = async (text: string) => {
+        upstream.answer = (response) => void response.writeHead(200, { "content-type": "text/event-stream" }).end(text);
+        return (await collect(await providers[kind].chat(asked, targetOf(kind, upstream, models[kind]), optionsOf())))
+          .end;
+      };
+      expect(await ends(lines)).toMatchObject({ result: "completed" });
+      expect(await ends(lines.slice(0, -1))).toMatchObject({ failure: { kind: "truncated" } });
+    },
+  );
+
   test("Gemini's choices keep their places, and its log probabilities come along", async () => {
     const candidate = (index: number, value: string) => ({
       index,

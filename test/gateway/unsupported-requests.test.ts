@@ -72,6 +72,10 @@ describe("what a provider lacks", () => {
     ["anthropic", "claude-opus-4-8", "temperature", { temperature: 0.2 }],
     ["anthropic", "claude-haiku-4-5", "frequency_penalty", { frequency_penalty: 1 }],
     ["anthropic", "claude-haiku-4-5", "some_new_thing", { some_new_thing: 1 }],
+    ["anthropic", "claude-haiku-4-5", "stop", { stop: ["END", "\n"] }],
+    ["anthropic", "claude-haiku-4-5", "top_p", { top_p: 0.5, reasoning_effort: "low" }],
+    ["anthropic", "claude-sonnet-4-6", "temperature", { temperature: 0.5, reasoning_effort: "low" }],
+    ["google", "gemini-2.5-pro", "seed", { seed: 2 ** 40 }],
     ["google", "gemini-2.5-pro", "logit_bias", { logit_bias: { "1": 2 } }],
     ["google", "gemini-2.0-flash", "reasoning_effort", { reasoning_effort: "high" }],
     ["bedrock", "meta.llama3", "presence_penalty", { presence_penalty: 1 }],
@@ -101,6 +105,32 @@ describe("what a provider lacks", () => {
         failure: { status: 400, param: "messages[0].content[0].input_audio" },
       });
     }
+  });
+
+  test.each([
+    ["messages[1].audio", [user("x"), { role: "assistant", audio: { id: "audio_1" } }]],
+    [
+      "messages[1].tool_calls[0]",
+      [user("x"), { role: "assistant", tool_calls: [{ id: "c", type: "custom", custom: { name: "f", input: "" } }] }],
+    ],
+    ["messages", [user(" "), user([{ type: "text", text: "" }])]],
+  ])("what cannot be told is refused: %s", async (param, messages) => {
+    for (const kind of ["anthropic", "bedrock"] as const) {
+      const { outcome } = await send(kind, { messages }, "claude-haiku-4-5", { dropUnsupported: true });
+      expect(outcome).toMatchObject({ kind: "failure", failure: { status: 400, param } });
+    }
+    expect(upstream.requests).toHaveLength(0);
+  });
+
+  test("what changes nothing of the answer is left out and named, beside what a provider left out by itself", async () => {
+    const hints = { metadata: { a: "b" }, prompt_cache_key: "k", safety_identifier: "s" };
+    const google = await send("google", { messages: [user("x")], ...hints }, "gemini-2.5-pro");
+    expect(google.outcome).toMatchObject({
+      notes: { dropped: ["metadata", "safety_identifier", "prompt_cache_key"] },
+    });
+    const anthropic = await send("anthropic", { messages: [user("x")], ...hints }, "claude-haiku-4-5");
+    expect(anthropic.body["metadata"]).toEqual({ user_id: "s" });
+    expect(anthropic.outcome).toMatchObject({ notes: { dropped: ["metadata", "prompt_cache_key"] } });
   });
 
   test("neutral values ask for nothing", async () => {

@@ -169,6 +169,7 @@ export interface ChatRequest {
   readonly safety_identifier?: string | null;
   readonly prompt_cache_key?: string | null;
   readonly prompt_cache_retention?: string | null;
+  readonly prompt_cache_options?: unknown;
   readonly metadata?: Readonly<Record<string, string>> | null;
   readonly store?: boolean | null;
   readonly service_tier?: string | null;

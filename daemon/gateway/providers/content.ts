@@ -1,5 +1,12 @@
 // Parts of OpenAI messages that several wires translate: texts, data URLs, tool arguments.
-import type { ChatRequest, Content, ContentPart, FunctionTool, ToolChoice } from "#daemon/gateway/format/request.ts";
+import type {
+  ChatRequest,
+  Content,
+  ContentPart,
+  FunctionTool,
+  JsonSchema,
+  ToolChoice,
+} from "#daemon/gateway/format/request.ts";
 import { failure, UpstreamError } from "./failure.ts";
 
 /** The text of a message; parts joined with nothing between, refusals count as text. */
@@ -17,6 +24,12 @@ export function textOf(content: Content | null | undefined): string {
 export function partsOf(content: Content | null | undefined): readonly ContentPart[] {
   if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
   return content ?? [];
+}
+
+/** The system's parts as the prompt of a conversation without turns. Throws UpstreamError where there are none either. */
+export function somePrompt<Part>(system: Part[]): Part[] {
+  if (system.length === 0) throw invalid("messages", "hold nothing but blank texts");
+  return system.splice(0);
 }
 
 export interface DataUrl {
@@ -75,6 +88,12 @@ export function toolPlan(request: ChatRequest): ToolPlan {
   const allowed = new Set(choice.allowed_tools.tools.map((tool) => (tool["function"] as { name?: string })?.name));
   tools = tools.filter((tool) => allowed.has(tool.name));
   return { tools, choice: tools.length > 0 ? { mode: choice.allowed_tools.mode } : null };
+}
+
+/** The schema of a tool's parameters, or of the answer, where the wire demands an object's. */
+export function objectSchema(schema: JsonSchema | null | undefined): JsonSchema {
+  if (!schema) return { type: "object", properties: {} };
+  return schema["type"] === "object" ? schema : { ...schema, type: "object" };
 }
 
 /** The name of the tool that stands for the answer where a model keeps no schemas by itself: one that the caller's tools do not have. */

@@ -6,29 +6,51 @@ const MAX_EVENT = 8 * 1024 * 1024;
 
 export type Event = Readonly<Record<string, unknown>>;
 
-/** Returns the function that takes bytes. Throws UpstreamError for events that are no JSON objects or too large. */
-export function jsonEvents(take: (event: Event) => void): (chunk: Buffer) => void {
+export interface EventReader {
+  /** Throws UpstreamError for events that are no JSON objects or too large. */
+  push(chunk: Buffer): void;
+  /** The bytes are over: a last event without its blank line counts if it is whole. */
+  end(): void;
+}
+
+export function jsonEvents(take: (event: Event) => void): EventReader {
   const decoder = new TextDecoder();
   let pending = 0;
+  let over = false;
   const parser = createParser({
     onEvent: ({ data }) => {
       pending = 0;
-      if (data.trim() === "" || data === "[DONE]") return;
+      if (data.trim() === "" || data === "[DONE]" || (over && !isJson(data))) return;
       take(jsonEvent(data));
     },
     onComment: () => {
       pending = 0;
     },
   });
-  return (chunk) => {
-    pending += chunk.length;
-    if (pending > MAX_EVENT) {
-      throw new UpstreamError(
-        failure("protocol", `An event of the provider's stream is larger than ${MAX_EVENT} bytes.`),
-      );
-    }
-    parser.feed(decoder.decode(chunk, { stream: true }));
+  return {
+    push(chunk) {
+      pending += chunk.length;
+      if (pending > MAX_EVENT) {
+        throw new UpstreamError(
+          failure("protocol", `An event of the provider's stream is larger than ${MAX_EVENT} bytes.`),
+        );
+      }
+      parser.feed(decoder.decode(chunk, { stream: true }));
+    },
+    end() {
+      over = true;
+      parser.feed("\n\n");
+    },
   };
+}
+
+function isJson(data: string): boolean {
+  try {
+    JSON.parse(data);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** One event's JSON object. */

@@ -22,6 +22,7 @@ import type {
 } from "./adapter.ts";
 import { parseAnswer, spliceCost } from "./cost.ts";
 import { type Failure, failure, failureBody } from "./failure.ts";
+import { hintsLeftOut } from "./support.ts";
 import type { Prepared, ReadContext, StreamDecoder, Wire } from "./wire.ts";
 
 /** Decoded bytes of a whole answer, of an error's body, of a stream. */
@@ -52,9 +53,10 @@ function chatOver(wire: Wire, dispatcher: Dispatcher): Provider["chat"] {
     } catch (error) {
       return failed(failureOf(error));
     }
-    if (checked !== call) {
-      const dropped = Object.keys(call.request).filter((param) => !(param in checked.request));
-      prepared = { ...prepared, notes: { ...prepared.notes, dropped } };
+    const left = checked === call ? [] : Object.keys(call.request).filter((param) => !(param in checked.request));
+    const dropped = [...left, ...hintsLeftOut(wire.kind, checked.request)];
+    if (dropped.length > 0) {
+      prepared = { ...prepared, notes: { ...prepared.notes, dropped: [...dropped, ...prepared.notes.dropped] } };
     }
     return attempt(wire, dispatcher, checked, target, prepared, options);
   };

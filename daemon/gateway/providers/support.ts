@@ -78,6 +78,21 @@ export const parameters: readonly {
   { param: "audio", asks: (r) => set(r.audio), had: [], reason: "it does not answer in audio", droppable: false },
 ];
 
+/** Parameters that change nothing of the answer: left out without a refusal, and said in `x-magic-dropped`. */
+const hints: readonly { readonly param: keyof ChatRequest; readonly had: readonly Translated[] }[] = [
+  { param: "metadata", had: ["sandbox"] },
+  { param: "safety_identifier", had: ["anthropic", "sandbox"] },
+  { param: "prompt_cache_key", had: ["sandbox"] },
+  { param: "prompt_cache_retention", had: ["sandbox"] },
+  { param: "prompt_cache_options", had: ["sandbox"] },
+];
+
+/** Those of them that this kind of provider is not told. */
+export function hintsLeftOut(kind: ProviderKind, request: ChatRequest): readonly string[] {
+  if (kind === "openai" || kind === "azure") return [];
+  return hints.filter(({ param, had }) => !had.includes(kind) && set(request[param])).map(({ param }) => param);
+}
+
 const known = new Set(Object.keys(chatRequestSchema.properties));
 
 /** What this kind of provider cannot do of the request, in the table's order. Empty for OpenAI's wires. */
@@ -105,6 +120,14 @@ export function supportOf(kind: ProviderKind, request: ChatRequest): readonly Un
 function contentOf(kind: Translated, request: ChatRequest): Unsupported[] {
   const found: Unsupported[] = [];
   for (const [m, message] of request.messages.entries()) {
+    if (message.role === "assistant") {
+      if (set(message.audio))
+        found.push({ param: `messages[${m}].audio`, reason: "it has no audio of earlier answers", droppable: false });
+      for (const [c, call] of (message.tool_calls ?? []).entries()) {
+        if (call.type === "custom")
+          found.push({ param: `messages[${m}].tool_calls[${c}]`, reason: "it has no custom tools", droppable: false });
+      }
+    }
     if (!Array.isArray(message.content)) continue;
     for (const [p, part] of message.content.entries()) {
       const at = `messages[${m}].content[${p}]`;

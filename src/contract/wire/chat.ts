@@ -249,7 +249,11 @@ export const chatRequestSchema = {
     verbosity: { enum: ["low", "medium", "high", null] },
     modalities: { type: ["array", "null"], items: { enum: ["text", "audio"] } },
     audio: { type: ["object", "null"], required: ["voice", "format"] },
-    prediction: { type: ["object", "null"] },
+    prediction: {
+      type: ["object", "null"],
+      properties: { type: { const: "content" }, content: { type: ["string", "array"] } },
+      required: ["type", "content"],
+    },
     web_search_options: { type: ["object", "null"] },
     moderation: { type: ["object", "null"] },
     user: textOrNull,

@@ -20,7 +20,7 @@ export function anthropicMessages(
   for (const [index, message] of request.messages.entries()) {
     if (message.role === "system" || message.role === "developer") {
       for (const part of partsOf(message.content)) {
-        if (part.type === "text" && part.text !== "") system.push({ type: "text", text: part.text, ...cached(part) });
+        if (part.type === "text" && !blank(part.text)) system.push({ type: "text", text: part.text, ...cached(part) });
       }
       continue;
     }
@@ -56,7 +56,7 @@ function blocksOf(message: Message, index: number, thoughts: ClaudeThoughts | nu
     case "assistant": {
       const blocks: unknown[] = [];
       const text = textOf(message.content) || (message.refusal ?? "");
-      if (text !== "") blocks.push({ type: "text", text });
+      if (!blank(text)) blocks.push({ type: "text", text });
       for (const call of message.tool_calls ?? []) {
         if (call.type !== "function") continue;
         const { name, arguments: args } = call.function;
@@ -74,6 +74,11 @@ function thinkingBlock(detail: ReasoningDetail): unknown {
   return { type: "thinking", thinking: detail.text, signature: detail.signature };
 }
 
+// The service refuses texts of white space.
+function blank(text: string): boolean {
+  return text.trim() === "";
+}
+
 function cached(part: CacheBreakpoint): object {
   return part.prompt_cache_breakpoint ? { cache_control: { type: "ephemeral" } } : {};
 }
@@ -85,7 +90,7 @@ function userBlocks(message: UserMessage, index: number): unknown[] {
     const param = `messages[${index}].content[${at}]`;
     switch (part.type) {
       case "text":
-        return part.text === "" ? [] : [{ type: "text", text: part.text, ...cached(part) }];
+        return blank(part.text) ? [] : [{ type: "text", text: part.text, ...cached(part) }];
       case "image_url": {
         const { url } = part.image_url;
         const inline = dataUrl(url, `${param}.image_url.url`);

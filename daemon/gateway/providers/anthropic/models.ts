@@ -6,8 +6,8 @@ export interface ClaudeTraits {
   readonly nativeSchema: boolean;
   /** `adaptive`: an effort; `budget`: a number of tokens; `none`. */
   readonly thinking: "adaptive" | "budget" | "none";
-  /** False: temperature and top_p are refused. */
-  readonly sampling: boolean;
+  /** Which of temperature and top_p are taken: both together, one of the two, none. */
+  readonly sampling: "both" | "either" | "none";
   /** False: thinking cannot be switched off. */
   readonly canStopThinking: boolean;
   /** Efforts beyond `high`. */
@@ -18,7 +18,7 @@ const current: ClaudeTraits = {
   maxOutput: 128_000,
   nativeSchema: true,
   thinking: "adaptive",
-  sampling: false,
+  sampling: "none",
   canStopThinking: true,
   xhigh: true,
 };
@@ -26,19 +26,19 @@ const current: ClaudeTraits = {
 const families: readonly (readonly [RegExp, Partial<ClaudeTraits>])[] = [
   [/(fable-5|sonnet-5-5|opus-5-5)/, { canStopThinking: false }],
   [/(haiku-5|sonnet-5|opus-5|opus-4-[78])/, {}],
-  [/(sonnet-4-6|opus-4-6)/, { sampling: true, xhigh: false }],
-  [/(sonnet|haiku|opus)-4-5/, { maxOutput: 64_000, thinking: "budget", sampling: true }],
-  [/opus-4-1/, { maxOutput: 32_000, thinking: "budget", sampling: true }],
-  [/sonnet-4(?!-[1-9]\b)/, { maxOutput: 64_000, thinking: "budget", sampling: true, nativeSchema: false }],
-  [/opus-4(?!-[1-9]\b)/, { maxOutput: 32_000, thinking: "budget", sampling: true, nativeSchema: false }],
-  [/3-7-sonnet/, { maxOutput: 64_000, thinking: "budget", sampling: true, nativeSchema: false }],
-  [/(claude-3-5|3-5-)/, { maxOutput: 8192, thinking: "none", sampling: true, nativeSchema: false }],
-  [/(claude-3|claude-2|instant)/, { maxOutput: 4096, thinking: "none", sampling: true, nativeSchema: false }],
+  [/(sonnet-4-6|opus-4-6)/, { sampling: "either", xhigh: false }],
+  [/(sonnet|haiku|opus)-4-5/, { maxOutput: 64_000, thinking: "budget", sampling: "either" }],
+  [/opus-4-1/, { maxOutput: 32_000, thinking: "budget", sampling: "either" }],
+  [/sonnet-4(?!-[1-9]\b)/, { maxOutput: 64_000, thinking: "budget", sampling: "both", nativeSchema: false }],
+  [/opus-4(?!-[1-9]\b)/, { maxOutput: 32_000, thinking: "budget", sampling: "both", nativeSchema: false }],
+  [/3-7-sonnet/, { maxOutput: 64_000, thinking: "budget", sampling: "both", nativeSchema: false }],
+  [/(claude-3-5|3-5-)/, { maxOutput: 8192, thinking: "none", sampling: "both", nativeSchema: false }],
+  [/(claude-3|claude-2|instant)/, { maxOutput: 4096, thinking: "none", sampling: "both", nativeSchema: false }],
 ];
 
 /** Traits of a model by its id, whatever dates, regions and vendors stand around it. */
 export function claudeTraits(model: string): ClaudeTraits {
   const id = model.toLowerCase();
   for (const [pattern, traits] of families) if (pattern.test(id)) return { ...current, ...traits };
-  return { ...current, sampling: true };
+  return { ...current, sampling: "either" };
 }

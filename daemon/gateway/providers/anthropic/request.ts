@@ -1,13 +1,13 @@
 // OpenAI's request as Anthropic's Messages request.
 import { modern } from "#daemon/gateway/format/modern.ts";
-import type { ChatRequest, JsonSchema } from "#daemon/gateway/format/request.ts";
+import type { ChatRequest } from "#daemon/gateway/format/request.ts";
 import type { Notes, Target, Unsupported } from "../adapter.ts";
-import { answerToolName, stopsOf, toolPlan } from "../content.ts";
+import { answerToolName, objectSchema, somePrompt, stopsOf, toolPlan } from "../content.ts";
 import { supportOf } from "../support.ts";
 import { type ClaudeThoughts, lacksThinking } from "../thoughts/claude.ts";
 import { anthropicMessages, type Turn } from "./messages.ts";
 import { type ClaudeTraits, claudeTraits } from "./models.ts";
-import { claudeRefusals } from "./refusals.ts";
+import { claudeRefusals, claudeSampling } from "./refusals.ts";
 import { keepsNatively, nativeSchema } from "./schema.ts";
 import { claudeThinking, type Thinking, thinkingBudget } from "./thinking.ts";
 
@@ -27,7 +27,7 @@ export function anthropicRequest(given: ChatRequest, target: Target, thoughts: C
   const request = modern(given);
   const traits = claudeTraits(target.model);
   const { system, turns } = anthropicMessages(request, reasons(request, traits) ? thoughts : null);
-  if (turns.length === 0) turns.push({ role: "user", content: system.splice(0) });
+  if (turns.length === 0) turns.push({ role: "user", content: somePrompt(system) });
   const { tools, toolChoice, jsonTool, format, responseFormat } = toolsOf(request, traits, system);
   const thinking = thinkingOf(
     request,
@@ -42,6 +42,8 @@ export function anthropicRequest(given: ChatRequest, target: Target, thoughts: C
       ? { output_config: { ...(thinking.effort ? { effort: thinking.effort } : {}), ...(format ? { format } : {}) } }
       : {};
   const budget = thinking.budget ?? 0;
+  const user = request.user ?? request.safety_identifier;
+  const { temperature, topP } = claudeSampling(request, traits.sampling);
   const body = {
     model: target.model,
     max_tokens: maxTokens(request, target, traits, budget),
@@ -49,17 +51,15 @@ export function anthropicRequest(given: ChatRequest, target: Target, thoughts: C
     messages: turns,
     ...(tools.length > 0 ? { tools } : {}),
     ...(toolChoice ? { tool_choice: toolChoice } : {}),
-    ...(request.temperature === undefined || request.temperature === null || budget > 0
-      ? {}
-      : { temperature: request.temperature }),
-    ...(request.top_p === undefined || request.top_p === null ? {} : { top_p: request.top_p }),
+    ...(temperature === undefined || budget > 0 ? {} : { temperature }),
+    ...(topP === undefined ? {} : { top_p: topP }),
     ...(stops.length > 0 ? { stop_sequences: stops } : {}),
     ...(thinking.field ? { thinking: thinking.field } : {}),
     ...effort,
-    ...(request.user ? { metadata: { user_id: request.user } } : {}),
+    ...(user ? { metadata: { user_id: user } } : {}),
     ...(request.stream ? { stream: true } : {}),
   };
-  return { body: sampling(body, traits), notes: { dropped: thinking.dropped, responseFormat }, jsonTool };
+  return { body, notes: { dropped: thinking.dropped, responseFormat }, jsonTool };
 }
 
 // Messages demands a `max_tokens`, and thinking is part of it.
@@ -73,13 +73,6 @@ function maxTokens(request: ChatRequest, target: Target, traits: ClaudeTraits, b
 export function anthropicLongest(request: ChatRequest, target: Target): number {
   const traits = claudeTraits(target.model);
   return maxTokens(request, target, traits, thinkingBudget(request.reasoning_effort, traits));
-}
-
-// Neutral values are taken out where the model refuses the parameter whatever its value.
-function sampling(body: Record<string, unknown>, traits: ClaudeTraits): Record<string, unknown> {
-  if (traits.sampling) return body;
-  const { temperature: _temperature, top_p: _topP, ...rest } = body;
-  return rest;
 }
 
 function toolsOf(request: ChatRequest, traits: ClaudeTraits, system: unknown[]) {
@@ -127,11 +120,6 @@ function choiceOf(choice: NonNullable<ReturnType<typeof toolPlan>["choice"]>, on
     default:
       return { type: "auto", ...once };
   }
-}
-
-function objectSchema(schema: JsonSchema | undefined): JsonSchema {
-  if (!schema) return { type: "object", properties: {} };
-  return schema["type"] === "object" ? schema : { ...schema, type: "object" };
 }
 
 function thinkingOf(request: ChatRequest, traits: ClaudeTraits, turns: readonly Turn[], forced: boolean): Thinking {

@@ -146,9 +146,11 @@ export function anthropicDecoder(context: ReadContext, emit: Emit, thoughts: Tho
       : guess;
   }
 
+  const reader = jsonEvents(event);
   return {
-    push: jsonEvents(event),
+    push: reader.push,
     end() {
+      reader.end();
       if (!stopped) throw new UpstreamError(failure("truncated", "The provider's stream ended before its end mark."));
     },
     get started() {

@@ -33,13 +33,28 @@ export async function converseMessages(
     if (last?.role === role) last.content.push(...blocks);
     else turns.push({ role, content: blocks });
   }
+  nameApart(turns);
   return { system, turns };
+}
+
+// Converse refuses two documents of one name.
+function nameApart(turns: readonly ConverseTurn[]): void {
+  const names = new Set<string>();
+  for (const { content } of turns) {
+    for (const block of content) {
+      const document = block["document"] as { name: string } | undefined;
+      if (!document) continue;
+      const { name } = document;
+      for (let copy = 2; names.has(document.name); copy++) document.name = `${name} (${copy})`;
+      names.add(document.name);
+    }
+  }
 }
 
 function otherBlocks(message: Message, thoughts: ClaudeThoughts | null): Record<string, unknown>[] {
   if (message.role === "tool") {
     const text = textOf(message.content);
-    const content = [text === "" ? { json: {} } : { text }];
+    const content = [text.trim() === "" ? { json: {} } : { text }];
     return [{ toolResult: { toolUseId: portableId(message.tool_call_id, 64), content } }];
   }
   if (message.role !== "assistant") return [];

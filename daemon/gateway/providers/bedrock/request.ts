@@ -1,11 +1,11 @@
 // OpenAI's request as a Converse request.
 import { modern } from "#daemon/gateway/format/modern.ts";
-import type { ChatRequest } from "#daemon/gateway/format/request.ts";
+import type { ChatRequest, JsonSchema } from "#daemon/gateway/format/request.ts";
 import type { Notes, Target, Unsupported } from "../adapter.ts";
 import { claudeTraits } from "../anthropic/models.ts";
-import { claudeRefusals } from "../anthropic/refusals.ts";
+import { claudeRefusals, claudeSampling } from "../anthropic/refusals.ts";
 import { claudeThinking, thinkingBudget } from "../anthropic/thinking.ts";
-import { answerToolName, stopsOf, toolPlan } from "../content.ts";
+import { answerToolName, objectSchema, somePrompt, stopsOf, toolPlan } from "../content.ts";
 import { supportOf } from "../support.ts";
 import { type ClaudeThoughts, lacksThinking } from "../thoughts/claude.ts";
 import type { WireIo } from "../wire.ts";
@@ -47,7 +47,7 @@ export async function converseRequest(
 ): Promise<ConverseRequest> {
   const request = modern(given);
   const { system, turns } = await converseMessages(request, io, reasons(request, target.model) ? thoughts : null);
-  if (turns.length === 0) turns.push({ role: "user", content: system.splice(0) });
+  if (turns.length === 0) turns.push({ role: "user", content: somePrompt(system) });
   const wanted = request.response_format;
   const schema = wanted?.type === "json_schema" ? (wanted.json_schema.schema ?? { type: "object" }) : undefined;
   if (wanted?.type === "json_object") {
@@ -59,10 +59,14 @@ export async function converseRequest(
     for (const turn of turns) leaveOutThinking(turn);
   const stops = stopsOf(request);
   const most = request.max_completion_tokens ?? request.max_tokens;
+  const { temperature, topP } = claudeSampling(
+    request,
+    isClaude(target.model) ? claudeTraits(target.model).sampling : "both",
+  );
   const inferenceConfig = {
     ...(most ? { maxTokens: most + budget } : budget > 0 ? { maxTokens: budget + 4096 } : {}),
-    ...(typeof request.temperature === "number" && budget === 0 ? { temperature: request.temperature } : {}),
-    ...(typeof request.top_p === "number" ? { topP: request.top_p } : {}),
+    ...(temperature === undefined || budget > 0 ? {} : { temperature }),
+    ...(topP === undefined ? {} : { topP }),
     ...(stops.length > 0 ? { stopSequences: stops } : {}),
   };
   const body = {
@@ -105,20 +109,18 @@ function isClaude(model: string): boolean {
 function toolsOf(
   request: ChatRequest,
   turns: readonly ConverseTurn[],
-  schema: object | undefined,
+  schema: JsonSchema | undefined,
 ): { tools: object[]; toolChoice?: object; jsonTool?: string } | undefined {
   const plan = toolPlan(request);
   const spec = (name: string, description: string | undefined, json: unknown) => ({
     toolSpec: { name, ...(description ? { description } : {}), inputSchema: { json } },
   });
   const given = plan.choice?.mode === "none" ? [] : plan.tools;
-  const tools = given.map((tool) =>
-    spec(tool.name, tool.description, tool.parameters ?? { type: "object", properties: {} }),
-  );
+  const tools = given.map((tool) => spec(tool.name, tool.description, objectSchema(tool.parameters)));
   if (schema) {
     const description = "Give the final answer by calling this tool.";
     const jsonTool = answerToolName(given);
-    tools.push(spec(jsonTool, description, { type: "object", ...schema }));
+    tools.push(spec(jsonTool, description, objectSchema(schema)));
     return { tools, toolChoice: given.length > 0 ? { any: {} } : { tool: { name: jsonTool } }, jsonTool };
   }
   // A conversation that has used tools is refused without any: name those of its past.

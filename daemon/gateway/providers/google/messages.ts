@@ -98,15 +98,16 @@ function resultOf(text: string): Record<string, unknown> {
   }
 }
 
-function userParts(message: UserMessage, index: number, io: WireIo): Promise<unknown[]> {
+async function userParts(message: UserMessage, index: number, io: WireIo): Promise<unknown[]> {
   const parts = partsOf(message.content);
-  return Promise.all(parts.map((part, at) => userPart(part, `messages[${index}].content[${at}]`, io)));
+  const made = await Promise.all(parts.map((part, at) => userPart(part, `messages[${index}].content[${at}]`, io)));
+  return made.filter((part) => part !== null);
 }
 
 async function userPart(part: ContentPart, param: string, io: WireIo): Promise<unknown> {
   switch (part.type) {
     case "text":
-      return { text: part.text };
+      return part.text === "" ? null : { text: part.text };
     case "image_url": {
       const { url } = part.image_url;
       const inline = dataUrl(url, `${param}.image_url.url`);

@@ -2,7 +2,7 @@
 import { modern } from "#daemon/gateway/format/modern.ts";
 import type { ChatRequest, ReasoningEffort } from "#daemon/gateway/format/request.ts";
 import type { Target, Unsupported } from "../adapter.ts";
-import { invalid, stopsOf, toolPlan } from "../content.ts";
+import { somePrompt, stopsOf, toolPlan } from "../content.ts";
 import { supportOf } from "../support.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { isOurs } from "../tool-id.ts";
@@ -16,6 +16,9 @@ export function googleUnsupported(request: ChatRequest, model: string): readonly
   const refuse = (param: string, reason: string) => found.push({ param, reason, droppable: true });
   if ((request.n ?? 1) > 8) refuse("n", "it gives at most 8 choices");
   const effort = request.reasoning_effort;
+  if (typeof request.seed === "number" && (request.seed < -(2 ** 31) || request.seed >= 2 ** 31)) {
+    refuse("seed", "its seeds have 32 bits");
+  }
   if (effort && effort !== "none" && thinkingKind(model) === "none") {
     refuse("reasoning_effort", "this model does not reason");
   }
@@ -34,7 +37,7 @@ export async function googleRequest(
   const signed = thinkingKind(target.model) === "level";
   if (signatures.load) await signatures.load(caller, unsignedCalls(request));
   const { system, contents } = await geminiMessages(request, { signatures, caller, signed, io });
-  if (contents.length === 0) contents.push({ role: "user", parts: system.splice(0) });
+  if (contents.length === 0) contents.push({ role: "user", parts: somePrompt(system) });
   return {
     contents,
     ...(system.length > 0 ? { systemInstruction: { parts: system } } : {}),
@@ -69,10 +72,6 @@ function toolsOf(request: ChatRequest): object {
 
 function generationConfig(request: ChatRequest, target: Target): Record<string, unknown> {
   const stops = stopsOf(request);
-  const { seed } = request;
-  if (typeof seed === "number" && (seed < -(2 ** 31) || seed >= 2 ** 31)) {
-    throw invalid("seed", "must fit into 32 bits for Gemini");
-  }
   const format = request.response_format;
   return given({
     temperature: request.temperature,
@@ -80,7 +79,7 @@ function generationConfig(request: ChatRequest, target: Target): Record<string, 
     maxOutputTokens: request.max_completion_tokens ?? request.max_tokens,
     candidateCount: (request.n ?? 1) > 1 ? request.n : undefined,
     stopSequences: stops.length > 0 ? stops : undefined,
-    seed,
+    seed: request.seed,
     presencePenalty: request.presence_penalty,
     frequencyPenalty: request.frequency_penalty,
     responseLogprobs: request.logprobs || undefined,

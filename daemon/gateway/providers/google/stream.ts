@@ -88,9 +88,11 @@ export function googleDecoder(context: ReadContext, emit: Emit, signatures: Thou
     return counted ? { ...guess, input: counted.input, cached: counted.cached } : guess;
   }
 
+  const reader = jsonEvents(event);
   return {
-    push: jsonEvents(event),
+    push: reader.push,
     end() {
+      reader.end();
       const unfinished = [...candidates.values()].some((candidate) => candidate.finish === null);
       if ((candidates.size === 0 || unfinished) && !blocked) {
         throw new UpstreamError(failure("truncated", "The provider's stream ended before its finish reason."));

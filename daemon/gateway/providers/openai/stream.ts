@@ -41,9 +41,11 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
   const calls = new Map<unknown, { call: number }>();
 
   /** What goes out instead of the event's bytes; null: the bytes as they are. */
-  function event(text: string): string | null {
+  function event(given: string): string | null {
+    const text = given.charCodeAt(0) === BYTE_ORDER_MARK ? given.slice(1) : given;
     const data = dataOf(text);
-    if (data === null) return null;
+    // Comments keep connections alive; other events without data are nothing to a client.
+    if (data === null) return text.startsWith(":") ? null : "";
     if (data === "[DONE]") return done();
     const chunk = parse(data);
     // vLLM's error is the event itself.
@@ -63,7 +65,9 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
     if (choices.length === 0) return "";
     if (!head["id"]) head = chunk;
     const sound = inspect(choices) && chunk["object"] === "chat.completion.chunk" && soundHead(chunk);
-    if (sound && (usage === null || usage === undefined)) return null;
+    if (sound && (usage === null || usage === undefined)) {
+      return isUsual(text) ? null : `data: ${data.replaceAll("\n", " ")}\n\n`;
+    }
     return `data: ${JSON.stringify(repaired(chunk, choices, asked))}\n\n`;
   }
 
@@ -167,6 +171,13 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
     },
     usage,
   };
+}
+
+const BYTE_ORDER_MARK = 0xfeff;
+
+// OpenAI's own form, which simple clients take for the only one: one line, `data: ` before it, no `event:`, no `id:`.
+function isUsual(text: string): boolean {
+  return text.startsWith("data: ") && text.indexOf("\n") === text.length - 2;
 }
 
 const CR = 0x0d;
