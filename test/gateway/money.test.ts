@@ -105,7 +105,7 @@ describe("golden costs", () => {
     expect(converse).toEqual(usage);
   });
 
-  test("audio is counted, and costs what the list has for it", () => {
+  test("audio and images are counted, and cost what the list has for it", () => {
     // gemini-2.5-flash, 0.30 (audio 1) / 0.03 (audio 0.10) / - / 2.50: 300 x 0.3 + 500 x 1 + 100 x 0.03 + 100 x 0.1 + 10 x 2.5
     const usage = googleUsage({
       promptTokenCount: 1_000,
@@ -125,6 +125,13 @@ describe("golden costs", () => {
       prompt_tokens_details: { audio_tokens: 90, cached_tokens: 20 },
       completion_tokens_details: { audio_tokens: 40 },
     });
+    // gemini-2.5-flash-image, 0.30 / 2.50 (images 30): 10 x 0.3 + 10 x 2.5 + 1290 x 30
+    const drawn = googleUsage({
+      promptTokenCount: 10,
+      candidatesTokenCount: 1_300,
+      candidatesTokensDetails: [{ modality: "IMAGE", tokenCount: 1_290 }],
+    });
+    expect(priced("google", "gemini-2.5-flash-image", drawn)).toBe(0.038728);
     // Never more than its class, whatever a server says.
     expect(openai?.parts).toEqual({ input_audio: 80, output_audio: 40 });
   });

@@ -26,6 +26,8 @@ export interface TokenParts {
   readonly input_audio?: number;
   readonly cached_audio?: number;
   readonly output_audio?: number;
+  /** Images, of `output`. */
+  readonly output_image?: number;
 }
 
 /** `usage` of a completion (OpenAI, "The chat completion object"), plus what it cost. */
@@ -115,6 +117,7 @@ const classOf = {
   input_audio: "input",
   cached_audio: "cached",
   output_audio: "output",
+  output_image: "output",
 } as const satisfies Record<keyof TokenParts, keyof TokenUsage>;
 
 /** The usage with those parts that are not zero, none larger than its class. The same object where there are none. */

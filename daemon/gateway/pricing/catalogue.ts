@@ -126,6 +126,7 @@ function ratesAt(list: Record<string, Amount | undefined>, above: number): Rates
     input_audio: at("input_audio_mtok"),
     cached_audio: at("cache_audio_read_mtok"),
     output_audio: at("output_audio_mtok"),
+    output_image: at("output_image_mtok"),
     reasoning: at("output_reasoning_mtok"),
     // Dollars per thousand requests: 1e12 / 1e3 pico-dollars each.
     request: Math.round((at("requests_kcount") ?? 0) * 1e9),

@@ -17,6 +17,7 @@ export interface Rates {
   readonly inputAudio: number;
   readonly cachedAudio: number;
   readonly outputAudio: number;
+  readonly outputImage: number;
 }
 
 export interface Price {
@@ -47,6 +48,7 @@ export interface PublishedPrice extends PriceOverride {
   readonly input_audio?: number | undefined;
   readonly cached_audio?: number | undefined;
   readonly output_audio?: number | undefined;
+  readonly output_image?: number | undefined;
 }
 
 /** Rates from dollars per million; a class without a price of its own costs what its direction costs. */
@@ -67,6 +69,7 @@ export function ratesOf(price: PublishedPrice): Rates {
     inputAudio: or(price.input_audio, input),
     cachedAudio: or(price.cached_audio, cacheRead),
     outputAudio: or(price.output_audio, output),
+    outputImage: or(price.output_image, output),
   };
 }
 
@@ -103,7 +106,8 @@ function surcharge(rates: Rates, parts: TokenParts): number {
     (parts.cache_write_1h ?? 0) * (rates.cacheWrite1h - rates.cacheWrite) +
     (parts.input_audio ?? 0) * (rates.inputAudio - rates.input) +
     (parts.cached_audio ?? 0) * (rates.cachedAudio - rates.cacheRead) +
-    (parts.output_audio ?? 0) * (rates.outputAudio - rates.output)
+    (parts.output_audio ?? 0) * (rates.outputAudio - rates.output) +
+    (parts.output_image ?? 0) * (rates.outputImage - rates.output)
   );
 }
 
@@ -111,7 +115,7 @@ function surcharge(rates: Rates, parts: TokenParts): number {
 export function worstCost(price: Price, promptTokens: number, answerTokens: number): number {
   const rates = ratesFor(price, promptTokens);
   const input = Math.max(rates.input, rates.cacheWrite);
-  const output = Math.max(rates.output, rates.reasoning);
+  const output = Math.max(rates.output, rates.reasoning, rates.outputImage);
   return Math.min(rates.request + promptTokens * input + answerTokens * output, Number.MAX_SAFE_INTEGER);
 }
 

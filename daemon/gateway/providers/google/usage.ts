@@ -9,7 +9,7 @@ export function googleUsage(value: unknown): TokenUsage | null {
   if (usage["promptTokenCount"] === undefined && usage["candidatesTokenCount"] === undefined) return null;
   const prompt = count(usage["promptTokenCount"]) + count(usage["toolUsePromptTokenCount"]);
   const cached = Math.min(count(usage["cachedContentTokenCount"]), prompt);
-  const cachedAudio = audioOf(usage["cacheTokensDetails"]);
+  const cachedAudio = tokensOf("AUDIO", usage["cacheTokensDetails"]);
   return withParts(
     {
       input: prompt - cached,
@@ -19,18 +19,19 @@ export function googleUsage(value: unknown): TokenUsage | null {
       reasoning: count(usage["thoughtsTokenCount"]),
     },
     {
-      input_audio: Math.max(0, audioOf(usage["promptTokensDetails"]) - cachedAudio),
+      input_audio: Math.max(0, tokensOf("AUDIO", usage["promptTokensDetails"]) - cachedAudio),
       cached_audio: cachedAudio,
-      output_audio: audioOf(usage["candidatesTokensDetails"]),
+      output_audio: tokensOf("AUDIO", usage["candidatesTokensDetails"]),
+      output_image: tokensOf("IMAGE", usage["candidatesTokensDetails"]),
     },
   );
 }
 
 // `[{modality: "TEXT" | "AUDIO" | ..., tokenCount}]`
-function audioOf(details: unknown): number {
+function tokensOf(kind: "AUDIO" | "IMAGE", details: unknown): number {
   return list(details)
     .map(fields)
-    .filter(({ modality }) => modality === "AUDIO")
+    .filter(({ modality }) => modality === kind)
     .reduce((sum, one) => sum + count(one["tokenCount"]), 0);
 }
 
