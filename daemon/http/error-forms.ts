@@ -46,7 +46,7 @@ function listOf(problems: readonly FieldProblem[]): string {
 export function answerFor(error: MagicError, form: ErrorForm, requestId: string): ErrorAnswer {
   const make = form === "openai" ? openai : form === "oauth" ? oauth : problem;
   const answer = make(error, requestId);
-  const headers: Record<string, string> = { ...answer.headers };
+  const headers: Record<string, string> = { ...error.headers, ...answer.headers };
   // OpenAI's clients try these again by themselves, unless they are told that it is of no use.
   if (form === "openai" && retriedByClients(answer.status) && !errors[error.code].retryable)
     headers["x-should-retry"] = "false";

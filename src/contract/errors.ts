@@ -39,6 +39,8 @@ export interface MagicErrorOptions extends ErrorOptions {
   readonly retryAfterS?: number;
   /** More members for the JSON answer; never a secret. */
   readonly extra?: Readonly<Record<string, unknown>>;
+  /** More headers of the answer. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 const brand = Symbol.for("magic.error");
@@ -49,6 +51,7 @@ export class MagicError extends Error {
   readonly problems: readonly FieldProblem[];
   readonly retryAfterS: number | undefined;
   readonly extra: Readonly<Record<string, unknown>>;
+  readonly headers: Readonly<Record<string, string>> | undefined;
   readonly [brand] = true;
 
   constructor(code: ErrorCode, detail?: string, options: MagicErrorOptions = {}) {
@@ -58,6 +61,7 @@ export class MagicError extends Error {
     this.problems = options.problems ?? [];
     this.retryAfterS = options.retryAfterS;
     this.extra = options.extra ?? {};
+    this.headers = options.headers;
   }
 }
 

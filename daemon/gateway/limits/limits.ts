@@ -45,19 +45,21 @@ export function createLimits(clock: Clock): Limits {
       const { requests_per_minute: perMinute, tokens_per_minute: tokenLimit, concurrent: atOnce } = config;
       if (perMinute === undefined && tokenLimit === undefined && atOnce === undefined) return noLimits;
       const usage = usageOf(caller);
+      const refused = (limit: string, waitMs: number) =>
+        refusal(limit, waitMs / 1000, headersOf(usage, perMinute, tokenLimit));
       if (atOnce !== undefined && usage.concurrent >= atOnce)
-        throw refused(`${atOnce} calls at once (gateway.limits.concurrent)`, 1);
+        throw refused(`${atOnce} calls at once (gateway.limits.concurrent)`, 1_000);
       if (perMinute !== undefined && usage.requests.sum() + 1 > perMinute)
         throw refused(
           `${perMinute} requests per minute (gateway.limits.requests_per_minute)`,
-          usage.requests.untilBelow(perMinute - 1) / 1000,
+          usage.requests.untilBelow(perMinute - 1),
         );
       // A single call larger than the whole limit passes when nothing else is in the window: refusing it for ever helps nobody.
       const used = tokenLimit === undefined ? 0 : usage.tokens.sum();
       if (tokenLimit !== undefined && used > 0 && used + tokens > tokenLimit)
         throw refused(
           `${tokenLimit} tokens per minute (gateway.limits.tokens_per_minute), of which ${Math.max(0, tokenLimit - used)} are left`,
-          usage.tokens.untilBelow(Math.max(0, tokenLimit - tokens)) / 1000,
+          usage.tokens.untilBelow(Math.max(0, tokenLimit - tokens)),
         );
       usage.concurrent++;
       usage.requests.add(1);
@@ -81,11 +83,12 @@ function forgetIdle(callers: Map<string, Usage>): void {
     if (concurrent === 0 && requests.sum() === 0 && tokens.sum() === 0) callers.delete(caller);
 }
 
-function refused(limit: string, retryAfterS: number): MagicError {
+function refusal(limit: string, retryAfterS: number, headers: Readonly<Record<string, string>>): MagicError {
   const seconds = Math.max(1, Math.ceil(retryAfterS));
   return new MagicError("rate_limited", `The gateway's limit of ${limit} is reached; try again in ${seconds} s.`, {
     retryAfterS: seconds,
     extra: { code: "rate_limit_exceeded" },
+    headers,
   });
 }
 

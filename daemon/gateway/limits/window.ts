@@ -1,9 +1,11 @@
-// A sliding window of sub-buckets: how much happened in the last minute, to a second's precision, in constant memory. The oldest,
-// half-expired bucket still counts whole, so that a limit is never exceeded in any minute.
+// A sliding window of sub-buckets: how much happened in the last minute, in constant memory. A bucket counts whole until a minute
+// after the last that fell into it, so that a limit is never exceeded in any minute, and nobody waits longer than one.
 import type { Clock } from "#shared/clock.ts";
 
+const WINDOW_MS = 60_000;
 const BUCKET_MS = 1_000;
-const BUCKETS = 61;
+/** Those of the minute, the one under way, and one that its last moment keeps. */
+const BUCKETS = 62;
 
 export interface Window {
   /** What the last minute holds. */
@@ -18,22 +20,30 @@ export interface Window {
 
 export function createWindow(clock: Clock): Window {
   const amounts = new Float64Array(BUCKETS);
+  /** When the last fell into each bucket. */
+  const last = new Float64Array(BUCKETS);
   let newest = Math.floor(clock.monotonic() / BUCKET_MS);
+  let oldest = newest;
   let total = 0;
 
-  const advance = (): void => {
-    const now = Math.floor(clock.monotonic() / BUCKET_MS);
-    if (now - newest >= BUCKETS) {
+  // Returns the time.
+  const advance = (): number => {
+    const now = clock.monotonic();
+    const at = Math.floor(now / BUCKET_MS);
+    if (at - newest >= BUCKETS) {
       amounts.fill(0);
       total = 0;
-      newest = now;
+      oldest = at;
     }
-    while (newest < now) {
-      newest++;
-      const slot = newest % BUCKETS;
-      total -= amounts[slot] ?? 0;
+    newest = at;
+    for (; oldest < newest; oldest++) {
+      const slot = oldest % BUCKETS;
+      const amount = amounts[slot] ?? 0;
+      if (amount > 0 && now - (last[slot] ?? 0) < WINDOW_MS) break;
+      total -= amount;
       amounts[slot] = 0;
     }
+    return now;
   };
 
   const put = (bucket: number, amount: number): void => {
@@ -44,29 +54,35 @@ export function createWindow(clock: Clock): Window {
     total += after - before;
   };
 
+  const add = (amount: number, now: number): void => {
+    put(newest, amount);
+    last[newest % BUCKETS] = now;
+  };
+
   return {
     sum() {
       advance();
       return total;
     },
     add(amount) {
-      advance();
-      put(newest, amount);
+      add(amount, advance());
       return newest;
     },
     correct(when, amount) {
-      advance();
-      if (amount > 0) put(newest, amount);
-      else if (newest - when < BUCKETS) put(when, amount);
+      const now = advance();
+      if (amount > 0) add(amount, now);
+      else if (when >= oldest) put(when, amount);
     },
     untilBelow(room) {
-      advance();
+      const now = advance();
       let left = total;
-      for (let age = BUCKETS - 1; age >= 0; age--) {
-        if (left <= room) return Math.max(0, (newest - age + BUCKETS - 1) * BUCKET_MS + 0 - clock.monotonic());
-        left -= amounts[(((newest - age) % BUCKETS) + BUCKETS) % BUCKETS] ?? 0;
+      let wait = 0;
+      for (let bucket = oldest; bucket <= newest && left > room; bucket++) {
+        const amount = amounts[bucket % BUCKETS] ?? 0;
+        if (amount > 0) wait = (last[bucket % BUCKETS] ?? 0) + WINDOW_MS - now;
+        left -= amount;
       }
-      return BUCKETS * BUCKET_MS - (clock.monotonic() - newest * BUCKET_MS);
+      return Math.max(0, wait);
     },
   };
 }
