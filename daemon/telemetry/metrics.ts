@@ -27,7 +27,11 @@ export const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0
 /** @param options.process also report the process's own figures (memory, event loop lag); off for tests. */
 export function createMetrics(options: { readonly process?: boolean } = {}): Metrics {
   const registry = new Registry();
-  if (options.process) collectDefaultMetrics({ register: registry });
+  if (options.process) {
+    collectDefaultMetrics({ register: registry });
+    // Gauges that are called `_total`, which linters of the format refuse; each is there once more by type, and rightly named.
+    for (const kind of ["resources", "handles", "requests"]) registry.removeSingleMetric(`nodejs_active_${kind}_total`);
+  }
   const registers = [registry];
   return {
     registry,

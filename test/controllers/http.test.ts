@@ -85,6 +85,34 @@ test("a controller is built, deployed, invoked, listed and removed over HTTP", a
   expect((await call("POST", "/v1/controllers/echo/invoke", { input: { a: 1 } })).status).toBe(404);
 });
 
+test("a streamed completion is in the call's usage, whether the handler asked for usage or not", async () => {
+  const folder = join(root, "streams");
+  const contract = contractOf("streams", { capabilities: ["llm:chat"], scopes: { llm: { models: ["sandbox/echo"] } } });
+  put(join(folder, "contract.yaml"), JSON.stringify(contract));
+  put(
+    join(folder, "handler.ts"),
+    `export default async ({ input, llm }) => {
+       const call = { stream: true, messages: [{ role: "user", content: "hello there" }], ...input };
+       const seen = [];
+       for await (const chunk of await llm.chat(call)) if (chunk.usage) seen.push(chunk.usage.total_tokens);
+       return seen;
+     };`,
+  );
+  const artifact = await (await call("POST", "/v1/dev/builds", { folder })).json();
+  expect((await call("POST", "/v1/controllers", artifact)).status).toBe(201);
+  for (const [input, shown] of [
+    [{}, 0],
+    [{ stream_options: { include_usage: true } }, 1],
+  ] as const) {
+    const { output, usage } = (await (await call("POST", "/v1/controllers/streams/invoke", { input })).json()) as {
+      output: number[];
+      usage: object;
+    };
+    expect(output).toHaveLength(shown);
+    expect(usage).toMatchObject({ llm_calls: 1, prompt_tokens: 10, completion_tokens: 3 });
+  }
+});
+
 test("a development session streams its events, and ends when the listener leaves", async () => {
   const left = new AbortController();
   const response = await call("POST", "/v1/dev/sessions", { folder: join(root, "controllers") }, left.signal);

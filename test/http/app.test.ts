@@ -6,6 +6,7 @@ import { Readable } from "node:stream";
 import { Type } from "typebox";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type App, createApp } from "#daemon/app.ts";
+import { createMetrics } from "#daemon/telemetry/metrics.ts";
 
 // Generous, for machines that do other things too.
 vi.setConfig({ testTimeout: 60_000 });
@@ -165,6 +166,13 @@ test("the credentials are the user's alone, and outlive the app", async () => {
   expect(again.credentials).toEqual(app.credentials);
   expect((await stat(join(root, ".magic", "credentials.json"))).mode & 0o777).toBe(0o600);
   await again.close();
+});
+
+test("only counters are called _total", async () => {
+  const { text } = await createMetrics({ process: true }).render();
+  const totals = text.split("\n").filter((line) => /^# TYPE \S+_total /.test(line));
+  expect(totals.length).toBeGreaterThan(0);
+  for (const line of totals) expect(line).toMatch(/ counter$/);
 });
 
 test("metrics count requests by route", async () => {

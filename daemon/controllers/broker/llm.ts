@@ -9,7 +9,14 @@ export const chat: Operation = async (session, args, _body, signal) => {
   if (!ports.llm) throw new MagicError("provider_not_configured", "this daemon has no gateway");
   session.usage.llm_calls++;
   const model = args["model"] ?? grants.models?.[0];
-  const body = model === undefined ? args : { ...args, model };
+  const options = objectOf(args["stream_options"]);
+  const shown = args["stream"] !== true || options["include_usage"] === true;
+  const body = {
+    ...args,
+    ...(model === undefined ? {} : { model }),
+    // What a stream used is wanted here whether the handler wants it or not.
+    ...(shown ? {} : { stream_options: { ...options, include_usage: true } }),
+  };
   const answer = await ports.llm.chat({
     ...caller,
     signal: AbortSignal.any([signal, caller.signal]),
@@ -17,17 +24,22 @@ export const chat: Operation = async (session, args, _body, signal) => {
     models: grants.models,
     usdPerDay: grants.usdPerDay,
   });
-  if ("chunks" in answer) return { stream: counted(session, answer.chunks) };
+  if ("chunks" in answer) return { stream: counted(session, answer.chunks, shown) };
   if (answer.status >= 400) throw failure(answer.status, answer.body);
   count(session, answer.body);
   return { value: answer.body };
 };
 
-/** Each chunk as one JSON document. */
-async function* counted(session: Session, chunks: AsyncIterable<Record<string, unknown>>): AsyncGenerator<Uint8Array> {
+/** Each chunk as one JSON document; that of the usage only where it is to be shown. */
+async function* counted(
+  session: Session,
+  chunks: AsyncIterable<Record<string, unknown>>,
+  shown: boolean,
+): AsyncGenerator<Uint8Array> {
   for await (const chunk of chunks) {
     if (chunk["error"]) throw failure(502, chunk);
     count(session, chunk);
+    if (!shown && chunk["usage"]) continue;
     yield Buffer.from(JSON.stringify(chunk));
   }
 }
