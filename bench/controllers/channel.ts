@@ -82,7 +82,7 @@ rmSync(root, { recursive: true, force: true });
 const trips: number[] = [];
 const cold: Record<string, number[]> = { "a small bundle": [], "a bundle of 130 kB": [] };
 const message = { input: { text: "?" }, id: "req_1", deadline: Date.now() + 60_000, environment: "sandbox" };
-const call = { message, broker: { call: () => Promise.reject(new Error("none")), close() {} }, onLog() {} };
+const call = { message, broker: () => ({ call: () => Promise.reject(new Error("none")), close() {} }), onLog() {} };
 const ballast = Array.from(
   { length: 1_300 },
   (_, n) => `exports.f${n} = function (a, b) { return a * ${n} + b; /* ${"x".repeat(40)} */ };`,

@@ -4,6 +4,7 @@ import type { Logger } from "#daemon/telemetry/log.ts";
 import type { Span, Tracer } from "#daemon/telemetry/trace.ts";
 import { newId } from "#shared/ids.ts";
 import type { Broker, OpenedSession } from "./broker/broker.ts";
+import { strike } from "./broker/redaction.ts";
 import type { RuntimeMetrics } from "./metrics.ts";
 import type { Caller } from "./ports.ts";
 import type { Invocation, InvocationResult } from "./runtime.ts";
@@ -38,6 +39,11 @@ export async function invokeController(
   let session: OpenedSession | null = null;
   let result: InstanceResult | null = null;
   let failure: unknown;
+  // What a handler learned from secrets:read is struck out of everything that is written down; so is what the calls around it know.
+  const clean = (text: string): string => {
+    if (session) return session.redact(text);
+    return invocation.secrets ? strike(text, invocation.secrets) : text;
+  };
   try {
     result = await instance.run({
       input: invocation.input,
@@ -49,15 +55,13 @@ export async function invokeController(
         return session;
       },
       onLog: (line) =>
-        services.log[levelOf(line.level)](clean(session, line.message), {
+        services.log[levelOf(line.level)](clean(line.message), {
           request_id: invocation.requestId,
           controller: name,
           version,
-          ...(line.fields === undefined
-            ? {}
-            : { fields: JSON.parse(clean(session, JSON.stringify(line.fields))) as unknown }),
+          ...(line.fields === undefined ? {} : { fields: JSON.parse(clean(JSON.stringify(line.fields))) as unknown }),
         }),
-      redact: (text) => clean(session, text),
+      redact: clean,
     });
     return {
       output: result.output,
@@ -79,7 +83,7 @@ function openBroker(
   instance: Instance,
   invocation: Invocation,
   span: Span,
-  ended: () => AbortSignal,
+  ended: AbortSignal,
 ): OpenedSession {
   const { name, version } = instance.artifact.contract;
   const caller: Caller = {
@@ -88,9 +92,7 @@ function openBroker(
     requestId: invocation.requestId,
     invocationId: newId("inv"),
     principal: invocation.principal,
-    get signal() {
-      return ended();
-    },
+    signal: ended,
     span,
     depth: invocation.depth ?? 0,
     secrets: invocation.secrets,
@@ -112,11 +114,6 @@ function openBroker(
 
 function startSpan(tracer: Tracer, { requestId, span }: Invocation, controller: string, version: string): Span {
   return tracer.start("controller", { requestId, parent: span, attributes: { controller, version } });
-}
-
-/** What a handler learned from secrets:read is struck out of everything that is written down. */
-function clean(session: OpenedSession | null, text: string): string {
-  return session ? session.redact(text) : text;
 }
 
 function usageOf(result: InstanceResult, session: OpenedSession | null): Record<string, unknown> {

@@ -4,6 +4,7 @@ import type { Principal } from "#contract/identity.ts";
 import type { DevelopmentEvent } from "#contract/wire/controllers.ts";
 import type { Isolation } from "#contract/wire/daemon.ts";
 import type { Span } from "#daemon/telemetry/trace.ts";
+import type { AbortNotice } from "#shared/abort.ts";
 
 /** A built controller: one self-contained script, its source map, and the digest over contract and script. */
 export interface Artifact {
@@ -23,13 +24,6 @@ export interface DeployedVersion {
   readonly created_at: string;
 }
 
-/** The part of an AbortSignal that says when a caller leaves. */
-export interface Departure {
-  readonly aborted: boolean;
-  addEventListener(type: "abort", listener: () => void, options?: { once?: boolean }): void;
-  removeEventListener(type: "abort", listener: () => void): void;
-}
-
 export interface Invocation {
   readonly input: unknown;
   /** A version, an alias, or what serves by default. */
@@ -37,7 +31,7 @@ export interface Invocation {
   readonly requestId: string;
   readonly principal: Principal;
   /** Aborted when the caller leaves. */
-  readonly signal?: Departure | undefined;
+  readonly signal?: AbortNotice | undefined;
   /** Nesting of controller:invoke; 0 for a call from outside. */
   readonly depth?: number | undefined;
   /** Secrets that the invocation around it knows: they may be in its input. */

@@ -1,6 +1,7 @@
 // A cell as the daemon holds it: a zygote at first, then one controller version's process. Which invocation a frame belongs to is decided by
 // the channel it came by and the secret it carries; a wrong secret ends the cell.
 import { randomFillSync } from "node:crypto";
+import { openCallTable } from "./call-table.ts";
 import { type Connection, openConnection } from "./connection.ts";
 import {
   type CallMessage,
@@ -39,7 +40,8 @@ export type CellOutcome =
 
 export interface CellCall {
   readonly message: InvokeMessage;
-  readonly broker: BrokerSession;
+  /** Asked for once, when the handler first wants something of the broker. */
+  broker(): BrokerSession;
   onLog(log: LogMessage): void;
 }
 
@@ -66,12 +68,15 @@ export interface Cell {
 }
 
 interface Running {
+  readonly id: number;
   readonly secret: Buffer;
   readonly call: CellCall;
-  readonly streams: CallStreams;
+  /** Null until the handler's first broker call. */
+  streams: CallStreams | null;
   readonly settle: (outcome: CellOutcome) => void;
   readonly fail: (error: CellGone) => void;
-  readonly logs: LogMeter;
+  /** Null until the handler's first log line. */
+  logs: LogMeter | null;
 }
 
 const OUT_OF_MEMORY = /out of memory|Allocation failed|allocation failure|OOM|bad_alloc|Cannot allocate memory/i;
@@ -102,11 +107,10 @@ export async function startCell(layers: Layers): Promise<Cell> {
 }
 
 function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
-  const running = new Map<number, Running>();
+  const running = openCallTable<Running>();
   const session = newSecret();
   const held = { bytes: 0 };
   const sessionLogs = openLogMeter(SESSION_LOG_WINDOW_MS);
-  let nextId = 1;
   let killed: CellGone | null = null;
   let ready: ReadyMessage | null = null;
   let pingSentAt = 0;
@@ -124,11 +128,10 @@ function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
 
   function onExit(exit: CellExit): CellGone {
     const reason = killed ?? explain(exit);
-    for (const [, call] of running) {
-      call.streams.close();
+    for (const call of running.drain()) {
+      call.streams?.close();
       call.fail(reason);
     }
-    running.clear();
     loading?.fail(reason);
     return reason;
   }
@@ -144,7 +147,7 @@ function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
     try {
       if (call && secret.equals(call.secret)) return callFrame(type, id, call, payload);
       // A call that has ended may have had frames under way: only its own secret would tell, and it is forgotten.
-      if (ready && id !== 0 && id < nextId && !call && !secret.equals(session)) return false;
+      if (ready && !call && running.given(id) && !secret.equals(session)) return false;
       if (!ready || secret.equals(session)) return sessionFrame(type, payload);
       kill("violation", "a frame with a forged secret");
     } catch (error) {
@@ -175,25 +178,31 @@ function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
   function callFrame(type: number, id: number, call: Running, payload: Buffer): boolean {
     if (type === up.result || type === up.error) {
       running.delete(id);
-      call.streams.close();
+      call.streams?.close();
       const cpuMs = payload.readUInt32LE(0) / 1000;
       const text = payload.toString("utf8", 4);
       if (type === up.result) call.settle({ ok: true, output: text, cpuMs });
       else call.settle({ ok: false, error: JSON.parse(text) as GuestError, cpuMs });
       return true;
     }
-    if (type === up.log) call.logs.take(payload, call.call.onLog);
-    else if (type === up.call) {
-      if (call.streams.underWay() >= MAX_CALLS_UNDER_WAY) {
-        kill("violation", `more than ${MAX_CALLS_UNDER_WAY} broker calls under way in one invocation`);
-        return false;
-      }
-      call.streams.open(JSON.parse(payload.toString()) as CallMessage);
-    } else if (type === up.chunk) call.streams.chunk(payload.readUInt32LE(0), payload.subarray(4));
-    else if (type === up.end) call.streams.end(JSON.parse(payload.toString()) as { n: number; error?: string });
-    else if (type === up.credit) call.streams.credit(payload.readUInt32LE(0), payload.readUInt32LE(4));
-    else if (type === up.cancel) call.streams.cancel(payload.readUInt32LE(0));
+    if (type === up.log) {
+      call.logs ??= openLogMeter();
+      call.logs.take(payload, call.call.onLog);
+    } else brokerFrame(type, id, call, payload);
     return false;
+  }
+
+  function brokerFrame(type: number, id: number, call: Running, payload: Buffer): void {
+    call.streams ??= openCallStreams(call.call.broker(), (down, ...parts) => connection.send(down, id, ...parts), held);
+    const { streams } = call;
+    if (type === up.call) {
+      if (streams.underWay() >= MAX_CALLS_UNDER_WAY)
+        kill("violation", `more than ${MAX_CALLS_UNDER_WAY} broker calls under way in one invocation`);
+      else streams.open(JSON.parse(payload.toString()) as CallMessage);
+    } else if (type === up.chunk) streams.chunk(payload.readUInt32LE(0), payload.subarray(4));
+    else if (type === up.end) streams.end(JSON.parse(payload.toString()) as { n: number; error?: string });
+    else if (type === up.credit) streams.credit(payload.readUInt32LE(0), payload.readUInt32LE(4));
+    else if (type === up.cancel) streams.cancel(payload.readUInt32LE(0));
   }
 
   const handle: Omit<Cell, "hello"> = {
@@ -215,18 +224,17 @@ function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
     },
     invoke(call) {
       const text = JSON.stringify(call.message);
-      const id = nextId++;
+      const id = running.nextId();
       const secret = newSecret();
-      const streams = openCallStreams(call.broker, (type, ...parts) => connection.send(type, id, ...parts), held);
       const outcome = new Promise<CellOutcome>((settle, fail) => {
-        running.set(id, { secret, call, streams, settle, fail, logs: openLogMeter() });
+        running.add({ id, secret, call, streams: null, settle, fail, logs: null });
       });
       if (killed) running.get(id)?.fail(killed);
       connection.send(down.invoke, id, secret, text);
       return {
         outcome,
         abort: (reason) => {
-          if (running.has(id)) connection.send(down.abort, id, JSON.stringify({ reason }));
+          if (running.get(id)) connection.send(down.abort, id, JSON.stringify({ reason }));
         },
       };
     },

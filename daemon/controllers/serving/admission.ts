@@ -1,12 +1,12 @@
 // How many calls of one version run at once, and how many wait.
 import { MagicError } from "#contract/errors.ts";
-import type { Departure } from "../runtime.ts";
+import type { AbortNotice } from "#shared/abort.ts";
 
 export interface Admission {
   /** Takes a place; undefined where all are taken. */
   tryEnter(): boolean;
   /** Waits for a place in turn. Throws `overloaded` when too many wait or the wait is over, `client_closed` when the caller left. */
-  wait(mostMs: number, signal?: Departure): Promise<void>;
+  wait(mostMs: number, signal?: AbortNotice): Promise<void>;
   leave(): void;
   readonly active: number;
   readonly waiting: number;

@@ -1,12 +1,13 @@
 // One deployed version: its compiled schemas, its cell, its limits. A call goes through here from admission to the checked output.
 import { type ErrorCode, errors, MagicError } from "#contract/errors.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
+import type { AbortNotice } from "#shared/abort.ts";
 import type { Clock } from "#shared/clock.ts";
 import { bundleName, type StackMapper, stackMapper } from "../bundle/stack.ts";
 import { type Cell, CellGone, type CellOutcome } from "../cell/cell.ts";
 import type { GuestError, InvokeMessage, LogMessage } from "../cell/frames.ts";
 import type { BrokerSession } from "../cell/streams.ts";
-import type { Artifact, Departure } from "../runtime.ts";
+import type { Artifact } from "../runtime.ts";
 import { type Check, compileSchema } from "../schemas.ts";
 import { type Admission, openAdmission } from "./admission.ts";
 import { type Breaker, openBreaker } from "./breaker.ts";
@@ -24,9 +25,9 @@ export interface InstanceCall {
   readonly input: unknown;
   readonly requestId: string;
   readonly environment: string;
-  readonly signal: Departure | undefined;
-  /** Made when the call begins to run; `ended` gives the signal of its end, which costs too much to make for those who never ask. */
-  broker(ended: () => AbortSignal): BrokerSession;
+  readonly signal: AbortNotice | undefined;
+  /** Made when the handler first asks for something; `ended` is aborted when the call ends. */
+  broker(ended: AbortSignal): BrokerSession;
   onLog(line: LogMessage): void;
   /** A secret that was handed out must not appear in what is written down. */
   redact(text: string): string;
@@ -174,7 +175,7 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
         deadline: services.clock.now() + timeoutMs,
         environment: call.environment,
       };
-      const running = live.cell.invoke({ message, broker: call.broker(signalOfEnd), onLog: call.onLog });
+      const running = live.cell.invoke({ message, broker: () => call.broker(signalOfEnd()), onLog: call.onLog });
       live.calls++;
       let waited = true;
 

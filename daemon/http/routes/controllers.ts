@@ -1,5 +1,5 @@
 // The controller routes: invoke, deploy, versions, aliases.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import Type from "typebox";
 import type { ControllerContract } from "#contract/controller.ts";
 import { readContract } from "#contract/controller-check.ts";
@@ -14,7 +14,8 @@ import {
   PromoteRequest,
   RollbackRequest,
 } from "#contract/wire/controllers.ts";
-import type { ControllerRuntime, ControllerSummary, Departure } from "#daemon/controllers/runtime.ts";
+import type { ControllerRuntime, ControllerSummary } from "#daemon/controllers/runtime.ts";
+import { type AbortNotice, abortSource } from "#shared/abort.ts";
 
 export interface ControllerServices {
   readonly controllers: ControllerRuntime;
@@ -44,14 +45,14 @@ export function controllerRoutes(app: FastifyInstance, { controllers }: Controll
         response: { 200: InvokeResponse },
       },
     },
-    async (request, reply) => {
+    async (request) => {
       const { body } = request;
       return await controllers.invoke(request.params.name, {
         input: body.input,
         version: body.version,
         requestId: request.requestId,
         principal: request.principal,
-        signal: departureOf(request, reply),
+        signal: departureOf(request),
         span: request.span,
       });
     },
@@ -175,23 +176,9 @@ function document(summary: ControllerSummary): Record<string, unknown> {
   return { object: "controller", ...summary };
 }
 
-/** Tells when the caller leaves before the answer. Not an AbortSignal: making one for every call costs more than it is asked. */
-function departureOf(request: FastifyRequest, reply: FastifyReply): Departure {
-  const listeners = new Set<() => void>();
-  const { socket } = request.raw;
-  let aborted = false;
-  const onClose = (): void => {
-    if (reply.raw.writableEnded) return;
-    aborted = true;
-    for (const listener of listeners) listener();
-  };
-  socket.once("close", onClose);
-  reply.raw.once("close", () => socket.removeListener("close", onClose));
-  return {
-    get aborted() {
-      return aborted;
-    },
-    addEventListener: (_type, listener) => void listeners.add(listener),
-    removeEventListener: (_type, listener) => void listeners.delete(listener),
-  };
+/** Tells when the caller leaves before the answer. */
+function departureOf(request: FastifyRequest): AbortNotice {
+  const departure = abortSource();
+  request.left = () => departure.abort();
+  return departure.signal;
 }

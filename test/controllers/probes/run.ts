@@ -136,7 +136,7 @@ const denies = { call: () => Promise.reject(new Error("capability_denied")), clo
 
 async function ask(cell: Cell, input: object): Promise<unknown> {
   const message = { input, id: "req_probe", deadline: Date.now() + 5_000, environment: "sandbox" };
-  const { outcome } = cell.invoke({ message, broker: denies, onLog: () => {} });
+  const { outcome } = cell.invoke({ message, broker: () => denies, onLog: () => {} });
   const result = await Promise.race([
     outcome,
     new Promise<never>((_ok, no) => setTimeout(() => no(new Error("the cell does not answer")), 4_000).unref()),

@@ -3,7 +3,7 @@ import { up } from "../frames.ts";
 import { fromThrown, toError } from "./errors.ts";
 import { brokeredFetch } from "./fetch.ts";
 import { type Answer, askBroker, currentInvocation, type Invocation, signalOf } from "./invocation.ts";
-import { bufferOver, parseJson, StringOf, stringifyJson, utf8Slice } from "./primordials.ts";
+import { bufferOver, defineProperty, parseJson, StringOf, stringifyJson, utf8Slice } from "./primordials.ts";
 import type { IncomingStream } from "./streams.ts";
 
 /** Module constants of the cell, told at load. */
@@ -14,15 +14,13 @@ export interface Identity {
 
 export function makeRequest(invocation: Invocation, controller: Identity): object {
   const { message } = invocation;
-  return {
+  const request = {
     input: message.input,
     id: message.id,
     controller,
     environment: message.environment,
     deadline: message.deadline,
-    get signal() {
-      return signalOf(invocation);
-    },
+    signal: undefined,
     llm: {
       chat: async (body: { stream?: boolean; signal?: AbortSignal }) => {
         const { signal, ...rest } = body ?? {};
@@ -64,7 +62,39 @@ export function makeRequest(invocation: Invocation, controller: Identity): objec
       error: (text: unknown, fields?: unknown) => log(invocation, "error", text, fields),
     },
   };
+  new Owned(request, invocation);
+  return defineProperty(request, "signal", lazySignal);
 }
+
+class Given {
+  constructor(object: object) {
+    // biome-ignore lint/correctness/noConstructorReturn: the private field below is put on this object
+    return object;
+  }
+}
+
+/** Whose a request is, where no handler can look it up or change it. */
+class Owned extends Given {
+  readonly #invocation: Invocation;
+  constructor(request: object, invocation: Invocation) {
+    super(request);
+    this.#invocation = invocation;
+  }
+  static invocationOf(request: object): Invocation | undefined {
+    return #invocation in request ? request.#invocation : currentInvocation();
+  }
+}
+
+// One getter for all requests. A getter of its own would give every request a hidden class of its own, which lives in old memory, names the
+// getter, and so keeps the whole call alive until the next full collection.
+const lazySignal: PropertyDescriptor = {
+  get(this: object) {
+    const invocation = Owned.invocationOf(this);
+    return invocation && signalOf(invocation);
+  },
+  enumerable: true,
+  configurable: true,
+};
 
 /** The global `fetch`: the one of the invocation whose code runs. */
 export async function globalFetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
