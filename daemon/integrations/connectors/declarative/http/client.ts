@@ -1,6 +1,7 @@
 // One HTTP exchange for declarative connectors: over the egress dispatcher, with time-outs, a body cap, and the rewrite that tests use.
 import type { Dispatcher } from "undici";
 import { MagicError } from "#contract/errors.ts";
+import { exchange } from "./exchange.ts";
 
 export interface HttpRequest {
   readonly method: string;
@@ -41,34 +42,30 @@ export function createHttpClient({
   const once = async (request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> => {
     const url = parseUrl(request.url);
     const target = rewrite?.(url);
-    const timeout = AbortSignal.timeout(timeoutMs);
     const headers: Record<string, string> = { "user-agent": "magic/0.1", accept: "*/*", ...request.headers };
     if (target) headers["host"] = target.host;
+    const outgoing = {
+      origin: target?.origin ?? url.origin,
+      path: url.pathname + url.search,
+      method: request.method as Dispatcher.HttpMethod,
+      headers,
+      body: request.body ?? null,
+    };
     try {
-      const answer = await dispatcher.request({
-        origin: target?.origin ?? url.origin,
-        path: url.pathname + url.search,
-        method: request.method as Dispatcher.HttpMethod,
-        headers,
-        body: request.body ?? null,
-        signal: AbortSignal.any([signal, timeout]),
-        headersTimeout: timeoutMs,
-        bodyTimeout: timeoutMs,
+      const answer = await exchange(dispatcher, outgoing, signal, {
+        timeoutMs,
+        maxBytes,
+        timedOut: () =>
+          new MagicError(
+            "upstream_timeout",
+            `${request.method} ${place(url)} did not answer within ${timeoutMs / 1000} s`,
+          ),
+        tooLarge: () =>
+          new MagicError("upstream_error", `the answer of ${place(url)} is larger than ${maxBytes} bytes`),
       });
-      return {
-        status: answer.statusCode,
-        headers: flatten(answer.headers),
-        body: await readBody(answer.body, maxBytes, url),
-        url: url.href,
-      };
+      return { status: answer.status, headers: flatten(answer.headers), body: answer.body, url: url.href };
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      if (timeout.aborted)
-        throw new MagicError(
-          "upstream_timeout",
-          `${request.method} ${place(url)} did not answer within ${timeoutMs / 1000} s`,
-          { cause: error },
-        );
       if (error instanceof MagicError) throw error;
       const cause = error as Error & { code?: string; cause?: Error };
       if (cause.cause instanceof MagicError) throw cause.cause;
@@ -133,22 +130,4 @@ function flatten(headers: Readonly<Record<string, string | string[] | undefined>
   for (const [name, value] of Object.entries(headers))
     if (value !== undefined) flat[name.toLowerCase()] = Array.isArray(value) ? value.join(", ") : value;
   return flat;
-}
-
-async function readBody(
-  body: AsyncIterable<Buffer> & { destroy(): unknown },
-  maxBytes: number,
-  url: URL,
-): Promise<Buffer> {
-  const parts: Buffer[] = [];
-  let size = 0;
-  for await (const part of body) {
-    size += part.length;
-    if (size > maxBytes) {
-      body.destroy();
-      throw new MagicError("upstream_error", `the answer of ${place(url)} is larger than ${maxBytes} bytes`);
-    }
-    parts.push(part);
-  }
-  return parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
 }

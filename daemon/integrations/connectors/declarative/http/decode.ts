@@ -40,7 +40,8 @@ function json(response: Parameters<Decode>[0]): unknown {
 // A reviver costs several times the parsing itself: it is for pages that may hold such a number.
 const HUGE = /[[:,\s]-?\d{16}|^-?\d{16}/;
 
-function parseJson(text: string, url: string): unknown {
+/** Integers beyond 2^53 come as text. Throws upstream_error for what is no JSON. */
+export function parseJson(text: string, url: string): unknown {
   try {
     return HUGE.test(text) ? JSON.parse(text, exactIntegers) : JSON.parse(text);
   } catch (error) {

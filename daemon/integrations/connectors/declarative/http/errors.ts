@@ -90,12 +90,11 @@ const actions: Readonly<Record<string, Action>> = {
 function applyFilter(context: Context, filter: Component, response: HttpResponse): Verdict | undefined {
   const codes = list(filter["http_codes"]).map(Number);
   const fragment = optionalText(filter, "error_message_contains");
-  const variables = responseVariables(response);
   const matches =
     codes.includes(response.status) ||
     (filter["predicate"] !== undefined &&
       filter["predicate"] !== "" &&
-      condition(context, filter, filter["predicate"], variables)) ||
+      condition(context, filter, filter["predicate"], responseVariables(response))) ||
     (fragment !== undefined && errorMessage(response).includes(text(context, filter, fragment)));
   if (!matches) return undefined;
   const action =
@@ -105,7 +104,7 @@ function applyFilter(context: Context, filter: Component, response: HttpResponse
   const message = optionalText(filter, "error_message");
   return {
     action,
-    message: (message && text(context, filter, message, variables).trim()) || describe(response),
+    message: (message && text(context, filter, message, responseVariables(response)).trim()) || describe(response),
     matched: true,
     configuration: filter["failure_type"] === "config_error",
   };
