@@ -20,7 +20,8 @@ export async function followRun(
   const progress = output.progress(`Run ${begun.id}`);
   let run = begun;
   let seen = "";
-  for (let pause = 100; ; pause = Math.min(1000, pause * 1.5)) {
+  const started = performance.now();
+  for (;;) {
     const state = JSON.stringify(run);
     if (state !== seen) onChange(run);
     seen = state;
@@ -32,6 +33,8 @@ export async function followRun(
     progress.text(
       `${run.status}: ${count(records_read)} records, ${rate}${waiting_for ? `; waiting for ${waiting_for}` : ""}`,
     );
+    // The end is seen at most a tenth of the time later that the run took.
+    const pause = Math.min(1000, Math.max(50, (performance.now() - started) / 10));
     await sleep(pause, undefined, { signal }).catch(() => {
       throw new MagicError("interrupted", `The run ${run.id} goes on: \`magic sync watch ${run.sync}\` follows it.`);
     });
