@@ -1,10 +1,15 @@
 // The process in which runs happen: it is told over IPC what to run, reports progress, and dies with its parent.
+import { setFlagsFromString } from "node:v8";
 import { isMagicError } from "#contract/errors.ts";
 import type { SyncWorkerQuestion, SyncWorkerReply, SyncWorkerRequest } from "#contract/sync.ts";
 import { redactText } from "#shared/redact.ts";
 import { askForTokens } from "#shared/token-ipc.ts";
 import { openDestination, openEither, openSource } from "../integrations/connectors/open.ts";
 import { runSync } from "../integrations/engine/run.ts";
+
+// Pages and rows pass through as buffers. By default V8 marks the whole heap after so many megabytes of these, whatever has become of
+// them, on threads that take the processor from the work; counted with the heap they are collected when there is something to gain.
+setFlagsFromString("--external-memory-accounted-in-global-limit");
 
 const parent = process.ppid;
 const cancel = new AbortController();
