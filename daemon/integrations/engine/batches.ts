@@ -1,5 +1,5 @@
 // Between reading and writing: small batches are joined, and one is read ahead while the last is being written.
-import type { Batch, StreamState } from "./source.ts";
+import type { Batch, PackedRows, StreamState } from "./source.ts";
 import type { Row } from "./types.ts";
 
 const JOIN_BYTES = 1 << 20;
@@ -11,27 +11,46 @@ export async function* joined(batches: AsyncIterable<Batch>): AsyncGenerator<Bat
   let places: number[] | null = null;
   let next = 0;
   let rejects: NonNullable<Batch["rejects"]>[number][] = [];
+  let packed: PackedRows[] = [];
   let bytes = 0;
   const take = (state?: StreamState): Batch => {
-    const batch = { rows, bytes, rejects, ...(places ? { places } : {}), ...(state ? { state } : {}) };
+    const more = { ...(places ? { places } : {}), ...(packed.length > 0 ? { packed: inOne(packed) } : {}) };
+    const batch = { rows, bytes, rejects, ...more, ...(state ? { state } : {}) };
     rows = [];
+    packed = [];
     places = places ? [] : null;
     rejects = [];
     bytes = 0;
     return batch;
   };
   for await (const batch of batches) {
+    // The two kinds are written differently, and keep their order.
+    if (batch.packed ? rows.length > 0 : packed.length > 0 && batch.rows.length > 0) yield take();
+    if (batch.packed) packed.push(batch.packed);
     // Once records were left out, the numbers of the rows are told.
     if (batch.places && places === null) places = rows.map((_, at) => next - rows.length + at);
     if (places) for (let at = 0; at < batch.rows.length; at++) places.push(batch.places?.[at] ?? next + at);
-    next = batch.places ? (batch.places.at(-1) ?? next - 1) + 1 : next + batch.rows.length;
+    next = batch.places ? (batch.places.at(-1) ?? next - 1) + 1 : next + countOf(batch);
     if (rows.length === 0) rows = batch.rows as Row[];
     else for (const row of batch.rows) rows.push(row);
     if (batch.rejects) rejects.push(...batch.rejects);
     bytes += batch.bytes;
     if (batch.state || bytes >= JOIN_BYTES || rows.length >= JOIN_ROWS) yield take(batch.state);
   }
-  if (rows.length > 0 || rejects.length > 0) yield take();
+  if (rows.length > 0 || packed.length > 0 || rejects.length > 0) yield take();
+}
+
+/** The records of a batch, without its rejects. */
+export function countOf(batch: Batch): number {
+  return batch.rows.length + (batch.packed?.count ?? 0);
+}
+
+function inOne(packed: readonly PackedRows[]): PackedRows {
+  return {
+    tuples: packed.flatMap(({ tuples }) => tuples),
+    count: packed.reduce((sum, { count }) => sum + count, 0),
+    rows: () => packed.flatMap((one) => one.rows()),
+  };
 }
 
 /** The same items; the next one is already being made while the caller works on this one. */

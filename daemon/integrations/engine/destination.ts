@@ -2,7 +2,7 @@
 import type { DeleteMode, DiscoveredObject, Reject, SyncFailure } from "#contract/sync.ts";
 import type { ExistingColumn } from "./fit.ts";
 import type { ObjectName } from "./name.ts";
-import type { RawStream, StreamState } from "./source.ts";
+import type { PackedRows, RawStream, StreamState } from "./source.ts";
 import type { Column, Row, TableSchema, Value } from "./types.ts";
 
 export interface Destination {
@@ -65,6 +65,8 @@ export interface WriteSession {
   writeRaw?(raw: RawStream): Promise<{ readonly written: number; readonly bytes: number }>;
   /** `places`: the rows' numbers in reading order, from 0; without it they follow those before. */
   write(rows: readonly Row[], places?: readonly number[]): Promise<WriteResult>;
+  /** As `write`; only with rawTypes, which the rows were packed for. */
+  writePacked?(rows: PackedRows): Promise<WriteResult>;
   /** Commits rows and state so far, and goes on; only for upsert and append. Returns records that turned out bad only now. */
   checkpoint(state: StreamState): Promise<readonly Reject[]>;
   /** Handles rows that have gone; returns how many. `keys` are all the source's primary keys. */

@@ -2,7 +2,7 @@
 import { type ErrorCode, isMagicError, MagicError } from "#contract/errors.ts";
 import type { Reject, SyncOutcome, SyncProgress, SyncProof, SyncSpec } from "#contract/sync.ts";
 import { redactText } from "#shared/redact.ts";
-import { joined, readAhead } from "./batches.ts";
+import { countOf, joined, readAhead } from "./batches.ts";
 import { converterOf } from "./convert.ts";
 import type { Destination, WritePlan, WriteSession } from "./destination.ts";
 import { checkDrift } from "./evolution.ts";
@@ -251,16 +251,20 @@ async function moveRows(
     addRejects(run, plan, rejects);
     return { rows, places };
   };
-  for await (const batch of readAhead(joined(stream.read(partition)))) {
-    run.read += batch.rows.length + (batch.rejects?.length ?? 0);
+  // Rows that nobody needs to look at may come as the destination takes them.
+  const types = !convert && !misfit && session.writePacked ? session.rawTypes : undefined;
+  for await (const batch of readAhead(joined(stream.read(partition, types)))) {
+    const count = countOf(batch);
+    run.read += count + (batch.rejects?.length ?? 0);
     run.bytes += batch.bytes;
     addRejects(run, plan, batch.rejects ?? []);
     let rows = convert ? batch.rows.map(convert) : batch.rows;
     let places = batch.places;
     if (misfit) ({ rows, places } = fitting(rows, places));
     if (rows.length > 0) addRejects(run, plan, (await session.write(rows, places)).rejects);
+    if (batch.packed) addRejects(run, plan, (await session.writePacked?.(batch.packed))?.rejects ?? []);
     run.dog.touch();
-    uncommitted += batch.rows.length;
+    uncommitted += count;
     const due = uncommitted >= CHECKPOINT_ROWS || performance.now() - lastCommit >= CHECKPOINT_MS;
     if (batch.state && due && plan.kind !== "replace" && uncommitted > 0) {
       addRejects(run, plan, await session.checkpoint(batch.state as StreamState));

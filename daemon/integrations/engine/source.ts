@@ -43,9 +43,20 @@ export interface Partition {
   readonly records: number | null;
 }
 
+/** Rows as a source made them ready for PostgreSQL: tuples of binary COPY. None of them was rejected. */
+export interface PackedRows {
+  /** CopyData messages, headers and all, without the header and the end of the whole. */
+  readonly tuples: readonly Buffer[];
+  readonly count: number;
+  /** The same rows, for a destination that refuses one of the tuples. */
+  rows(): readonly Row[];
+}
+
 /** Rows, values in the order of the schema's columns; `state` where reading can resume after them (a checkpoint). */
 export interface Batch {
+  /** Empty where the batch is packed. */
   readonly rows: readonly Row[];
+  readonly packed?: PackedRows;
   /** Bytes read for it, about. */
   readonly bytes: number;
   readonly state?: StreamState;
@@ -104,7 +115,8 @@ export interface SourceStream {
   readonly changed: boolean;
   readonly warnings: readonly SyncFailure[];
   readonly partitions: readonly Partition[];
-  read(partition: Partition): AsyncIterable<Batch>;
+  /** `types`: PostgreSQL's, by column, of a destination that takes batches packed for them as well. */
+  read(partition: Partition, types?: readonly string[]): AsyncIterable<Batch>;
   /** The formats in which `copyRaw` can give a partition, best first. */
   readonly rawFormats: readonly RawStream["format"][];
   copyRaw?(partition: Partition, request: RawRequest): Promise<RawStream>;

@@ -5,13 +5,12 @@ import { timestampOf } from "../../engine/temporal.ts";
 import type { Column, ColumnType, Row, TableSchema, Value } from "../../engine/types.ts";
 import { parseIso } from "./jinja/date-text.ts";
 import { isRecord, list } from "./manifest/component.ts";
-import type { Stream } from "./stream.ts";
 
 export const EXTRA_COLUMN = "_magic_extra";
 
 export function tableOf(
   schema: Readonly<Record<string, unknown>> | undefined,
-  stream: Pick<Stream, "primaryKey" | "cursorField">,
+  stream: { readonly primaryKey: readonly (readonly string[])[]; readonly cursorField: string | undefined },
 ): TableSchema {
   const properties = isRecord(schema?.["properties"]) ? schema["properties"] : {};
   const columns: Column[] = Object.entries(properties).map(([name, property]) => ({
@@ -91,15 +90,20 @@ function fieldOf(record: Readonly<Record<string, unknown>>, name: string): unkno
 
 function extra(record: Readonly<Record<string, unknown>>, known: ReadonlySet<string>): Value {
   for (const first in record)
-    if (!known.has(first)) return json(Object.fromEntries(Object.entries(record).filter(([name]) => !known.has(name))));
+    if (!known.has(first))
+      return extraCell(Object.fromEntries(Object.entries(record).filter(([name]) => !known.has(name))));
   return null;
 }
+
+/** The members that no column is for. */
+export const extraCell = (members: unknown): Value => json(members);
 
 const unfit = (value: unknown, kind: string): never => {
   throw new MagicError("validation_failed", `${JSON.stringify(value).slice(0, 100)} is no ${kind}`);
 };
 
-function cellOf(value: unknown, type: ColumnType): Value {
+/** A member's value in its column's form. Throws for one that the column cannot hold. */
+export function cellOf(value: unknown, type: ColumnType): Value {
   if (value === null || value === undefined) return null;
   if (type.kind === "json") return json(value);
   if (type.kind === "bool")

@@ -9,6 +9,7 @@ import type { Batch, ReadRequest, Source, SourceStream, StreamState } from "../.
 import { type Connector, createConnector } from "./connector.ts";
 import { rewriteTargets } from "./http/rewrite.ts";
 import { isRecord } from "./manifest/component.ts";
+import { packerOf } from "./read/pack.ts";
 import { rowsOf, tableOf } from "./rows.ts";
 import type { Stream } from "./stream.ts";
 
@@ -83,11 +84,17 @@ async function openStream(stream: Stream, request: ReadRequest): Promise<SourceS
     partitions: [{ id: "all", records: null }],
     rawFormats: [],
     endState: () => state,
-    async *read(): AsyncGenerator<Batch> {
+    async *read(_partition, types): AsyncGenerator<Batch> {
       request.waiting(`records of ${stream.name}`);
-      for await (const event of stream.read(state ?? undefined)) {
+      const pack = types && packerOf(schema, table, types);
+      const from = state ?? undefined;
+      for await (const event of pack ? stream.readPacked(from, pack) : stream.read(from)) {
         if (event.type === "records") yield rowsOf(event.records, schema, table);
-        else {
+        else if (event.type === "packed") {
+          const { tuples, count, records } = event.page;
+          const packed = { tuples: [tuples], count, rows: () => rowsOf(records(), schema, table).rows };
+          yield { rows: [], packed, bytes: tuples.length };
+        } else {
           state = { ...event.state };
           yield { rows: [], bytes: 0, state };
         }

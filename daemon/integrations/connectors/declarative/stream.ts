@@ -14,6 +14,7 @@ import {
   typeOf,
 } from "./manifest/component.ts";
 import { type Cursor, cursorOf, type Interval } from "./read/cursor.ts";
+import type { Pack, PackedPage } from "./read/pack.ts";
 import { parallel } from "./read/parallel.ts";
 import { isPartitioned, type Partition, parentsOf, partitionsOf, type ReadParent } from "./read/partition.ts";
 import { type DataRecord, selectorOf, transformationsOf } from "./read/records.ts";
@@ -25,6 +26,12 @@ export type StreamEvent =
   | { readonly type: "records"; readonly records: DataRecord[]; readonly partition: Readonly<Record<string, unknown>> }
   | { readonly type: "state"; readonly state: ConnectorState };
 
+/** A page that was packed instead of read. */
+export interface PackedEvent {
+  readonly type: "packed";
+  readonly page: PackedPage;
+}
+
 export interface Stream {
   readonly name: string;
   /** Paths of the key's fields; empty: none. */
@@ -33,6 +40,8 @@ export interface Stream {
   schema(): Promise<DataRecord | undefined>;
   /** Reads from the state on (undefined: everything). */
   read(state?: unknown): AsyncIterable<StreamEvent>;
+  /** The same, with pages packed where they can be. */
+  readPacked(state: unknown, pack: Pack): AsyncIterable<StreamEvent | PackedEvent>;
 }
 
 /** More at once only where the manifest or the caller says so: vendors limit more often than they wait. */
@@ -64,52 +73,62 @@ export function streamOf(context: Context, component: Component, concurrency = D
     primaryKey: keyPaths(component["primary_key"]),
     cursorField: cursor?.field,
     schema: loadSchema,
-    async *read(given) {
-      await loadSchema();
-      const known = readState(given);
-      const tracker = stateTracker(known, partitioned, context.clock);
-      // Without a cursor of its own the stream is read wholly each time: so are its parents then.
-      const readParent: ReadParent = async function* (component, dependent) {
-        const parent = parents.get(component) ?? streamOf(context, component, 1);
-        const goesOn = dependent && cursor !== undefined && parent.cursorField !== undefined;
-        for await (const event of parent.read(goesOn ? known.parents[parent.name] : undefined)) {
-          if (event.type === "state") {
-            if (goesOn) tracker.parentDone(parent.name, event.state);
-          } else for (const record of event.records) yield { record, partition: event.partition };
-        }
-      };
-      const tasks = cursor && partitioned ? distinct(partitions(readParent)) : partitions(readParent);
-      for await (const event of parallel(tasks, partitioned ? concurrency : 1, (partition) =>
-        readPartition(partition),
-      )) {
-        if (event.type === "records") yield event;
-        else if (tracker.due()) yield { type: "state", state: tracker.snapshot() };
-      }
-      yield { type: "state", state: tracker.snapshot(true) };
-
-      async function* readPartition(partition: Partition): AsyncGenerator<StreamEvent | { type: "slice" }> {
-        let position = tracker.cursorOf(partition.values);
-        const begin = position;
-        for (const interval of cursor ? cursor.intervals(position) : [undefined]) {
-          const { slice, parts } = questionOf(partition, cursor, interval);
-          let from = interval;
-          const rest = (): Question | undefined => {
-            from = from && cursor?.narrowed(from, position);
-            return from && questionOf(partition, cursor, from);
-          };
-          const stateVariables = cursor && begin !== null ? { [cursor.field]: begin } : {};
-          const stop = (records: readonly DataRecord[]): boolean => cursor?.exhausted(records, begin) ?? false;
-          for await (const page of retrieve.pages(slice, parts, stateVariables, stop, rest, partition.embedded)) {
-            const records = cursor ? page.filter((record) => cursor.wanted(record, begin)) : page;
-            if (cursor && interval) position = cursor.advance(position, records, interval);
-            if (records.length) yield { type: "records", records, partition: partition.values };
-          }
-          if (cursor) tracker.done(partition.values, position);
-          yield { type: "slice" };
-        }
-      }
-    },
+    // Without `pack` none is packed.
+    read: (given) => events(given) as AsyncIterable<StreamEvent>,
+    readPacked: events,
   };
+
+  async function* events(given: unknown, pack?: Pack): AsyncGenerator<StreamEvent | PackedEvent> {
+    await loadSchema();
+    const known = readState(given);
+    const tracker = stateTracker(known, partitioned, context.clock);
+    // Without a cursor of its own the stream is read wholly each time: so are its parents then.
+    const readParent: ReadParent = async function* (component, dependent) {
+      const parent = parents.get(component) ?? streamOf(context, component, 1);
+      const goesOn = dependent && cursor !== undefined && parent.cursorField !== undefined;
+      for await (const event of parent.read(goesOn ? known.parents[parent.name] : undefined)) {
+        if (event.type === "state") {
+          if (goesOn) tracker.parentDone(parent.name, event.state);
+        } else for (const record of event.records) yield { record, partition: event.partition };
+      }
+    };
+    const tasks = cursor && partitioned ? distinct(partitions(readParent)) : partitions(readParent);
+    for await (const event of parallel(tasks, partitioned ? concurrency : 1, (partition) => readPartition(partition))) {
+      if (event.type !== "slice") yield event;
+      else if (tracker.due()) yield { type: "state", state: tracker.snapshot() };
+    }
+    yield { type: "state", state: tracker.snapshot(true) };
+
+    async function* readPartition(
+      partition: Partition,
+    ): AsyncGenerator<Exclude<StreamEvent, { type: "state" }> | PackedEvent | { type: "slice" }> {
+      let position = tracker.cursorOf(partition.values);
+      const begin = position;
+      for (const interval of cursor ? cursor.intervals(position) : [undefined]) {
+        const { slice, parts } = questionOf(partition, cursor, interval);
+        let from = interval;
+        const rest = (): Question | undefined => {
+          from = from && cursor?.narrowed(from, position);
+          return from && questionOf(partition, cursor, from);
+        };
+        const stateVariables = cursor && begin !== null ? { [cursor.field]: begin } : {};
+        const stop = (records: readonly DataRecord[]): boolean => cursor?.exhausted(records, begin) ?? false;
+        const asked = [slice, parts, stateVariables, stop, rest, partition.embedded] as const;
+        // A cursor looks at every record.
+        for await (const page of retrieve.pages(...asked, cursor ? undefined : pack)) {
+          if (!Array.isArray(page)) {
+            yield { type: "packed", page };
+            continue;
+          }
+          const records = cursor ? page.filter((record) => cursor.wanted(record, begin)) : page;
+          if (cursor && interval) position = cursor.advance(position, records, interval);
+          if (records.length) yield { type: "records", records, partition: partition.values };
+        }
+        if (cursor) tracker.done(partition.values, position);
+        yield { type: "slice" };
+      }
+    }
+  }
 }
 
 // Two parent records with one key are one partition: its cursor says where both were read to.
@@ -160,13 +179,16 @@ function delegating(context: Context, component: Component, concurrency: number)
     const time = retention && known !== null ? cursor?.time(known) : undefined;
     return time !== undefined && Number(time / 1000n) < context.clock.now() - durationMs(retention);
   };
+  const wholly = (given: unknown): boolean => {
+    const state = readState(given);
+    return state.empty || tooOld(state.cursor);
+  };
   return {
     ...incremental,
     name,
-    read(given) {
-      const state = readState(given);
-      return state.empty || tooOld(state.cursor) ? full.read() : incremental.read(given);
-    },
+    read: (given) => (wholly(given) ? full.read() : incremental.read(given)),
+    readPacked: (given, pack) =>
+      wholly(given) ? full.readPacked(undefined, pack) : incremental.readPacked(given, pack),
   };
 }
 

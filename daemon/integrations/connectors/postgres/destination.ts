@@ -18,6 +18,7 @@ import { postgresSource } from "./source.ts";
 import { ident } from "./sql.ts";
 import { ensureStateTable, lockSync, readState, writeState } from "./state-table.ts";
 import { exchangeRows, type Renames, swap } from "./swap.ts";
+import { copyTuples } from "./write-packed.ts";
 import { writeRows } from "./write-rows.ts";
 
 export function postgresDestination(options: Omit<ConnectOptions, "side">): Destination {
@@ -158,6 +159,16 @@ function sessionOf(parts: Parts): WriteSession {
           rows,
           (at) => places?.[at] ?? first + at,
         );
+      }),
+    writePacked: (packed) =>
+      guard(async () => {
+        const { loading, plan } = begun();
+        if (await copyTuples(link, loading.table, plan.columns, packed.tuples)) {
+          place += packed.count;
+          return { written: packed.count, rejects: [] };
+        }
+        // The text form's COPY tells which row it was.
+        return session.write(packed.rows());
       }),
     checkpoint: (state) =>
       guard(async () => {

@@ -115,12 +115,19 @@ const EMPTY_PAGES = 1000;
 
 export interface LoopGuard {
   /** Throws upstream_error where reading would never end. */
-  check(page: Page, records: readonly unknown[], next: unknown): void;
+  check(page: Page, records: PageRecords, next: unknown): void;
+}
+
+/** A page's records as they came. */
+export interface PageRecords {
+  readonly size: number;
+  readonly first: unknown;
+  all(): readonly unknown[];
 }
 
 export function loopGuard(): LoopGuard {
   const tokens = new Set<string>();
-  let last: readonly unknown[] = [];
+  let last: PageRecords | undefined;
   let lastBody: Buffer | undefined;
   let same = 1;
   let empty = 0;
@@ -135,23 +142,22 @@ export function loopGuard(): LoopGuard {
         if (tokens.has(token)) throw loops("the next-page token repeats");
         tokens.add(token);
       }
-      empty = records.length === 0 ? empty + 1 : 0;
+      empty = records.size === 0 ? empty + 1 : 0;
       if (empty >= EMPTY_PAGES) throw loops(`${EMPTY_PAGES} pages in a row are empty`);
-      if (records.length === 0) return;
-      same = alike(last, records) ? same + 1 : 1;
+      if (records.size === 0) return;
+      same = last && alike(last, records) ? same + 1 : 1;
       const most = typeof next === "number" || lastBody?.equals(response.body) ? SAME_PAGES : SAME_CURSOR_PAGES;
       last = records;
       lastBody = response.body;
+
       if (same >= most) throw loops(`${same} pages in a row are the same`);
     },
   };
 }
 
 // Pages that differ do so in their first record: only those that do not are compared wholly.
-function alike(a: readonly unknown[], b: readonly unknown[]): boolean {
-  return (
-    a.length === b.length &&
-    JSON.stringify(a[0]) === JSON.stringify(b[0]) &&
-    a.every((each, at) => JSON.stringify(each) === JSON.stringify(b[at]))
-  );
+function alike(a: PageRecords, b: PageRecords): boolean {
+  if (a.size !== b.size || JSON.stringify(a.first) !== JSON.stringify(b.first)) return false;
+  const others = b.all();
+  return a.all().every((each, at) => JSON.stringify(each) === JSON.stringify(others[at]));
 }

@@ -18,6 +18,8 @@ import { type Transform, transformsOf } from "./transform.ts";
 export type DataRecord = Record<string, unknown>;
 
 export interface Selector {
+  /** Where the records stand in a value of which they go out as they came; null: not as they came, or not by names alone. */
+  readonly plain: readonly string[] | null;
   /** The records of one decoded value, before any filter: pages are counted by these. */
   extract(value: unknown): unknown[];
   /** What remains of them after filter and transformations. */
@@ -31,7 +33,7 @@ export function selectorOf(
   schema: () => DataRecord | undefined,
 ): Selector {
   if (typeOf(component) !== "RecordSelector") return refuseCustom(component);
-  const extract = extractorOf(context, child(component, "extractor"));
+  const { extract, path } = extractorOf(context, child(component, "extractor"));
   const filter = optionalChild(component, "record_filter");
   if (filter && typeOf(filter) !== "RecordFilter") refuseCustom(filter);
   const transforms = transformsOf(context, transformations);
@@ -44,6 +46,7 @@ export function selectorOf(
     filter["condition"] === "" ||
     condition(context, filter, filter["condition"], { record, stream_state: state ?? {}, ...sliceVariables(slice) });
   return {
+    plain: filter || changes || !path?.every((part) => /^[A-Za-z_][\w-]*$/.test(part)) ? null : path,
     extract,
     select(records, slice, state) {
       const out: DataRecord[] = [];
@@ -64,14 +67,20 @@ function run(transforms: readonly Transform[], record: DataRecord, slice: Slice)
   for (const transform of transforms) transform(record, slice);
 }
 
-function extractorOf(context: Context, component: Component): (value: unknown) => unknown[] {
+interface Extractor {
+  extract(value: unknown): unknown[];
+  /** Null: records are made of what stands there. */
+  readonly path: readonly string[] | null;
+}
+
+function extractorOf(context: Context, component: Component): Extractor {
   if (typeOf(component) !== "DpathExtractor") return refuseCustom(component);
   const path = list(component["field_path"])
     .map((part) => text(context, component, part))
     .filter((part) => part !== "");
   const expander = optionalChild(component, "record_expander");
   const glob = path.some((part) => part.includes("*"));
-  return (value) => {
+  const extract = (value: unknown): unknown[] => {
     const found = path.length === 0 ? value : glob ? dpath(value, path) : dpathOne(value, path);
     const records = Array.isArray(found)
       ? found
@@ -80,6 +89,7 @@ function extractorOf(context: Context, component: Component): (value: unknown) =
         : [];
     return expander ? records.flatMap((record) => expand(context, expander, record)) : records;
   };
+  return { extract, path: expander ? null : path };
 }
 
 function expand(context: Context, component: Component, record: unknown): unknown[] {

@@ -22,7 +22,7 @@ export interface Retriever {
    * The records of each page, as the selector gives them. `stop` is asked after every page. `rest` is the slice from the latest record
    * on, for vendors that end their pages somewhere; undefined where that is the whole slice again.
    */
-  pages(
+  pages<Taken extends TakenPage = never>(
     slice: Slice,
     parts: RequestParts,
     state: unknown,
@@ -30,7 +30,17 @@ export interface Retriever {
     rest?: () => Question | undefined,
     /** The answer for the first page, where nobody needs to be asked for it. */
     embedded?: { readonly answer: unknown },
-  ): AsyncIterable<DataRecord[]>;
+    /** Asked for pages whose records go out as they came: whatever it makes of one is that page. Null: as for other pages. */
+    take?: (body: Buffer, path: readonly string[]) => Taken | null,
+  ): AsyncIterable<DataRecord[] | Taken>;
+}
+
+/** A page of which nobody made records. */
+export interface TakenPage {
+  readonly count: number;
+  readonly first: DataRecord;
+  readonly last: DataRecord;
+  records(): DataRecord[];
 }
 
 /** What a page took: one answer, or one for each group of fields that was asked for. */
@@ -48,16 +58,18 @@ export function retrieverOf(context: Context, component: Component, selector: Se
       context,
       inner,
       selectorOf(context, child(inner, "record_selector"), [], () => undefined),
-    ).pages(emptySlice, emptyParts(), undefined, () => false),
+    ).pages<never>(emptySlice, emptyParts(), undefined, () => false),
   );
-  const decode = decoderOf(optionalChild(component, "decoder"));
+  const decoder = optionalChild(component, "decoder");
+  const decode = decoderOf(decoder);
   const paginator = paginatorOf(context, optionalChild(component, "paginator"));
   const onlyFirst = component["ignore_stream_slicer_parameters_on_paginated_requests"] === true;
   const reset = optionalChild(component, "pagination_reset");
   const split = reset?.["action"] === "SPLIT_USING_CURSOR";
+  const plain = (!decoder || typeOf(decoder) === "JsonDecoder") && !properties && !reset ? selector.plain : null;
   const most = Number((reset && optionalChild(reset, "limits")?.["number_of_records"]) ?? Number.POSITIVE_INFINITY);
   return {
-    async *pages(slice, parts, state, stop, rest, embedded) {
+    async *pages(slice, parts, state, stop, rest, embedded, take) {
       let asked: Question = { slice, parts };
       let guard = loopGuard();
       let resets = 0;
@@ -87,6 +99,12 @@ export function retrieverOf(context: Context, component: Component, selector: Se
         });
       };
       let ahead: Promise<Answers> | undefined = embedded && Promise.resolve({ responses: [inRecord(embedded.answer)] });
+      // Who has taken a page and asks for the second will want the third: it is fetched while this one is worked on.
+      const goOn = (next: unknown, pages: number): void => {
+        if (next === null || pages === 1 || reset || !context.readsAhead) return;
+        ahead = send(next);
+        ahead.catch(() => {});
+      };
       for (let token: unknown = paginator.first, pages = 1; ; pages++) {
         const answers = await (ahead ?? send(token));
         ahead = undefined;
@@ -95,6 +113,19 @@ export function retrieverOf(context: Context, component: Component, selector: Se
           return;
         }
         if (!("reset" in answers)) {
+          const response = answers.responses.at(-1) as HttpResponse;
+          const taken = plain && take ? take(response.body, plain) : null;
+          if (taken) {
+            const { count: size, first, last: lastRecord } = taken;
+            const page: Page = { response, size, lastRecord };
+            const next = paginator.next(page, token) ?? null;
+            goOn(next, pages);
+            yield taken;
+            guard.check(page, { size, first, all: taken.records }, next);
+            if (next === null) return;
+            token = next;
+            continue;
+          }
           const parts = answers.responses.map((response) =>
             decode(response).flatMap((value) => selector.extract(value)),
           );
@@ -106,18 +137,14 @@ export function retrieverOf(context: Context, component: Component, selector: Se
           const last = raw.at(-1);
           const shown = records.length === raw.length ? records.at(-1) : undefined;
           const page: Page = {
-            response: answers.responses.at(-1) as HttpResponse,
+            response,
             size: Math.max(...parts.map(({ length }) => length)),
             lastRecord: isRecord(last) ? (shown && shown !== last ? { ...last, ...shown } : last) : undefined,
           };
           const next = stop(records) ? null : (paginator.next(page, token) ?? null);
-          // Who has taken a page and asks for the second will want the third: it is fetched while this one is worked on.
-          if (next !== null && pages > 1 && !reset && context.readsAhead) {
-            ahead = send(next);
-            ahead.catch(() => {});
-          }
+          goOn(next, pages);
           yield records;
-          guard.check(page, raw, next);
+          guard.check(page, { size: raw.length, first: raw[0], all: () => raw }, next);
           if (next === null) return;
           token = next;
           border = new Set();
