@@ -199,10 +199,12 @@ async function attempt(journey: Journey, candidate: Candidate): Promise<ChatOutc
   if (outcome.kind === "failure" && outcome.failure.kind === "aborted" && work.outOfTime)
     outcome = { ...outcome, failure: tookTooLong(plan) };
   const failed = outcome.kind === "failure" ? outcome.failure : null;
-  span.end(failed ? "error" : "ok", {
-    ...(failed && { [attribute.errorType]: failed.kind }),
-    ...(failed?.upstreamStatus != null && { [attribute.status]: failed.upstreamStatus }),
-  });
+  if (failed)
+    span.end("error", {
+      [attribute.errorType]: failed.kind,
+      ...(failed.upstreamStatus != null && { [attribute.status]: failed.upstreamStatus }),
+    });
+  else span.end();
   return outcome;
 }
 

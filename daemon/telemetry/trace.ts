@@ -27,8 +27,8 @@ export interface Span {
   readonly traceparent: string;
   set(attributes: Attributes): void;
   child(name: string, attributes?: Attributes): Span;
-  /** Ends the span; a second call does nothing. */
-  end(status?: "ok" | "error", attributes?: Attributes): void;
+  /** Ends the span; a second call does nothing. Attributes that cost something to make come as a function: most are never looked at. */
+  end(status?: "ok" | "error", attributes?: Attributes | (() => Attributes)): void;
 }
 
 export interface SpanStart {
@@ -39,7 +39,7 @@ export interface SpanStart {
   readonly attributes?: Attributes;
 }
 
-/** A finished span. Most are dropped again under load: its record is made when somebody wants it. */
+/** A finished span that is kept: its record is made when somebody wants it. */
 export interface EndedSpan {
   readonly requestId: string;
   readonly status: "ok" | "error";
@@ -57,7 +57,7 @@ export interface Tracer {
   flush(): Promise<void>;
 }
 
-/** Requests of one generation; the last two generations are held. */
+/** Requests of one generation; the last two generations are held. Of those that begin in one second, as many are kept whatever becomes of them. */
 const MAX_REQUESTS = 1_000;
 const MAX_SPANS_PER_REQUEST = 200;
 const MAX_BATCH = 5_000;
@@ -69,6 +69,19 @@ export function createTracer(options: { readonly clock?: Clock; readonly interva
   let batch: EndedSpan[] = [];
   let sink: SpanSink | undefined;
   let timer: NodeJS.Timeout | undefined;
+
+  let second = 0;
+  let begun = 0;
+
+  // Under more load the others are kept only if something in them fails: what is not kept costs next to nothing.
+  const wanted = (): boolean => {
+    const now = Math.floor(clock.monotonic() / 1_000);
+    if (now !== second) {
+      second = now;
+      begun = 0;
+    }
+    return ++begun <= MAX_REQUESTS;
+  };
 
   const spansHeld = (requestId: string): EndedSpan[] => {
     const known = newer.get(requestId) ?? older.get(requestId);
@@ -101,7 +114,8 @@ export function createTracer(options: { readonly clock?: Clock; readonly interva
   };
 
   return {
-    start: (name, from) => new OpenSpan(clock, keep, name, from),
+    start: (name, from) =>
+      new OpenSpan(name, from, familyOf(from.parent) ?? { clock, keep, kept: wanted(), ended: [] }),
     spansOf: (requestId) =>
       [...(older.get(requestId) ?? []), ...(newer.get(requestId) ?? [])]
         .map((span) => span.record())
@@ -115,33 +129,44 @@ export function createTracer(options: { readonly clock?: Clock; readonly interva
   };
 }
 
+/** What the spans of one request share. */
+interface Family {
+  readonly clock: Clock;
+  readonly keep: (span: EndedSpan) => void;
+  /** Once a span has failed: all of them, those that ended before it too. */
+  kept: boolean;
+  ended: OpenSpan[];
+}
+
+function familyOf(parent: Span | undefined): Family | undefined {
+  return parent instanceof OpenSpan ? parent.family : undefined;
+}
+
 // A class, because each call of the gateway makes two of them: methods that every span shares cost nothing to make.
 class OpenSpan implements Span, EndedSpan {
   readonly requestId: string;
   readonly traceId: string;
   readonly spanId: string;
+  readonly family: Family;
   status: "ok" | "error" = "ok";
-  readonly #clock: Clock;
-  readonly #keep: (span: EndedSpan) => void;
   readonly #name: string;
   readonly #parentId: string | null;
   readonly #wall: number;
   readonly #began: number;
   #ended = -1;
   #attributes: Attributes;
-  #more: Attributes = none;
+  #more: Attributes | (() => Attributes) = none;
 
-  constructor(clock: Clock, keep: (span: EndedSpan) => void, name: string, from: SpanStart) {
+  constructor(name: string, from: SpanStart, family: Family) {
     const incoming = from.parent ? undefined : parseTraceparent(from.traceparent);
     this.requestId = from.requestId;
     this.traceId = from.parent?.traceId ?? incoming?.traceId ?? randomHex(16);
     this.spanId = randomHex(8);
+    this.family = family;
     this.#parentId = from.parent?.spanId ?? incoming?.spanId ?? null;
-    this.#clock = clock;
-    this.#keep = keep;
     this.#name = name;
-    this.#wall = clock.now();
-    this.#began = clock.monotonic();
+    this.#wall = family.clock.now();
+    this.#began = family.clock.monotonic();
     this.#attributes = from.attributes ?? none;
   }
 
@@ -154,15 +179,28 @@ class OpenSpan implements Span, EndedSpan {
   }
 
   child(name: string, attributes: Attributes = none): Span {
-    return new OpenSpan(this.#clock, this.#keep, name, { requestId: this.requestId, parent: this, attributes });
+    return new OpenSpan(name, { requestId: this.requestId, parent: this, attributes }, this.family);
   }
 
-  end(status: "ok" | "error" = "ok", attributes: Attributes = none): void {
+  end(status: "ok" | "error" = "ok", attributes: Attributes | (() => Attributes) = none): void {
     if (this.#ended >= 0) return;
-    this.#ended = this.#clock.monotonic();
+    const { family } = this;
+    this.#ended = family.clock.monotonic();
     this.status = status;
     this.#more = attributes;
-    this.#keep(this);
+    if (!family.kept && status === "ok") {
+      if (family.ended.length < MAX_SPANS_PER_REQUEST) family.ended.push(this);
+      return;
+    }
+    family.kept = true;
+    for (const earlier of family.ended.splice(0)) earlier.#keep();
+    this.#keep();
+  }
+
+  // What the attributes are made of (a call with its body) must not be held as long as the span.
+  #keep(): void {
+    if (typeof this.#more === "function") this.#more = this.#more();
+    this.family.keep(this);
   }
 
   record(): SpanRecord {

@@ -202,3 +202,25 @@ test("spans go to a collector as OTLP, parents before children", async () => {
   );
   expect(second?.attributes.map(({ key }) => key)).not.toContain("skip");
 });
+
+test("beyond a thousand requests a second only those are traced in which something fails, and they whole", () => {
+  const clock = heldClock();
+  const tracer = createTracer({ clock });
+  const call = (requestId: string, status: "ok" | "error") => {
+    const root = tracer.start("call", { requestId });
+    root.child("first attempt").end();
+    root.child("second attempt").end(status);
+    root.end("ok", () => ({ made: true }));
+    return tracer.spansOf(requestId).map(({ name, attributes }) => [name, attributes["made"] ?? null]);
+  };
+  const whole = [
+    ["call", true],
+    ["first attempt", null],
+    ["second attempt", null],
+  ];
+  for (let i = 0; i < 1_000; i++) expect(call(`req_${i}`, "ok")).toHaveLength(3);
+  expect(call("req_beyond", "ok")).toEqual([]);
+  expect(call("req_failed", "error").sort()).toEqual(whole);
+  clock.advance(1_000);
+  expect(call("req_later", "ok").sort()).toEqual(whole);
+});

@@ -11,7 +11,7 @@ import type { AttemptRecord } from "#daemon/gateway/routing/attempts.ts";
 import type { Candidate } from "#daemon/gateway/routing/candidate.ts";
 import type { Plan } from "#daemon/gateway/routing/plan.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
-import type { Span } from "#daemon/telemetry/trace.ts";
+import type { Attributes, Span } from "#daemon/telemetry/trace.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { attribute, providerNames } from "./attributes.ts";
 import type { GatewayMetrics } from "./metrics.ts";
@@ -73,7 +73,7 @@ export function createObserver({ clock, logger, metrics, ledger }: ObserverParts
       for (const { candidate: tried, failure } of attempts)
         if (failure) metrics.attemptFailed(tried.configured.name, tried.target.model, failure.kind);
       logger.info("gateway.call", lineOf(over, cost, durationMs, firstTokenMs));
-      endSpan(over, cost, firstTokenMs);
+      over.span.end(over.outcome === "completed" ? "ok" : "error", () => attributesOf(over, cost, firstTokenMs));
     },
     replayed(call, status) {
       metrics.replayed();
@@ -187,8 +187,8 @@ function failureOf({ candidate, failure, startedAt, endedAt }: AttemptRecord) {
   ];
 }
 
-function endSpan(over: Finished, cost: number | null, firstTokenMs: number | null): void {
-  const { span, call, plan, candidate, attempts, usage, failure } = over;
+function attributesOf(over: Finished, cost: number | null, firstTokenMs: number | null): Attributes {
+  const { call, plan, candidate, attempts, usage, failure } = over;
   const attributes: Record<string, string | number | boolean | null> = {
     [attribute.operation]: call.operation,
     [attribute.provider]: providerNames[candidate.target.kind],
@@ -208,7 +208,7 @@ function endSpan(over: Finished, cost: number | null, firstTokenMs: number | nul
   if (firstTokenMs !== null) attributes[attribute.firstToken] = hundredths(firstTokenMs);
   if (over.spender.controller) attributes[attribute.controller] = over.spender.controller;
   if (failure) attributes[attribute.errorType] = failure.kind;
-  span.end(over.outcome === "completed" ? "ok" : "error", attributes);
+  return attributes;
 }
 
 function hundredths(ms: number): number {
