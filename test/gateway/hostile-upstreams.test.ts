@@ -85,12 +85,12 @@ function streamed(wire: Wire, text: string, random: Random): void {
   });
   let failure: unknown = null;
   try {
-    for (let at = 0; at < bytes.length && !decoder.finished; ) {
+    for (let at = 0; at < bytes.length && !decoder.finished(); ) {
       const size = 1 + random.below(3000);
       decoder.push(bytes.subarray(at, at + size));
       at += size;
     }
-    if (!decoder.finished) decoder.end();
+    if (!decoder.finished()) decoder.end();
   } catch (error) {
     failure = error;
   }

@@ -85,7 +85,7 @@ export function createKeyed(store: KeyStore, sealer: Sealer, clock: Clock, logge
     give({ status, headers, recording }, false);
     try {
       await answer.stream.pipe(recording.sink);
-      if (recording.bytes > MAX_ANSWER)
+      if (recording.bytes() > MAX_ANSWER)
         throw new MagicError("payload_too_large", "The answer is too large to be kept.");
       await save(true, recording.frames());
     } catch (error) {

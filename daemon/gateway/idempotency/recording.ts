@@ -13,7 +13,7 @@ export interface Recording {
   finish(): void;
   /** Puts an error event in the place of the withheld frames: the answer could not be stored. */
   replaceEnd(frame: Uint8Array): void;
-  readonly bytes: number;
+  bytes(): number;
 }
 
 const DONE = Buffer.from("data: [DONE]\n\n");
@@ -33,9 +33,7 @@ export function createRecording(): Recording {
   };
 
   return {
-    get bytes() {
-      return bytes;
-    },
+    bytes: () => bytes,
     sink: {
       write(frame) {
         const copy = typeof frame === "string" ? Buffer.from(frame) : Buffer.from(frame);

@@ -22,8 +22,8 @@ export interface ChunkStream {
   finish(reason: FinishReason, index?: number): void;
   /** The usage chunk, if asked for, and `[DONE]`. */
   end(usage: TokenUsage): void;
-  readonly started: boolean;
-  readonly finished: boolean;
+  started(): boolean;
+  finished(): boolean;
   /** Tokens by the length of what came. */
   estimate(): TokenUsage;
 }
@@ -102,12 +102,8 @@ export function chunkStream(context: ReadContext, emit: Emit): ChunkStream {
       if (asked) emit(writer.usage(wireUsage(usage, cost)));
       emit(DONE);
     },
-    get started() {
-      return started;
-    },
-    get finished() {
-      return finished;
-    },
+    started: () => started,
+    finished: () => finished,
     estimate: () => ({
       input: estimatePrompt(context.request),
       cached: 0,

@@ -132,7 +132,7 @@ function attempt(
         data(chunk) {
           if (relay) {
             relay.data(chunk);
-            if (relay.decoder.started || relay.decoder.finished) settle();
+            if (relay.decoder.started() || relay.decoder.finished()) settle();
             return;
           }
           size += chunk.length;
@@ -193,7 +193,7 @@ function streamRelay(wire: Wire, context: ReadContext, running: () => Exchange):
   });
 
   function afterPush(): void {
-    if (decoder.finished) {
+    if (decoder.finished()) {
       running().finish();
       finish({ result: "completed", usage: decoder.usage(), failure: null });
       return;

@@ -28,15 +28,16 @@ export interface ReadContext {
 }
 
 /** Reads a streamed answer and gives out OpenAI's events. */
+// Methods, not getters: an object literal with a getter gets a hidden class of its own each time, and that holds the call in old memory.
 export interface StreamDecoder {
   /** Takes bytes as they come, split anywhere. Throws UpstreamError for errors in the stream and for what is no answer. */
   push(chunk: Buffer): void;
   /** The bytes have ended. Throws UpstreamError (`truncated`) where the end mark is missing. */
   end(): void;
   /** True from the first content on: text, reasoning, a tool call, a finish reason. */
-  readonly started: boolean;
+  started(): boolean;
   /** True once `[DONE]` was given out. */
-  readonly finished: boolean;
+  finished(): boolean;
   /** So far; an estimate where the wire has not said yet. */
   usage(): TokenUsage;
 }

@@ -153,12 +153,8 @@ export function anthropicDecoder(context: ReadContext, emit: Emit, thoughts: Tho
       reader.end();
       if (!stopped) throw new UpstreamError(failure("truncated", "The provider's stream ended before its end mark."));
     },
-    get started() {
-      return chunks.started;
-    },
-    get finished() {
-      return chunks.finished;
-    },
+    started: chunks.started,
+    finished: chunks.finished,
     usage,
   };
 }

@@ -23,7 +23,7 @@ const codec = new EventStreamCodec(
 export interface FrameReader {
   push(chunk: Buffer): void;
   /** True when the bytes ended between two frames. */
-  readonly whole: boolean;
+  whole(): boolean;
 }
 
 /** Throws UpstreamError for frames that are too large or damaged. */
@@ -41,9 +41,7 @@ export function frameReader(take: (frame: Frame) => void): FrameReader {
       }
       carry = bytes;
     },
-    get whole() {
-      return carry.length === 0;
-    },
+    whole: () => carry.length === 0,
   };
 }
 

@@ -89,7 +89,7 @@ export function bedrockDecoder(context: ReadContext, emit: Emit, memory: Thought
   }
 
   function take(frame: Frame): void {
-    if (chunks.finished) return;
+    if (chunks.finished()) return;
     if (frame.messageType !== "event") {
       throw new UpstreamError(exceptionFailure(frame.type, frame.payload, context.target));
     }
@@ -130,20 +130,16 @@ export function bedrockDecoder(context: ReadContext, emit: Emit, memory: Thought
   return {
     push: reader.push,
     end() {
-      if (chunks.finished) return;
+      if (chunks.finished()) return;
       // Some recordings end without metadata: the message is whole, its usage a guess.
-      if (stop !== null && reader.whole) {
+      if (stop !== null && reader.whole()) {
         complete(stop, chunks.estimate());
         return;
       }
       throw new UpstreamError(failure("truncated", "The provider's stream ended before its end mark."));
     },
-    get started() {
-      return chunks.started;
-    },
-    get finished() {
-      return chunks.finished;
-    },
+    started: chunks.started,
+    finished: chunks.finished,
     usage: () => counted ?? chunks.estimate(),
   };
 }

@@ -4,7 +4,7 @@
 export interface PartialArguments {
   add(parts: readonly unknown[]): void;
   /** True when no value of the last parts is still to be continued. */
-  readonly settled: boolean;
+  settled(): boolean;
   json(): string;
 }
 
@@ -25,9 +25,7 @@ export function partialArguments(): PartialArguments {
   }
   return {
     add,
-    get settled() {
-      return settled;
-    },
+    settled: () => settled,
     json: () => JSON.stringify(root),
   };
 }

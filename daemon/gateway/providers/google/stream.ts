@@ -50,7 +50,7 @@ export function googleDecoder(context: ReadContext, emit: Emit, signatures: Thou
     }
     if (!candidate.open) return;
     candidate.open.args.add(partial);
-    if (call["willContinue"] !== true && candidate.open.args.settled) close(candidate, index);
+    if (call["willContinue"] !== true && candidate.open.args.settled()) close(candidate, index);
   }
 
   function take(given: Record<string, unknown>): void {
@@ -105,12 +105,8 @@ export function googleDecoder(context: ReadContext, emit: Emit, signatures: Thou
       }
       chunks.end(usage());
     },
-    get started() {
-      return chunks.started;
-    },
-    get finished() {
-      return chunks.finished;
-    },
+    started: chunks.started,
+    finished: chunks.finished,
     usage,
   };
 }

@@ -163,12 +163,8 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
       if (carry.length > 0 && dataOf(carry.toString("utf8")) === "[DONE]") return emit(done());
       throw new UpstreamError(failure("truncated", "The provider's stream ended before its end mark."));
     },
-    get started() {
-      return started;
-    },
-    get finished() {
-      return finished;
-    },
+    started: () => started,
+    finished: () => finished,
     usage,
   };
 }
