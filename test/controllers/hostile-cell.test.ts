@@ -48,6 +48,8 @@ const attacks: Record<string, string> = {
     "for (const n of ['toString', 'utf8Slice', 'subarray', 'slice', 'write', 'utf8Write', 'copy']) { const m = Buffer.prototype[n]; Buffer.prototype[n] = function () { see(Buffer.from(this)); const r = m.apply(this, arguments); see(r); return r; }; }",
   "patching typed arrays":
     "const T = Object.getPrototypeOf(Uint8Array.prototype); for (const n of ['set', 'subarray', 'slice']) { const m = T[n]; T[n] = function (a) { see(a); see(this); return m.apply(this, arguments); }; }",
+  "getters over typed arrays":
+    "const T = Object.getPrototypeOf(Uint8Array.prototype); const saved = Object.getOwnPropertyDescriptors(T); for (const O of [T, Uint8Array.prototype, Buffer.prototype]) for (const n of ['length', 'buffer', 'byteOffset', 'byteLength']) { const { get } = saved[n]; let busy = false; try { Object.defineProperty(O, n, { configurable: true, get() { const value = Reflect.apply(get, this, []); if (!busy) { busy = true; try { see(Buffer.from(new Uint8Array(Reflect.apply(saved.buffer.get, this, [])))); } finally { busy = false; } } return value; } }); } catch {} }",
   "patching Buffer.from and the allocators":
     "for (const n of ['from', 'alloc', 'allocUnsafe', 'allocUnsafeSlow', 'concat', 'byteLength']) { const m = Buffer[n]; Buffer[n] = function (a) { see(a); const r = m.apply(this, arguments); setTimeout(() => see(r), 1); return r; }; }",
   "patching event emitters and streams":

@@ -24,6 +24,7 @@ export function hardenRealm(): void {
   hardenV8();
   hardenProcess();
   hardenAsyncHooks();
+  hardenBytes();
   for (const name of UNAVAILABLE_GLOBALS) delete (globalThis as Record<string, unknown>)[name];
 }
 
@@ -71,6 +72,18 @@ function hardenAsyncHooks(): void {
   const real = (asyncHooks as unknown as { default: Record<string, unknown> }).default;
   fix(real, "executionAsyncResource", () => ({}));
   fix(real, "createHook", () => ({ enable: () => undefined, disable: () => undefined }));
+}
+
+// The channel's memory holds every caller's frames, and asking an array of bytes for its length calls whatever getter it finds. The real ones
+// stand on the nearest prototype too, where nobody can put another before them.
+function hardenBytes(): void {
+  const arrays = Object.getPrototypeOf(Uint8Array.prototype) as object;
+  for (const name of ["buffer", "byteLength", "byteOffset", "length"]) {
+    const real = { ...Object.getOwnPropertyDescriptor(arrays, name), configurable: false };
+    for (const target of [arrays, Uint8Array.prototype, Buffer.prototype]) Object.defineProperty(target, name, real);
+  }
+  for (const target of [ArrayBuffer.prototype, SharedArrayBuffer.prototype])
+    Object.defineProperty(target, "byteLength", { configurable: false });
 }
 
 function unavailable(what: string): () => never {
