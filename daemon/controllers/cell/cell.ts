@@ -13,6 +13,7 @@ import {
   type LogMessage,
   type ReadyMessage,
   SECRET,
+  UNKNOWN_CPU,
   up,
 } from "./frames.ts";
 import { type Layers, UNAVAILABLE } from "./lockdown/boot.ts";
@@ -33,10 +34,10 @@ export class CellGone extends Error {
   }
 }
 
-/** `cpuMs`: processor time as the cell itself counts it, meant for people and not for a bill. */
+/** `cpuMs`: processor time as the cell itself counts it, meant for people and not for a bill; null where it ran beside another call. */
 export type CellOutcome =
-  | { readonly ok: true; readonly output: string; readonly cpuMs: number }
-  | { readonly ok: false; readonly error: GuestError; readonly cpuMs: number };
+  | { readonly ok: true; readonly output: string; readonly cpuMs: number | null }
+  | { readonly ok: false; readonly error: GuestError; readonly cpuMs: number | null };
 
 export interface CellCall {
   readonly message: InvokeMessage;
@@ -85,19 +86,17 @@ const MAX_CALLS_UNDER_WAY = 256;
 /** Lines of no invocation are counted anew after it. */
 const SESSION_LOG_WINDOW_MS = 10_000;
 
-const secrets = Buffer.alloc(SECRET * 256);
-let nextSecret = secrets.length;
+let secrets = Buffer.alloc(0);
+let nextSecret = 0;
 
 /** 128 random bits; drawn in bulk, a draw per call costs more than the call. */
 function newSecret(): Buffer {
   if (nextSecret >= secrets.length) {
-    randomFillSync(secrets);
+    secrets = randomFillSync(Buffer.allocUnsafeSlow(SECRET * 256));
     nextSecret = 0;
   }
-  const secret = Buffer.allocUnsafeSlow(SECRET);
-  secrets.copy(secret, 0, nextSecret, nextSecret + SECRET);
   nextSecret += SECRET;
-  return secret;
+  return secrets.subarray(nextSecret - SECRET, nextSecret);
 }
 
 /** Starts a zygote and waits for its hello. Throws where the machine cannot lock it down. */
@@ -179,7 +178,8 @@ function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
     if (type === up.result || type === up.error) {
       running.delete(id);
       call.streams?.close();
-      const cpuMs = payload.readUInt32LE(0) / 1000;
+      const cpu = payload.readUInt32LE(0);
+      const cpuMs = cpu === UNKNOWN_CPU ? null : cpu / 1000;
       const text = payload.toString("utf8", 4);
       if (type === up.result) call.settle({ ok: true, output: text, cpuMs });
       else call.settle({ ok: false, error: JSON.parse(text) as GuestError, cpuMs });

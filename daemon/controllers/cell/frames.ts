@@ -34,9 +34,9 @@ export const up = {
   ready: 65,
   /** JSON of GuestError; the load failed */
   failed: 66,
-  /** u32 microseconds of processor time | JSON text of the output */
+  /** u32 microseconds of processor time, or UNKNOWN_CPU | JSON text of the output */
   result: 67,
-  /** u32 microseconds of processor time | JSON of GuestError */
+  /** The same number | JSON of GuestError */
   error: 68,
   /** JSON of LogMessage; invocation 0: outside any */
   log: 69,
@@ -49,6 +49,9 @@ export const up = {
   /** u32 number of the broker call: its answer is not wanted any more */
   cancel: 75,
 } as const;
+
+/** In the place of a call's processor time: another call was under way when it began. */
+export const UNKNOWN_CPU = 0xffffffff;
 
 /** UTF-8 bytes of an output; a larger one is refused in the cell, and its frame would be here. */
 export const MAX_OUTPUT = 8 * 1024 * 1024;

@@ -2,7 +2,7 @@
 // object that a handler could find or patch stands between the kernel and the codec.
 import { Socket } from "node:net";
 import { HEADER, SECRET } from "../frames.ts";
-import { allocate, bufferOver, byteLength, bytesSet, min, table, Uint8ArrayOf, utf8Write } from "./primordials.ts";
+import { allocate, bufferOver, byteLength, bytesSet, min, Uint8ArrayOf, utf8Write } from "./primordials.ts";
 
 /** `memory[start..end)` is the payload; it is valid during the call only. */
 export type OnFrame = (type: number, id: number, memory: Buffer, start: number, end: number) => void;
@@ -15,6 +15,9 @@ export interface Channel {
   /** One frame: secret, the broker call's number, then the bytes. */
   sendBytes(type: number, id: number, secret: Uint8Array, n: number, bytes: Uint8Array): void;
 }
+
+/** Bytes of answers that go out together; room for a turn's worth of small ones. */
+const BLOCK = 64 * 1024;
 
 /** libuv's stream as Node wraps it; not public, so the Node version is exact. */
 interface StreamHandle {
@@ -32,36 +35,40 @@ export function openChannel(onFrame: OnFrame, onEnd: () => void): Channel {
   // The way back from the handle to the socket object, which nobody needs any more.
   for (const symbol of Object.getOwnPropertySymbols(handle)) handle[symbol] = null;
 
-  function write(frame: Buffer): void {
+  /** True where the kernel has it all already. */
+  function write(frame: Buffer): boolean {
     const request = apply(writeBuffer, handle, [null, frame]);
-    if (typeof request === "number") return;
+    if (typeof request === "number") return true;
     request.buffer = frame; // libuv reads from it until the write is done
     request.oncomplete = () => {};
+    return false;
   }
 
   // Answers that become ready in one turn go out in one write; log lines and broker calls at once, because a handler may hang after them.
   const { nextTick } = process;
-  const later = table<Buffer>();
-  let waiting = 0;
-  let waitingBytes = 0;
+  let block = allocate(BLOCK);
+  let written = 0;
+  let flushing = false;
 
-  function writeLater(frame: Buffer): void {
-    later[waiting++] = frame;
-    waitingBytes += frame.length;
-    if (waiting === 1) apply(nextTick, process, [flush]);
+  /** Where a frame of that many bytes is to be written: in `block`, from here on. */
+  function reserve(bytes: number): number {
+    if (written + bytes > block.length) {
+      flush();
+      if (bytes > block.length) block = allocate(bytes);
+    }
+    if (!flushing) apply(nextTick, process, [flush]);
+    flushing = true;
+    written += bytes;
+    return written - bytes;
   }
 
   function flush(): void {
-    const all = waiting === 1 ? (later[0] as Buffer) : allocate(waitingBytes);
-    for (let n = 0, at = 0; n < waiting; n++) {
-      const frame = later[n] as Buffer;
-      if (waiting > 1) bytesSet(all, frame, at);
-      at += frame.length;
-      delete later[n];
-    }
-    waiting = 0;
-    waitingBytes = 0;
-    write(all);
+    flushing = false;
+    if (written === 0) return;
+    const sent = write(bufferOver(block.buffer, 0, written));
+    written = 0;
+    // What libuv still reads from is not written over, and a large block is not kept.
+    if (!sent || block.length > BLOCK) block = allocate(BLOCK);
   }
 
   const decoder = makeDecoder(onFrame);
@@ -84,19 +91,21 @@ export function openChannel(onFrame: OnFrame, onEnd: () => void): Channel {
   return {
     sendText(type, id, secret, text) {
       const length = byteLength(text);
-      const frame = begin(type, id, secret, length);
+      const frame = allocate(HEADER + SECRET + length);
+      begin(frame, 0, type, id, secret, length);
       utf8Write(frame, text, HEADER + SECRET, length);
       write(frame);
     },
     sendNumberedText(type, id, secret, n, text) {
       const length = byteLength(text);
-      const frame = begin(type, id, secret, 4 + length);
-      writeU32(frame, HEADER + SECRET, n);
-      utf8Write(frame, text, HEADER + SECRET + 4, length);
-      writeLater(frame);
+      const at = reserve(HEADER + SECRET + 4 + length);
+      begin(block, at, type, id, secret, 4 + length);
+      writeU32(block, at + HEADER + SECRET, n);
+      utf8Write(block, text, at + HEADER + SECRET + 4, length);
     },
     sendBytes(type, id, secret, n, bytes) {
-      const frame = begin(type, id, secret, 4 + bytes.length);
+      const frame = allocate(HEADER + SECRET + 4 + bytes.length);
+      begin(frame, 0, type, id, secret, 4 + bytes.length);
       writeU32(frame, HEADER + SECRET, n);
       bytesSet(frame, bytes, HEADER + SECRET + 4);
       write(frame);
@@ -112,13 +121,12 @@ function getterOf(object: object, name: string): () => unknown {
   throw new Error(`the stream handle of this Node has no ${name}`);
 }
 
-function begin(type: number, id: number, secret: Uint8Array, length: number): Buffer {
-  const frame = allocate(HEADER + SECRET + length);
-  writeU32(frame, 0, SECRET + length);
-  frame[4] = type;
-  writeU32(frame, 5, id);
-  bytesSet(frame, secret, HEADER);
-  return frame;
+/** A frame's header and secret; `length` bytes are to follow. */
+function begin(memory: Buffer, at: number, type: number, id: number, secret: Uint8Array, length: number): void {
+  writeU32(memory, at, SECRET + length);
+  memory[at + 4] = type;
+  writeU32(memory, at + 5, id);
+  bytesSet(memory, secret, at + HEADER);
 }
 
 /** Cuts the byte stream into frames; a frame that spans reads is gathered in memory of its own. */

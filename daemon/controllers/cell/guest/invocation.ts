@@ -22,7 +22,8 @@ export interface Invocation {
   readonly secret: Uint8Array;
   readonly message: InvokeMessage;
   readonly channel: Channel;
-  readonly calls: Record<number, PendingCall>;
+  /** By number; null until the first broker call. */
+  calls: Record<number, PendingCall> | null;
   nextCall: number;
   abort: AbortController | null;
   abortReason: string | null;
@@ -59,14 +60,14 @@ export function withInvocation<R>(invocation: Invocation, work: () => R): R {
 
 export function newInvocation(id: number, channel: Channel, memory: Buffer, start: number, end: number): Invocation {
   const secret = new Uint8ArrayOf(SECRET);
-  bytesSet(secret, new Uint8ArrayOf(memory.buffer, memory.byteOffset + start, SECRET));
+  for (let n = 0; n < SECRET; n++) secret[n] = memory[start + n] as number;
   const message = parseJson(utf8Slice(memory, start + SECRET, end)) as InvokeMessage;
   return {
     id,
     secret,
     message,
     channel,
-    calls: table(),
+    calls: null,
     nextCall: 1,
     abort: null,
     abortReason: null,
@@ -121,6 +122,7 @@ export function askBroker(invocation: Invocation, op: string, args: unknown, opt
       return;
     }
     const call: PendingCall = { resolve, incoming: null, onCredit: null };
+    invocation.calls ??= table();
     invocation.calls[n] = call;
     invocation.channel.sendText(up.call, invocation.id, invocation.secret, text);
     if (options?.signal) cancelWith(options.signal, invocation, n);
@@ -146,10 +148,9 @@ function failure(code: string, message: string): Answer {
 
 function cancelWith(signal: AbortSignal, invocation: Invocation, n: number): void {
   const cancel = (): void => {
-    const call = invocation.calls[n];
+    const call = take(invocation, n);
     if (!call) return;
     sendNumbers(invocation, up.cancel, n, 0);
-    delete invocation.calls[n];
     call.incoming?.fail("aborted");
     call.resolve({
       value: undefined,
@@ -167,23 +168,29 @@ function sendNumbers(invocation: Invocation, type: number, n: number, value: num
   if (!invocation.over) invocation.channel.sendBytes(type, invocation.id, invocation.secret, n, bytes);
 }
 
+function take(invocation: Invocation, n: number): PendingCall | undefined {
+  const call = invocation.calls?.[n];
+  if (call) delete invocation.calls?.[n];
+  return call;
+}
+
 export function onAnswer(invocation: Invocation, answer: AnswerMessage): void {
-  const call = invocation.calls[answer.n];
+  const call = invocation.calls?.[answer.n];
   if (!call) return;
   if (answer.stream === true) {
     call.incoming = openIncoming({
       more: (bytes) => sendNumbers(invocation, up.credit, answer.n, bytes),
       cancel: () => {
-        delete invocation.calls[answer.n];
+        take(invocation, answer.n);
         sendNumbers(invocation, up.cancel, answer.n, 0);
       },
     });
-  } else delete invocation.calls[answer.n];
+  } else take(invocation, answer.n);
   call.resolve({ value: answer.value, error: answer.error, stream: call.incoming });
 }
 
 export function onChunk(invocation: Invocation, memory: Buffer, start: number, end: number): void {
-  const call = invocation.calls[readU32(memory, start)];
+  const call = invocation.calls?.[readU32(memory, start)];
   if (!call?.incoming) return;
   // A copy: the memory around it holds other invocations' frames.
   const bytes = new Uint8ArrayOf(end - start - 4);
@@ -198,23 +205,22 @@ export interface StreamEnd {
 }
 
 export function onStreamEnd(invocation: Invocation, end: StreamEnd): void {
-  const call = invocation.calls[end.n];
+  const call = take(invocation, end.n);
   if (!call) return;
-  delete invocation.calls[end.n];
   if (end.error === undefined) call.incoming?.finish();
   else call.incoming?.fail(end.error, end.code);
 }
 
 export function onCredit(invocation: Invocation, n: number, bytes: number): void {
-  invocation.calls[n]?.onCredit?.(bytes);
+  invocation.calls?.[n]?.onCredit?.(bytes);
 }
 
 /** After it, nothing of this invocation reaches the daemon; what still waits is told. */
 export function endInvocation(invocation: Invocation): void {
   invocation.over = true;
+  if (invocation.calls === null) return;
   for (const n in invocation.calls) {
-    const call = invocation.calls[n];
-    delete invocation.calls[n];
+    const call = take(invocation, +n);
     call?.incoming?.fail("the invocation has ended");
     call?.resolve(failure("handler_error", "the invocation has ended"));
   }

@@ -20,7 +20,6 @@ export function makeRequest(invocation: Invocation, controller: Identity): objec
     controller,
     environment: message.environment,
     deadline: message.deadline,
-    signal: undefined,
     llm: {
       chat: async (body: { stream?: boolean; signal?: AbortSignal }) => {
         const { signal, ...rest } = body ?? {};
