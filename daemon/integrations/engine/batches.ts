@@ -50,6 +50,9 @@ function inOne(packed: readonly PackedRows[]): PackedRows {
     tuples: packed.flatMap(({ tuples }) => tuples),
     count: packed.reduce((sum, { count }) => sum + count, 0),
     rows: () => packed.flatMap((one) => one.rows()),
+    done: () => {
+      for (const one of packed) one.done();
+    },
   };
 }
 

@@ -50,6 +50,8 @@ export interface PackedRows {
   readonly count: number;
   /** The same rows, for a destination that refuses one of the tuples. */
   rows(): readonly Row[];
+  /** The tuples are in the destination: their memory may be used again. */
+  done(): void;
 }
 
 /** Rows, values in the order of the schema's columns; `state` where reading can resume after them (a checkpoint). */

@@ -9,7 +9,7 @@ import type { Batch, ReadRequest, Source, SourceStream, StreamState } from "../.
 import { type Connector, createConnector } from "./connector.ts";
 import { rewriteTargets } from "./http/rewrite.ts";
 import { isRecord } from "./manifest/component.ts";
-import { packerOf } from "./read/pack.ts";
+import { type PackedPage, packerOf } from "./read/pack.ts";
 import { rowsOf, tableOf } from "./rows.ts";
 import type { Stream } from "./stream.ts";
 
@@ -76,6 +76,12 @@ async function openStream(stream: Stream, request: ReadRequest): Promise<SourceS
   const table = tableOf(await stream.schema(), stream);
   const schema = pickColumns(table, request, stream.name);
   let state: StreamState | null = request.mode === "incremental" ? request.state : null;
+  const packed = (page: PackedPage): Batch => {
+    const tuples = page.tuples();
+    if (!tuples) return rowsOf(page.records(), schema, table);
+    const rows = () => rowsOf(page.records(), schema, table).rows;
+    return { rows: [], packed: { tuples: [tuples], count: page.count, rows, done: page.done }, bytes: tuples.length };
+  };
   return {
     schema,
     snapshot: false,
@@ -90,11 +96,8 @@ async function openStream(stream: Stream, request: ReadRequest): Promise<SourceS
       const from = state ?? undefined;
       for await (const event of pack ? stream.readPacked(from, pack) : stream.read(from)) {
         if (event.type === "records") yield rowsOf(event.records, schema, table);
-        else if (event.type === "packed") {
-          const { tuples, count, records } = event.page;
-          const packed = { tuples: [tuples], count, rows: () => rowsOf(records(), schema, table).rows };
-          yield { rows: [], packed, bytes: tuples.length };
-        } else {
+        else if (event.type === "packed") yield packed(event.page);
+        else {
           state = { ...event.state };
           yield { rows: [], bytes: 0, state };
         }

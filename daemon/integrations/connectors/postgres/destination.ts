@@ -165,6 +165,7 @@ function sessionOf(parts: Parts): WriteSession {
         const { loading, plan } = begun();
         if (await copyTuples(link, loading.table, plan.columns, packed.tuples)) {
           place += packed.count;
+          packed.done();
           return { written: packed.count, rejects: [] };
         }
         // The text form's COPY tells which row it was.

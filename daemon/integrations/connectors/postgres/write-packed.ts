@@ -14,9 +14,9 @@ export async function copyTuples(
   columns: readonly Column[],
   tuples: readonly Buffer[],
 ): Promise<boolean> {
-  await link.run("SAVEPOINT magic_batch");
   try {
-    const sql = `COPY ${table} (${identList(columns.map(({ name }) => name))}) FROM STDIN (FORMAT binary)`;
+    // In one message: between two of them the server would wait for us.
+    const sql = `SAVEPOINT magic_batch; COPY ${table} (${identList(columns.map(({ name }) => name))}) FROM STDIN (FORMAT binary)`;
     const stream = link.client.query(takingFrames(await copyFrom(sql, { highWaterMark: WAITING_BYTES })));
     // An error of the server, or a lost connection, is emitted without destroying the stream: nothing else would end the wait.
     const failed = new Promise<never>((_, reject) => stream.once("error", reject));

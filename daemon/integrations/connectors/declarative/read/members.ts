@@ -17,37 +17,38 @@ export const NESTED = 9;
 export const UNWANTED = -1;
 export const OTHER = -2;
 
+/** The members of a page's records, by record and column: what it is, and from where to where (strings with their quotes). */
 export interface Members {
-  /** Reads the object that begins at `at` ("{"); answers where it ends, or -1. */
-  scan(bytes: Uint8Array, at: number): number;
-  /** By column: what it is, and from where to where (strings with their quotes). */
-  readonly kind: Uint8Array;
-  readonly from: Int32Array;
-  readonly to: Int32Array;
-  /** From where to where the members stand that no column is for, names and all. */
-  readonly others: number[];
+  kind: Uint8Array;
+  from: Int32Array;
+  to: Int32Array;
+  /** By record: from where to where the members stand that no column is for, names and all. */
+  readonly others: Map<number, number[]>;
 }
+
+export function emptyMembers(): Members {
+  return { kind: new Uint8Array(0), from: new Int32Array(0), to: new Int32Array(0), others: new Map() };
+}
+
+/** Reads the object that begins at `at` ("{") into row `row`; answers where it ends, or -1. Rows are read in turn. */
+export type ScanMembers = (bytes: Uint8Array, at: number, into: Members, row: number) => number;
 
 /** `columns`: the column of each name; UNWANTED: nobody asks for it. Other names are `otherwise`. */
 export function memberScanner(
   columns: ReadonlyMap<string, number>,
   count: number,
   otherwise: typeof UNWANTED | typeof OTHER,
-): Members {
-  const kind = new Uint8Array(count);
-  const from = new Int32Array(count);
-  const to = new Int32Array(count);
-  const others: number[] = [];
+): ScanMembers {
   // The names of the record before, quotes and all, in their order: this one's are likely the same.
   const names: Uint8Array[] = [];
   const places: number[] = [];
   let found = ABSENT;
 
-  return { scan, kind, from, to, others };
-
-  function scan(bytes: Uint8Array, start: number): number {
-    kind.fill(ABSENT);
-    others.length = 0;
+  return (bytes, start, into, row) => {
+    if (row === 0) begin(into);
+    const base = row * count;
+    if (base + count > into.kind.length) grow(into, count);
+    const { kind, from, to } = into;
     let at = blank(bytes, start + 1);
     if (bytes[at] === 0x7d) return at + 1;
     for (let member = 0; ; member++) {
@@ -63,12 +64,12 @@ export function memberScanner(
       const column = places[member] as number;
       if (column >= 0) {
         // A name that stands twice: nobody would look into the value that does not count.
-        if (kind[column] !== ABSENT) return -1;
-        kind[column] = found;
-        from[column] = value;
-        to[column] = at;
+        if (kind[base + column] !== ABSENT) return -1;
+        kind[base + column] = found;
+        from[base + column] = value;
+        to[base + column] = at;
       } else {
-        if (column === OTHER) others.push(name, at);
+        if (column === OTHER) into.others.set(row, [...(into.others.get(row) ?? []), name, at]);
         // Nobody else will look into it.
         else if ((found === NESTED || found === ESCAPED) && !isJson(bytes, value, at)) return -1;
       }
@@ -77,7 +78,7 @@ export function memberScanner(
       if (bytes[at] !== 0x2c) return -1;
       at = blank(bytes, at + 1);
     }
-  }
+  };
 
   // Behind the name at `at`, which then is names[member].
   function nameAt(bytes: Uint8Array, at: number, member: number): number {
@@ -166,6 +167,22 @@ export function memberScanner(
     found = NESTED;
     return at;
   }
+}
+
+function begin(members: Members): void {
+  members.kind.fill(ABSENT);
+  members.others.clear();
+}
+
+function grow(members: Members, count: number): void {
+  const length = Math.max(members.kind.length * 2, count * 1024);
+  const { kind, from, to } = members;
+  members.kind = new Uint8Array(length);
+  members.from = new Int32Array(length);
+  members.to = new Int32Array(length);
+  members.kind.set(kind);
+  members.from.set(from);
+  members.to.set(to);
 }
 
 function isJson(bytes: Uint8Array, start: number, end: number): boolean {

@@ -4,15 +4,18 @@ import { isUtf8 } from "node:buffer";
 import { randomUUID } from "node:crypto";
 import type { TableSchema } from "../../../engine/types.ts";
 import { type FieldEncoder, fieldEncoder, int16, int32, type Output, roomFor } from "../../postgres/binary-field.ts";
+import type { HttpResponse } from "../http/client.ts";
 import { parseJson } from "../http/decode.ts";
 import { cellOf, EXTRA_COLUMN, extraCell } from "../rows.ts";
 import { dpathOne } from "./dpath.ts";
 import {
   ABSENT,
   blank,
+  emptyMembers,
   FALSE,
   FRACTION,
   INTEGER,
+  type Members,
   memberScanner,
   NULL,
   OTHER,
@@ -23,20 +26,25 @@ import {
 import type { DataRecord } from "./records.ts";
 import type { TakenPage } from "./retrieve.ts";
 
+/** A page whose records were found, but not yet looked into. */
 export interface PackedPage extends TakenPage {
-  /** One CopyData message, header and all. */
-  readonly tuples: Buffer;
+  /** One CopyData message, header and all; null: that is left to `records`. Asked for once, before another page is. */
+  tuples(): Buffer | null;
+  /** The tuples have been taken: their memory may be used again. */
+  done(): void;
 }
 
-/** Packs the records of an answer's array at `path`; null: that is left to the general way. */
-export type Pack = (body: Buffer, path: readonly string[]) => PackedPage | null;
+/** Finds the records of an answer's array at `path`; null: that is left to the general way. */
+export type Pack = (response: Pick<HttpResponse, "body" | "url">, path: readonly string[]) => PackedPage | null;
 
-/** COPY's text form takes over for good after so many pages in a row that could not be packed. */
+/** The general way takes over for good after so many pages in a row that could not be packed. */
 const MOST_MISSES = 3;
 /** Type and length of a CopyData message. */
 const FRAME = 5;
 /** More digits may be rounded by the parser. */
 const EXACT_DIGITS = 15;
+/** Buffers kept for use again: about those that are under way at a time. */
+const MOST_SPARE = 24;
 
 /** PostgreSQL's types into which a column's text goes without anything else to look at. */
 const goesInto: Readonly<Record<string, RegExp>> = {
@@ -61,72 +69,98 @@ export function packerOf(schema: TableSchema, table: TableSchema, types: readonl
   const kinds = columns.map(({ name, type }) => (name === EXTRA_COLUMN ? "extra" : type.kind));
   const places = new Map(table.columns.map(({ name }) => [name, UNWANTED] as [string, number]));
   for (const [at, { name }] of columns.entries()) places.set(name, name === EXTRA_COLUMN ? UNWANTED : at);
-  const members = memberScanner(places, columns.length, kinds.includes("extra") ? OTHER : UNWANTED);
-  const { kind, from, to, others } = members;
+  const width = columns.length;
+  const scan = memberScanner(places, width, kinds.includes("extra") ? OTHER : UNWANTED);
   const out: Output = { bytes: Buffer.alloc(0), at: 0 };
   const scratch: Output = { bytes: Buffer.alloc(256), at: 0 };
+  const spareMembers: Members[] = [];
+  const spareBytes: Buffer[] = [];
   let misses = 0;
-  /** Of the record at hand. */
+  /** Of the page at hand. */
+  let members = emptyMembers();
   let room = 0;
 
-  return (body, path) => {
+  return ({ body, url }, path) => {
     const begin = misses < MOST_MISSES ? arrayAt(body, path) : -1;
     if (begin < 0 || body[blank(body, begin)] !== 0x7b) return null;
-    const page = packPage(body, path, begin);
-    misses = page ? 0 : misses + 1;
-    return page;
+    if (!isUtf8(body)) return missed();
+    const found = spareMembers.pop() ?? emptyMembers();
+    let at = blank(body, begin);
+    const first = at;
+    for (let count = 1, firstEnd = 0; body[at] === 0x7b; count++) {
+      const last = at;
+      const end = scan(body, at, found, count - 1);
+      if (end < 0) break;
+      firstEnd ||= end;
+      at = blank(body, end);
+      if (body[at] === 0x2c) at = blank(body, at + 1);
+      else if (body[at] === 0x5d && isArrayAt(body, path, begin, at)) {
+        const ends = [valueAt(body, first, firstEnd), valueAt(body, last, end)] as const;
+        if (!ends[0] || !ends[1]) break;
+        return {
+          count,
+          first: ends[0],
+          last: ends[1],
+          records: () => dpathOne(parseJson(body.toString("utf8"), url), path) as DataRecord[],
+          ...packing(body, found, count),
+        };
+      } else break;
+    }
+    return missed();
   };
 
-  function packPage(body: Buffer, path: readonly string[], begin: number): PackedPage | null {
-    if (!isUtf8(body)) return null;
-    out.bytes = Buffer.allocUnsafe(body.length + (body.length >> 3));
+  function missed(): null {
+    misses++;
+    return null;
+  }
+
+  function packing(body: Buffer, found: Members, count: number): Pick<PackedPage, "tuples" | "done"> {
+    let bytes: Buffer | undefined;
+    return {
+      tuples() {
+        const packed = packPage(body, found, count);
+        spareMembers.push(found);
+        if (!packed) return missed();
+        misses = 0;
+        bytes = out.bytes;
+        return packed;
+      },
+      done() {
+        if (bytes && spareBytes.length < MOST_SPARE) spareBytes.push(bytes);
+        bytes = undefined;
+      },
+    };
+  }
+
+  function packPage(body: Buffer, found: Members, count: number): Buffer | null {
+    members = found;
+    room = body.length + count * (2 + width * roomFor(4));
+    out.bytes = spareBytes.pop() ?? Buffer.alloc(0);
+    out.at = 0;
+    makeRoom(out, FRAME + room);
     out.at = FRAME;
-    let last = begin;
-    let firstEnd = 0;
-    let count = 0;
-    let at = blank(body, begin);
-    for (;;) {
-      last = at;
-      if (body[at] !== 0x7b) return null;
-      at = members.scan(body, at);
-      if (at < 0 || !packRecord(body, at - last)) return null;
-      firstEnd ||= at;
-      count++;
-      const end = at;
-      at = blank(body, at);
-      if (body[at] === 0x2c) at = blank(body, at + 1);
-      else if (body[at] === 0x5d) {
-        if (!isArrayAt(body, path, begin, at)) return null;
-        const value = (start: number, to: number) => parseJson(body.toString("utf8", start, to), "") as DataRecord;
-        const tuples = out.bytes.subarray(0, out.at);
-        tuples[0] = 0x64;
-        int32(tuples, 1, out.at - 1);
-        const records = () => dpathOne(parseJson(body.toString("utf8"), ""), path) as DataRecord[];
-        return { tuples, count, first: value(blank(body, begin), firstEnd), last: value(last, end), records };
-      } else return null;
+    for (let row = 0; row < count; row++) {
+      int16(out.bytes, out.at, width);
+      out.at += 2;
+      for (let column = 0; column < width; column++) if (!packField(body, row, column)) return null;
     }
+    out.bytes[0] = 0x64;
+    int32(out.bytes, 1, out.at - 1);
+    return out.bytes.subarray(0, out.at);
   }
 
-  function packRecord(body: Buffer, length: number): boolean {
-    room = length + 2 + columns.length * roomFor(4);
-    makeRoom(out, room);
-    int16(out.bytes, out.at, columns.length);
-    out.at += 2;
-    for (let column = 0; column < kinds.length; column++) if (!packField(body, column)) return false;
-    return true;
-  }
-
-  function packField(body: Buffer, column: number): boolean {
+  function packField(body: Buffer, row: number, column: number): boolean {
     const place = out.at;
+    const member = row * width + column;
     const encode = encoders[column] as FieldEncoder;
-    const found = kind[column] as number;
+    const found = members.kind[member] as number;
     if (kinds[column] === "extra") {
-      if (others.length > 0) return packText(column, extraText(body));
-      return absent();
+      const others = members.others.get(row);
+      return others ? packText(column, textOf(body, others)) : absent();
     }
     if (found === ABSENT || found === NULL) return absent();
-    const start = from[column] as number;
-    const end = to[column] as number;
+    const start = members.from[member] as number;
+    const end = members.to[member] as number;
     out.at += 4;
     if (!packAsWritten(body, kinds[column] as string, found, start, end, encode)) {
       out.at = place;
@@ -187,12 +221,22 @@ export function packerOf(schema: TableSchema, table: TableSchema, types: readonl
     int32(out.bytes, place, out.at - place - 4);
     return true;
   }
+}
 
-  function extraText(body: Buffer): string {
-    const slices: string[] = [];
-    for (let at = 0; at < others.length; at += 2) slices.push(body.toString("utf8", others[at], others[at + 1]));
-    return `{${slices.join(",")}}`;
+// A record; null: it is no JSON after all.
+function valueAt(body: Buffer, start: number, end: number): DataRecord | null {
+  try {
+    return parseJson(body.toString("utf8", start, end), "") as DataRecord;
+  } catch {
+    return null;
   }
+}
+
+// The members at `places` as an object.
+function textOf(body: Buffer, places: readonly number[]): string {
+  const slices: string[] = [];
+  for (let at = 0; at < places.length; at += 2) slices.push(body.toString("utf8", places[at], places[at + 1]));
+  return `{${slices.join(",")}}`;
 }
 
 function makeRoom(out: Output, bytes: number): void {

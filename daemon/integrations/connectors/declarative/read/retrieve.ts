@@ -31,7 +31,7 @@ export interface Retriever {
     /** The answer for the first page, where nobody needs to be asked for it. */
     embedded?: { readonly answer: unknown },
     /** Asked for pages whose records go out as they came: whatever it makes of one is that page. Null: as for other pages. */
-    take?: (body: Buffer, path: readonly string[]) => Taken | null,
+    take?: (response: HttpResponse, path: readonly string[]) => Taken | null,
   ): AsyncIterable<DataRecord[] | Taken>;
 }
 
@@ -114,7 +114,7 @@ export function retrieverOf(context: Context, component: Component, selector: Se
         }
         if (!("reset" in answers)) {
           const response = answers.responses.at(-1) as HttpResponse;
-          const taken = plain && take ? take(response.body, plain) : null;
+          const taken = plain && take ? take(response, plain) : null;
           if (taken) {
             const { count: size, first, last: lastRecord } = taken;
             const page: Page = { response, size, lastRecord };
