@@ -1,4 +1,5 @@
-// The thread of a SQLite file for db:query; see daemon/controllers/broker/db.
-import { serveSqlite } from "#daemon/controllers/broker/db/sqlite-thread.ts";
+// The process of a SQLite file for db:query; see daemon/controllers/broker/db.
+import { serveSqlite } from "#daemon/controllers/broker/db/sqlite-process.ts";
 
-serveSqlite();
+const [file = "", mode = "read"] = process.argv.slice(2);
+serveSqlite(file, mode);

@@ -1,8 +1,10 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createConnection } from "mysql2/promise";
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { Driver } from "#daemon/controllers/broker/db/driver.ts";
 import { openMysql } from "#daemon/controllers/broker/db/mysql.ts";
 import { openPostgres } from "#daemon/controllers/broker/db/postgres.ts";
@@ -51,6 +53,16 @@ async function endsWithItsTransaction(driver: Driver): Promise<void> {
   await driver.close();
 }
 
+function processesNaming(text: string): string[] {
+  return readdirSync("/proc").filter((pid) => {
+    try {
+      return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(text);
+    } catch {
+      return false;
+    }
+  });
+}
+
 describe("sqlite", () => {
   let bench: Bench;
   beforeAll(async () => {
@@ -87,7 +99,8 @@ describe("sqlite", () => {
     ["explain attach database '/tmp/x.db' as other", "upstream_error"],
     ["pragma journal_mode = delete", "invalid_request"],
     ["select load_extension('/tmp/x.so')", "upstream_error"],
-    ["select * from pragma_database_list; drop table t", "upstream_error"],
+    ["select * from pragma_database_list", "upstream_error"],
+    ["select 1; drop table t", "invalid_request"],
     ["commit", "invalid_request"],
   ])("a read grant refuses %s", async (sql, code) => {
     expect(await ask({ db: "lite", sql })).toMatchObject({ code });
@@ -122,7 +135,32 @@ describe("sqlite", () => {
     const endless = "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n";
     expect(await bench.outcome("q", { db: "lite", sql: endless })).toBe("timeout");
     expect(await ask({ db: "lite", sql: "select 1 as one" })).toEqual({ rows: [{ one: 1 }] });
+    // One that ran on would hold the lock of a writer, and a core for ever.
+    expect(await bench.outcome("q", { db: "writable", sql: endless })).toBe("timeout");
+    expect(await ask({ db: "writable", sql: "delete from t where id = 99" })).toEqual({ rows: [] });
   });
+
+  test("what follows the first statement is refused, not left out", async () => {
+    const sql = "insert into t (id) values (50); delete from t";
+    expect(await ask({ db: "writable", sql })).toMatchObject({ code: "invalid_request" });
+    expect(await ask({ db: "writable", sql: "select 1 as one; -- that is all\n" })).toEqual({ rows: [{ one: 1 }] });
+  });
+
+  test.skipIf(!existsSync("/proc/self"))(
+    "a database's process is killed with whatever it does when its daemon is gone",
+    async () => {
+      const program = `import { openSqlite } from "#daemon/controllers/broker/db/sqlite.ts";
+      setInterval(() => {}, 1000);
+      const session = await openSqlite(process.argv[1], "read").begin(new AbortController().signal);
+      session.query("with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n", []);
+      setTimeout(() => process.kill(process.pid, "SIGKILL"), 300);`;
+      const file = join(bench.root, "orphan.sqlite");
+      new DatabaseSync(file).close();
+      const daemon = spawnSync(process.execPath, ["--input-type=module", "-e", program, file]);
+      expect(daemon.signal).toBe("SIGKILL");
+      await vi.waitFor(() => expect(processesNaming(file)).toEqual([]), 30_000);
+    },
+  );
 });
 
 describe.skipIf(postgresMissing())("postgres", () => {

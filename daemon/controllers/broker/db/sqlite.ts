@@ -1,25 +1,31 @@
-// SQLite for db:query: the file is opened in a thread, because a statement blocks; a thread whose time is over is ended.
-import { Worker } from "node:worker_threads";
+// SQLite for db:query: the file is opened in a process of its own, because a statement blocks and one without end cannot be stopped in
+// any other way (a thread would run on, and hold the file's lock).
+import { fork } from "node:child_process";
+import type { Socket } from "node:net";
+import { fileURLToPath } from "node:url";
 import { MagicError } from "#contract/errors.ts";
 import { caps, type Driver, type Mode, type QueryAnswer, type Session } from "./driver.ts";
 import { openSlots } from "./slots.ts";
 import { questionMarks } from "./statement.ts";
 
-/** What goes to the thread. */
+/** What goes to the process. */
 export type SqliteRequest =
   | { readonly kind: "begin" | "commit" | "rollback" }
   | { readonly kind: "query"; readonly sql: string; readonly params: readonly unknown[] };
 
 export type SqliteReply =
   | { readonly ok: true; readonly answer: QueryAnswer | null }
-  | { readonly ok: false; readonly code: "upstream_error" | "limit_exceeded"; readonly message: string };
+  | {
+      readonly ok: false;
+      readonly code: "upstream_error" | "limit_exceeded" | "invalid_request";
+      readonly message: string;
+    };
 
-export interface SqliteOptions {
-  readonly file: string;
-  readonly mode: Mode;
-}
+/** The descriptor whose other end the daemon holds as long as it lives. */
+export const LIFELINE = 4;
 
-interface Thread {
+interface Process {
+  readonly alive: boolean;
   ask(request: SqliteRequest): Promise<QueryAnswer | null>;
   end(): void;
 }
@@ -27,25 +33,25 @@ interface Thread {
 export function openSqlite(file: string, mode: Mode): Driver {
   // Writers wait for each other anyway; readers may be several.
   const slots = openSlots(mode === "write" ? 1 : caps.sessions);
-  const idle: Thread[] = [];
+  const idle: Process[] = [];
 
-  function session(thread: Thread): Session {
+  function session(held: Process): Session {
     let given = false;
     const give = (keep: boolean): void => {
       if (given) return;
       given = true;
-      if (keep) idle.push(thread);
-      else thread.end();
+      if (keep) idle.push(held);
+      else held.end();
       slots.give();
     };
     return {
       async query(sql, params) {
         const marked = questionMarks(sql, params);
-        return (await thread.ask({ kind: "query", ...marked })) ?? { rows: [], row_count: 0 };
+        return (await held.ask({ kind: "query", ...marked })) ?? { rows: [], row_count: 0 };
       },
-      commit: async () => void (await thread.ask({ kind: "commit" })),
+      commit: async () => void (await held.ask({ kind: "commit" })),
       async release() {
-        await thread.ask({ kind: "rollback" }).then(
+        await held.ask({ kind: "rollback" }).then(
           () => give(true),
           () => give(false),
         );
@@ -57,51 +63,62 @@ export function openSqlite(file: string, mode: Mode): Driver {
   return {
     async begin(signal) {
       await slots.take(signal);
-      const thread = idle.pop() ?? startThread({ file, mode });
+      let held = idle.pop();
+      while (held && !held.alive) held = idle.pop();
+      held ??= startProcess(file, mode);
       try {
-        await thread.ask({ kind: "begin" });
-        return session(thread);
+        await held.ask({ kind: "begin" });
+        return session(held);
       } catch (error) {
         slots.give();
-        thread.end();
+        held.end();
         throw error;
       }
     },
     async close() {
-      for (const thread of idle.splice(0)) thread.end();
+      for (const held of idle.splice(0)) held.end();
     },
   };
 }
 
-function startThread(options: SqliteOptions): Thread {
-  const worker = new Worker(new URL(import.meta.resolve("#entry/sqlite-query")), {
-    workerData: options,
-    name: "db:query",
-    resourceLimits: { maxOldGenerationSizeMb: 256 },
+function startProcess(file: string, mode: Mode): Process {
+  const child = fork(fileURLToPath(import.meta.resolve("#entry/sqlite-query")), [file, mode], {
+    env: {},
+    execArgv: ["--no-warnings", "--max-old-space-size=256"],
+    serialization: "advanced",
+    stdio: ["ignore", "ignore", "ignore", "ipc", "pipe"],
   });
-  worker.unref();
+  child.unref();
+  child.channel?.unref();
+  const lifeline = child.stdio[LIFELINE] as Socket | null;
+  lifeline?.unref();
+  lifeline?.on("error", () => {});
   let waiting: PromiseWithResolvers<QueryAnswer | null> | null = null;
   let dead: MagicError | null = null;
   const die = (message: string): void => {
-    dead ??= new MagicError("upstream_error", `the database's thread ended: ${message}`);
+    dead ??= new MagicError("upstream_error", `the database's process ended: ${message}`);
     waiting?.reject(dead);
     waiting = null;
   };
-  worker.on("message", (reply: SqliteReply) => {
+  child.on("message", (reply: SqliteReply) => {
     const caller = waiting;
     waiting = null;
     if (reply.ok) caller?.resolve(reply.answer);
     else caller?.reject(new MagicError(reply.code, reply.message));
   });
-  worker.on("error", (error) => die((error as Error).message));
-  worker.on("exit", () => die("it was stopped"));
+  child.on("error", (error) => die(error.message));
+  child.on("exit", () => die("it was stopped"));
   return {
+    get alive() {
+      return dead === null;
+    },
     ask(request) {
       if (dead) return Promise.reject(dead);
       waiting = Promise.withResolvers();
-      worker.postMessage(request);
-      return waiting.promise;
+      const { promise } = waiting;
+      child.send(request, (error) => error && die(error.message));
+      return promise;
     },
-    end: () => void worker.terminate(),
+    end: () => void child.kill("SIGKILL"),
   };
 }

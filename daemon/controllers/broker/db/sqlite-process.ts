@@ -1,10 +1,10 @@
-// The thread that holds a SQLite file for db:query. Nothing but this file can be reached: no ATTACH, no extension, no setting.
+// The process that holds a SQLite file for db:query. Nothing but this file can be reached: no ATTACH, no extension, no setting.
 import { constants, DatabaseSync } from "node:sqlite";
-import { parentPort, workerData } from "node:worker_threads";
-import { isMagicError } from "#contract/errors.ts";
+import { Worker } from "node:worker_threads";
+import { isMagicError, MagicError } from "#contract/errors.ts";
 import type { QueryAnswer } from "./driver.ts";
 import { driverValue, openMeter, wireValue } from "./meter.ts";
-import type { SqliteOptions, SqliteReply, SqliteRequest } from "./sqlite.ts";
+import { LIFELINE, type SqliteReply, type SqliteRequest } from "./sqlite.ts";
 
 const BUSY_MS = 5_000;
 const { SQLITE_OK, SQLITE_DENY } = constants;
@@ -17,8 +17,9 @@ const DENIED = new Set([
   constants.SQLITE_CREATE_VTABLE,
 ]);
 
-export function serveSqlite(): void {
-  const { file, mode } = workerData as SqliteOptions;
+/** @param file the database; @param mode `read` or `write`. */
+export function serveSqlite(file: string, mode: string): void {
+  endWithTheDaemon();
   let database: DatabaseSync | null = null;
   let guarded = true;
 
@@ -46,21 +47,32 @@ export function serveSqlite(): void {
     return null;
   }
 
-  parentPort?.on("message", (request: SqliteRequest) => {
+  process.on("message", (request: SqliteRequest) => {
     let reply: SqliteReply;
     try {
       reply = { ok: true, answer: answer(request) };
     } catch (error) {
-      const code = isMagicError(error) && error.code === "limit_exceeded" ? "limit_exceeded" : "upstream_error";
-      const message = (error as Error).message;
-      reply = { ok: false, code, message: code === "upstream_error" ? `the database answered: ${message}` : message };
+      const { message } = error as Error;
+      reply = isMagicError(error)
+        ? { ok: false, code: error.code === "limit_exceeded" ? "limit_exceeded" : "invalid_request", message }
+        : { ok: false, code: "upstream_error", message: `the database answered: ${message}` };
     }
-    parentPort?.postMessage(reply);
+    process.send?.(reply);
   });
+}
+
+// A statement blocks this process, for ever if it has no end: a thread of its own sees the lifeline break, however the daemon went.
+function endWithTheDaemon(): void {
+  const wait = `require("node:fs").readSync(${LIFELINE}, Buffer.alloc(1)); process.kill(process.pid, "SIGKILL");`;
+  new Worker(wait, { eval: true }).unref();
+  // Ctrl-C reaches the whole terminal: the daemon decides.
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
 }
 
 function query(database: DatabaseSync, sql: string, params: readonly unknown[]): QueryAnswer {
   const statement = database.prepare(sql);
+  if (!isBlank(sql.slice(statement.sourceSQL.length)))
+    throw new MagicError("invalid_request", "one statement at a time: db.query would leave out what follows the first");
   statement.setReadBigInts(true);
   const values = params.map((value) => bindable(driverValue(value)));
   if (statement.columns().length === 0) {
@@ -71,6 +83,11 @@ function query(database: DatabaseSync, sql: string, params: readonly unknown[]):
   for (const row of statement.iterate(...values))
     meter.add(Object.fromEntries(Object.entries(row).map(([key, value]) => [key, wireValue(value)])));
   return { rows: meter.rows, row_count: meter.rows.length };
+}
+
+/** Nothing but white space, comments and semicolons. */
+function isBlank(sql: string): boolean {
+  return /^(?:[\s;]|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)*$/.test(sql);
 }
 
 function bindable(value: unknown): string | number | bigint | null | Uint8Array {
