@@ -1,7 +1,6 @@
 // A daemon of its own in a temporary project, for the benchmarks beside this file. Needs a built dist/.
 import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -18,7 +17,7 @@ export interface BenchDaemon {
   stop(): Promise<void>;
 }
 
-/** `pin`: the processor that it may use (taskset). For a profile of the daemon: NODE_OPTIONS=--cpu-prof. */
+/** In the background, as users run it: one in the foreground writes its log to a terminal too. `pin`: the processor that it may use (taskset). For a profile of the daemon: NODE_OPTIONS=--cpu-prof. */
 export async function startDaemon(options: { pin?: string } = {}): Promise<BenchDaemon> {
   const root = mkdtempSync(join(tmpdir(), "magic-bench-"));
   const write = (path: string, text: string): void => {
@@ -28,7 +27,7 @@ export async function startDaemon(options: { pin?: string } = {}): Promise<Bench
   write("magic.yaml", "version: 1\ncontrollers: controllers\n");
   const command = [process.execPath, launcher];
   const pinned = options.pin === undefined ? command : ["taskset", "-c", options.pin, ...command];
-  const [program, ...args] = [...pinned, "daemon", "start", "--json", "--foreground", "--port", "0", "--root", root];
+  const [program, ...args] = [...pinned, "daemon", "start", "--json", "--port", "0", "--root", root];
   const child: ChildProcess = spawn(program as string, args, {
     env: { ...process.env, MAGIC_HOME: join(root, "home"), CI: "1" },
     stdio: ["ignore", "pipe", "ignore"],
@@ -47,8 +46,8 @@ export async function startDaemon(options: { pin?: string } = {}): Promise<Bench
         headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...init.headers },
       }),
     async stop() {
-      child.kill("SIGTERM");
-      if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+      process.kill(ready.pid, "SIGTERM");
+      while (existsSync(`/proc/${ready.pid}`)) await new Promise((done) => setTimeout(done, 50));
       rmSync(root, { recursive: true, force: true });
     },
   };

@@ -1,9 +1,9 @@
 // Warm invokes over HTTP: a controller in its cell, all checks, accounting and logs on, against a bare Fastify route that does the same
 // checks and runs the same handler in-process. Processor time of all processes of a contender, from /proc: wall time on a shared machine
-// says little. workerd and deno take part where their programs are named:
-//   node build.js && node bench/controllers/invoke.ts [--seconds 4] [--rounds 3] [--clients 32] [--workerd PATH] [--deno PATH]
+// says little. workerd and deno take part where they are installed (npm install --prefix FOLDER workerd deno):
+//   node build.js && taskset -c 0 node bench/controllers/invoke.ts [--seconds 4] [--rounds 3] [--clients 32] [--warmup 6] [--peers FOLDER]
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -18,8 +18,8 @@ const { values } = parseArgs({
     seconds: { type: "string", default: "4" },
     rounds: { type: "string", default: "3" },
     clients: { type: "string", default: "32" },
-    workerd: { type: "string" },
-    deno: { type: "string" },
+    warmup: { type: "string", default: "6" },
+    peers: { type: "string" },
   },
 });
 const clients = Number(values.clients);
@@ -35,11 +35,14 @@ interface Contender {
 }
 
 const contenders: Contender[] = [await magic(), await program("fastify", [process.execPath, local("fastify.ts")])];
-if (values.workerd) contenders.push(await program("workerd", [values.workerd, "serve", workerdConfig()]));
-if (values.deno) contenders.push(await program("deno", [values.deno, "run", "-A", webWorker("deno.mjs", true)]));
+const workerd = peer("workerd", "@cloudflare/workerd-linux-64/bin/workerd");
+if (workerd) contenders.push(await program("workerd", [workerd, "serve", workerdConfig()]));
+const deno = peer("deno", "@deno/linux-x64-glibc/deno");
+if (deno) contenders.push(await program("deno", [deno, "run", "-A", webWorker("deno.mjs", true)]));
 
 const results = new Map<string, { calls: number; cpu: number; seconds: number }>();
-for (const one of contenders) await load(one, 1.5);
+// Until the compilers have settled: a daemon is more code than a handler.
+for (const one of contenders) await load(one, Number(values.warmup));
 for (let round = 0; round < Number(values.rounds); round++)
   for (const one of contenders) {
     const before = cpuSeconds(one.pids());
@@ -128,6 +131,14 @@ async function program(name: string, command: readonly string[]): Promise<Conten
     pids: () => family(child.pid as number),
     stop: () => void child.kill(),
   };
+}
+
+/** The program itself, not npm's launcher: that would be one process more. */
+function peer(name: string, path: string): string | undefined {
+  const file = join(values.peers ?? "", "node_modules", path);
+  if (values.peers !== undefined && existsSync(file)) return file;
+  console.log(`${name} does not take part: it is not installed under --peers`);
+  return undefined;
 }
 
 async function answering(url: string): Promise<string> {
