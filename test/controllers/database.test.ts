@@ -299,6 +299,11 @@ describe.skipIf(mysqlMissing())("mysql", () => {
     });
   });
 
+  test("a server ends a statement by itself in the end, in a session that was reset too", async () => {
+    for (let times = 0; times < 2; times++)
+      expect(await ask({ sql: "select @@max_statement_time as s" })).toEqual({ rows: [{ s: 60 }] });
+  });
+
   test.each(["insert into t (id) values (2)", "create table u (a int)", "delete from t", "select 1; delete from t"])(
     "a read grant refuses %s",
     async (sql) => {

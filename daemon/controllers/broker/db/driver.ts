@@ -24,6 +24,9 @@ export interface Driver {
 /** The statement did what only the broker may do; its session is thrown away. */
 export const ENDED = "the statement ended the transaction that it ran in; use request.db.transaction";
 
+/** By then a server ends a statement by itself, should it not notice that its caller has gone. */
+export const STATEMENT_TIMEOUT_MS = 60_000;
+
 /** A server that does not answer a reset by then is given up with its session. */
 export const RELEASE_WITHIN_MS = 5_000;
 

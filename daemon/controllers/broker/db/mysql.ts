@@ -2,12 +2,24 @@
 import { createConnection, type Connection as MysqlConnection } from "mysql2/promise";
 import { MagicError } from "#contract/errors.ts";
 import { pinnedSocket } from "#daemon/egress/pinned-socket.ts";
-import { caps, type Driver, ENDED, type Mode, type QueryAnswer, RELEASE_WITHIN_MS, type Session } from "./driver.ts";
+import {
+  caps,
+  type Driver,
+  ENDED,
+  type Mode,
+  type QueryAnswer,
+  RELEASE_WITHIN_MS,
+  type Session,
+  STATEMENT_TIMEOUT_MS,
+} from "./driver.ts";
 import { driverValue, openMeter, refused, wireValue } from "./meter.ts";
 import { openSlots } from "./slots.ts";
 import { questionMarks } from "./statement.ts";
 
 const IDLE_MS = 30_000;
+
+/** As MariaDB knows it (seconds, any statement) and as MySQL does (milliseconds, SELECT only); each passes over the other's. */
+const STATEMENT_LIMIT = `/*M! max_statement_time = ${STATEMENT_TIMEOUT_MS / 1000}, */ /*!80000 max_execution_time = ${STATEMENT_TIMEOUT_MS}, */`;
 
 /** Privileges that reach beyond the database's own tables. */
 const REACH = /\b(ALL PRIVILEGES|SUPER|FILE|SYSTEM_USER|SHUTDOWN|SET_USER_ID)\b[^`]*ON \*\.\*/i;
@@ -51,7 +63,9 @@ export function openMysql(url: string, mode: Mode, address?: string): Driver {
   /** Everything that a reset undoes, charset and time zone included, is set for each use. */
   async function prepare(connection: MysqlConnection): Promise<void> {
     await connection.query("SET NAMES utf8mb4");
-    await connection.query("SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES'), time_zone = '+00:00'");
+    await connection.query(
+      `SET SESSION ${STATEMENT_LIMIT} sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES'), time_zone = '+00:00'`,
+    );
     if (mode === "read") await connection.query("SET SESSION TRANSACTION READ ONLY");
     await connection.query(mode === "read" ? "START TRANSACTION READ ONLY" : "START TRANSACTION");
   }

@@ -3,11 +3,19 @@
 import pg from "pg";
 import { MagicError } from "#contract/errors.ts";
 import { pinnedSocket } from "#daemon/egress/pinned-socket.ts";
-import { caps, type Driver, ENDED, type Mode, type QueryAnswer, RELEASE_WITHIN_MS, type Session } from "./driver.ts";
+import {
+  caps,
+  type Driver,
+  ENDED,
+  type Mode,
+  type QueryAnswer,
+  RELEASE_WITHIN_MS,
+  type Session,
+  STATEMENT_TIMEOUT_MS,
+} from "./driver.ts";
 import { driverValue, openMeter, refused, wireValue } from "./meter.ts";
 import { openSlots } from "./slots.ts";
 
-const STATEMENT_TIMEOUT_MS = 60_000;
 const IDLE_MS = 30_000;
 
 /** A superuser turns a read-only session into COPY ... TO PROGRAM and pg_read_file; so do these roles' members. */
