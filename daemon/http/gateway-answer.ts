@@ -31,7 +31,7 @@ export async function answerCall(
     controller: null,
     span: request.span,
     signal: left.signal,
-    startedAt: performance.now() - reply.elapsedTime,
+    startedAt: request.startedAt,
   });
   // Bytes that are ready need nothing of what Fastify does with an answer. The head first: should it be refused, the error handler
   // can still answer.

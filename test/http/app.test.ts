@@ -257,6 +257,8 @@ test.each([
       .filter(({ event }) => event === "http.request");
   await expect.poll(lines, patience).toHaveLength(1);
   expect(lines()[0]).toMatchObject({ status: 499, code: "client_closed", route: `/v1/${path}` });
+  // The answer never ended: what is told is the time until the caller left.
+  expect(lines()[0]?.["duration_ms"]).toBeGreaterThan(0);
   expect(await other.activity.heldBy()).toBeUndefined();
   expect((await other.metrics.render()).text).toContain("magic_http_requests_open 0");
   await other.close();
