@@ -140,6 +140,7 @@ function account(
     request_id: invocation.requestId,
     controller: name,
     version,
+    identity: invocation.principal.id ?? invocation.principal.type,
     environment: invocation.principal.environment,
     isolation: services.isolation(),
     outcome: code,

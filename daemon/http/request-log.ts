@@ -1,5 +1,6 @@
 // One log line, one metric and one span for every request, whatever became of it. Query strings are left out: they may hold secrets.
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import { headers as names } from "#contract/protocol.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
 import type { Metrics } from "#daemon/telemetry/metrics.ts";
 import type { Tracer } from "#daemon/telemetry/trace.ts";
@@ -38,20 +39,22 @@ export function useRequestLog(app: FastifyInstance, { logger, metrics, tracer }:
     reply.header("x-request-id", request.id);
     reply.header("x-content-type-options", "nosniff");
     open.inc();
-    if (!request.route.quiet)
+    if (!request.route.quiet && !request.route.ownSpan)
       request.span = tracer.start(`${request.method} ${request.route.url ?? "(none)"}`, {
         requestId: request.id,
         traceparent: request.headers["traceparent"] as string | undefined,
       });
     done();
   });
-  app.onRequestEnd((request, _reply, status) => {
+  app.onRequestEnd((request, reply, status) => {
     open.dec();
     const route = request.route.url ?? "(none)";
     const elapsed = performance.now() - request.startedAt;
     series(request.method, route, status).observe(elapsed / 1000);
     request.span?.end(status >= 500 ? "error" : "ok", { status });
-    if (request.route.quiet && status < 400) return;
+    // A stored answer comes without what would have written the line.
+    const told = request.route.ownLine && reply.getHeader(names.idempotentReplayed) === undefined;
+    if ((request.route.quiet || told) && status < 400) return;
     logger.info("http.request", {
       request_id: request.id,
       method: request.method,

@@ -21,8 +21,11 @@ declare module "fastify" {
     produces?: readonly string[];
     /** What else is wrong with a body that its schema refuses: an answer names every problem at once. */
     survey?: (request: FastifyRequest) => Promise<readonly FieldProblem[]>;
-    /** No line in the log and no span: for what is polled. */
+    /** No line in the log and no span, and no use that keeps the daemon from ending when it is idle: for what is polled. */
     quiet?: boolean;
+    /** What answers it logs each call, or begins its span: a success gets no second line, a call no second span. */
+    ownLine?: boolean;
+    ownSpan?: boolean;
   }
   interface FastifySchema {
     /** For the OpenAPI document. */

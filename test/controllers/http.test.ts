@@ -1,4 +1,5 @@
 // The controller routes as callers see them: exact answers, problem documents, the development stream.
+import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -144,3 +145,33 @@ async function* lines(response: Response): AsyncGenerator<unknown> {
     for (const part of parts) yield JSON.parse(part);
   }
 }
+
+test("an invocation has one line in the log, that says who called; a stored answer and a refusal have one too", async () => {
+  const lines = async (id: string, body: unknown, key?: string) => {
+    await (
+      await fetch(`${url}/v1/controllers/echo/invoke`, {
+        method: "POST",
+        headers: {
+          authorization: `Bearer ${app.credentials.local_token}`,
+          "content-type": "application/json",
+          "x-request-id": id,
+          ...(key && { "idempotency-key": key }),
+        },
+        body: JSON.stringify(body),
+      })
+    ).text();
+    const read = () =>
+      app.logStream
+        .read(0, 10_000)
+        .lines.map(({ text }) => JSON.parse(text) as Record<string, unknown>)
+        .filter((line) => line["request_id"] === id);
+    await expect.poll(read, { timeout: 10_000 }).not.toHaveLength(0);
+    return read().map(({ event, identity }) => [event, identity]);
+  };
+  const built = await call("POST", "/v1/dev/builds", { folder: join(root, "controllers/echo") });
+  await call("POST", "/v1/controllers", await built.json());
+  const key = randomUUID();
+  expect(await lines("req_one", { input: { a: 1 } }, key)).toEqual([["controller.invoked", "local"]]);
+  expect(await lines("req_again", { input: { a: 1 } }, key)).toEqual([["http.request", "local"]]);
+  expect(await lines("req_refused", { input: 1, what: 2 })).toEqual([["http.request", "local"]]);
+});

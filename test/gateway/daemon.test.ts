@@ -89,6 +89,13 @@ test("a call is answered, priced, metered and traced", async () => {
   });
 });
 
+test("a call counts as use: a daemon that serves nothing else does not end as idle", async () => {
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  const idle = app.activity.idleFor();
+  expect((await post("/v1/chat/completions", chat({ model: "sandbox/echo" }))).status).toBe(200);
+  expect(app.activity.idleFor()).toBeLessThan(idle);
+});
+
 test("the sandbox works offline without configuration, and models say what they cost", async () => {
   expect((await post("/v1/chat/completions", chat({ model: "sandbox/echo" }))).status).toBe(200);
   const models = await fetch(`${app.url}/v1/models`, {

@@ -5,7 +5,7 @@ import { answerCall } from "../gateway-answer.ts";
 import { useRawBodies } from "../raw-body.ts";
 
 export function chatCompletionRoutes(app: FastifyInstance, { gateway }: { readonly gateway: Gateway }): void {
-  const config = { scope: "gateway:use", errors: "openai", surface: "gateway", quiet: true } as const;
+  const config = { scope: "gateway:use", errors: "openai", surface: "gateway", ownLine: true, ownSpan: true } as const;
   const schema = { operationId: "createChatCompletion", summary: "Create a chat completion, streamed or whole" };
   app.register(async (scope) => {
     useRawBodies(scope);

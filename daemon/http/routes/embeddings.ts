@@ -9,7 +9,8 @@ export function embeddingRoutes(app: FastifyInstance, { gateway }: { readonly ga
     scope: "gateway:use",
     errors: "openai",
     surface: "gateway",
-    quiet: true,
+    ownLine: true,
+    ownSpan: true,
     produces: ["application/json"],
   } as const;
   const schema = { operationId: "createEmbedding", summary: "Embed texts" };

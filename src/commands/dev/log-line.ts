@@ -13,7 +13,7 @@ export function devLogLine(line: LogEntry): ((paint: Paint) => string) | undefin
   const fields = line["fields"];
   if (typeof line["controller"] === "string" && typeof fields === "object" && fields !== null)
     return (paint) => said(line, fields as Record<string, unknown>, paint);
-  // Calls of controllers and models have lines of their own; the command line's own questions are of no interest.
+  // Calls of controllers and models have lines of their own, refused ones too; the command line's own questions are of no interest.
   if (event === "http.request" && level !== "error" && level !== "warn") {
     const route = String(line["route"] ?? "");
     if (/\/invoke$|\/chat\/completions$|^\/v1\/dev\//.test(route) || line["identity"] === "local") return undefined;
