@@ -93,6 +93,7 @@ export function cuttingProxy(target: () => net.Socket, limit: number): Promise<{
     const upstream = target();
     let left = limit;
     const pass = (to: net.Socket) => (chunk: Buffer) => {
+      if (left === 0) return;
       to.write(chunk.subarray(0, left));
       left = Math.max(0, left - chunk.length);
       if (left === 0) for (const socket of [client, upstream]) socket.destroySoon();
