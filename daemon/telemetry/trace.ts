@@ -135,7 +135,7 @@ interface Family {
   readonly keep: (span: EndedSpan) => void;
   /** Once a span has failed: all of them, those that ended before it too. */
   kept: boolean;
-  ended: OpenSpan[];
+  readonly ended: OpenSpan[];
 }
 
 function familyOf(parent: Span | undefined): Family | undefined {
@@ -188,12 +188,14 @@ class OpenSpan implements Span, EndedSpan {
     this.#ended = family.clock.monotonic();
     this.status = status;
     this.#more = attributes;
-    if (!family.kept && status === "ok") {
-      if (family.ended.length < MAX_SPANS_PER_REQUEST) family.ended.push(this);
-      return;
+    if (!family.kept) {
+      if (status === "ok") {
+        if (family.ended.length < MAX_SPANS_PER_REQUEST) family.ended.push(this);
+        return;
+      }
+      family.kept = true;
+      for (const earlier of family.ended.splice(0)) earlier.#keep();
     }
-    family.kept = true;
-    for (const earlier of family.ended.splice(0)) earlier.#keep();
     this.#keep();
   }
 

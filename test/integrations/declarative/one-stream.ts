@@ -37,6 +37,8 @@ export interface StreamOptions {
   readonly requester?: Record<string, unknown>;
   readonly paginator?: Record<string, unknown>;
   readonly sync?: Record<string, unknown>;
+  /** Of the stream's schema. */
+  readonly properties?: Record<string, unknown>;
   readonly transformations?: readonly Record<string, unknown>[];
   /** What the configuration becomes, and must be. */
   readonly rules?: Record<string, unknown>;
@@ -44,7 +46,7 @@ export interface StreamOptions {
 
 export function manifest(
   origin: string,
-  { retriever = {}, requester = {}, paginator, sync, transformations = [], rules }: StreamOptions = {},
+  { retriever = {}, requester = {}, paginator, sync, properties = {}, transformations = [], rules }: StreamOptions = {},
 ): string {
   return JSON.stringify({
     version: "6.0.0",
@@ -64,7 +66,7 @@ export function manifest(
         },
         ...(sync ? { incremental_sync: sync } : {}),
         transformations,
-        schema_loader: { type: "InlineSchemaLoader", schema: { type: "object", properties: {} } },
+        schema_loader: { type: "InlineSchemaLoader", schema: { type: "object", properties } },
       },
     ],
     spec: {

@@ -2,7 +2,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { postgresMissing, startPostgres } from "#test/postgres.ts";
 import { connect, sync } from "../syncs/harness.ts";
-import { vendor } from "./one-stream.ts";
+import { manifest, vendor } from "./one-stream.ts";
 
 const PAGES = 12;
 const SIZE = 50;
@@ -33,46 +33,28 @@ test.skipIf(postgresMissing())(
       response.writeHead(200, { "content-type": "application/json" });
       response.end(JSON.stringify({ items }));
     });
-    const stream = {
-      type: "DeclarativeStream",
-      name: "items",
-      primary_key: "id",
-      retriever: {
-        type: "SimpleRetriever",
-        requester: { type: "HttpRequester", url_base: origin, path: "/items", http_method: "GET" },
-        record_selector: { type: "RecordSelector", extractor: { type: "DpathExtractor", field_path: ["items"] } },
-        paginator: {
-          type: "DefaultPaginator",
-          page_token_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "page" },
-          pagination_strategy: { type: "PageIncrement", start_from_page: 1, inject_on_first_request: true },
-        },
+    const made = manifest(origin, {
+      paginator: {
+        page_token_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "page" },
+        pagination_strategy: { type: "PageIncrement", start_from_page: 1, inject_on_first_request: true },
       },
-      schema_loader: {
-        type: "InlineSchemaLoader",
-        schema: {
-          type: "object",
-          properties: {
-            id: { type: "integer" },
-            price: { type: "number" },
-            at: { type: "string", format: "date-time" },
-            name: { type: "string" },
-          },
-        },
+      properties: {
+        id: { type: "integer" },
+        price: { type: "number" },
+        at: { type: "string", format: "date-time" },
+        name: { type: "string" },
       },
-    };
-    const manifest = {
-      version: "6.0.0",
-      type: "DeclarativeSource",
-      check: { type: "CheckStream", stream_names: ["items"] },
-      streams: [stream],
-      spec: { type: "Spec", connection_specification: { type: "object", properties: {} } },
-    };
+    });
     const outcome = await sync(
       { from: "connector://shop", object: "items", to: url, table: "items" },
       {
         allow_private: [new URL(origin).host],
         columns: ["id", "price", "at", "name"],
-        source: { url: "connector://shop", object: "items", connector: { id: "shop", manifest, config: {} } },
+        source: {
+          url: "connector://shop",
+          object: "items",
+          connector: { id: "shop", manifest: JSON.parse(made), config: {} },
+        },
       },
     );
     expect(outcome.error).toBeNull();

@@ -149,7 +149,6 @@ export function loopGuard(): LoopGuard {
       const most = typeof next === "number" || lastBody?.equals(response.body) ? SAME_PAGES : SAME_CURSOR_PAGES;
       last = records;
       lastBody = response.body;
-
       if (same >= most) throw loops(`${same} pages in a row are the same`);
     },
   };
