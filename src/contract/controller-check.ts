@@ -3,6 +3,7 @@ import type { ValidateFunction } from "ajv/dist/2020.js";
 import { checkAgainst, compileCheck } from "./check.ts";
 import { type Capability, ControllerContract } from "./controller.ts";
 import { checkEmbedded } from "./embedded-schema.ts";
+import { urlHost } from "./grants.ts";
 import { type Problem, sortProblems } from "./problem.ts";
 import { readSource, type Source } from "./source.ts";
 
@@ -34,10 +35,25 @@ export function readContract(content: string | Uint8Array, file: string): Contra
     const value = source.value as Record<string, unknown>;
     for (const key of ["input_schema", "output_schema"])
       if (key in value) found.push(...checkEmbedded(source, `/${key}`, value[key]));
-    found.push(...pairing(source, value));
+    found.push(...pairing(source, value), ...noHosts(source, value, found));
   }
   const sorted = sortProblems(found);
   return { contract: sorted.length === 0 ? (source.value as ControllerContract) : undefined, problems: sorted };
+}
+
+/** What has a host's letters and is none: `256.1.1.1`, `[::1`. */
+function noHosts(source: Source, value: Record<string, unknown>, found: readonly Problem[]): Problem[] {
+  const { http } = (value["scopes"] ?? {}) as { http?: unknown };
+  const grants = Array.isArray(http) ? (http as ({ host?: unknown } | null)[]) : [];
+  return grants.flatMap((grant, at) => {
+    const host = grant?.host;
+    const pointer = `/scopes/http/${at}/host`;
+    if (typeof host !== "string" || urlHost(host) !== undefined) return [];
+    if (found.some((problem) => problem.pointer === pointer)) return [];
+    const message = `\`${host}\` is neither a host name nor an address.`;
+    const fix = "Write a name such as `api.example.com`, or an address such as `192.0.2.1` or `[2001:db8::1]`.";
+    return [{ file: source.file, ...source.locate(pointer), pointer, code: "bad_form", message, fix, value: host }];
+  });
 }
 
 function pairing(source: Source, value: Record<string, unknown>): Problem[] {

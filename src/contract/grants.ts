@@ -90,9 +90,12 @@ function reaches(grant: HttpGrant, scheme: string, port: number): boolean {
   return grant.scheme === "http" ? port === 80 : scheme === "https" && port === 443;
 }
 
-/** As URLs write it: lower case, IPv4 in four parts, no trailing dot, no brackets. */
 function plainHost(host: string): string {
+  return (urlHost(host) ?? host.toLowerCase()).replace(/\.$/, "");
+}
+
+/** As URLs write it: lower case, IPv4 in four parts, IPv6 in brackets; undefined where it is no host. */
+export function urlHost(host: string): string | undefined {
   const bracketed = host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
-  const normal = URL.parse(`http://${bracketed}`)?.hostname ?? host.toLowerCase();
-  return normal.replace(/\.$/, "");
+  return URL.parse(`http://${bracketed}`)?.hostname;
 }

@@ -32,6 +32,9 @@ const MAX_PROBLEMS = 100;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: neither YAML nor JSON has them
 const CONTROL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/;
 
+// Tags that the parser knows by itself; unknown ones it reports.
+const NO_JSON_TAG = /:(binary|set|omap|pairs|timestamp)$/;
+
 /** Reads YAML or JSON. Every problem of form is reported, not only the first. */
 export function readSource(content: string | Uint8Array, file: string): ReadResult {
   const size = typeof content === "string" ? Buffer.byteLength(content) : content.byteLength;
@@ -159,8 +162,13 @@ function forbidden(root: Node | null, file: string, at: (offset: number) => Posi
   const problems: Problem[] = [];
   const add = (node: Node, code: string, message: string, fix: string) =>
     problems.push({ file, ...at(node.range?.[0] ?? 0), pointer: "", code, message, fix });
+  const tag = (node: Node): void => {
+    if (node.tag !== undefined && NO_JSON_TAG.test(node.tag))
+      add(node, "yaml_tag", "The tag makes something here that JSON does not have.", "Remove the tag.");
+  };
   visit(root, {
     Collection: (_key, node, path) => {
+      tag(node);
       if (path.length <= MAX_DEPTH * 2) return undefined;
       add(node, "too_deep", `More than ${MAX_DEPTH} levels are nested here.`, "Nest less deeply.");
       return visit.SKIP;
@@ -170,6 +178,7 @@ function forbidden(root: Node | null, file: string, at: (offset: number) => Posi
       return visit.SKIP;
     },
     Scalar: (_key, node) => {
+      tag(node);
       if (typeof node.value === "number" && !Number.isFinite(node.value))
         add(node, "not_json", `${node.source ?? node.value} is not a JSON number.`, "Write a finite number.");
     },

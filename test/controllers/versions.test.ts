@@ -117,6 +117,13 @@ const number = { type: "number" };
 const tagged = (tag: string) => object({ tag: { const: tag } }, { required: ["tag"] });
 const named = (x: object) => ({ $defs: { x }, ...object({ deep: object({ x: { $ref: "#/$defs/x" } }) }) });
 const tree = (more: object) => object({ children: { type: "array", items: { $ref: "#" } }, ...more });
+const whole = { type: "integer" };
+const tuple = (...prefixItems: object[]) => ({ type: "array", prefixItems });
+const anchored = (word: string, x: object) => ({
+  [word]: "#x",
+  $defs: { x: { [`$${word === "$ref" ? "a" : "dynamicA"}nchor`]: "x", ...x } },
+});
+const dictionary = (properties: object) => ({ type: "object", properties, additionalProperties: text });
 function inputs(name: string, before: object, after: object, breaks: number): [string, object, object, number][] {
   return [[name, { input_schema: before }, { input_schema: after }, breaks]];
 }
@@ -214,6 +221,25 @@ test.each([
   ),
   ...inputs("a member is no longer required", object({ a: text }, { required: ["a"] }), object({ a: text }), 0),
   ...inputs("a word that cannot be compared appears", {}, { patternProperties: { "^x": text } }, 1),
+  ...inputs("a definition is narrowed behind an anchor", anchored("$ref", number), anchored("$ref", whole), 1),
+  ...inputs("and behind a dynamic one", anchored("$dynamicRef", number), anchored("$dynamicRef", whole), 1),
+  ...inputs("an anchor becomes a pointer", anchored("$ref", number), { $ref: "#/$defs/x", $defs: { x: number } }, 0),
+  ...inputs("a tuple's place is widened", tuple(whole, text), tuple(number, text), 0),
+  ...inputs("a tuple's place is narrowed", tuple(number), tuple(whole), 1),
+  ...inputs("a tuple's place falls under the others'", { ...tuple(number), items: text }, { items: text }, 1),
+  ...inputs("a finer step", { multipleOf: 4 }, { multipleOf: 2 }, 0),
+  ...inputs("a coarser step", { multipleOf: 2 }, { multipleOf: 4 }, 1),
+  ...inputs("a list of types becomes forms", { type: ["string", "null"] }, { anyOf: [text, { type: "null" }] }, 0),
+  ...inputs("a type becomes its values", { type: ["boolean", "null"] }, { enum: [true, false, null] }, 0),
+  ...inputs("a member of a map gets another type", dictionary({}), dictionary({ a: number }), 1),
+  ["a map's values may be anything now", { output_schema: dictionary({}) }, { output_schema: { type: "object" } }, 1],
+  ["an output member is not described any more", { output_schema: object({ a: text }) }, { output_schema: {} }, 2],
+  [
+    "an output member that cannot come any more",
+    { output_schema: object({ a: text }) },
+    { output_schema: object({}, { additionalProperties: false }) },
+    0,
+  ],
   ["a new form in the output", { output_schema: { oneOf: [text] } }, { output_schema: { oneOf: [text, number] } }, 1],
   ["null is new in the output", { output_schema: text }, { output_schema: { type: ["string", "null"] } }, 1],
   [

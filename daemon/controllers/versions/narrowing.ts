@@ -36,7 +36,7 @@ function compare(from: Schema, to: Schema, pointer: string, context: Comparison)
   if (b === true || a === false) return [];
   const [textA, textB] = [canonicalJson(a), canonicalJson(b)];
   // Equal text with a reference in it may mean something else where the definitions changed.
-  if (textA === textB && (context.sameRoots || !textA.includes('"$ref"'))) return [];
+  if (textA === textB && (context.sameRoots || !refers(textA))) return [];
   const pair = `${textA}\n${textB}`;
   if (context.under.has(pair)) return [];
   context.under.add(pair);
@@ -106,8 +106,8 @@ function both(one: Schema, other: Schema): Schema | null {
 }
 
 const OPAQUE = [
-  ...["not", "if", "then", "else", "patternProperties", "propertyNames", "dependentSchemas", "prefixItems"],
-  ...["unevaluatedProperties", "unevaluatedItems", "contains", "minContains", "maxContains", "$dynamicRef"],
+  ...["not", "if", "then", "else", "patternProperties", "propertyNames", "dependentSchemas"],
+  ...["unevaluatedProperties", "unevaluatedItems", "contains", "minContains", "maxContains"],
 ];
 
 /** The words of `to` that are made of other schemas. */
@@ -120,7 +120,7 @@ function composed(a: SchemaObject, b: SchemaObject, pointer: string, context: Co
   for (const word of ["anyOf", "oneOf"]) {
     const forms = listOf(b[word]);
     if (forms.length === 0) continue;
-    const fits = forms.some((form) => compare(a, form, pointer, context).length === 0);
+    const fits = byType(a).every((one) => forms.some((form) => compare(one, form, pointer, context).length === 0));
     if (!fits) found.push({ pointer, detail: `${word}: no form accepts all that was accepted` });
     else if (word === "oneOf" && overlaps(forms, context.roots.to))
       found.push({ pointer, detail: "oneOf: its forms may both fit one value" });
@@ -129,7 +129,16 @@ function composed(a: SchemaObject, b: SchemaObject, pointer: string, context: Co
 }
 
 function hidesChange(part: unknown, context: Comparison): boolean {
-  return !context.sameRoots && canonicalJson(part).includes('"$ref"');
+  return !context.sameRoots && refers(canonicalJson(part));
+}
+
+function refers(text: string): boolean {
+  return text.includes('"$ref"') || text.includes('"$dynamicRef"');
+}
+
+/** `type: [string, null]` is what `anyOf` of a string and null says. */
+function byType(schema: SchemaObject): SchemaObject[] {
+  return Array.isArray(schema["type"]) ? schema["type"].map((type: unknown) => ({ ...schema, type })) : [schema];
 }
 
 /** Whether two forms could accept the same value, as far as types and constant members tell. */
@@ -163,7 +172,7 @@ function typeBreaks(a: SchemaObject, b: SchemaObject, context: Comparison): stri
   const after = types(b);
   const lost = types(a).filter((type) => !after.includes(type) && !(type === "integer" && after.includes("number")));
   const found = lost.length > 0 ? [`${lost.join(", ")} ${verbOf(context)}`] : [];
-  if (valuesOf(b))
+  if (b["const"] !== undefined || Array.isArray(b["enum"]))
     found.push(context.side === "input" ? "only some values are accepted now" : "any value may come now");
   return found;
 }
@@ -171,7 +180,9 @@ function typeBreaks(a: SchemaObject, b: SchemaObject, context: Comparison): stri
 /** The finite set of values that a schema allows, or null. */
 function valuesOf(schema: SchemaObject): unknown[] | null {
   if (schema["const"] !== undefined) return [schema["const"]];
-  return Array.isArray(schema["enum"]) ? schema["enum"] : null;
+  if (Array.isArray(schema["enum"])) return schema["enum"];
+  const values = types(schema).map((type) => (type === "boolean" ? [true, false] : type === "null" ? [null] : null));
+  return values.includes(null) ? null : values.flat();
 }
 
 /** A finite set is simply tried. */
@@ -200,7 +211,7 @@ function types(schema: SchemaObject): string[] {
 
 const LOWER = ["minLength", "minItems", "minProperties"];
 const UPPER = ["maxLength", "maxItems", "maxProperties"];
-const EXACT = ["pattern", "format", "multipleOf", "uniqueItems", "dependentRequired"];
+const EXACT = ["pattern", "format", "uniqueItems", "dependentRequired"];
 
 function boundBreaks(a: SchemaObject, b: SchemaObject, side: Side): string[] {
   const number = (schema: SchemaObject, word: string): number | null => {
@@ -226,6 +237,10 @@ function boundBreaks(a: SchemaObject, b: SchemaObject, side: Side): string[] {
       under !== null &&
       (from.below > under || (from.below === under && !touches("exclusiveMaximum", under))) &&
       "exclusiveMaximum",
+    numeric &&
+      b["multipleOf"] !== undefined &&
+      (number(a, "multipleOf") ?? NaN) % Number(b["multipleOf"]) !== 0 &&
+      "multipleOf",
     ...LOWER.filter((word) => (number(b, word) ?? 0) > (number(a, word) ?? 0)),
     ...UPPER.filter((word) => (number(b, word) ?? Infinity) < (number(a, word) ?? Infinity)),
     ...EXACT.filter(
@@ -250,7 +265,7 @@ function objectBreaks(a: SchemaObject, b: SchemaObject, pointer: string, context
       });
   const rest = (b["additionalProperties"] ?? true) as Schema;
   for (const [key, schema] of Object.entries(before)) {
-    const at = `${pointer}/properties/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+    const at = memberOf(pointer, key);
     const next = Object.hasOwn(after, key) ? after[key] : undefined;
     if (next !== undefined) found.push(...compare(schema, next, at, context));
     // A new optional member of an output is what its readers are told to ignore.
@@ -259,33 +274,68 @@ function objectBreaks(a: SchemaObject, b: SchemaObject, pointer: string, context
     else if (input && rest !== false) found.push(...compare(schema, rest, at, context));
   }
   const others = (a["additionalProperties"] ?? true) as Schema;
+  if (others === false) return found;
+  const anything = canonicalJson(others) === "{}" || others === true;
+  for (const [key, schema] of Object.entries(after)) {
+    if (Object.hasOwn(before, key)) continue;
+    // A new optional member of an input is what nobody sent under that name; one that an output no longer describes may be anything.
+    if (!(input && anything)) found.push(...compare(others, schema, memberOf(pointer, key), context));
+  }
   const at = `${pointer}/additionalProperties`;
-  if (others === false || !(input || typeof others === "object")) return found;
-  if (rest === false) {
-    if (input) found.push({ pointer: at, detail: "unknown members are no longer accepted" });
-  } else found.push(...compare(others, rest, at, context));
+  if (rest !== false) found.push(...compare(others, rest, at, context));
+  else if (input) found.push({ pointer: at, detail: "unknown members are no longer accepted" });
   return found;
 }
 
+function memberOf(pointer: string, key: string): string {
+  return `${pointer}/properties/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+}
+
 function arrayBreaks(a: SchemaObject, b: SchemaObject, pointer: string, context: Comparison): Break[] {
-  if (b["items"] === undefined || !types(a).includes("array")) return [];
-  return compare((a["items"] ?? true) as Schema, b["items"] as Schema, `${pointer}/items`, context);
+  if (!types(a).includes("array")) return [];
+  const [before, after] = [listOf(a["prefixItems"]), listOf(b["prefixItems"])];
+  const rest = { before: (a["items"] ?? true) as Schema, after: (b["items"] ?? true) as Schema };
+  const found = Array.from({ length: Math.max(before.length, after.length) }, (_, at) =>
+    compare(before[at] ?? rest.before, after[at] ?? rest.after, `${pointer}/prefixItems/${at}`, context),
+  );
+  return [...found.flat(), ...compare(rest.before, rest.after, `${pointer}/items`, context)];
 }
 
 /** Follows local references; words beside one hold too (2020-12, section 8.2.3). */
 function resolve(schema: Schema, root: Schema): Schema {
   let at = schema;
-  for (let hops = 0; hops < 20 && typeof at === "object" && typeof at["$ref"] === "string"; hops++) {
-    const { $ref, $defs: _defs, definitions: _old, ...beside } = at;
-    let next: unknown = root;
-    for (const part of ($ref as string).replace(/^#\/?/, "").split("/").filter(Boolean))
-      next = (next as SchemaObject | undefined)?.[decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~")];
-    if (typeof next !== "object" && typeof next !== "boolean") return at;
-    if (next === null) return at;
-    at =
-      Object.keys(beside).length === 0 ? (next as Schema) : (both(beside, next as Schema) ?? { allOf: [next, beside] });
+  for (let hops = 0; hops < 20 && typeof at === "object"; hops++) {
+    const { $ref, $dynamicRef, $defs: _defs, definitions: _old, ...beside } = at;
+    // A contract's schema is one resource: there a dynamic reference has but one anchor to lead to.
+    const reference = $ref ?? $dynamicRef;
+    if (typeof reference !== "string") return at;
+    const next = referred(decodeURIComponent(reference.slice(1)), root);
+    if (next === undefined) return at;
+    const whole = $ref !== undefined && $dynamicRef !== undefined ? { ...beside, $dynamicRef } : beside;
+    at = Object.keys(whole).length === 0 ? next : (both(whole, next) ?? { allOf: [next, whole] });
   }
   return at;
+}
+
+/** What a JSON pointer or an anchor names. */
+function referred(fragment: string, root: Schema): Schema | undefined {
+  let at: unknown = root;
+  if (fragment !== "" && !fragment.startsWith("/")) at = anchored(fragment, root);
+  else
+    for (const part of fragment.split("/").slice(1))
+      at = (at as SchemaObject | undefined)?.[part.replaceAll("~1", "/").replaceAll("~0", "~")];
+  return (typeof at === "object" && at !== null) || typeof at === "boolean" ? (at as Schema) : undefined;
+}
+
+function anchored(name: string, at: unknown): unknown {
+  if (typeof at !== "object" || at === null) return undefined;
+  if ("$anchor" in at && at.$anchor === name) return at;
+  if ("$dynamicAnchor" in at && at.$dynamicAnchor === name) return at;
+  for (const part of Object.values(at)) {
+    const found = anchored(name, part);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 function listOf(value: unknown): Schema[] {
