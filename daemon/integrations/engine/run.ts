@@ -206,13 +206,14 @@ async function moveAll(
       run.passing = () => raw.passed?.() ?? 0;
       const { written, bytes } = await session.writeRaw(raw);
       run.passing = nothing;
-      run.read += raw.count() ?? written;
+      const sent = await raw.count();
+      run.read += sent ?? written;
       run.bytes += bytes;
-      if (raw.count() !== null && raw.count() !== written)
+      if (sent !== null && sent !== written)
         throw new MagicError(
           // The row-by-row way sees which record it was.
           format === "csv" ? "bad_record" : "proof_failed",
-          `The source sent ${raw.count()} rows and the destination took ${written}.`,
+          `The source sent ${sent} rows and the destination took ${written}.`,
         );
     } else await moveRows(run, stream, session, plan, partition);
     run.partitions.done++;

@@ -76,8 +76,8 @@ export interface RawStream {
   readonly stream: NodeJS.ReadableStream;
   /** The source's words for an error of `stream`. */
   explain?(error: unknown): Error;
-  /** Records in it; known when the stream has ended. */
-  count(): number | null;
+  /** Records in it; asked for when the stream has ended. */
+  count(): Promise<number | null>;
   /** Records that have gone by so far, about: for progress. */
   passed?(): number;
 }

@@ -88,9 +88,8 @@ function through(url: string, port: number): string {
 }
 
 /** Passes exactly `limit` bytes of each connection on, so mostly a part of a message last, then ends both sides. */
-export function cuttingProxy(target: () => net.Socket, limit: number): Promise<{ port: number; close(): void }> {
-  const proxy = net.createServer((client) => {
-    const upstream = target();
+export function cuttingProxy(target: () => net.Socket, limit: number): Promise<TestProxy> {
+  return proxyWith(target, (client, upstream) => {
     let left = limit;
     const pass = (to: net.Socket) => (chunk: Buffer) => {
       if (left === 0) return;
@@ -98,8 +97,42 @@ export function cuttingProxy(target: () => net.Socket, limit: number): Promise<{
       left = Math.max(0, left - chunk.length);
       if (left === 0) for (const socket of [client, upstream]) socket.destroySoon();
     };
-    client.on("data", pass(upstream)).on("error", () => {});
-    upstream.on("data", pass(client)).on("error", () => {});
+    client.on("data", pass(upstream));
+    upstream.on("data", pass(client));
+  });
+}
+
+/** Passes everything on; what the server sends behind `mark` follows `ms` milliseconds later. */
+export function holdingProxy(target: () => net.Socket, mark: Buffer, ms: number): Promise<TestProxy> {
+  return proxyWith(target, (client, upstream) => {
+    let before = Promise.resolve();
+    const send = (chunk: Buffer) => {
+      before = before.then(async () => {
+        const end = chunk.indexOf(mark) + mark.length;
+        if (end < mark.length || end === chunk.length) return void client.write(chunk);
+        client.write(chunk.subarray(0, end));
+        await new Promise((resolve) => setTimeout(resolve, ms));
+        client.write(chunk.subarray(end));
+      });
+    };
+    client.on("data", (chunk) => upstream.write(chunk));
+    upstream.on("data", send);
+  });
+}
+
+interface TestProxy {
+  readonly port: number;
+  close(): void;
+}
+
+function proxyWith(
+  target: () => net.Socket,
+  join: (client: net.Socket, upstream: net.Socket) => void,
+): Promise<TestProxy> {
+  const proxy = net.createServer((client) => {
+    const upstream = target();
+    join(client, upstream);
+    for (const socket of [client, upstream]) socket.on("error", () => {});
     client.on("close", () => upstream.destroySoon());
     upstream.on("close", () => client.destroySoon());
   });

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
-import { cuttingProxy } from "./cuts.ts";
+import { cuttingProxy, holdingProxy } from "./cuts.ts";
 import { connect, specOf, sync } from "./harness.ts";
 import { runAndKill } from "./kill.ts";
 
@@ -48,6 +48,20 @@ describe.skipIf(postgresMissing())("on the way", () => {
     }
     expect(await target.query("SELECT count(*) AS n FROM many")).toEqual([{ n: "20000" }]);
     expect(await sync(ends("many"))).toMatchObject({ status: "completed", records_synced: 20_000 });
+  });
+
+  test("rows whose number the server tells in a later packet than their end are counted all the same", async () => {
+    const done = Buffer.from("6300000004", "hex");
+    const proxy = await holdingProxy(() => net.connect(`${server.socketFolder}/.s.PGSQL.5432`), done, 150);
+    const url = new URL(from);
+    url.searchParams.delete("host");
+    url.host = `127.0.0.1:${proxy.port}`;
+    for (const columns of [null, ["id"]]) {
+      const outcome = await sync({ ...ends("many"), from: url.href }, { columns, sync_id: `held_${columns}` });
+      expect(outcome).toMatchObject({ error: null, status: "completed", records_synced: 20_000 });
+    }
+    proxy.close();
+    await sync(ends("many"));
   });
 
   test("a backend that an administrator ends fails the run with a clear error, and the next run goes on", async () => {

@@ -62,7 +62,7 @@ function rawCsv(path: string, start: number, checks: readonly FieldCheck[]): Raw
     })(),
     { objectMode: false, highWaterMark: 1 << 20 },
   );
-  return { format: "csv", stream, count: () => inspector.records, passed: () => inspector.records };
+  return { format: "csv", stream, count: async () => inspector.records, passed: () => inspector.records };
 }
 
 interface Header {

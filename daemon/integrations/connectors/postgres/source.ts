@@ -299,7 +299,13 @@ async function copyRaw(
     framed: raw.framed === true,
     explain: (error) => postgresError(error, "source", `reading ${formatObjectName(table.object)}`),
     stream,
-    count: () => stream.rowCount ?? null,
+    count: async () => {
+      // The server tells the number after the data's end, perhaps in another packet; the next answer comes after both.
+      await link.rows("SELECT 1").catch((error: unknown) => {
+        throw postgresError(error, "source", `reading ${formatObjectName(table.object)}`);
+      });
+      return stream.rowCount;
+    },
   };
 }
 
