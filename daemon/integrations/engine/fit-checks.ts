@@ -33,7 +33,9 @@ function elements(check: Check | null): Check | null {
   return (text) => {
     const body = text.startsWith("[") ? text.slice(text.indexOf("=") + 1) : text;
     for (const [item] of body.matchAll(/"(?:[^"\\]|\\.)*"|[^{},]+/gs)) {
-      const reason = check(item.startsWith('"') ? item.slice(1, -1).replace(/\\(.)/gs, "$1") : item);
+      const quoted = item.startsWith('"');
+      if (!quoted && /^null$/i.test(item)) continue;
+      const reason = check(quoted ? item.slice(1, -1).replace(/\\(.)/gs, "$1") : item);
       if (reason !== null) return reason;
     }
     return null;

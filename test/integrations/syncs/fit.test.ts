@@ -25,6 +25,7 @@ const postgres: readonly (readonly [type: string, kept: readonly string[], chang
   ["real", ["0.1", "16777216", "3.4028235e38", "1e-45", "1.17549435e-38"], ["16777217", "123456789.1"]],
   ["numeric(10,2)", ["1.5", "1.500", "1e3", "abc"], ["1.005", "1e-3"]],
   ["numeric(10,2)[]", ["{1.00,NULL}", "[0:1]={1.5,2.25}"], ["{1.005}", '{{"1.001"}}']],
+  ["timestamp(0) with time zone[]", ["{infinity,NULL,2020-01-01}"], ['{"NULL"}', "{2020-01-01 00:00:00.5,NULL}"]],
   ["date", ["2020-01-01", "20200101", "4713-01-01 BC", "-infinity"], ["now", "today", "$1.005", "2020-01-01 12:00"]],
   ["timestamp without time zone", ["2020-01-01 00:00:00Z", "infinity"], ["tomorrow", "2020-01-01 00:00:00+02"]],
   [

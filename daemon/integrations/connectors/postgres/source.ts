@@ -115,8 +115,8 @@ async function openStream(
       },
       checksum: (types) => {
         if (table.pages > CHECKSUM_PAGES || link.encoding !== "UTF8") return null;
-        // A cast drops the blanks at the end of character(n), which go over.
-        if (columns.some(({ declared }, at) => /^(character\(|bpchar)/.test(declared) && types[at] !== declared))
+        // A cast to another type is not what goes over: it drops the blanks at the end of character(n), and adds inet's netmask.
+        if (columns.some(({ native = "" }, at) => /^(character\(|bpchar|inet$)/.test(native) && types[at] !== native))
           return null;
         const values = columns.map((column, at) => castTo(column, types[at] ?? "text"));
         return checksumBeside(connect, snapshot, checksumSql(qualified(table.object), values), request.signal);
@@ -270,8 +270,9 @@ function castTo(column: TableColumn, type: string): string {
   return column.declared === type ? ident(column.name) : `${ident(column.name)}::${type}`;
 }
 
-// xml's output function leaves the declaration out, its cast to text does not.
-function textOf({ name, declared }: TableColumn): string {
+// xml's output function leaves the declaration out, its cast to text does not. A boolean is `true` in a column of texts, not `t`.
+function textOf({ name, declared, type }: TableColumn, there: string | undefined): string {
+  if (type.kind === "bool" && there !== undefined && there !== "boolean") return `${ident(name)}::boolean::text`;
   return /^xml(\[\])*$/.test(declared) ? `${ident(name)}::${declared.replace("xml", "text")}` : ident(name);
 }
 
@@ -286,7 +287,7 @@ async function copyRaw(
   const { to } = (await import("pg-copy-streams")).default;
   // The destination's own type may be unknown here (an enum, an extension's): then its input function gets our text.
   const list = columns.map((column, at) =>
-    raw.format === "pg-binary" ? castTo(column, raw.types[at] ?? "text") : textOf(column),
+    raw.format === "pg-binary" ? castTo(column, raw.types[at] ?? "text") : textOf(column, raw.types[at]),
   );
   const format = raw.format === "pg-binary" ? "binary" : "text";
   const sql = `COPY (SELECT ${list.join(", ")} FROM ${qualified(table.object)}${where(partition, condition)}) TO STDOUT (FORMAT ${format})`;
