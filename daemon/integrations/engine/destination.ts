@@ -51,7 +51,7 @@ export interface WriteResult {
 export interface WriteSession {
   /** Read when the session was opened; with a lock, so that two runs of one sync cannot both go on. */
   readonly committed: CommittedState;
-  /** The table's columns; null: it does not exist. Our own (`_magic_...`) are left out. */
+  /** The table's columns, from `begin` on as it altered them; null: it does not exist. Our own (`_magic_...`) are left out. */
   readonly existing: readonly ExistingColumn[] | null;
   readonly warnings: readonly SyncFailure[];
   /** Bytes moved so far, for progress where nobody else counts them. */

@@ -44,6 +44,11 @@ export function planChanges(columns: readonly Column[], existing: readonly Colum
   return { add, widen };
 }
 
+/** The table's columns after `wider` took the place of those of their names. */
+export function widened(columns: readonly Column[], wider: readonly Column[]): readonly Column[] {
+  return columns.map((column) => wider.find(({ name }) => name === column.name) ?? column);
+}
+
 /** True where every value of `from` is a value of `into`, of the same kind of thing: a widening (int to bigint, varchar(10) to text). */
 export function holds(into: Column, from: Column): boolean {
   if ((into.type.kind === "timestamp" || into.type.kind === "time") && into.type.kind === from.type.kind)

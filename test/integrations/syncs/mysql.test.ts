@@ -201,6 +201,24 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     expect(padded).toMatchObject({ status: "completed", records_synced: 4, proof: { destination_count: 4 } });
   });
 
+  test("geometry arrives in a geometry column with its reference system, directly and by way of a file; what is none is quarantined", async () => {
+    await source.query(`CREATE TABLE places (id int PRIMARY KEY, g geometry);
+      INSERT INTO places VALUES (1, ST_GeomFromText('POINT(1 -2.5)')), (2, ST_GeomFromText('POLYGON((0 0,1 0,1 1,0 0))', 4326)), (3, NULL);
+      CREATE TABLE other.places (id int PRIMARY KEY, g geometry); CREATE TABLE other.again (id int PRIMARY KEY, g geometry);
+      CREATE TABLE raw (id int PRIMARY KEY, g blob); INSERT INTO raw VALUES (1, x'00'), (2, x''), (3, ST_AsBinary(ST_GeomFromText('POINT(1 1)')))`);
+    const ends = { from: my, object: "src.places", to: other, table: "places" };
+    expect(await sync(ends)).toMatchObject({ status: "completed", records_rejected: 0 });
+    expect(await sync({ ...ends, to: pg })).toMatchObject({ status: "completed", records_rejected: 0 });
+    expect(await sync({ from: pg, object: "places", to: other, table: "again" })).toMatchObject({
+      records_rejected: 0,
+    });
+    const shown = async (table: string) =>
+      (await source.query(`SELECT id, ST_AsText(g) AS t, ST_SRID(g) AS s FROM ${table} ORDER BY id`))[0];
+    expect(await shown("other.places")).toEqual(await shown("src.places"));
+    expect(await shown("other.again")).toEqual(await shown("src.places"));
+    expect(await sync({ ...ends, object: "src.raw" })).toMatchObject({ records_synced: 1, records_rejected: 2 });
+  });
+
   test("a connection that is cut while rows are read ends the run at once", async () => {
     const { port } = new URL(my);
     const proxy = await cuttingProxy(() => net.connect(Number(port), "127.0.0.1"), 200_001);

@@ -58,6 +58,9 @@ function told(path: string, session: WriteSession, release: () => void): WriteSe
   };
   return {
     ...session,
+    get existing() {
+      return session.existing;
+    },
     bytes: () => session.bytes?.() ?? 0,
     begin: (plan) => guard(session.begin(plan)),
     write: (rows, places) => guard(session.write(rows, places)),
@@ -98,7 +101,9 @@ function sessionOf({ path, format, request, stateFile, old, committed }: Parts):
   };
   const session: WriteSession = {
     committed,
-    existing: old ? old.columns.map((column) => ({ ...column, untyped: true })) : null,
+    get existing() {
+      return old ? (plan ? columns : old.columns).map((column) => ({ ...column, untyped: true })) : null;
+    },
     warnings: [],
     rawFormats: [],
     rawTypes: [],
@@ -115,8 +120,7 @@ function sessionOf({ path, format, request, stateFile, old, committed }: Parts):
       const extra = keeps
         ? (old?.columns ?? []).filter(({ name }) => !wanted.columns.some((column) => column.name === name))
         : [];
-      if (keeps && old && format === "parquet") planChanges(wanted.columns, old.columns, path);
-      columns = [...wanted.columns, ...extra];
+      columns = [...(keeps && old && format === "parquet" ? typed(wanted, old, path) : wanted.columns), ...extra];
       try {
         writer = await (await formatOf(format)).create(partial, columns);
         if (keeps) spool = await openSpool(`${partial}.new`);
@@ -197,6 +201,15 @@ function sessionOf({ path, format, request, stateFile, old, committed }: Parts):
     },
   };
   return session;
+}
+
+// Records that stay must fit as well: a column keeps its type unless the source's is wider.
+function typed(plan: WritePlan, old: FileReader, path: string): readonly Column[] {
+  const { widen } = planChanges(plan.columns, old.columns, path);
+  return plan.columns.map((column) => {
+    const there = widen.includes(column) ? undefined : old.columns.find(({ name }) => name === column.name);
+    return there ? { ...there, nullable: true } : column;
+  });
 }
 
 async function syncFolder(path: string): Promise<void> {

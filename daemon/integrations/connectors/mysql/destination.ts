@@ -3,10 +3,10 @@
 import { MagicError } from "#contract/errors.ts";
 import type { Reject } from "#contract/sync.ts";
 import type { CommittedState, Destination, OpenRequest, WritePlan, WriteSession } from "../../engine/destination.ts";
-import { planChanges } from "../../engine/evolution.ts";
+import { planChanges, widened } from "../../engine/evolution.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import type { StreamState } from "../../engine/source.ts";
-import type { TableSchema, Value } from "../../engine/types.ts";
+import type { Column, TableSchema, Value } from "../../engine/types.ts";
 import { declare, describeTable, type MysqlTable } from "./catalog.ts";
 import { connectMysql, ident, literal, type MysqlLink } from "./connect.ts";
 import { mysqlError } from "./errors.ts";
@@ -113,7 +113,11 @@ function sessionOf(parts: Parts): WriteSession {
   const table = `${ident(database)}.${ident(request.table.name)}`;
   let plan: WritePlan | undefined;
   let upsert: "keys" | "delete" | null = null;
-  const bits = new Set(existing?.columns.filter(({ declared }) => declared.startsWith("bit(")).map(({ name }) => name));
+  let wider: readonly Column[] = [];
+  const forms = new Map<string, "bits" | "geometry">();
+  for (const { name, declared, form } of existing?.columns ?? [])
+    if (declared.startsWith("bit(")) forms.set(name, "bits");
+    else if (form === "geometry") forms.set(name, form);
   let place = 0;
   let made = false;
   let moved = 0;
@@ -133,7 +137,9 @@ function sessionOf(parts: Parts): WriteSession {
   };
   return {
     committed: parts.committed,
-    existing: existing ? existing.columns.filter(({ name }) => name !== DELETED_AT) : null,
+    get existing() {
+      return existing ? widened(existing.columns, wider).filter(({ name }) => name !== DELETED_AT) : null;
+    },
     warnings: [],
     bytes: () => moved,
     rawFormats: [],
@@ -142,7 +148,7 @@ function sessionOf(parts: Parts): WriteSession {
       guard(async () => {
         plan = wanted;
         request.waiting(`the lock of ${formatObjectName(request.table)}`);
-        await prepareTable(link, database, table, wanted, existing);
+        wider = await prepareTable(link, database, table, wanted, existing);
         made = existing === null;
         const soft = wanted.deletes === "soft";
         const keyed = wanted.primaryKey.length > 0 && (wanted.kind === "upsert" || soft);
@@ -162,7 +168,7 @@ function sessionOf(parts: Parts): WriteSession {
         const first = place;
         place += rows.length;
         const result = await insertRows(
-          { link, table, plan: begun(), upsert, bits },
+          { link, table, plan: begun(), upsert, forms },
           rows,
           (at) => places?.[at] ?? first + at,
         );
@@ -212,7 +218,7 @@ async function prepareTable(
   table: string,
   plan: WritePlan,
   existing: MysqlTable | null,
-): Promise<void> {
+): Promise<readonly Column[]> {
   await link.run(
     `CREATE TABLE IF NOT EXISTS ${ident(database)}._magic_state (sync_id VARCHAR(64) NOT NULL, stream VARCHAR(255) NOT NULL, state JSON, \`schema\` LONGTEXT, updated_at DATETIME(6) NOT NULL, PRIMARY KEY (sync_id, stream)) ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
   );
@@ -228,7 +234,7 @@ async function prepareTable(
     await link.run(
       `CREATE TABLE ${table} (${columns.join(", ")}) ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
     );
-    return;
+    return [];
   }
   const { add, widen } = planChanges(plan.columns, existing.columns, `${existing.database}.${existing.name}`);
   const steps = [
@@ -240,6 +246,7 @@ async function prepareTable(
     ...(soft && !existing.columns.some(({ name }) => name === DELETED_AT) ? [`ADD COLUMN ${mark}`] : []),
   ];
   if (steps.length > 0) await link.run(`ALTER TABLE ${table} ${steps.join(", ")}`);
+  return widen;
 }
 
 async function hasUniqueKey(link: MysqlLink, database: string, name: string, key: readonly string[]): Promise<boolean> {

@@ -9,6 +9,7 @@ import type { Row, TableSchema, Value } from "../../engine/types.ts";
 import { describeTable, listTables, type MysqlColumn, type MysqlTable } from "./catalog.ts";
 import { connectMysql, ident, literal, type MysqlLink } from "./connect.ts";
 import { mysqlError } from "./errors.ts";
+import { extendedWkb } from "./geometry.ts";
 
 const BATCH_ROWS = 2000;
 // Rows of writers that commit late: what lies shortly before the cursor is read again, and the key makes that harmless.
@@ -172,23 +173,4 @@ function readerOf({ type, form }: MysqlColumn): (value: Buffer) => Value {
   if (kind === "bool") return (value) => (value.toString("latin1") === "1" ? "true" : "false");
   if (kind === "timestamp" && type.zone) return (value) => `${value.toString("latin1")}+00`;
   return (value) => value.toString("utf8");
-}
-
-// MySQL keeps the reference system (4 bytes) before the WKB; PostGIS's extended WKB has it after the type, flagged there. Without one: WKB.
-function extendedWkb(stored: Buffer): Buffer {
-  const system = stored.readUInt32LE(0);
-  const wkb = stored.subarray(4);
-  if (system === 0 || wkb.length < 5) return wkb;
-  const little = wkb[0] === 1;
-  const head = Buffer.alloc(9);
-  head[0] = wkb[0] ?? 1;
-  const type = ((little ? wkb.readUInt32LE(1) : wkb.readUInt32BE(1)) | 0x20000000) >>> 0;
-  if (little) {
-    head.writeUInt32LE(type, 1);
-    head.writeUInt32LE(system, 5);
-  } else {
-    head.writeUInt32BE(type, 1);
-    head.writeUInt32BE(system, 5);
-  }
-  return Buffer.concat([head, wkb.subarray(5)]);
 }

@@ -6,6 +6,7 @@ import { keyOf } from "../../engine/rejects.ts";
 import type { Row, Value } from "../../engine/types.ts";
 import { ident, literal, type MysqlLink } from "./connect.ts";
 import { isRowError, type ServerError } from "./errors.ts";
+import { storedGeometry } from "./geometry.ts";
 
 export interface InsertTarget {
   readonly link: MysqlLink;
@@ -14,8 +15,8 @@ export interface InsertTarget {
   readonly plan: WritePlan;
   /** keys: ON DUPLICATE KEY UPDATE. delete: the old rows are deleted first, no unique key tells them. null: plain. */
   readonly upsert: "keys" | "delete" | null;
-  /** Columns that are BIT: a text in quotes would be taken for its bytes. */
-  readonly bits: ReadonlySet<string>;
+  /** Columns that are BIT (a text in quotes would be taken for its bytes) or geometry (which has a form of its own). */
+  readonly forms: ReadonlyMap<string, "bits" | "geometry">;
 }
 
 // Under the smallest max_allowed_packet that servers come with.
@@ -29,7 +30,7 @@ export async function insertRows(
 ): Promise<WriteResult & { bytes: number }> {
   const { plan } = target;
   const kinds = plan.columns.map(({ name, type }) =>
-    target.bits.has(name) && type.kind !== "bool" ? "bits" : type.kind,
+    type.kind === "bool" ? type.kind : (target.forms.get(name) ?? type.kind),
   );
   const name = keyOf(plan);
   const rejects: Reject[] = [];
@@ -71,7 +72,10 @@ export async function insertRows(
 /** A value as a SQL literal under NO_BACKSLASH_ESCAPES. */
 export function sqlValue(value: Value, kind: string): string {
   if (value === null) return "NULL";
-  if (typeof value !== "string") return value.length === 0 ? "''" : `X'${Buffer.from(value).toString("hex")}'`;
+  if (typeof value !== "string") {
+    const bytes = kind === "geometry" ? storedGeometry(value) : Buffer.from(value);
+    return bytes.length === 0 ? "''" : `X'${bytes.toString("hex")}'`;
+  }
   if (kind === "bool") return value === "true" ? "1" : "0";
   if (kind === "bits" && /^\d+$/.test(value)) return value;
   if (kind === "timestamp") return literal(value.replace(/\+00$/, ""));

@@ -3,9 +3,11 @@
 import { MagicError } from "#contract/errors.ts";
 import type { DiscoveredObject, Reject } from "#contract/sync.ts";
 import type { CommittedState, Destination, OpenRequest, WritePlan, WriteSession } from "../../engine/destination.ts";
+import { widened } from "../../engine/evolution.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import { keyOf } from "../../engine/rejects.ts";
 import type { RawStream } from "../../engine/source.ts";
+import type { Column } from "../../engine/types.ts";
 import { describeTable, type TableInfo } from "./catalog.ts";
 import { checksumSql } from "./checksum.ts";
 import { type ConnectOptions, connectPostgres, type PostgresLink } from "./connect.ts";
@@ -106,6 +108,7 @@ function sessionOf(parts: Parts): WriteSession {
   let exact = false;
   let hashable = false;
   let generated: readonly string[] = [];
+  let wider: readonly Column[] = [];
   // Columns of which PostgreSQL keeps one of two equal keys.
   let jsonb: readonly boolean[] = [];
   let place = 0;
@@ -119,7 +122,9 @@ function sessionOf(parts: Parts): WriteSession {
 
   const session: WriteSession = {
     committed: parts.committed,
-    existing: existing ? existing.columns.filter(({ name }) => name !== DELETED_AT) : null,
+    get existing() {
+      return existing ? widened(existing.columns, wider).filter(({ name }) => name !== DELETED_AT) : null;
+    },
     warnings: [],
     bytes: () => link.bytes(),
     get rawFormats(): readonly RawStream["format"][] {
@@ -137,7 +142,7 @@ function sessionOf(parts: Parts): WriteSession {
         await link.run("ROLLBACK");
         await ensureStateTable(link, target.schema);
         await link.run("BEGIN");
-        ({ loading, types, exact, hashable, generated } = await prepare(
+        ({ loading, types, exact, hashable, generated, wider } = await prepare(
           { link, target, existing, syncId: request.syncId },
           wanted,
           final,

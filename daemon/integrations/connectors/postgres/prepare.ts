@@ -56,9 +56,10 @@ export async function prepare(parts: PrepareParts, plan: WritePlan, final: strin
     ? planChanges(plan.columns, existing.columns, formatObjectName(target))
     : { add: [], widen: [] };
   const thereOf = ({ name }: Column) => existing?.columns.find((one) => one.name === name);
+  const { widen: wider } = changes;
   const typeOf = (column: Column) => {
     const there = thereOf(column);
-    return there && !changes.widen.some(({ name }) => name === column.name) ? there.declared : nativeOf(column);
+    return there && !wider.some(({ name }) => name === column.name) ? there.declared : nativeOf(column);
   };
   const soft = plan.deletes === "soft";
   const types = plan.columns.map(typeOf);
@@ -71,7 +72,7 @@ export async function prepare(parts: PrepareParts, plan: WritePlan, final: strin
     const lacksMark = soft && !existing?.columns.some(({ name }) => name === DELETED_AT);
     const steps = [
       ...changes.add.map((column) => `ADD COLUMN ${ident(column.name)} ${nativeOf(column)}`),
-      ...changes.widen.map((column) => `ALTER COLUMN ${ident(column.name)} TYPE ${nativeOf(column)}`),
+      ...wider.map((column) => `ALTER COLUMN ${ident(column.name)} TYPE ${nativeOf(column)}`),
       ...(lacksMark ? [`ADD COLUMN ${ident(DELETED_AT)} timestamptz`] : []),
     ];
     if (steps.length > 0) await link.run(`ALTER TABLE ${table} ${steps.join(", ")}`);
@@ -92,18 +93,18 @@ export async function prepare(parts: PrepareParts, plan: WritePlan, final: strin
       await alter(table);
       // In place, the table itself must take the new columns.
       if (stays) await alter(final);
-      return { loading: { how: "shadow", table, name, stays }, types, exact, hashable, generated };
+      return { loading: { how: "shadow", table, name, stays }, types, exact, hashable, generated, wider };
     }
     await create(table);
-    return { loading: { how: "shadow", table, name, stays: false }, types, exact, hashable, generated };
+    return { loading: { how: "shadow", table, name, stays: false }, types, exact, hashable, generated, wider };
   }
   if (!existing) {
     await create(final);
     const loading = { how: "direct", table: final, name: target.name, stays: false } as const;
-    return { loading, types, exact, hashable, generated };
+    return { loading, types, exact, hashable, generated, wider };
   }
   await alter(final);
-  return { loading: await makeStage(link, final, plan, generated), types, exact, hashable, generated };
+  return { loading: await makeStage(link, final, plan, generated), types, exact, hashable, generated, wider };
 }
 
 export interface Prepared {
@@ -115,6 +116,8 @@ export interface Prepared {
   readonly hashable: boolean;
   /** Columns of the plan that the table computes itself. */
   readonly generated: readonly string[];
+  /** Columns of the table that were widened, as they are now. */
+  readonly wider: readonly Column[];
 }
 
 /** What the rows of an incremental run are loaded into: it ends with the transaction. */

@@ -11,6 +11,7 @@ import { describeTable, quote, type SqliteTable } from "./catalog.ts";
 import { isBusy, isRowError, sqliteError } from "./errors.ts";
 import { sqliteSource } from "./source.ts";
 import { affinityOf, declare, writeValue } from "./types.ts";
+import { widenTypes } from "./widen.ts";
 
 const DELETED_AT = "_magic_deleted_at";
 
@@ -107,8 +108,9 @@ function sessionOf(
   path: string,
   existed: boolean,
   committed: CommittedState,
-  existing: SqliteTable | null,
+  before: SqliteTable | null,
 ): WriteSession {
+  let existing = before;
   const table = quote(request.table.name);
   let plan: WritePlan | undefined;
   let insert: ((row: Row) => void) | undefined;
@@ -130,7 +132,9 @@ function sessionOf(
   };
   const session: WriteSession = {
     committed,
-    existing: existing ? existing.columns.filter(({ name }) => name !== DELETED_AT) : null,
+    get existing() {
+      return existing ? existing.columns.filter(({ name }) => name !== DELETED_AT) : null;
+    },
     warnings: [],
     rawFormats: [],
     rawTypes: [],
@@ -138,7 +142,9 @@ function sessionOf(
       guard(() => {
         plan = wanted;
         prepare(db, table, wanted, existing, request.table.name);
-        insert = inserter(db, table, wanted, describeTable(db, request.table.name));
+        const described = describeTable(db, request.table.name);
+        if (existing) existing = described;
+        insert = inserter(db, table, wanted, described);
       }),
     write: (rows, places) =>
       guard(() => {
@@ -211,8 +217,8 @@ function prepare(db: DatabaseSync, table: string, plan: WritePlan, existing: Sql
     db.exec(`CREATE TABLE ${table} (${columns.join(", ")})`);
     return;
   }
-  // SQLite stores any value in any column: a wider declared type needs no change, a new column does.
-  const { add } = planChanges(plan.columns, existing.columns, name);
+  const { add, widen } = planChanges(plan.columns, existing.columns, name);
+  widenTypes(db, existing, widen);
   for (const column of add) db.exec(`ALTER TABLE ${table} ADD COLUMN ${quote(column.name)} ${declare(column)}`);
   if (soft && !existing.columns.some((column) => column.name === DELETED_AT))
     db.exec(`ALTER TABLE ${table} ADD COLUMN ${quote(DELETED_AT)} TEXT`);
