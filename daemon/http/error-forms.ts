@@ -134,7 +134,12 @@ function oauth(error: MagicError): ErrorAnswer {
   return {
     status,
     headers: { "content-type": "application/json", "cache-control": "no-store" },
-    body: { error: named ?? byCode[error.code] ?? "invalid_request", error_description: error.message, ...extra },
+    body: {
+      error: named ?? byCode[error.code] ?? "invalid_request",
+      // RFC 6749, section 5.2: printable ASCII without quotation marks and backslashes.
+      error_description: error.message.replaceAll('"', "'").replace(/[^ !#-[\]-~]/gu, "?"),
+      ...extra,
+    },
   };
 }
 

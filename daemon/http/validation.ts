@@ -27,7 +27,8 @@ export function useValidation(app: FastifyInstance): void {
   const compilers = {
     body: newAjv({ coerceTypes: false, allErrors: true }),
     largeBody: newAjv({ coerceTypes: false, allErrors: false }),
-    text: newAjv({ coerceTypes: "array", allErrors: true }),
+    // "Infinity" is coerced like any number: bounds must be looked at for it too.
+    text: newAjv({ coerceTypes: "array", allErrors: true, strictNumbers: false }),
   };
   app.setValidatorCompiler(({ schema, httpPart }) => {
     const compiled: { [name in keyof typeof compilers]?: ValidateFunction } = {};
@@ -59,7 +60,7 @@ export function fieldProblems(found: readonly ErrorObject[]): FieldProblem[] {
   return problems;
 }
 
-function newAjv(options: { coerceTypes: boolean | "array"; allErrors: boolean }): Ajv2020 {
+function newAjv(options: { coerceTypes: boolean | "array"; allErrors: boolean; strictNumbers?: boolean }): Ajv2020 {
   const ajv = new Ajv2020({ ...strict, ...options });
   addFormats.default(ajv);
   // Every moment that is let in is one that can be reckoned with: no leap second, and "T" between date and time (RFC 3339, section 5.6).

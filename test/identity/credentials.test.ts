@@ -89,9 +89,22 @@ describe("keys", () => {
   });
 
   test("a key with an end is refused from then on", async () => {
-    const past = new Date(Date.now() - 1_000).toISOString();
-    const { body: key } = await makeKey({ scopes: ["keys:read"], expires_at: past });
-    expect((await daemon.call("GET", "/v1/keys", { token: key.secret })).body.code).toBe("expired");
+    const soon = new Date(Date.now() + 1_000).toISOString();
+    const { body: key } = await makeKey({ scopes: ["keys:read"], expires_at: soon });
+    const use = async () => (await daemon.call("GET", "/v1/keys", { token: key.secret })).body.code;
+    await expect.poll(use, { timeout: 20_000, interval: 100 }).toBe("expired");
+  });
+
+  test("an end that is over already is refused, for all three kinds", async () => {
+    const expires_at = new Date(Date.now() - 1_000).toISOString();
+    for (const [path, body] of [
+      ["/v1/keys", { scopes: ["keys:read"] }],
+      ["/v1/clients", { scopes: ["keys:read"] }],
+      ["/v1/gateway-tokens", {}],
+    ] as const) {
+      const refused = await daemon.call("POST", path, { body: { ...body, expires_at } });
+      expect([refused.status, refused.body.errors?.[0]?.pointer], path).toEqual([422, "/expires_at"]);
+    }
   });
 
   test("pages go forwards and backwards, and a bad limit is refused", async () => {
@@ -106,7 +119,7 @@ describe("keys", () => {
     expect(back.data.map((key: { id: string }) => key.id)).toEqual(all.slice(2, 4));
     const last = (await daemon.call("GET", `/v1/keys?limit=100&starting_after=${all.at(-1)}`)).body;
     expect(last).toMatchObject({ data: [], has_more: false, next_cursor: null });
-    for (const limit of ["0", "101", "x"])
+    for (const limit of ["0", "101", "x", "Infinity", "-Infinity", "NaN", "1e400"])
       expect([400, 422]).toContain((await daemon.call("GET", `/v1/keys?limit=${limit}`)).status);
   });
 
@@ -210,6 +223,7 @@ describe("clients and access tokens", () => {
       [{}, 401, "invalid_client"],
       [{ client_id, client_secret, grant_type: "password" }, 400, "unsupported_grant_type"],
       [{ client_id, client_secret, scope: "keys:write" }, 400, "invalid_scope"],
+      [{ client_id, client_secret, scope: '\\"é\u{1f4a5}\n' }, 400, "invalid_scope"],
       [{ client_id, client_secret: 5 }, 400, "invalid_request"],
       ["{broken", 400, "invalid_request"],
       [[1], 400, "invalid_request"],
@@ -217,7 +231,11 @@ describe("clients and access tokens", () => {
     for (const [body, status, error] of cases) {
       const answer = await token(body);
       expect([answer.status, answer.body.error], JSON.stringify(body)).toEqual([status, error]);
+      expect(answer.body.error_description).toMatch(/^[\x20-\x21\x23-\x5b\x5d-\x7e]*$/);
     }
+    const basic = { authorization: `Basic ${btoa(`${client_id}:${client_secret}`)}` };
+    expect((await token({ client_id }, basic)).status).toBe(200);
+    expect((await token({ client_id: "client_other" }, basic)).body.error).toBe("invalid_request");
     expect(
       (await token(`client_id=${client_id}&client_id=x`, { "content-type": "application/x-www-form-urlencoded" }))
         .status,

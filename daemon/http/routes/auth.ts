@@ -46,7 +46,9 @@ export function authRoutes(app: FastifyInstance, { login, signingKeys, issuers, 
         const given = parametersOf(request.body);
         const basic = basicOf(request);
         if (basic && given.client_secret !== undefined)
-          throw new MagicError("invalid_request", "The client authenticates twice: use the header or the body.");
+          throw malformed("The client authenticates twice: use the header or the body.");
+        if (basic && given.client_id !== undefined && given.client_id !== basic.id)
+          throw malformed("client_id is not the client of the Authorization header.");
         const { answer, clientId } = await login({
           clientId: basic?.id ?? given.client_id,
           clientSecret: basic?.secret ?? given.client_secret,

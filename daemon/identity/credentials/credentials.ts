@@ -90,6 +90,8 @@ export function createCredentials(options: CredentialOptions): Credentials {
       const environment = request.environment ?? maker.environment;
       const tier = request.tier ?? (operates(maker) ? options.accountTier() : maker.tier);
       requireCovers(maker, { scopes: request.scopes, tier, environment });
+      const expiresAt = request.expires_at === undefined ? null : Date.parse(request.expires_at);
+      if (expiresAt !== null && expiresAt <= clock.now()) throw over();
       const secret = makeSecret(request.kind, environment);
       const row = await units.create({
         id: newId(idPrefixes[request.kind]),
@@ -100,7 +102,7 @@ export function createCredentials(options: CredentialOptions): Credentials {
         scopes: JSON.stringify([...new Set(request.scopes)]),
         gateway: request.gateway ? JSON.stringify(request.gateway) : null,
         created_at: now(),
-        expires_at: request.expires_at === undefined ? null : rfc3339(Date.parse(request.expires_at)),
+        expires_at: expiresAt === null ? null : rfc3339(expiresAt),
         secret: { id: secret.id, digest: secret.digest },
       });
       return { credential: fromRow(row), secret: secret.text };
@@ -145,6 +147,11 @@ export function createCredentials(options: CredentialOptions): Credentials {
 // Operators manage both environments; for anybody else the other one's credentials do not exist.
 function visible(caller: Principal): Environment | undefined {
   return operates(caller) ? undefined : caller.environment;
+}
+
+function over(): MagicError {
+  const detail = "expires_at is over already.";
+  return new MagicError("validation_failed", detail, { problems: [{ pointer: "/expires_at", code: "past", detail }] });
 }
 
 function absent(kind: CredentialKind, id: string): MagicError {
