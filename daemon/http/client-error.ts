@@ -31,6 +31,7 @@ export function answerMalformed(error: Error & { code?: string }, socket: Socket
   if (socket.writable)
     socket.write(
       `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/problem+json\r\nX-Request-Id: ${id}\r\n` +
+        "X-Content-Type-Options: nosniff\r\n" +
         `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
     );
   socket.destroySoon();

@@ -30,6 +30,8 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   if (answer.status >= 500 && known.code !== "draining")
     logger.error("request.failed", { request_id: request.id, code: known.code, ...errorFields(known.cause ?? known) });
   request.span?.set({ error_code: known.code });
+  // Fastify would close the connection under a caller that is still sending, who then sees a reset and no answer.
+  if (known.code === "payload_too_large") reply.removeHeader("connection");
   return reply
     .code(answer.status)
     .headers(answer.headers)

@@ -21,10 +21,17 @@ export function useIdempotency(app: FastifyInstance, idempotency: Idempotency): 
   app.addHook("onRoute", (route) => {
     const { surface, scope } = route.config ?? {};
     if (route.method !== "POST" || (surface !== "core" && surface !== "controllers") || !scope) return;
+    // One that cannot be a key is refused before the body is read.
+    route.onRequest = [...[route.onRequest ?? []].flat(), checkKey];
     // After validation: a request that never reaches its handler uses up no key.
     route.preHandler = [...[route.preHandler ?? []].flat(), begin];
     route.onSend = [end, ...[route.onSend ?? []].flat()];
   });
+
+  function checkKey(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
+    idempotencyKeyOf(request.headers[names.idempotencyKey]);
+    done();
+  }
 
   async function begin(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     const key = idempotencyKeyOf(request.headers[names.idempotencyKey]);

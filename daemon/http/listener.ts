@@ -3,13 +3,11 @@
 import type { IncomingMessage, RequestListener, Server } from "node:http";
 import fastify, { type FastifyInstance } from "fastify";
 import { MagicError } from "#contract/errors.ts";
-import { REQUEST_ID } from "#contract/protocol.ts";
 import type { AuditedCall } from "#daemon/identity/audit/trail.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
 import type { Metrics } from "#daemon/telemetry/metrics.ts";
 import type { Tracer } from "#daemon/telemetry/trace.ts";
 import type { Clock } from "#shared/clock.ts";
-import { newId } from "#shared/ids.ts";
 import { type Activity, useActivity } from "./activity.ts";
 import { BODY_LIMIT, useBodies } from "./body.ts";
 import { answerMalformed } from "./client-error.ts";
@@ -19,6 +17,7 @@ import { type Authenticator, useAuthentication } from "./guards/authenticate.ts"
 import { createHostGuard, type HostGuard } from "./guards/host.ts";
 import { useNotFound } from "./not-found.ts";
 import { useRequestEnd } from "./request-end.ts";
+import { requestIdOf } from "./request-id.ts";
 import { useRequestLog } from "./request-log.ts";
 import { anonymous, requireRouteConfig } from "./route-config.ts";
 import { useValidation } from "./validation.ts";
@@ -70,7 +69,7 @@ export function createHttp(options: HttpOptions): Http {
     routerOptions: { maxParamLength: 512 },
   });
   requireRouteConfig(app);
-  useNotFound(app);
+  const refuseUnknown = useNotFound(app);
   useErrorHandler(app, logger);
   useValidation(app);
   useBodies(app);
@@ -87,6 +86,11 @@ export function createHttp(options: HttpOptions): Http {
     done();
   });
   useAuthentication(app, options);
+  // What is nowhere is refused as such, whatever its body: no route, no media type that it should have.
+  app.addHook("onRequest", (request, reply, done) => {
+    if (request.route.url === undefined) refuseUnknown(request, reply);
+    done();
+  });
   useContentGuards(app);
   return { fastify: app, activity, hostGuard };
 }
@@ -107,9 +111,4 @@ function newServer(handler: RequestListener, tls: HttpOptions["tls"]): Server {
     { ...settings, ...tls, minVersion: "TLSv1.3", handshakeTimeout: timeouts.headersTimeout },
     handler,
   ).on("checkExpectation", handler);
-}
-
-function requestIdOf(raw: IncomingMessage): string {
-  const given = raw.headers["x-request-id"];
-  return typeof given === "string" && REQUEST_ID.test(given) ? given : newId("req");
 }

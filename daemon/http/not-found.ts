@@ -1,5 +1,5 @@
 // What no route answers: 405 with Allow where another method would, else 404.
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { MagicError } from "#contract/errors.ts";
 import type { ErrorForm } from "./route-config.ts";
 
@@ -7,8 +7,8 @@ import type { ErrorForm } from "./route-config.ts";
 const OPENAI =
   /^\/v1\/(responses|conversations|completions|edits|images|audio|videos|files|uploads|moderations|batches|assistants|fine_tuning|vector_stores|realtime)(\/|$)/;
 
-/** Register before the routes: it learns their methods as they are declared. */
-export function useNotFound(app: FastifyInstance): void {
+/** Register before the routes: it learns their methods as they are declared. What it returns throws for what has no route. */
+export function useNotFound(app: FastifyInstance): (request: FastifyRequest, reply: FastifyReply) => void {
   const known = new Map<string, { readonly pattern: RegExp; readonly methods: Set<string>; errors?: ErrorForm }>();
   app.addHook("onRoute", (route) => {
     const entry = known.get(route.url) ?? { pattern: patternOf(route.url), methods: new Set<string>() };
@@ -16,7 +16,7 @@ export function useNotFound(app: FastifyInstance): void {
     if (route.config?.errors) entry.errors = route.config.errors;
     known.set(route.url, entry);
   });
-  app.setNotFoundHandler((request, reply) => {
+  const refuse = (request: FastifyRequest, reply: FastifyReply) => {
     const path = request.url.split("?", 1)[0] ?? "/";
     const allowed = new Set<string>();
     for (const { pattern, methods, errors } of known.values()) {
@@ -34,7 +34,10 @@ export function useNotFound(app: FastifyInstance): void {
     const allow = [...allowed].sort().join(", ");
     reply.header("allow", allow);
     throw new MagicError("method_not_allowed", `${request.method} is not allowed here; allowed: ${allow}.`);
-  });
+  };
+  // With a handler of ours the hooks run for unknown routes too, and one of them refuses.
+  app.setNotFoundHandler(refuse);
+  return refuse;
 }
 
 function patternOf(url: string): RegExp {

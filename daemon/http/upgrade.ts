@@ -3,14 +3,14 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { FastifyInstance } from "fastify";
 import { type WebSocket, WebSocketServer } from "ws";
-import { errors, isMagicError, MagicError } from "#contract/errors.ts";
+import { isMagicError, MagicError } from "#contract/errors.ts";
 import type { Principal, Scope } from "#contract/identity.ts";
-import { headers as names, REQUEST_ID } from "#contract/protocol.ts";
 import type { AuditedCall } from "#daemon/identity/audit/trail.ts";
-import { newId } from "#shared/ids.ts";
 import { actionOf } from "./audit.ts";
+import { answerFor } from "./error-forms.ts";
 import { type Authenticator, checkExposure, remoteOf } from "./guards/authenticate.ts";
 import type { HostGuard } from "./guards/host.ts";
+import { requestIdOf } from "./request-id.ts";
 import { anonymous } from "./route-config.ts";
 
 export interface Upgrade {
@@ -32,6 +32,7 @@ export interface UpgradeOptions {
 /** Bytes that a client may send in one message: nobody has more than a few words to say. */
 const MAX_MESSAGE = 64 * 1024;
 const CLOSE_GRACE = 500;
+const { STATUS_CODES } = process.getBuiltinModule("node:http");
 
 /** How many sockets are open stays with the returned count; all are closed, with 1001, before the server closes. */
 export function useUpgrades(
@@ -42,14 +43,14 @@ export function useUpgrades(
   const server = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE, perMessageDeflate: false });
   app.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on("error", () => socket.destroy());
-    const caller: Caller = { principal: anonymous, action: "unknown" };
-    const tell = (status: number) => options.onAnswer(callOf(request, caller, status));
+    const caller: Caller = { principal: anonymous, action: "unknown", requestId: requestIdOf(request) };
+    const tell = (status: number) => options.onAnswer(callOf(caller, status));
     admit(request, options, upgrades, caller).then(
       (serve) => {
         tell(101);
         server.handleUpgrade(request, socket, head, serve);
       },
-      (error: unknown) => tell(refuse(socket, error)),
+      (error: unknown) => tell(refuse(socket, error, caller.requestId)),
     );
   });
   app.addHook("preClose", async () => {
@@ -65,12 +66,11 @@ export function useUpgrades(
 interface Caller {
   principal: Principal;
   action: string;
+  readonly requestId: string;
 }
 
-function callOf(request: IncomingMessage, { principal, action }: Caller, status: number): AuditedCall {
+function callOf({ principal, action, requestId }: Caller, status: number): AuditedCall {
   const { type, id, environment } = principal;
-  const given = request.headers[names.requestId];
-  const requestId = typeof given === "string" && REQUEST_ID.test(given) ? given : newId("req");
   return { identity: { type, id }, environment, action, resource: null, status, requestId };
 }
 
@@ -97,13 +97,17 @@ async function admit(
 }
 
 // Answers with the status that it refused with.
-function refuse(socket: Duplex, error: unknown): number {
+function refuse(socket: Duplex, error: unknown, requestId: string): number {
   const known = isMagicError(error) ? error : new MagicError("internal");
-  const { status, title } = errors[known.code];
-  const body = JSON.stringify({ code: known.code, title, status, detail: known.message });
-  socket.end(
-    `HTTP/1.1 ${status} ${title}\r\nContent-Type: application/problem+json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` +
-      `Connection: close\r\n\r\n${body}`,
-  );
+  const { status, headers, body } = answerFor(known, "problem", requestId);
+  const text = JSON.stringify(body);
+  const lines = Object.entries({
+    ...headers,
+    "x-request-id": requestId,
+    "x-content-type-options": "nosniff",
+    "content-length": Buffer.byteLength(text),
+    connection: "close",
+  }).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n${text}`);
   return status;
 }

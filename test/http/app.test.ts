@@ -128,10 +128,60 @@ test("404, 405 with Allow, 406, 413, 415 and broken JSON are told apart", async 
   expect(large).toMatch(/^HTTP\/1\.1 413 .*at the most/s);
 });
 
+test("what is nowhere is told as such, whatever its body", async () => {
+  for (const [method, path, status] of [
+    ["POST", "/v1/nothing", 404],
+    ["POST", "/health", 405],
+    ["QUERY", "/v1/things/7", 405],
+    ["QUERY", "/v1/nothing", 404],
+  ] as const) {
+    const body = method === "POST" ? { headers: { "content-type": "text/plain" }, body: "{" } : {};
+    expect((await fetch(url + path, { method, ...body })).status, `${method} ${path}`).toBe(status);
+  }
+});
+
+test("who sends too much reads why, however long it goes on sending", async () => {
+  const head = `POST /v1/things/1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${app.credentials.local_token}\r\nContent-Type: application/json`;
+  const megabyte = Buffer.alloc(1024 * 1024, " ");
+  for (const [framing, before, after] of [
+    ["Content-Length: 83886080", "", ""],
+    ["Transfer-Encoding: chunked", "100000\r\n", "\r\n"],
+  ] as const) {
+    const socket = connect(Number(new URL(url).port), "127.0.0.1");
+    let answer = "";
+    socket.setEncoding("latin1");
+    socket.on("data", (chunk) => {
+      answer += chunk;
+    });
+    socket.write(`${head}\r\n${framing}\r\n\r\n`);
+    const piece = Buffer.concat([Buffer.from(before), megabyte, Buffer.from(after)]);
+    for (let sent = 0; sent < 80; sent++) await new Promise((done) => socket.write(piece, done));
+    await expect.poll(() => answer, patience).toMatch(/^HTTP\/1\.1 413 /);
+    socket.destroy();
+  }
+});
+
+test("a body is UTF-8, and has no millions of lists", async () => {
+  const send = (body: Uint8Array<ArrayBuffer>) =>
+    fetch(`${url}/v1/things/1`, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...bearer(app.credentials.local_token) },
+      body,
+    });
+  const valid = { name: "\ufffd é", count: 1, deep: { table: "t" } };
+  expect((await send(Buffer.from(JSON.stringify(valid)))).status).toBe(200);
+  for (const bytes of [[0xff], [0xc0, 0xaf], [0xed, 0xa0, 0x80], [0xc3]]) {
+    const refused = await send(Buffer.from([...Buffer.from('{"name":"'), ...bytes, ...Buffer.from('"}')]));
+    expect([refused.status, ((await refused.json()) as { code: string }).code]).toEqual([400, "invalid_request"]);
+  }
+  expect((await send(Buffer.from(`{"name":[${"[],".repeat(600_000)}1]}`))).status).toBe(400);
+});
+
 test.each([
   ["a foreign Host", "Host: evil.example\r\n", 403],
   ["a Host that begins like ours", "Host: localhost.evil.example\r\n", 403],
   ["two Host headers", "Host: localhost\r\nHost: localhost\r\n", 400],
+  ["two credentials", "Host: localhost\r\nAuthorization: Bearer a\r\nauthorization: Bearer b\r\n", 400],
   ["no Host", "", 400],
   ["an unreadable Host", "Host: a b\r\n", 400],
   ["a foreign Origin", "Host: localhost\r\nOrigin: https://evil.example\r\n", 403],

@@ -1,8 +1,10 @@
 // The audit log of a real daemon: one entry for every answer, seen at once, proven whole, alive when it was tampered with.
 import { randomBytes } from "node:crypto";
 import { cpSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
+import type { IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { WebSocket } from "ws";
 import type { AuditRecord } from "#daemon/identity/audit/chain.ts";
@@ -136,7 +138,15 @@ test("an upgrade is a call like any other", async () => {
   const socket = new WebSocket(`${daemon.url.replace("http:", "ws:")}/v1/logs/stream`, {
     headers: { authorization: "Bearer wrong", "x-request-id": "upgrade" },
   });
-  await new Promise((resolve) => socket.once("error", resolve));
+  const answer = await new Promise<IncomingMessage>((resolve) =>
+    socket.once("unexpected-response", (_request, response) => resolve(response)),
+  );
+  expect(JSON.parse(await text(answer))).toMatchObject({ code: "invalid_key", request_id: "upgrade", status: 401 });
+  expect(answer.headers).toMatchObject({
+    "x-request-id": "upgrade",
+    "content-type": "application/problem+json",
+    "www-authenticate": expect.stringContaining("Bearer"),
+  });
   await expect.poll(() => entriesOf("request_id=upgrade"), { timeout: 10_000, interval: 25 }).toHaveLength(1);
   expect((await entriesOf("request_id=upgrade"))[0]).toMatchObject({
     action: "logs.stream",

@@ -43,6 +43,11 @@ test("the members' order makes no difference; another body, path or query does",
   expect((await post("order", body, { path: "/v1/clients" })).body.code).toBe("idempotency_key_reused");
 });
 
+test("what cannot be a key is refused before the body is looked at", async () => {
+  const refused = await post("a b", {});
+  expect([refused.status, refused.body.code]).toEqual([400, "idempotency_key_invalid"]);
+});
+
 test("a key belongs to its credential and its environment", async () => {
   await post("mine");
   const other = await post("mine", body, { token: daemon.app.credentials.admin_key });

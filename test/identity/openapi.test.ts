@@ -43,6 +43,16 @@ test("every operation names one scope of the catalogue, or that it is public, an
     }
 });
 
+test("POSTs that take an Idempotency-Key say so, and changes name their conflicts", () => {
+  const parameters = (path: string) =>
+    (document.paths[path].post.parameters ?? []).map((one: { in: string; name: string }) => `${one.in} ${one.name}`);
+  expect(parameters("/v1/syncs")).toContain("header Idempotency-Key");
+  expect(parameters("/v1/controllers/{name}/invoke")).toContain("header Idempotency-Key");
+  expect(parameters("/v1/auth/token")).toEqual([]);
+  expect(document.paths["/v1/syncs/{id}"].patch.responses).toHaveProperty("409");
+  expect(document.paths["/v1/health"].get.responses).toHaveProperty("403");
+});
+
 test("a route of the daemon that is not in the document answers the command line alone", () => {
   const described = new Set(Object.keys(document.paths));
   for (const path of [

@@ -6,7 +6,6 @@ import { producedBy } from "../route-config.ts";
 
 export function useContentGuards(app: FastifyInstance): void {
   app.addHook("onRequest", (request, _reply, done) => {
-    if (request.route.url === undefined) return done();
     const produced = producedBy(request.route);
     if (!accepts(request.headers.accept, produced))
       throw new MagicError("not_acceptable", `This answers ${produced.join(" or ")}.`);

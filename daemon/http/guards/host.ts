@@ -1,5 +1,5 @@
 // No web page may drive the daemon: a request must name it by an address of its own (against DNS rebinding) and must not come
-// from a page of another origin. Also here: exactly one Host header, since two are how proxies and servers are set at odds.
+// from a page of another origin. Also here: exactly one Host header and one credential, since two are how proxies and servers are set at odds.
 import type { IncomingMessage } from "node:http";
 import { hostname } from "node:os";
 import { MagicError } from "#contract/errors.ts";
@@ -29,17 +29,24 @@ export function createHostGuard(options: HostGuardOptions): HostGuard {
 }
 
 function checkHost(request: IncomingMessage, allowed: ReadonlySet<string>): void {
-  const raw = request.rawHeaders;
-  let count = 0;
-  for (let i = 0; i < raw.length; i += 2) {
-    const name = raw[i];
-    if (name?.length === 4 && (name === "Host" || name.toLowerCase() === "host")) count++;
-  }
-  if (count > 1) throw new MagicError("invalid_request", "The request has more than one Host header.");
+  refuseDoubled(request.rawHeaders);
   const target = request.url ?? "/";
   checkName(request.headers.host ?? "", request, allowed);
   // A target in absolute form overrides Host (RFC 9112, section 3.2.2): both must be this daemon's.
   if (!target.startsWith("/") && target !== "*") checkName(URL.parse(target)?.host ?? "", request, allowed);
+}
+
+// Node takes the first of several; a proxy before it may have judged by another one.
+function refuseDoubled(raw: readonly string[]): void {
+  let hosts = 0;
+  let credentials = 0;
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i] as string;
+    if (name.length === 4 && (name === "Host" || name.toLowerCase() === "host")) hosts++;
+    else if (name.length === 13 && name.toLowerCase() === "authorization") credentials++;
+  }
+  if (hosts > 1) throw new MagicError("invalid_request", "The request has more than one Host header.");
+  if (credentials > 1) throw new MagicError("invalid_request", "The request has more than one Authorization header.");
 }
 
 function checkName(host: string, request: IncomingMessage, allowed: ReadonlySet<string>): void {

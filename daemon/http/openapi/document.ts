@@ -106,11 +106,28 @@ const transform: SwaggerTransform = ({ schema, url, route }) => {
     summary: summaryOf(action),
     ...given,
     ...(config.deprecated && { deprecated: true }),
+    ...(takesIdempotencyKey(method, config) && { headers: idempotencyKey }),
     security: config.scope ? [{ bearerAuth: [config.scope] }] : [],
     response: answersOf(method, url, config, given),
   };
   return { schema: filled as FastifySchema, url };
 };
+
+const idempotencyKey = {
+  type: "object",
+  properties: {
+    "Idempotency-Key": {
+      type: "string",
+      pattern: "^[!-~]{1,255}$",
+      description: "The same request sent again with the same key gets the first one's answer, for 24 hours.",
+    },
+  },
+};
+
+// What is made or done by the core API and by controllers may be asked for twice.
+function takesIdempotencyKey(method: string, { surface, scope }: OperationConfig): boolean {
+  return method === "POST" && Boolean(scope) && (surface === "core" || surface === "controllers");
+}
 
 function tagOf(url: string): string {
   const [noun = "service"] = url.split("/").filter((part) => part !== "" && part !== "v1");
