@@ -270,9 +270,21 @@ describe.skipIf(postgresMissing())("on the way", () => {
 
   test("magic sync run prints the run and exits as the contract says", async () => {
     const home = join(folder, "home");
+    const signingSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    const taken: unknown[] = [];
+    const receiver = createServer((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on("data", (chunk) => chunks.push(chunk));
+      request.on("end", () => {
+        const body = Buffer.concat(chunks).toString();
+        taken.push(new Webhook(signingSecret).verify(body, request.headers as Record<string, string>));
+        response.end();
+      });
+    });
+    await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
     const run = (...args: string[]) =>
       new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
-        const env = { ...process.env, MAGIC_HOME: home, CI: "1" };
+        const env = { ...process.env, MAGIC_HOME: home, CI: "1", MAGIC_SIGNING_SECRET: signingSecret };
         execFile(
           process.execPath,
           ["bin/magic.js", "sync", "run", ...args, "--json"],
@@ -320,6 +332,18 @@ describe.skipIf(postgresMissing())("on the way", () => {
         },
       ],
       [
+        [
+          "--from",
+          from,
+          "--object",
+          "moving",
+          "--to",
+          `http://127.0.0.1:${(receiver.address() as net.AddressInfo).port}/`,
+        ],
+        0,
+        { status: "completed", records_synced: 1 },
+      ],
+      [
         ["--from", from, "--object", "no.table", "--to", to, "--table", "t"],
         4,
         { status: "failed", error: { code: "object_not_found" } },
@@ -337,6 +361,8 @@ describe.skipIf(postgresMissing())("on the way", () => {
       if (code !== 0)
         expect(JSON.parse(result.stderr.trim().split("\n").at(-1) ?? "")).toMatchObject({ exit_code: code });
     }
+    receiver.close();
+    expect(taken).toMatchObject([{ table: "moving", records: [{ id: 1, n: 1 }] }]);
     await source.query("ALTER TABLE moving ALTER COLUMN n TYPE text");
     expect(await run(...copy)).toMatchObject({ code: 7 });
     expect(await run(...copy, "--mode", "cdc")).toMatchObject({ code: 3 });

@@ -2,7 +2,8 @@
 // A batch's id is the same when it is sent again, so that the receiver can tell.
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Dispatcher } from "undici";
+import { Webhook } from "standardwebhooks";
+import { Agent, type Dispatcher, request as send } from "undici";
 import { MagicError } from "#contract/errors.ts";
 import type { SyncEnd } from "#contract/sync.ts";
 import type { Destination, OpenRequest, WritePlan, WriteSession } from "../../engine/destination.ts";
@@ -20,17 +21,16 @@ const LONGEST_WAIT_S = 60;
 
 export function httpDestination(end: SyncEnd): Destination {
   let dispatcher: Dispatcher | undefined;
-  const open = async () => {
-    dispatcher ??= await dispatcherOf(end);
+  const open = () => {
+    dispatcher ??= dispatcherOf(end);
     return dispatcher;
   };
   return {
     // Whether it takes records only sending some would tell: it must answer at all.
     check: async () => {
-      const { request } = await import("undici");
-      const { body } = await request(end.url, {
+      const { body } = await send(end.url, {
         method: "HEAD",
-        dispatcher: await open(),
+        dispatcher: open(),
         headersTimeout: 10_000,
       }).catch((error: Error) => {
         throw new MagicError("unreachable", `${originOf(end.url)} does not answer: ${error.message}.`);
@@ -38,7 +38,7 @@ export function httpDestination(end: SyncEnd): Destination {
       await body.dump();
     },
     discover: async () => [],
-    open: async (request) => openSession(end, await open(), request),
+    open: async (request) => openSession(end, open(), request),
     close: async () => {
       await dispatcher?.destroy();
     },
@@ -46,8 +46,7 @@ export function httpDestination(end: SyncEnd): Destination {
 }
 
 // Redirects are not followed; the address that was checked is the one that is connected to.
-async function dispatcherOf({ address }: SyncEnd): Promise<Dispatcher> {
-  const { Agent } = await import("undici");
+function dispatcherOf({ address }: SyncEnd): Dispatcher {
   if (address === undefined) return new Agent();
   const family = address.includes(":") ? 6 : 4;
   return new Agent({
@@ -150,13 +149,12 @@ async function deliver(
   body: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const { request } = await import("undici");
   for (let attempt = 1; ; attempt++) {
     let problem: string;
     let waitS = 2 ** (attempt - 1) / 2;
     try {
-      const headers = { "content-type": "application/json", ...(await signatureOf(end, id, body)) };
-      const answer = await request(end.url, {
+      const headers = { "content-type": "application/json", ...signatureOf(end, id, body) };
+      const answer = await send(end.url, {
         method: "POST",
         headers,
         body,
@@ -188,7 +186,7 @@ async function deliver(
   }
 }
 
-async function signatureOf(end: SyncEnd, id: string, body: string): Promise<Record<string, string>> {
+function signatureOf(end: SyncEnd, id: string, body: string): Record<string, string> {
   const timestamp = new Date();
   const headers: Record<string, string> = {
     "webhook-id": id,
@@ -197,7 +195,6 @@ async function signatureOf(end: SyncEnd, id: string, body: string): Promise<Reco
   const secret = end.credentials?.["signing_secret"] ?? end.credentials?.["secret"];
   if (end.credentials?.["token"]) headers["authorization"] = `Bearer ${end.credentials["token"]}`;
   if (!secret) return headers;
-  const { Webhook } = await import("standardwebhooks");
   return { ...headers, "webhook-signature": new Webhook(secret).sign(id, timestamp, body) };
 }
 

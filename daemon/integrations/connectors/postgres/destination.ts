@@ -69,6 +69,7 @@ async function openSession(link: PostgresLink, request: OpenRequest): Promise<Wr
     const target = { schema, name: request.table.name };
     request.waiting("another run of this sync to end");
     await lockSync(link, request.syncId, request.stream);
+    request.waiting(`the lock of ${formatObjectName(target)}`);
     await link.run("BEGIN");
     const committed = await readState(link, schema, request.syncId, request.stream);
     const existing = await describeTable(link, target);
