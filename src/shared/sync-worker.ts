@@ -64,7 +64,6 @@ function once(spec: SyncSpec, options: WorkerOptions): Promise<{ outcome: SyncOu
   return new Promise((resolve) => {
     const worker = startWorker();
     const send = (request: SyncWorkerRequest) => worker.connected && worker.send(request, () => {});
-    let outcome: SyncOutcome | undefined;
     const tokens = serveTokens(options.tokens ?? memoryTokens(), send);
     let cancelled = false;
     const cancel = () => {
@@ -76,12 +75,13 @@ function once(spec: SyncSpec, options: WorkerOptions): Promise<{ outcome: SyncOu
     worker.on("message", (reply: SyncWorkerReply) => {
       if (reply.type === "progress") options.onProgress(reply.progress);
       if (reply.type === "token") tokens.handle(reply);
-      if (reply.type === "done") outcome = reply.outcome;
+      // It has let go of everything; to take its memory down lasts longer than some runs do.
+      if (reply.type === "done") resolve({ outcome: reply.outcome });
     });
     const ended = (how: string) => {
       tokens.end();
       options.signal.removeEventListener("abort", cancel);
-      resolve(outcome ? { outcome } : { how });
+      resolve({ how });
     };
     worker.on("error", (error) => ended(`with ${error.message}`));
     // Not "exit": the channel may still hold the outcome then.

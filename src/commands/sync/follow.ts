@@ -33,8 +33,8 @@ export async function followRun(
     progress.text(
       `${run.status}: ${count(records_read)} records, ${rate}${waiting_for ? `; waiting for ${waiting_for}` : ""}`,
     );
-    // The end is seen at most a tenth of the time later that the run took.
-    const pause = Math.min(1000, Math.max(100, (performance.now() - started) / 10));
+    // The end is seen at most a thirtieth of the time later that the run took.
+    const pause = Math.min(1000, Math.max(50, (performance.now() - started) / 30));
     await sleep(pause, undefined, { signal }).catch(() => {
       throw new MagicError("interrupted", `The run ${run.id} goes on: \`magic sync watch ${run.sync}\` follows it.`);
     });
