@@ -105,10 +105,10 @@ test.skipIf(postgresMissing())("what follows a refused row in megabytes of packe
   expect(outcome.error).toBeNull();
   expect(outcome).toMatchObject({ records_read: pages * size, records_rejected: refused.size });
   expect(outcome.rejects.map(({ key }) => key)).toEqual([...refused].map(String));
-  const { rows } = await target.query(
-    "SELECT count(*)::int AS n, count(DISTINCT id)::int AS ids, sum(id)::int AS sum FROM items WHERE name = $1",
-    [name],
+  const rows = await target.query(
+    `SELECT count(*) AS n, count(DISTINCT id) AS ids, sum(id) AS sum FROM items WHERE name = '${name}'`,
   );
   const total = pages * size;
-  expect(rows).toEqual([{ n: total - 3, ids: total - 3, sum: (total * (total + 1)) / 2 - 700 - 5_000 - 11_999 }]);
+  const sum = (total * (total + 1)) / 2 - 700 - 5_000 - 11_999;
+  expect(rows).toEqual([{ n: `${total - 3}`, ids: `${total - 3}`, sum: `${sum}` }]);
 });

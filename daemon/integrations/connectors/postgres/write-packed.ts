@@ -1,19 +1,15 @@
 // Rows that are tuples of binary COPY already. They go on as they come, into a COPY that stays open over many batches, so that reading
 // them and storing them are never waiting for each other; what lies under one savepoint goes again as text where a row is refused.
-import { once } from "node:events";
-import { finished } from "node:stream/promises";
+import type { Socket } from "node:net";
+import type { Submittable } from "pg";
 import type { PackedRows } from "../../engine/source.ts";
 import type { Column } from "../../engine/types.ts";
 import type { PostgresLink } from "./connect.ts";
-import { copyFrom } from "./copy-from.ts";
 import { isDataError } from "./errors.ts";
-import { takingFrames } from "./frames.ts";
 import { identList } from "./sql.ts";
 
 /** Bytes under one savepoint: they stay in memory until the server has them all. */
 const COPY_BYTES = 4 << 20;
-/** Bytes on their way to the server: more must wait. */
-const WAITING_BYTES = 1 << 20;
 
 export interface PackedWriter<Rows extends PackedRows> {
   /** Answers rows that must go as text, before any others: PostgreSQL refuses one of them, and has none. */
@@ -48,7 +44,6 @@ export function packedWriter<Rows extends PackedRows>(
       await link.run("ROLLBACK TO SAVEPOINT magic_batch");
       return rows;
     }
-    for (const each of rows) each.done();
     return [];
   };
 
@@ -62,6 +57,7 @@ export function packedWriter<Rows extends PackedRows>(
         bytes += part.length;
         if (!(await copy.write(part))) return close();
       }
+      rows.done();
       return bytes < COPY_BYTES ? [] : close();
     },
     async end() {
@@ -74,38 +70,52 @@ export function packedWriter<Rows extends PackedRows>(
 }
 
 interface OpenCopy {
-  /** False: the server refuses something; `end` throws it. */
+  /** Resolves where more may be written; false: the server refuses something, which `end` throws. */
   write(part: Buffer): Promise<boolean>;
   end(): Promise<void>;
 }
 
-async function openCopy(link: PostgresLink, sql: string): Promise<OpenCopy> {
-  const stream = link.client.query(takingFrames(await copyFrom(sql, { highWaterMark: WAITING_BYTES })));
-  // An error of the server, or a lost connection, is emitted without destroying the stream: nothing else would end the waits.
+// COPY over pg's connection, by the messages themselves (PostgreSQL 15, 55.2.6 "COPY Operations"): a stream in between would keep
+// what is sent until it has an answer, and memory that is used again soon is still in the processor's cache.
+async function openCopy({ client }: PostgresLink, sql: string): Promise<OpenCopy> {
+  const begun = Promise.withResolvers<Socket>();
+  const ended = Promise.withResolvers<void>();
   let refused = false;
-  const failed = new Promise<never>((_, reject) =>
-    stream.once("error", (error) => {
-      refused = true;
-      reject(error);
-    }),
-  );
-  failed.catch(() => {});
-  stream.write(HEADER);
+  const refuse = (error: unknown) => {
+    refused = true;
+    begun.reject(error);
+    ended.reject(error);
+  };
+  // Thrown by `end`, or by nobody where the run is given up.
+  ended.promise.catch(() => {});
+  client.query({
+    submit: (connection: { query(sql: string): void }) => connection.query(sql),
+    callback: () => {},
+    handleCopyInResponse: ({ stream }: { stream: Socket }) => begun.resolve(stream),
+    handleCommandComplete: () => {},
+    handleReadyForQuery: () => ended.resolve(),
+    handleError: refuse,
+  } as Submittable);
+  const socket = await begun.promise;
+  socket.write(HEADER);
   return {
     async write(part) {
-      if (!refused && !stream.write(part)) await Promise.race([once(stream, "drain"), failed]).catch(() => {});
+      if (refused) return false;
+      const sent = new Promise<void>((resolve) => socket.write(part, () => resolve()));
+      if (socket.writableLength > 0) await Promise.race([sent, ended.promise]).catch(() => {});
       return !refused;
     },
     async end() {
-      if (!refused) stream.end(END);
-      await Promise.race([finished(stream), failed]);
+      if (!refused) socket.write(END);
+      await ended.promise;
     },
   };
 }
 
-// CopyData messages of their own: signature, flags and extension length; and the tuple of -1 fields that ends the data.
+// CopyData messages of their own: signature, flags and extension length; and the tuple of -1 fields that ends the data, with
+// CopyDone.
 const HEADER = message(`PGCOPY\n\xff\r\n\0${"\0".repeat(8)}`);
-const END = message("\xff\xff");
+const END = Buffer.concat([message("\xff\xff"), Buffer.from("c\0\0\0\x04", "latin1")]);
 
 function message(data: string): Buffer {
   const bytes = Buffer.from(`d    ${data}`, "latin1");
