@@ -289,10 +289,10 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
       const session = await openSession(
         { folder: options.folder, root, ...(options.only ? { only: options.only } : {}) },
         {
-          async serve(artifact, id) {
+          async serve(artifact, id, overtaken) {
             const began = performance.now();
             const instance = open(artifact);
-            await instance.start();
+            await instance.start(overtaken);
             const booted = performance.now();
             registry.develop(artifact.contract.name, id, instance);
             metrics.reload(artifact.contract.name, performance.now() - began);

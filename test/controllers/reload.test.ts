@@ -1,6 +1,6 @@
-import { rmSync, writeFileSync } from "node:fs";
+import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { DevelopmentEvent } from "#contract/wire/controllers.ts";
 import type { DevelopmentSession } from "#daemon/controllers/runtime.ts";
 import { openBench, put } from "./harness.ts";
@@ -55,6 +55,65 @@ test("a save is live at once, a broken one keeps the last good version and shows
   await session.close();
   expect(await next("stopped")).toMatchObject({ reason: "closed" });
   expect(await bench.outcome("counter")).toBe("controller_not_found");
+});
+
+test("a folder that is renamed, and one that is away for a moment, never stop serving", async () => {
+  const bench = await openBench();
+  const folder = bench.write("moved", "export default () => 1;");
+  for (let n = 0; n < 20; n++) put(join(folder, "lib", `${n}.ts`), "export {};");
+  const { session, next } = await start(join(bench.root, "controllers"), bench);
+  await next("ready");
+  let calling = true;
+  const outcomes = new Set<string>();
+  const calls = (async () => {
+    while (calling) outcomes.add(await bench.outcome("moved"));
+  })();
+  renameSync(folder, `${folder}-two`);
+  await vi.waitFor(() => expect(bench.invoke("moved")).resolves.toBe(1));
+  await next("reload");
+  for (let n = 2; n < 6; n++) {
+    renameSync(`${folder}-two`, folder);
+    await new Promise((done) => setTimeout(done, n * 20));
+    renameSync(folder, `${folder}-two`);
+    writeFileSync(join(`${folder}-two`, "handler.ts"), `export default () => ${n};`);
+    await vi.waitFor(async () => expect(await bench.invoke("moved")).toBe(n), { timeout: 20_000, interval: 50 });
+  }
+  calling = false;
+  await calls;
+  expect(outcomes).toEqual(new Set(["ok"]));
+  await session.close();
+});
+
+test("a new folder of many files is built once", async () => {
+  const bench = await openBench();
+  const { session, next } = await start(join(bench.root, "controllers"), bench);
+  await next("ready");
+  const staged = bench.write("many", "export default () => 1;");
+  for (let n = 0; n < 40; n++) put(join(staged, `${n}.ts`), "export {};");
+  await next("reload");
+  writeFileSync(join(staged, "handler.ts"), "export default () => {");
+  expect(await next("invalid")).toMatchObject({ controller: "many" });
+  writeFileSync(join(staged, "handler.ts"), "export default () => 2;");
+  await next("reload");
+  await session.close();
+  const rest: string[] = [];
+  for await (const event of session.events) rest.push(event.type);
+  expect(rest.filter((type) => type === "invalid")).toEqual([]);
+});
+
+test("a module that never ends loading gives way to the next save", async () => {
+  const bench = await openBench();
+  const folder = bench.write("stuck", "export default () => 1;");
+  const { session, next } = await start(join(bench.root, "controllers"), bench);
+  await next("ready");
+  writeFileSync(join(folder, "handler.ts"), "for (;;);\nexport default () => 2;");
+  await new Promise((done) => setTimeout(done, 500));
+  const began = performance.now();
+  writeFileSync(join(folder, "handler.ts"), "export default () => 3;");
+  await next("reload");
+  expect(performance.now() - began).toBeLessThan(12_000);
+  expect(await bench.invoke("stuck")).toBe(3);
+  await session.close();
 });
 
 test("a contract's change takes effect, new controllers appear, removed ones go", async () => {

@@ -15,8 +15,8 @@ import { eventQueue } from "./event-queue.ts";
 import { missingPackages, whenInstalled } from "./missing-packages.ts";
 
 export interface SessionHost {
-  /** Makes the artifact serve under its name; resolves when it does. Throws where its module does not load. */
-  serve(artifact: Artifact, session: string): Promise<{ bootMs: number; swapMs: number }>;
+  /** Makes the artifact serve under its name; resolves when it does. Throws where its module does not load, or `overtaken` fires before. */
+  serve(artifact: Artifact, session: string, overtaken: AbortSignal): Promise<{ bootMs: number; swapMs: number }>;
   withdraw(name: string, session: string): Promise<void>;
 }
 
@@ -25,6 +25,10 @@ interface Watched {
   readonly source: ControllerSource;
   /** What serves; null while nothing good was seen. */
   live: { name: string; version: string; digest: string } | null;
+  /** The name that it serves under or is about to. */
+  claims: string | null;
+  /** The name that another one holds. */
+  waitsFor: string | null;
   invalid: boolean;
   dirty: boolean;
   running: Promise<void> | null;
@@ -33,10 +37,16 @@ interface Watched {
   inputs: readonly string[];
   /** Gives up waiting for packages that the last build missed. */
   stopWaiting: () => void;
+  /** Tells a module that is loading that there is a newer one. */
+  overtake: () => void;
 }
 
 /** Editors write in steps: what comes within it is one save. */
 const SETTLE_MS = 6;
+/** A checkout, or a folder that is renamed away and back, is no removal: what serves is kept for so long. */
+const GONE_MS = 400;
+/** How long a module may go on loading once there is a newer save: it may never end. */
+const OVERTAKEN_MS = 1_000;
 const IGNORED = new Set(["node_modules", ".git", ".magic", "dist", "coverage"]);
 
 export async function openSession(
@@ -63,7 +73,9 @@ export async function openSession(
   async function onChange(path: string): Promise<void> {
     const savedAt = Date.now();
     const named = controllerOf(path);
-    if (named && !controllers.has(named) && (await isController(named)) && wanted(named)) add(named);
+    // Every file of a new folder comes here at once: only one of them adds it.
+    if (named && !controllers.has(named) && wanted(named) && (await isController(named)) && !controllers.has(named))
+      add(named);
     for (const one of controllers.values()) if (concerns(one, path)) markDirty(one, path, savedAt);
   }
 
@@ -83,6 +95,8 @@ export async function openSession(
       folder: path,
       source: openSource(path, options.root),
       live: null,
+      claims: null,
+      waitsFor: null,
       invalid: false,
       dirty: false,
       running: null,
@@ -90,6 +104,7 @@ export async function openSession(
       savedAt: 0,
       inputs: [],
       stopWaiting: () => {},
+      overtake: () => {},
     };
     controllers.set(path, one);
     return one;
@@ -107,6 +122,7 @@ export async function openSession(
     one.changed.add(path);
     if (!one.dirty) one.savedAt = savedAt;
     one.dirty = true;
+    one.overtake();
     // Never two builds of one controller at once: esbuild's rebuild() would join the running one and lose this save.
     one.running ??= drain(one);
   }
@@ -131,7 +147,7 @@ export async function openSession(
     const began = Date.now();
     const started = performance.now();
     one.stopWaiting();
-    if (!(await isController(one.folder))) return await withdraw(one);
+    if (!(await isStill(one.folder))) return await withdraw(one);
     const result = await one.source.read();
     const buildMs = performance.now() - started;
     one.inputs = result.inputs;
@@ -144,12 +160,24 @@ export async function openSession(
     }
     const { contract, digest } = result.artifact;
     if (one.live?.digest === digest && !one.invalid) return;
-    const twin = [...controllers.values()].find((other) => other !== one && other.live?.name === contract.name);
+    const twin = [...controllers.values()].find((other) => other !== one && other.claims === contract.name);
+    one.waitsFor = twin ? contract.name : null;
     if (twin) return invalid(one, [twinProblem(one, twin)]);
+    one.claims = contract.name;
     const saved = await savedTime(changed, seen);
+    const patience = new AbortController();
+    let timer: NodeJS.Timeout | undefined;
+    one.overtake = () => {
+      timer ??= setTimeout(() => patience.abort(), OVERTAKEN_MS);
+    };
+    if (one.dirty) one.overtake();
     try {
-      const { bootMs, swapMs } = await host.serve(result.artifact, id);
-      if (one.live && one.live.name !== contract.name) await host.withdraw(one.live.name, id);
+      const { bootMs, swapMs } = await host.serve(result.artifact, id, patience.signal);
+      const former = one.live?.name;
+      if (former !== undefined && former !== contract.name) {
+        await host.withdraw(former, id);
+        offer(former);
+      }
       one.live = { name: contract.name, version: contract.version, digest };
       one.invalid = false;
       if (!announced) return;
@@ -170,8 +198,20 @@ export async function openSession(
         changed: changed.map((path) => path.slice(options.root.length + 1)),
       });
     } catch (error) {
-      invalid(one, [loadProblem(one, error)]);
+      one.claims = one.live?.name ?? null;
+      if (one.claims !== contract.name) offer(contract.name);
+      if (!patience.signal.aborted) invalid(one, [loadProblem(one, error)]);
+    } finally {
+      clearTimeout(timer);
+      one.overtake = () => {};
     }
+  }
+
+  /** A name that is free again goes to who waits for it. */
+  function offer(name: string): Watched[] {
+    const heirs = [...controllers.values()].filter((one) => one.waitsFor === name);
+    for (const heir of heirs) markDirty(heir, heir.folder, Date.now());
+    return heirs;
   }
 
   function invalid(one: Watched, problems: readonly SourceProblem[]): void {
@@ -186,11 +226,20 @@ export async function openSession(
   }
 
   async function withdraw(one: Watched): Promise<void> {
+    const name = one.live?.name;
+    one.live = one.claims = null;
+    if (name !== undefined) {
+      // A renamed folder: what served serves until its new folder does.
+      await Promise.all(offer(name).map((heir) => heir.running));
+      if (![...controllers.values()].some((other) => other.live?.name === name)) {
+        await host.withdraw(name, id);
+        events.push({ type: "removed", time: time(), controller: name });
+      }
+    }
+    // It came back meanwhile: the next round takes it up.
+    if (one.dirty) return;
     controllers.delete(one.folder);
     await one.source.dispose();
-    if (!one.live) return;
-    await host.withdraw(one.live.name, id);
-    events.push({ type: "removed", time: time(), controller: one.live.name });
   }
 
   /** Modules that are imported from beside the controllers are watched too; packages are not. */
@@ -255,6 +304,12 @@ function isRoot(name: string): boolean {
 async function isController(folder: string): Promise<boolean> {
   const names = await readdir(folder).catch(() => []);
   return names.some((name) => (CONTRACT_FILES as readonly string[]).includes(name)) || names.some(isRoot);
+}
+
+async function isStill(folder: string): Promise<boolean> {
+  if (await isController(folder)) return true;
+  await new Promise((done) => setTimeout(done, GONE_MS));
+  return await isController(folder);
 }
 
 async function controllersIn(folder: string): Promise<string[]> {

@@ -45,8 +45,8 @@ export interface Instance {
   readonly artifact: Artifact;
   readonly admission: Admission;
   readonly stacks: StackMapper;
-  /** Loads the controller into a cell now. Throws `build_failed` where its module does not load. */
-  start(): Promise<void>;
+  /** Loads the controller into a cell now. Throws `build_failed` where its module does not load; `overtaken` ends a load under way. */
+  start(overtaken?: AbortSignal): Promise<void>;
   run(call: InstanceCall): Promise<InstanceResult>;
   /** Ends the cell after the calls that are in it or wait. */
   retire(): Promise<void>;
@@ -82,9 +82,11 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
   let onEmpty: (() => void) | null = null;
   let ending = false;
 
-  async function boot(): Promise<LiveCell> {
+  async function boot(overtaken?: AbortSignal): Promise<LiveCell> {
     breaker.pass();
     const cell = await services.takeCell();
+    const overtake = (): void => cell.kill("killed", "a newer version takes its place");
+    overtaken?.addEventListener("abort", overtake);
     const late = setTimeout(() => cell.kill("killed", "the controller's module did not load in time"), START_WITHIN_MS);
     try {
       await load(cell);
@@ -93,6 +95,7 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
       throw loadFailure(error);
     } finally {
       clearTimeout(late);
+      overtaken?.removeEventListener("abort", overtake);
     }
     const live: LiveCell = {
       cell,
@@ -135,10 +138,10 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
   }
 
   /** The cell that takes calls now; loaded when there is none. */
-  function serving(): LiveCell | Promise<LiveCell> {
-    if (fresh) return boot();
+  function serving(overtaken?: AbortSignal): LiveCell | Promise<LiveCell> {
+    if (fresh) return boot(overtaken);
     if (current) return current;
-    starting ??= boot().then(
+    starting ??= boot(overtaken).then(
       (live) => {
         starting = null;
         current = live;
@@ -232,8 +235,8 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
     artifact,
     admission,
     stacks,
-    async start() {
-      const live = await serving();
+    async start(overtaken) {
+      const live = await serving(overtaken);
       if (fresh) live.cell.kill("killed", "the module loads");
     },
     async run(call) {
