@@ -39,7 +39,8 @@ async function standardInput(): Promise<Buffer> {
 export async function readJsonInput(given: string, flag: string): Promise<unknown> {
   const text = await readTextInput(given, flag);
   try {
-    return JSON.parse(text);
+    // Some editors and shells begin a text with a byte order mark, which readers may ignore (RFC 8259, section 8.1).
+    return JSON.parse(text.replace(/^\ufeff/, ""));
   } catch (error) {
     const what = given === "-" ? "standard input" : given.startsWith("@") ? given.slice(1) : "the value";
     throw new MagicError("usage", `${flag}: ${what} is not JSON: ${(error as Error).message}.`, {

@@ -1,5 +1,5 @@
 // argv -> the one command that it names. Only that command's file is loaded; --help loads none.
-import { Command, type CommanderError, Option } from "commander";
+import { Command, type CommanderError, InvalidArgumentError, Option } from "commander";
 import { MagicError } from "#contract/errors.ts";
 import { formats } from "#output/output.ts";
 import { type CommandEntry, type CommandModule, isNoun } from "./command.ts";
@@ -85,9 +85,15 @@ function globalOptions(root: Command): void {
     .option("--json", "print one JSON document")
     .addOption(new Option("--output <format>", "the form of what is printed").choices(formats))
     .option("--live", "the live environment instead of the sandbox")
-    .option("--url <url>", "another daemon (also MAGIC_URL, with MAGIC_API_KEY)")
-    .option("--root <dir>", "the project's folder (also MAGIC_ROOT)")
+    .option("--url <url>", "another daemon (also MAGIC_URL, with MAGIC_API_KEY)", notEmpty)
+    .option("--root <dir>", "the project's folder (also MAGIC_ROOT)", notEmpty)
     .option("-q, --quiet", "no notes, only data and errors");
+}
+
+// `--root "$PROJECT"` with the variable unset must not mean another project.
+function notEmpty(value: string): string {
+  if (value === "") throw new InvalidArgumentError("It is empty.");
+  return value;
 }
 
 // commander prints and exits by itself unless it is told not to; help is data, errors are ours to render.

@@ -26,6 +26,8 @@ export function globalsOf(
   user: UserConfig,
 ): GlobalOptions {
   const text = (value: unknown) => (typeof value === "string" && value !== "" ? value : undefined);
+  refuseUnknown(env, "MAGIC_OUTPUT", formats);
+  refuseUnknown(env, "MAGIC_ENVIRONMENT", ["sandbox", "live"]);
   return {
     format,
     live: options["live"] === true || (text(env["MAGIC_ENVIRONMENT"]) ?? user["environment"]) === "live",
@@ -33,6 +35,15 @@ export function globalsOf(
     root: text(options["root"]),
     quiet: options["quiet"] === true,
   };
+}
+
+// A slip in a variable must not mean text to a script that reads JSON, nor the sandbox to one that means live.
+function refuseUnknown(env: NodeJS.ProcessEnv, name: string, known: readonly string[]): void {
+  const value = env[name];
+  if (!value || known.includes(value)) return;
+  throw new MagicError("usage", `${name} cannot be ${JSON.stringify(value)}.`, {
+    extra: { next: `Use one of: ${known.join(", ")}.` },
+  });
 }
 
 /** Asks for what is missing on a terminal; elsewhere one usage error lists every missing flag. */

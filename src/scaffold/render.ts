@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import Handlebars from "handlebars";
+import { stringify } from "yaml";
 import { readContract } from "#contract/controller-check.ts";
 import { problemLine } from "#contract/problem.ts";
 import { TYPES_FILE, typesOf } from "#contract/types.ts";
@@ -29,6 +30,8 @@ export function renderController(plan: ControllerPlan): Map<string, string> {
   const { name, template, lang, path } = plan;
   const values = {
     name,
+    // `null` and `true` are names too.
+    yamlName: stringify(name).trim(),
     ext: lang,
     ts: lang === "ts",
     path,

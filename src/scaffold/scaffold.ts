@@ -2,7 +2,7 @@
 // nothing behind.
 
 import { randomBytes } from "node:crypto";
-import { cpSync, existsSync, lstatSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, lstatSync, mkdirSync, renameSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { CONTROLLER_NAME } from "#contract/controller.ts";
 import { MagicError } from "#contract/errors.ts";
@@ -38,17 +38,19 @@ export interface Scaffolded {
 
 const NAME_FORM = "Use 1 to 63 lower-case letters, digits, dashes and underscores, a letter first.";
 
-/** What is wrong with a controller's name, if anything. */
+/** What is wrong with a new controller's name, if anything. */
 export function nameProblem(name: string): string | undefined {
+  if (name === "node_modules") return "Choose another: a folder called node_modules is passed over.";
   return new RegExp(CONTROLLER_NAME, "u").test(name) ? undefined : NAME_FORM;
 }
 
 /** @throws MagicError validation_failed (name), exists, config_invalid */
 export function scaffold(request: ScaffoldRequest): Scaffolded {
   const { name, template, lang, root, force } = request;
-  if (nameProblem(name) !== undefined)
+  const problem = nameProblem(name);
+  if (problem !== undefined)
     throw new MagicError("validation_failed", `${JSON.stringify(name)} is not a controller's name.`, {
-      extra: { next: NAME_FORM },
+      extra: { next: problem },
     });
   const controllers = controllersFolder(root);
   const folder = folderOf(resolve(root, request.dir ?? controllers), name);
@@ -64,9 +66,10 @@ export function scaffold(request: ScaffoldRequest): Scaffolded {
     if (existsSync(folder)) cpSync(folder, stage, { recursive: true });
     for (const [file, content] of files) writeFileSync(join(stage, file), content);
     const projectFiles = ensureProject(root, controllers, template, changes);
-    makeFolder(stateFolder(root), changes, 0o700);
+    const state = stateFolder(root);
+    if (!existsSync(state)) changes.undo.push(() => rmSync(state, { recursive: true, force: true }));
     writeEditorFiles(root);
-    moveInto(stage, folder);
+    moveInto(stage, folder, force);
     for (const step of changes.settle) attempt(step);
     return { name, template, lang, root, path: folder, files: [...files.keys()].sort(), project_files: projectFiles };
   } catch (error) {
@@ -89,10 +92,14 @@ function refuseTaken(folder: string, force: boolean): void {
   if (!force) throw new MagicError("exists", `${folder} exists already; nothing was written.`);
 }
 
-// Makes the folders that are missing, and remembers the topmost.
-function makeFolder(folder: string, { undo }: Changes, mode = 0o777): void {
-  const first = makeFolders(folder, mode);
-  if (first) undo.push(() => rmSync(first, { recursive: true, force: true }));
+// Makes the folders that are missing. Undone, only empty ones go: another command may have put its own into them meanwhile.
+function makeFolder(folder: string, { undo }: Changes): void {
+  const first = makeFolders(folder);
+  if (!first) return;
+  for (let at = first; ; at = join(at, relative(at, folder).split(sep)[0] as string)) {
+    undo.push(() => rmdirSync(at));
+    if (at === folder) return;
+  }
 }
 
 // What cannot be undone must not keep the rest from being undone, nor take the place of the error.
@@ -104,10 +111,15 @@ function attempt(step: () => void): void {
   }
 }
 
-// An old folder is kept aside until the new one stands.
-function moveInto(stage: string, folder: string): void {
-  if (!existsSync(folder)) {
-    renameSync(stage, folder);
+// An old folder is kept aside until the new one stands. Without --force one that appeared meanwhile is somebody else's.
+function moveInto(stage: string, folder: string, force: boolean): void {
+  if (!force || !existsSync(folder)) {
+    try {
+      renameSync(stage, folder);
+    } catch (error) {
+      if (!existsSync(folder)) throw error;
+      throw new MagicError("exists", `${folder} exists already; nothing was written.`, { cause: error });
+    }
     return;
   }
   const aside = `${stage}.old`;

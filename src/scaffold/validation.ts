@@ -205,6 +205,8 @@ export function controllersIn(folder: string): string[] {
 
 function read(path: string): Uint8Array {
   try {
+    // Anything else could be waited for, or read, without end.
+    if (!statSync(path).isFile()) throw new Error("it is not a file");
     return readFileSync(path);
   } catch (error) {
     throw new MagicError("not_found", `${path} cannot be read: ${(error as Error).message}.`, {

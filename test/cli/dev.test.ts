@@ -51,7 +51,7 @@ test("an invocation answers, and its log line has its request id", async () => {
 test("the output alone goes to stdout without --json; input comes from a file or standard input", async () => {
   const text = await box.magic(["invoke", "hello", "--input", "-"], { input: '{"name": "Grace"}' });
   expect(JSON.parse(text.stdout)).toEqual({ greeting: "Hello, Grace!" });
-  writeFileSync(join(box.folder, "input.json"), '{"name": "Alan"}');
+  writeFileSync(join(box.folder, "input.json"), '\ufeff{"name": "Alan"}');
   const file = await box.magic(["invoke", "hello", "--input", "@input.json"]);
   expect(JSON.parse(file.stdout)).toEqual({ greeting: "Hello, Alan!" });
   const bad = await box.magic(["invoke", "hello", "--input", "{oops", "--json"]);

@@ -1,5 +1,5 @@
 // The outer forms of the command line, on the built program: help, exit codes, what goes to which stream.
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";
@@ -78,6 +78,14 @@ test("everything missing is one error that lists all of it", async () => {
   expect(lastLine(scaffold.stderr)).toMatchObject({ code: "usage", missing: ["--name <name>"] });
 });
 
+test("an empty --root or --url, a variable that is not set, means no other project and no other daemon", async () => {
+  for (const flag of ["--root", "--url"]) {
+    const { code, stdout, stderr } = await box.magic(["daemon", "status", flag, "", "--json"]);
+    expect([code, stdout, lastLine(stderr).code]).toEqual([2, "", "usage"]);
+    expect(lastLine(stderr).detail).toContain(flag);
+  }
+});
+
 test("with --json a failing command writes one document, on stderr's last line", async () => {
   // Node warns of these two on stderr, after everything else.
   const env = { NO_COLOR: "1", FORCE_COLOR: "1" };
@@ -128,6 +136,48 @@ test("scaffold: a controller and its project; a second time it refuses, and noth
   expect(readFileSync(join(made.path, "notes.md"), "utf8")).toBe("keep me");
 });
 
+test("scaffold: words that YAML reads as something else are names too", async () => {
+  const inner = createSandbox();
+  try {
+    for (const name of ["null", "true", "off"])
+      expect((await inner.magic(["scaffold", "--name", name])).code, name).toBe(0);
+    expect((await inner.magic(["validate"])).code).toBe(0);
+  } finally {
+    await inner.dispose();
+  }
+});
+
+test("a variable with a slip is a usage error, not another form or another environment", async () => {
+  for (const env of [{ MAGIC_OUTPUT: "JSON" }, { MAGIC_ENVIRONMENT: "Live" }]) {
+    const { code, stdout, stderr } = await box.magic(["config", "get"], { env });
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain(Object.keys(env)[0]);
+  }
+});
+
+test("of several scaffolds of one name at once, one makes it, and the others take nothing away", async () => {
+  const inner = createSandbox();
+  try {
+    const all = await Promise.all(Array.from({ length: 4 }, () => inner.magic(["scaffold", "--name", "x", "--json"])));
+    expect(all.map(({ code }) => code).sort()).toEqual([0, 7, 7, 7]);
+    expect((await inner.magic(["validate"])).code).toBe(0);
+  } finally {
+    await inner.dispose();
+  }
+});
+
+test("validate does not wait for a contract that is a pipe", async () => {
+  const inner = createSandbox();
+  try {
+    mkdirSync(join(inner.folder, "odd"));
+    execFileSync("mkfifo", [join(inner.folder, "odd", "contract.yaml")]);
+    const { code, stderr } = await inner.magic(["validate", "odd"]);
+    expect([code, stderr.includes("not a file")]).toEqual([4, true]);
+  } finally {
+    await inner.dispose();
+  }
+});
+
 test("scaffold is all or nothing", async () => {
   const inner = createSandbox();
   try {
@@ -135,7 +185,7 @@ test("scaffold is all or nothing", async () => {
     const { code } = await inner.magic(["scaffold", "--name", "x", "--template", "db", "--json"]);
     expect(code).not.toBe(0);
     expect(readdirSync(inner.folder)).toEqual(["data"]);
-    for (const name of ["../up", "Up", "", "a b"])
+    for (const name of ["../up", "Up", "", "a b", "node_modules"])
       expect((await inner.magic(["scaffold", "--name", name])).code).toBe(3);
     expect(readdirSync(inner.folder)).toEqual(["data"]);
   } finally {

@@ -133,6 +133,8 @@ test("a daemon of another protocol is named, not driven", async () => {
 
 test("absent, running, stale, foreign and wedged are told apart", async () => {
   expect((await inspectDaemon(root)).state).toBe("absent");
+  await writeFile(join(root, ".magic", "daemon.json"), "null", { mode: 0o600 });
+  expect((await inspectDaemon(root)).state).toBe("absent");
   const made = await app();
   place(made.url ?? "", made.credentials);
   expect(await inspectDaemon(root)).toMatchObject({ state: "running", info: { pid: process.pid } });

@@ -85,7 +85,7 @@ function isRuntimeFile(found: RuntimeFile): boolean {
 
 function readJson<T>(path: string): T | undefined {
   try {
-    return JSON.parse(readFileSync(path, "utf8")) as T;
+    return (JSON.parse(readFileSync(path, "utf8")) as T | null) ?? undefined;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR" || error instanceof SyntaxError) return undefined;
