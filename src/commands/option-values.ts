@@ -30,7 +30,9 @@ export function given(members: Readonly<Record<string, unknown>>): Record<string
 export function timeOf(text: string | undefined, flag: string): string | undefined {
   if (text === undefined) return undefined;
   const ms = Date.parse(text);
-  if (!/^\d{4}-\d\d-\d\d/.test(text) || Number.isNaN(ms))
+  const day = /^\d{4}-\d\d-\d\d/.exec(text)?.[0];
+  // Date.parse takes the 30th of February for the 2nd of March.
+  if (!day || Number.isNaN(ms) || new Date(`${day}T00:00:00Z`).toJSON()?.slice(0, 10) !== day)
     throw new MagicError("usage", `${flag} takes a time such as 2027-01-01T00:00:00Z.`);
   return new Date(ms).toISOString();
 }

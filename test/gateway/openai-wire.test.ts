@@ -161,14 +161,16 @@ describe("streams", () => {
 
   test("events in another dress than OpenAI's own come in OpenAI's, for clients that know no other", async () => {
     const dressed = list.map((one, at) => `id: ${at}\nevent: message\ndata:${JSON.stringify(one)}\n\n`).join("");
-    upstream.answer = (response) =>
-      void response
-        .writeHead(200, { "content-type": "text/event-stream" })
-        .end(`\uFEFF${dressed}event: ping\n\n: alive\n\ndata: [DONE]`);
-    const request = { model: "m", messages, stream: true };
-    const got = await collect(await provider.chat(callOf(request), targetOf("openai", upstream), optionsOf()));
-    const frames = list.slice(0, -1).map((one) => `data: ${JSON.stringify(one)}`);
-    expect(got.text.split("\n\n")).toEqual([...frames, ": alive", "data: [DONE]", ""]);
+    for (const sent of [dressed, events(list, "")]) {
+      upstream.answer = (response) =>
+        void response
+          .writeHead(200, { "content-type": "text/event-stream" })
+          .end(`\uFEFF${sent}event: ping\n\n: alive\n\ndata: [DONE]`);
+      const request = { model: "m", messages, stream: true };
+      const got = await collect(await provider.chat(callOf(request), targetOf("openai", upstream), optionsOf()));
+      const frames = list.slice(0, -1).map((one) => `data: ${JSON.stringify(one)}`);
+      expect(got.text.split("\n\n")).toEqual([...frames, ": alive", "data: [DONE]", ""]);
+    }
   });
 
   test("usage is metered without being shown to who did not ask", async () => {

@@ -88,7 +88,7 @@ export interface Streamed {
 export async function collect(outcome: ChatOutcome): Promise<Streamed> {
   if (outcome.kind !== "stream") throw new Error(`no stream but ${JSON.stringify(outcome)}`);
   let text = "";
-  const decoder = new TextDecoder();
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   const end = await outcome.pipe({
     write(frame) {
       text += typeof frame === "string" ? frame : decoder.decode(frame, { stream: true });

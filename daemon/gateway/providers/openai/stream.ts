@@ -45,7 +45,7 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
     const text = given.charCodeAt(0) === BYTE_ORDER_MARK ? given.slice(1) : given;
     const data = dataOf(text);
     // Comments keep connections alive; other events without data are nothing to a client.
-    if (data === null) return text.startsWith(":") ? null : "";
+    if (data === null) return given.startsWith(":") ? null : "";
     if (data === "[DONE]") return done();
     const chunk = parse(data);
     // vLLM's error is the event itself.
@@ -66,7 +66,7 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
     if (!head["id"]) head = chunk;
     const sound = inspect(choices) && chunk["object"] === "chat.completion.chunk" && soundHead(chunk);
     if (sound && (usage === null || usage === undefined)) {
-      return isUsual(text) ? null : `data: ${data.replaceAll("\n", " ")}\n\n`;
+      return isUsual(given) ? null : `data: ${data.replaceAll("\n", " ")}\n\n`;
     }
     return `data: ${JSON.stringify(repaired(chunk, choices, asked))}\n\n`;
   }
@@ -171,7 +171,7 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
 
 const BYTE_ORDER_MARK = 0xfeff;
 
-// OpenAI's own form, which simple clients take for the only one: one line, `data: ` before it, no `event:`, no `id:`.
+// OpenAI's own form, which simple clients take for the only one: one line, `data: ` before it, no `event:`, no `id:`, no byte order mark.
 function isUsual(text: string): boolean {
   return text.startsWith("data: ") && text.indexOf("\n") === text.length - 2;
 }
