@@ -116,6 +116,14 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     const out = await sync({ from: pg, object: "out_types", to: other, table: "out_types" });
     expect(out.error).toBeNull();
     expect(out.rejects.map(({ key }) => key)).toEqual(["3", "4"]);
+    // Over the table that the first run made.
+    for (const mode of ["full_refresh", "incremental"] as const) {
+      const again = await sync(
+        { from: pg, object: "out_types", to: other, table: "out_types" },
+        { mode, cursor_field: "id" },
+      );
+      expect(again).toMatchObject({ error: null, records_synced: 2, records_rejected: 2 });
+    }
     const back = await sync({ from: other, object: "out_types", to: pg, table: "back" });
     expect(back.error).toBeNull();
     const columns =
@@ -199,6 +207,17 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
       { mode: "incremental", cursor_field: "id" },
     );
     expect(padded).toMatchObject({ status: "completed", records_synced: 4, proof: { destination_count: 4 } });
+  });
+
+  test("a column of decimals stays one where the source's numbers have no bounds: what does not fit is quarantined", async () => {
+    await target.query(
+      "CREATE TABLE unbounded (id int PRIMARY KEY, v numeric); INSERT INTO unbounded VALUES (1, 'NaN'), (2, 1.5), (3, 1.005), (4, 1e9)",
+    );
+    await source.query("CREATE TABLE other.unbounded (id int PRIMARY KEY, v decimal(10,2))");
+    const outcome = await sync({ from: pg, object: "unbounded", to: other, table: "unbounded" });
+    expect(outcome).toMatchObject({ status: "completed", records_rejected: 3, error: null });
+    const [rows] = await source.query("SELECT id, v FROM other.unbounded");
+    expect(rows).toEqual([{ id: 2, v: "1.50" }]);
   });
 
   test("geometry arrives in a geometry column with its reference system, directly and by way of a file; what is none is quarantined", async () => {

@@ -7,7 +7,7 @@ import { planChanges, widened } from "../../engine/evolution.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import type { StreamState } from "../../engine/source.ts";
 import type { Column, TableSchema, Value } from "../../engine/types.ts";
-import { declare, describeTable, type MysqlTable } from "./catalog.ts";
+import { declare, describeTable, type MysqlColumn, type MysqlTable } from "./catalog.ts";
 import { connectMysql, ident, literal, type MysqlLink } from "./connect.ts";
 import { mysqlError } from "./errors.ts";
 import { mysqlSource } from "./source.ts";
@@ -236,7 +236,13 @@ async function prepareTable(
     );
     return [];
   }
-  const { add, widen } = planChanges(plan.columns, existing.columns, `${existing.database}.${existing.name}`);
+  const there = existing.columns.map((column) => asMade(column, plan.columns));
+  const changes = planChanges(plan.columns, there, `${existing.database}.${existing.name}`);
+  const { add } = changes;
+  // What DECIMAL cannot hold would be a text: a column of numbers stays one, and refuses the values that do not fit it.
+  const widen = changes.widen.filter(
+    (column) => column.type.kind !== "decimal" || declare(column, false, link.keyCollation).startsWith("DECIMAL"),
+  );
   const steps = [
     ...add.map((column) => `ADD COLUMN ${ident(column.name)} ${declare(column, false, link.keyCollation)} NULL`),
     ...widen.map(
@@ -247,6 +253,14 @@ async function prepareTable(
   ];
   if (steps.length > 0) await link.run(`ALTER TABLE ${table} ${steps.join(", ")}`);
   return widen;
+}
+
+// What MySQL lacks and `declare` makes of it: booleans are TINYINT, instants DATETIME in UTC.
+function asMade(there: MysqlColumn, columns: readonly Column[]): Column {
+  const type = columns.find(({ name }) => name === there.name)?.type;
+  const bool = type?.kind === "bool" && there.declared.startsWith("tinyint");
+  const instant = type?.kind === "timestamp" && type.zone && there.declared.startsWith("datetime");
+  return bool || instant ? { ...there, type } : there;
 }
 
 async function hasUniqueKey(link: MysqlLink, database: string, name: string, key: readonly string[]): Promise<boolean> {
