@@ -1,5 +1,6 @@
 // Which texts a column of a type would change without a word, and which it takes as they are.
 import { expect, test } from "vitest";
+import { memberCount, memberTexts } from "#daemon/integrations/connectors/files/json-members.ts";
 import { fitOf } from "#daemon/integrations/connectors/mysql/fit.ts";
 import { typeOfNative } from "#daemon/integrations/connectors/postgres/types.ts";
 import { checkOf } from "#daemon/integrations/engine/fit-checks.ts";
@@ -85,4 +86,16 @@ test("an object's doubled keys are seen at any depth, and a colon in a text is n
   const single = ['{"a":1,"b":{"a":2}}', '[{"a":":"},{"a":"\\":"}]', '{"__proto__":1}', '"{\\"a\\":1}"', "{}", "x{"];
   expect(doubled.filter((text) => !hasDoubledKeys(text))).toEqual([]);
   expect(single.filter(hasDoubledKeys)).toEqual([]);
+});
+
+test("JSON with texts of 10 MB is looked at as any other", () => {
+  const long = 'x\\\\\\"'.repeat(2 << 20);
+  const line = `{"a":"${long}","b":1.5}`;
+  expect(memberCount(line)).toBe(2);
+  expect(memberTexts(line).get("b")).toBe("1.5");
+  expect(memberTexts(line).get("a")).toHaveLength(long.length + 2);
+  const check = fitOf({ name: "v", type: { kind: "json", binary: true }, nullable: true }, "json", {
+    ...{ name: "v", type: { kind: "string" }, nullable: true, native: "text", untyped: true },
+  });
+  expect([check?.(line), check?.(`["${long}",9007199254740993.1]`)]).toEqual([null, expect.stringContaining("digits")]);
 });

@@ -1,6 +1,6 @@
 // The members of a JSON object as they were written: parsing and writing again would lose doubled keys, their order, escapes and digits.
+import { endOfString } from "../../engine/json-keys.ts";
 
-const text = /"(?:[^"\\]|\\.)*"/y;
 const scalar = /[^,}\]\s]+/y;
 const structure = /["{}[\]]/g;
 
@@ -34,9 +34,7 @@ export function memberCount(line: string): number {
 }
 
 function endOfText(line: string, at: number): number {
-  text.lastIndex = at;
-  text.test(line);
-  return text.lastIndex;
+  return Math.min(endOfString(line, at) + 1, line.length);
 }
 
 function endOfValue(line: string, at: number): number {

@@ -3,7 +3,7 @@
 import { holds } from "../../engine/evolution.ts";
 import { onText } from "../../engine/fit.ts";
 import { type Check, checkOf, decimals, float, fraction } from "../../engine/fit-checks.ts";
-import { hasDoubledKeys } from "../../engine/json-keys.ts";
+import { endOfString, hasDoubledKeys } from "../../engine/json-keys.ts";
 import type { Column, Value } from "../../engine/types.ts";
 
 /** The check for values of `source` in a column declared so (information_schema's `column_type`, in its own case). */
@@ -84,14 +84,18 @@ function memberOf(type: "enum" | "set", list: string): Check {
   };
 }
 
+const number = /-?\d[\d.eE+-]*/y;
 const inDouble = float(64, "MySQL's JSON");
 
 function jsonIn(text: string): string | null {
   if (hasDoubledKeys(text)) return "a key that stands twice, of which MySQL's JSON keeps one";
-  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/gs)) {
-    if (token.startsWith('"') || /^-?\d{1,18}$/.test(token)) continue;
-    const reason = inDouble(token);
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === '"') at = endOfString(text, at);
+    number.lastIndex = at;
+    const token = number.exec(text)?.[0] ?? "";
+    const reason = /^(-?\d{1,18})?$/.test(token) ? null : inDouble(token);
     if (reason !== null) return reason;
+    at += Math.max(0, token.length - 1);
   }
   return null;
 }
