@@ -35,6 +35,8 @@ export interface WritePlan {
   /** In the order of the rows' values, with the destination's names. */
   readonly columns: readonly Column[];
   readonly primaryKey: readonly string[];
+  /** The source vouches for it that the key is unique and never null. */
+  readonly keyCertain: boolean;
   readonly deletes: DeleteMode;
   /** Decides between two rows of one key in one run: the later in reading order wins where null. */
   readonly cursorField: string | null;

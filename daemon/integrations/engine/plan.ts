@@ -24,8 +24,8 @@ export function checkSpec(spec: SyncSpec): void {
     throw new MagicError("validation_failed", "The stall time-out must be more than 0 seconds.");
 }
 
-/** How rows are written, from the spec and the source's schema. */
-export function writePlan(spec: SyncSpec, source: TableSchema): WritePlan {
+/** How rows are written, from the spec and the source's schema; `snapshot`: it is one consistent picture. */
+export function writePlan(spec: SyncSpec, source: TableSchema, snapshot: boolean): WritePlan {
   const rename = (name: string) => spec.mapping?.[name] ?? name;
   for (const name of Object.keys(spec.mapping ?? {}))
     if (!source.columns.some((column) => column.name === name))
@@ -58,6 +58,7 @@ export function writePlan(spec: SyncSpec, source: TableSchema): WritePlan {
     kind: replace ? "replace" : primaryKey.length > 0 ? "upsert" : "append",
     columns,
     primaryKey,
+    keyCertain: snapshot && spec.primary_key === null,
     deletes,
     cursorField: spec.cursor_field === null ? null : rename(spec.cursor_field),
     onBadRecord: spec.on_bad_record,

@@ -4,7 +4,7 @@ import type { Reject, SyncOutcome, SyncProgress, SyncProof, SyncSpec } from "#co
 import { redactText } from "#shared/redact.ts";
 import { countOf, joined, readAhead } from "./batches.ts";
 import { converterOf } from "./convert.ts";
-import type { Destination, WritePlan, WriteSession } from "./destination.ts";
+import type { CommittedState, Destination, WritePlan, WriteSession } from "./destination.ts";
 import { checkDrift } from "./evolution.ts";
 import { checksOf, misfitsOf } from "./fit.ts";
 import { parseObjectName } from "./name.ts";
@@ -139,12 +139,12 @@ async function attemptRun(
       anyCursor: spec.any_cursor === true,
       primaryKey: spec.primary_key,
       // A destination that was emptied or dropped starts again.
-      state: spec.reset || session.existing === null ? null : session.committed.state,
+      state: spec.reset || session.existing === null ? null : stateOf(session.committed),
       signal: dog.signal,
       waiting,
     });
     run.warnings.push(...stream.warnings, ...session.warnings);
-    const plan = writePlan(spec, stream.schema);
+    const plan = writePlan(spec, stream.schema, stream.snapshot);
     if (!spec.reset)
       checkDrift(
         session.existing === null ? null : session.committed.schema,
@@ -180,6 +180,12 @@ async function attemptRun(
     run.session = null;
     await Promise.race([Promise.allSettled([stream?.close(), source?.close(), destination?.close()]), later(1500)]);
   }
+}
+
+// People edit their states: a number is meant as its text.
+function stateOf({ state }: CommittedState): StreamState | null {
+  const cursor: unknown = state?.cursor;
+  return typeof cursor === "number" ? { ...state, cursor: String(cursor) } : state;
 }
 
 // Every partition, raw where both sides can, else as rows.

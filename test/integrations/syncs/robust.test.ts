@@ -1,6 +1,6 @@
 // What goes wrong on the way: connections cut, servers restarted, huge rows, signed HTTP batches, the command's exit codes.
 import { execFile } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
 import net from "node:net";
 import { tmpdir } from "node:os";
@@ -162,6 +162,29 @@ describe.skipIf(postgresMissing())("on the way", () => {
     expect(await runAndKill(spec, null)).toMatchObject({ status: "completed", records_synced: 1 });
     expect(got).toHaveLength(1001);
     receiver.close();
+  });
+
+  test("a state that somebody edited is understood, or refused by name", async () => {
+    const file = join(folder, "edited.jsonl");
+    const state = join(folder, "edited.json");
+    const more = { mode: "incremental", cursor_field: "id", sync_id: "sync_edited" } as const;
+    const run = (to: string) => sync({ from, object: "many", to, table: "edited" }, { ...more, state_file: state });
+    for (const end of [file, to]) expect(await run(end)).toMatchObject({ error: null, records_synced: 20_000 });
+    const kept = JSON.parse(readFileSync(state, "utf8"));
+    const edits: [object, string | undefined][] = [
+      [{ streams: { many: { ...kept.streams.many, state: { cursor: 19_999 } } } }, undefined],
+      [{ streams: { many: { ...kept.streams.many, state: { cursor: {} } } } }, "source_failed"],
+      [{ streams: { many: { ...kept.streams.many, schema: { columns: 7 } } } }, "source_failed"],
+      [{ streams: { many: null } }, "source_failed"],
+      [{ streams: null }, "source_failed"],
+    ];
+    for (const [edit, code] of edits) {
+      writeFileSync(state, JSON.stringify({ ...kept, ...edit }));
+      expect([edit, (await run(file)).error?.code]).toEqual([edit, code]);
+    }
+    await target.query(`UPDATE _magic_state SET state = '{"cursor": 5}' WHERE sync_id = 'sync_edited'`);
+    expect(await run(to)).toMatchObject({ error: null, records_synced: 20_000 });
+    expect(await target.query("SELECT count(*) AS n FROM edited")).toEqual([{ n: "20000" }]);
   });
 
   test("a destination that cannot grow is said so, and leaves neither a file nor a part of one", async () => {

@@ -114,6 +114,25 @@ describe.skipIf(postgresMissing())("round trips", () => {
       expect(await target.lines(table)).toEqual(await source.lines(table));
     });
 
+  for (const ending of ["csv", "jsonl", "parquet"] as const)
+    test(`a key that was asked for is unique and never null in ${ending}: the last record of each stays`, async () => {
+      const list = join(folder, "keyed.csv");
+      writeFileSync(list, 'id,v\n1,a\n"",x\n,b\n2,c\n1,d\n');
+      for (const [mode, rejected] of [
+        ["full_refresh", 2],
+        ["incremental", 1],
+      ] as const) {
+        const file = join(folder, `keyed-${mode}.${ending}`);
+        const ends = { from: list, object: "keyed", to: file, table: "keyed" };
+        const outcome = await sync(ends, { mode, cursor_field: "v", primary_key: ["id"] });
+        expect(outcome).toMatchObject({ error: null, records_read: 5, records_rejected: rejected });
+        expect(outcome.rejects.map(({ reason }) => reason)).toContainEqual(expect.stringMatching(/null|NULL/));
+        await target.query("DROP TABLE IF EXISTS keyed; CREATE TABLE keyed (id text, v text)");
+        expect((await sync({ from: file, object: "keyed", to, table: "keyed" })).error).toBeNull();
+        expect(await target.lines("keyed")).toEqual(['("",x)', "(1,d)", "(2,c)"]);
+      }
+    });
+
   test("CSV: null and the empty string, quotes, line breaks, a byte-order mark, missing last line feed, other delimiters", async () => {
     const file = join(folder, "odd.csv");
     writeFileSync(file, '\ufeffid,name,"a,b"\r\n1,,x\r\n2,"","line\nbreak ""q"""\r\n3,é,007');

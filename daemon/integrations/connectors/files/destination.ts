@@ -85,6 +85,8 @@ function sessionOf({ path, format, request, stateFile, old, committed }: Parts):
   let plan: WritePlan | undefined;
   let writer: FileWriter | undefined;
   let spool: Spool | undefined;
+  /** The file whose records the new one keeps. */
+  let stays: FileReader | null = null;
   let columns: readonly Column[] = [];
   let rows = 0;
   let place = 0;
@@ -98,6 +100,18 @@ function sessionOf({ path, format, request, stateFile, old, committed }: Parts):
     const bad = await writer.write(batch);
     rows += batch.length - bad.length;
     return bad.map(({ row, column, reason }) => ({ key: name(batch[row] ?? [], first + row), column, reason }));
+  };
+  const keepOld = async (kept: FileReader, keys: readonly string[], last: ReadonlyMap<string, number> | null) => {
+    const from = columns.map(({ name }) => kept.columns.findIndex((column) => column.name === name));
+    const keyPlaces = keys.map((key) => kept.columns.findIndex(({ name }) => name === key));
+    for await (const { rows } of kept.read()) {
+      const staying =
+        last === null ? rows : rows.filter((row) => !last.has(keyText(keyPlaces.map((at) => row[at] ?? null))));
+      await put(
+        staying.map((row) => from.map((at) => (at < 0 ? null : (row[at] ?? null)))),
+        0,
+      );
+    }
   };
   const session: WriteSession = {
     committed,
@@ -123,7 +137,8 @@ function sessionOf({ path, format, request, stateFile, old, committed }: Parts):
       columns = [...(keeps && old && format === "parquet" ? typed(wanted, old, path) : wanted.columns), ...extra];
       try {
         writer = await (await formatOf(format)).create(partial, columns);
-        if (keeps) spool = await openSpool(`${partial}.new`);
+        if (keeps) stays = old;
+        if (keeps || (!wanted.keyCertain && wanted.primaryKey.length > 0)) spool = await openSpool(`${partial}.new`);
       } catch (error) {
         throw new MagicError("destination_refused", `${path} cannot be written: ${(error as Error).message}.`, {
           cause: error,
@@ -134,8 +149,9 @@ function sessionOf({ path, format, request, stateFile, old, committed }: Parts):
       const first = place;
       place += batch.length;
       if (spool) {
-        await spool.add(batch);
-        return { written: batch.length, rejects: [] };
+        const { keyed, rejects } = withKeys(batch, first, begun().plan);
+        await spool.add(keyed);
+        return { written: keyed.length, rejects };
       }
       const rejects = await put(batch, first);
       return { written: batch.length - rejects.length, rejects };
@@ -149,35 +165,27 @@ function sessionOf({ path, format, request, stateFile, old, committed }: Parts):
       );
     },
     merge: async () => {
-      if (!spool || !old) return [];
+      if (!spool) return [];
       const { plan } = begun();
       request.waiting(`the records of ${path}`);
-      const keys = plan.kind === "upsert" ? plan.primaryKey : [];
+      const keys = plan.primaryKey;
       const last =
         keys.length > 0
           ? await spool.lastOfKeys(keys.map((key) => plan.columns.findIndex(({ name }) => name === key)))
           : null;
-      const from = columns.map(({ name }) => old.columns.findIndex((column) => column.name === name));
-      const keyPlaces = keys.map((key) => old.columns.findIndex(({ name }) => name === key));
+      if (stays) await keepOld(stays, keys, last);
+      const name = keyOf(plan);
       const rejects: Reject[] = [];
-      for await (const batch of old.read()) {
-        const kept =
-          last === null
-            ? batch.rows
-            : batch.rows.filter((row) => !last.has(keyText(keyPlaces.map((at) => row[at] ?? null))));
-        await put(
-          kept.map((row) => from.map((at) => (at < 0 ? null : (row[at] ?? null)))),
-          0,
-        );
-      }
+      const passedBy = (row: Row) => {
+        if (plan.kind === "replace") rejects.push({ key: name(row, 0), column: keys[0] ?? null, reason: DOUBLED });
+      };
       let first = 0;
-      for await (const batch of spool.read(last)) {
-        rejects.push(
-          ...(await put(
-            batch.map((row) => columns.map((_, at) => row[at] ?? null)),
-            first,
-          )),
+      for await (const batch of spool.read(last, passedBy)) {
+        const bad = await put(
+          batch.map((row) => columns.map((_, at) => row[at] ?? null)),
+          first,
         );
+        rejects.push(...bad);
         first += batch.length;
       }
       return rejects;
@@ -201,6 +209,27 @@ function sessionOf({ path, format, request, stateFile, old, committed }: Parts):
     },
   };
   return session;
+}
+
+const DOUBLED = "another row has the same primary key; the last one was kept";
+
+// A record whose key is null cannot be told from others.
+function withKeys(
+  batch: readonly Row[],
+  first: number,
+  plan: WritePlan,
+): { keyed: readonly Row[]; rejects: readonly Reject[] } {
+  const places = plan.primaryKey.map((key) => plan.columns.findIndex(({ name }) => name === key));
+  const name = keyOf(plan);
+  const rejects: Reject[] = [];
+  const keyed = batch.filter((row, at) => {
+    const missing = places.find((place) => (row[place] ?? null) === null);
+    if (missing === undefined) return true;
+    const column = plan.columns[missing]?.name ?? null;
+    rejects.push({ key: name(row, first + at), column, reason: "the primary key is null" });
+    return false;
+  });
+  return { keyed, rejects };
 }
 
 // Records that stay must fit as well: a column keeps its type unless the source's is wider.

@@ -1,4 +1,4 @@
-// New records of an incremental run into a file, kept aside until the old ones are written: one JSON array a line.
+// New records for a file, kept aside until the old ones are written, and until the last of each key is known: one JSON array a line.
 import { createReadStream, rmSync } from "node:fs";
 import { open } from "node:fs/promises";
 import type { Row, Value } from "../../engine/types.ts";
@@ -8,8 +8,8 @@ export interface Spool {
   add(rows: readonly Row[]): Promise<void>;
   /** For every key the place of its last row. */
   lastOfKeys(places: readonly number[]): Promise<Map<string, number>>;
-  /** The rows in order; with `last` only those that are their key's last. */
-  read(last: Map<string, number> | null): AsyncGenerator<Row[]>;
+  /** The rows in order; with `last` only those that are their key's last, the others are given to `passedBy`. */
+  read(last: Map<string, number> | null, passedBy: (row: Row) => void): AsyncGenerator<Row[]>;
   remove(): Promise<void>;
 }
 
@@ -31,12 +31,14 @@ export async function openSpool(path: string): Promise<Spool> {
         for (const row of rows) last.set(keyText(keyPlaces.map((at) => row[at] ?? null)), place++);
       return last;
     },
-    read: async function* (last) {
+    read: async function* (last, passedBy) {
       let place = 0;
-      for await (const rows of all()) {
-        if (last === null) yield rows;
-        else yield rows.filter((row) => last.get(keyText(places.map((at) => row[at] ?? null))) === place++);
-      }
+      const isLast = (row: Row) => {
+        if (last?.get(keyText(places.map((at) => row[at] ?? null))) === place++) return true;
+        passedBy(row);
+        return false;
+      };
+      for await (const rows of all()) yield last === null ? rows : rows.filter(isLast);
     },
     remove: async () => {
       await file.close().catch(() => {});

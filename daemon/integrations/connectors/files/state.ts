@@ -54,10 +54,23 @@ function read(path: string, syncId: string): Document {
   }
   try {
     const found = JSON.parse(text) as Partial<Document>;
-    return found.sync_id === syncId ? { ...empty, ...found } : empty;
+    if (found.sync_id !== syncId) return empty;
+    const document = { ...empty, ...found };
+    if (Object.values(document.streams).every(isCommitted)) return document;
   } catch {
-    throw new MagicError("source_failed", `The state file ${path} cannot be read: it was left as it is.`);
+    // Said below.
   }
+  throw new MagicError("source_failed", `The state file ${path} cannot be read: it was left as it is.`);
+}
+
+// People edit their states; a number is meant as its text.
+function isCommitted({ state, schema }: CommittedState): boolean {
+  const cursor = state?.cursor ?? null;
+  return (
+    (typeof state === "object" || state === undefined) &&
+    (cursor === null || /^(string|number)$/.test(typeof cursor)) &&
+    (schema === null || schema === undefined || Array.isArray(schema.columns))
+  );
 }
 
 function inodeOf(path: string): string | null {
