@@ -40,8 +40,14 @@ function checkOf(schema: boolean | Record<string, unknown>): Check {
   };
 }
 
+// A member called `constructor` is not there because every object inherits one. Only such schemas pay for the look.
+const INHERITED = Object.getOwnPropertyNames(Object.prototype).map((name) => JSON.stringify(name));
+
 function compile(schema: boolean | Record<string, unknown>, allErrors: boolean): ValidateFunction {
-  const ajv = new Ajv2020({ allErrors, strict: false, allowUnionTypes: true, logger: false, validateSchema: false });
+  const text = JSON.stringify(schema);
+  const ownProperties = INHERITED.some((name) => text.includes(name));
+  const options = { strict: false, allowUnionTypes: true, logger: false, validateSchema: false } as const;
+  const ajv = new Ajv2020({ ...options, allErrors, ownProperties });
   addFormats.default(ajv);
   return ajv.compile(schema);
 }

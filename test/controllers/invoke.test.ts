@@ -79,6 +79,17 @@ test("an input that does not fit is refused with every problem before the handle
   expect(await bench.invoke("triage", { mode: "count" })).toEqual({ calls: calls + 1 });
 });
 
+test("members called like what every object inherits are there only where they were sent", async () => {
+  const named = { type: "object", properties: { constructor: { type: "string" }, valueOf: { type: "number" } } };
+  await bench.deploy("names", "export default (request) => request.input;", {
+    input_schema: { ...named, required: ["constructor"] },
+    output_schema: named,
+  });
+  expect(await bench.outcome("names", {})).toBe("input_invalid");
+  expect(await bench.outcome("names", { constructor: "x" })).toBe("ok");
+  expect(await bench.outcome("names", { constructor: 1 })).toBe("input_invalid");
+});
+
 test.each([
   ["bad", "output_invalid"],
   ["bigint", "output_invalid"],

@@ -66,7 +66,7 @@ function outputOf(given: unknown): unknown {
 }
 
 function compile(schema: boolean | Record<string, unknown>): ValidateFunction {
-  const ajv = new Ajv2020({ strict: false, allErrors: true, logger: false });
+  const ajv = new Ajv2020({ strict: false, allErrors: true, ownProperties: true, logger: false });
   formats.default(ajv);
   return ajv.compile(schema);
 }
