@@ -2,6 +2,7 @@
 import type { Kysely } from "kysely";
 import { Migrator } from "kysely/migration";
 import { MagicError } from "#contract/errors.ts";
+import { MIGRATION_TABLE } from "#contract/migrations.ts";
 import type { DialectName } from "./dialect.ts";
 import { translate } from "./failure.ts";
 import { migrations } from "./migrations/index.ts";
@@ -11,8 +12,8 @@ import type { Db } from "./schema.ts";
 export async function migrate(db: Db, dialect: DialectName): Promise<void> {
   const migrator = new Migrator({
     db: db as unknown as Kysely<unknown>,
-    migrationTableName: "magic_migration",
-    migrationLockTableName: "magic_migration_lock",
+    migrationTableName: MIGRATION_TABLE,
+    migrationLockTableName: `${MIGRATION_TABLE}_lock`,
     // A noun's first migration may land after another's tenth.
     allowUnorderedMigrations: true,
     provider: {

@@ -1,5 +1,5 @@
-// Whether an SQLite file is a sound database, found out without changing anything: the daemon asks before it opens its state,
-// doctor when no daemon does.
+// Whether an SQLite file is a sound database, and what names a table of it holds, found out without changing anything: the daemon asks
+// before it opens its state, doctor when no daemon does.
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
@@ -14,7 +14,7 @@ const NOT_A_DATABASE = 26;
 /** What is wrong with the database at `file`; undefined where it is sound, empty or absent. Throws where it cannot be read. */
 export function databaseProblem(file: string): string | undefined {
   const found = statSync(file, { throwIfNoEntry: false });
-  const logged = (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
+  const logged = hasLog(file);
   if (found?.isFile() === false) return `${file} is no file`;
   if (!found) return logged ? `${file} is missing, and its write-ahead log is not` : undefined;
   if (found.size === 0) return logged ? `${file} is empty, and its write-ahead log is not` : undefined;
@@ -34,10 +34,7 @@ function startOf(file: string): Buffer {
 }
 
 function pagesProblem(file: string, size: number, logged: boolean): string | undefined {
-  const url = pathToFileURL(file);
-  // Even a read-only connection makes a log and an index beside a database in WAL mode. Without a log there is nothing to share.
-  if (!logged) url.searchParams.set("immutable", "1");
-  const db = new DatabaseSync(url, { readOnly: true, timeout: 2_000 });
+  const db = openUnchanged(file, logged);
   try {
     const pragma = size <= quickCheckLimit ? "PRAGMA quick_check(1)" : "PRAGMA schema_version";
     const verdict = db.prepare(pragma).get()?.["quick_check"];
@@ -50,4 +47,32 @@ function pagesProblem(file: string, size: number, logged: boolean): string | und
   } finally {
     db.close();
   }
+}
+
+/** The `name` column of a table in a sound database; none where there is no such table. */
+export function namesIn(file: string, table: string): string[] {
+  if (!(statSync(file, { throwIfNoEntry: false })?.size ?? 0)) return [];
+  const db = openUnchanged(file, hasLog(file));
+  try {
+    const known = db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(table);
+    return known
+      ? db
+          .prepare(`SELECT name FROM "${table}"`)
+          .all()
+          .map(({ name }) => String(name))
+      : [];
+  } finally {
+    db.close();
+  }
+}
+
+function hasLog(file: string): boolean {
+  return (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
+}
+
+function openUnchanged(file: string, logged: boolean): DatabaseSync {
+  const url = pathToFileURL(file);
+  // Even a read-only connection makes a log and an index beside a database in WAL mode. Without a log there is nothing to share.
+  if (!logged) url.searchParams.set("immutable", "1");
+  return new DatabaseSync(url, { readOnly: true, timeout: 2_000 });
 }

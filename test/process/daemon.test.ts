@@ -1,6 +1,7 @@
 import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { afterEach, expect, test, vi } from "vitest";
 import { isSameProcess } from "#shared/process-identity.ts";
 import { gone, makeProject, type Project, until } from "./magic.ts";
@@ -243,6 +244,12 @@ test("doctor tells a stale daemon, mends it, and closes what others can read", a
   expect([mended.code, checks(mended.json)]).toMatchObject([0, { daemon: "fixed", secrets: "fixed" }]);
   expect(checks((await made.magic(["doctor", "--json"])).json)).toMatchObject({ daemon: "ok", secrets: "ok" });
   // What would keep the next daemon from starting.
+  const db = new DatabaseSync(join(made.root, ".magic", "magic.db"));
+  db.exec("insert into magic_migration (name, timestamp) values ('999-later', '2030-01-01T00:00:00.000Z')");
+  db.close();
+  const newer = await made.magic(["doctor", "--json"]);
+  expect([newer.code, checks(newer.json)]).toMatchObject([3, { database: "failed" }]);
+  expect(await start(made)).toMatchObject({ code: 1, failure: { code: "state_unusable" } });
   await rm(join(made.root, ".magic", "magic.db"), { force: true });
   await writeFile(join(made.root, ".magic", "magic.db-wal"), "of a database that is gone");
   await writeFile(join(made.root, ".magic", "daemon.lock"), "neither is this");

@@ -1,5 +1,6 @@
 // Every migration by name, one file per noun. Names sort; a later change to a noun is a new file. Never edit one that was released.
 import type { Kysely } from "kysely";
+import type { MigrationName } from "#contract/migrations.ts";
 import type { DialectName } from "../dialect.ts";
 import * as setting from "./001-setting.ts";
 import * as credential from "./010-credential.ts";
@@ -21,7 +22,7 @@ export interface MigrationStep {
   up(db: Kysely<unknown>, dialect: DialectName): Promise<void>;
 }
 
-export const migrations: Readonly<Record<string, MigrationStep>> = {
+export const migrations: Readonly<Record<MigrationName, MigrationStep>> = {
   "001-setting": setting,
   "010-credential": credential,
   "011-signing-key": signingKey,

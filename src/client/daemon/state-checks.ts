@@ -1,9 +1,10 @@
 // What doctor says of the files that a daemon needs to start: without one to ask, it reads them itself, and changes nothing.
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { MIGRATION_TABLE, migrationNames } from "#contract/migrations.ts";
 import { runtimeNames } from "#contract/protocol.ts";
 import { stateFolder, userStateFolder } from "#shared/paths.ts";
-import { databaseProblem } from "#shared/sqlite-soundness.ts";
+import { databaseProblem, namesIn } from "#shared/sqlite-soundness.ts";
 import type { Check, DoctorOptions } from "./check.ts";
 import type { Inspection } from "./inspect.ts";
 
@@ -16,9 +17,18 @@ export function stateChecks({ state }: Inspection, options: DoctorOptions): Chec
 
 function databaseCheck({ root }: DoctorOptions): Check {
   const name = "database";
-  const found = problemOf(join(stateFolder(root), "magic.db"), databaseProblem);
-  if (found === undefined) return { name, status: "ok", detail: "sound, or not made yet" };
-  return { name, status: "failed", detail: found, next: "Restore it from a copy; the file was left as it is." };
+  const path = join(stateFolder(root), "magic.db");
+  const found = problemOf(path, databaseProblem);
+  if (found !== undefined)
+    return { name, status: "failed", detail: found, next: "Restore it from a copy; the file was left as it is." };
+  const newer = problemOf(path, newerVersion);
+  if (newer !== undefined) return { name, status: "failed", detail: newer, next: "Upgrade magic." };
+  return { name, status: "ok", detail: "sound, or not made yet" };
+}
+
+function newerVersion(path: string): string | undefined {
+  const unknown = namesIn(path, MIGRATION_TABLE).some((step) => !(migrationNames as readonly string[]).includes(step));
+  return unknown ? `a newer version of magic made ${path}` : undefined;
 }
 
 function filesCheck({ root, env, fix }: DoctorOptions): Check {

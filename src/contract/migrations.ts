@@ -1,0 +1,23 @@
+// The steps that bring a database to this version's schema (daemon/storage/migrations): by their names the command line knows a database
+// that a newer version made.
+export const migrationNames = [
+  "001-setting",
+  "010-credential",
+  "011-signing-key",
+  "012-audit",
+  "013-idempotency",
+  "014-rate-window",
+  "030-job",
+  "020-gateway",
+  "021-trace",
+  "022-gateway-signature",
+  "031-connection",
+  "032-sync",
+  "040-controller",
+  "033-webhook",
+  "034-oauth",
+] as const;
+export type MigrationName = (typeof migrationNames)[number];
+
+/** Where a database keeps the names of the steps that it has taken. */
+export const MIGRATION_TABLE = "magic_migration";
