@@ -1,7 +1,7 @@
 // The contract's schemas, compiled once per version: a quick check for every call, a second that names every problem for refused ones.
 import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
-import addFormats from "ajv-formats";
 import type { FieldProblem } from "#contract/errors.ts";
+import { addFormats } from "#contract/formats.ts";
 
 /** Every place where the value does not fit; empty where it fits. */
 export type Check = (value: unknown) => readonly FieldProblem[];
@@ -48,8 +48,7 @@ function compile(schema: boolean | Record<string, unknown>, allErrors: boolean):
   const ownProperties = INHERITED.some((name) => text.includes(name));
   const options = { strict: false, allowUnionTypes: true, logger: false, validateSchema: false } as const;
   const ajv = new Ajv2020({ ...options, allErrors, ownProperties });
-  addFormats.default(ajv);
-  return ajv.compile(schema);
+  return addFormats(ajv).compile(schema);
 }
 
 function problemsOf(errors: readonly ErrorObject[] | null | undefined): FieldProblem[] {

@@ -1,7 +1,7 @@
 // The JSON Schemas inside a contract: valid under 2020-12, self-contained, resolvable, and safe to run on hostile input.
 import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
-import formats from "ajv-formats";
 import { brief } from "./check.ts";
+import { addFormats } from "./formats.ts";
 import { checkPattern } from "./pattern.ts";
 import type { Problem } from "./problem.ts";
 import { pointerParts, type Source, toPointer } from "./source.ts";
@@ -306,6 +306,6 @@ function compile(schema: Schema, base: string, add: Add): void {
 }
 
 function compiler(): Ajv2020 {
-  schemaAjv ??= formats.default(new Ajv2020({ strict: false, logger: false, validateSchema: false })) as Ajv2020;
+  schemaAjv ??= addFormats(new Ajv2020({ strict: false, logger: false, validateSchema: false }));
   return schemaAjv;
 }

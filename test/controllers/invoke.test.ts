@@ -90,6 +90,25 @@ test("members called like what every object inherits are there only where they w
   expect(await bench.outcome("names", { constructor: 1 })).toBe("input_invalid");
 });
 
+test("international formats are checked like the plain ones", async () => {
+  const formats = ["idn-email", "idn-hostname", "iri", "iri-reference"];
+  const properties = Object.fromEntries(formats.map((format) => [format, { type: "string", format }]));
+  await bench.deploy("world", "export default (request) => request.input;", {
+    input_schema: { type: "object", properties },
+    output_schema: true,
+  });
+  const outcome = (format: string, value: string) => bench.outcome("world", { [format]: value });
+  for (const [format, good, bad] of [
+    ["idn-email", "jürgen@münchen.example", ["2962", "a@b@", "x y@ü.example", "a@ü..example"]],
+    ["idn-hostname", "例え.テスト", ["", ".", "a b", "-ü", "ü".repeat(70), "a/ü"]],
+    ["iri", "http://ƒøø.ßår/?∂éœ=πîx#πîüx", ["/abc", "âππ", "http://a b/", "\ud800"]],
+    ["iri-reference", "/âππ", ["\\\\WINDOWS\\filëßåré", "#ƒräg\\mênt"]],
+  ] as const) {
+    expect(await outcome(format, good), good).toBe("ok");
+    for (const value of bad) expect(await outcome(format, value), `${format} ${value}`).toBe("input_invalid");
+  }
+});
+
 test.each([
   ["bad", "output_invalid"],
   ["bigint", "output_invalid"],

@@ -1,7 +1,7 @@
 // Where one JSON Schema (2020-12) refuses what another accepts. Errs on the side of naming a break: what it cannot compare counts as one
 // when it changed.
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
-import formats from "ajv-formats";
+import { addFormats } from "#contract/formats.ts";
 import { canonicalJson } from "../bundle/digest.ts";
 
 type SchemaObject = Record<string, unknown>;
@@ -190,7 +190,7 @@ function refusedValues(values: readonly unknown[], to: SchemaObject, { roots }: 
   let check: ValidateFunction;
   try {
     const ajv = new Ajv2020({ strict: false, logger: false, validateSchema: false });
-    formats.default(ajv);
+    addFormats(ajv);
     const definitions =
       typeof roots.to === "object" ? { $defs: roots.to["$defs"], definitions: roots.to["definitions"] } : {};
     check = ajv.compile({ ...definitions, ...to });

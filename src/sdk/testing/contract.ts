@@ -2,9 +2,9 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
-import formats from "ajv-formats";
 import type { ControllerContract } from "#contract/controller.ts";
 import { readContract } from "#contract/controller-check.ts";
+import { addFormats } from "#contract/formats.ts";
 import { databaseMode, refusalOf, refusalText, type Wish } from "#contract/grants.ts";
 import { problemLine } from "#contract/problem.ts";
 import { HandlerError } from "#sdk/errors.ts";
@@ -67,8 +67,7 @@ function outputOf(given: unknown): unknown {
 
 function compile(schema: boolean | Record<string, unknown>): ValidateFunction {
   const ajv = new Ajv2020({ strict: false, allErrors: true, ownProperties: true, logger: false });
-  formats.default(ajv);
-  return ajv.compile(schema);
+  return addFormats(ajv).compile(schema);
 }
 
 function check(validate: ValidateFunction, value: unknown, code: string, what: string): void {
