@@ -26,38 +26,48 @@ export async function describeTable(link: MysqlLink, object: ObjectName): Promis
   const database = object.schema ?? link.database;
   if (database === null)
     throw new MagicError("invalid_request", `Name the table as database.${object.name}, or a database in the URL.`);
-  const [table] = await link.rows(
-    "SELECT table_rows AS n FROM information_schema.tables WHERE table_schema = ? AND table_name = ?",
-    [database, object.name],
-  );
-  if (!table) return null;
-  const columns = await link.rows(
-    "SELECT column_name AS name, data_type AS type, column_type AS declared, is_nullable AS nullable, numeric_precision AS p, numeric_scale AS s FROM information_schema.columns WHERE table_schema = ? AND table_name = ? ORDER BY ordinal_position",
-    [database, object.name],
-  );
-  const key = await link.rows(
-    "SELECT column_name AS name FROM information_schema.key_column_usage WHERE table_schema = ? AND table_name = ? AND constraint_name = 'PRIMARY' ORDER BY ordinal_position",
-    [database, object.name],
-  );
-  return {
-    database,
-    name: object.name,
-    columns: columns.map(columnOf),
-    primaryKey: key.map((row) => row["name"] ?? ""),
-    records: table["n"] === null || table["n"] === undefined ? null : Number(table["n"]),
-  };
+  const tables = await describe(link, "table_schema = ? AND table_name = ?", [database, object.name]);
+  // Its comparison may not tell capitals from others, while its files do.
+  return tables.find(({ name }) => name === object.name) ?? tables[0] ?? null;
 }
 
-export async function listTables(link: MysqlLink): Promise<MysqlTable[]> {
-  const names = await link.rows(
-    `SELECT table_schema AS d, table_name AS t FROM information_schema.tables WHERE ${link.database === null ? "table_schema NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')" : "table_schema = DATABASE()"} AND table_name NOT LIKE '\\_magic\\_%' ORDER BY 1, 2 LIMIT 10000`,
+// However many tables: three statements. `which` is a condition that all three views of information_schema understand.
+async function describe(link: MysqlLink, which: string, parameters: readonly string[]): Promise<MysqlTable[]> {
+  const select = (what: string, view: string, order: string, more = "") =>
+    link.rows(
+      `SELECT table_schema AS d, table_name AS t, ${what} FROM information_schema.${view} WHERE ${which}${more} ORDER BY 1, 2${order}`,
+      parameters,
+    );
+  const tables = await select("table_rows AS n", "tables", " LIMIT 10000");
+  const columns = await select(
+    "column_name AS name, data_type AS type, column_type AS declared, is_nullable AS nullable, numeric_precision AS p, numeric_scale AS s",
+    "columns",
+    ", ordinal_position",
   );
-  const tables: MysqlTable[] = [];
-  for (const row of names) {
-    const table = await describeTable(link, { schema: row["d"] ?? "", name: row["t"] ?? "" });
-    if (table) tables.push(table);
-  }
-  return tables;
+  const keys = await select(
+    "column_name AS name",
+    "key_column_usage",
+    ", ordinal_position",
+    " AND constraint_name = 'PRIMARY'",
+  );
+  const place = (row: Record<string, string | null>) => JSON.stringify([row["d"], row["t"]]);
+  const columnsOf = Map.groupBy(columns, place);
+  const keyOf = Map.groupBy(keys, place);
+  return tables.map((table) => ({
+    database: table["d"] ?? "",
+    name: table["t"] ?? "",
+    columns: (columnsOf.get(place(table)) ?? []).map(columnOf),
+    primaryKey: (keyOf.get(place(table)) ?? []).map((row) => row["name"] ?? ""),
+    records: table["n"] === null || table["n"] === undefined ? null : Number(table["n"]),
+  }));
+}
+
+export function listTables(link: MysqlLink): Promise<MysqlTable[]> {
+  const databases =
+    link.database === null
+      ? "table_schema NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')"
+      : "table_schema = DATABASE()";
+  return describe(link, `${databases} AND table_name NOT LIKE '\\_magic\\_%'`, []);
 }
 
 function columnOf(row: Record<string, string | null>): MysqlColumn {

@@ -31,40 +31,51 @@ export interface TableInfo {
 
 /** The table, or null where there is none that this role may see. */
 export async function describeTable(link: PostgresLink, object: ObjectName): Promise<TableInfo | null> {
-  const [found] = await link.rows<Record<string, string>>(
+  const [table] = await describe(link, "c.oid = to_regclass($1)", [qualified(object)]);
+  return table ?? null;
+}
+
+// However many tables: three statements. `which` is a condition on pg_class c and pg_namespace n.
+async function describe(link: PostgresLink, which: string, parameters: readonly unknown[]): Promise<TableInfo[]> {
+  const tables = await link.rows<Record<string, string>>(
     `SELECT c.oid::text, n.nspname, c.relname, c.relkind, c.reltuples::bigint::text AS tuples, CASE WHEN c.relkind IN ('r', 'm') THEN pg_relation_size(c.oid) / 8192 ELSE c.relpages END::text AS relpages,
             CASE WHEN c.relkind IN ('r', 'p') THEN row_security_active(c.oid) ELSE false END::text AS filtered
        FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-      WHERE c.oid = to_regclass($1) AND c.relkind IN ('r', 'p', 'v', 'm', 'f')`,
-    [qualified(object)],
+      WHERE ${which} AND c.relkind IN ('r', 'p', 'v', 'm', 'f') ORDER BY n.nspname, c.relname LIMIT 10000`,
+    parameters,
   );
-  if (!found) return null;
-  const oid = found["oid"] ?? "";
+  if (tables.length === 0) return [];
+  const oids = [`{${tables.map(({ oid }) => oid).join(",")}}`];
   const columns = await link.rows<Record<string, string>>(
-    `SELECT a.attname AS name, format_type(a.atttypid, a.atttypmod) AS declared, a.attnotnull::text AS required, (a.attgenerated <> '')::text AS generated,
+    `SELECT a.attrelid::text AS oid, a.attname AS name, format_type(a.atttypid, a.atttypmod) AS declared, a.attnotnull::text AS required, (a.attgenerated <> '')::text AS generated,
             t.typtype, CASE WHEN t.typtype = 'd' THEN format_type(t.typbasetype, t.typtypmod) END AS base,
             CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END::bigint < 16384 AS builtin
        FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
-      WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`,
-    [oid],
+      WHERE a.attrelid = ANY ($1::oid[]) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attrelid, a.attnum`,
+    oids,
   );
-  const key = await link.rows<{ name: string }>(
-    `SELECT a.attname AS name FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey::int[]) WITH ORDINALITY AS k(attnum, place)
+  const keys = await link.rows<{ oid: string; name: string }>(
+    `SELECT i.indrelid::text AS oid, a.attname AS name FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey::int[]) WITH ORDINALITY AS k(attnum, place)
        JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
-      WHERE i.indrelid = $1::oid AND i.indisprimary AND k.place <= i.indnkeyatts ORDER BY k.place`,
-    [oid],
+      WHERE i.indrelid = ANY ($1::oid[]) AND i.indisprimary AND k.place <= i.indnkeyatts ORDER BY i.indrelid, k.place`,
+    oids,
   );
-  const tuples = Number(found["tuples"]);
-  return {
-    oid,
-    object: { schema: found["nspname"] ?? "", name: found["relname"] ?? "" },
-    kind: found["relkind"] ?? "r",
-    columns: columns.map(columnOf),
-    primaryKey: key.map(({ name }) => name),
-    records: tuples < 0 ? null : tuples,
-    pages: Number(found["relpages"]),
-    filtered: found["filtered"] === "true",
-  };
+  const columnsOf = Map.groupBy(columns, ({ oid }) => oid);
+  const keyOf = Map.groupBy(keys, ({ oid }) => oid);
+  return tables.map((found) => {
+    const oid = found["oid"] ?? "";
+    const tuples = Number(found["tuples"]);
+    return {
+      oid,
+      object: { schema: found["nspname"] ?? "", name: found["relname"] ?? "" },
+      kind: found["relkind"] ?? "r",
+      columns: (columnsOf.get(oid) ?? []).map(columnOf),
+      primaryKey: (keyOf.get(oid) ?? []).map(({ name }) => name),
+      records: tuples < 0 ? null : tuples,
+      pages: Number(found["relpages"]),
+      filtered: found["filtered"] === "true",
+    };
+  });
 }
 
 function columnOf(row: Record<string, string>): TableColumn {
@@ -112,17 +123,10 @@ function plain(column: TableColumn): Column {
 }
 
 /** All tables and views that the role may read, with their columns. */
-export async function listTables(link: PostgresLink): Promise<TableInfo[]> {
-  const names = await link.rows<{ nspname: string; relname: string }>(
-    `SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-      WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition AND n.nspname NOT IN ('pg_catalog', 'information_schema')
-        AND n.nspname NOT LIKE 'pg\\_%' AND c.relname NOT LIKE '\\_magic\\_%' AND has_table_privilege(c.oid, 'SELECT')
-      ORDER BY 1, 2 LIMIT 10000`,
+export function listTables(link: PostgresLink): Promise<TableInfo[]> {
+  return describe(
+    link,
+    "NOT c.relispartition AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\\_%' AND c.relname NOT LIKE '\\_magic\\_%' AND has_table_privilege(c.oid, 'SELECT')",
+    [],
   );
-  const tables: TableInfo[] = [];
-  for (const { nspname, relname } of names) {
-    const table = await describeTable(link, { schema: nspname, name: relname });
-    if (table) tables.push(table);
-  }
-  return tables;
 }
