@@ -18,6 +18,10 @@ export function checkOf(target: Pick<Column, "type" | "native">): Check | null {
   if (type.kind === "time") return timeOfDay(type.zone, native, digits);
   if (/^interval/.test(native)) return (text) => fraction(text, digits) ?? spanFraction(text, digits);
   if (native === "money") return money;
+  if (/^(oid|xid|cid)$/.test(native))
+    return (text) =>
+      /^\s*\d{1,10}\s*$/.test(text) && Number(text) < 2 ** 32 ? null : `no number that ${native} holds`;
+  if (/^bit/.test(native)) return (text) => (/^[bx]$/i.test(text) ? "no digits" : null);
   const bytes = native === '"char"' ? 1 : native === "name" ? 63 : 0;
   if (bytes > 0) return (text) => (Buffer.byteLength(text) > bytes ? `more bytes than ${native} holds` : null);
   const length = Number(/^character varying\((\d+)\)/.exec(native)?.[1] ?? 0);
@@ -92,7 +96,9 @@ function significant(text: string): { digits: string; exponent: number } | null 
 }
 
 const midnight = /[T ]00:00(:00(\.0+)?)?(Z|[+-]00(:?00)?)?$/i;
-const offset = /:\d\d(?:\.\d+)? ?[+-](?!00(?::?00)?$)\d\d/;
+// `+02`, or a zone's name: anything with letters behind the time but an era, a half of the day or UTC itself.
+const offset =
+  /:\d\d(?:\.\d+)? ?[+-](?!00(?::?00)?$)\d\d|\d:\d\d(?::[\d.]+)?\s*(?!(?:bc|ad|am|pm|utc|gmt|z|[ +\d:.-])+$)[\d\s]*[a-z]/i;
 const infinite = /^\s*[+-]?inf(inity)?\s*$/i;
 
 // PostgreSQL takes "now" and "tomorrow" for dates, and "$1.005" for the fifth of January 2001.
@@ -102,7 +108,10 @@ function moment(type: Column["type"] & { kind: "date" | "timestamp" }, native: s
     if (!/\d{4}/.test(text) && !infinite.test(text)) return `no year of four digits, which ${plain} needs`;
     if (type.kind === "date")
       return text.includes(":") && !midnight.test(text) ? `a time of day does not fit ${plain}` : null;
-    return fraction(text, digits) ?? (!type.zone && offset.test(text) ? `an offset does not fit ${plain}` : null);
+    return (
+      fraction(text, digits) ??
+      (!type.zone && offset.test(text.slice(0, 128)) ? `an offset does not fit ${plain}` : null)
+    );
   };
 }
 
@@ -114,7 +123,8 @@ function timeOfDay(zone: boolean, native: string, digits: number): Check {
     if (dated.test(text.replace(/\.\d+/, "").replace(/ ?[+-][\d:]+\s*$/, "")))
       return `a date or a word does not fit ${native || "a time"}`;
     return (
-      fraction(text, digits) ?? (!zone && offset.test(text) ? `an offset does not fit ${native || "a time"}` : null)
+      fraction(text, digits) ??
+      (!zone && offset.test(text.slice(0, 128)) ? `an offset does not fit ${native || "a time"}` : null)
     );
   };
 }
@@ -133,6 +143,7 @@ function spanFraction(text: string, digits: number): string | null {
 
 function money(text: string): string | null {
   const bare = text.replace(/[^\d.]/g, "");
-  if (bare === "") return "no amount";
+  // A comma that parts no thousands is somebody's decimal point.
+  if (bare === "" || /,(?!\d{3}(?!\d))/.test(text)) return "no amount";
   return decimals(2, "money")(bare);
 }

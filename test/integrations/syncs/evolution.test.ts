@@ -27,6 +27,8 @@ test("a widening keeps every value, anything else is none", () => {
     ["real", "double precision"],
     ["double precision", "bigint"],
     ["character varying(4)", "character varying(5)"],
+    ['"char"', "text"],
+    ["name", "text"],
     ["timestamp with time zone", "timestamp without time zone"],
     ["timestamp(3) without time zone", "timestamp without time zone"],
     ["text", "integer"],
@@ -44,6 +46,8 @@ test("a table is altered only where it must be, and refuses what would change va
     widen: [{ name: "a", native: "bigint" }],
   });
   expect(() => planChanges([column("text", "a")], existing, "t")).toThrow(/cannot take/);
+  const hours = [column("interval day to hour", "a")];
+  expect(() => planChanges([{ ...column("text", "a"), untyped: true }], hours, "t")).toThrow(/cannot take/);
 });
 
 test("drift since the last run is named, columns that are no longer asked for are none", () => {

@@ -28,7 +28,11 @@ const postgres: readonly (readonly [type: string, kept: readonly string[], chang
   ["numeric(10,2)[]", ["{1.00,NULL}", "[0:1]={1.5,2.25}"], ["{1.005}", '{{"1.001"}}']],
   ["timestamp(0) with time zone[]", ["{infinity,NULL,2020-01-01}"], ['{"NULL"}', "{2020-01-01 00:00:00.5,NULL}"]],
   ["date", ["2020-01-01", "20200101", "4713-01-01 BC", "-infinity"], ["now", "today", "$1.005", "2020-01-01 12:00"]],
-  ["timestamp without time zone", ["2020-01-01 00:00:00Z", "infinity"], ["tomorrow", "2020-01-01 00:00:00+02"]],
+  [
+    "timestamp without time zone",
+    ["2020-01-01 00:00:00Z", "infinity", "2020-01-01 12:00:00 AM", "0044-03-15 12:00 BC", "2020-01-01 00:00:00 UTC"],
+    ["tomorrow", "2020-01-01 00:00:00+02", "2020-01-01 12:00:00 Europe/Berlin", "2020-01-01 12:00 CET"],
+  ],
   [
     "time without time zone",
     ["12:00", "T04:05:06", "04:05 PM"],
@@ -37,7 +41,9 @@ const postgres: readonly (readonly [type: string, kept: readonly string[], chang
   ["time with time zone", ["12:00:00+05:30", "12:00:00.123456-0530"], ["2020-01-01 12:00:00+02"]],
   ["interval", ["1.5", "1 year", "1.5 months"], ["0.0000001 sec", "00:00:01.1234567"]],
   ["interval(0)", ["2 s"], ["1.5"]],
-  ["money", ["-$1,000.50", "$0.00"], ["$1.005", ""]],
+  ["money", ["-$1,000.50", "$0.00", "1,234,567.89"], ["$1.005", "", "1,5"]],
+  ["oid", ["0", "4294967295"], ["-1", "4294967296", "18446744073709551615"]],
+  ["bit varying", ["", "101", "b1"], ["b"]],
   ['"char"', ["a"], ["ab"]],
 ];
 

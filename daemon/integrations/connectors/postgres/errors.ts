@@ -12,10 +12,17 @@ export interface ServerError extends Error {
   readonly constraint?: string;
 }
 
-/** Class 22 (data exception) or 23 (integrity constraint): this row is bad, others may be good. */
+/**
+ * Class 22 (data exception) or 23 (integrity constraint), or what a column's own input function says of a value (tsvector's is a
+ * syntax error, regclass's an undefined table): this row is bad, others may be good.
+ */
 export function isDataError(error: unknown): error is ServerError {
-  const code = (error as ServerError | null)?.code;
-  return typeof code === "string" && /^(22|23)[0-9A-Z]{3}$/.test(code);
+  const { code, where } = (error ?? {}) as ServerError;
+  if (typeof code !== "string") return false;
+  return (
+    /^(22|23)[0-9A-Z]{3}$/.test(code) ||
+    (/^(0A|42|54)/.test(code) && /^COPY .*?, line \d+, column /ms.test(where ?? ""))
+  );
 }
 
 const byState: Readonly<Record<string, ErrorCode>> = {
@@ -57,12 +64,12 @@ export function postgresError(thrown: unknown, side: Side, doing: string): Magic
 
 function codeOf(error: ServerError, message: string, side: Side): ErrorCode {
   const code = error.code ?? "";
+  if (isDataError(error)) return "bad_record";
   const known = byState[code];
   if (known) return known;
   if (code.startsWith("08") || lost.has(code) || /connection terminated|Connection ended|not queryable/i.test(message))
     return /timeout/i.test(message) ? "unreachable" : "connection_lost";
   if (unreachable.has(code) || /timeout expired|timeout exceeded/i.test(message)) return "unreachable";
   if (/password must be a string|no password|SASL|authentication/i.test(message)) return "credentials_rejected";
-  if (isDataError(error)) return "bad_record";
   return side === "source" ? "source_failed" : "destination_refused";
 }
