@@ -78,8 +78,6 @@ export function holds(into: Column, from: Column): boolean {
 // Beyond widening: a destination that people made may hold any value as text, or parse values that had no type.
 function accepts(target: Column, column: Column): boolean {
   if (holds(target, column)) return true;
-  // Fields that such an interval lacks would be dropped without a word.
-  if (/^interval [a-z]/.test(target.native ?? "")) return false;
   if (column.untyped) return true;
   const { kind } = target.type;
   // Of a text whose length nobody declared, the values that are too long are rejected one by one.
@@ -90,8 +88,8 @@ function accepts(target: Column, column: Column): boolean {
   if (column.type.kind === "int" && column.type.bits < 64 && kind === "float") return target.type.bits === 64;
   // MySQL's booleans are tinyint(1): what is neither 0 nor 1 is rejected row by row.
   if (column.type.kind === "int" && column.type.bits === 16 && kind === "bool") return true;
-  // Digits too.
-  if (/^interval\(/.test(target.native ?? "") && !column.untyped) return false;
+  // Digits and fields that such an interval lacks would be dropped without a word.
+  if (/^interval[ (]/.test(target.native ?? "") && !column.untyped) return false;
   if (column.type.kind === "string" || column.type.kind === "other")
     return kind === "uuid" || kind === "json" || kind === "other" || kind === "array";
   return column.type.kind === "json" && kind === "array";

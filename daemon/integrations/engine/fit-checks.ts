@@ -16,14 +16,22 @@ export function checkOf(target: Pick<Column, "type" | "native">): Check | null {
   if (type.kind === "float") return float(type.bits, native);
   if (type.kind === "date" || type.kind === "timestamp") return moment(type, native, digits);
   if (type.kind === "time") return timeOfDay(type.zone, native, digits);
-  if (/^interval/.test(native)) return (text) => fraction(text, digits) ?? spanFraction(text, digits);
+  if (/^interval/.test(native)) {
+    const fields = fieldsOf(native);
+    return (text) => fraction(text, digits) ?? spanFraction(text, digits) ?? fields?.(text) ?? null;
+  }
   if (native === "money") return money;
   if (/^(oid|xid|cid)$/.test(native))
     return (text) =>
       /^\s*\d{1,10}\s*$/.test(text) && Number(text) < 2 ** 32 ? null : `no number that ${native} holds`;
   if (/^bit/.test(native)) return (text) => (/^[bx]$/i.test(text) ? "no digits" : null);
   const bytes = native === '"char"' ? 1 : native === "name" ? 63 : 0;
-  if (bytes > 0) return (text) => (Buffer.byteLength(text) > bytes ? `more bytes than ${native} holds` : null);
+  // A byte beyond ASCII is written as `\377`.
+  if (bytes > 0)
+    return (text) =>
+      Buffer.byteLength(text) > bytes && !(bytes === 1 && /^\\[0-7]{3}$/.test(text))
+        ? `more bytes than ${native} holds`
+        : null;
   const length = Number(/^character varying\((\d+)\)/.exec(native)?.[1] ?? 0);
   if (length > 0)
     return (text) =>
@@ -139,6 +147,21 @@ export function fraction(text: string, digits: number): string | null {
 function spanFraction(text: string, digits: number): string | null {
   const found = /\.(\d+)\s*(?:s|secs?|seconds?)?\s*(?:ago)?\s*$/i.exec(text)?.[1] ?? "";
   return /[1-9]/.test(found.slice(digits)) ? `more than ${digits} digits of a second's fraction` : null;
+}
+
+const units = ["year", "month", "day", "hour", "minute", "second"];
+
+// `interval day to hour` drops what is finer than its last field; texts as PostgreSQL writes them can be told.
+function fieldsOf(native: string): Check | null {
+  const last = units.indexOf(/^interval [a-z ]*?([a-z]+)(?:\(\d\))?$/.exec(native)?.[1] ?? "second");
+  if (last === units.length - 1) return null;
+  const form =
+    /^(?:([+-]?\d+) years? ?)?(?:([+-]?\d+) mons? ?)?(?:([+-]?\d+) days? ?)?(?:[+-]?(\d+):(\d\d):(\d\d(?:\.\d+)?))?$/;
+  return (text) => {
+    const parts = form.exec(text);
+    if (!parts) return `not written in the units of ${native}`;
+    return parts.slice(2 + last).some((part) => Number(part ?? 0) !== 0) ? `a unit that ${native} drops` : null;
+  };
 }
 
 function money(text: string): string | null {

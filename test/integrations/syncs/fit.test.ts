@@ -41,10 +41,13 @@ const postgres: readonly (readonly [type: string, kept: readonly string[], chang
   ["time with time zone", ["12:00:00+05:30", "12:00:00.123456-0530"], ["2020-01-01 12:00:00+02"]],
   ["interval", ["1.5", "1 year", "1.5 months"], ["0.0000001 sec", "00:00:01.1234567"]],
   ["interval(0)", ["2 s"], ["1.5"]],
+  ["interval day to hour", ["1 day 02:00:00", "-3 days", "00:00:00"], ["1.5", "12:00:00.5", "00:01:00", "0.1"]],
+  ["interval year to month", ["3 years 4 mons", "-1 years"], ["1 day", "1 mon 00:00:01"]],
+  ["interval day to second(3)", ["1 day 00:00:01.123", "1.5"], ["00:00:01.1234"]],
   ["money", ["-$1,000.50", "$0.00", "1,234,567.89"], ["$1.005", "", "1,5"]],
   ["oid", ["0", "4294967295"], ["-1", "4294967296", "18446744073709551615"]],
   ["bit varying", ["", "101", "b1"], ["b"]],
-  ['"char"', ["a"], ["ab"]],
+  ['"char"', ["a", "\\377"], ["ab", "\\3777"]],
 ];
 
 for (const [native, kept, changed] of postgres)
