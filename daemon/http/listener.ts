@@ -60,7 +60,7 @@ export function createHttp(options: HttpOptions): Http {
     return503OnClosing: false,
     clientErrorHandler: answerMalformed,
     frameworkErrors: (error, request, reply) => {
-      reply.header("x-request-id", request.id);
+      reply.header("x-request-id", request.id).header("x-content-type-options", "nosniff");
       sendError(error, request, reply, logger);
       const { type, id, environment } = anonymous;
       const call = { identity: { type, id }, environment, action: "unknown", resource: null };

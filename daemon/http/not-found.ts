@@ -22,8 +22,8 @@ export function useNotFound(app: FastifyInstance): (request: FastifyRequest, rep
     for (const { pattern, methods, errors } of known.values()) {
       if (!pattern.test(path)) continue;
       for (const method of methods) allowed.add(method);
-      // A path's clients read one form of errors, whatever the method.
-      if (errors) request.route = { ...request.route, errors };
+      // A gateway path's clients read one form of errors, whatever the method; RFC 6749 has none for a wrong one.
+      if (errors === "openai") request.route = { ...request.route, errors };
     }
     if (allowed.size === 0 && OPENAI.test(path)) {
       request.route = { ...request.route, errors: "openai" };

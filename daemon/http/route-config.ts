@@ -1,7 +1,7 @@
 // What every route says about itself in `config`, and what the hooks put on the request. A route without a scope entry does
 // not start: nobody can forget to say who may call it.
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import type { FieldProblem } from "#contract/errors.ts";
+import type { ErrorCode, FieldProblem } from "#contract/errors.ts";
 import type { Principal, Scope } from "#contract/identity.ts";
 import type { Span } from "#daemon/telemetry/trace.ts";
 
@@ -19,6 +19,8 @@ declare module "fastify" {
     surface?: Surface;
     /** Media types that the route answers with; by default application/json, on the gateway text/event-stream too. */
     produces?: readonly string[];
+    /** Errors that it can give besides those that its place brings: for the OpenAPI document. */
+    fails?: readonly ErrorCode[];
     /** What else is wrong with a body that its schema refuses: an answer names every problem at once. */
     survey?: (request: FastifyRequest) => Promise<readonly FieldProblem[]>;
     /** No line in the log and no span, and no use that keeps the daemon from ending when it is idle: for what is polled. */

@@ -109,6 +109,8 @@ test("404, 405 with Allow, 406, 413, 415 and broken JSON are told apart", async 
   const method = await fetch(`${url}/v1/things/7`, { method: "DELETE" });
   expect([method.status, method.headers.get("allow")]).toEqual([405, "POST"]);
   expect(await method.json()).toMatchObject({ code: "method_not_allowed" });
+  const token = await fetch(`${url}/v1/auth/token`);
+  expect([token.status, token.headers.get("content-type")]).toEqual([405, "application/problem+json"]);
   const gateway = await fetch(`${url}/v1/chat/completions`);
   expect(await gateway.json()).toMatchObject({ error: { type: "invalid_request_error", code: "method_not_allowed" } });
   expect(await status(fetch(`${url}/health`, { headers: { accept: "text/html" } }))).toEqual([406, "not_acceptable"]);

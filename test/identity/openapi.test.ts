@@ -43,7 +43,7 @@ test("every operation names one scope of the catalogue, or that it is public, an
     }
 });
 
-test("POSTs that take an Idempotency-Key say so, and changes name their conflicts", () => {
+test("POSTs that take an Idempotency-Key say so, and every error that an operation can give is named", () => {
   const parameters = (path: string) =>
     (document.paths[path].post.parameters ?? []).map((one: { in: string; name: string }) => `${one.in} ${one.name}`);
   expect(parameters("/v1/syncs")).toContain("header Idempotency-Key");
@@ -51,6 +51,11 @@ test("POSTs that take an Idempotency-Key say so, and changes name their conflict
   expect(parameters("/v1/auth/token")).toEqual([]);
   expect(document.paths["/v1/syncs/{id}"].patch.responses).toHaveProperty("409");
   expect(document.paths["/v1/health"].get.responses).toHaveProperty("403");
+  for (const operation of [
+    document.paths["/v1/connections/{id}/objects"].get,
+    document.paths["/v1/controllers/{name}/invoke"].post,
+  ])
+    for (const status of ["502", "504"]) expect(operation.responses).toHaveProperty(status);
 });
 
 test("a route of the daemon that is not in the document answers the command line alone", () => {

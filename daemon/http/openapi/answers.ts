@@ -39,7 +39,8 @@ function errorsOf(
   config: OperationConfig,
   schema: Record<string, unknown>,
 ): [string, ErrorCode][] {
-  const found: [string, ErrorCode][] = [["400", "invalid_request"]];
+  const found: [string, ErrorCode][] = (config.fails ?? []).map((code) => [String(errors[code].status), code]);
+  found.push(["400", "invalid_request"]);
   if (config.scope || config.errors === "oauth") found.push(["401", "invalid_key"]);
   found.push(["403", config.scope ? "insufficient_scope" : "forbidden_origin"]);
   if (url.includes(":")) found.push(["404", "not_found"]);
@@ -54,7 +55,6 @@ function errorsOf(
   found.push(["406", "not_acceptable"]);
   if (method === "POST" && (config.surface === "core" || config.surface === "controllers") && config.scope)
     found.push(["409", "idempotency_in_progress"]);
-  if (method === "PATCH") found.push(["409", "conflict"]);
   if (schema["body"]) found.push(["413", "payload_too_large"], ["415", "unsupported_media_type"]);
   if (config.errors !== "openai" && config.errors !== "oauth") found.push(["422", "validation_failed"]);
   if (config.scope) found.push(["429", "rate_limited"]);

@@ -15,8 +15,9 @@ import type { Connections } from "#daemon/integrations/connections/connections.t
 import { type ListOptions, pageInMemory } from "#daemon/integrations/page.ts";
 import { emptyBody } from "../empty-body.ts";
 
-/** How long a test or a discovery may take. */
-const probeMs = 45_000;
+/** How long a test and a discovery may take: a caller waits for them, many no longer than half a minute. */
+const checkMs = 25_000;
+const discoveryMs = 45_000;
 
 export function connectionRoutes(app: FastifyInstance, { connections }: { connections: Connections }): void {
   const read = { scope: "connections:read", surface: "core" } as const;
@@ -108,13 +109,13 @@ export function connectionRoutes(app: FastifyInstance, { connections }: { connec
         response: { 200: Connection },
       },
     },
-    (request) => connections.check(request.principal, request.params.id, AbortSignal.timeout(probeMs)),
+    (request) => connections.check(request.principal, request.params.id, AbortSignal.timeout(checkMs)),
   );
 
   app.get<{ Params: IdParams; Querystring: ListOptions }>(
     "/v1/connections/:id/objects",
     {
-      config: read,
+      config: { ...read, fails: ["upstream_error", "upstream_timeout"] },
       schema: {
         ...{ tags, operationId: "listConnectionObjects", summary: "Discover what a connection offers" },
         params: IdParams,
@@ -123,7 +124,7 @@ export function connectionRoutes(app: FastifyInstance, { connections }: { connec
       },
     },
     async ({ principal, params, query }) => {
-      const found = await connections.objects(principal, params.id, AbortSignal.timeout(probeMs));
+      const found = await connections.objects(principal, params.id, AbortSignal.timeout(discoveryMs));
       return pageInMemory(found, query, ({ name }) => name);
     },
   );

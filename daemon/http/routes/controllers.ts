@@ -36,7 +36,7 @@ export function controllerRoutes(app: FastifyInstance, { controllers }: Controll
   app.post<{ Params: Named; Body: { input?: unknown; version?: string } }>(
     "/v1/controllers/:name/invoke",
     {
-      config: { scope: "controllers:invoke", surface, ownLine: true },
+      config: { scope: "controllers:invoke", surface, ownLine: true, fails: ["output_invalid", "timeout"] },
       bodyLimit: INPUT_LIMIT,
       schema: {
         operationId: "invokeController",

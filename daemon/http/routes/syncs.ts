@@ -53,7 +53,7 @@ export function syncRoutes(app: FastifyInstance, { syncs }: { syncs: Syncs }): v
   app.patch<{ Params: IdParams; Body: PatchSync }>(
     "/v1/syncs/:id",
     {
-      config: { ...write, survey },
+      config: { ...write, survey, fails: ["connection_missing"] },
       schema: {
         ...{ tags, operationId: "updateSync", summary: "Change, pause or resume a sync" },
         params: IdParams,
