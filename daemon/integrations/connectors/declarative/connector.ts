@@ -130,6 +130,9 @@ function clientOf({ dispatcher, rewrite: setting, timeoutMs, onResponse }: Conne
   };
 }
 
+const MAX_SLEEP_MS = 2 ** 31 - 1;
+
+// At most 24 days: who waits longer asks again.
 function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) {
@@ -140,10 +143,14 @@ function sleep(ms: number, signal: AbortSignal): Promise<void> {
       clearTimeout(timer);
       reject(signal.reason);
     };
-    const timer = setTimeout(() => {
-      signal.removeEventListener("abort", abort);
-      resolve();
-    }, ms);
+    // Longer, a timer of Node's would end at once.
+    const timer = setTimeout(
+      () => {
+        signal.removeEventListener("abort", abort);
+        resolve();
+      },
+      Math.min(ms, MAX_SLEEP_MS),
+    );
     signal.addEventListener("abort", abort, { once: true });
   });
 }

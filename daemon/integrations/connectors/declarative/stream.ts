@@ -1,4 +1,5 @@
 // A stream of a manifest: its records, page by page, with the state after each slice.
+import { MagicError } from "#contract/errors.ts";
 import { type Context, condition, type Slice, text } from "./context.ts";
 import { durationMs } from "./http/budget.ts";
 import { emptyParts, merge } from "./http/options.ts";
@@ -93,9 +94,15 @@ export function streamOf(context: Context, component: Component, concurrency = D
       }
     };
     const tasks = cursor && partitioned ? distinct(partitions(readParent)) : partitions(readParent);
-    for await (const event of parallel(tasks, partitioned ? concurrency : 1, (partition) => readPartition(partition))) {
-      if (event.type !== "slice") yield event;
-      else if (tracker.due()) yield { type: "state", state: tracker.snapshot() };
+    try {
+      for await (const event of parallel(tasks, partitioned ? concurrency : 1, (partition) => readPartition(partition)))
+        if (event.type !== "slice") yield event;
+        else if (tracker.due()) yield { type: "state", state: tracker.snapshot() };
+    } catch (error) {
+      // Whatever looks into an answer does so level by level.
+      if (error instanceof RangeError && error.message.includes("call stack"))
+        throw new MagicError("upstream_error", `an answer for ${nameOf(component)} nests too deeply to be read`);
+      throw error;
     }
     yield { type: "state", state: tracker.snapshot(true) };
 

@@ -88,23 +88,32 @@ export function createHttpClient({
             "upstream_error",
             `${place(parseUrl(request.url))} redirects more than ${MAX_REDIRECTS} times`,
           );
-        current = redirected(current, response.status, new URL(location, current.url));
+        current = redirected(current, response.status, location);
       }
     },
   };
 }
 
-// Credentials never follow a redirect to another origin (RFC 9110, section 15.4).
-function redirected(request: HttpRequest, status: number, to: URL): HttpRequest {
-  const same = to.origin === new URL(request.url).origin;
-  const headers = Object.fromEntries(
-    Object.entries(request.headers).filter(
-      ([name]) => same || !/^(authorization|cookie|proxy-authorization|x-api-key|api-key)$/i.test(name),
-    ),
-  );
-  const keepBody = status === 307 || status === 308;
-  const method = keepBody || request.method === "GET" || request.method === "HEAD" ? request.method : "GET";
-  return { method, url: to.href, headers, ...(keepBody && request.body !== undefined ? { body: request.body } : {}) };
+// Credentials never follow a redirect to another origin (RFC 9110, section 15.4): any header of a manifest's may be one, and any body.
+function redirected(request: HttpRequest, status: number, location: string): HttpRequest {
+  const from = parseUrl(request.url);
+  if (!URL.canParse(location, from))
+    throw new MagicError("upstream_error", `${place(from)} redirects to '${location.slice(0, 200)}', which is no URL`);
+  const to = new URL(location, from);
+  const trusted = to.origin === from.origin || to.origin === from.origin.replace(/^http:/, "https:");
+  const headers = trusted
+    ? request.headers
+    : Object.fromEntries(Object.entries(request.headers).filter(([name]) => /^(accept|user-agent)/i.test(name)));
+  if ((status !== 307 && status !== 308) || request.body === undefined) {
+    const method = request.method === "HEAD" || status >= 307 ? request.method : "GET";
+    return { method, url: to.href, headers };
+  }
+  if (!trusted)
+    throw new MagicError(
+      "upstream_error",
+      `${place(from)} redirects to ${to.origin}: what is sent to one server is not sent to another one`,
+    );
+  return { method: request.method, url: to.href, headers, body: request.body };
 }
 
 function parseUrl(text: string): URL {

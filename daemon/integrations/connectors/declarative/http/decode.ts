@@ -24,7 +24,7 @@ export function decoderOf(component: Component | undefined): Decode {
     return (response) => items(json(response), optionalText(component as Component, "items_path") ?? "");
   if (type === "GzipDecoder" || type === "ZipfileDecoder") {
     const inner = decoderOf(optionalChild(component as Component, "decoder"));
-    const open = type === "GzipDecoder" ? gunzip : unzip;
+    const open = type === "GzipDecoder" ? (body: Buffer, url: string) => [gunzip(body, url)] : unzip;
     return (response) => open(response.body, response.url).flatMap((body) => inner({ ...response, body }));
   }
   return refuseCustom(component as Component);
@@ -137,15 +137,15 @@ function items(value: unknown, path: string): unknown[] {
 }
 
 // Clients undo Content-Encoding themselves; a body that still carries it is undone here.
-function contentDecoded({ body, headers }: Parameters<Decode>[0]): Buffer {
-  if (headers["content-encoding"] !== "gzip" || body[0] !== 0x1f || body[1] !== 0x8b) return body;
-  return gunzipSync(body, { maxOutputLength: MAX_DECOMPRESSED });
+function contentDecoded({ body, headers, url }: Parameters<Decode>[0]): Buffer {
+  return /^(x-)?gzip$/i.test(headers["content-encoding"] ?? "") ? gunzip(body, url) : body;
 }
 
-function gunzip(body: Buffer, url: string): Buffer[] {
-  if (body[0] !== 0x1f || body[1] !== 0x8b) return [body];
+// A body that is no gzip stays as it is.
+function gunzip(body: Buffer, url: string): Buffer {
+  if (body[0] !== 0x1f || body[1] !== 0x8b) return body;
   try {
-    return [gunzipSync(body, { maxOutputLength: MAX_DECOMPRESSED })];
+    return gunzipSync(body, { maxOutputLength: MAX_DECOMPRESSED });
   } catch (error) {
     throw new MagicError(
       "upstream_error",

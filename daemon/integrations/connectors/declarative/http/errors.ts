@@ -68,7 +68,8 @@ function single(context: Context, component: Component): ErrorHandler {
     backoff(response, attempt) {
       for (const strategy of strategies) {
         const wait = backoffOf(context, strategy, response, attempt);
-        if (wait !== undefined) return wait;
+        // A template may come to no number.
+        if (Number.isFinite(wait)) return wait;
       }
       return undefined;
     },

@@ -46,6 +46,8 @@ export interface Requester {
 /** Without a back-off of the manifest's: 1, 2, 4, 8... s, at most a minute. */
 const DEFAULT_BACKOFF_MS = 1000;
 const MAX_BACKOFF_MS = 60_000;
+/** Who says "at once" and then refuses again is asked less and less often: 50, 100, 200 ms... */
+const LEAST_BACKOFF_MS = 50;
 /** Rate limits are waited out longer than failures are retried. */
 const RATE_LIMIT_TRIES = 20;
 /** A wait that nobody would sit through: the run fails and says why. */
@@ -253,10 +255,14 @@ async function wait(
   message: string,
 ): Promise<void> {
   const asked = retryAfterSeconds(response?.headers["retry-after"], context.clock.now());
+  const told = errors.backoff(response, attempts) ?? (asked === undefined ? undefined : asked * 1000);
+  const growing = (first: number): number => Math.min(MAX_BACKOFF_MS, first * 2 ** (attempts - 1));
   const backoff =
-    errors.backoff(response, attempts) ??
-    (asked === undefined ? undefined : asked * 1000) ??
-    Math.min(MAX_BACKOFF_MS, DEFAULT_BACKOFF_MS * 2 ** (attempts - 1));
+    told === undefined
+      ? growing(DEFAULT_BACKOFF_MS)
+      : told < DEFAULT_BACKOFF_MS
+        ? Math.max(told, growing(LEAST_BACKOFF_MS))
+        : told;
   if (backoff > MAX_WAIT_MS)
     throw new MagicError(
       "upstream_error",

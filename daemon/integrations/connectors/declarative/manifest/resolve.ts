@@ -4,21 +4,21 @@ import { isRecord, manifestError } from "./component.ts";
 import { customTypes, defaultTypes } from "./default-types.ts";
 
 const MAX_DEPTH = 120;
-/** Each reference is copied in: a manifest must not unfold to more than this many values. */
+/** Each reference is copied in, and each parameter: a manifest must not unfold to more than this many values. */
 const MAX_NODES = 2_000_000;
 
 /** Throws validation_failed on missing or circular references. */
 export function resolveManifest(document: Record<string, unknown>): Record<string, unknown> {
   const budget = { nodes: 0 };
   const resolved = dereference(document, document, [], budget) as Record<string, unknown>;
-  return propagate("", resolved, {}) as Record<string, unknown>;
+  return propagate("", resolved, {}, { nodes: 0 });
 }
 
 function dereference(
   value: unknown,
   document: Record<string, unknown>,
   path: readonly string[],
-  budget: { nodes: number },
+  budget: Budget,
 ): unknown {
   if (++budget.nodes > MAX_NODES) throw manifestError("the references unfold to too many values");
   if (path.length > MAX_DEPTH) throw manifestError("the references nest too deeply");
@@ -53,16 +53,17 @@ function follow(
   reference: string,
   document: Record<string, unknown>,
   path: readonly string[],
-  budget: { nodes: number },
+  budget: Budget,
 ): unknown {
   if (path.includes(reference)) throw manifestError(`circular reference: ${[...path, reference].join(" -> ")}`);
-  const target = lookup(reference, document);
+  const target = lookup(reference, document, 0);
   if (target === undefined) throw manifestError(`${reference} does not exist`);
   return dereference(target, document, [...path, reference], budget);
 }
 
 // Keys may hold slashes themselves: at each level the shortest run of segments that is a key is tried first.
-function lookup(reference: string, document: unknown): unknown {
+function lookup(reference: string, document: unknown, depth: number): unknown {
+  if (depth > MAX_DEPTH) throw manifestError(`circular reference: ${reference}`);
   const segments = reference.slice(2).split("/");
   const walk = (value: unknown, at: number): unknown => {
     if (at === segments.length) return value;
@@ -78,49 +79,60 @@ function lookup(reference: string, document: unknown): unknown {
     return isRecord(value["$ref"])
       ? undefined
       : typeof value["$ref"] === "string"
-        ? walk(lookup(value["$ref"], document), at)
+        ? walk(lookup(value["$ref"], document, depth + 1), at)
         : undefined;
   };
   return walk(document, 0);
 }
 
 type Parameters = Readonly<Record<string, unknown>>;
+interface Budget {
+  nodes: number;
+}
 
-function propagate(place: string, component: Record<string, unknown>, inherited: Parameters): Record<string, unknown> {
+function propagate(
+  place: string,
+  component: Record<string, unknown>,
+  inherited: Parameters,
+  budget: Budget,
+): Record<string, unknown> {
   const own = { ...component };
   own["type"] ??= "class_name" in own ? customTypes[place] : defaultTypes[place];
   if (own["type"] === undefined) delete own["type"];
   if (typeof own["type"] !== "string" || isJsonSchema(own))
-    return place === "" || !("type" in own) ? plain(own, inherited) : own;
+    return place === "" || !("type" in own) ? plain(own, inherited, budget) : own;
   const declared = isRecord(own["$parameters"]) ? own["$parameters"] : {};
   delete own["$parameters"];
   const parameters: Record<string, unknown> = { ...inherited, ...declared };
   for (const key of Object.keys(parameters)) own[key] = truthy(own[key]) ? own[key] : parameters[key];
+  budget.nodes += Object.keys(own).length;
+  if (budget.nodes > MAX_NODES) throw manifestError("the parameters unfold to too many values");
   for (const field of Object.keys(own)) {
     const { [field]: _own, ...rest } = parameters;
-    own[field] = descend(`${own["type"]}.${field}`, own[field], rest);
+    own[field] = descend(`${own["type"]}.${field}`, own[field], rest, budget);
   }
   if (Object.keys(parameters).length) own["$parameters"] = parameters;
   return own;
 }
 
 // A field that holds plain data may still hold components further down (a map of named authenticators).
-function plain(value: Record<string, unknown>, inherited: Parameters): Record<string, unknown> {
+function plain(value: Record<string, unknown>, inherited: Parameters, budget: Budget): Record<string, unknown> {
   const out: Record<string, unknown> = {};
   for (const key of Object.keys(value))
     put(
       out,
       key,
       isRecord(value[key]) && typeof value[key]["type"] === "string" && /^[A-Z]/.test(value[key]["type"])
-        ? propagate("", value[key], inherited)
+        ? propagate("", value[key], inherited, budget)
         : value[key],
     );
   return out;
 }
 
-function descend(place: string, value: unknown, parameters: Parameters): unknown {
-  if (Array.isArray(value)) return value.map((each) => (isRecord(each) ? propagate(place, each, parameters) : each));
-  return isRecord(value) ? propagate(place, value, parameters) : value;
+function descend(place: string, value: unknown, parameters: Parameters, budget: Budget): unknown {
+  if (Array.isArray(value))
+    return value.map((each) => (isRecord(each) ? propagate(place, each, parameters, budget) : each));
+  return isRecord(value) ? propagate(place, value, parameters, budget) : value;
 }
 
 const truthy = (value: unknown): boolean =>

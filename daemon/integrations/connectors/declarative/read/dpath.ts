@@ -1,4 +1,5 @@
 // Paths into decoded answers, as dpath reads them: `*` is any key or index, numbers index lists, `**` any depth.
+import { compileRegex } from "../jinja/regex.ts";
 import { isRecord } from "../manifest/component.ts";
 
 /** Every value at the path, in document order. */
@@ -35,8 +36,8 @@ function globMatcher(glob: string): (key: string) => boolean {
     .replace(/[.+^${}()|\\]/g, "\\$&")
     .replace(/\*+/g, ".*")
     .replaceAll("?", ".");
-  const pattern = new RegExp(`^${source}$`, "s");
-  return (key) => pattern.test(key);
+  const pattern = compileRegex(`(?s)^${source}$`);
+  return (key) => pattern.matcher(key).find();
 }
 
 /** Sets a value, making objects on the way; a key such as __proto__ stays data. */

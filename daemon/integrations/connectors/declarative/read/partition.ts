@@ -45,7 +45,7 @@ export function partitionsOf(context: Context, component: unknown): Partitions {
     return async function* () {
       yield whole;
     };
-  return routers.reduce(product);
+  return bounded(routers.reduce(product));
 }
 
 /** True where the stream has a router at all: its state is then kept by partition. */
@@ -79,7 +79,7 @@ function product(left: Partitions, right: Partitions): Partitions {
 function routerOf(context: Context, component: Component): Partitions {
   const type = typeOf(component);
   if (type === "ListPartitionRouter") return listRouter(context, component);
-  if (type === "SubstreamPartitionRouter") return bounded(substreamRouter(context, component));
+  if (type === "SubstreamPartitionRouter") return substreamRouter(context, component);
   if (type === "GroupingPartitionRouter")
     return groupingRouter(component, routerOf(context, child(component, "underlying_partition_router")));
   if (type === "UnionPartitionRouter") return unionRouter(context, component);

@@ -1,0 +1,175 @@
+// Vendors and manifests that mean harm or are merely broken: what they may not reach, how long they may last, what is said of them.
+import { gzipSync } from "node:zlib";
+import { expect, test } from "vitest";
+import { MagicError } from "#contract/errors.ts";
+import { loadManifest } from "#daemon/integrations/connectors/declarative/manifest/load.ts";
+import { json, manifest, read, type StreamOptions, vendor } from "./one-stream.ts";
+
+const noRetry = { error_handler: { type: "DefaultErrorHandler", max_retries: 0 } };
+
+test.each(["0", "-5", "Wed, 21 Oct 2015 07:28:00 GMT", "0.0001"])(
+  "a server that refuses for ever with Retry-After '%s' is asked ever less often",
+  async (after) => {
+    const origin = await vendor((_request, response) => json(response, {}, 503, { "retry-after": after }));
+    const waits: number[] = [];
+    await expect(read(manifest(origin), { waits })).rejects.toMatchObject({ code: "upstream_error" });
+    expect(waits).toEqual([0.05, 0.1, 0.2, 0.4, 0.8]);
+  },
+);
+
+test.each(["99999999999", "Fri, 31 Dec 9999 23:59:59 GMT"])(
+  "a wait until '%s' is refused at once, and says so",
+  async (after) => {
+    const origin = await vendor((_request, response) => json(response, {}, 429, { "retry-after": after }));
+    await expect(read(manifest(origin), { waits: [] })).rejects.toMatchObject({
+      code: "upstream_error",
+      message: expect.stringContaining("too long"),
+    });
+  },
+);
+
+test.each([
+  { type: "ConstantBackoffStrategy", backoff_time_in_seconds: "{{ config['none'] }}" },
+  { type: "WaitTimeFromHeader", header: "retry-after", min_wait: "soon" },
+  { type: "ExponentialBackoffStrategy", factor: "{{ 'x' }}" },
+])("a wait that is no number ($type) is one of ours", async (strategy) => {
+  let left = 2;
+  const origin = await vendor((_request, response) => {
+    if (left-- > 0) json(response, {}, 503, { "retry-after": "1" });
+    else json(response, { items: [{ id: 1 }] });
+  });
+  const waits: number[] = [];
+  const error_handler = { type: "DefaultErrorHandler", backoff_strategies: [strategy] };
+  const { records } = await read(manifest(origin, { requester: { error_handler } }), { waits });
+  expect(records).toHaveLength(1);
+  for (const wait of waits) expect(wait).toBeGreaterThan(0);
+});
+
+test("what a key or a body says goes to no other origin, however a server redirects", async () => {
+  const heard: string[] = [];
+  const other = await vendor((request, response) => {
+    heard.push(JSON.stringify(request.headers) + request.body);
+    json(response, { items: [{ id: 1 }], access_token: "t" });
+  });
+  const origin = await vendor((_request, response) => response.writeHead(307, { location: `${other}/items` }).end());
+  const inject = (inject_into: string) => ({
+    authenticator: {
+      type: "ApiKeyAuthenticator",
+      api_token: "geheim",
+      inject_into: { type: "RequestOption", inject_into, field_name: "X-Shop-Access-Token" },
+    },
+  });
+  const oauth = {
+    type: "OAuthAuthenticator",
+    token_refresh_endpoint: `${origin}/token`,
+    client_id: "id",
+    client_secret: "geheim",
+    refresh_token: "geheim",
+  };
+  const attempts: StreamOptions["requester"][] = [
+    inject("header"),
+    { http_method: "POST", ...inject("body_json") },
+    { authenticator: oauth },
+  ];
+  for (const requester of attempts)
+    await read(manifest(origin, { requester: { ...noRetry, ...requester } })).catch(() => {});
+  expect(heard.join("\n")).not.toContain("geheim");
+  expect(heard.length).toBeGreaterThan(0);
+});
+
+const answers: [string, Record<string, string>, Buffer | string, RegExp][] = [
+  [
+    "gzip that ends in the middle",
+    { "content-encoding": "gzip" },
+    gzipSync('{"items": []}').subarray(0, 15),
+    /cannot be read|not JSON/,
+  ],
+  [
+    "gzip with a wrong checksum",
+    { "content-encoding": "gzip" },
+    Buffer.concat([gzipSync("{}").subarray(0, -8), Buffer.alloc(8, 1)]),
+    /cannot be read|not JSON/,
+  ],
+  ["a page of HTML", { "content-type": "application/json" }, "<html>Sign in</html>", /not JSON/],
+  ["a redirect to nowhere", { location: "http://[bad" }, "", /redirect/],
+  ["a redirect to a file", { location: "file:///etc/passwd" }, "", /only http and https/],
+];
+test.each(answers)("%s is told as the server's fault", async (_name, headers, body, message) => {
+  const origin = await vendor((_request, response) =>
+    response.writeHead("location" in headers ? 302 : 200, headers).end(body),
+  );
+  const error = await read(manifest(origin, { requester: noRetry })).catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(MagicError);
+  expect(error).toMatchObject({ message: expect.stringMatching(message) });
+});
+
+test("a gzip answer is read whatever its encoding's letters", async () => {
+  const body = gzipSync('{"items": [{"id": 1}]}');
+  const origin = await vendor((_request, response) =>
+    response.writeHead(200, { "content-encoding": "GZIP" }).end(body),
+  );
+  expect((await read(manifest(origin))).records).toEqual([{ id: 1 }]);
+});
+
+test("an answer that nests too deeply is told so; a record's __proto__ stays its own", async () => {
+  const deep = "[".repeat(20_000) + "]".repeat(20_000);
+  let item = `{"id": 1, "__proto__": {"polluted": 1}}`;
+  const origin = await vendor((_request, response) => response.end(`{"items": [${item}]}`));
+  const pagination_strategy = { type: "CursorPagination", cursor_value: "{{ response.next }}" };
+  const source = manifest(origin, { paginator: { pagination_strategy } });
+  expect((await read(source)).records).toHaveLength(1);
+  expect(({} as { polluted?: number }).polluted).toBeUndefined();
+  item = `{"id": 1, "deep": ${deep}}`;
+  await expect(read(source)).rejects.toMatchObject({
+    code: "upstream_error",
+    message: expect.stringMatching(/nests too deeply/),
+  });
+});
+
+const stream = {
+  version: "1",
+  type: "DeclarativeSource",
+  check: { type: "CheckStream", stream_names: ["a"] },
+  streams: [],
+};
+const many = Object.fromEntries(
+  Array.from({ length: 14 }, (_, at) => [`field${at}`, { type: "HttpRequester", url_base: "http://x.test" }]),
+);
+const hostile: [string, object][] = [
+  ["a reference that leads through itself", { ...stream, a: { $ref: "#/a/b" }, c: { $ref: "#/a/x" } }],
+  [
+    "parameters that are handed down into each other",
+    { ...stream, metadata: { type: "SimpleRetriever", $parameters: many } },
+  ],
+];
+test.each(hostile)("%s is refused soon", (_name, source) => {
+  const started = performance.now();
+  expect(() => loadManifest(JSON.stringify(source))).toThrow(MagicError);
+  expect(performance.now() - started).toBeLessThan(15_000);
+});
+
+test("a path of stars takes no longer than its names are long", async () => {
+  const name = "x".repeat(40);
+  const origin = await vendor((_request, response) => json(response, { [`${name}y`]: [], items: [{ id: 1 }] }));
+  const started = performance.now();
+  const field_path = [`${"*x".repeat(25)}*z`];
+  const record_selector = { type: "RecordSelector", extractor: { type: "DpathExtractor", field_path } };
+  expect((await read(manifest(origin, { retriever: { record_selector } }))).records).toEqual([]);
+  expect(performance.now() - started).toBeLessThan(10_000);
+});
+
+test("a budget of one call in a century does not keep the processor busy", async () => {
+  const origin = await vendor((_request, response) => json(response, { items: [{ id: 1 }], next: 1 }));
+  const source = JSON.parse(
+    manifest(origin, { paginator: { pagination_strategy: { type: "CursorPagination", cursor_value: "2" } } }),
+  );
+  const rates = [{ type: "Rate", limit: 1, interval: "P100Y" }];
+  source.api_budget = {
+    type: "HTTPAPIBudget",
+    policies: [{ type: "MovingWindowCallRatePolicy", rates, matchers: [] }],
+  };
+  const before = process.cpuUsage();
+  await Promise.race([read(JSON.stringify(source)).catch(() => {}), new Promise((done) => setTimeout(done, 1500))]);
+  const { user, system } = process.cpuUsage(before);
+  expect((user + system) / 1000).toBeLessThan(1400);
+});
