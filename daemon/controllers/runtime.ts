@@ -40,6 +40,7 @@ export interface Invocation {
 }
 
 export interface InvocationResult {
+  /** A LargeOutput where its text is long. */
   readonly output: unknown;
   readonly request_id: string;
   readonly version: string;

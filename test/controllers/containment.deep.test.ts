@@ -2,30 +2,10 @@
 import { execFileSync } from "node:child_process";
 import { getPriority } from "node:os";
 import { expect, test } from "vitest";
+import { attacks } from "./attacks.ts";
 import { type Bench, openBench, settle } from "./harness.ts";
 
 const TIMEOUT_MS = 1_000;
-const attacks: Record<string, string> = {
-  "a loop": "for (;;);",
-  "a regular expression": "/^(a+)+$/.test('a'.repeat(40) + 'b');",
-  "Atomics.wait": "Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);",
-  "a loop of microtasks": "const spin = () => Promise.resolve().then(spin); await spin();",
-  "a loop of immediates": "const spin = () => setImmediate(spin); spin(); await new Promise(() => {});",
-  "a loop after the answer": "setImmediate(() => { for (;;); }); return {};",
-  "a heap bomb": "const a = []; for (;;) a.push({ x: new Array(100).fill(Math.random()) });",
-  "a bomb of buffers": "const a = []; for (;;) a.push(new Uint8Array(8 << 20).fill(1));",
-  "a flood of log lines": "for (;;) { for (let i = 0; i < 500; i++) request.log.info('x'.repeat(1000)); await null; }",
-  "a flood of broker calls":
-    "for (;;) { for (let i = 0; i < 100; i++) request.kv.get('k').catch(() => {}); await new Promise(setImmediate); }",
-  "a flood of the console": "for (;;) { console.log('y'.repeat(100000)); await null; }",
-  "a flood of rejections":
-    "for (;;) { for (let i = 0; i < 200; i++) Promise.reject(new Error('z')); await new Promise(setImmediate); }",
-  "a flood of timers": "for (let i = 0; i < 1e6; i++) setTimeout(() => {}, 1); await new Promise(() => {});",
-  "an output of 8 MB, again and again": "return 'o'.repeat((8 << 20) - 10);",
-  "an output too large": "return 'o'.repeat(40 << 20);",
-  "a promise that never settles": "await new Promise(() => {});",
-};
-
 function quantile(values: readonly number[], q: number): number {
   return [...values].sort((a, b) => a - b)[Math.floor((values.length - 1) * q)] ?? Number.NaN;
 }
@@ -53,44 +33,58 @@ async function neighbour(bench: Bench, until: Promise<unknown>): Promise<number[
 
 const sleep = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
 
+const ROUNDS = 3;
+const QUIET_MS = 1_000;
+
 test("whatever a controller does, its callers are answered at the deadline and its neighbour goes on", async () => {
-  const bench = await openBench();
+  const store = new Map<string, string>();
+  const kv = {
+    get: async (_caller: unknown, key: string) => store.get(key) ?? null,
+    set: async () => {},
+    delete: async () => {},
+  };
+  const bench = await openBench({ ports: { kv } });
   await bench.deploy("neighbour", "export default () => ({ ok: true });");
   await bench.invoke("neighbour");
   await neighbour(bench, sleep(1_000));
   const lines: string[] = [];
   const lateness: number[] = [];
-  for (const [name, attack] of Object.entries(attacks)) {
+  for (const [name, { handler, contract = {} }] of Object.entries(attacks)) {
     const controller = `a${lines.length}`;
-    await bench.deploy(controller, `export default async (request) => { ${attack} };`, {
+    await bench.deploy(controller, `export default async (request) => { ${handler} };`, {
+      ...contract,
       limits: { timeout_ms: TIMEOUT_MS, memory_mb: 64 },
     });
-    const quiet = quantile(await neighbour(bench, sleep(1_500)), 0.99);
+    const quiet: number[] = [];
+    const attacked: number[] = [];
     const outcomes = new Map<string, number>();
-    const attacking = Promise.all(
-      Array.from({ length: 4 }, async (_, turn) => {
-        await sleep(turn * 200);
-        const began = performance.now();
-        const outcome = await bench.outcome(controller);
-        const late = performance.now() - began - TIMEOUT_MS;
-        outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
-        if (outcome === "timeout") lateness.push(late);
-        // Nobody waits beyond the deadline, whatever the outcome.
-        expect(late, `${name}: ${outcome}`).toBeLessThan(1_000);
-      }),
-    );
-    const attacked = quantile(await neighbour(bench, attacking), 0.99);
+    const attack = async (turn: number): Promise<void> => {
+      await sleep(turn * 200);
+      const began = performance.now();
+      const outcome = await bench.outcome(controller);
+      const late = performance.now() - began - TIMEOUT_MS;
+      outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+      if (outcome === "timeout") lateness.push(late);
+      // Nobody waits beyond the deadline, whatever the outcome.
+      expect(late, `${name}: ${outcome}`).toBeLessThan(1_000);
+    };
+    // In turn, so that what the machine does besides comes to both.
+    for (let round = 0; round < ROUNDS; round++) {
+      quiet.push(...(await neighbour(bench, sleep(QUIET_MS))));
+      attacked.push(...(await neighbour(bench, Promise.all([0, 1].map(attack)))));
+    }
+    const [q, a] = [quantile(quiet, 0.99), quantile(attacked, 0.99)];
     lines.push(
-      `${name}: neighbour's p99 ${quiet.toFixed(1)} -> ${attacked.toFixed(1)} ms (${(attacked / quiet).toFixed(1)}x); ${JSON.stringify([...outcomes])}`,
+      `${name.padEnd(36)} ${(a / q).toFixed(1).padStart(5)}x  ${q.toFixed(1).padStart(5)} -> ${a.toFixed(1).padStart(6)} ms  ${[...outcomes].map((one) => one.join(" ")).join(", ")}`,
     );
     bench.logs.length = 0;
     expect(await bench.outcome("neighbour"), name).toBe("ok");
-    // The figure to hold is 2x on an idle machine; this must hold on a busy one.
-    expect(attacked, name).toBeLessThan(Math.max(250, quiet * 10));
+    // The figure to hold is 2x on an idle machine (bench/controllers/neighbours.ts); this must hold on a busy one.
+    expect(a, name).toBeLessThan(Math.max(250, q * 10));
     await bench.runtime.remove(controller);
   }
   process.stdout.write(
-    `${lines.join("\n")}\nanswered after the deadline: p50 ${quantile(lateness, 0.5).toFixed(1)}, p95 ${quantile(lateness, 0.95).toFixed(1)}, max ${quantile(lateness, 1).toFixed(1)} ms\n`,
+    `The neighbour's p99, quiet -> attacked:\n${lines.join("\n")}\nanswered after the deadline: p50 ${quantile(lateness, 0.5).toFixed(1)}, p95 ${quantile(lateness, 0.95).toFixed(1)}, max ${quantile(lateness, 1).toFixed(1)} ms\n`,
   );
   expect(quantile(lateness, 0.5)).toBeLessThan(50);
 });

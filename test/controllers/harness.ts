@@ -8,6 +8,7 @@ import type { MagicError } from "#contract/errors.ts";
 import { type Scope, scopes } from "#contract/identity.ts";
 import { createRuntime, type OwnedRuntime, type RuntimeServices } from "#daemon/controllers/create-runtime.ts";
 import type { Ports } from "#daemon/controllers/ports.ts";
+import { isLargeOutput } from "#daemon/controllers/serving/large-output.ts";
 import { openStorage } from "#daemon/storage/open.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import { createLogger } from "#daemon/telemetry/log.ts";
@@ -85,7 +86,8 @@ export async function openBench(options: { ports?: Partial<Ports>; zygotes?: num
       return artifact.digest;
     },
     async invoke(name, input = {}, more = {}) {
-      return (await runtime.invoke(name, { input, requestId: newId("req"), principal, ...more })).output;
+      const { output } = await runtime.invoke(name, { input, requestId: newId("req"), principal, ...more });
+      return isLargeOutput(output) ? output.value() : output;
     },
     failure: (call) =>
       call.then(

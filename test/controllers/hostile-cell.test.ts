@@ -22,7 +22,7 @@ async function load(code: string, layers: Layers = allLayers, memoryMb = 128): P
 function call(cell: Cell, input: unknown): Promise<unknown> {
   const message = { input, id: "req_1", deadline: Date.now() + 2_000, environment: "sandbox" };
   return cell.invoke({ message, broker: () => broker, onLog: () => {} }).outcome.then(
-    (outcome) => (outcome.ok ? (JSON.parse(outcome.output) as unknown) : outcome.error.message),
+    (outcome) => (outcome.ok ? (JSON.parse(String(outcome.output)) as unknown) : outcome.error.message),
     (gone: Error) => gone.message,
   );
 }

@@ -86,6 +86,58 @@ test("a controller is built, deployed, invoked, listed and removed over HTTP", a
   expect((await call("POST", "/v1/controllers/echo/invoke", { input: { a: 1 } })).status).toBe(404);
 });
 
+test("an output of a megabyte is answered as a small one is, nested and under an idempotency key too", async () => {
+  put(
+    join(root, "elsewhere/large/contract.yaml"),
+    JSON.stringify(
+      contractOf("large", {
+        output_schema: { type: "array", items: { type: ["object", "integer"] } },
+        capabilities: ["controller:invoke"],
+        scopes: { controllers: ["large"] },
+      }),
+    ),
+  );
+  put(
+    join(root, "elsewhere/large/handler.ts"),
+    `export default async ({ input, controllers }) => {
+       if (input.nested) return [(await controllers.invoke("large", { n: input.nested })).length];
+       const list = Array.from({ length: input.n }, (_, n) => ({ n, text: "ä\\u2028" }));
+       return input.bad ? [...list, "no object"] : list;
+     };`,
+  );
+  const artifact = await (await call("POST", "/v1/dev/builds", { folder: join(root, "elsewhere/large") })).json();
+  expect((await call("POST", "/v1/controllers", artifact)).status).toBe(201);
+  const invoke = (input: unknown, headers: Record<string, string> = {}): Promise<Response> =>
+    fetch(`${url}/v1/controllers/large/invoke`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${app.credentials.local_token}`,
+        "content-type": "application/json",
+        ...headers,
+      },
+      body: JSON.stringify({ input }),
+    });
+  const small = await invoke({ n: 1 });
+  const answer = await invoke({ n: 40_000 });
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get("content-type")).toBe(small.headers.get("content-type"));
+  const document = (await answer.json()) as { output: unknown[] };
+  expect(Object.keys(document)).toEqual(Object.keys((await small.json()) as object));
+  expect(document.output).toEqual(Array.from({ length: 40_000 }, (_, n) => ({ n, text: "ä\u2028" })));
+
+  const refused = await invoke({ n: 40_000, bad: true });
+  expect(await refused.json()).toMatchObject({ code: "output_invalid", errors: [{ pointer: "/40000" }] });
+
+  const nested = (await (await invoke({ nested: 40_000 })).json()) as { output: unknown };
+  expect(nested.output).toEqual([40_000]);
+
+  const key = { "idempotency-key": randomUUID() };
+  const first = await (await invoke({ n: 40_000 }, key)).text();
+  const again = await invoke({ n: 40_000 }, key);
+  expect(again.headers.get("idempotent-replayed")).toBe("true");
+  expect(await again.text()).toBe(first);
+});
+
 test("a streamed completion is in the call's usage, whether the handler asked for usage or not", async () => {
   const folder = join(root, "streams");
   const contract = contractOf("streams", { capabilities: ["llm:chat"], scopes: { llm: { models: ["sandbox/echo"] } } });

@@ -230,7 +230,7 @@ test("a controller that keeps dying rests behind a breaker, and is told so", asy
     "dying",
     `export default (request) => { if (request.input.die) { const a = []; for (;;) a.push(new Array(1e6).fill(a.length)); } return {}; };`,
     {
-      limits: { memory_mb: 32, timeout_ms: 8_000 },
+      limits: { memory_mb: 32, timeout_ms: 25_000 },
     },
   );
   const outcomes: string[] = [];

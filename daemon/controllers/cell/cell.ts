@@ -2,7 +2,7 @@
 // the channel it came by and the secret it carries; a wrong secret ends the cell.
 import { randomFillSync } from "node:crypto";
 import { openCallTable } from "./call-table.ts";
-import { type Connection, openConnection } from "./connection.ts";
+import { type Connection, LARGE_FRAME, openConnection } from "./connection.ts";
 import {
   type CallMessage,
   down,
@@ -34,9 +34,9 @@ export class CellGone extends Error {
   }
 }
 
-/** `cpuMs`: processor time as the cell itself counts it, meant for people and not for a bill; null where it ran beside another call. */
+/** `output`: JSON text; bytes of their own where it is large. `cpuMs`: processor time as the cell itself counts it, meant for people and not for a bill; null where it ran beside another call. */
 export type CellOutcome =
-  | { readonly ok: true; readonly output: string; readonly cpuMs: number | null }
+  | { readonly ok: true; readonly output: string | Buffer; readonly cpuMs: number | null }
   | { readonly ok: false; readonly error: GuestError; readonly cpuMs: number | null };
 
 export interface CellCall {
@@ -65,6 +65,8 @@ export interface Cell {
   /** Milliseconds that a ping has been unanswered; 0 where the loop turns or the channel is throttled. */
   silence(): number;
   ping(): void;
+  /** From now on the daemon and other cells come first where processors are scarce. */
+  stepBack(): void;
   kill(reason: CellGone["reason"], detail: string): void;
 }
 
@@ -101,7 +103,9 @@ function newSecret(): Buffer {
 
 /** Starts a zygote and waits for its hello. Throws where the machine cannot lock it down. */
 export async function startCell(layers: Layers): Promise<Cell> {
-  const process = await spawnCell(layers);
+  const process = await spawnCell(layers).catch((error: Error) => {
+    throw new CellGone("crash", error.message, null);
+  });
   return await holdCell(process, layers);
 }
 
@@ -126,6 +130,7 @@ function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
   const gone = child.exited.then(onExit, (error: Error) => onExit({ code: null, signal: null, stderr: error.message }));
 
   function onExit(exit: CellExit): CellGone {
+    child.standing.close();
     const reason = killed ?? explain(exit);
     for (const call of running.drain()) {
       call.streams?.close();
@@ -180,9 +185,12 @@ function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
       call.streams?.close();
       const cpu = payload.readUInt32LE(0);
       const cpuMs = cpu === UNKNOWN_CPU ? null : cpu / 1000;
-      const text = payload.toString("utf8", 4);
-      if (type === up.result) call.settle({ ok: true, output: text, cpuMs });
-      else call.settle({ ok: false, error: JSON.parse(text) as GuestError, cpuMs });
+      if (type === up.error)
+        call.settle({ ok: false, error: JSON.parse(payload.toString("utf8", 4)) as GuestError, cpuMs });
+      else {
+        const output = payload.length > LARGE_FRAME ? payload.subarray(4) : payload.toString("utf8", 4);
+        call.settle({ ok: true, output, cpuMs });
+      }
       return true;
     }
     if (type === up.log) {
@@ -245,6 +253,7 @@ function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
       pingSentAt = performance.now();
       connection.send(down.ping, 0);
     },
+    stepBack: child.standing.stepBack,
     kill,
   };
 

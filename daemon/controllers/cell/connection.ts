@@ -4,16 +4,26 @@ import { HEADER, SECRET, up } from "./frames.ts";
 
 /** Outputs, broker calls and chunks; a longer frame ends the cell. */
 export const MAX_FRAME = 16 * 1024 * 1024;
+/** A longer frame is gathered in memory of its own as it comes: joining its pieces at its end would take milliseconds at once. */
+export const LARGE_FRAME = 256 * 1024;
 /** Bytes and frames that a cell may send in one window; then its socket is left alone until the window ends. */
 const WINDOW_MS = 100;
 const WINDOW_BYTES = 16 * 1024 * 1024;
 const WINDOW_FRAMES = 8_000;
 /**
- * Broker calls cost the daemon more than any other frame: so many at once, so many a millisecond; beyond it the cell waits, and its
- * neighbours do not.
+ * What a cell sends may take this share of the daemon's one thread, milliseconds at once; beyond it the cell waits, and its neighbours do
+ * not. Answers cost by their size alone: they were asked for.
  */
-const CALLS_AT_ONCE = 128;
-const CALLS_PER_MS = 10;
+const SHARE = 0.2;
+const AT_ONCE_MS = 2;
+/** A cell that waits is read again when it may take that long: often enough for a steady stream, not at every frame. */
+const RESUME_MS = 1;
+/** What a frame sets off costs about as much again after it was taken: a line's way into the log, a broker call's answer. */
+const AND_AFTERWARDS = 2;
+/** A broker call costs no less, most of it after it was taken. */
+const CALL_MS = 0.05;
+/** With the way on to the caller, and the thread that checks large outputs: 50 MB/s of a cell. */
+const MS_PER_BYTE = 4 / 2 ** 20;
 /** Windows in a row that ran full before the cell counts as flooding. */
 const FULL_WINDOWS = 20;
 
@@ -35,20 +45,23 @@ export function openConnection(socket: Socket, handler: ConnectionHandler): Conn
   let pieces: Buffer[] = [];
   let held = 0;
   let needed = HEADER;
+  let large: { readonly memory: Buffer; filled: number } | null = null;
   let over = false;
   let windowEnds = 0;
   let windowBytes = 0;
   let windowFrames = 0;
   let fullInARow = 0;
   let resting = false;
-  let calls = CALLS_AT_ONCE;
-  let callsAt = 0;
+  let mayTakeMs = AT_ONCE_MS;
+  let earnedAt = 0;
+  let countedAt = 0;
   let outgoing: Buffer[] = [];
   let outgoingBytes = 0;
 
   socket.on("data", (data: Buffer) => {
     if (over) return;
     windowBytes += data.length;
+    mayTakeMs -= data.length * MS_PER_BYTE;
     held += data.length;
     pieces.push(data);
     if (held >= needed && !resting) decode();
@@ -56,11 +69,15 @@ export function openConnection(socket: Socket, handler: ConnectionHandler): Conn
   });
 
   function decode(): void {
+    earn();
+    if (large && !gather(large)) {
+      restIfSpent();
+      return;
+    }
     let memory = pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces, held);
     let at = 0;
     needed = HEADER;
-    refill();
-    while (memory.length - at >= HEADER && !over && calls > 0) {
+    while (memory.length - at >= HEADER && !over && mayTakeMs > 0) {
       const length = memory.readUInt32LE(at);
       if (length > MAX_FRAME + SECRET || length < SECRET) {
         refuse("a frame of a forbidden length");
@@ -70,25 +87,66 @@ export function openConnection(socket: Socket, handler: ConnectionHandler): Conn
         needed = HEADER + length;
         break;
       }
-      const payload = at + HEADER + SECRET;
-      const id = memory.readUInt32LE(at + 5);
-      const secret = memory.subarray(at + HEADER, payload);
-      const body = memory.subarray(payload, at + HEADER + length);
-      const type = memory[at + 4] as number;
-      if (type === up.call) calls--;
-      if (!handler.frame(type, id, secret, body)) windowFrames++;
+      take(memory, at, length);
       at += HEADER + length;
     }
     memory = memory.subarray(at);
     held = memory.length;
     pieces = held > 0 ? [memory] : [];
-    if (calls <= 0 && !over) pause(CALLS_AT_ONCE / 2 / CALLS_PER_MS);
+    if (needed > LARGE_FRAME) {
+      large = { memory: Buffer.allocUnsafeSlow(needed), filled: 0 };
+      gather(large);
+    }
+    restIfSpent();
   }
 
-  function refill(): void {
+  function restIfSpent(): void {
+    if (mayTakeMs <= 0 && !over) pause((RESUME_MS - mayTakeMs) / SHARE);
+  }
+
+  function take(memory: Buffer, at: number, length: number): void {
+    const payload = at + HEADER + SECRET;
+    const id = memory.readUInt32LE(at + 5);
+    const secret = memory.subarray(at + HEADER, payload);
+    const body = memory.subarray(payload, at + HEADER + length);
+    const type = memory[at + 4] as number;
+    if (!handler.frame(type, id, secret, body)) {
+      windowFrames++;
+      spend(type === up.call ? CALL_MS : 0);
+    } else countedAt = 0;
+  }
+
+  /** Moves what has come into the large frame; true where it is whole, and was taken. */
+  function gather(frame: { readonly memory: Buffer; filled: number }): boolean {
+    while (frame.filled < frame.memory.length) {
+      const piece = pieces[0];
+      if (!piece) {
+        needed = 1;
+        return false;
+      }
+      const copied = piece.copy(frame.memory, frame.filled);
+      frame.filled += copied;
+      held -= copied;
+      if (copied === piece.length) pieces.shift();
+      else pieces[0] = piece.subarray(copied);
+    }
+    large = null;
+    take(frame.memory, 0, frame.memory.length - HEADER);
+    return true;
+  }
+
+  function earn(): void {
     const now = performance.now();
-    calls = Math.min(CALLS_AT_ONCE, calls + (now - callsAt) * CALLS_PER_MS);
-    callsAt = now;
+    mayTakeMs = Math.min(AT_ONCE_MS, mayTakeMs + (now - earnedAt) * SHARE);
+    earnedAt = now;
+    countedAt = now;
+  }
+
+  /** What follows an answer costs no time, because its beginning is not known. */
+  function spend(atLeastMs: number): void {
+    const now = performance.now();
+    mayTakeMs -= Math.max(atLeastMs, countedAt > 0 ? (now - countedAt) * AND_AFTERWARDS : 0);
+    countedAt = now;
   }
 
   function meter(): void {

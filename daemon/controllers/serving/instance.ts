@@ -1,5 +1,5 @@
 // One deployed version: its compiled schemas, its cell, its limits. A call goes through here from admission to the checked output.
-import { type ErrorCode, errors, MagicError } from "#contract/errors.ts";
+import { type ErrorCode, errors, type FieldProblem, MagicError } from "#contract/errors.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
 import type { AbortNotice } from "#shared/abort.ts";
 import type { Clock } from "#shared/clock.ts";
@@ -11,6 +11,7 @@ import type { Artifact } from "../runtime.ts";
 import { type Check, compileSchema } from "../schemas.ts";
 import { type Admission, openAdmission } from "./admission.ts";
 import { type Breaker, openBreaker } from "./breaker.ts";
+import { checkLargeOutput, type LargeOutput } from "./large-output.ts";
 import type { LiveCell, Watchdog } from "./watchdog.ts";
 
 export const defaults = { timeoutMs: 30_000, memoryMb: 128, concurrency: 16 } as const;
@@ -18,6 +19,7 @@ export const defaults = { timeoutMs: 30_000, memoryMb: 128, concurrency: 16 } as
 const START_WITHIN_MS = 15_000;
 /** Why what an invocation has under way stops; made once, because an error with its stack costs more than the rest. */
 const ENDED = new DOMException("the invocation has ended", "AbortError");
+const GREEDY_MS = 60_000;
 /** Waiting calls per place. */
 const QUEUE_FACTOR = 16;
 
@@ -34,6 +36,7 @@ export interface InstanceCall {
 }
 
 export interface InstanceResult {
+  /** A LargeOutput where it is one. */
   readonly output: unknown;
   readonly queueMs: number;
   readonly coldMs: number;
@@ -81,6 +84,8 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
   let starting: Promise<LiveCell> | null = null;
   let onEmpty: (() => void) | null = null;
   let ending = false;
+  /** Until then its new cells begin behind others: what took a core in the last cell most likely does so in the next. */
+  let greedyUntil = 0;
 
   async function boot(overtaken?: AbortSignal): Promise<LiveCell> {
     breaker.pass();
@@ -105,7 +110,12 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
       lastUsed: performance.now(),
       cpuMs: 0,
       burning: 0,
+      behind: performance.now() < greedyUntil,
+      onGreed: () => {
+        greedyUntil = performance.now() + GREEDY_MS;
+      },
     };
+    if (live.behind) cell.stepBack();
     services.watchdog.watch(live);
     void cell.gone.then((reason) => {
       if (current === live) current = null;
@@ -180,6 +190,7 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
       };
       const running = live.cell.invoke({ message, broker: () => call.broker(signalOfEnd()), onLog: call.onLog });
       live.calls++;
+      services.watchdog.stir();
       let waited = true;
 
       const leave = (): void => {
@@ -254,7 +265,8 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
         const outcome = await execute(live, call);
         const runMs = performance.now() - began;
         breaker.worked();
-        const output = outputOf(outcome, call);
+        const checked = outputOf(outcome, call);
+        const output = checked instanceof Promise ? await checked : checked;
         return {
           output,
           queueMs: admitted - arrived,
@@ -291,11 +303,22 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
 
   function outputOf(outcome: CellOutcome, call: InstanceCall): unknown {
     if (!outcome.ok) throw handlerFailure(outcome.error, call);
+    if (typeof outcome.output !== "string") return largeOutputOf(outcome.output);
     const output: unknown = JSON.parse(outcome.output);
     const problems = checkOutput(output);
-    if (problems.length > 0)
-      throw new MagicError("output_invalid", `the output does not fit ${name}'s output_schema`, { problems });
+    if (problems.length > 0) throw misfit(problems);
     return output;
+  }
+
+  async function largeOutputOf(bytes: Buffer): Promise<LargeOutput> {
+    const checked = await checkLargeOutput(bytes, contract.output_schema);
+    if ("output" in checked) return checked.output;
+    if (checked.problems) throw misfit(checked.problems);
+    throw new MagicError("output_invalid", `the output of ${name} is not JSON`);
+  }
+
+  function misfit(problems: readonly FieldProblem[]): MagicError {
+    return new MagicError("output_invalid", `the output does not fit ${name}'s output_schema`, { problems });
   }
 
   function handlerFailure(error: GuestError, call: InstanceCall): MagicError {

@@ -1,6 +1,5 @@
 // Watches every loaded cell from outside its calls: a loop that no longer turns, or a processor burnt after the answer, ends the cell.
 import { readFileSync } from "node:fs";
-import { setPriority } from "node:os";
 import type { Cell } from "../cell/cell.ts";
 
 /** How long a process's main thread has run, and waited for a processor to run on. */
@@ -24,13 +23,19 @@ export interface LiveCell {
   cpuMs: number;
   burning: number;
   /** It was seen not to yield, or to take a core for itself: since then others come first where the processor is scarce. */
-  behind?: boolean;
+  behind: boolean;
+  /** Told each time that it is seen so, also when it is behind already. */
+  onGreed(): void;
+  /** At the last look at a call that takes its time: the processor time by then, and looks in a row in which it was most of a core. */
+  look?: Schedule & { readonly at: number; readonly full: number; readonly lastUsed: number };
   /** Processor time at the last look while calls were under way, and looks in a row in which it was most of a core. */
   load?: Schedule & { readonly at: number; readonly full: number };
 }
 
 export interface Watchdog {
   watch(live: LiveCell): void;
+  /** A call begins: from now on it is looked at closely. */
+  stir(): void;
   stop(): void;
 }
 
@@ -41,9 +46,14 @@ const SLOW = 8;
 const LATE_SILENCE_MS = 400;
 /** The same where no call is under way at all: longer, because a busy machine may starve it. */
 const IDLE_SILENCE_MS = 2_000;
+/** While calls are under way, so often those that take longer are looked at: one that has a core for itself so many looks in a row steps back. */
+const LOOK_MS = 10;
+const FULL_LOOKS = 2;
+const LOOKED_SHARE = 0.4;
+/** Looks at nobody before nobody is looked at any more. */
+const IDLE_LOOKS = 100;
 /** A loop that has been silent that long computes; so may it, but after its neighbours and the daemon. */
 const COMPUTING_MS = 200;
-const COMPUTING_NICE = 10;
 /** So much of a core, had or waited for, and for so many sweeps: floods and loops that do yield. */
 const FULL_SHARE = 0.75;
 /** And so much of it had: one that only waits on a crowded machine is not the cause. */
@@ -56,6 +66,8 @@ const TICKS_PER_SECOND = 100;
 export function startWatchdog(options: { idleMs: number; onIdle(live: LiveCell): void }): Watchdog {
   const cells = new Set<LiveCell>();
   let timer: NodeJS.Timeout | null = null;
+  let looking: NodeJS.Timeout | null = null;
+  let idleLooks = 0;
   let sweeps = 0;
 
   function sweep(): void {
@@ -64,7 +76,7 @@ export function startWatchdog(options: { idleMs: number; onIdle(live: LiveCell):
     for (const live of cells) {
       const idle = live.calls === 0;
       const silence = live.cell.silence();
-      if (!live.behind && (silence > COMPUTING_MS || takesCore(live, idle))) putBehind(live);
+      if (silence > COMPUTING_MS || takesCore(live, idle)) putBehind(live);
       if (live.late > 0 && silence > LATE_SILENCE_MS)
         live.cell.kill("killed", "a call passed its deadline and does not yield");
       else if (idle && live.late === 0 && silence > IDLE_SILENCE_MS)
@@ -74,29 +86,53 @@ export function startWatchdog(options: { idleMs: number; onIdle(live: LiveCell):
     }
   }
 
+  /** What a sweep would see a quarter of a second late: that is long enough for a neighbour to be late a hundred times. */
+  function look(): void {
+    idleLooks++;
+    for (const live of cells) {
+      if (live.calls + live.late === 0) {
+        delete live.look;
+        continue;
+      }
+      idleLooks = 0;
+      const before = live.look;
+      // One that answers between two looks is not looked at, whatever it costs.
+      if (before?.lastUsed !== live.lastUsed)
+        live.look = { at: 0, ranMs: 0, waitedMs: 0, full: 0, lastUsed: live.lastUsed };
+      else {
+        live.look = { ...after(live, before, LOOKED_SHARE), lastUsed: live.lastUsed };
+        if (live.look.full >= FULL_LOOKS) putBehind(live);
+      }
+    }
+    if (idleLooks < IDLE_LOOKS || !looking) return;
+    clearInterval(looking);
+    looking = null;
+  }
+
   function takesCore(live: LiveCell, idle: boolean): boolean {
     if (idle && live.late === 0) {
       delete live.load;
       return false;
     }
+    live.load = after(live, live.load, HAD_SHARE);
+    return live.load.full >= FULL_SWEEPS;
+  }
+
+  /** `full` counts on where the cell had, or waited for, most of a core since `before`, and had the given share of it. */
+  function after(live: LiveCell, before: LiveCell["load"], hadShare: number): NonNullable<LiveCell["load"]> {
     const at = performance.now();
     const { ranMs, waitedMs } = schedule(live.cell.pid);
-    const { load } = live;
-    const share = (now: number, before: number): number => (load ? (now - before) / (at - load.at) : 0);
-    const had = share(ranMs, load?.ranMs ?? 0);
-    const took = had > HAD_SHARE && had + share(waitedMs, load?.waitedMs ?? 0) > FULL_SHARE;
-    const full = took ? (load?.full ?? 0) + 1 : 0;
-    live.load = { at, ranMs, waitedMs, full };
-    return full >= FULL_SWEEPS;
+    const share = (now: number, then: number): number =>
+      before && before.at > 0 ? (now - then) / (at - before.at) : 0;
+    const had = share(ranMs, before?.ranMs ?? 0);
+    const took = had > hadShare && had + share(waitedMs, before?.waitedMs ?? 0) > FULL_SHARE;
+    return { at, ranMs, waitedMs, full: took ? (before?.full ?? 0) + 1 : 0 };
   }
 
   function putBehind(live: LiveCell): void {
+    live.onGreed();
+    if (!live.behind) live.cell.stepBack();
     live.behind = true;
-    try {
-      setPriority(live.cell.pid, COMPUTING_NICE);
-    } catch {
-      // It has just ended.
-    }
   }
 
   function inspectIdle(live: LiveCell): void {
@@ -121,9 +157,14 @@ export function startWatchdog(options: { idleMs: number; onIdle(live: LiveCell):
         timer = null;
       });
     },
+    stir() {
+      looking ??= setInterval(look, LOOK_MS).unref();
+    },
     stop() {
       if (timer) clearInterval(timer);
+      if (looking) clearInterval(looking);
       timer = null;
+      looking = null;
     },
   };
 }

@@ -1,5 +1,6 @@
 // The controller routes: invoke, deploy, versions, aliases.
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import { Readable } from "node:stream";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import Type from "typebox";
 import type { ControllerContract } from "#contract/controller.ts";
 import { readContract } from "#contract/controller-check.ts";
@@ -14,7 +15,8 @@ import {
   PromoteRequest,
   RollbackRequest,
 } from "#contract/wire/controllers.ts";
-import type { ControllerRuntime, ControllerSummary } from "#daemon/controllers/runtime.ts";
+import type { ControllerRuntime, ControllerSummary, InvocationResult } from "#daemon/controllers/runtime.ts";
+import { isLargeOutput } from "#daemon/controllers/serving/large-output.ts";
 import { type AbortNotice, abortSource } from "#shared/abort.ts";
 
 export interface ControllerServices {
@@ -45,9 +47,9 @@ export function controllerRoutes(app: FastifyInstance, { controllers }: Controll
         response: { 200: InvokeResponse },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const { body } = request;
-      return await controllers.invoke(request.params.name, {
+      const result = await controllers.invoke(request.params.name, {
         input: body.input,
         version: body.version,
         requestId: request.requestId,
@@ -55,6 +57,7 @@ export function controllerRoutes(app: FastifyInstance, { controllers }: Controll
         signal: departureOf(request),
         span: request.span,
       });
+      return isLargeOutput(result.output) ? sendLarge(request, reply, result, result.output.json) : result;
     },
   );
 
@@ -170,6 +173,33 @@ function checked(contract: unknown): ControllerContract {
       detail: message,
     })),
   });
+}
+
+const PIECE = 256 * 1024;
+
+/** The output's text goes out as it came in, a piece a turn: turned into text once more it would hold everybody up. */
+function sendLarge(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  result: InvocationResult,
+  json: Uint8Array,
+): FastifyReply {
+  const head = Buffer.from('{"output":');
+  const tail = Buffer.from(`,${JSON.stringify({ ...result, output: undefined }).slice(1)}`);
+  reply.type("application/json; charset=utf-8");
+  // What is kept under an idempotency key is kept whole.
+  if (request.reservation !== null) return reply.send(Buffer.concat([head, json, tail]));
+  reply.header("content-length", head.length + json.length + tail.length);
+  return reply.send(
+    Readable.from(
+      (function* () {
+        yield head;
+        for (let at = 0; at < json.length; at += PIECE) yield json.subarray(at, at + PIECE);
+        yield tail;
+      })(),
+      { objectMode: false },
+    ),
+  );
 }
 
 function document(summary: ControllerSummary): Record<string, unknown> {

@@ -141,7 +141,7 @@ async function ask(cell: Cell, input: object): Promise<unknown> {
     outcome,
     new Promise<never>((_ok, no) => setTimeout(() => no(new Error("the cell does not answer")), 4_000).unref()),
   ]);
-  return result.ok ? (JSON.parse(result.output) as unknown) : { refused: result.error.message };
+  return result.ok ? (JSON.parse(String(result.output)) as unknown) : { refused: result.error.message };
 }
 
 /** All probes, or those that `pick` wants, one after another in a column's cell; a cell that died is replaced. */

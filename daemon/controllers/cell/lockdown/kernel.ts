@@ -1,5 +1,6 @@
-// All foreign function calls of the program stand in this file: libc's syscall() through the built-in node:ffi, which is experimental;
-// hence the exact Node version. Only the cell's two stages load it, and the second one loses it before the controller's code runs.
+// The foreign function calls of the program stand in this file and in process.ts beside it: here libc's syscall() through the built-in
+// node:ffi, which is experimental; hence the exact Node version. The cell's two stages load it, and the second one loses it before the
+// controller's code runs; the daemon loads it for the standing of its cells' threads.
 import * as ffi from "node:ffi";
 import { type Architecture, type Syscall, syscallNumber } from "./syscalls.ts";
 
@@ -54,6 +55,11 @@ export interface Kernel {
   /** Descriptors from `first` on end at the next exec. */
   closeOnExecFrom(first: number): void;
   keepOverExec(descriptor: number): void;
+  /**
+   * Sets a thread's nice value and the milliseconds that it asks for at once: who asks for less goes first when it wakes (Linux 6.12;
+   * earlier ones know the nice value alone).
+   */
+  schedule(thread: number, nice: number, sliceMs: number): void;
 }
 
 export function openKernel(architecture: Architecture): Kernel {
@@ -138,5 +144,13 @@ export function openKernel(architecture: Architecture): Kernel {
     },
     closeOnExecFrom: (first) => void call("close_range", first, 0xffffffff, CLOSE_RANGE_CLOEXEC),
     keepOverExec: (descriptor) => void call("fcntl", descriptor, F_SETFD, 0),
+    schedule(thread, nice, sliceMs) {
+      // struct sched_attr, first version: size, policy (0, the ordinary one), flags, nice, priority, runtime, deadline, period.
+      const attributes = Buffer.alloc(48);
+      attributes.writeUInt32LE(attributes.length, 0);
+      attributes.writeInt32LE(nice, 16);
+      attributes.writeBigUInt64LE(BigInt(sliceMs * 1e6), 24);
+      call("sched_setattr", thread, attributes, 0);
+    },
   };
 }

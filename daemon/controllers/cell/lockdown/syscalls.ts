@@ -108,6 +108,7 @@ export const syscalls = {
   time: [201, null],
   futex: [202, 98],
   sched_getaffinity: [204, 123],
+  sched_setattr: [314, 274],
   sched_getparam: [143, 121],
   sched_getscheduler: [145, 120],
   remap_file_pages: [216, 234],

@@ -1,0 +1,41 @@
+// What the daemon itself asks of libc on behalf of its cells; null where Node's own means must do.
+import type { Kernel } from "./lockdown/kernel.ts";
+import type { Processes } from "./lockdown/process.ts";
+import { thisArchitecture } from "./lockdown/syscalls.ts";
+
+export interface Native {
+  readonly kernel: Kernel;
+  /** Null where libc lacks a function. */
+  readonly processes: Processes | null;
+}
+
+let opened: Promise<Native | null> | null = null;
+
+/** Loaded with the first cell: a daemon without controllers needs none of it. */
+export function native(): Promise<Native | null> {
+  opened ??= open();
+  return opened;
+}
+
+async function open(): Promise<Native | null> {
+  const architecture = thisArchitecture();
+  if (architecture === null) return null;
+  // It warns that it is experimental, on the standard error of whoever started the daemon.
+  const { emitWarning } = process;
+  process.emitWarning = () => {};
+  process.getBuiltinModule("node:ffi");
+  process.emitWarning = emitWarning;
+  const [{ openKernel }, { openProcesses }] = await Promise.all([
+    import("./lockdown/kernel.ts"),
+    import("./lockdown/process.ts"),
+  ]);
+  return { kernel: openKernel(architecture), processes: orNull(openProcesses) };
+}
+
+function orNull<T>(make: () => T): T | null {
+  try {
+    return make();
+  } catch {
+    return null;
+  }
+}

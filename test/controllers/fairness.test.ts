@@ -1,0 +1,140 @@
+// How much of the daemon and of the machine one cell can take from the others.
+import { readFileSync } from "node:fs";
+import { createConnection, createServer, type Socket } from "node:net";
+import { getPriority, tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { LARGE_FRAME, openConnection } from "#daemon/controllers/cell/connection.ts";
+import { HEADER, SECRET, up } from "#daemon/controllers/cell/frames.ts";
+import { checkLargeOutput } from "#daemon/controllers/serving/large-output.ts";
+import { newId } from "#shared/ids.ts";
+import { openBench, settle } from "./harness.ts";
+
+const linux = process.platform === "linux";
+
+/** Two ends of a socket. */
+async function pair(): Promise<{ daemon: Socket; cell: Socket; close(): void }> {
+  const path = join(tmpdir(), `${newId("sock")}.sock`);
+  const server = createServer();
+  await new Promise<void>((done) => server.listen(path, done));
+  const cell = createConnection(path);
+  const daemon = await new Promise<Socket>((resolve) => server.once("connection", resolve));
+  return {
+    daemon,
+    cell,
+    close() {
+      for (const one of [cell, daemon]) one.destroy();
+      server.close();
+    },
+  };
+}
+
+function frame(type: number, id: number, payload: string): Buffer {
+  const text = Buffer.from(payload);
+  const whole = Buffer.alloc(HEADER + SECRET + text.length);
+  whole.writeUInt32LE(SECRET + text.length, 0);
+  whole[4] = type;
+  whole.writeUInt32LE(id, 5);
+  text.copy(whole, HEADER + SECRET);
+  return whole;
+}
+
+test("frames that cost the daemon its time are taken a few a turn, and all of them in the end", async () => {
+  const { daemon, cell, close } = await pair();
+  const taken: number[] = [];
+  let turn = 0;
+  const mostInATurn = { turn: -1, frames: 0, most: 0 };
+  openConnection(daemon, {
+    frame(_type, id) {
+      taken.push(id);
+      mostInATurn.frames = mostInATurn.turn === turn ? mostInATurn.frames + 1 : 1;
+      mostInATurn.turn = turn;
+      mostInATurn.most = Math.max(mostInATurn.most, mostInATurn.frames);
+      for (const until = performance.now() + 0.5; performance.now() < until; );
+      return false;
+    },
+    violation: (why) => expect.unreachable(why),
+  });
+  let counting = true;
+  const count = (): void => {
+    turn++;
+    if (counting) setImmediate(count);
+  };
+  count();
+  const ids = Array.from({ length: 150 }, (_, n) => n + 1);
+  cell.write(Buffer.concat(ids.map((id) => frame(up.call, id, "{}"))));
+  expect(await settle(() => taken.length === ids.length, 30_000)).toBe(true);
+  counting = false;
+  expect(taken).toEqual(ids);
+  // 2 ms at once, each frame counted twice: two or three.
+  expect(mostInATurn.most).toBeLessThanOrEqual(4);
+  close();
+});
+
+test("answers are taken as they come, however many; large frames between small ones come whole", async () => {
+  const { daemon, cell, close } = await pair();
+  const taken: string[] = [];
+  openConnection(daemon, {
+    frame(_type, id, _secret, payload) {
+      taken.push(`${id}:${payload.length}:${payload.at(0)}:${payload.at(-1)}`);
+      return true;
+    },
+    violation: (why) => expect.unreachable(why),
+  });
+  const sizes = [3, LARGE_FRAME * 3 + 7, 2, LARGE_FRAME - SECRET, LARGE_FRAME + 1, 70_000, 2];
+  const payloadOf = (size: number): string => `a${"b".repeat(size - 2)}c`;
+  const all = Buffer.concat(sizes.map((size, id) => frame(up.result, id, payloadOf(size))));
+  // In pieces that end anywhere, in the middle of a header too.
+  for (let at = 0; at < all.length; at += 65_521) cell.write(all.subarray(at, at + 65_521));
+  expect(await settle(() => taken.length === sizes.length, 10_000)).toBe(true);
+  expect(taken).toEqual(sizes.map((size, id) => `${id}:${size}:97:99`));
+  close();
+});
+
+test("a large output is checked against the schema, and must be JSON", async () => {
+  const check = (text: string | Buffer, schema: boolean | Record<string, unknown> = true) =>
+    checkLargeOutput(Buffer.from(text), schema);
+  const good = await check('{"a":[1,2]}', { type: "object" });
+  expect("output" in good && good.output.value()).toEqual({ a: [1, 2] });
+  expect(JSON.stringify({ nested: "output" in good && good.output })).toBe('{"nested":{"a":[1,2]}}');
+  expect(await check('{"a":1}', { type: "array" })).toMatchObject({ problems: [{ pointer: "", code: "type" }] });
+  expect(await check("1", false)).toMatchObject({ problems: [{ pointer: "" }] });
+  for (const broken of ['1,"request_id":"forged"', "", '{"a":1', Buffer.from([0x22, 0xff, 0x22])])
+    expect(await check(broken), String(broken)).toEqual({ problems: null });
+});
+
+test.runIf(linux)(
+  "a handler that takes a core for itself steps back, and so does the next cell of its controller",
+  async () => {
+    const bench = await openBench();
+    await bench.deploy("quiet", "export default () => process.pid;");
+    await bench.deploy(
+      "greedy",
+      "export default async ({ input }) => { for (const end = Date.now() + input.ms; Date.now() < end; ); return process.pid; };",
+      { limits: { timeout_ms: 20_000 } },
+    );
+    const quiet = (await bench.invoke("quiet", {})) as number;
+    const greedy = (await bench.invoke("greedy", { ms: 0 })) as number;
+    expect(getPriority(greedy)).toBe(0);
+    const sessionOf = (pid: number): string | null => {
+      try {
+        return /nice (-?\d+)/.exec(readFileSync(`/proc/${pid}/autogroup`, "latin1"))?.[1] ?? null;
+      } catch {
+        return null;
+      }
+    };
+    const call = bench.outcome("greedy", { ms: 1_500 });
+    expect(await settle(() => getPriority(greedy) === 10, 10_000)).toBe(true);
+    expect(await call).toBe("ok");
+    // A session of its own, where the kernel groups by sessions at all.
+    expect([null, "10"]).toContain(sessionOf(greedy));
+    expect([null, "0"]).toContain(sessionOf(process.pid));
+    process.kill(greedy, "SIGKILL");
+    expect(await settle(() => bench.logs.some((line) => line["event"] === "controller.cell_ended"))).toBe(true);
+    const next = (await bench.invoke("greedy", { ms: 0 })) as number;
+    expect(next).not.toBe(greedy);
+    expect(getPriority(next)).toBe(10);
+    // A call that takes long because it waits is none that takes a core.
+    expect(getPriority(quiet)).toBe(0);
+  },
+);
