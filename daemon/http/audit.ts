@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from
 import type { Principal } from "#contract/identity.ts";
 import type { Environment } from "#contract/protocol.ts";
 import type { AuditedCall, AuditTrail } from "#daemon/identity/audit/trail.ts";
+import { redactText } from "#shared/redact.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -78,8 +79,9 @@ function claimedEnvironment(request: FastifyRequest): Environment {
 
 function parameterOf(request: FastifyRequest): string | null {
   const values = Object.values((request.params as Record<string, string> | null) ?? {});
-  // As any database keeps it: the entry's MAC covers what is read again.
-  return values[0]?.slice(0, 200).toWellFormed().replaceAll("\0", "\ufffd") ?? null;
+  if (values[0] === undefined) return null;
+  // As any database keeps it: the entry's MAC covers what is read again. A secret where an id should be is kept by nobody.
+  return redactText(values[0].slice(0, 200).toWellFormed().replaceAll("\0", "\ufffd"));
 }
 
 /** `GET /v1/connections/:id` -> `connections.get`, `POST /v1/syncs/:id/trigger` -> `syncs.trigger`. */

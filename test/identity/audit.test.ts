@@ -155,6 +155,13 @@ test("an upgrade is a call like any other", async () => {
   });
 });
 
+test("a secret that stands where an id should is not kept", async () => {
+  const { body } = await daemon.call("POST", "/v1/keys", { body: { scopes: ["keys:read"] } });
+  await daemon.call("GET", `/v1/keys/${body.secret}`, { headers: { "x-request-id": "mistaken" } });
+  await expect.poll(() => entriesOf("request_id=mistaken"), { timeout: 10_000, interval: 25 }).toHaveLength(1);
+  expect((await entriesOf("request_id=mistaken"))[0]).toMatchObject({ resource: "[redacted]", status: 404 });
+});
+
 test("a change is in the log before its answer is: its entry needs no waiting", async () => {
   for (let index = 0; index < 20; index++) {
     const made = await daemon.call("POST", "/v1/keys", { body: { scopes: ["keys:read"] } });
