@@ -42,8 +42,8 @@ export function ensureProject(root: string, controllers: string, template: Templ
   const made: string[] = [];
   const make = (name: string, content: string) => {
     const path = join(root, name);
-    if (existsSync(path)) return;
-    const file = openSync(path, "wx");
+    const file = openNew(path);
+    if (file === undefined) return;
     // Written in part, it would be a file of the user's to the next attempt.
     changes.undo.push(() => rmSync(path));
     try {
@@ -60,6 +60,16 @@ export function ensureProject(root: string, controllers: string, template: Templ
   make(".gitignore", renderFile("project/gitignore.hbs", {}));
   if (db) exampleDatabase(root, made, changes);
   return made;
+}
+
+/** undefined where there is one, made by another command in this moment perhaps. */
+function openNew(path: string): number | undefined {
+  try {
+    return openSync(path, "wx");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return undefined;
+    throw error;
+  }
 }
 
 const EXAMPLE = "data/main.db";

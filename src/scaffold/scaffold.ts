@@ -5,7 +5,7 @@ import { randomBytes } from "node:crypto";
 import { cpSync, existsSync, lstatSync, mkdirSync, renameSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { CONTROLLER_NAME } from "#contract/controller.ts";
-import { MagicError } from "#contract/errors.ts";
+import { isMagicError, MagicError } from "#contract/errors.ts";
 import { makeFolder as makeFolders } from "#shared/make-folder.ts";
 import { stateFolder } from "#shared/paths.ts";
 import { writeEditorFiles } from "./editor.ts";
@@ -73,7 +73,10 @@ export function scaffold(request: ScaffoldRequest): Scaffolded {
     for (const step of changes.settle) attempt(step);
     return { name, template, lang, root, path: folder, files: [...files.keys()].sort(), project_files: projectFiles };
   } catch (error) {
-    for (const step of changes.undo.reverse()) attempt(step);
+    // Another command took the place meanwhile, and stands on what this one made around it.
+    const lost = isMagicError(error) && error.code === "exists";
+    const dropStage = () => rmSync(stage, { recursive: true, force: true });
+    for (const step of lost ? [dropStage, ...changes.settle] : changes.undo.reverse()) attempt(step);
     throw error;
   }
 }
