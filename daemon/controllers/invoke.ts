@@ -145,13 +145,12 @@ function account(
     isolation: services.isolation(),
     outcome: code,
     duration_ms: round(totalMs),
-    ...(result && {
-      queue_ms: round(result.queueMs),
-      cold_ms: round(result.coldMs),
-      run_ms: round(result.runMs),
-      ...(result.cpuMs !== null && { cpu_ms: round(result.cpuMs) }),
-    }),
-    ...(failure !== undefined && { error: describe(failure) }),
+    // What is undefined is left out of the line.
+    queue_ms: result ? round(result.queueMs) : undefined,
+    cold_ms: result ? round(result.coldMs) : undefined,
+    run_ms: result ? round(result.runMs) : undefined,
+    cpu_ms: result && result.cpuMs !== null ? round(result.cpuMs) : undefined,
+    error: failure === undefined ? undefined : describe(failure),
   };
   services.log[failure === undefined ? "info" : "warn"]("controller.invoked", line);
 }

@@ -1,6 +1,7 @@
 // The runtime's Prometheus series.
 import { readFileSync } from "node:fs";
 import type { Metrics } from "#daemon/telemetry/metrics.ts";
+import { type Series, seriesOf } from "#daemon/telemetry/series.ts";
 import type { InstanceResult } from "./serving/instance.ts";
 
 export interface RuntimeMetrics {
@@ -9,6 +10,8 @@ export interface RuntimeMetrics {
   death(controller: string, reason: string): void;
   reload(controller: string, ms: number): void;
 }
+
+type Phase = "total" | "queue" | "cold_start" | "run" | "cpu";
 
 /** A cell that holds a controller. */
 export interface CellProcess {
@@ -34,6 +37,16 @@ export function runtimeMetrics(metrics: Metrics, cells: () => readonly CellProce
     "controller",
     "reason",
   ]);
+  const known = new Map<string, Series>();
+  const phase = (controller: string, name: Phase): Series => {
+    const key = `${name} ${controller}`;
+    let found = known.get(key);
+    if (!found) {
+      found = seriesOf(phases, { controller, phase: name });
+      known.set(key, found);
+    }
+    return found;
+  };
   const reloads = metrics.histogram("magic_controller_reload_seconds", "Seconds from save to live.", ["controller"]);
   metrics.gauge("magic_controller_cells", "Cells that hold a controller.", [], (gauge) => gauge.set(cells().length));
   metrics.gauge(
@@ -48,12 +61,12 @@ export function runtimeMetrics(metrics: Metrics, cells: () => readonly CellProce
   return {
     invocation(controller, outcome, totalMs, result) {
       invocations.inc({ controller, outcome });
-      phases.observe({ controller, phase: "total" }, totalMs / 1000);
+      phase(controller, "total").observe(totalMs / 1000);
       if (!result) return;
-      if (result.queueMs > 0.05) phases.observe({ controller, phase: "queue" }, result.queueMs / 1000);
-      if (result.coldMs > 0.5) phases.observe({ controller, phase: "cold_start" }, result.coldMs / 1000);
-      phases.observe({ controller, phase: "run" }, result.runMs / 1000);
-      if (result.cpuMs !== null) phases.observe({ controller, phase: "cpu" }, result.cpuMs / 1000);
+      if (result.queueMs > 0.05) phase(controller, "queue").observe(result.queueMs / 1000);
+      if (result.coldMs > 0.5) phase(controller, "cold_start").observe(result.coldMs / 1000);
+      phase(controller, "run").observe(result.runMs / 1000);
+      if (result.cpuMs !== null) phase(controller, "cpu").observe(result.cpuMs / 1000);
     },
     broker: (controller, operation, seconds, failed) =>
       broker.observe({ controller, operation, outcome: failed ? "error" : "ok" }, seconds),

@@ -1,6 +1,12 @@
 // Idempotency-Key on every POST of the core API and of controllers (draft-ietf-httpapi-idempotency-key-header): the first request with a key is
 // reserved before its handler runs, its answer is kept before it leaves, and later ones get that answer.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type {
+  DoneFuncWithErrOrRes,
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  HookHandlerDoneFunction,
+} from "fastify";
 import { headers as names } from "#contract/protocol.ts";
 import type { Idempotency } from "#daemon/identity/idempotency/idempotency.ts";
 import { fingerprintOf, idempotencyKeyOf } from "#daemon/identity/idempotency/state.ts";
@@ -33,32 +39,46 @@ export function useIdempotency(app: FastifyInstance, idempotency: Idempotency): 
     done();
   }
 
-  async function begin(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  // Most requests have no key, and those cost no promise.
+  function begin(request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction): void {
     const key = idempotencyKeyOf(request.headers[names.idempotencyKey]);
-    if (key === undefined) return;
+    if (key === undefined) done();
+    else
+      reserve(request, reply, key).then((answered) => {
+        if (!answered) done();
+      }, done);
+  }
+
+  /** True where the answer of an earlier request was sent. */
+  async function reserve(request: FastifyRequest, reply: FastifyReply, key: string): Promise<boolean> {
     const { type, id, environment } = request.principal;
     const fingerprint = fingerprintOf(request.method, request.url, request.body);
     const found = await idempotency.begin(`${type} ${id ?? "-"} ${environment}`, key, fingerprint);
     if ("id" in found) {
       request.reservation = found.id;
-      return;
+      return false;
     }
     const { status, headers, body } = found.replay;
     reply.code(status).headers(headers).header(names.idempotentReplayed, "true");
     // A buffer passes the serializer by: the bytes are those of the first answer.
-    return reply.send(Buffer.from(body));
+    reply.send(Buffer.from(body));
+    return true;
   }
 
-  async function end(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
+  function end(request: FastifyRequest, reply: FastifyReply, payload: unknown, done: DoneFuncWithErrOrRes): void {
     const id = request.reservation;
-    if (id === null) return payload;
     request.reservation = null;
+    if (id === null) done(null, payload);
+    else keep(id, reply, payload).then(() => done(null, payload), done);
+  }
+
+  async function keep(id: string, reply: FastifyReply, payload: unknown): Promise<void> {
     // A stream is not kept: whoever sends its key again gets a new one.
     const streams =
       typeof payload !== "string" && !Buffer.isBuffer(payload) && payload !== null && payload !== undefined;
     if (streams || transient.has(reply.statusCode)) {
       await idempotency.release(id).catch(() => undefined);
-      return payload;
+      return;
     }
     const headers: Record<string, string> = {};
     for (const name of keptHeaders) {
@@ -68,6 +88,5 @@ export function useIdempotency(app: FastifyInstance, idempotency: Idempotency): 
     const body = typeof payload === "string" ? payload : Buffer.isBuffer(payload) ? payload.toString("utf8") : "";
     // Should storing it fail, the work is done all the same: the key stays taken, so that nothing is done twice.
     await idempotency.complete(id, { status: reply.statusCode, headers, body }).catch(() => undefined);
-    return payload;
   }
 }

@@ -33,7 +33,7 @@ export function useRequestEnd(app: FastifyInstance, logger: Logger): void {
     request.startedAt = performance.now();
     request.route = request.routeOptions.config;
     // `close` follows `finish`, and comes without it when the caller left.
-    reply.raw.once("close", () => {
+    reply.raw.on("close", () => {
       const status = reply.raw.writableFinished ? reply.raw.statusCode : CLIENT_CLOSED;
       if (status === CLIENT_CLOSED) request.left?.();
       for (const listener of listeners) {

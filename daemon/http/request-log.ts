@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { headers as names } from "#contract/protocol.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
 import type { Metrics } from "#daemon/telemetry/metrics.ts";
+import { type Series, seriesOf } from "#daemon/telemetry/series.ts";
 import type { Tracer } from "#daemon/telemetry/trace.ts";
 import { anonymous } from "./route-config.ts";
 
@@ -15,18 +16,19 @@ export interface RequestLogOptions {
 export function useRequestLog(app: FastifyInstance, { logger, metrics, tracer }: RequestLogOptions): void {
   const labels = ["method", "route", "status"] as const;
   const seconds = metrics.histogram("magic_http_request_duration_seconds", "Time to the end of the answer", labels);
-  // Routes, methods and statuses are few. Looking a label set up by its names costs more than the observation.
-  const known = new Map<string, ReturnType<typeof seconds.labels>>();
+  // Routes, methods and statuses are few.
+  const known = new Map<string, Series>();
   const series = (method: string, route: string, status: number) => {
     const key = `${status}${method}${route}`;
     let found = known.get(key);
     if (!found) {
-      found = seconds.labels({ method, route, status: String(status) });
+      found = seriesOf(seconds, { method, route, status: String(status) });
       known.set(key, found);
     }
     return found;
   };
-  const open = metrics.gauge("magic_http_requests_open", "Requests that are being answered");
+  let open = 0;
+  metrics.gauge("magic_http_requests_open", "Requests that are being answered", [], (gauge) => gauge.set(open));
   app.decorateRequest("span", undefined);
   app.decorateRequest("principal", null as never);
   app.decorateRequest("requestId", {
@@ -38,7 +40,7 @@ export function useRequestLog(app: FastifyInstance, { logger, metrics, tracer }:
     request.principal = anonymous;
     reply.header("x-request-id", request.id);
     reply.header("x-content-type-options", "nosniff");
-    open.inc();
+    open++;
     if (!request.route.quiet && !request.route.ownSpan)
       request.span = tracer.start(`${request.method} ${request.route.url ?? "(none)"}`, {
         requestId: request.id,
@@ -47,7 +49,7 @@ export function useRequestLog(app: FastifyInstance, { logger, metrics, tracer }:
     done();
   });
   app.onRequestEnd((request, reply, status) => {
-    open.dec();
+    open--;
     const route = request.route.url ?? "(none)";
     const elapsed = performance.now() - request.startedAt;
     series(request.method, route, status).observe(elapsed / 1000);

@@ -38,7 +38,7 @@ export function openLogFile(options: LogFileOptions): LogFile {
   let queue: Promise<unknown> = Promise.resolve();
 
   const take = (): string => {
-    const text = pending.join("");
+    const text = pending.length === 0 ? "" : `${pending.join("\n")}\n`;
     pending = [];
     pendingBytes = 0;
     return text;
@@ -82,10 +82,10 @@ export function openLogFile(options: LogFileOptions): LogFile {
         return;
       }
       if (lost > 0) {
-        pending.push(`${JSON.stringify({ level: "warn", event: "log.lost", lines: lost })}\n`);
+        pending.push(JSON.stringify({ level: "warn", event: "log.lost", lines: lost }));
         lost = 0;
       }
-      pending.push(`${line.text}\n`);
+      pending.push(line.text);
       pendingBytes += line.text.length;
       timer ??= setTimeout(() => void flush(), intervalMs).unref();
     },

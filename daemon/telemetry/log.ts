@@ -51,10 +51,12 @@ const MAX_LINE = 64 * 1024;
 /** A logger that hands every line, redacted and with its cursor, to all sinks. */
 export function createLogger(options: LoggerOptions): Logger {
   const clock = options.clock ?? systemClock;
-  const write = (text: string) => {
+  /** `members`: the line's JSON behind its opening brace. */
+  const write = (members: string) => {
     const cursor = sortable(clock.now());
-    const clean = redactText(bounded(text), options.secrets?.());
-    const line = { cursor, text: `{"cursor":"${cursor}",${clean.slice(1)}` };
+    const clean = redactText(bounded(members), options.secrets?.());
+    // Joined, not added up: a sum stays a tree of its parts, which for lines that are held costs the garbage collector several times as much.
+    const line = { cursor, text: ['{"cursor":"', cursor, '",', clean].join("") };
     for (const sink of options.sinks) sink(line);
   };
   const timestamp = () => `,"time":"${rfc3339(clock.now())}"`;
@@ -66,7 +68,7 @@ export function createLogger(options: LoggerOptions): Logger {
       timestamp,
       formatters: { level: (label) => ({ level: label }) },
     },
-    { write: (line: string) => write(line.trimEnd()) },
+    { write: (line: string) => write(line.slice(1).trimEnd()) },
   );
   const minimum = options.minimum ?? (() => "info");
   const wanted = (level: Level) => levels.indexOf(level) >= levels.indexOf(minimum());
@@ -76,7 +78,7 @@ export function createLogger(options: LoggerOptions): Logger {
       (event: string, fields: LogFields = {}) => {
         if (!wanted(level)) return;
         if (plain && isFlat(fields))
-          write(`{"level":"${level}"${timestamp()},${membersOf(fields)}"event":${JSON.stringify(event)}}`);
+          write(`"level":"${level}"${timestamp()},${membersOf(fields)}"event":${JSON.stringify(event)}}`);
         else inner[level](fields, event);
       };
     return {
@@ -123,8 +125,10 @@ export function errorFields(error: unknown, depth = 3): LogFields {
 }
 
 // A line is kept whole in rings and sent to readers: one huge field must not fill them.
-function bounded(text: string): string {
-  if (text.length <= MAX_LINE) return text;
+function bounded(members: string): string {
+  if (members.length < MAX_LINE) return members;
+  const text = `{${members}`;
   const { time, level, event, request_id } = JSON.parse(text) as Record<string, unknown>;
-  return JSON.stringify({ level, time, request_id, event, truncated_from: text.length, head: text.slice(0, 4096) });
+  const cut = { level, time, request_id, event, truncated_from: text.length, head: text.slice(0, 4096) };
+  return JSON.stringify(cut).slice(1);
 }

@@ -145,12 +145,13 @@ function familyOf(parent: Span | undefined): Family | undefined {
 // A class, because each call of the gateway makes two of them: methods that every span shares cost nothing to make.
 class OpenSpan implements Span, EndedSpan {
   readonly requestId: string;
-  readonly traceId: string;
-  readonly spanId: string;
   readonly family: Family;
   status: "ok" | "error" = "ok";
   readonly #name: string;
-  readonly #parentId: string | null;
+  readonly #parent: Span | undefined;
+  readonly #incoming: { readonly traceId: string; readonly spanId: string } | undefined;
+  #traceId: string | undefined;
+  #spanId: string | undefined;
   readonly #wall: number;
   readonly #began: number;
   #ended = -1;
@@ -158,16 +159,25 @@ class OpenSpan implements Span, EndedSpan {
   #more: Attributes | (() => Attributes) = none;
 
   constructor(name: string, from: SpanStart, family: Family) {
-    const incoming = from.parent ? undefined : parseTraceparent(from.traceparent);
     this.requestId = from.requestId;
-    this.traceId = from.parent?.traceId ?? incoming?.traceId ?? randomHex(16);
-    this.spanId = randomHex(8);
     this.family = family;
-    this.#parentId = from.parent?.spanId ?? incoming?.spanId ?? null;
+    this.#parent = from.parent;
+    this.#incoming = from.parent ? undefined : parseTraceparent(from.traceparent);
     this.#name = name;
     this.#wall = family.clock.now();
     this.#began = family.clock.monotonic();
     this.#attributes = from.attributes ?? none;
+  }
+
+  // Drawn when first asked for: most spans are never looked at.
+  get traceId(): string {
+    this.#traceId ??= this.#parent?.traceId ?? this.#incoming?.traceId ?? randomHex(16);
+    return this.#traceId;
+  }
+
+  get spanId(): string {
+    this.#spanId ??= randomHex(8);
+    return this.#spanId;
   }
 
   get traceparent(): string {
@@ -210,7 +220,7 @@ class OpenSpan implements Span, EndedSpan {
       request_id: this.requestId,
       trace_id: this.traceId,
       span_id: this.spanId,
-      parent_span_id: this.#parentId,
+      parent_span_id: this.#parent?.spanId ?? this.#incoming?.spanId ?? null,
       name: this.#name,
       started_at: rfc3339(this.#wall),
       duration_ms: Math.round((this.#ended - this.#began) * 1000) / 1000,
