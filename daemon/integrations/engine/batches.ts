@@ -1,33 +1,32 @@
 // Between reading and writing: small batches are joined, and one is read ahead while the last is being written.
-import type { Batch, StreamState } from "./source.ts";
+import type { Batch, PackedRows, StreamState } from "./source.ts";
 import type { Row } from "./types.ts";
 
 const JOIN_BYTES = 1 << 20;
 const JOIN_ROWS = 5_000;
 
-/** Batches of a size worth a write; packed ones as they are. A batch with a state ends its group, so that a checkpoint can follow it. */
+/** Batches of a size worth a write. A batch with a state ends its group, so that a checkpoint can follow it. */
 export async function* joined(batches: AsyncIterable<Batch>): AsyncGenerator<Batch> {
   let rows: Row[] = [];
   let places: number[] | null = null;
   let next = 0;
   let rejects: NonNullable<Batch["rejects"]>[number][] = [];
+  let packed: PackedRows[] = [];
   let bytes = 0;
   const take = (state?: StreamState): Batch => {
-    const batch = { rows, bytes, rejects, ...(places ? { places } : {}), ...(state ? { state } : {}) };
+    const more = { ...(places ? { places } : {}), ...(packed.length > 0 ? { packed: inOne(packed) } : {}) };
+    const batch = { rows, bytes, rejects, ...more, ...(state ? { state } : {}) };
     rows = [];
+    packed = [];
     places = places ? [] : null;
     rejects = [];
     bytes = 0;
     return batch;
   };
   for await (const batch of batches) {
-    if (batch.packed) {
-      // The two kinds are written differently, and keep their order.
-      if (rows.length > 0) yield take();
-      next += batch.packed.count;
-      yield batch;
-      continue;
-    }
+    // The two kinds are written differently, and keep their order.
+    if (batch.packed ? rows.length > 0 : packed.length > 0 && batch.rows.length > 0) yield take();
+    if (batch.packed) packed.push(batch.packed);
     // Once records were left out, the numbers of the rows are told.
     if (batch.places && places === null) places = rows.map((_, at) => next - rows.length + at);
     if (places) for (let at = 0; at < batch.rows.length; at++) places.push(batch.places?.[at] ?? next + at);
@@ -38,12 +37,23 @@ export async function* joined(batches: AsyncIterable<Batch>): AsyncGenerator<Bat
     bytes += batch.bytes;
     if (batch.state || bytes >= JOIN_BYTES || rows.length >= JOIN_ROWS) yield take(batch.state);
   }
-  if (rows.length > 0 || rejects.length > 0) yield take();
+  if (rows.length > 0 || packed.length > 0 || rejects.length > 0) yield take();
 }
 
 /** The records of a batch, without its rejects. */
 export function countOf(batch: Batch): number {
   return batch.rows.length + (batch.packed?.count ?? 0);
+}
+
+function inOne(packed: readonly PackedRows[]): PackedRows {
+  return {
+    tuples: packed.flatMap(({ tuples }) => tuples),
+    count: packed.reduce((sum, { count }) => sum + count, 0),
+    rows: () => packed.flatMap((one) => one.rows()),
+    done: () => {
+      for (const one of packed) one.done();
+    },
+  };
 }
 
 /** The same items; the next one is already being made while the caller works on this one. */

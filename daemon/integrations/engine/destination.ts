@@ -67,8 +67,8 @@ export interface WriteSession {
   writeRaw?(raw: RawStream): Promise<{ readonly written: number; readonly bytes: number }>;
   /** `places`: the rows' numbers in reading order, from 0; without it they follow those before. */
   write(rows: readonly Row[], places?: readonly number[]): Promise<WriteResult>;
-  /** Returns what turned out bad since the last call: of these rows, or of those before. Only with rawTypes, which they were packed for. */
-  writePacked?(rows: PackedRows): Promise<readonly Reject[]>;
+  /** As `write`; only with rawTypes, which the rows were packed for. */
+  writePacked?(rows: PackedRows): Promise<WriteResult>;
   /** Commits rows and state so far, and goes on; only for upsert and append. Returns records that turned out bad only now. */
   checkpoint(state: StreamState): Promise<readonly Reject[]>;
   /** Handles rows that have gone; returns how many. `keys` are all the source's primary keys. */

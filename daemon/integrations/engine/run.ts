@@ -269,7 +269,7 @@ async function moveRows(
     let places = batch.places;
     if (misfit) ({ rows, places } = fitting(rows, places));
     if (rows.length > 0) addRejects(run, plan, (await session.write(rows, places)).rejects);
-    if (batch.packed) addRejects(run, plan, (await session.writePacked?.(batch.packed)) ?? []);
+    if (batch.packed) addRejects(run, plan, (await session.writePacked?.(batch.packed))?.rejects ?? []);
     run.dog.touch();
     uncommitted += count;
     const due = uncommitted >= CHECKPOINT_ROWS || performance.now() - lastCommit >= CHECKPOINT_MS;

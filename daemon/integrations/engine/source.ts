@@ -50,7 +50,7 @@ export interface PackedRows {
   readonly count: number;
   /** The same rows, for a destination that refuses one of the tuples. */
   rows(): readonly Row[];
-  /** The tuples are on their way: their memory may be used again. */
+  /** The tuples are in the destination: their memory may be used again. */
   done(): void;
 }
 

@@ -6,8 +6,8 @@ import type { CommittedState, Destination, OpenRequest, WritePlan, WriteSession 
 import { widened } from "../../engine/evolution.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import { keyOf } from "../../engine/rejects.ts";
-import type { PackedRows, RawStream } from "../../engine/source.ts";
-import type { Column, Row } from "../../engine/types.ts";
+import type { RawStream } from "../../engine/source.ts";
+import type { Column } from "../../engine/types.ts";
 import { describeTable, type TableInfo } from "./catalog.ts";
 import { checksumSql } from "./checksum.ts";
 import { type ConnectOptions, connectPostgres, type PostgresLink } from "./connect.ts";
@@ -20,7 +20,7 @@ import { postgresSource } from "./source.ts";
 import { ident } from "./sql.ts";
 import { ensureStateTable, lockSync, readState, writeState } from "./state-table.ts";
 import { exchangeRows, type Renames, swap } from "./swap.ts";
-import { type PackedWriter, packedWriter } from "./write-packed.ts";
+import { copyTuples } from "./write-packed.ts";
 import { writeRows } from "./write-rows.ts";
 
 export function postgresDestination(options: Omit<ConnectOptions, "side">): Destination {
@@ -100,9 +100,6 @@ interface Parts {
   close(): Promise<void>;
 }
 
-/** With the number of the first one in reading order. */
-type PlacedRows = PackedRows & { readonly first: number };
-
 function sessionOf(parts: Parts): WriteSession {
   const { link, request, target, existing, guard } = parts;
   const final = `${ident(target.schema)}.${ident(target.name)}`;
@@ -116,29 +113,12 @@ function sessionOf(parts: Parts): WriteSession {
   // Columns of which PostgreSQL keeps one of two equal keys.
   let jsonb: readonly boolean[] = [];
   let place = 0;
-  let writer: PackedWriter<PlacedRows> | undefined;
   let renames: Renames = { constraints: [], indexes: [] };
   let exchanged = false;
   const merging = () => ({ link, table: final, plan: begun().plan, generated, waiting: request.waiting });
   const begun = () => {
     if (!plan || !loading) throw new Error("the session has not begun");
     return { plan, loading };
-  };
-
-  const writeText = async (rows: readonly Row[], placeOf: (at: number) => number) => {
-    const { loading, plan } = begun();
-    return writeRows({ link, table: loading.table, columns: plan.columns, jsonb, keyOf: keyOf(plan) }, rows, placeOf);
-  };
-  // The text form's COPY tells which row it was.
-  const writeRefused = async (refused: readonly PlacedRows[]): Promise<readonly Reject[]> => {
-    const rejects: Reject[] = [];
-    for (const { rows, first } of refused) rejects.push(...(await writeText(rows(), (at) => first + at)).rejects);
-    return rejects;
-  };
-  const endPacked = async () => {
-    const ended = writer;
-    writer = undefined;
-    return ended ? writeRefused(await ended.end()) : [];
   };
 
   const session: WriteSession = {
@@ -177,19 +157,25 @@ function sessionOf(parts: Parts): WriteSession {
       }),
     write: (rows, places) =>
       guard(async () => {
-        const rejects = await endPacked();
+        const { loading, plan } = begun();
         const first = place;
         place += rows.length;
-        const { written, rejects: own } = await writeText(rows, (at) => places?.[at] ?? first + at);
-        return { written, rejects: [...rejects, ...own] };
+        return writeRows(
+          { link, table: loading.table, columns: plan.columns, jsonb, keyOf: keyOf(plan) },
+          rows,
+          (at) => places?.[at] ?? first + at,
+        );
       }),
     writePacked: (packed) =>
       guard(async () => {
         const { loading, plan } = begun();
-        writer ??= packedWriter(link, loading.table, plan.columns);
-        const first = place;
-        place += packed.count;
-        return writeRefused(await writer.write({ ...packed, first }));
+        if (await copyTuples(link, loading.table, plan.columns, packed.tuples)) {
+          place += packed.count;
+          packed.done();
+          return { written: packed.count, rejects: [] };
+        }
+        // The text form's COPY tells which row it was.
+        return session.write(packed.rows());
       }),
     checkpoint: (state) =>
       guard(async () => {
@@ -204,18 +190,16 @@ function sessionOf(parts: Parts): WriteSession {
     merge: () =>
       guard(async (): Promise<readonly Reject[]> => {
         const { plan, loading } = begun();
-        const refused = await endPacked();
         request.waiting(`the merge into ${formatObjectName(target)}`);
-        if (loading.how === "append") return refused;
-        if (loading.how === "stage") return [...refused, ...(await mergeStage(merging(), loading.table))];
+        if (loading.how === "append") return [];
+        if (loading.how === "stage") return mergeStage(merging(), loading.table);
         if (loading.how === "shadow" && plan.deletes === "soft" && existing)
           await keepDeleted(link, final, loading.table, plan);
         const built = await finishTable({ link, target, existing, plan, loading, waiting: request.waiting });
         renames = built.renames;
-        const rejects = [...refused, ...built.rejects];
-        if (!loading.stays || !existing) return rejects;
+        if (!loading.stays || !existing) return built.rejects;
         exchanged = true;
-        return [...rejects, ...(await exchangeRows(merging(), loading.table))];
+        return [...built.rejects, ...(await exchangeRows(merging(), loading.table))];
       }),
     count: () =>
       guard(async () => {

@@ -30,7 +30,7 @@ import type { TakenPage } from "./retrieve.ts";
 export interface PackedPage extends TakenPage {
   /** One CopyData message, header and all; null: that is left to `records`. Asked for once, before another page is. */
   tuples(): Buffer | null;
-  /** The tuples are on their way: their memory may be used again. */
+  /** The tuples have been taken: their memory may be used again. */
   done(): void;
 }
 
