@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { mysqlMissing, startMysql, type TestMysql } from "#test/mysql.ts";
-import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
+import { postgresMissing } from "#test/postgres.ts";
 import { fidelitySetup, fidelityTypes } from "./fidelity.ts";
-import { connect, sync } from "./harness.ts";
+import { openPair, type Pair, sync } from "./harness.ts";
 
 /** `typed`: the table at the end is there, with the source's type; else the path must make it. */
 const paths = [
@@ -23,19 +23,15 @@ const paths = [
 
 describe.skipIf(postgresMissing())("fidelity", () => {
   const folder = mkdtempSync(join(tmpdir(), "magic-fidelity-"));
-  let server: TestPostgres;
+  let pair: Pair;
   let mysql: TestMysql | undefined;
-  let from: string;
-  let to: string;
   let my: string;
-  let source: Awaited<ReturnType<typeof connect>>;
-  let target: Awaited<ReturnType<typeof connect>>;
+  let { from, to, source, target } = {} as Pair;
   const tables: { table: string; type: string; rows: number }[] = [];
 
   beforeAll(async () => {
-    server = await startPostgres();
-    [from, to] = [await server.createDatabase(), await server.createDatabase()];
-    [source, target] = [await connect(from), await connect(to)];
+    pair = await openPair();
+    ({ from, to, source, target } = pair);
     if (!mysqlMissing()) {
       mysql = await startMysql();
       my = await mysql.createDatabase();
@@ -55,8 +51,7 @@ describe.skipIf(postgresMissing())("fidelity", () => {
     }
   });
   afterAll(async () => {
-    await Promise.all([source?.end(), target?.end()]);
-    await server?.stop();
+    await pair?.close();
     await mysql?.stop();
     rmSync(folder, { recursive: true, force: true });
   });

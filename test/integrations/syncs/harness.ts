@@ -4,6 +4,7 @@ import type { SyncOutcome, SyncSpec } from "#contract/sync.ts";
 import { openDestination, openSource } from "#daemon/integrations/connectors/open.ts";
 import { runSync } from "#daemon/integrations/engine/run.ts";
 import { newId } from "#shared/ids.ts";
+import { startPostgres, type TestPostgres } from "#test/postgres.ts";
 
 export interface Ends {
   readonly from: string;
@@ -46,12 +47,40 @@ export function sync(
   });
 }
 
-/** A client that gives every value as PostgreSQL's text. */
-export async function connect(url: string): Promise<{
+export interface Client {
   query(sql: string): Promise<Record<string, string | null>[]>;
   lines(table: string, columns?: string): Promise<string[]>;
   end(): Promise<void>;
-}> {
+}
+
+/** Two databases of one server, and a client of each. */
+export interface Pair {
+  readonly server: TestPostgres;
+  readonly from: string;
+  readonly to: string;
+  readonly source: Client;
+  readonly target: Client;
+  close(): Promise<void>;
+}
+
+export async function openPair(): Promise<Pair> {
+  const server = await startPostgres();
+  try {
+    const [from, to] = [await server.createDatabase(), await server.createDatabase()];
+    const [source, target] = [await connect(from), await connect(to)];
+    const close = async () => {
+      await Promise.all([source.end(), target.end()]);
+      await server.stop();
+    };
+    return { server, from, to, source, target, close };
+  } catch (error) {
+    await server.stop();
+    throw error;
+  }
+}
+
+/** A client that gives every value as PostgreSQL's text. */
+export async function connect(url: string): Promise<Client> {
   const client = new pg.Client({ connectionString: url });
   client.on("error", () => {});
   await client.connect();

@@ -1,25 +1,20 @@
 // PostgreSQL to PostgreSQL: types, modes, deletes, drift, what stays behind after a failure.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
+import { postgresMissing } from "#test/postgres.ts";
 import { extremes } from "./extremes.ts";
-import { connect, sync } from "./harness.ts";
+import { connect, openPair, type Pair, sync } from "./harness.ts";
 
 describe.skipIf(postgresMissing())("postgres to postgres", () => {
-  let server: TestPostgres;
-  let from: string;
-  let to: string;
-  let source: Awaited<ReturnType<typeof connect>>;
-  let target: Awaited<ReturnType<typeof connect>>;
+  let pair: Pair;
+  let { from, to, source, target } = {} as Pair;
 
   beforeAll(async () => {
-    server = await startPostgres();
-    [from, to] = [await server.createDatabase(), await server.createDatabase()];
-    [source, target] = [await connect(from), await connect(to)];
+    pair = await openPair();
+    ({ from, to, source, target } = pair);
     await source.query(extremes);
   });
   afterAll(async () => {
-    await Promise.all([source?.end(), target?.end()]);
-    await server?.stop();
+    await pair?.close();
   });
   const ends = (object: string, table = object) => ({ from, object, to, table });
   const strays = () =>

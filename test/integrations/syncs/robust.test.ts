@@ -7,30 +7,27 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
+import { postgresMissing } from "#test/postgres.ts";
 import { cuttingProxy, holdingProxy } from "./cuts.ts";
-import { connect, specOf, sync } from "./harness.ts";
+import { connect, openPair, type Pair, specOf, sync } from "./harness.ts";
 import { runAndKill } from "./kill.ts";
 
 describe.skipIf(postgresMissing())("on the way", () => {
   const folder = mkdtempSync(join(tmpdir(), "magic-robust-"));
-  let server: TestPostgres;
-  let from: string;
-  let to: string;
-  let source: Awaited<ReturnType<typeof connect>>;
-  let target: Awaited<ReturnType<typeof connect>>;
+  let pair: Pair;
+  let { from, to, source, target } = {} as Pair;
 
   beforeAll(async () => {
-    server = await startPostgres();
-    [from, to] = [await server.createDatabase(), await server.createDatabase()];
-    [source, target] = [await connect(from), await connect(to)];
+    pair = await openPair();
+    ({ from, to, source, target } = pair);
     await source.query(
       "CREATE TABLE many (id int PRIMARY KEY, t text); INSERT INTO many SELECT i, repeat('x', 100) FROM generate_series(1, 20000) i",
     );
   });
   afterAll(async () => {
+    // A restart has given it other clients.
     await Promise.all([source?.end(), target?.end()]);
-    await server?.stop();
+    await pair?.server.stop();
     rmSync(folder, { recursive: true, force: true });
   });
   const ends = (object: string) => ({ from, object, to, table: object });
@@ -38,7 +35,7 @@ describe.skipIf(postgresMissing())("on the way", () => {
   test("a connection that is cut in the middle of the copy fails the run, and the old rows stay", async () => {
     expect(await sync(ends("many"))).toMatchObject({ status: "completed" });
     for (const end of ["from", "to"] as const) {
-      const proxy = await cuttingProxy(() => net.connect(`${server.socketFolder}/.s.PGSQL.5432`), 400_000);
+      const proxy = await cuttingProxy(() => net.connect(`${pair.server.socketFolder}/.s.PGSQL.5432`), 400_000);
       const url = new URL(end === "from" ? from : to);
       url.searchParams.delete("host");
       url.host = `127.0.0.1:${proxy.port}`;
@@ -52,7 +49,7 @@ describe.skipIf(postgresMissing())("on the way", () => {
 
   test("rows whose number the server tells in a later packet than their end are counted all the same", async () => {
     const done = Buffer.from("6300000004", "hex");
-    const proxy = await holdingProxy(() => net.connect(`${server.socketFolder}/.s.PGSQL.5432`), done, 150);
+    const proxy = await holdingProxy(() => net.connect(`${pair.server.socketFolder}/.s.PGSQL.5432`), done, 150);
     const url = new URL(from);
     url.searchParams.delete("host");
     url.host = `127.0.0.1:${proxy.port}`;
@@ -87,7 +84,7 @@ describe.skipIf(postgresMissing())("on the way", () => {
     await Promise.all([quick.end(), slow.end(), source.end(), target.end()]);
     const run = sync(ends("slow_rows"));
     await new Promise((resolve) => setTimeout(resolve, 500));
-    await server.restart();
+    await pair.server.restart();
     [source, target] = [await connect(from), await connect(to)];
     expect(await run).toMatchObject({ status: "failed", error: { code: "connection_lost" } });
     expect(await target.lines("slow_rows")).toEqual(["(0,old)"]);

@@ -3,29 +3,24 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
+import { postgresMissing } from "#test/postgres.ts";
 import { extremes } from "./extremes.ts";
-import { connect, sync } from "./harness.ts";
+import { openPair, type Pair, sync } from "./harness.ts";
 
 describe.skipIf(postgresMissing())("round trips", () => {
   const folder = mkdtempSync(join(tmpdir(), "magic-files-"));
-  let server: TestPostgres;
-  let from: string;
-  let to: string;
-  let source: Awaited<ReturnType<typeof connect>>;
-  let target: Awaited<ReturnType<typeof connect>>;
+  let pair: Pair;
+  let { from, to, source, target } = {} as Pair;
 
   beforeAll(async () => {
-    server = await startPostgres();
-    [from, to] = [await server.createDatabase(), await server.createDatabase()];
-    [source, target] = [await connect(from), await connect(to)];
+    pair = await openPair();
+    ({ from, to, source, target } = pair);
     await source.query(extremes);
     await target.query(extremes.slice(0, extremes.indexOf("INSERT")));
     await target.query("ALTER TABLE extremes RENAME TO shape");
   });
   afterAll(async () => {
-    await Promise.all([source?.end(), target?.end()]);
-    await server?.stop();
+    await pair?.close();
     rmSync(folder, { recursive: true, force: true });
   });
 

@@ -5,25 +5,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openSource } from "#daemon/integrations/connectors/open.ts";
-import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
-import { connect, sync } from "./harness.ts";
+import { postgresMissing } from "#test/postgres.ts";
+import { openPair, type Pair, sync } from "./harness.ts";
 
 describe.skipIf(postgresMissing())("values", () => {
   const folder = mkdtempSync(join(tmpdir(), "magic-values-"));
-  let server: TestPostgres;
-  let from: string;
-  let to: string;
-  let source: Awaited<ReturnType<typeof connect>>;
-  let target: Awaited<ReturnType<typeof connect>>;
+  let pair: Pair;
+  let { from, to, source, target } = {} as Pair;
 
   beforeAll(async () => {
-    server = await startPostgres();
-    [from, to] = [await server.createDatabase(), await server.createDatabase()];
-    [source, target] = [await connect(from), await connect(to)];
+    pair = await openPair();
+    ({ from, to, source, target } = pair);
   });
   afterAll(async () => {
-    await Promise.all([source?.end(), target?.end()]);
-    await server?.stop();
+    await pair?.close();
     rmSync(folder, { recursive: true, force: true });
   });
 
