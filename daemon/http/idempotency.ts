@@ -2,6 +2,7 @@
 // reserved before its handler runs, its answer is kept before it leaves, and later ones get that answer.
 import type {
   DoneFuncWithErrOrRes,
+  FastifyContextConfig,
   FastifyInstance,
   FastifyReply,
   FastifyRequest,
@@ -22,11 +23,18 @@ declare module "fastify" {
 const transient = new Set([429, 502, 503, 504, 507]);
 const keptHeaders = ["content-type", "location"] as const;
 
+/** What is made or done by the core API and by controllers may be asked for twice. */
+export function takesIdempotencyKey(
+  method: string | readonly string[],
+  { surface, scope }: Partial<FastifyContextConfig>,
+): boolean {
+  return method === "POST" && Boolean(scope) && (surface === "core" || surface === "controllers");
+}
+
 export function useIdempotency(app: FastifyInstance, idempotency: Idempotency): void {
   app.decorateRequest("reservation", null);
   app.addHook("onRoute", (route) => {
-    const { surface, scope } = route.config ?? {};
-    if (route.method !== "POST" || (surface !== "core" && surface !== "controllers") || !scope) return;
+    if (!takesIdempotencyKey(route.method, route.config ?? {})) return;
     // One that cannot be a key is refused before the body is read.
     route.onRequest = [...[route.onRequest ?? []].flat(), checkKey];
     // After validation: a request that never reaches its handler uses up no key.

@@ -92,7 +92,11 @@ function refuseTaken(folder: string, force: boolean): void {
     throw new MagicError("exists", `${folder} exists and is not a folder.`, {
       extra: { next: "Choose another name." },
     });
-  if (!force) throw new MagicError("exists", `${folder} exists already; nothing was written.`);
+  if (!force) throw taken(folder);
+}
+
+function taken(folder: string, options: { cause?: unknown } = {}): MagicError {
+  return new MagicError("exists", `${folder} exists already; nothing was written.`, options);
 }
 
 // Makes the folders that are missing. Undone, only empty ones go: another command may have put its own into them meanwhile.
@@ -121,7 +125,7 @@ function moveInto(stage: string, folder: string, force: boolean): void {
       renameSync(stage, folder);
     } catch (error) {
       if (!existsSync(folder)) throw error;
-      throw new MagicError("exists", `${folder} exists already; nothing was written.`, { cause: error });
+      throw taken(folder, { cause: error });
     }
     return;
   }

@@ -5,6 +5,7 @@ import type { FastifyInstance, FastifySchema, RouteOptions } from "fastify";
 import { VERSION } from "#contract/protocol.ts";
 import { OAuthError } from "#contract/wire/auth.ts";
 import { OpenAiError, Problem } from "#contract/wire/problem.ts";
+import { takesIdempotencyKey } from "../idempotency.ts";
 import { answersOf, type OperationConfig } from "./answers.ts";
 import { summaryOf } from "./words.ts";
 
@@ -123,11 +124,6 @@ const idempotencyKey = {
     },
   },
 };
-
-// What is made or done by the core API and by controllers may be asked for twice.
-function takesIdempotencyKey(method: string, { surface, scope }: OperationConfig): boolean {
-  return method === "POST" && Boolean(scope) && (surface === "core" || surface === "controllers");
-}
 
 function tagOf(url: string): string {
   const [noun = "service"] = url.split("/").filter((part) => part !== "" && part !== "v1");

@@ -1,4 +1,5 @@
 // A declarative connector on one configuration: what it needs, whether it works, its streams.
+import { setTimeout as delay } from "node:timers/promises";
 import type { Dispatcher } from "undici";
 import { MagicError } from "#contract/errors.ts";
 import type { TokenKeeper } from "#contract/tokens.ts";
@@ -132,26 +133,10 @@ function clientOf({ dispatcher, rewrite: setting, timeoutMs, onResponse }: Conne
 
 const MAX_SLEEP_MS = 2 ** 31 - 1;
 
-// At most 24 days: who waits longer asks again.
-function sleep(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) {
-      reject(signal.reason);
-      return;
-    }
-    const abort = (): void => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    };
-    // Longer, a timer of Node's would end at once.
-    const timer = setTimeout(
-      () => {
-        signal.removeEventListener("abort", abort);
-        resolve();
-      },
-      Math.min(ms, MAX_SLEEP_MS),
-    );
-    signal.addEventListener("abort", abort, { once: true });
+// At most 24 days, after which who has to wait longer asks again: a longer timer of Node's would end at once.
+async function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  await delay(Math.min(ms, MAX_SLEEP_MS), undefined, { signal }).catch(() => {
+    throw signal.reason;
   });
 }
 
