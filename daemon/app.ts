@@ -33,7 +33,6 @@ import { usageRoutes } from "./http/routes/usage.ts";
 import { useUpgrades } from "./http/upgrade.ts";
 import { type Identity, openIdentity } from "./identity/identity.ts";
 import { type Listening, listeningOf, originOf } from "./listening.ts";
-import { openMasterKey } from "./secrets/master-key.ts";
 import { wireControllers } from "./wire-controllers.ts";
 import { wireGateway } from "./wire-gateway.ts";
 import { wireIntegrations } from "./wire-integrations.ts";
@@ -44,8 +43,6 @@ export interface AppConfig extends FoundationConfig {
   readonly host?: string;
   /** By default any free port; the daemon's process asks for the one of magic.yaml. */
   readonly port?: number;
-  /** Flags of the daemon's command line that parts of it read, e.g. `allow-weak-sandbox`. */
-  readonly flags?: Readonly<Record<string, string | boolean | undefined>>;
 }
 
 export interface App extends Omit<Foundation, "close" | "onClose"> {
@@ -73,13 +70,12 @@ export async function createApp(config: AppConfig): Promise<App> {
   }
 }
 
-function identify({ storage, root, env, credentials, clock, logger, project }: Foundation): Promise<Identity> {
-  const userState = userStateFolder(env);
+function identify({ storage, seals, root, env, credentials, clock, logger, project }: Foundation): Promise<Identity> {
   return openIdentity({
     storage,
-    masterKey: openMasterKey(userState),
+    seals,
     root,
-    userState,
+    userState: userStateFolder(env),
     local: credentials,
     clock,
     logger,
@@ -100,7 +96,7 @@ interface WiredConfig extends AppConfig {
 }
 
 function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeline, config: WiredConfig): App {
-  const { root, clock, logger, metrics, tracer, project, storage, history } = foundation;
+  const { root, clock, logger, metrics, tracer, project, seals, storage, history } = foundation;
   const { authenticator } = identity;
   const { listening } = config;
   const { host, tls } = listening;
@@ -167,7 +163,7 @@ function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeli
   });
   controllerRoutes(fastify, { controllers });
   developmentRoutes(fastify, { controllers });
-  daemonRoutes(fastify, { root, activity, isolation: async () => controllers.isolationNow() });
+  daemonRoutes(fastify, { root, activity, isolation: async () => controllers.isolationNow(), seals });
 
   let started: Promise<void> | undefined;
   let closing: Promise<void> | undefined;

@@ -2,9 +2,10 @@
 // app.ts, in the order in which the parts need each other, and freed in the opposite one.
 
 import { type Clock, systemClock } from "#shared/clock.ts";
-import { stateFolder } from "#shared/paths.ts";
+import { stateFolder, userStateFolder } from "#shared/paths.ts";
 import { type LocalCredentials, loadLocalCredentials } from "./identity/local-credentials.ts";
 import { openProject, type Project } from "./project.ts";
+import { openSeals, type Seals } from "./secrets/seals.ts";
 import { openStorage } from "./storage/open.ts";
 import type { Storage } from "./storage/storage.ts";
 import { createLogger, errorFields, type Level, type Logger, type LogSink } from "./telemetry/log.ts";
@@ -31,6 +32,8 @@ export interface FoundationConfig {
   readonly ownProcess?: boolean;
   /** Called when the daemon cannot go on, because storage died. */
   readonly onFatal?: (error: Error) => void;
+  /** Flags of the daemon's command line that parts of it read, e.g. `allow-weak-sandbox`. */
+  readonly flags?: Readonly<Record<string, string | boolean | undefined>>;
   /** Storage that is being opened already; by default that of the root, or of MAGIC_DATABASE_URL. */
   readonly storage?: Promise<Storage>;
 }
@@ -48,6 +51,7 @@ export interface Foundation {
   readonly project: Project;
   readonly storage: Storage;
   readonly credentials: LocalCredentials;
+  readonly seals: Seals;
   /** Runs when the app closes, after the listener: the last one added first. */
   onClose(free: () => Promise<void> | void): void;
   close(): Promise<void>;
@@ -67,12 +71,15 @@ export async function layFoundation(config: FoundationConfig): Promise<Foundatio
     clock,
     secrets: () => secrets,
   });
+  const opening =
+    config.storage ??
+    openStorage({ root, databaseUrl: env["MAGIC_DATABASE_URL"] || undefined, onFatal: config.onFatal });
+  const forget = config.flags?.["forget-sealed"] === true;
   const opened = await openAll({
     credentials: loadLocalCredentials(state),
     project: openProject({ root, env, logger, watch: config.watch ?? config.ownProcess ?? false }),
-    storage:
-      config.storage ??
-      openStorage({ root, databaseUrl: env["MAGIC_DATABASE_URL"] || undefined, onFatal: config.onFatal }),
+    storage: opening,
+    seals: opening.then((storage) => openSeals({ storage, home: userStateFolder(env), forget, clock, logger })),
   });
   const { credentials, project, storage } = opened;
   const adopt = () => {

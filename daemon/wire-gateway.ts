@@ -1,40 +1,31 @@
 // The AI gateway over the daemon's foundation: its way out, its stores, its seal, and the configuration that it follows.
 
-import { userStateFolder } from "#shared/paths.ts";
 import { createEgress, type Egress } from "./egress/egress.ts";
 import type { Foundation } from "./foundation.ts";
 import { createPipeline, type GatewayPipeline } from "./gateway/pipeline.ts";
 import { createProviders } from "./gateway/providers/registry.ts";
 import { durableMemory } from "./gateway/providers/thoughts/durable.ts";
 import { gatewayStores } from "./gateway/stores.ts";
-import { openMasterKey } from "./secrets/master-key.ts";
-import { createSealer } from "./secrets/sealer.ts";
 
 /** Attempts bound their own times; the dispatcher's are beyond the longest that magic.yaml allows. */
 const BEYOND_ANY_ATTEMPT_MS = 3_600_000 + 60_000;
 
 export async function wireGateway(foundation: Foundation): Promise<GatewayPipeline> {
-  const { clock, env, logger, metrics, project, storage, tracer } = foundation;
+  const { clock, logger, metrics, project, seals, storage, tracer } = foundation;
   const egress: Egress = createEgress({
     allowPrivate: () => project.current().egress?.allow_private ?? [],
     headersTimeoutMs: BEYOND_ANY_ATTEMPT_MS,
     bodyTimeoutMs: BEYOND_ANY_ATTEMPT_MS,
   });
   foundation.onClose(() => egress.close());
-  const masterKey = openMasterKey(userStateFolder(env));
-  const signatures = durableMemory(
-    storage.units.gatewaySignature,
-    createSealer(masterKey, "signatures"),
-    clock,
-    logger,
-  );
+  const signatures = durableMemory(storage.units.gatewaySignature, seals.passing("signatures"), clock, logger);
   foundation.onClose(() => signatures.close());
   const providers = createProviders(egress.dispatcher, signatures);
   const gateway = await createPipeline({
     config: project.current().gateway,
     provider: (kind) => providers[kind],
     stores: gatewayStores(storage, clock),
-    sealer: createSealer(masterKey, "idempotency"),
+    sealer: seals.passing("idempotency"),
     logger,
     metrics,
     tracer,

@@ -4,7 +4,6 @@ import { MagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
 import type { Connection } from "#contract/wire/connections.ts";
 import { rfc3339 } from "#shared/clock.ts";
-import { userStateFolder } from "#shared/paths.ts";
 import { createTurns } from "#shared/turns.ts";
 import { createEgress } from "./egress/egress.ts";
 import type { Foundation } from "./foundation.ts";
@@ -29,8 +28,6 @@ import { createSyncs } from "./integrations/syncs/syncs.ts";
 import { createDeliveries, defaultSettings } from "./integrations/webhooks/deliveries.ts";
 import { createWebhooks, openSecrets } from "./integrations/webhooks/webhooks.ts";
 import { createJobs } from "./jobs/jobs.ts";
-import { openMasterKey } from "./secrets/master-key.ts";
-import { createSealer } from "./secrets/sealer.ts";
 
 export interface Integrations {
   /** Declares the routes. */
@@ -44,8 +41,7 @@ export interface Integrations {
 }
 
 export function wireIntegrations(foundation: Foundation, origin: () => string, given?: SyncExecution): Integrations {
-  const { clock, env, logger, project, storage } = foundation;
-  const masterKey = openMasterKey(userStateFolder(env));
+  const { clock, logger, project, seals, storage } = foundation;
   const seed = (): number => project.current().environment?.seed ?? 1;
   const jobs = createJobs({ storage, clock, logger });
   foundation.onClose(() => jobs.stop());
@@ -53,7 +49,7 @@ export function wireIntegrations(foundation: Foundation, origin: () => string, g
   foundation.onClose(() => egress.close());
   const catalogue = createCatalogue(projectConnectors(foundation.root));
   // Only what magic.yaml declares under `secrets` can be referred to: a caller of the API must not read the environment.
-  const secrets = connectionSecrets(createSealer(masterKey, "connections"), (kind, name) =>
+  const secrets = connectionSecrets(seals.lasting("connections"), (kind, name) =>
     kind === "secret" ? project.current().secrets?.[name] : undefined,
   );
   const turns = createTurns();
@@ -65,7 +61,7 @@ export function wireIntegrations(foundation: Foundation, origin: () => string, g
       keeperOf: createKeepers({ storage, secrets, clock }, turns),
       allowPrivate: () => project.current().egress?.allow_private ?? [],
     });
-  const webhookSealer = createSealer(masterKey, "webhooks");
+  const webhookSealer = seals.lasting("webhooks");
   const deliveries = createDeliveries({
     ...{ storage, jobs, egress, clock, logger },
     settings: () => {
@@ -85,7 +81,7 @@ export function wireIntegrations(foundation: Foundation, origin: () => string, g
   };
   const oauth = createOAuth({
     ...{ storage, egress, secrets, clock, origin, turns },
-    sealer: createSealer(masterKey, "oauth"),
+    sealer: seals.lasting("oauth"),
     definitionOf: catalogue.oauth,
     onDisabled: (connection) => onFailed(connectionDocument(connection)),
   });

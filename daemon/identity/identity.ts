@@ -1,7 +1,7 @@
 // Everything about who calls and what they did, put together over one storage: app.ts opens it, the HTTP hooks and routes use it.
 import { hkdfSync } from "node:crypto";
 import type { Tier } from "#contract/identity.ts";
-import { createSealer } from "#daemon/secrets/sealer.ts";
+import type { Seals } from "#daemon/secrets/seals.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
 import type { Clock } from "#shared/clock.ts";
@@ -41,7 +41,7 @@ export interface IdentitySettings {
 
 export interface IdentityOptions {
   readonly storage: Storage;
-  readonly masterKey: Buffer;
+  readonly seals: Seals;
   readonly root: string;
   /** The user's state folder, where the audit log's anchor lies. */
   readonly userState: string;
@@ -56,7 +56,7 @@ export interface IdentityOptions {
 const MAX_TTL_S = 86_400;
 
 export async function openIdentity(options: IdentityOptions): Promise<Identity> {
-  const { storage, masterKey, clock, logger, settings } = options;
+  const { storage, seals, clock, logger, settings } = options;
   const { units } = storage;
   const uses = createUses(clock, (used) => units.credential.touch({ used }));
   const [signingKeys, issuers, audit] = await Promise.all([
@@ -65,12 +65,16 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
         list: () => units.signingKey.list({}),
         add: (key, retireOthersAt, now) => units.signingKey.add({ key, retireOthersAt, now }),
       },
-      sealer: createSealer(masterKey, "signing-keys"),
+      sealer: seals.lasting("signing-keys"),
       clock,
       maxTokenTtlS: () => MAX_TTL_S,
     }),
     openIssuers(storage, () => settings().issuer),
-    openAuditTrail({ ...options, key: derive(masterKey, "audit"), retentionDays: () => settings().auditRetentionDays }),
+    openAuditTrail({
+      ...options,
+      key: derive(seals.masterKey, "audit"),
+      retentionDays: () => settings().auditRetentionDays,
+    }),
   ]);
   const tokens = accessTokens({ keys: signingKeys, clock, issuer: issuers.current, isIssuer: issuers.knows });
   const authenticator = createAuthenticator({
@@ -85,7 +89,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     storage.dialect === "postgres" ? createSharedLimiter(units.rateWindow.take) : ownLimiter(storage, clock, logger);
   const idempotency = createIdempotency({
     units: units.idempotency,
-    sealer: createSealer(masterKey, "idempotency"),
+    sealer: seals.passing("idempotency"),
     clock,
   });
   return {

@@ -21,6 +21,7 @@ export function parseOptions(argv: readonly string[]): DaemonOptions {
       "started-by": { type: "string" },
       foreground: { type: "boolean" },
       "allow-weak-sandbox": { type: "boolean" },
+      "forget-sealed": { type: "boolean" },
       tls: { type: "boolean" },
       "tls-cert": { type: "string" },
       "tls-key": { type: "string" },

@@ -106,7 +106,9 @@ async function serve(life: Life): Promise<void> {
   removeStartingMark(state);
   app.logger.info("daemon.ready", { url, pid: process.pid, version: VERSION, root });
   setTimeout(() => forgetCrashes(state), STEADY_AFTER).unref();
-  await tell({ type: "ready", runtime, notes });
+  const { mismatch } = app.seals;
+  const problems = mismatch === null ? [] : [`${mismatch} ${errors.master_key_mismatch.next}`];
+  await tell({ type: "ready", runtime, notes: [...notes, ...problems] });
   if (!options.foreground && process.connected) process.disconnect?.();
   void logFile.flush();
 }
@@ -119,7 +121,7 @@ function configuredPort(app: App): number | undefined {
 
 // What says where the daemon runs, and who started it how, belongs to one start; the rest is for the next one as well.
 function lasting(flag: string): boolean {
-  return !/^--(root|started-by|foreground)\b/.test(flag);
+  return !/^--(root|started-by|foreground|forget-sealed)\b/.test(flag);
 }
 
 function runtimeOf(app: App, root: string, url: string): RuntimeFile {

@@ -18,6 +18,11 @@ import { makeFolder } from "#shared/make-folder.ts";
 
 const bytes = 32;
 
+/** `folder`: the user's state folder. */
+export function masterKeyFile(folder: string): string {
+  return join(folder, "master.key");
+}
+
 /**
  * Reads `<folder>/master.key`, making it on first use. Of two processes that make it at once, one wins and both read its key:
  * the file appears whole, by link.
@@ -25,7 +30,7 @@ const bytes = 32;
  * @throws MagicError `state_unusable` when it cannot be read or is not a key. It is never replaced: what it sealed would be lost.
  */
 export function openMasterKey(folder: string): Buffer {
-  const file = join(folder, "master.key");
+  const file = masterKeyFile(folder);
   try {
     return read(file) ?? create(folder, file);
   } catch (error) {

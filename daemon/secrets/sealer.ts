@@ -12,7 +12,7 @@ export interface Place {
 export interface Sealer {
   /** `v1.` and base64url of nonce, ciphertext and tag; another text each time. */
   seal(plaintext: string, place: Place): string;
-  /** @throws MagicError `internal` when it was changed, moved, or sealed with another master key. */
+  /** @throws MagicError `sealed_unreadable` when it was changed, moved, or sealed with another master key. */
   open(sealed: string, place: Place): string;
   /** A keyed digest (hex, 256 bits): to recognise a value without keeping it. */
   digest(value: string): string;
@@ -54,5 +54,5 @@ function associated({ tenant, row, field }: Place): Buffer {
 
 function unreadable({ row, field }: Place, cause?: unknown): MagicError {
   const detail = `the secret ${field} of ${row} does not open: another master key sealed it, or it was changed`;
-  return new MagicError("internal", detail, { cause });
+  return new MagicError("sealed_unreadable", detail, { cause });
 }

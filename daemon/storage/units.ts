@@ -22,6 +22,7 @@ import * as job from "./repositories/job.ts";
 import * as ledger from "./repositories/ledger.ts";
 import * as oauth from "./repositories/oauth.ts";
 import * as rateWindow from "./repositories/rate-window.ts";
+import * as sealed from "./repositories/sealed.ts";
 import * as setting from "./repositories/setting.ts";
 import * as signingKey from "./repositories/signing-key.ts";
 import * as sync from "./repositories/sync.ts";
@@ -39,6 +40,7 @@ export const repositories = {
   job,
   ledger,
   rateWindow,
+  sealed,
   setting,
   signingKey,
   trace,

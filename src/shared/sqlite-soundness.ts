@@ -1,5 +1,5 @@
-// Whether an SQLite file is a sound database, and what names a table of it holds, found out without changing anything: the daemon asks
-// before it opens its state, doctor when no daemon does.
+// Whether an SQLite file is a sound database, and what it holds, found out without changing anything: the daemon asks before it opens its
+// state, doctor when no daemon does.
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
@@ -49,18 +49,13 @@ function pagesProblem(file: string, size: number, logged: boolean): string | und
   }
 }
 
-/** The `name` column of a table in a sound database; none where there is no such table. */
-export function namesIn(file: string, table: string): string[] {
+/** The rows of a query in a sound database; none where one of the tables that it needs is not there. */
+export function rowsIn(file: string, tables: readonly string[], query: string, ...values: string[]) {
   if (!(statSync(file, { throwIfNoEntry: false })?.size ?? 0)) return [];
   const db = openUnchanged(file, hasLog(file));
   try {
-    const known = db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(table);
-    return known
-      ? db
-          .prepare(`SELECT name FROM "${table}"`)
-          .all()
-          .map(({ name }) => String(name))
-      : [];
+    const known = db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?");
+    return tables.every((table) => known.get(table)) ? db.prepare(query).all(...values) : [];
   } finally {
     db.close();
   }

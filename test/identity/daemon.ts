@@ -26,7 +26,7 @@ export interface TestDaemon {
   url: string;
   call(method: string, path: string, options?: Call): Promise<Answer>;
   /** Stops it and starts another over the same state. */
-  restart(): Promise<void>;
+  restart(more?: Partial<AppConfig>): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -70,9 +70,9 @@ export async function startDaemon(config: Partial<AppConfig> = {}): Promise<Test
       const text = await answer.text();
       return { status: answer.status, headers: answer.headers, text, body: jsonOf(text) };
     },
-    async restart() {
+    async restart(more = {}) {
       await daemon.app.close();
-      daemon.app = await createApp(settings);
+      daemon.app = await createApp({ ...settings, ...more });
       daemon.url = await daemon.app.listen();
     },
     async close() {

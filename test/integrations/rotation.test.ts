@@ -1,6 +1,6 @@
 // Vendors that replace the refresh token at every use and refuse the old one for ever (Xero, QuickBooks): nothing may lose the grant.
 import { execFile } from "node:child_process";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
@@ -45,7 +45,13 @@ test("without a daemon the same configuration goes on working: the rotated token
   expect(await read()).toBe(first);
   expect(vendor).toMatchObject({ granted: 1, reused: 1 });
   const folder = join(home, "connector-tokens");
-  const kept = readdirSync(folder);
-  expect(kept).toHaveLength(1);
-  expect(first + readFileSync(join(folder, String(kept[0])), "latin1")).not.toContain("canary");
+  const [grant, ...rest] = readdirSync(folder);
+  expect(rest).toEqual(["master-key-fingerprint"]);
+  expect(first + readFileSync(join(folder, String(grant)), "latin1")).not.toContain("canary");
+
+  // Under another key the kept token would not be found, and the used-up one would be sent instead.
+  rmSync(join(home, "master.key"));
+  const { granted, reused } = vendor;
+  await expect(read()).rejects.toThrow(/master_key_mismatch/);
+  expect(vendor).toMatchObject({ granted, reused });
 }, 120_000);

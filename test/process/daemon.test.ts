@@ -19,6 +19,12 @@ afterEach(async () => {
   for (const made of projects.splice(0)) await made.remove();
 });
 
+/** What doctor says, check by check. */
+const checks = (document: Record<string, unknown>) =>
+  Object.fromEntries(
+    (document["checks"] as { name: string; status: string }[]).map(({ name, status }) => [name, status]),
+  );
+
 const start = (made: Project, ...more: string[]) => made.magic(["daemon", "start", "--json", "--port", "0", ...more]);
 
 test("start prints the document, and the same one again while it runs; tokens outlive a restart", async () => {
@@ -230,10 +236,6 @@ test("beyond loopback, plain HTTP takes no credential but the local command line
 test("doctor tells a stale daemon, mends it, and closes what others can read", async () => {
   const made = await project();
   const { json } = await start(made);
-  const checks = (document: Record<string, unknown>) =>
-    Object.fromEntries(
-      (document["checks"] as { name: string; status: string }[]).map(({ name, status }) => [name, status]),
-    );
   expect(checks((await made.magic(["doctor", "--json"])).json)).toMatchObject({ daemon: "ok", secrets: "ok" });
   process.kill(Number(json["pid"]), "SIGKILL");
   await gone(Number(json["pid"]));
@@ -261,6 +263,32 @@ test("doctor tells a stale daemon, mends it, and closes what others can read", a
   await rm(join(made.root, ".magic", "daemon.lock"));
   expect(await start(made)).toMatchObject({ code: 1, failure: { code: "database_corrupt" } });
   expect(await readdir(join(made.root, ".magic"))).not.toContain("magic.db");
+});
+
+test("a master key that was lost and made anew is told at the start, by status and by doctor, with both ways on", async () => {
+  const made = await project();
+  await start(made);
+  const config = '{"url": "postgres://u:p@127.0.0.1:1/x"}';
+  expect(
+    (await made.magic(["connection", "create", "--provider", "postgres", "--config", config, "--json"])).code,
+  ).toBe(0);
+  await made.magic(["daemon", "stop"]);
+  expect(checks((await made.magic(["doctor", "--json"])).json)).toMatchObject({ "master key": "ok" });
+  await rm(join(made.home, "master.key"));
+  const sick = await made.magic(["doctor", "--json"]);
+  expect([sick.code, checks(sick.json)]).toMatchObject([3, { "master key": "failed" }]);
+  expect(sick.stdout).toContain("--forget-sealed");
+  const started = await start(made);
+  expect([started.code, started.stderr]).toEqual([0, expect.stringContaining(join(made.home, "master.key"))]);
+  const status = await made.magic(["daemon", "status", "--json"]);
+  expect([status.code, status.json["problems"]]).toMatchObject([0, [{ code: "master_key_mismatch" }]]);
+  expect(checks((await made.magic(["doctor", "--json"])).json)).toMatchObject({ master_key_mismatch: "failed" });
+  const asked = await made.magic(["connection", "create", "--provider", "postgres", "--config", config, "--json"]);
+  expect([asked.code, asked.failure["code"]]).toEqual([1, "master_key_mismatch"]);
+  expect((await start(made, "--forget-sealed")).failure["code"]).toBe("daemon_owned");
+  expect((await made.magic(["daemon", "restart", "--forget-sealed", "--json"])).code).toBe(0);
+  expect((await made.magic(["daemon", "status", "--json"])).json["problems"]).toEqual([]);
+  expect((await made.magic(["doctor", "--json"])).code).toBe(0);
 });
 
 test("a root that does not exist is named, and not made", async () => {

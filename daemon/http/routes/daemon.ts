@@ -1,7 +1,8 @@
 // GET /v1/daemon: proves to the command line that it talks to the daemon of its root, and tells `doctor` how it fares.
 import type { FastifyInstance } from "fastify";
+import { type ErrorCode, errors } from "#contract/errors.ts";
 import { PROTOCOL, VERSION } from "#contract/protocol.ts";
-import { DaemonInfo, type Isolation } from "#contract/wire/daemon.ts";
+import { DaemonInfo, type DaemonProblem, type Isolation } from "#contract/wire/daemon.ts";
 import type { Activity } from "../activity.ts";
 
 export interface DaemonServices {
@@ -9,9 +10,11 @@ export interface DaemonServices {
   readonly activity: Activity;
   /** The cell's lockdown on this machine; null where no controllers can run. */
   readonly isolation: () => Promise<Isolation | null>;
+  /** `mismatch`: what is wrong with the master key; null where it is the right one. */
+  readonly seals: { readonly mismatch: string | null };
 }
 
-export function daemonRoutes(app: FastifyInstance, { root, activity, isolation }: DaemonServices): void {
+export function daemonRoutes(app: FastifyInstance, { root, activity, isolation, seals }: DaemonServices): void {
   const config = { scope: "logs:read", surface: "local", quiet: true } as const;
   const schema = { operationId: "getDaemon", response: { 200: DaemonInfo } };
   app.get("/v1/daemon", { config, schema }, async (): Promise<DaemonInfo> => {
@@ -25,6 +28,11 @@ export function daemonRoutes(app: FastifyInstance, { root, activity, isolation }
       idle_ms: Math.round(activity.idleFor()),
       held_by: (await activity.heldBy()) ?? null,
       isolation: await isolation(),
+      problems: seals.mismatch === null ? [] : [problemOf("master_key_mismatch", seals.mismatch)],
     };
   });
+}
+
+function problemOf(code: ErrorCode, detail: string): DaemonProblem {
+  return { code, detail, next: errors[code].next };
 }

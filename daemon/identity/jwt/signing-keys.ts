@@ -1,5 +1,6 @@
 // The keys that access tokens are signed with: made, rotated, published. Ed25519; the private half is stored sealed.
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK } from "jose";
+import { isMagicError } from "#contract/errors.ts";
 import type { Sealer } from "#daemon/secrets/sealer.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 
@@ -21,7 +22,7 @@ export interface SigningKeyStore {
 }
 
 export interface SigningKeys {
-  /** The key that signs now. */
+  /** The key that signs now. @throws MagicError `master_key_mismatch` where none opens and none may be made. */
   current(): { readonly kid: string; readonly key: CryptoKey };
   /** A key to verify with, retired ones too until their tokens have expired; undefined for an unknown one. */
   verifier(kid: string): Promise<CryptoKey | undefined>;
@@ -98,11 +99,16 @@ export async function openSigningKeys(options: SigningKeyOptions): Promise<Signi
   }
 
   await load();
-  if (!signing || clock.now() - signing.createdAt > (options.maxAgeMs ?? MONTH_MS)) await rotate();
+  let refused: unknown;
+  if (!signing || clock.now() - signing.createdAt > (options.maxAgeMs ?? MONTH_MS))
+    await rotate().catch((error: unknown) => {
+      if (!isMagicError(error) || error.code !== "master_key_mismatch") throw error;
+      refused = error;
+    });
 
   return {
     current() {
-      if (!signing) throw new Error("there is no signing key");
+      if (!signing) throw refused ?? new Error("there is no signing key");
       return signing;
     },
     async verifier(kid) {

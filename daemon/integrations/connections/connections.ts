@@ -1,5 +1,5 @@
 // What can be done with connections, whichever the environment.
-import { type FieldProblem, MagicError } from "#contract/errors.ts";
+import { type FieldProblem, isMagicError, MagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
 import type { ConnectionStatus } from "#contract/states.ts";
 import type { DiscoveredObject } from "#contract/sync.ts";
@@ -95,13 +95,6 @@ export function createConnections(options: ConnectionsOptions): Connections {
       // Read, merge, write if nobody came between: else again.
       for (let tries = 0; tries < 20; tries++) {
         const current = await find({ environment }, id);
-        const held = secrets.read(current);
-        const merged = {
-          ...held,
-          config: patched(held.config, patch.config),
-          credentials: patched(held.credentials, patch.credentials),
-        };
-        const touched = patch.config !== undefined || patch.credentials !== undefined;
         const changed = await units.update({
           ...{ id, environment, revision: current.revision, now: rfc3339(clock.now()) },
           body: {
@@ -109,7 +102,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
             health: current.health,
             metadata: mergedMetadata(current.metadata, patch.metadata),
           },
-          secret: secrets.seal(current, touched ? bounded(principal, current.provider, merged) : held),
+          secret: touches(patch) ? merged(principal, current, patch) : current.secret,
         });
         if (changed === null) throw missing(id);
         if (changed !== "stale") return connectionDocument(await afterPatch(changed, patch));
@@ -151,6 +144,13 @@ export function createConnections(options: ConnectionsOptions): Connections {
     return { ...secret, bounded: true };
   }
 
+  function merged(principal: Principal, current: ConnectionRecord, patch: PatchConnection): string | null {
+    const held = secrets.read(current);
+    const config = patched(held.config, patch.config);
+    const credentials = patched(held.credentials, patch.credentials);
+    return secrets.seal(current, bounded(principal, current.provider, { ...held, config, credentials }));
+  }
+
   async function providerProblems(provider: string): Promise<FieldProblem[]> {
     if ((await catalogue.get(provider)) !== null) return [];
     const detail = `there is no connector ${JSON.stringify(provider)}: GET /v1/connectors lists them`;
@@ -165,8 +165,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
 
   // A live connection with other settings has to be tested anew.
   async function afterPatch(changed: ConnectionRecord, patch: PatchConnection): Promise<ConnectionRecord> {
-    if (changed.environment === "sandbox" || (patch.config === undefined && patch.credentials === undefined))
-      return changed;
+    if (changed.environment === "sandbox" || !touches(patch)) return changed;
     const { id, environment } = changed;
     return (await units.setHealth({ id, environment, ...untested, now: rfc3339(clock.now()) })) ?? changed;
   }
@@ -176,6 +175,8 @@ export function createConnections(options: ConnectionsOptions): Connections {
     try {
       return await execution.check(secrets.open(await fresh(current)), signal);
     } catch (error) {
+      // Nothing was found out about the other system.
+      if (isMagicError(error) && error.code === "master_key_mismatch") throw error;
       const message = error instanceof Error ? error.message : String(error);
       const latency_ms = Math.round(clock.monotonic() - started);
       return {
@@ -190,6 +191,10 @@ const untested: Checked = {
   status: "pending",
   health: { status: "unknown", checked_at: null, latency_ms: null, message: null },
 };
+
+function touches({ config, credentials }: PatchConnection): boolean {
+  return config !== undefined || credentials !== undefined;
+}
 
 function patched(held: Readonly<Record<string, unknown>>, patch: unknown): Readonly<Record<string, unknown>> {
   if (patch === undefined) return held;

@@ -1,5 +1,6 @@
 // Standard Webhooks signatures: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 import { createHmac, randomBytes } from "node:crypto";
+import { MagicError } from "#contract/errors.ts";
 
 const prefix = "whsec_";
 
@@ -13,7 +14,11 @@ export function newSecret(): string {
   return prefix + randomBytes(32).toString("base64");
 }
 
-/** The headers of one attempt. Every secret that is still good signs, so that a receiver may know either. */
+/**
+ * The headers of one attempt. Every secret that is still good signs, so that a receiver may know either.
+ *
+ * @throws MagicError `conflict` where there is none.
+ */
 export function signedHeaders(
   id: string,
   timestampMs: number,
@@ -24,6 +29,11 @@ export function signedHeaders(
   const signatures = secrets
     .filter(({ expires_at }) => expires_at === null || expires_at > timestampMs)
     .map(({ secret }) => sign(id, timestamp, body, secret));
+  if (signatures.length === 0)
+    throw new MagicError(
+      "conflict",
+      "The webhook has no signing secret any more: roll it, and tell its receiver the new one.",
+    );
   return { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signatures.join(" ") };
 }
 

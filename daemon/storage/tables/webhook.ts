@@ -9,7 +9,7 @@ export interface WebhookTable {
   readonly events: string;
   readonly status: "enabled" | "disabled";
   readonly description: string | null;
-  /** Sealed JSON: signing secrets, each with the time at which it ends. */
+  /** Sealed JSON: signing secrets, each with the time at which it ends; empty when they were given up. */
   readonly secrets: string;
   /** When a delivery last succeeded. */
   readonly succeeded_at: string | null;

@@ -1,18 +1,27 @@
 // What doctor says of the files that a daemon needs to start: without one to ask, it reads them itself, and changes nothing.
-import { readFileSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { errors } from "#contract/errors.ts";
 import { MIGRATION_TABLE, migrationNames } from "#contract/migrations.ts";
 import { runtimeNames } from "#contract/protocol.ts";
+import { FINGERPRINT_SETTING, keyFingerprint } from "#shared/key-fingerprint.ts";
 import { stateFolder, userStateFolder } from "#shared/paths.ts";
-import { databaseProblem, namesIn } from "#shared/sqlite-soundness.ts";
+import { databaseProblem, rowsIn } from "#shared/sqlite-soundness.ts";
 import type { Check, DoctorOptions } from "./check.ts";
 import type { Inspection } from "./inspect.ts";
 
 /** The database, then the small files beside it. An owner that lives holds them: then they are its own affair. */
-export function stateChecks({ state }: Inspection, options: DoctorOptions): Check[] {
+export function stateChecks({ state, info }: Inspection, options: DoctorOptions): Check[] {
   if (state !== "absent" && state !== "stale")
-    return [{ name: "database", status: "ok", detail: "held by the daemon, which checked it when it started" }];
-  return [databaseCheck(options), filesCheck(options)];
+    return [
+      { name: "database", status: "ok", detail: "held by the daemon, which checked it when it started" },
+      ...(info?.problems ?? []).map(
+        ({ code, detail, next }): Check => ({ name: code, status: "failed", detail, next }),
+      ),
+    ];
+  const found = [databaseCheck(options), filesCheck(options)];
+  // What is damaged has been told.
+  return found.every(({ status }) => status === "ok") ? [...found, masterKeyCheck(options)] : found;
 }
 
 function databaseCheck({ root }: DoctorOptions): Check {
@@ -27,7 +36,8 @@ function databaseCheck({ root }: DoctorOptions): Check {
 }
 
 function newerVersion(path: string): string | undefined {
-  const unknown = namesIn(path, MIGRATION_TABLE).some((step) => !(migrationNames as readonly string[]).includes(step));
+  const taken = rowsIn(path, [MIGRATION_TABLE], `SELECT name FROM "${MIGRATION_TABLE}"`);
+  const unknown = taken.some(({ name }) => !(migrationNames as readonly string[]).includes(String(name)));
   return unknown ? `a newer version of magic made ${path}` : undefined;
 }
 
@@ -76,6 +86,30 @@ function credentialsProblem(path: string): string | undefined {
 const KEY_BYTES = 32;
 
 function keyProblem(path: string): string | undefined {
-  const key = Buffer.from(readFileSync(path, "utf8").trim(), "base64url");
-  return key.length === KEY_BYTES ? undefined : `the master key ${path} is damaged`;
+  return readKey(path).length === KEY_BYTES ? undefined : `the master key ${path} is damaged`;
+}
+
+function readKey(path: string): Buffer {
+  return Buffer.from(readFileSync(path, "utf8").trim(), "base64url");
+}
+
+/** Whether the key in place is the one that sealed what the database keeps: what a daemon would find out at its start. */
+function masterKeyCheck({ root, env }: DoctorOptions): Check {
+  const name = "master key";
+  const file = join(userStateFolder(env), "master.key");
+  try {
+    const sealed =
+      "SELECT 1 FROM connection WHERE secret IS NOT NULL UNION ALL SELECT 1 FROM webhook WHERE secrets <> ''";
+    const query = `SELECT value FROM setting WHERE key = ? AND EXISTS (${sealed})`;
+    const database = join(stateFolder(root), "magic.db");
+    const kept = rowsIn(database, ["setting", "connection", "webhook"], query, FINGERPRINT_SETTING)[0]?.["value"];
+    const own = existsSync(file) ? keyFingerprint(readKey(file)) : undefined;
+    if (kept === undefined || kept === own)
+      return { name, status: "ok", detail: "nothing was sealed with another one" };
+    const found = own === undefined ? "is missing" : `holds ${own}`;
+    const detail = `what is sealed in ${database} was sealed with the master key ${kept}; ${file} ${found}`;
+    return { name, status: "failed", detail, next: errors.master_key_mismatch.next };
+  } catch (error) {
+    return { name, status: "failed", detail: (error as Error).message };
+  }
 }

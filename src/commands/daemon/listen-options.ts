@@ -9,6 +9,7 @@ export interface ListenOptions {
   readonly port?: string;
   readonly host?: string;
   readonly allowWeakSandbox?: boolean;
+  readonly forgetSealed?: boolean;
   readonly tls?: boolean;
   readonly tlsCert?: string;
   readonly tlsKey?: string;
@@ -24,7 +25,8 @@ export function addListenOptions(command: Command): Command {
     .option("--tls", "serve TLS 1.3 only")
     .option("--tls-cert <file>", "the certificate chain, PEM (default: a local one made on the spot)")
     .option("--tls-key <file>", "its private key, PEM")
-    .option("--allow-weak-sandbox", "run controllers where this machine cannot lock them down");
+    .option("--allow-weak-sandbox", "run controllers where this machine cannot lock them down")
+    .option("--forget-sealed", "give up the credentials that a master key sealed which is gone");
 }
 
 export function portOf(text: string | undefined): number | undefined {
@@ -37,6 +39,7 @@ export function portOf(text: string | undefined): number | undefined {
 export function flagsOf(options: ListenOptions): string[] {
   return [
     ...(options.allowWeakSandbox ? ["--allow-weak-sandbox"] : []),
+    ...(options.forgetSealed ? ["--forget-sealed"] : []),
     ...(options.tls ? ["--tls"] : []),
     ...(options.tlsCert === undefined ? [] : [`--tls-cert=${options.tlsCert}`]),
     ...(options.tlsKey === undefined ? [] : [`--tls-key=${options.tlsKey}`]),

@@ -32,6 +32,11 @@ export default defineCommand<Options>({
     for (const note of started.notes) output.note(note);
     if (options.foreground && !started.started)
       throw new MagicError("daemon_owned", `A daemon runs for ${root} already (pid ${started.runtime.pid}).`);
+    if (options.forgetSealed && !started.started)
+      throw new MagicError(
+        "daemon_owned",
+        `A daemon runs for ${root} already: give --forget-sealed to \`magic daemon restart\`.`,
+      );
     output.result(
       daemonDocument(started.runtime),
       showDaemon(started.runtime, started.started ? "Started" : "Runs already"),

@@ -16,8 +16,9 @@ export default defineCommand({
       running,
       state,
       detail,
-      ...(info && { uptime_s: info.uptime_s, memory_mb: info.memory_mb }),
+      ...(info && { uptime_s: info.uptime_s, memory_mb: info.memory_mb, problems: info.problems }),
     };
+    for (const problem of info?.problems ?? []) output.warn(`${problem.detail} ${problem.next}`);
     output.result(document, (paint) =>
       runtime && running ? showDaemon(runtime, `Up ${info?.uptime_s ?? 0} s`)(paint) : `${paint.yellow("○")} ${detail}`,
     );

@@ -49,6 +49,20 @@ export const serviceErrors = {
     title: "The database that holds the state does not answer",
     next: "See that the database runs and that nothing else holds it, then send it again.",
   },
+  master_key_mismatch: {
+    ...operator,
+    status: 503,
+    exit: "internal",
+    title: "Another master key sealed what the database keeps",
+    next: "Put that key back at the path that the detail names and restart the daemon; or give up what it sealed with `magic daemon restart --forget-sealed`.",
+  },
+  sealed_unreadable: {
+    ...operator,
+    status: 500,
+    exit: "internal",
+    title: "A sealed value does not open",
+    next: "Enter again what the detail names: it was changed in the database, or sealed with a master key that is gone.",
+  },
   internal: {
     actor: "magic",
     retryable: false,

@@ -14,6 +14,10 @@ export const Isolation = Type.Object({
 });
 export type Isolation = Static<typeof Isolation>;
 
+/** What keeps a part of a daemon that runs from working: a code of the error catalogue, what it is here, what to do. */
+export const DaemonProblem = Type.Object({ code: Type.String(), detail: Type.String(), next: Type.String() });
+export type DaemonProblem = Static<typeof DaemonProblem>;
+
 /** GET /v1/daemon: who answers here. For the command line of this machine alone. */
 export const DaemonInfo = Type.Object(
   {
@@ -26,6 +30,7 @@ export const DaemonInfo = Type.Object(
     idle_ms: Type.Integer(),
     held_by: Type.Union([Type.String(), Type.Null()]),
     isolation: Type.Union([Isolation, Type.Null()]),
+    problems: Type.Array(DaemonProblem),
   },
   { $id: "DaemonInfo" },
 );

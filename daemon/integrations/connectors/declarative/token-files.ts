@@ -1,10 +1,13 @@
 // Rotated tokens of commands that run without a daemon: sealed in the user's state folder, one small database for each grant, so that the
 // same configuration goes on working although the refresh token in it is used up. Its lock ends with whoever holds it.
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { MagicError } from "#contract/errors.ts";
 import type { KeptToken, TokenKeeper } from "#contract/tokens.ts";
-import { openMasterKey } from "#daemon/secrets/master-key.ts";
+import { masterKeyFile, openMasterKey } from "#daemon/secrets/master-key.ts";
 import { createSealer } from "#daemon/secrets/sealer.ts";
+import { keyFingerprint } from "#shared/key-fingerprint.ts";
 import { makeFolder } from "#shared/make-folder.ts";
 
 const SQLITE_BUSY = 5;
@@ -15,7 +18,9 @@ export function tokenFiles(home: string): TokenKeeper {
   return {
     async hold(grant) {
       makeFolder(folder, 0o700);
-      const sealer = createSealer(openMasterKey(home), "connector-tokens");
+      const masterKey = openMasterKey(home);
+      refuseOther(folder, masterKey, masterKeyFile(home));
+      const sealer = createSealer(masterKey, "connector-tokens");
       const name = sealer.digest(grant);
       const place = { tenant: "local", row: name, field: "token" };
       const db = await lock(join(folder, name));
@@ -30,6 +35,22 @@ export function tokenFiles(home: string): TokenKeeper {
       };
     },
   };
+}
+
+// Under another key no token would be found, and the used-up one of the configuration would be sent instead.
+function refuseOther(folder: string, masterKey: Buffer, keyFile: string): void {
+  const file = join(folder, "master-key-fingerprint");
+  const own = keyFingerprint(masterKey);
+  try {
+    writeFileSync(file, own, { flag: "wx", mode: 0o600 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    const kept = readFileSync(file, "utf8");
+    // Empty: another process is writing it just now.
+    if (kept === own || kept === "") return;
+    const detail = `The rotated tokens in ${folder} were sealed with the master key ${kept}; ${keyFile} holds ${own}. Put that key back, or remove the folder and authorize anew.`;
+    throw new MagicError("master_key_mismatch", detail);
+  }
 }
 
 async function lock(file: string): Promise<DatabaseSync> {
