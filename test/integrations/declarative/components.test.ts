@@ -355,3 +355,21 @@ test("CSV in an encoding that Python names; a short row has nothing in its last 
     { id: "2", name: null },
   ]);
 });
+
+test("every name of a slice shows all of it: a path may be made of a partition's extra fields", async () => {
+  const asked: string[] = [];
+  const origin = await vendor((request, response) => {
+    asked.push(request.url ?? "");
+    json(response, { items: [{ id: 1, ref: "r1" }] });
+  });
+  const path =
+    "/{{ stream_partition.parent }}/items?ref={{ stream_partition.extra_fields.ref }}&from={{ stream_partition.start_time[:10] }}";
+  await read(
+    manifest(origin, {
+      requester: { path },
+      retriever: { partition_router: parentOf(origin, { extra_fields: [["ref"]] }) },
+      sync: cursor,
+    }),
+  );
+  expect(asked[1]).toMatch(/^\/1\/items\?ref=r1&from=2026-01-01&since=/);
+});

@@ -71,6 +71,17 @@ test.each([
   expect(jinja.render(template, context)).toBe(expected);
 });
 
+test.each([
+  "{{ format_datetime(config.missing, '%Y') }}",
+  "{{ str_to_datetime(config.missing) }}",
+  "{{ timestamp(config.missing) }}",
+  "{{ max(config.missing, 3) }}",
+  "{{ day_delta(config.missing) }}",
+])("%s is missing, not wrong, where its argument is missing", (template) => {
+  expect(jinja.text(template, context)).toBe("");
+  expect(jinja.evaluate(template, context, "")).toBe("");
+});
+
 describe("literal_eval", () => {
   test.each<[string, unknown]>([
     ["007", "007"],

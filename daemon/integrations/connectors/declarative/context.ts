@@ -36,12 +36,9 @@ export interface Slice {
 
 export const emptySlice: Slice = { partition: {}, interval: {}, extra: {} };
 
-export function sliceVariables(slice: Slice): Variables {
-  return {
-    stream_slice: { ...slice.partition, ...slice.interval, extra_fields: slice.extra },
-    stream_partition: slice.partition,
-    stream_interval: slice.interval,
-  };
+/** `stream_partition` and `stream_interval` are other names of it. */
+export function sliceVariables({ partition, interval, extra }: Slice): Variables {
+  return { stream_slice: { ...partition, ...interval, ...(Object.keys(extra).length > 0 && { extra_fields: extra }) } };
 }
 
 function variables(context: Context, component: Component, more: Variables): Variables {

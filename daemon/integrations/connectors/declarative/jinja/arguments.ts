@@ -37,18 +37,27 @@ export class Arguments {
     return this.any(at, name);
   }
 
+  /** A required argument that is there: what the context lacks is an UndefinedError, for which callers have a default. */
+  defined(at: number, name: string): unknown {
+    return defined(this.required(at, name));
+  }
+
   text(at: number, name: string, otherwise?: string): string {
-    const value = otherwise === undefined ? this.required(at, name) : this.any(at, name, otherwise);
-    if (value instanceof Undefined) throw new UndefinedError(`${value.what} is undefined`);
+    const value = defined(otherwise === undefined ? this.required(at, name) : this.any(at, name, otherwise));
     if (typeof value !== "string")
       throw new EvaluationError(`${this.#who}() needs a text for '${name}', not ${typeName(value)}`);
     return value;
   }
 
   number(at: number, name: string, otherwise?: number): number {
-    const value = otherwise === undefined ? this.required(at, name) : this.any(at, name, otherwise);
+    const value = defined(otherwise === undefined ? this.required(at, name) : this.any(at, name, otherwise));
     if (!isNumber(value) && typeof value !== "boolean")
       throw new EvaluationError(`${this.#who}() needs a number for '${name}', not ${str(typeName(value))}`);
     return asNumber(value);
   }
+}
+
+function defined(value: unknown): unknown {
+  if (value instanceof Undefined) throw new UndefinedError(`${value.what} is undefined`);
+  return value;
 }

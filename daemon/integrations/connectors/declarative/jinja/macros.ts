@@ -3,7 +3,7 @@ import { Arguments } from "./arguments.ts";
 import { parseIso, strftime, strptime } from "./date-text.ts";
 import { DateTime, PyDate, TimeDelta } from "./datetime.ts";
 import { addDuration, parseDuration } from "./duration.ts";
-import { EvaluationError } from "./errors.ts";
+import { EvaluationError, UndefinedError } from "./errors.ts";
 import { asNumber, Callable, compare, isNumber, iterate, str, Undefined } from "./python.ts";
 
 type Macro = (args: Arguments) => unknown;
@@ -20,7 +20,7 @@ export function globals(now: () => number): ReadonlyMap<string, Callable> {
     now_local: () => new DateTime(nowUtc().us, null),
     today_utc: () => new PyDate(Math.floor(now() / 86_400_000)),
     today_with_timezone: () => new PyDate(Math.floor(now() / 86_400_000)),
-    timestamp: (a) => timestamp(a.bind("dt").required(0, "dt")),
+    timestamp: (a) => timestamp(a.bind("dt").defined(0, "dt")),
     max: (a) => extreme(a, 1),
     min: (a) => extreme(a, -1),
     day_delta: (a) => {
@@ -68,10 +68,9 @@ function timestamp(value: unknown): unknown {
 }
 
 function formatDatetime(args: Arguments): string {
-  const value = args.required(0, "dt");
+  const value = args.defined(0, "dt");
   const format = args.text(1, "format");
   const input = args.any(2, "input_format", null);
-  if (value instanceof Undefined) throw new EvaluationError(`${value.what} is undefined`);
   if (value instanceof DateTime || value instanceof PyDate) return strftime(value, format);
   if (isNumber(value) && input === null)
     return strftime(new DateTime(BigInt(Math.round(asNumber(value) * 1e6)), 0), format);
@@ -83,7 +82,9 @@ function formatDatetime(args: Arguments): string {
 
 function extreme(args: Arguments, sign: 1 | -1): unknown {
   const items = args.positional.length === 1 ? iterate(args.positional[0]) : args.positional;
-  if (!items.length) throw new EvaluationError("max() arg is an empty sequence");
+  if (!items.length) throw new EvaluationError(`${sign > 0 ? "max" : "min"}() arg is an empty sequence`);
+  const missing = items.length > 1 && items.find((item) => item instanceof Undefined);
+  if (missing) throw new UndefinedError(`${missing.what} is undefined`);
   return items.reduce((best, item) => (compare(item, best) * sign > 0 ? item : best));
 }
 
