@@ -1,6 +1,7 @@
 // One error, three forms on the wire: problem+json (RFC 9457) for the core API and the runtime, OpenAI's for the gateway,
 // RFC 6749's (section 5.2) for the token endpoint. All are made from the catalogue.
 import { type ErrorCode, errors, type FieldProblem, isMagicError, MagicError } from "#contract/errors.ts";
+import { BODY_LIMIT, shownLimit } from "./body.ts";
 import type { ErrorForm } from "./route-config.ts";
 import { fieldProblems } from "./validation.ts";
 
@@ -12,8 +13,8 @@ export interface ErrorAnswer {
 
 const DOCS = "https://magic.dev/errors/";
 
-/** What an error that reached the error handler means: a MagicError of the catalogue, always. */
-export function classify(error: unknown): MagicError {
+/** What an error that reached the error handler means: a MagicError of the catalogue, always. `bodyLimit`: the route's, in bytes. */
+export function classify(error: unknown, bodyLimit = BODY_LIMIT): MagicError {
   if (isMagicError(error)) return error;
   const known = error as { code?: string; statusCode?: number; validation?: Parameters<typeof fieldProblems>[0] };
   if (known.validation) {
@@ -21,21 +22,19 @@ export function classify(error: unknown): MagicError {
     return new MagicError("validation_failed", listOf(problems), { problems, cause: error });
   }
   const code = fastifyCodes[known.code ?? ""];
-  if (code) {
-    const detail = details[code] ?? (error as Error).message.slice(0, 300);
+  if (code === "payload_too_large") {
+    const detail = `The body is too large: ${shownLimit(bodyLimit)} are read here at the most.`;
     return new MagicError(code, detail, { cause: error });
   }
+  if (code === "unsupported_media_type")
+    return new MagicError(code, "The body's Content-Type must be application/json.", { cause: error });
+  if (code) return new MagicError(code, (error as Error).message.slice(0, 300), { cause: error });
   if (error instanceof SyntaxError && known.statusCode === 400)
     return new MagicError("invalid_request", "The body is not valid JSON.", { cause: error });
   if (known.code === "SQLITE_FULL" || known.code === "ENOSPC")
     return new MagicError("storage_full", "The disk is full: nothing was stored.", { cause: error });
   return new MagicError("internal", "Something unexpected happened; the daemon's log has it.", { cause: error });
 }
-
-const details: Partial<Record<ErrorCode, string>> = {
-  payload_too_large: "The body is too large: 64 MB are read at the most, 64 kB of a form.",
-  unsupported_media_type: "The body's Content-Type must be application/json.",
-};
 
 function listOf(problems: readonly FieldProblem[]): string {
   const list = problems.map(({ pointer, detail }) => `${pointer || "(the whole)"}: ${detail}`).join("; ");

@@ -21,7 +21,7 @@ async function surveyed(found: MagicError, survey: Promise<readonly FieldProblem
 }
 
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply, logger: Logger): FastifyReply {
-  const known = classify(error);
+  const known = classify(error, request.routeOptions?.bodyLimit);
   const answer = answerFor(
     known,
     request.route?.errors ?? request.routeOptions?.config?.errors ?? "problem",

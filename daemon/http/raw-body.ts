@@ -2,7 +2,7 @@
 // them. Refusals are the gateway's (OpenAI's form), not Fastify's JSON parser's.
 import type { FastifyInstance } from "fastify";
 import { readBody } from "#daemon/gateway/format/read.ts";
-import { BODY_LIMIT } from "./body.ts";
+import { COMPLETION_LIMIT } from "./body.ts";
 
 export interface RawBody {
   readonly raw: Buffer;
@@ -11,16 +11,15 @@ export interface RawBody {
 
 /** For the routes of this (encapsulated) instance alone. */
 export function useRawBodies(app: FastifyInstance): void {
+  app.addHook("onRoute", (route) => {
+    route.bodyLimit ??= COMPLETION_LIMIT;
+  });
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser<Buffer>(
-    "application/json",
-    { parseAs: "buffer", bodyLimit: BODY_LIMIT },
-    (_request, raw, done) => {
-      try {
-        done(null, { raw, body: readBody(raw) } satisfies RawBody);
-      } catch (error) {
-        done(error as Error);
-      }
-    },
-  );
+  app.addContentTypeParser<Buffer>("application/json", { parseAs: "buffer" }, (_request, raw, done) => {
+    try {
+      done(null, { raw, body: readBody(raw) } satisfies RawBody);
+    } catch (error) {
+      done(error as Error);
+    }
+  });
 }

@@ -112,6 +112,7 @@ test("20 MB, deep nesting, millions of containers, bad UTF-8, NUL: refused or an
   expectRefusal(await post(many));
   expectRefusal(await post(message("[".repeat(10 << 20))));
   expectRefusal(await post(message(`[${"{},".repeat(3_000_000)}{}]`)));
+  expectRefusal(await post(`{${Array.from({ length: 300_000 }, (_, at) => `"k${at}":1`).join()},"messages":[]}`));
   expectRefusal(await post(Buffer.from([...Buffer.from('{"model":"'), 0xc3, 0x28, ...Buffer.from('"}')])));
   expectRefusal(await post(Buffer.from(message('"a\u0000b"'))));
   expectRefusal(await post(message('"x"'), "/v1/chat/completions", "text/plain"));

@@ -1,10 +1,17 @@
-// From a body's bytes to a JSON object, refusing what is none, and what would hurt: bad UTF-8, deep nesting, millions of containers.
+// From a body's bytes to JSON, refusing what would hurt: bad UTF-8, deep nesting, millions of containers or keys. For every surface.
 import { isUtf8 } from "node:buffer";
 import { MagicError } from "#contract/errors.ts";
-import { scanBody } from "./scan.ts";
+import { measureBody } from "./scan.ts";
 
-/** No real request nests deeper; recursion over one that did would end in a stack overflow. */
-const MAX_DEPTH = 128;
+export interface Bounds {
+  /** Levels. JSON of any depth can be parsed; what walks the value afterwards may be recursive. */
+  readonly depth: number;
+  /** Members of all objects. A key that no other object has costs a microsecond or two: a million would hold up everybody for seconds. */
+  readonly members: number;
+}
+
+/** No real completion request comes near. */
+const completion: Bounds = { depth: 128, members: 250_000 };
 /** Objects and arrays in one body: 64 MB of `[]` would become gigabytes of heap. */
 const MAX_CONTAINERS = 500_000;
 /** Bytes up to which a body is parsed before it is looked at: whatever it holds, it cannot become much. */
@@ -13,27 +20,35 @@ const SMALL = 256 * 1024;
 /** Throws `invalid_request` (400) with `param` null for what is no JSON object at all. */
 export function readBody(raw: Buffer): Record<string, unknown> {
   if (raw.length === 0) throw new MagicError("invalid_request", "The body is empty; send a JSON object.");
-  if (!isUtf8(raw)) throw new MagicError("invalid_request", "The body is not valid UTF-8.");
-  if (raw.length > SMALL) refuseHarmful(raw);
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(raw.toString("utf8"));
-  } catch {
-    throw new MagicError("invalid_request", "The body is not valid JSON.");
-  }
+  const parsed = parseBody(raw, completion, JSON.parse);
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
     throw new MagicError("invalid_request", "The body must be a JSON object.");
   }
-  if (raw.length <= SMALL && nestsDeeper(parsed, MAX_DEPTH)) throw tooDeep();
   return parsed as Record<string, unknown>;
 }
 
-function refuseHarmful(raw: Buffer): void {
-  const scan = scanBody(raw, MAX_DEPTH);
-  if (scan.depth > MAX_DEPTH) throw tooDeep();
-  if (scan.containers > MAX_CONTAINERS) {
-    throw new MagicError("invalid_request", `The body has more than ${MAX_CONTAINERS} objects and arrays.`);
+/** What `parse` makes of it. Throws `invalid_request` for what is no JSON, or beyond the bounds. */
+export function parseBody(raw: Buffer, bounds: Bounds, parse: (text: string) => unknown): unknown {
+  // Decoded as it is, two bodies that differ could become one and the same text.
+  if (!isUtf8(raw)) throw new MagicError("invalid_request", "The body is not valid UTF-8.");
+  if (raw.length > SMALL) refuseHarmful(raw, bounds);
+  let parsed: unknown;
+  try {
+    parsed = parse(raw.toString("utf8"));
+  } catch (cause) {
+    throw new MagicError("invalid_request", "The body is not valid JSON.", { cause });
   }
+  if (raw.length <= SMALL && isContainer(parsed) && nestsDeeper(parsed, bounds.depth)) throw tooDeep(bounds);
+  return parsed;
+}
+
+function refuseHarmful(raw: Buffer, bounds: Bounds): void {
+  const { depth, containers, members } = measureBody(raw, { ...bounds, containers: MAX_CONTAINERS });
+  if (depth > bounds.depth) throw tooDeep(bounds);
+  if (containers > MAX_CONTAINERS)
+    throw new MagicError("invalid_request", `The body has more than ${MAX_CONTAINERS} objects and arrays.`);
+  if (members > bounds.members)
+    throw new MagicError("invalid_request", `The body has more than ${bounds.members} members in its objects.`);
 }
 
 function nestsDeeper(value: object, levels: number): boolean {
@@ -53,6 +68,6 @@ function isContainer(value: unknown): value is object {
   return typeof value === "object" && value !== null;
 }
 
-function tooDeep(): MagicError {
-  return new MagicError("invalid_request", `The body nests deeper than ${MAX_DEPTH} levels.`);
+function tooDeep({ depth }: Bounds): MagicError {
+  return new MagicError("invalid_request", `The body nests deeper than ${depth} levels.`);
 }

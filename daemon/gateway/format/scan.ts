@@ -1,6 +1,6 @@
-// A structural scan of a JSON body, without parsing it: how deep it nests, how many containers it has, and where its top-level members
-// lie. The places let `forward.ts` exchange one member (the model's name) in the client's own bytes instead of serialising the whole
-// body again.
+// Structural scans of a JSON body, without parsing it. What it would cost to parse: how deep it nests, how many containers and members it
+// has. Where its top-level members lie: `forward.ts` exchanges one of them (the model's name) in the client's own bytes instead of
+// serialising the whole body again.
 
 export interface Member {
   /** First byte of the value; `end` is one past its last. */
@@ -8,9 +8,15 @@ export interface Member {
   readonly end: number;
 }
 
-export interface BodyScan {
+export interface BodySize {
   readonly depth: number;
+  /** Objects and arrays. */
   readonly containers: number;
+  /** Members of all objects. */
+  readonly members: number;
+}
+
+export interface BodyScan {
   /** Top-level members by their decoded key. */
   readonly members: ReadonlyMap<string, Member>;
   /** A key that stands twice: readers differ in which one they believe, so such a body is never forwarded as it is. */
@@ -20,15 +26,32 @@ export interface BodyScan {
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** Scans up to `maxDepth` levels (deeper: returns with that depth at once). Well-formedness is left to JSON.parse. */
+/** Looks no further where one of the three is beyond `most`. Well-formedness is left to JSON.parse. */
+export function measureBody(body: Buffer, most: BodySize): BodySize {
+  const text = body.toString("latin1");
+  let depth = 0;
+  let deepest = 0;
+  let containers = 0;
+  let members = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === QUOTE) i = stringEnd(text, i) - 1;
+    else if (code === 0x7b || code === 0x5b) {
+      deepest = Math.max(deepest, ++depth);
+      if (depth > most.depth || ++containers > most.containers) break;
+    } else if (code === 0x7d || code === 0x5d) depth--;
+    else if (code === 0x3a && ++members > most.members) break;
+  }
+  return { depth: deepest, containers, members };
+}
+
+/** Scans up to `maxDepth` levels. Well-formedness is left to JSON.parse. */
 export function scanBody(body: Buffer, maxDepth: number): BodyScan {
   // A character for each byte: finding a quote in a string costs a third of finding it in a buffer.
   const text = body.toString("latin1");
   const members = new Map<string, Member>();
   let duplicate = false;
   let depth = 0;
-  let deepest = 0;
-  let containers = 0;
   let keyStart = -1;
   let keyEnd = -1;
   let valueStart = -1;
@@ -52,8 +75,6 @@ export function scanBody(body: Buffer, maxDepth: number): BodyScan {
     if (code === 0x7b || code === 0x5b) {
       if (depth === 1 && keyStart >= 0 && valueStart < 0) valueStart = i;
       depth++;
-      containers++;
-      if (depth > deepest) deepest = depth;
       if (depth > maxDepth) break;
     } else if (depth === 1 && (code === 0x2c || code === 0x7d || code === 0x5d)) {
       if (keyStart >= 0 && valueStart >= 0) {
@@ -68,7 +89,7 @@ export function scanBody(body: Buffer, maxDepth: number): BodyScan {
     else if (depth === 1 && code !== 0x3a && keyStart >= 0 && valueStart < 0) valueStart = i;
     last = i;
   }
-  return { depth: deepest, containers, members, duplicate };
+  return { members, duplicate };
 }
 
 // One past the closing quote of the string that opens at `open`; the text's length when it never closes.

@@ -21,15 +21,14 @@ type Parameters = Partial<Record<(typeof names)[number], string>>;
 export function authRoutes(app: FastifyInstance, { login, signingKeys, issuers, origin }: AuthServices): void {
   // In a scope of its own: nothing else takes forms.
   app.register(async (forms) => {
-    forms.addContentTypeParser(
-      "application/x-www-form-urlencoded",
-      { parseAs: "string", bodyLimit: 64 * 1024 },
-      (_request, text, done) => done(null, new URLSearchParams(text as string)),
+    forms.addContentTypeParser("application/x-www-form-urlencoded", { parseAs: "string" }, (_request, text, done) =>
+      done(null, new URLSearchParams(text as string)),
     );
     forms.post(
       "/v1/auth/token",
       {
         config: { scope: null, surface: "core", errors: "oauth" },
+        bodyLimit: 64 * 1024,
         schema: {
           tags: ["authentication"],
           operationId: "createAccessToken",

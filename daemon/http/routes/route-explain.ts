@@ -2,6 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import { RouteExplainRequest, RouteExplanation } from "#contract/wire/route.ts";
 import type { GatewayPipeline } from "#daemon/gateway/pipeline.ts";
+import { COMPLETION_LIMIT } from "../body.ts";
 
 export function routeExplainRoutes(
   app: FastifyInstance,
@@ -21,7 +22,7 @@ export function routeExplainRoutes(
   };
   app.post<{ Body: RouteExplainRequest }>(
     "/v1/route/explain",
-    { config, schema: schema as object },
+    { config, bodyLimit: COMPLETION_LIMIT, schema: schema as object },
     async (request) => {
       const { input, ...body } = request.body;
       return await gateway.explain({
