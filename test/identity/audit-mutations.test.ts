@@ -2,8 +2,16 @@
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import type { Anchor } from "#daemon/identity/audit/anchor.ts";
-import { type AuditRecord, type ChainedRecord, chain, GENESIS } from "#daemon/identity/audit/chain.ts";
+import {
+  type AuditRecord,
+  type ChainedRecord,
+  type ChainHead,
+  chain,
+  contentOf,
+  GENESIS,
+} from "#daemon/identity/audit/chain.ts";
 import { verifyChain } from "#daemon/identity/audit/verify.ts";
+import { auditColumns } from "#daemon/storage/tables/audit.ts";
 import { type Random, seeded } from "./random.ts";
 
 const key = randomBytes(32);
@@ -25,7 +33,14 @@ function log(random: Random): ChainedRecord[] {
       environment: random.pick(["sandbox", "live"]),
     }),
   );
-  return chain(key, GENESIS, records);
+  return chained(key, GENESIS, records);
+}
+
+function chained(by: Buffer, head: ChainHead, records: readonly AuditRecord[]): ChainedRecord[] {
+  const { rows } = chain(by, head, records.map(contentOf));
+  return (JSON.parse(rows) as unknown[][]).map(
+    (values) => Object.fromEntries(auditColumns.map((name, at) => [name, values[at]])) as unknown as ChainedRecord,
+  );
 }
 
 async function* pagesOf(rows: readonly ChainedRecord[]): AsyncGenerator<readonly ChainedRecord[]> {
@@ -72,7 +87,7 @@ const mutations: Readonly<Record<string, (rows: ChainedRecord[], random: Random)
     const at = random.below(rows.length);
     const before = rows[at - 1] ?? GENESIS;
     const edited = rows.slice(at).map((row, index) => (index === 0 ? { ...row, action: "nothing.happened" } : row));
-    return [...rows.slice(0, at), ...chain(randomBytes(32), before, edited)];
+    return [...rows.slice(0, at), ...chained(randomBytes(32), before, edited)];
   },
 };
 

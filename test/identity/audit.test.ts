@@ -41,8 +41,8 @@ test("an entry that comes at whatever moment of a batch's end is stored, and its
       anchors: { read: async () => undefined, write: async () => undefined },
       store: {
         head: async () => undefined,
-        append: async (_, entries) => {
-          stored.push(...entries.map(({ id }) => id));
+        append: async (_, rows) => {
+          stored.push(...(JSON.parse(rows) as [number, string][]).map(([, id]) => id));
           return "appended";
         },
       },

@@ -36,11 +36,9 @@ export interface ChainHead {
 
 export const GENESIS: ChainHead = { sequence: 0, mac: "" };
 
-/** HMAC-SHA-256, base64url, of the head before it and everything that the entry says. */
-export function macOf(key: Buffer, before: string, sequence: number, record: AuditRecord): string {
-  const content = [
-    before,
-    sequence,
+/** What an entry says, as a JSON array in the columns' order: one text is cheaper to hold than a record, and its MAC covers just that. */
+export function contentOf(record: AuditRecord): string {
+  return JSON.stringify([
     record.id,
     record.timestamp,
     record.identity_type,
@@ -51,16 +49,26 @@ export function macOf(key: Buffer, before: string, sequence: number, record: Aud
     record.status,
     record.request_id,
     record.environment,
-  ];
-  return createHmac("sha256", key).update(JSON.stringify(content)).digest("base64url");
+  ]);
 }
 
-/** The records, chained on behind `head`. */
-export function chain(key: Buffer, head: ChainHead, records: readonly AuditRecord[]): ChainedRecord[] {
+/** HMAC-SHA-256, base64url, of a JSON array: the MAC before it, its number and everything that the entry says. */
+export function macOf(key: Buffer, before: string, sequence: number, content: string): string {
+  const covered = `[${JSON.stringify(before)},${sequence},${content.slice(1)}`;
+  return createHmac("sha256", key).update(covered).digest("base64url");
+}
+
+/** The entries of these contents, chained on behind `head`: rows as a JSON array of arrays, and the new head. */
+export function chain(
+  key: Buffer,
+  head: ChainHead,
+  contents: readonly string[],
+): { readonly rows: string; readonly head: ChainHead } {
   let { sequence, mac } = head;
-  return records.map((record) => {
+  const rows = contents.map((content) => {
     sequence++;
-    mac = macOf(key, mac, sequence, record);
-    return { ...record, sequence, mac };
+    mac = macOf(key, mac, sequence, content);
+    return `[${sequence},${content.slice(1, -1)},"${mac}"]`;
   });
+  return { rows: `[${rows.join(",")}]`, head: { sequence, mac } };
 }

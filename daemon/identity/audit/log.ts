@@ -1,13 +1,16 @@
 // Writes the audit log: entries wait in memory for a moment, are chained, stored in one transaction, then anchored. Order of
 // arrival is order in the chain. `record` is for the hot path; `recordDurably` is for what must not be lost with the process.
 import type { Anchor, AnchorFile } from "./anchor.ts";
-import { type AuditRecord, type ChainedRecord, type ChainHead, chain, GENESIS } from "./chain.ts";
+import { type AuditRecord, type ChainHead, chain, contentOf, GENESIS } from "./chain.ts";
 
 export interface AuditStore {
   /** The last stored entry's place; undefined in an empty log. */
   head(): Promise<ChainHead | undefined>;
-  /** Appends in one transaction unless the stored log already goes beyond `after`: then answers with its head, storing nothing. */
-  append(after: number, entries: readonly ChainedRecord[]): Promise<ChainHead | "appended">;
+  /**
+   * Appends rows (JSON: arrays in the columns' order) in one transaction unless the stored log already goes beyond `after`: then answers with
+   * its head, storing nothing.
+   */
+  append(after: number, rows: string): Promise<ChainHead | "appended">;
 }
 
 export interface AuditLog {
@@ -41,7 +44,7 @@ const ANCHOR_EVERY_MS = 250;
 const MAX_WAITING = 100_000;
 
 interface Waiting {
-  readonly record: AuditRecord;
+  readonly content: string;
   readonly done?: { resolve(): void; reject(error: unknown): void };
 }
 
@@ -111,16 +114,16 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   async function storeBatch(): Promise<boolean> {
     const batch = waiting.slice(0, BATCH);
     try {
-      await append(batch.map(({ record }) => record));
+      await append(batch.map(({ content }) => content));
       failing = false;
     } catch (error) {
       failing = true;
       onError("audit.append_failed", error);
       // Those who wait are told; their entries stay queued all the same.
-      for (const [index, { record, done }] of batch.entries()) {
+      for (const [index, { content, done }] of batch.entries()) {
         if (!done) continue;
         urgent--;
-        waiting[index] = { record };
+        waiting[index] = { content };
         done.reject(error);
       }
       return false;
@@ -143,12 +146,12 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   }
 
   // Another replica may have appended meanwhile: chain on behind it and try again.
-  async function append(records: readonly AuditRecord[]): Promise<void> {
+  async function append(contents: readonly string[]): Promise<void> {
     for (let attempt = 0; attempt < 20; attempt++) {
-      const entries = chain(key, head, records);
-      const answer = await store.append(head.sequence, entries);
+      const chained = chain(key, head, contents);
+      const answer = await store.append(head.sequence, chained.rows);
       if (answer === "appended") {
-        head = entries.at(-1) ?? head;
+        head = chained.head;
         return;
       }
       head = answer;
@@ -173,10 +176,10 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   }
 
   return {
-    record: (record) => enqueue({ record }),
+    record: (record) => enqueue({ content: contentOf(record) }),
     recordDurably: (record) =>
       new Promise((resolve, reject) => {
-        enqueue({ record, done: { resolve, reject } });
+        enqueue({ content: contentOf(record), done: { resolve, reject } });
       }),
     flush,
     anchor: () => ({ head, base }),

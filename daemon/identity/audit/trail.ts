@@ -3,7 +3,7 @@ import type { Principal } from "#contract/identity.ts";
 import type { Environment } from "#contract/protocol.ts";
 import type { ListAudit } from "#daemon/storage/repositories/audit.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
-import { type AuditEntryTable, auditColumns } from "#daemon/storage/tables/audit.ts";
+import type { AuditEntryTable } from "#daemon/storage/tables/audit.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
@@ -64,7 +64,7 @@ export async function openAuditTrail(options: AuditTrailOptions): Promise<AuditT
     inherited: isOther(before) ? anchorFile(anchorPath(options.userState, before), key) : undefined,
     store: {
       head: () => units.head({}),
-      append: (after, entries) => units.append({ after, rows: JSON.stringify(entries.map(valuesOf)) }),
+      append: (after, rows) => units.append({ after, rows }),
     },
     onError: (event, error) => logger.error(event, { error: String(error) }),
   });
@@ -150,10 +150,6 @@ export async function openAuditTrail(options: AuditTrailOptions): Promise<AuditT
       await log.close();
     },
   };
-}
-
-function valuesOf(entry: ChainedRecord): unknown[] {
-  return auditColumns.map((name) => entry[name]);
 }
 
 function outcomeOf(status: number): Outcome {

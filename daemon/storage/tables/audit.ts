@@ -14,7 +14,7 @@ export interface AuditEntryTable {
   readonly mac: string;
 }
 
-/** The order of the members of a row in `append`. */
+/** The order of the members of a row in `append`; daemon/identity/audit/chain.ts writes them so. */
 export const auditColumns = [
   "sequence",
   "id",
