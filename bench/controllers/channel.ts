@@ -6,7 +6,7 @@ import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { type Scope, scopes } from "#contract/identity.ts";
-import { startCell } from "#daemon/controllers/cell/cell.ts";
+import { type Cell, type CellOutcome, startCell } from "#daemon/controllers/cell/cell.ts";
 import { allLayers } from "#daemon/controllers/cell/lockdown/boot.ts";
 import { createRuntime } from "#daemon/controllers/create-runtime.ts";
 import { cpuMilliseconds } from "#daemon/controllers/serving/watchdog.ts";
@@ -83,6 +83,10 @@ const trips: number[] = [];
 const cold: Record<string, number[]> = { "a small bundle": [], "a bundle of 130 kB": [] };
 const message = { input: { text: "?" }, id: "req_1", deadline: Date.now() + 60_000, environment: "sandbox" };
 const call = { message, broker: () => ({ call: () => Promise.reject(new Error("none")), close() {} }), onLog() {} };
+const outcomeOf = (cell: Cell): Promise<CellOutcome> =>
+  new Promise((onEnd, onGone) => {
+    cell.invoke({ ...call, onEnd, onGone });
+  });
 const ballast = Array.from(
   { length: 1_300 },
   (_, n) => `exports.f${n} = function (a, b) { return a * ${n} + b; /* ${"x".repeat(40)} */ };`,
@@ -101,12 +105,12 @@ for (let round = 0; round < 12; round++)
       code,
       () => {},
     );
-    await cell.invoke(call).outcome;
+    await outcomeOf(cell);
     cold[name]?.push(performance.now() - began);
     if (round === 11) {
       for (let i = 0; i < 20_000; i++) {
         const at = performance.now();
-        await cell.invoke(call).outcome;
+        await outcomeOf(cell);
         if (i > 2_000) trips.push((performance.now() - at) * 1000);
       }
       console.log(

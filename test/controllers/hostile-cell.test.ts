@@ -21,10 +21,15 @@ async function load(code: string, layers: Layers = allLayers, memoryMb = 128): P
 
 function call(cell: Cell, input: unknown): Promise<unknown> {
   const message = { input, id: "req_1", deadline: Date.now() + 2_000, environment: "sandbox" };
-  return cell.invoke({ message, broker: () => broker, onLog: () => {} }).outcome.then(
-    (outcome) => (outcome.ok ? (JSON.parse(String(outcome.output)) as unknown) : outcome.error.message),
-    (gone: Error) => gone.message,
-  );
+  return new Promise((resolve) => {
+    cell.invoke({
+      message,
+      broker: () => broker,
+      onLog() {},
+      onEnd: (outcome) => resolve(outcome.ok ? (JSON.parse(String(outcome.output)) as unknown) : outcome.error.message),
+      onGone: (gone) => resolve(gone.message),
+    });
+  });
 }
 
 /** A handler that attacks for one caller and works for the others; `stolen` is what it saw of them. */
@@ -133,7 +138,7 @@ test("cells die with the process that started them, however it ends", async () =
     import { allLayers } from "#daemon/controllers/cell/lockdown/boot.ts";
     const cells = await Promise.all([startCell(allLayers), startCell(allLayers)]);
     await cells[0].load({ controller: "x", version: "1", filename: "x", memoryBytes: 1e8 }, "exports.default = () => { for (;;); }", () => {});
-    cells[0].invoke({ message: { input: 0, id: "r", deadline: 0, environment: "sandbox" }, broker: () => ({ call() {}, close() {} }), onLog() {} }).outcome.catch(() => {});
+    cells[0].invoke({ message: { input: 0, id: "r", deadline: 0, environment: "sandbox" }, broker: () => ({ call() {}, close() {} }), onLog() {}, onEnd() {}, onGone() {} });
     console.log(JSON.stringify(cells.map((cell) => cell.pid)));
     setInterval(() => {}, 1000);`;
   const owner = spawn(process.execPath, ["--no-warnings", "--input-type=module", "-e", script], {

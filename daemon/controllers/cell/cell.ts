@@ -44,10 +44,12 @@ export interface CellCall {
   /** Asked for once, when the handler first wants something of the broker. */
   broker(): BrokerSession;
   onLog(log: LogMessage): void;
+  /** One of the two, once, and never before invoke() has returned. */
+  onEnd(outcome: CellOutcome): void;
+  onGone(why: CellGone): void;
 }
 
 export interface RunningCall {
-  readonly outcome: Promise<CellOutcome>;
   /** Tells the handler (request.signal); the call goes on until it ends by itself. */
   abort(reason: string): void;
 }
@@ -76,8 +78,6 @@ interface Running {
   readonly call: CellCall;
   /** Null until the handler's first broker call. */
   streams: CallStreams | null;
-  readonly settle: (outcome: CellOutcome) => void;
-  readonly fail: (error: CellGone) => void;
   /** Null until the handler's first log line. */
   logs: LogMeter | null;
 }
@@ -134,7 +134,7 @@ function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
     const reason = killed ?? explain(exit);
     for (const call of running.drain()) {
       call.streams?.close();
-      call.fail(reason);
+      call.call.onGone(reason);
     }
     loading?.fail(reason);
     return reason;
@@ -186,10 +186,10 @@ function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
       const cpu = payload.readUInt32LE(0);
       const cpuMs = cpu === UNKNOWN_CPU ? null : cpu / 1000;
       if (type === up.error)
-        call.settle({ ok: false, error: JSON.parse(payload.toString("utf8", 4)) as GuestError, cpuMs });
+        call.call.onEnd({ ok: false, error: JSON.parse(payload.toString("utf8", 4)) as GuestError, cpuMs });
       else {
         const output = payload.length > LARGE_FRAME ? payload.subarray(4) : payload.toString("utf8", 4);
-        call.settle({ ok: true, output, cpuMs });
+        call.call.onEnd({ ok: true, output, cpuMs });
       }
       return true;
     }
@@ -231,16 +231,17 @@ function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
       });
     },
     invoke(call) {
+      const why = killed;
+      if (why) {
+        queueMicrotask(() => call.onGone(why));
+        return { abort() {} };
+      }
       const text = JSON.stringify(call.message);
       const id = running.nextId();
       const secret = newSecret();
-      const outcome = new Promise<CellOutcome>((settle, fail) => {
-        running.add({ id, secret, call, streams: null, settle, fail, logs: null });
-      });
-      if (killed) running.get(id)?.fail(killed);
+      running.add({ id, secret, call, streams: null, logs: null });
       connection.send(down.invoke, id, secret, text);
       return {
-        outcome,
         abort: (reason) => {
           if (running.get(id)) connection.send(down.abort, id, JSON.stringify({ reason }));
         },

@@ -188,10 +188,34 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
         deadline: services.clock.now() + timeoutMs,
         environment: call.environment,
       };
-      const running = live.cell.invoke({ message, broker: () => call.broker(signalOfEnd()), onLog: call.onLog });
+      let waited = true;
+      /** The deadline of a call whose caller has left. */
+      let rest: NodeJS.Timeout | undefined;
+      const running = live.cell.invoke({
+        message,
+        broker: () => call.broker(signalOfEnd()),
+        onLog: call.onLog,
+        onEnd(outcome) {
+          clearTimeout(rest);
+          if (!waited) {
+            live.late--;
+            return;
+          }
+          leave();
+          if (fresh || (live.retired && live.calls === 0)) live.cell.kill("killed", "retired");
+          resolve(outcome);
+        },
+        onGone(why) {
+          clearTimeout(rest);
+          if (!waited) return;
+          leave();
+          const gone = memoryOrCrash(why, memoryMb);
+          const { code, retryAfterS } = gone;
+          reject(new MagicError(code, call.redact(gone.message), retryAfterS === undefined ? {} : { retryAfterS }));
+        },
+      });
       live.calls++;
       services.watchdog.stir();
-      let waited = true;
 
       const leave = (): void => {
         waited = false;
@@ -216,29 +240,9 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
       const left = (): void => {
         depart(new MagicError("client_closed"), "the caller left");
         // Its deadline still stands.
-        const rest = setTimeout(() => live.late > 0 && retireCell(live), timeoutMs).unref();
-        void running.outcome.finally(() => clearTimeout(rest)).catch(() => {});
+        rest = setTimeout(() => live.late > 0 && retireCell(live), timeoutMs).unref();
       };
       call.signal?.addEventListener("abort", left, { once: true });
-
-      running.outcome.then(
-        (outcome) => {
-          if (!waited) {
-            live.late--;
-            return;
-          }
-          leave();
-          if (fresh || (live.retired && live.calls === 0)) live.cell.kill("killed", "retired");
-          resolve(outcome);
-        },
-        (error: CellGone) => {
-          if (!waited) return;
-          leave();
-          const gone = memoryOrCrash(error, memoryMb);
-          const { code, retryAfterS } = gone;
-          reject(new MagicError(code, call.redact(gone.message), retryAfterS === undefined ? {} : { retryAfterS }));
-        },
-      );
     });
   }
 

@@ -18,7 +18,7 @@ import { createServer } from "node:http";
 import { type AddressInfo, createServer as createTcp } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Cell, startCell } from "#daemon/controllers/cell/cell.ts";
+import { type Cell, type CellOutcome, startCell } from "#daemon/controllers/cell/cell.ts";
 import { allLayers, type Layers } from "#daemon/controllers/cell/lockdown/boot.ts";
 
 export const columns: Record<string, Layers> = {
@@ -136,7 +136,9 @@ const denies = { call: () => Promise.reject(new Error("capability_denied")), clo
 
 async function ask(cell: Cell, input: object): Promise<unknown> {
   const message = { input, id: "req_probe", deadline: Date.now() + 5_000, environment: "sandbox" };
-  const { outcome } = cell.invoke({ message, broker: () => denies, onLog: () => {} });
+  const outcome = new Promise<CellOutcome>((onEnd, onGone) => {
+    cell.invoke({ message, broker: () => denies, onLog: () => {}, onEnd, onGone });
+  });
   const result = await Promise.race([
     outcome,
     new Promise<never>((_ok, no) => setTimeout(() => no(new Error("the cell does not answer")), 4_000).unref()),
