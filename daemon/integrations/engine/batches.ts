@@ -4,6 +4,10 @@ import type { Row } from "./types.ts";
 
 const JOIN_BYTES = 1 << 20;
 const JOIN_ROWS = 5_000;
+/** A COPY and its savepoint cost the server as much as some thousand rows. */
+const JOIN_PACKED_BYTES = 2 << 20;
+/** A source that gives little at a time is not waited for: its rows are progress. */
+const JOIN_MS = 250;
 
 /** Batches of a size worth a write. A batch with a state ends its group, so that a checkpoint can follow it. */
 export async function* joined(batches: AsyncIterable<Batch>): AsyncGenerator<Batch> {
@@ -13,6 +17,7 @@ export async function* joined(batches: AsyncIterable<Batch>): AsyncGenerator<Bat
   let rejects: NonNullable<Batch["rejects"]>[number][] = [];
   let packed: PackedRows[] = [];
   let bytes = 0;
+  let since = 0;
   const take = (state?: StreamState): Batch => {
     const more = { ...(places ? { places } : {}), ...(packed.length > 0 ? { packed: inOne(packed) } : {}) };
     const batch = { rows, bytes, rejects, ...more, ...(state ? { state } : {}) };
@@ -24,6 +29,7 @@ export async function* joined(batches: AsyncIterable<Batch>): AsyncGenerator<Bat
     return batch;
   };
   for await (const batch of batches) {
+    if (bytes === 0) since = performance.now();
     // The two kinds are written differently, and keep their order.
     if (batch.packed ? rows.length > 0 : packed.length > 0 && batch.rows.length > 0) yield take();
     if (batch.packed) packed.push(batch.packed);
@@ -35,7 +41,8 @@ export async function* joined(batches: AsyncIterable<Batch>): AsyncGenerator<Bat
     else for (const row of batch.rows) rows.push(row);
     if (batch.rejects) rejects.push(...batch.rejects);
     bytes += batch.bytes;
-    if (batch.state || bytes >= JOIN_BYTES || rows.length >= JOIN_ROWS) yield take(batch.state);
+    const enough = bytes >= (packed.length > 0 ? JOIN_PACKED_BYTES : JOIN_BYTES) || rows.length >= JOIN_ROWS;
+    if (batch.state || enough || performance.now() - since >= JOIN_MS) yield take(batch.state);
   }
   if (rows.length > 0 || packed.length > 0 || rejects.length > 0) yield take();
 }

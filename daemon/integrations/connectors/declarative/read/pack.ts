@@ -44,7 +44,7 @@ const FRAME = 5;
 /** More digits may be rounded by the parser. */
 const EXACT_DIGITS = 15;
 /** Buffers kept for use again: about those that are under way at a time. */
-const MOST_SPARE = 24;
+const MOST_SPARE = 48;
 
 /** PostgreSQL's types into which a column's text goes without anything else to look at. */
 const goesInto: Readonly<Record<string, RegExp>> = {
