@@ -173,3 +173,12 @@ test("a budget of one call in a century does not keep the processor busy", async
   const { user, system } = process.cpuUsage(before);
   expect((user + system) / 1000).toBeLessThan(1400);
 });
+
+test("a pattern for a configuration's names that makes backtracking engines explode takes linear time", async () => {
+  const origin = await vendor((_request, response) => json(response, { items: [{ id: 1 }] }));
+  const source = JSON.parse(manifest(origin));
+  source.spec.connection_specification = { type: "object", patternProperties: { "^(a+)+$": { type: "string" } } };
+  const { records } = await read(JSON.stringify(source), { config: { [`${"a".repeat(60)}!`]: 1 } });
+  expect(records).toHaveLength(1);
+  await expect(read(JSON.stringify(source), { config: { aaa: { b: 1 } } })).rejects.toThrow(/aaa/);
+});

@@ -105,8 +105,17 @@ function textFor(request: ChatRequest, said: string, seed: string): string {
   if (format?.type === "json_schema") {
     return JSON.stringify(sampleForSchema(format.json_schema.schema ?? { type: "object" }, seededRandom(seed)) ?? null);
   }
-  if (format?.type === "json_object") return JSON.stringify({ echo: said });
+  if (format?.type === "json_object" && !isJsonObject(said)) return JSON.stringify({ echo: said });
   return said;
+}
+
+function isJsonObject(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value);
+  } catch {
+    return false;
+  }
 }
 
 function textChoice(request: ChatRequest, text: string): SandboxChoice {

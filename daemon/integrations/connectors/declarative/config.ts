@@ -2,6 +2,7 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { MagicError } from "#contract/errors.ts";
 import { createInterpolator } from "./jinja/interpolate.ts";
+import { compileRegex } from "./jinja/regex.ts";
 import {
   type Component,
   child,
@@ -66,13 +67,18 @@ function compiled(
   more: { coerceTypes?: "array" } = {},
 ): ValidateFunction | undefined {
   // Checking the schema itself would compile the schema of schemas, which takes longer than all the rest.
-  const form = { strict: false, allErrors: true, validateFormats: false, validateSchema: false } as const;
+  const form = { strict: false, allErrors: true, validateFormats: false, validateSchema: false, code: { regExp } };
   try {
     return new Ajv2020({ ...form, ...more }).compile(forgiving(schema) as object);
   } catch {
     return undefined;
   }
 }
+
+// For the names of patternProperties.
+const regExp = Object.assign((source: string) => ({ test: (name: string) => compileRegex(source).matcher(name).find() }), {
+  code: "linear",
+});
 
 // Patterns of manifests are hints for a form, written for another engine, and could be made to backtrack without end. And the choices of
 // a list are often written beside it, where no list could fit them.
