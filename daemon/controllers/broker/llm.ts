@@ -57,7 +57,13 @@ function failure(status: number, document: unknown): MagicError {
   const error = objectOf(objectOf(document)["error"]);
   const detail = typeof error["message"] === "string" ? error["message"] : `the gateway answered ${status}`;
   const code = error["code"];
-  const known = ["insufficient_quota", "model_not_allowed", "model_not_found", "provider_not_configured"] as const;
+  const known = [
+    "capability_denied",
+    "insufficient_quota",
+    "model_not_allowed",
+    "model_not_found",
+    "provider_not_configured",
+  ] as const;
   const match = known.find((one) => one === code);
   const byStatus = status === 429 ? "rate_limited" : status < 500 ? "invalid_request" : "upstream_error";
   return new MagicError(match ?? byStatus, detail, { extra: { status } });

@@ -192,7 +192,7 @@ const refusals: Readonly<Record<Objection, ConstructorParameters<typeof MagicErr
   "engagement.deny": "model_not_allowed",
   "engagement.allow": "model_not_allowed",
   "token.models": "model_not_allowed",
-  "controller.models": "model_not_allowed",
+  "controller.models": "capability_denied",
   not_configured: "provider_not_configured",
   unsupported: "unsupported_parameter",
   context_length: "invalid_request",

@@ -16,7 +16,7 @@ export function fakeLlm(contract: TestContract, fake: ChatFake | undefined): Llm
     const models = contract.contract.scopes?.llm?.models;
     const model = asked.model ?? models?.[0] ?? "sandbox/echo";
     if (asked.model && models && !models.includes("*") && !models.includes(asked.model))
-      throw new HandlerError("model_not_allowed", `scopes.llm.models does not list ${asked.model}`);
+      throw new HandlerError("capability_denied", `scopes.llm.models does not list ${asked.model}`);
     const answer = await (fake ?? likeTheSandbox)(asked);
     const completion = typeof answer === "string" ? completionOf(model, answer) : answer;
     return stream ? chunksOf(completion) : completion;

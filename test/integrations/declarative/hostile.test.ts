@@ -182,3 +182,12 @@ test("a pattern for a configuration's names that makes backtracking engines expl
   expect(records).toHaveLength(1);
   await expect(read(JSON.stringify(source), { config: { aaa: { b: 1 } } })).rejects.toThrow(/aaa/);
 });
+
+test.each(["https://[bad", "//[bad/x"])("a next page at '%s', which is no URL, is told", async (next) => {
+  const origin = await vendor((_request, response) => json(response, { items: [{ id: 1 }], next }));
+  const paginator = {
+    pagination_strategy: { type: "CursorPagination", cursor_value: "{{ response.next }}" },
+    page_token_option: { type: "RequestPath" },
+  };
+  await expect(read(manifest(origin, { paginator }))).rejects.toMatchObject({ code: "validation_failed" });
+});

@@ -76,9 +76,8 @@ function compiled(
 }
 
 // For the names of patternProperties.
-const regExp = Object.assign((source: string) => ({ test: (name: string) => compileRegex(source).matcher(name).find() }), {
-  code: "linear",
-});
+const linear = (source: string) => ({ test: (name: string): boolean => compileRegex(source).matcher(name).find() });
+const regExp = Object.assign(linear, { code: "linear" });
 
 // Patterns of manifests are hints for a form, written for another engine, and could be made to backtrack without end. And the choices of
 // a list are often written beside it, where no list could fit them.

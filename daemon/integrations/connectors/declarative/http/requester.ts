@@ -117,22 +117,26 @@ const headerValue = (value: string): string => value.replace(/[\r\n\0]+/g, " ").
 
 /** The base and a path below it; a whole URL as path stands for itself. */
 export function joinUrl(base: string, path: string): string {
-  if (/^https?:\/\//i.test(path)) return path;
+  if (/^https?:\/\//i.test(path)) {
+    if (!URL.canParse(path)) throw noUrl(path, "path, what the server says of the next page");
+    return path;
+  }
   if (!path) return base;
-  if (!URL.canParse(base))
-    throw new MagicError(
-      "validation_failed",
-      `'${base.slice(0, 200)}' is not a URL: check url_base and the configuration`,
-    );
+  if (!URL.canParse(base)) throw noUrl(base, "url_base");
   if (!/^https?:/i.test(base))
     throw new MagicError("egress_blocked", `${base.slice(0, 20)}... is not read: only http and https URLs are`);
   const whole = base.endsWith("/") ? base : `${base}/`;
   // `?a=b` and `/rooted` follow RFC 3986; a colon in the first segment must not look like a scheme.
-  const url = new URL(path.startsWith("?") || path.startsWith("/") ? path : `./${path}`, whole);
+  const relative = path.startsWith("?") || path.startsWith("/") ? path : `./${path}`;
+  if (!URL.canParse(relative, whole)) throw noUrl(path, "path, what the server says of the next page");
+  const url = new URL(relative, whole);
   // As the reference joins them: `groups//{{ id }}` has no empty segment.
   url.pathname = url.pathname.replace(/\/{2,}/g, "/");
   return url.href;
 }
+
+const noUrl = (text: string, where: string): MagicError =>
+  new MagicError("validation_failed", `'${text.slice(0, 200)}' is not a URL: check ${where} and the configuration`);
 
 interface OwnParts {
   readonly parts: RequestParts;
