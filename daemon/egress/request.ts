@@ -4,6 +4,7 @@ import { promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate } from "node:zlib";
 import type { Dispatcher } from "undici";
 import { isMagicError, MagicError } from "#contract/errors.ts";
+import { becomesGet, isRedirect, sameServer } from "./redirect.ts";
 
 export interface EgressRequest {
   readonly method?: string;
@@ -117,20 +118,14 @@ async function decode(body: Buffer, encoding: string | undefined, maxOutputLengt
   }
 }
 
-/** The statuses that name another place (RFC 9110, section 15.4) and that a client follows. */
-export function isRedirect(status: number): boolean {
-  return status === 301 || status === 302 || status === 303 || status === 307 || status === 308;
-}
-
 // https://fetch.spec.whatwg.org/#http-redirect-fetch: what a new origin must not see is left behind.
 function afterRedirect(request: Outgoing, status: number, from: URL, to: URL): Outgoing {
   const headers = { ...request.headers };
   const without = (names: readonly string[]): void => {
     for (const name of Object.keys(headers)) if (names.includes(name.toLowerCase())) delete headers[name];
   };
-  if (from.origin !== to.origin) without(["authorization", "cookie", "proxy-authorization", "host"]);
-  const toGet = status === 303 ? request.method !== "HEAD" : status < 303 && request.method === "POST";
-  if (!toGet) return { ...request, headers };
+  if (!sameServer(from, to)) without(["authorization", "cookie", "proxy-authorization", "host"]);
+  if (!becomesGet(status, request.method)) return { ...request, headers };
   without(["content-type", "content-length", "content-encoding"]);
   return { method: "GET", headers, body: null };
 }

@@ -77,6 +77,59 @@ test("what a key or a body says goes to no other origin, however a server redire
   expect(heard.length).toBeGreaterThan(0);
 });
 
+const secret = {
+  authenticator: { type: "BearerAuthenticator", api_token: "geheim" },
+  request_parameters: { key: "geheim" },
+};
+const followed = {
+  pagination_strategy: { type: "CursorPagination", cursor_value: "{{ response.next }}" },
+  page_token_option: { type: "RequestPath" },
+};
+
+test("what a key says goes to no other server, wherever the data says that the next page or a record's own address is", async () => {
+  const heard: string[] = [];
+  const other = await vendor((request, response) => {
+    heard.push(JSON.stringify(request.headers) + request.url + request.body);
+    json(response, request.at.pathname === "/2" ? { items: [{ id: 2 }], next: `${other}/3` } : { items: [{ id: 3 }] });
+  });
+  const origin = await vendor((_request, response) => json(response, { items: [{ id: 1 }], next: `${other}/2` }));
+  const { records } = await read(manifest(origin, { requester: { ...noRetry, ...secret }, paginator: followed }));
+  expect(records.map(({ id }) => id)).toEqual([1, 2, 3]);
+  const path = "{{ config['found'] }}";
+  const config = { found: `${other}/2` };
+  await read(manifest(origin, { requester: { ...noRetry, ...secret, path }, paginator: followed }), { config });
+  expect(heard).toHaveLength(4);
+  expect(heard.join("\n")).not.toContain("geheim");
+
+  const posted = { ...noRetry, http_method: "POST", request_body_json: { key: "geheim" } };
+  await expect(read(manifest(origin, { requester: posted, paginator: followed }))).rejects.toThrow(
+    /not sent to another/,
+  );
+  // A whole address in the manifest itself is its author's word.
+  await read(manifest(origin, { requester: { ...noRetry, ...secret, path: `${other}/2` } }));
+  expect(heard.at(-1)).toContain("geheim");
+});
+
+test.each([
+  ["https://acme.api.frontapp.com/2", true],
+  ["http://api2.frontapp.com/2", true],
+  ["https://frontapp.com.evil.example/2", false],
+  ["https://evilfrontapp.com/2", false],
+  ["http://acme.api.frontapp.com/2", false],
+  ["https://acme.api.frontapp.com:8443/2", false],
+  ["ORIGIN/2", true],
+])("a next page at %s gets the credentials for api2.frontapp.com: %s", async (next, given) => {
+  const heard: (string | undefined)[] = [];
+  const origin = await vendor((request, response) => {
+    heard.push(request.headers.authorization);
+    const more = heard.length === 1 ? { next: next.replace("ORIGIN", origin) } : {};
+    json(response, { items: [{ id: heard.length }], ...more });
+  });
+  const front = manifest("https://api2.frontapp.com", { requester: secret, paginator: followed });
+  await read(front, { rewrite: `*=${origin}` });
+  expect(heard).toEqual(["Bearer geheim", given ? "Bearer geheim" : undefined]);
+});
+
 const answers: [string, Record<string, string>, Buffer | string, RegExp][] = [
   [
     "gzip that ends in the middle",

@@ -86,6 +86,7 @@ export async function read(
     concurrency?: number;
     waits?: number[];
     onState?: (state: unknown) => void;
+    rewrite?: string;
   } = {},
 ): Promise<{ records: Record<string, unknown>[]; state: unknown }> {
   const dispatcher = new Agent();
@@ -93,6 +94,7 @@ export async function read(
   const connector = createConnector(source, {
     config: options.config ?? {},
     dispatcher,
+    ...(options.rewrite === undefined ? {} : { rewrite: options.rewrite }),
     ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
     ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
     // Who counts waits does not sit them through.

@@ -2,7 +2,7 @@
 // hop of a redirect anew; bodies stream both ways within byte caps.
 import type { Dispatcher } from "undici";
 import { MagicError } from "#contract/errors.ts";
-import { isRedirect } from "#daemon/egress/request.ts";
+import { isRedirect } from "#daemon/egress/redirect.ts";
 import { textOf } from "../arguments.ts";
 import type { Operation, Session } from "../session.ts";
 import { answerOf, headerOf } from "./answer.ts";

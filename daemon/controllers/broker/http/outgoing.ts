@@ -1,5 +1,6 @@
 // What is sent: address, method and headers as the handler gave them, checked; and what becomes of them at a redirect.
 import { MagicError } from "#contract/errors.ts";
+import { becomesGet, sameServer } from "#daemon/egress/redirect.ts";
 import { listOf } from "../arguments.ts";
 import type { OutgoingBody } from "./body.ts";
 
@@ -53,10 +54,10 @@ export function followed(request: Outgoing, status: number, location: string): O
   if (!parsed) throw new MagicError("upstream_error", `${request.url.host} redirects to what is not a URL`);
   const url = plain(parsed);
   let { headers } = request;
-  if (url.origin !== request.url.origin)
+  if (!sameServer(request.url, url))
     headers = headers.filter(([name]) => !/^(authorization|cookie|proxy-authorization)$/i.test(name));
-  const toGet = status === 303 ? request.method !== "HEAD" : status < 303 && request.method === "POST";
-  if (toGet) return { url, method: "GET", headers: headers.filter(([name]) => !/^content-/i.test(name)), body: null };
+  if (becomesGet(status, request.method))
+    return { url, method: "GET", headers: headers.filter(([name]) => !/^content-/i.test(name)), body: null };
   if (request.body && !request.body.replayable)
     throw new MagicError("upstream_error", "a streamed body cannot be sent again after a redirect");
   return { ...request, url, headers };

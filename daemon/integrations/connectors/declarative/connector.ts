@@ -123,6 +123,7 @@ function clientOf({ dispatcher, rewrite: setting, timeoutMs, onResponse }: Conne
   });
   if (!onResponse) return client;
   return {
+    ...client,
     async send(request, signal) {
       const response = await client.send(request, signal);
       if (response.status < 400) onResponse(response);

@@ -1,6 +1,7 @@
 // One HTTP exchange for declarative connectors: over the egress dispatcher, with time-outs, a body cap, and the rewrite that tests use.
 import type { Dispatcher } from "undici";
 import { MagicError } from "#contract/errors.ts";
+import { becomesGet, isRedirect, sameServer } from "#daemon/egress/redirect.ts";
 import { exchange } from "./exchange.ts";
 
 export interface HttpRequest {
@@ -19,6 +20,8 @@ export interface HttpResponse {
 }
 
 export interface HttpClient {
+  /** Whether the second URL is at the server of the first: what was made for one may then go to the other. */
+  sameServer(from: URL, to: URL): boolean;
   send(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse>;
 }
 
@@ -77,12 +80,14 @@ export function createHttpClient({
     }
   };
   return {
+    // A vendor that stands in for another one names its next page by the address that it has itself.
+    sameServer: (from, to) => sameServer(from, to) || rewrite?.(from)?.origin === to.origin,
     async send(request, signal) {
       let current = request;
       for (let hop = 0; ; hop++) {
         const response = await once(current, signal);
         const location = response.headers["location"];
-        if (![301, 302, 303, 307, 308].includes(response.status) || !location) return response;
+        if (!isRedirect(response.status) || !location) return response;
         if (hop >= MAX_REDIRECTS)
           throw new MagicError(
             "upstream_error",
@@ -94,26 +99,29 @@ export function createHttpClient({
   };
 }
 
-// Credentials never follow a redirect to another origin (RFC 9110, section 15.4): any header of a manifest's may be one, and any body.
 function redirected(request: HttpRequest, status: number, location: string): HttpRequest {
   const from = parseUrl(request.url);
   if (!URL.canParse(location, from))
     throw new MagicError("upstream_error", `${place(from)} redirects to '${location.slice(0, 200)}', which is no URL`);
   const to = new URL(location, from);
-  const trusted = to.origin === from.origin || to.origin === from.origin.replace(/^http:/, "https:");
-  const headers = trusted
-    ? request.headers
-    : Object.fromEntries(Object.entries(request.headers).filter(([name]) => /^(accept|user-agent)/i.test(name)));
-  if ((status !== 307 && status !== 308) || request.body === undefined) {
-    const method = request.method === "HEAD" || status >= 307 ? request.method : "GET";
-    return { method, url: to.href, headers };
-  }
-  if (!trusted)
+  const { method, headers, body } = request;
+  const next = becomesGet(status, method) ? { method: "GET", headers } : { method, headers, ...(body && { body }) };
+  return sameServer(from, to) ? { ...next, url: to.href } : forStranger({ ...next, url: to.href }, from);
+}
+
+/**
+ * The request as a server may see it that it was not made for: without what may be a credential, which any header of a manifest's may be.
+ *
+ * @throws MagicError `upstream_error` where it has a body: any part of it may be one as well.
+ */
+export function forStranger(request: HttpRequest, from: URL): HttpRequest {
+  if (request.body !== undefined)
     throw new MagicError(
       "upstream_error",
-      `${place(from)} redirects to ${to.origin}: what is sent to one server is not sent to another one`,
+      `${place(from)} leads to ${new URL(request.url).origin}: what is sent to one server is not sent to another one`,
     );
-  return { method: request.method, url: to.href, headers, body: request.body };
+  const headers = Object.entries(request.headers).filter(([name]) => /^(accept|user-agent)/i.test(name));
+  return { ...request, headers: Object.fromEntries(headers) };
 }
 
 function parseUrl(text: string): URL {

@@ -21,7 +21,7 @@ import {
 } from "../manifest/component.ts";
 import { authenticatorOf } from "./auth.ts";
 import type { Authenticator } from "./authenticator.ts";
-import type { HttpRequest, HttpResponse } from "./client.ts";
+import { forStranger, type HttpRequest, type HttpResponse } from "./client.ts";
 import { type ErrorHandler, errorHandlerOf, failure, retryAfterSeconds } from "./errors.ts";
 import { emptyParts, formBody, merge, type RequestParts, withParams } from "./options.ts";
 
@@ -89,12 +89,14 @@ async function buildRequest(
   const auth = emptyParts();
   const token = await authenticator.apply(auth);
   const parts = merge(own.parts, exchange.parts ?? emptyParts(), auth);
+  const base = urlBase(variables);
   const path =
-    exchange.path ??
-    (component["path"] === undefined || component["path"] === null
+    component["path"] === undefined || component["path"] === null
       ? ""
-      : text(context, component, component["path"], variables).trim().replace(/^\/+/, ""));
-  const url = withParams(joinUrl(urlBase(variables), path), parts.params);
+      : text(context, component, component["path"], variables).trim().replace(/^\/+/, "");
+  const named = isWhole(component["path"]) ? joinUrl(base, path) : base;
+  const target = atServerOf(named, joinUrl(base, exchange.path ?? path));
+  const url = withParams(target, parts.params);
   const method = (optionalText(component, "http_method") ?? "GET").toUpperCase();
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(parts.headers)) headers[name.toLowerCase()] = headerValue(value);
@@ -109,7 +111,36 @@ async function buildRequest(
     body = formBody(parts.form);
     headers["content-type"] ??= "application/x-www-form-urlencoded";
   }
-  return { request: { method, url, headers, ...(body === undefined ? {} : { body }) }, token };
+  const request = { method, url, headers, ...(body === undefined ? {} : { body }) };
+  if (mayKnow(context, named, target)) return { request, token };
+  const { origin } = new URL(target);
+  context.log(
+    "warn",
+    `what to read next is at ${origin}, which the manifest does not name: it is asked without credentials`,
+  );
+  return { request: forStranger({ ...request, url: target }, new URL(named)), token };
+}
+
+const isWhole = (path: unknown): boolean => typeof path === "string" && /^\s*https?:\/\//i.test(path);
+
+// Servers behind a proxy take their own scheme for http: what was begun over TLS goes on over it.
+function atServerOf(named: string, target: string): string {
+  const [from, to] = [URL.parse(named), URL.parse(target)];
+  const plain = from?.protocol === "https:" && to?.protocol === "http:" && from.host === to.host;
+  return plain ? target.replace(/^http:/i, "https:") : target;
+}
+
+/** Under these, strangers have names of their own. */
+const shared = /\.(amazonaws|azurewebsites|azure-api|cloudfront|herokuapp)\.(com|net)$/;
+
+// An address that came with the data (a next page, a record's own) is not the manifest's word: credentials go to the server that the
+// manifest names, or to one of the same company (api2.frontapp.com names its next page as acme.api.frontapp.com).
+function mayKnow({ http }: Context, named: string, target: string): boolean {
+  const [from, to] = [URL.parse(named), URL.parse(target)];
+  if (!from || !to || http.sameServer(from, to)) return true;
+  const site = /[^.]+\.(com|net|org)$/.exec(from.hostname)?.[0];
+  const sibling = site !== undefined && to.hostname.endsWith(`.${site}`) && !shared.test(`.${site}`);
+  return sibling && from.protocol === "https:" && to.protocol === "https:" && to.port === from.port;
 }
 
 // A value must not end its header and begin another.
