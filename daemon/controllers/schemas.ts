@@ -12,17 +12,20 @@ const MAX_PROBLEMS = 100;
 /** Compiling costs more than a whole invocation, and most new versions of a controller keep their schemas. Oldest use first. */
 const compiled = new Map<string, Check>();
 const MAX_COMPILED = 256;
-const MAX_KEPT_TEXT = 32 * 1024;
+/** Characters of all schemas that are kept. */
+const MAX_KEPT_TEXT = 4 * 1024 * 1024;
+let keptText = 0;
 
 export function compileSchema(schema: boolean | Record<string, unknown>): Check {
   const text = JSON.stringify(schema);
   if (text.length > MAX_KEPT_TEXT) return checkOf(schema);
   const check = compiled.get(text) ?? checkOf(schema);
-  compiled.delete(text);
+  if (!compiled.delete(text)) keptText += text.length;
   compiled.set(text, check);
   for (const oldest of compiled.keys()) {
-    if (compiled.size <= MAX_COMPILED) break;
+    if (compiled.size <= MAX_COMPILED && keptText <= MAX_KEPT_TEXT) break;
     compiled.delete(oldest);
+    keptText -= oldest.length;
   }
   return check;
 }
