@@ -17,7 +17,7 @@ import { runtimeMetrics } from "./metrics.ts";
 import type { Ports } from "./ports.ts";
 import { openSession } from "./reload/session.ts";
 import type { Artifact, ControllerRuntime, ControllerSummary, DevelopmentSession } from "./runtime.ts";
-import { type Instance, openInstance } from "./serving/instance.ts";
+import { type Instance, LOAD_WITHIN_MS, openInstance } from "./serving/instance.ts";
 import { openRegistry } from "./serving/registry.ts";
 import { type LiveCell, startWatchdog } from "./serving/watchdog.ts";
 import { openSource } from "./source.ts";
@@ -35,6 +35,8 @@ export interface RuntimeServices {
   /** Zygotes kept ready once the first controller was asked for. */
   readonly zygotes?: number;
   readonly allowWeakSandbox?: boolean;
+  /** What a controller's module may take to load; 15 s by default. */
+  readonly loadWithinMs?: number;
   /** True in the daemon's own process: soon after its start one zygote is made and asked what it is locked down with. */
   readonly prewarm?: boolean;
 }
@@ -109,6 +111,7 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
       watchdog,
       log,
       clock,
+      loadWithinMs: services.loadWithinMs ?? LOAD_WITHIN_MS,
       redact,
       onDeath: (instance, reason) => {
         const { name, version } = instance.artifact.contract;

@@ -49,7 +49,9 @@ afterAll(async () => {
 
 export const noPorts: Ports = { llm: null, egress: null, databases: null, secrets: null, kv: null, syncs: null };
 
-export async function openBench(options: { ports?: Partial<Ports>; zygotes?: number } = {}): Promise<Bench> {
+export async function openBench(
+  options: { ports?: Partial<Ports>; zygotes?: number; loadWithinMs?: number } = {},
+): Promise<Bench> {
   const root = mkdtempSync(join(tmpdir(), "magic-cell-test-"));
   const storage = await openStorage({ root });
   const logs: Record<string, unknown>[] = [];
@@ -65,6 +67,7 @@ export async function openBench(options: { ports?: Partial<Ports>; zygotes?: num
     clock: systemClock,
     ports: { ...noPorts, ...options.ports },
     zygotes: options.zygotes ?? 2,
+    ...(options.loadWithinMs === undefined ? {} : { loadWithinMs: options.loadWithinMs }),
   };
   const runtime = createRuntime(services);
   const bench: Bench = {

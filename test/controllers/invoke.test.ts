@@ -259,6 +259,13 @@ test("a module that does not load is refused at deploy with its line", async () 
   expect(error.message).toContain("controllers/broken/handler.ts:2:");
 });
 
+test("a module that never ends loading is refused at deploy, by its time, and is no overload", async () => {
+  const bench = await openBench({ loadWithinMs: 1_500 });
+  const error = await bench.deploy("endless", "for (;;);\nexport default () => 1;").catch((thrown) => thrown);
+  expect(error).toMatchObject({ code: "load_timeout", message: expect.stringContaining("endless@1.0.0") });
+  expect(error.message).toContain("within 1500 ms");
+});
+
 test("what an invocation used is counted: processor time where it ran alone", async () => {
   const { usage } = await bench.runtime.invoke("triage", {
     input: {},

@@ -16,7 +16,7 @@ import type { LiveCell, Watchdog } from "./watchdog.ts";
 
 export const defaults = { timeoutMs: 30_000, memoryMb: 128, concurrency: 16 } as const;
 /** A cell may not start faster than the machine allows; beyond this it is given up. */
-const START_WITHIN_MS = 15_000;
+export const LOAD_WITHIN_MS = 15_000;
 /** Why what an invocation has under way stops; made once, because an error with its stack costs more than the rest. */
 const ENDED = new DOMException("the invocation has ended", "AbortError");
 const GREEDY_MS = 60_000;
@@ -63,6 +63,8 @@ export interface InstanceServices {
   readonly watchdog: Watchdog;
   readonly log: Logger;
   readonly clock: Clock;
+  /** What the contract's module may take to load. */
+  readonly loadWithinMs: number;
   onDeath(instance: Instance, reason: CellGone): void;
   /** Strikes the secrets out that invocations of the instance have learned. */
   redact(instance: Instance, text: string): string;
@@ -92,14 +94,19 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
     const cell = await services.takeCell();
     const overtake = (): void => cell.kill("killed", "a newer version takes its place");
     overtaken?.addEventListener("abort", overtake);
-    const late = setTimeout(() => cell.kill("killed", "the controller's module did not load in time"), START_WITHIN_MS);
+    let late = false;
+    const timer = setTimeout(() => {
+      late = true;
+      cell.kill("killed", "the controller's module did not load in time");
+    }, services.loadWithinMs);
     try {
       await load(cell);
     } catch (error) {
       cell.kill("killed", "the module did not load");
-      throw loadFailure(error);
+      const failure = loadFailure(error);
+      throw late ? loadTimeout() : failure;
     } finally {
-      clearTimeout(late);
+      clearTimeout(timer);
       overtaken?.removeEventListener("abort", overtake);
     }
     const live: LiveCell = {
@@ -145,6 +152,11 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
     if ((error as { guest?: boolean }).guest !== true) return error as Error;
     const { message, stack } = error as Error;
     return new MagicError("build_failed", `${name} does not load: ${message}\n${stacks.map(stack ?? "")}`);
+  }
+
+  function loadTimeout(): MagicError {
+    const detail = `the module of ${name} did not finish loading within ${services.loadWithinMs} ms: what runs at import, before any call, must end`;
+    return new MagicError("load_timeout", detail);
   }
 
   /** The cell that takes calls now; loaded when there is none. */

@@ -23,6 +23,13 @@ export const controllerErrors = {
     title: "The controller does not build",
     next: "Correct the error at the file and line shown.",
   },
+  load_timeout: {
+    ...operator,
+    status: 504,
+    exit: "upstream",
+    title: "The controller's module did not load in time",
+    next: "Look for a loop outside of the handler, and move what takes long into it.",
+  },
   input_invalid: {
     ...caller,
     status: 422,
