@@ -2,6 +2,7 @@
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { MagicError } from "#contract/errors.ts";
+import { runConnectorJob } from "#daemon/integrations/connectors/declarative/job.ts";
 import { loadManifest } from "#daemon/integrations/connectors/declarative/manifest/load.ts";
 import { json, manifest, read, type StreamOptions, vendor } from "./one-stream.ts";
 
@@ -162,6 +163,24 @@ test("a gzip answer is read whatever its encoding's letters", async () => {
     response.writeHead(200, { "content-encoding": "GZIP" }).end(body),
   );
   expect((await read(manifest(origin))).records).toEqual([{ id: 1 }]);
+});
+
+test("a record that nests too deeply to be handed on is told so", async () => {
+  let deep = "";
+  const origin = await vendor((_request, response) => response.end(`{"items": [{"id": 1, "deep": ${deep}}]}`));
+  for (const levels of [1000, 4000, 5000, 6000, 8000]) {
+    deep = '{"a":'.repeat(levels) + 1 + "}".repeat(levels);
+    const said: string[] = [];
+    await runConnectorJob(
+      { type: "read", manifest: manifest(origin), config: { origin }, stream: "items" },
+      {
+        ...{ signal: AbortSignal.timeout(20_000), env: {}, room: async () => {} },
+        // As IPC does.
+        send: async (reply) => void said.push(JSON.stringify(reply)),
+      },
+    );
+    expect(said.at(-1)?.slice(0, 200)).toMatch(/"type":"end"|"upstream_error","detail":".*nests too deeply/);
+  }
 });
 
 test("an answer that nests too deeply is told so; a record's __proto__ stays its own", async () => {

@@ -13,7 +13,7 @@ import { createInterpolator } from "./jinja/interpolate.ts";
 import { isRecord } from "./manifest/component.ts";
 import { loadManifest } from "./manifest/load.ts";
 import { sandboxRead } from "./sandbox.ts";
-import type { StreamEvent } from "./stream.ts";
+import { overflowed, type StreamEvent } from "./stream.ts";
 
 export interface JobPorts {
   readonly signal: AbortSignal;
@@ -32,7 +32,11 @@ export async function runConnectorJob(job: ConnectorJob, ports: JobPorts): Promi
       await sendAll(sandboxRead(loadManifest(job.manifest), job.stream, job.state), job.limit, ports);
     else await withConnector(job, ports);
     await ports.send({ type: "end" });
-  } catch (error) {
+  } catch (thrown) {
+    // A record may nest so deeply that it cannot even be handed on.
+    const error = overflowed(thrown)
+      ? new MagicError("upstream_error", "a record nests too deeply to be read")
+      : thrown;
     const secrets = "config" in job ? secretsIn(job.config) : [];
     const detail = redactText(error instanceof Error ? error.message : String(error), secrets);
     await ports.send({

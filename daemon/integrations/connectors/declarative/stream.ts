@@ -99,8 +99,7 @@ export function streamOf(context: Context, component: Component, concurrency = D
         if (event.type !== "slice") yield event;
         else if (tracker.due()) yield { type: "state", state: tracker.snapshot() };
     } catch (error) {
-      // Whatever looks into an answer does so level by level.
-      if (error instanceof RangeError && error.message.includes("call stack"))
+      if (overflowed(error))
         throw new MagicError("upstream_error", `an answer for ${nameOf(component)} nests too deeply to be read`);
       throw error;
     }
@@ -205,4 +204,9 @@ export function streamComponents(context: Context, manifest: Component): Compone
     if (typeOf(each) !== "ConditionalStreams") return [each];
     return condition(context, each, text(context, each, each["condition"])) ? children(each, "streams") : [];
   });
+}
+
+/** Whatever looks into an answer does so level by level: one of too many levels ends like this. */
+export function overflowed(error: unknown): boolean {
+  return error instanceof RangeError && error.message.includes("call stack");
 }
