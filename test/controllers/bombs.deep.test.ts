@@ -102,7 +102,7 @@ test("request bodies that nobody takes are bounded over all calls of a cell; tho
     {
       capabilities: ["http:egress"],
       scopes: { http: [{ host: "127.0.0.1", port, methods: ["POST"] }] },
-      limits: { memory_mb: 512, timeout_ms: 8_000 },
+      limits: { memory_mb: 512, timeout_ms: 20_000 },
     },
   );
   expect(await bench.invoke("sender", { denied: 400 })).toBe("ok");

@@ -1,7 +1,7 @@
 // How much of the daemon and of the machine one cell can take from the others.
 import { readFileSync } from "node:fs";
 import { createConnection, createServer, type Socket } from "node:net";
-import { getPriority, tmpdir } from "node:os";
+import { availableParallelism, getPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { LARGE_FRAME, openConnection } from "#daemon/controllers/cell/connection.ts";
@@ -136,5 +136,28 @@ test.runIf(linux)(
     expect(getPriority(next)).toBe(10);
     // A call that takes long because it waits is none that takes a core.
     expect(getPriority(quiet)).toBe(0);
+  },
+);
+
+test.runIf(linux && availableParallelism() > 1)(
+  "a processor is kept free of a controller's cells until it has answered quickly for a while, and again of one that takes a core",
+  async () => {
+    const bench = await openBench();
+    await bench.deploy(
+      "steady",
+      "export default async ({ input }) => { for (const end = Date.now() + input.ms; Date.now() < end; ); return process.pid; };",
+      { limits: { timeout_ms: 20_000 } },
+    );
+    const processorsOf = (pid: number): string =>
+      /^Cpus_allowed_list:\s*(.+)$/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1] ?? "";
+    const everyOne = processorsOf(process.pid);
+    const pid = (await bench.invoke("steady", { ms: 0 })) as number;
+    expect(processorsOf(pid)).not.toBe(everyOne);
+    // On a busy machine an answer may take longer than what counts as quick.
+    for (let n = 0; n < 2_000 && processorsOf(pid) !== everyOne; n++) await bench.invoke("steady", { ms: 0 });
+    expect(processorsOf(pid)).toBe(everyOne);
+    const call = bench.outcome("steady", { ms: 1_500 });
+    expect(await settle(() => processorsOf(pid) !== everyOne, 10_000)).toBe(true);
+    expect(await call).toBe("ok");
   },
 );

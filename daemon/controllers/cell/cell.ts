@@ -67,6 +67,8 @@ export interface Cell {
   /** Milliseconds that a ping has been unanswered; 0 where the loop turns or the channel is throttled. */
   silence(): number;
   ping(): void;
+  /** It may run on every processor; until then one is kept free of it. */
+  trust(): void;
   /** From now on the daemon and other cells come first where processors are scarce. */
   stepBack(): void;
   kill(reason: CellGone["reason"], detail: string): void;
@@ -254,6 +256,7 @@ function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
       pingSentAt = performance.now();
       connection.send(down.ping, 0);
     },
+    trust: child.standing.trust,
     stepBack: child.standing.stepBack,
     kill,
   };

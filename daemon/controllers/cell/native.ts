@@ -2,9 +2,12 @@
 import type { Kernel } from "./lockdown/kernel.ts";
 import type { Processes } from "./lockdown/process.ts";
 import { thisArchitecture } from "./lockdown/syscalls.ts";
+import { divideProcessors, moveBackgroundThreads, type Processors } from "./processors.ts";
 
 export interface Native {
   readonly kernel: Kernel;
+  /** Null where there is nothing to share out. */
+  readonly processors: Processors | null;
   /** Null where libc lacks a function. */
   readonly processes: Processes | null;
 }
@@ -29,7 +32,10 @@ async function open(): Promise<Native | null> {
     import("./lockdown/kernel.ts"),
     import("./lockdown/process.ts"),
   ]);
-  return { kernel: openKernel(architecture), processes: orNull(openProcesses) };
+  const kernel = openKernel(architecture);
+  const processors = divideProcessors(kernel);
+  if (processors) moveBackgroundThreads(kernel, processors);
+  return { kernel, processors, processes: orNull(openProcesses) };
 }
 
 function orNull<T>(make: () => T): T | null {

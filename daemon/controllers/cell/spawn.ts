@@ -45,7 +45,7 @@ export async function spawnCell(layers: Layers): Promise<CellProcess> {
     [BOOT_VARIABLE]: JSON.stringify(layers.kernel ? boot : { layers, landlock: 0, missing: [] }),
   };
   const child = libc?.processes ? startNatively(libc.processes, args, env) : startByNode(args, env);
-  const standing = openStanding(child.pid, libc?.kernel ?? null);
+  const standing = openStanding(child.pid, libc);
   child.socket.on("error", () => {});
   let stderr = "";
   let bytes = 0;

@@ -1,10 +1,13 @@
-// Who comes first where processors are scarce: the daemon and cells that answer, before cells that take a core for themselves. To step back
-// needs no privilege.
-import { closeSync, openSync, readdirSync, writeSync } from "node:fs";
+// Who comes first where processors are scarce: the daemon and cells that answer, before cells that take a core for themselves and cells of
+// which nothing is known yet. None of it needs a privilege.
+import { closeSync, openSync, writeSync } from "node:fs";
 import { setPriority } from "node:os";
-import type { Kernel } from "./lockdown/kernel.ts";
+import type { Native } from "./native.ts";
+import { attempt, threadsOf } from "./processors.ts";
 
 export interface Standing {
+  /** It has answered quickly for a while: it may run on every processor. */
+  trust(): void;
   /** All threads of the process, and its session among the machine's others. */
   stepBack(): void;
   close(): void;
@@ -15,11 +18,20 @@ const NICE = 10;
 /** Whoever wakes interrupts one that asks for so long. */
 const SLICE_MS = 100;
 
-/** For a process that has just been started: later, the session's file belongs to root. `kernel`: null where nice values must do. */
-export function openStanding(pid: number, kernel: Kernel | null): Standing {
+/** For a process that has just been started: later, the session's file belongs to root. `libc`: null where nice values must do. */
+export function openStanding(pid: number, libc: Native | null): Standing {
   let session = openSession(pid);
+  const kernel = libc?.kernel ?? null;
+  const processors = libc?.processors ?? null;
+  const keepTo = (which: "all" | "shared"): void => {
+    if (!kernel || !processors) return;
+    for (const thread of threadsOf(pid)) attempt(() => kernel.keepTo(processors[which], thread));
+  };
+  keepTo("shared");
   return {
+    trust: () => keepTo("all"),
     stepBack() {
+      keepTo("shared");
       if (session !== null) attempt(() => writeSync(session as number, String(NICE)));
       for (const thread of threadsOf(pid))
         attempt(() => (kernel ? kernel.schedule(thread, NICE, SLICE_MS) : setPriority(thread, NICE)));
@@ -38,19 +50,4 @@ function openSession(pid: number): number | null {
   } catch {
     return null;
   }
-}
-
-function threadsOf(pid: number): number[] {
-  try {
-    return readdirSync(`/proc/${pid}/task`).map(Number);
-  } catch {
-    return [];
-  }
-}
-
-/** It may have just ended; and a kernel that refuses leaves it where it was. */
-function attempt(step: () => void): void {
-  try {
-    step();
-  } catch {}
 }

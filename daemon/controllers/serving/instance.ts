@@ -20,6 +20,9 @@ export const LOAD_WITHIN_MS = 15_000;
 /** Why what an invocation has under way stops; made once, because an error with its stack costs more than the rest. */
 const ENDED = new DOMException("the invocation has ended", "AbortError");
 const GREEDY_MS = 60_000;
+/** So many answers within so many milliseconds, and its cells may run on every processor. */
+const TRUSTED_AFTER = 8;
+const SHORT_MS = 10;
 /** Waiting calls per place. */
 const QUEUE_FACTOR = 16;
 
@@ -88,6 +91,7 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
   let ending = false;
   /** Until then its new cells begin behind others: what took a core in the last cell most likely does so in the next. */
   let greedyUntil = 0;
+  let shortCalls = 0;
 
   async function boot(overtaken?: AbortSignal): Promise<LiveCell> {
     breaker.pass();
@@ -120,9 +124,11 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
       behind: performance.now() < greedyUntil,
       onGreed: () => {
         greedyUntil = performance.now() + GREEDY_MS;
+        shortCalls = 0;
       },
     };
     if (live.behind) cell.stepBack();
+    else if (shortCalls >= TRUSTED_AFTER) cell.trust();
     services.watchdog.watch(live);
     void cell.gone.then((reason) => {
       if (current === live) current = null;
@@ -281,6 +287,7 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
         const outcome = await execute(live, call);
         const runMs = performance.now() - began;
         breaker.worked();
+        if (runMs < SHORT_MS && !live.behind && ++shortCalls === TRUSTED_AFTER) live.cell.trust();
         const checked = outputOf(outcome, call);
         const output = checked instanceof Promise ? await checked : checked;
         return {

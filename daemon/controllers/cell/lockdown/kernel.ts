@@ -26,6 +26,8 @@ const CLOSE_RANGE_CLOEXEC = 4;
 const F_SETFD = 2;
 const O_PATH_CLOEXEC = 0x200000 | 0x80000;
 const AT_FDCWD = 0xffffff9cn;
+/** Bytes of a cpu_set_t: 1,024 processors. */
+const PROCESSOR_SET = 128;
 const LANDLOCK_RULE_PATH_BENEATH = 1;
 /** File system rights that each landlock ABI knows: execute is bit 0, write 1, read file 2, read folder 3. */
 const LANDLOCK_RIGHTS = [13, 14, 15, 15, 16, 16, 16] as const;
@@ -60,6 +62,10 @@ export interface Kernel {
    * earlier ones know the nice value alone).
    */
   schedule(thread: number, nice: number, sliceMs: number): void;
+  /** The numbers of the processors that this thread may run on. */
+  processors(): number[];
+  /** From now on the thread, and those that it starts, run on these alone. */
+  keepTo(processors: readonly number[], thread: number): void;
 }
 
 export function openKernel(architecture: Architecture): Kernel {
@@ -151,6 +157,16 @@ export function openKernel(architecture: Architecture): Kernel {
       attributes.writeInt32LE(nice, 16);
       attributes.writeBigUInt64LE(BigInt(sliceMs * 1e6), 24);
       call("sched_setattr", thread, attributes, 0);
+    },
+    processors() {
+      const set = Buffer.alloc(PROCESSOR_SET);
+      call("sched_getaffinity", 0, PROCESSOR_SET, set);
+      return Array.from({ length: PROCESSOR_SET * 8 }, (_, n) => n).filter((n) => ((set[n >> 3] ?? 0) >> (n & 7)) & 1);
+    },
+    keepTo(processors, thread) {
+      const set = Buffer.alloc(PROCESSOR_SET);
+      for (const n of processors) set[n >> 3] = (set[n >> 3] ?? 0) | (1 << (n & 7));
+      call("sched_setaffinity", thread, PROCESSOR_SET, set);
     },
   };
 }

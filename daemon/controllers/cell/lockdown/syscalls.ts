@@ -107,6 +107,7 @@ export const syscalls = {
   gettid: [186, 178],
   time: [201, null],
   futex: [202, 98],
+  sched_setaffinity: [203, 122],
   sched_getaffinity: [204, 123],
   sched_setattr: [314, 274],
   sched_getparam: [143, 121],
