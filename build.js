@@ -62,6 +62,20 @@ const builtinsAsTheyAre = {
     }));
   },
 };
+// Node finds the names of a CommonJS package that is imported while the program runs; bundled, it has its default export alone.
+function refuseLostNames(inputs) {
+  for (const [file, { imports }] of Object.entries(inputs))
+    for (const { kind, path, original } of file.startsWith("node_modules/") ? [] : imports) {
+      if (kind !== "dynamic-import" || inputs[path]?.format !== "cjs") continue;
+      const bindings = readFileSync(file, "utf8").matchAll(/\{([^{}]*)\}\s*=\s*await import\(["']([^"']+)["']\)/g);
+      for (const [, names, specifier] of bindings)
+        if (specifier === original && names.split(",").some((name) => name.trim() && !/^\s*default\b/.test(name)))
+          throw new Error(
+            `${file}: ${original} is CommonJS, take {${names}} from \`(await import("${original}")).default\``,
+          );
+    }
+}
+
 const programs = { daemon: "daemon/main.ts", "sdk-testing": "src/sdk/testing.ts" };
 // Code that runs in a thread or process of its own, resolved as #entry/<name> from source and from dist alike.
 const entries = ["storage-worker", "sqlite-query", "sync-worker", "connector-worker", "output-worker"];
@@ -76,8 +90,11 @@ await build({
   entryPoints: { "cell-stage0": "daemon/entry/cell-stage0.ts", "cell-zygote": "daemon/entry/cell-zygote.ts" },
 });
 // By themselves: what the command line shares with the daemon would be split off, and every file costs a millisecond of a start.
-for (const entryPoints of [{ main: "src/main.ts" }, programs])
-  await build({ ...common, entryPoints, banner, external: ["esbuild", "pg-native"], plugins: [builtinsAsTheyAre] });
+const external = ["esbuild", "pg-native"];
+for (const entryPoints of [{ main: "src/main.ts" }, programs]) {
+  const options = { ...common, entryPoints, banner, external, plugins: [builtinsAsTheyAre], metafile: true };
+  refuseLostNames((await build(options)).metafile.inputs);
+}
 await build({
   ...common,
   entryPoints: { sdk: "src/sdk/index.ts", client: "src/client/index.ts" },
