@@ -7,6 +7,9 @@ import type { ListOptions } from "#daemon/integrations/page.ts";
 import type { Syncs } from "#daemon/integrations/syncs/syncs.ts";
 import { emptyBody } from "../empty-body.ts";
 
+/** A request is held no longer: one who waits longer asks again. */
+const MOST_WAIT_MS = 5000;
+
 export function runRoutes(app: FastifyInstance, { syncs }: { syncs: Syncs }): void {
   const read = { scope: "syncs:read", surface: "core" } as const;
   const tags = ["runs"];
@@ -15,9 +18,15 @@ export function runRoutes(app: FastifyInstance, { syncs }: { syncs: Syncs }): vo
     "/v1/runs/:id",
     {
       config: read,
-      schema: { ...{ tags, operationId: "getRun", summary: "Get a run" }, params: IdParams, response: { 200: Run } },
+      schema: {
+        ...{ tags, operationId: "getRun", summary: "Get a run" },
+        description:
+          "With `Prefer: wait=5` (RFC 7240) the answer comes when the run ends, or after so many seconds, at most 5.",
+        params: IdParams,
+        response: { 200: Run },
+      },
     },
-    (request) => syncs.run(request.principal, request.params.id),
+    (request) => syncs.run(request.principal, request.params.id, waitOf(request.headers["prefer"])),
   );
 
   app.get<{ Params: IdParams; Querystring: ListOptions }>(
@@ -47,4 +56,10 @@ export function runRoutes(app: FastifyInstance, { syncs }: { syncs: Syncs }): vo
     },
     (request) => syncs.cancel(request.principal, request.params.id),
   );
+}
+
+// RFC 7240, section 4.3: whole seconds. What is not understood is ignored.
+function waitOf(prefer: string | string[] | undefined): number {
+  const [, seconds] = /(?:^|[,;])\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:$|[,;])/i.exec(String(prefer ?? "")) ?? [];
+  return Math.min(MOST_WAIT_MS, Number(seconds ?? 0) * 1000);
 }

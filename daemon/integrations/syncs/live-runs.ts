@@ -1,4 +1,5 @@
 // Live runs: started from the durable queue, followed, ended; schedules likewise. What a run does is `SyncExecution`'s.
+import { EventEmitter } from "node:events";
 import { isMagicError } from "#contract/errors.ts";
 import type { SyncOutcome, SyncProgress } from "#contract/sync.ts";
 import type { Job, Jobs, Outcome } from "#daemon/jobs/jobs.ts";
@@ -19,6 +20,8 @@ export interface LiveRuns {
   wake(): void;
   /** Ends work under way for runs that are ended already. */
   stop(runIds: readonly string[]): void;
+  /** Settles when the run ends here or this daemon lets go of it, or after so many milliseconds. */
+  ended(runId: string, withinMs: number): Promise<void>;
   /** Puts the sync's next run where its schedule and status want it. */
   reschedule(sync: SyncRecord): Promise<void>;
   /** Cleans up after a sync that is gone. */
@@ -49,7 +52,11 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
   const { storage, jobs, execution, secrets, fresh, clock, logger, onEvents } = options;
   const units = storage.units.sync;
   const underWay = new Map<string, AbortController>();
-  const runs = jobs.define<{ run: string }>("sync-run", { concurrency: 8, handle: handleRun });
+  const endings = new EventEmitter().setMaxListeners(0);
+  const runs = jobs.define<{ run: string }>("sync-run", {
+    concurrency: 8,
+    handle: (job) => handleRun(job).finally(() => endings.emit(job.payload.run)),
+  });
   const schedules = jobs.define<{ sync: string }>("sync-schedule", { concurrency: 4, handle: handleSchedule });
   const now = (): string => rfc3339(clock.now());
 
@@ -57,8 +64,22 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
     wake: () => runs.wake(),
 
     stop(runIds) {
-      for (const id of runIds) underWay.get(id)?.abort();
+      for (const id of runIds) {
+        underWay.get(id)?.abort();
+        endings.emit(id);
+      }
     },
+
+    ended: (id, withinMs) =>
+      new Promise((resolve) => {
+        const settle = () => {
+          clearTimeout(timer);
+          endings.off(id, settle);
+          resolve();
+        };
+        const timer = setTimeout(settle, withinMs).unref();
+        endings.on(id, settle);
+      }),
 
     async reschedule(sync) {
       if (sync.environment !== "live") return;

@@ -1,7 +1,7 @@
 // What can be done with syncs and runs, whichever the environment.
 import { type FieldProblem, MagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
-import type { RunStatus, SyncStatus } from "#contract/states.ts";
+import { type RunStatus, runStates, type SyncStatus } from "#contract/states.ts";
 import type { ListPage } from "#contract/wire/list.ts";
 import type { CreateSync, PatchSync, Run, Sync } from "#contract/wire/syncs.ts";
 import { runDocument } from "#daemon/storage/run-document.ts";
@@ -44,7 +44,8 @@ export interface Syncs {
   /** The new run, or the one that is under way. */
   trigger(principal: Principal, id: string, options: TriggerOptions): Promise<Run>;
   runs(principal: Principal, id: string, options: ListOptions & { status?: RunStatus }): Promise<ListPage<Run>>;
-  run(principal: Principal, id: string): Promise<Run>;
+  /** `waitMs`: for its end, at most so long. */
+  run(principal: Principal, id: string, waitMs?: number): Promise<Run>;
   rejects(principal: Principal, runId: string, options: ListOptions): Promise<ListPage<Rejected>>;
   cancel(principal: Principal, runId: string): Promise<Run>;
 }
@@ -135,7 +136,14 @@ export function createSyncs({ storage, catalogue, live, clock, seed }: SyncsOpti
       return answerPage(await units.listRuns({ syncId: id, status, page }), page, runDocument);
     },
 
-    run: async (principal, id) => runDocument(await findRun(principal, id)),
+    async run(principal, id, waitMs = 0) {
+      // Listened for before it is looked at: it may end in between.
+      const ended = waitMs > 0 ? live.ended(id, waitMs) : undefined;
+      const found = await findRun(principal, id);
+      if (!ended || runStates[found.status].length === 0) return runDocument(found);
+      await ended;
+      return runDocument(await findRun(principal, id));
+    },
 
     async rejects(principal, runId, rest) {
       await findRun(principal, runId);

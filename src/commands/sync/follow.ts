@@ -8,6 +8,11 @@ import type { ListPage } from "#contract/wire/list.ts";
 import type { Run } from "#contract/wire/syncs.ts";
 import { showRun } from "./show.ts";
 
+/** A run's progress is written down once a second. */
+const WAIT_S = 1;
+/** Between two questions to a daemon that does not wait: its run is another daemon's. */
+const PAUSE_MS = 250;
+
 const ended = (run: Run): boolean => run.status !== "queued" && run.status !== "running";
 
 /** The run when it has ended. `onChange` sees every state of it that differs from the last one. */
@@ -20,7 +25,6 @@ export async function followRun(
   const progress = output.progress(`Run ${begun.id}`);
   let run = begun;
   let seen = "";
-  const started = performance.now();
   for (;;) {
     const state = JSON.stringify(run);
     if (state !== seen) onChange(run);
@@ -33,12 +37,14 @@ export async function followRun(
     progress.text(
       `${run.status}: ${count(records_read)} records, ${rate}${waiting_for ? `; waiting for ${waiting_for}` : ""}`,
     );
-    // The end is seen at most a thirtieth of the time later that the run took.
-    const pause = Math.min(1000, Math.max(50, (performance.now() - started) / 30));
-    await sleep(pause, undefined, { signal }).catch(() => {
+    const asked = performance.now();
+    try {
+      run = await client.request<Run>("GET", `/v1/runs/${run.id}`, { signal, headers: { prefer: `wait=${WAIT_S}` } });
+      if (!ended(run) && performance.now() - asked < PAUSE_MS) await sleep(PAUSE_MS, undefined, { signal });
+    } catch (error) {
+      if (!signal.aborted) throw error;
       throw new MagicError("interrupted", `The run ${run.id} goes on: \`magic sync watch ${run.sync}\` follows it.`);
-    });
-    run = await client.request<Run>("GET", `/v1/runs/${run.id}`, { signal });
+    }
   }
   if (run.status === "completed") progress.done();
   else progress.fail();

@@ -27,8 +27,9 @@ describe.skipIf(postgresMissing())("live syncs in the daemon", () => {
     JSON.parse(
       execFileSync(process.execPath, ["bin/magic.js", ...args, "--root", root, "--json"], { env, encoding: "utf8" }),
     );
-  const call = async (method: string, path: string, body?: unknown): Promise<Body> => {
+  const call = async (method: string, path: string, body?: unknown, more = {}): Promise<Body> => {
     const headers = {
+      ...more,
       authorization: `Bearer ${daemon.local_token}`,
       "magic-environment": "live",
       ...(body ? { "content-type": "application/json" } : {}),
@@ -114,9 +115,16 @@ describe.skipIf(postgresMissing())("live syncs in the daemon", () => {
     const run = await call("POST", `/v1/syncs/${id}/trigger`);
     await until(run.id, ["running"]);
     expect((await call("POST", `/v1/syncs/${id}/trigger`)).id).toBe(run.id);
+    const waiting = (seconds: number) =>
+      call("GET", `/v1/runs/${run.id}`, undefined, { prefer: `respond-async, wait=${seconds}` });
+    const asked = performance.now();
+    expect((await waiting(1)).status).toBe("running");
+    expect(performance.now() - asked).toBeGreaterThan(990);
     const started = performance.now();
+    const ending = waiting(5);
     await call("POST", `/v1/runs/${run.id}/cancel`);
-    await until(run.id, ["canceled"]);
+    expect((await ending).status).toBe("canceled");
+    expect(performance.now() - started).toBeLessThan(4500);
     while (workersOf(daemon.pid).length > 0 && performance.now() - started < 8000)
       await new Promise((resolve) => setTimeout(resolve, 20));
     expect(performance.now() - started).toBeLessThan(6000);
