@@ -1,6 +1,7 @@
 // Values given on the command line as JSON, as @FILE, or as - for standard input.
-import { readFile } from "node:fs/promises";
+import { createReadStream } from "node:fs";
 import { isMagicError, MagicError } from "#contract/errors.ts";
+import { collect } from "#shared/collect.ts";
 
 /** More than this is no argument. */
 const MAX_BYTES = 64 * 1024 * 1024;
@@ -10,8 +11,7 @@ export async function readTextInput(given: string, flag: string): Promise<string
   if (given !== "-" && !given.startsWith("@")) return given;
   const name = given === "-" ? "standard input" : given.slice(1);
   try {
-    const content = given === "-" ? await standardInput() : await readFile(name);
-    if (content.byteLength > MAX_BYTES) throw new Error(`it has more than ${MAX_BYTES} bytes`);
+    const content = given === "-" ? await standardInput() : await collect(createReadStream(name), MAX_BYTES);
     return content.toString("utf8");
   } catch (error) {
     if (isMagicError(error)) throw error;
@@ -21,18 +21,14 @@ export async function readTextInput(given: string, flag: string): Promise<string
 
 // Not at once: Ctrl-C would not be heard while nothing comes.
 async function standardInput(): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
   // A command that ends by itself when it is interrupted has not begun to listen for that.
   const interrupt = () => process.stdin.destroy(new MagicError("interrupted"));
   process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
-  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
-    chunks.push(chunk);
-    size += chunk.byteLength;
-    if (size > MAX_BYTES) break;
+  try {
+    return await collect(process.stdin, MAX_BYTES);
+  } finally {
+    process.off("SIGINT", interrupt).off("SIGTERM", interrupt);
   }
-  process.off("SIGINT", interrupt).off("SIGTERM", interrupt);
-  return Buffer.concat(chunks);
 }
 
 /** The value of `JSON|@FILE|-`. Throws usage, naming the flag, when it is not JSON. */

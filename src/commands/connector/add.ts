@@ -1,11 +1,13 @@
 // magic connector add: takes a manifest into the project after every stream of it could be built.
-import { readFile } from "node:fs/promises";
+import { createReadStream } from "node:fs";
 import { relative, resolve } from "node:path";
+import { Readable } from "node:stream";
 import { CONNECTOR_NAME, nameFromFile, writeConnector } from "#client/connectors/store.ts";
 import { runConnectorWorker } from "#client/connectors/worker.ts";
 import { defineCommand } from "#commands/command.ts";
 import type { ConnectorSummary } from "#contract/connector-worker.ts";
 import { MagicError } from "#contract/errors.ts";
+import { collect } from "#shared/collect.ts";
 import { findRoot } from "#shared/paths.ts";
 
 const MAX_BYTES = 20 * 1024 * 1024;
@@ -50,7 +52,7 @@ export default defineCommand<{ name?: string; force?: boolean }>({
 async function manifestText(source: string, cwd: string, signal: AbortSignal): Promise<string> {
   if (!/^https?:\/\//i.test(source)) {
     try {
-      return await readFile(resolve(cwd, source), "utf8");
+      return (await collect(createReadStream(resolve(cwd, source)), MAX_BYTES)).toString("utf8");
     } catch (error) {
       throw new MagicError(
         "not_found",
@@ -66,7 +68,8 @@ async function manifestText(source: string, cwd: string, signal: AbortSignal): P
     },
   );
   if (!response.ok) throw new MagicError("upstream_error", `${source} answered ${response.status}`);
-  const text = await response.text();
-  if (text.length > MAX_BYTES) throw new MagicError("payload_too_large", `${source} is larger than ${MAX_BYTES} bytes`);
-  return text;
+  const body = await collect(response.body ?? Readable.from([]), MAX_BYTES).catch((error: Error) => {
+    throw new MagicError("upstream_error", `${source} cannot be read: ${error.message}`);
+  });
+  return body.toString("utf8");
 }
