@@ -37,6 +37,18 @@ export function timeOf(text: string | undefined, flag: string): string | undefin
   return new Date(ms).toISOString();
 }
 
+/** RFC 3339 of --since and --until. Throws `usage` where the first is not before the second: nothing could be found. */
+export function betweenOf(options: { readonly since?: string; readonly until?: string }): {
+  since: string | undefined;
+  until: string | undefined;
+} {
+  const since = timeOf(options.since, "--since");
+  const until = timeOf(options.until, "--until");
+  if (since !== undefined && until !== undefined && since >= until)
+    throw new MagicError("usage", `--since ${options.since} is not before --until ${options.until}.`);
+  return { since, until };
+}
+
 /** A number of at least `minimum`. Throws `usage`. */
 export function numberOf(text: string | undefined, flag: string, minimum: number): number | undefined {
   if (text === undefined) return undefined;

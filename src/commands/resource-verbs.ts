@@ -1,5 +1,6 @@
 // list, get and delete: the same for connections, syncs, webhooks and connectors.
 import type { Command } from "commander";
+import { MagicError } from "#contract/errors.ts";
 import type { ListPage } from "#contract/wire/list.ts";
 import { type Column, table } from "#output/table.ts";
 import { type CommandModule, defineCommand } from "./command.ts";
@@ -83,7 +84,9 @@ export function deleteVerb(noun: string, path: (id: string) => string): CommandM
   });
 }
 
-/** A positional argument as one segment of a path. */
+/** A positional argument as one segment of a path. Throws `usage` for what would name another path: nothing (a variable that is not set), dots. */
 export function pathPart(argument: unknown): string {
+  if (typeof argument === "string" && /^(\s*|\.\.?)$/.test(argument))
+    throw new MagicError("usage", `${JSON.stringify(argument)} is no id.`);
   return encodeURIComponent(String(argument ?? ""));
 }

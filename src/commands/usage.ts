@@ -1,7 +1,7 @@
 // magic usage: tokens and cost, summed by one key; a chart for people, JSON or CSV for machines.
 import { connect } from "#client/daemon/connect.ts";
 import { defineCommand } from "#commands/command.ts";
-import { timeOf } from "#commands/option-values.ts";
+import { betweenOf } from "#commands/option-values.ts";
 import { MagicError } from "#contract/errors.ts";
 import { type UsageReport, type UsageRow, usageKeys } from "#contract/wire/usage.ts";
 import { printChart } from "#output/chart.ts";
@@ -23,8 +23,7 @@ export default defineCommand<Options>({
       .option("--csv", "comma-separated values"),
   async run({ options, output, globals, env, signal }) {
     const { by = "model", csv } = options;
-    const since = timeOf(options.since, "--since");
-    const until = timeOf(options.until, "--until");
+    const { since, until } = betweenOf(options);
     if (!(usageKeys as readonly string[]).includes(by))
       throw new MagicError("usage", `--by ${by} is none of ${usageKeys.join(", ")}.`);
     const client = await connect({ root: globals.root, url: globals.url, live: globals.live, env, note: output.note });

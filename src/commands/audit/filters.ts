@@ -1,7 +1,7 @@
 // The filters that `audit list` and `audit export` take.
 import { Option } from "commander";
 import type { AuditFilters } from "#client/audit.ts";
-import { timeOf } from "#commands/option-values.ts";
+import { betweenOf } from "#commands/option-values.ts";
 
 export interface FilterOptions {
   readonly request?: string;
@@ -24,13 +24,12 @@ export function filterOptions(): Option[] {
 }
 
 export function filtersOf(options: FilterOptions): AuditFilters {
-  const { request, outcome, identity, action, since, until } = options;
+  const { request, outcome, identity, action } = options;
   return {
     request_id: request,
     outcome,
     identity,
     action,
-    since: timeOf(since, "--since"),
-    until: timeOf(until, "--until"),
+    ...betweenOf(options),
   };
 }
