@@ -1,17 +1,19 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 
-// No test touches the user's own state: keys, anchors, configuration.
-const home = mkdtempSync(join(tmpdir(), "magic-test-home-"));
-process.on("exit", () => rmSync(home, { recursive: true, force: true }));
+// Everything that tests write lies in one folder, gone at the end however a test's process ended: their temp folders, and a user's state of
+// their own (keys, anchors, configuration). To be passed through by PostgreSQL, which runs as nobody where tests run as root.
+const folder = mkdtempSync(join(tmpdir(), "magic-test-"));
+chmodSync(folder, 0o711);
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
 export default defineConfig({
   test: {
     include: process.env["MAGIC_TEST_DEEP"] ? ["test/**/*.deep.test.ts"] : ["test/**/*.test.ts"],
     exclude: process.env["MAGIC_TEST_DEEP"] ? [] : ["test/**/*.deep.test.ts"],
-    env: { MAGIC_HOME: home },
+    env: { MAGIC_HOME: join(folder, "home"), TMPDIR: folder },
     globalSetup: ["test/global-setup.ts"],
     // Processes, not threads: tests change the working directory and load node:sqlite.
     pool: "forks",
