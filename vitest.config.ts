@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 
 // Everything that tests write lies in one folder, gone at the end however a test's process ended: their temp folders, and a user's state of
-// their own (keys, anchors, configuration). To be passed through by PostgreSQL, which runs as nobody where tests run as root.
+// their own (keys, anchors, configuration). As open as /tmp itself: PostgreSQL and some probes are nobody where tests run as root.
 const folder = mkdtempSync(join(tmpdir(), "magic-test-"));
-chmodSync(folder, 0o711);
+chmodSync(folder, 0o1777);
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
 export default defineConfig({
