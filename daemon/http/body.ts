@@ -1,6 +1,6 @@
 // How bodies are read: JSON alone. An empty body counts as none, since clients send the media type regardless.
 import type { FastifyInstance } from "fastify";
-import { type Bounds, parseBody } from "#daemon/gateway/format/read.ts";
+import { type Bounds, parseBody } from "./read-body.ts";
 import { LARGE_BODY, markLargeBody } from "./validation.ts";
 
 /** Bytes that a route reads which does not say otherwise: the certificates of a connection and the columns of a sync fit in. */

@@ -1,8 +1,8 @@
 // Bodies that are kept as they came: the gateway forwards the client's own bytes and takes the fingerprint of an Idempotency-Key over
 // them. Refusals are the gateway's (OpenAI's form), not Fastify's JSON parser's.
 import type { FastifyInstance } from "fastify";
-import { readBody } from "#daemon/gateway/format/read.ts";
 import { COMPLETION_LIMIT } from "./body.ts";
+import { readBody } from "./read-body.ts";
 
 export interface RawBody {
   readonly raw: Buffer;

@@ -12,16 +12,11 @@ import {
   unlinkSync,
   writeSync,
 } from "node:fs";
-import { join } from "node:path";
 import { MagicError } from "#contract/errors.ts";
 import { makeFolder } from "#shared/make-folder.ts";
+import { masterKeyFile } from "#shared/paths.ts";
 
 const bytes = 32;
-
-/** `folder`: the user's state folder. */
-export function masterKeyFile(folder: string): string {
-  return join(folder, "master.key");
-}
 
 /**
  * Reads `<folder>/master.key`, making it on first use. Of two processes that make it at once, one wins and both read its key:

@@ -6,7 +6,9 @@ import type { Storage } from "#daemon/storage/storage.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { FINGERPRINT_SETTING, keyFingerprint } from "#shared/key-fingerprint.ts";
-import { masterKeyFile, openMasterKey } from "./master-key.ts";
+import { masterKeyFile } from "#shared/paths.ts";
+import { openMasterKey } from "./master-key.ts";
+import { connectionPlace, webhookPlace } from "./places.ts";
 import { createSealer, type Sealer } from "./sealer.ts";
 
 export interface Seals {
@@ -85,11 +87,10 @@ async function mismatchOf(storage: Storage, masterKey: Buffer, file: string): Pr
   return `The credentials of connections and the secrets of webhooks in this database were sealed with ${other}; ${file} holds ${own}.`;
 }
 
-// Its place as connections/secret.ts and webhooks/webhooks.ts bind it.
-function opens(masterKey: Buffer, { of, id, environment, sealed }: SealedSample): boolean {
-  const field = of === "connection" ? "secret" : "secrets";
+function opens(masterKey: Buffer, { of, sealed, ...owner }: SealedSample): boolean {
+  const place = of === "connection" ? connectionPlace(owner) : webhookPlace(owner);
   try {
-    createSealer(masterKey, `${of}s`).open(sealed, { tenant: environment, row: id, field });
+    createSealer(masterKey, `${of}s`).open(sealed, place);
     return true;
   } catch {
     return false;

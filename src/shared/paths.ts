@@ -31,6 +31,16 @@ export function stateFolder(root: string): string {
   return join(root, ".magic");
 }
 
+/** `folder`: the project's state folder. */
+export function databaseFile(folder: string): string {
+  return join(folder, "magic.db");
+}
+
+/** `folder`: the user's state folder. */
+export function masterKeyFile(folder: string): string {
+  return join(folder, "master.key");
+}
+
 /** The certificate that a daemon with `--tls` makes for itself: its command line trusts it. */
 export function localCertificate(state: string): string {
   return join(state, "tls", "cert.pem");

@@ -3,6 +3,7 @@
 import type { FastifyContextConfig } from "fastify";
 import { type TSchema, Type } from "typebox";
 import { type ErrorCode, errors } from "#contract/errors.ts";
+import { takesIdempotencyKey } from "../idempotency.ts";
 import { producedBy } from "../route-config.ts";
 
 export type OperationConfig = FastifyContextConfig;
@@ -53,8 +54,7 @@ function errorsOf(
       ["504", "upstream_timeout"],
     );
   found.push(["406", "not_acceptable"]);
-  if (method === "POST" && (config.surface === "core" || config.surface === "controllers") && config.scope)
-    found.push(["409", "idempotency_in_progress"]);
+  if (takesIdempotencyKey(method, config)) found.push(["409", "idempotency_in_progress"]);
   if (schema["body"]) found.push(["413", "payload_too_large"], ["415", "unsupported_media_type"]);
   if (config.errors !== "openai" && config.errors !== "oauth") found.push(["422", "validation_failed"]);
   if (config.scope) found.push(["429", "rate_limited"]);

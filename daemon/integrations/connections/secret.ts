@@ -1,5 +1,6 @@
 // A connection's configuration and credentials: sealed in storage, opened and with references replaced only where they are used.
 import type { KeptToken } from "#contract/tokens.ts";
+import { connectionPlace } from "#daemon/secrets/places.ts";
 import { type LookUp, resolveReferences } from "#daemon/secrets/references.ts";
 import type { Sealer } from "#daemon/secrets/sealer.ts";
 import type { ConnectionRecord } from "#daemon/storage/tables/connection.ts";
@@ -25,16 +26,15 @@ export interface ConnectionSecrets {
 }
 
 export function connectionSecrets(sealer: Sealer, lookUp: LookUp): ConnectionSecrets {
-  const place = ({ id, environment }: Omit<Sealed, "secret">) => ({ tenant: environment, row: id, field: "secret" });
   const read = (connection: Sealed): ConnectionSecret =>
     connection.secret === null
       ? { config: {}, credentials: {} }
-      : (JSON.parse(sealer.open(connection.secret, place(connection))) as ConnectionSecret);
+      : (JSON.parse(sealer.open(connection.secret, connectionPlace(connection))) as ConnectionSecret);
   return {
     seal: (connection, secret) =>
       Object.keys(secret.config).length + Object.keys(secret.credentials).length === 0
         ? null
-        : sealer.seal(JSON.stringify(secret), place(connection)),
+        : sealer.seal(JSON.stringify(secret), connectionPlace(connection)),
     read,
     open(record) {
       const { config, credentials, bounded = false } = read(record);

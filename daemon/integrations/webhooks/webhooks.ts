@@ -5,6 +5,7 @@ import type { DeliveryStatus } from "#contract/states.ts";
 import type { ListPage } from "#contract/wire/list.ts";
 import type { CreateWebhook, Delivery, PatchWebhook, Webhook } from "#contract/wire/webhooks.ts";
 import type { Egress } from "#daemon/egress/egress.ts";
+import { type Owner, webhookPlace } from "#daemon/secrets/places.ts";
 import type { Sealer } from "#daemon/secrets/sealer.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import type { DeliveryRecord, WebhookRecord } from "#daemon/storage/tables/webhook.ts";
@@ -161,17 +162,14 @@ function urlProblems(address: unknown): FieldProblem[] {
   return [{ pointer: "/url", code: "format", detail: "must be an http or https URL without credentials" }];
 }
 
-type Place = Pick<WebhookRecord, "id" | "environment">;
-const place = ({ id, environment }: Place) => ({ tenant: environment, row: id, field: "secrets" });
-
-function sealSecrets(sealer: Sealer, webhook: Place, secrets: readonly SigningSecret[]): string {
-  return sealer.seal(JSON.stringify(secrets), place(webhook));
+function sealSecrets(sealer: Sealer, webhook: Owner, secrets: readonly SigningSecret[]): string {
+  return sealer.seal(JSON.stringify(secrets), webhookPlace(webhook));
 }
 
 /** None where they were given up with the master key that sealed them: `roll` makes a new one. */
 export function openSecrets(sealer: Sealer, webhook: WebhookRecord): readonly SigningSecret[] {
   if (webhook.secrets === "") return [];
-  return JSON.parse(sealer.open(webhook.secrets, place(webhook))) as SigningSecret[];
+  return JSON.parse(sealer.open(webhook.secrets, webhookPlace(webhook))) as SigningSecret[];
 }
 
 function webhookDocument(webhook: WebhookRecord): Webhook {

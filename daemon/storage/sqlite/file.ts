@@ -4,7 +4,7 @@ import { closeSync, existsSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { MagicError } from "#contract/errors.ts";
 import { makeFolder } from "#shared/make-folder.ts";
-import { stateFolder } from "#shared/paths.ts";
+import { databaseFile, stateFolder } from "#shared/paths.ts";
 import { databaseProblem } from "#shared/sqlite-soundness.ts";
 import { translate } from "../failure.ts";
 
@@ -15,7 +15,7 @@ export function prepareFolder(root: string): string {
     makeFolder(folder, 0o700);
     const ignore = join(folder, ".gitignore");
     if (!existsSync(ignore)) writeFileSync(ignore, "*\n", { mode: 0o600 });
-    return join(folder, "magic.db");
+    return databaseFile(folder);
   } catch (error) {
     throw translate(error) ?? error;
   }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { problemLine } from "#contract/problem.ts";
 import { readProject } from "#contract/project-check.ts";
 import { runtimeNames } from "#contract/protocol.ts";
-import { PROJECT_FILE, stateFolder, userStateFolder } from "#shared/paths.ts";
+import { masterKeyFile, PROJECT_FILE, stateFolder, userStateFolder } from "#shared/paths.ts";
 import { isSameProcess } from "#shared/process-identity.ts";
 import type { Check, DoctorOptions } from "./check.ts";
 import { readCrashNote } from "./files.ts";
@@ -145,7 +145,7 @@ function secretsCheck({ root, env, fix }: DoctorOptions): Check {
   const files = [
     join(state, runtimeNames.runtime),
     join(state, "credentials.json"),
-    join(userStateFolder(env), "master.key"),
+    masterKeyFile(userStateFolder(env)),
   ];
   const open = files.filter((path) => ((attempt(() => statSync(path).mode) ?? 0) & 0o077) !== 0);
   if (open.length === 0) return { name: "secrets", status: "ok", detail: "readable by you alone" };

@@ -5,7 +5,7 @@ import { errors } from "#contract/errors.ts";
 import { MIGRATION_TABLE, migrationNames } from "#contract/migrations.ts";
 import { runtimeNames } from "#contract/protocol.ts";
 import { FINGERPRINT_SETTING, keyFingerprint } from "#shared/key-fingerprint.ts";
-import { stateFolder, userStateFolder } from "#shared/paths.ts";
+import { databaseFile, masterKeyFile, stateFolder, userStateFolder } from "#shared/paths.ts";
 import { databaseProblem, rowsIn } from "#shared/sqlite-soundness.ts";
 import type { Check, DoctorOptions } from "./check.ts";
 import type { Inspection } from "./inspect.ts";
@@ -26,7 +26,7 @@ export function stateChecks({ state, info }: Inspection, options: DoctorOptions)
 
 function databaseCheck({ root }: DoctorOptions): Check {
   const name = "database";
-  const path = join(stateFolder(root), "magic.db");
+  const path = databaseFile(stateFolder(root));
   const found = problemOf(path, databaseProblem);
   if (found !== undefined)
     return { name, status: "failed", detail: found, next: "Restore it from a copy; the file was left as it is." };
@@ -56,7 +56,7 @@ function filesCheck({ root, env, fix }: DoctorOptions): Check {
       problemOf(join(stateFolder(root), "credentials.json"), credentialsProblem),
       "Restore it from a copy, or remove it: new credentials are made.",
     ],
-    [problemOf(join(userStateFolder(env), "master.key"), keyProblem), "Restore it from a copy."],
+    [problemOf(masterKeyFile(userStateFolder(env)), keyProblem), "Restore it from a copy."],
   ].filter(([problem]) => problem !== undefined);
   if (found.length === 0) return { name, status: "ok", detail: "sound, or not made yet" };
   const told = (at: 0 | 1) => found.map((parts) => parts[at]);
@@ -96,12 +96,12 @@ function readKey(path: string): Buffer {
 /** Whether the key in place is the one that sealed what the database keeps: what a daemon would find out at its start. */
 function masterKeyCheck({ root, env }: DoctorOptions): Check {
   const name = "master key";
-  const file = join(userStateFolder(env), "master.key");
+  const file = masterKeyFile(userStateFolder(env));
   try {
     const sealed =
       "SELECT 1 FROM connection WHERE secret IS NOT NULL UNION ALL SELECT 1 FROM webhook WHERE secrets <> ''";
     const query = `SELECT value FROM setting WHERE key = ? AND EXISTS (${sealed})`;
-    const database = join(stateFolder(root), "magic.db");
+    const database = databaseFile(stateFolder(root));
     const kept = rowsIn(database, ["setting", "connection", "webhook"], query, FINGERPRINT_SETTING)[0]?.["value"];
     const own = existsSync(file) ? keyFingerprint(readKey(file)) : undefined;
     if (kept === undefined || kept === own)

@@ -10,6 +10,7 @@ import { isMagicError, MagicError } from "#contract/errors.ts";
 import { exitCodes } from "#contract/exit-codes.ts";
 import { type Webhook, webhookEvents } from "#contract/wire/webhooks.ts";
 import type { Output } from "#output/output.ts";
+import { collect } from "#shared/collect.ts";
 import { signatureProblem } from "#shared/webhook-signature.ts";
 
 const maxBody = 1024 * 1024;
@@ -25,7 +26,7 @@ export default defineCommand<{ port?: string; events?: string; secret?: string; 
     const { options, output, signal } = context;
     let secret = options.secret;
     const server = createServer(async (request, response) => {
-      const body = await read(request).catch(() => undefined);
+      const body = await collect(request, maxBody).then(String, () => undefined);
       const problem =
         body === undefined
           ? "the body is too large"
@@ -72,17 +73,6 @@ async function subscribe(client: ApiClient, url: string, events: string[]): Prom
     const detail = `The daemon may not send to ${host}. Add it to magic.yaml, egress: { allow_private: ["${host}"] }, and pass --port ${host.split(":")[1]}.`;
     throw new MagicError("egress_blocked", detail, { cause: error });
   }
-}
-
-async function read(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > maxBody) throw new Error("too large");
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
 }
 
 function print(output: Output, request: IncomingMessage, body: string, problem: string | undefined): void {

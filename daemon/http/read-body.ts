@@ -1,7 +1,7 @@
 // From a body's bytes to JSON, refusing what would hurt: bad UTF-8, deep nesting, millions of containers or keys. For every surface.
 import { isUtf8 } from "node:buffer";
 import { MagicError } from "#contract/errors.ts";
-import { measureBody } from "./scan.ts";
+import { measureBody } from "#daemon/gateway/format/scan.ts";
 
 export interface Bounds {
   /** Levels. JSON of any depth can be parsed; what walks the value afterwards may be recursive. */
