@@ -74,6 +74,67 @@ test("an incremental dependency reads parents on from their own state; children 
   expect(asked[0]).toBe("/parents?2026-01-01");
 });
 
+test("a parent of two chains is asked once, unless it says otherwise or there is no room; the state is the same", async () => {
+  const asked: string[] = [];
+  const pad = "x".repeat(9_000_000);
+  let large = false;
+  const origin = await vendor((request, response) => {
+    const since = request.at.searchParams.get("since")?.slice(0, 10);
+    asked.push(`${request.at.pathname}${since ? `?${since}` : ""}`);
+    const { pathname } = request.at;
+    const items = pathname.endsWith("/items")
+      ? [{ id: pathname, at: day("2026-01-02") }]
+      : [1, 2].map((id) => ({ id: `${pathname.at(1)}${id}`, at: day("2026-01-05"), ...(large && { pad }) }));
+    json(response, { items });
+  });
+  const config = (path: string, field: string, requester = {}, router?: object, sync?: object, dependency = false) => ({
+    ...{ type: "ParentStreamConfig", parent_key: "id", partition_field: field, incremental_dependency: dependency },
+    stream: {
+      ...{ type: "DeclarativeStream", name: path, primary_key: ["id"] },
+      retriever: {
+        type: "SimpleRetriever",
+        requester: { type: "HttpRequester", url_base: origin, path, http_method: "GET", ...requester },
+        record_selector: { type: "RecordSelector", extractor: { type: "DpathExtractor", field_path: ["items"] } },
+        ...(router ? { partition_router: router } : {}),
+      },
+      ...(sync ? { incremental_sync: sync } : {}),
+      schema_loader: { type: "InlineSchemaLoader", schema: { type: "object", properties: {} } },
+    },
+  });
+  const of = (...parents: object[]) => ({ type: "SubstreamPartitionRouter", parent_stream_configs: parents });
+  const top = (requester = {}) => config("/top", "t", requester);
+  const source = (requester: object, dependency = false) =>
+    manifest(origin, {
+      requester: { path: "/{{ stream_partition.a }}/{{ stream_partition.b }}/items" },
+      retriever: {
+        partition_router: [
+          of(config("/a{{ stream_partition.t }}", "a", requester, of(top(requester)), cursor, dependency)),
+          of(config("/b{{ stream_partition.t }}", "b", requester, of(top(requester)))),
+        ],
+      },
+      sync: cursor,
+    });
+  const times = () => {
+    const counts: Record<string, number> = {};
+    for (const each of asked.splice(0)) if (!each.includes("items")) counts[each] = (counts[each] ?? 0) + 1;
+    return counts;
+  };
+  const once = await read(source({}), { concurrency: 1 });
+  expect(times()).toEqual({ "/top": 1, "/at1?2026-01-01": 1, "/at2?2026-01-01": 1, "/bt1": 1, "/bt2": 1 });
+  const again = await read(source({ use_cache: false }), { concurrency: 1 });
+  expect(times()).toEqual({ "/top": 5, "/at1?2026-01-01": 1, "/at2?2026-01-01": 1, "/bt1": 4, "/bt2": 4 });
+  expect(once).toEqual(again);
+  // What a parent is read on from is another question: only what is the same is asked once.
+  const first = await read(source({}, true), { concurrency: 1 });
+  times();
+  await read(source({}, true), { concurrency: 1, state: first.state });
+  expect(times()).toEqual({ "/top": 1, "/at1?2026-01-05": 1, "/at2?2026-01-05": 1, "/bt1": 1, "/bt2": 1 });
+  large = true;
+  expect((await read(source({}), { concurrency: 1 })).records).toEqual(once.records);
+  // 18 MB each: one is kept.
+  expect(times()).toEqual({ "/top": 1, "/at1?2026-01-01": 1, "/at2?2026-01-01": 1, "/bt1": 4, "/bt2": 4 });
+});
+
 test("a read that fails keeps the parents' old state", async () => {
   let broken = true;
   const asked: string[] = [];

@@ -1,6 +1,7 @@
 // What every component of one connection shares: configuration, evaluator, HTTP, clock. And how a component's text becomes a value.
 import type { TokenKeeper } from "#contract/tokens.ts";
 import type { Clock } from "#shared/clock.ts";
+import type { Answers } from "./http/answers.ts";
 import type { Budget } from "./http/budget.ts";
 import type { HttpClient } from "./http/client.ts";
 import type { Interpolator } from "./jinja/interpolate.ts";
@@ -21,6 +22,8 @@ export interface Context {
   readonly readsAhead: boolean;
   /** Values shared by all partitions: tokens, login sessions. */
   readonly shared: Map<string, unknown>;
+  /** Of parents that are read more than once. */
+  readonly answers?: Answers;
   /** Keeps the tokens that a vendor puts in place of the configured ones. */
   readonly tokens: TokenKeeper;
 }

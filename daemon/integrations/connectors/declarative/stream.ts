@@ -1,6 +1,7 @@
 // A stream of a manifest: its records, page by page, with the state after each slice.
 import { MagicError } from "#contract/errors.ts";
 import { type Context, condition, type Slice, text } from "./context.ts";
+import { createAnswers } from "./http/answers.ts";
 import { durationMs } from "./http/budget.ts";
 import { emptyParts, merge } from "./http/options.ts";
 import {
@@ -17,7 +18,14 @@ import {
 import { type Cursor, cursorOf, type Interval } from "./read/cursor.ts";
 import type { Pack, PackedPage } from "./read/pack.ts";
 import { parallel } from "./read/parallel.ts";
-import { isPartitioned, type Partition, parentsOf, partitionsOf, type ReadParent } from "./read/partition.ts";
+import {
+  isPartitioned,
+  type Partition,
+  parentsOf,
+  partitionsOf,
+  type ReadParent,
+  readsAgain,
+} from "./read/partition.ts";
 import { type DataRecord, selectorOf, transformationsOf } from "./read/records.ts";
 import { type Question, retrieverOf } from "./read/retrieve.ts";
 import { schemaOf } from "./read/schema.ts";
@@ -65,8 +73,9 @@ export function streamOf(context: Context, component: Component, concurrency = D
   const retrieve = retrieverOf(context, retriever, selector);
   const partitions = partitionsOf(context, retriever["partition_router"]);
   // Built with the stream: what cannot run is known before anything is read.
+  const below = readsAgain(retriever["partition_router"]) ? { answers: createAnswers(), ...context } : context;
   const parents = new Map(
-    parentsOf(retriever["partition_router"]).map((each) => [each, streamOf(context, each, 1)] as const),
+    parentsOf(retriever["partition_router"]).map((each) => [each, streamOf(below, each, 1)] as const),
   );
   const partitioned = isPartitioned(retriever["partition_router"]);
   return {
@@ -85,7 +94,7 @@ export function streamOf(context: Context, component: Component, concurrency = D
     const tracker = stateTracker(known, partitioned, context.clock);
     // Without a cursor of its own the stream is read wholly each time: so are its parents then.
     const readParent: ReadParent = async function* (component, dependent) {
-      const parent = parents.get(component) ?? streamOf(context, component, 1);
+      const parent = parents.get(component) ?? streamOf(below, component, 1);
       const goesOn = dependent && cursor !== undefined && parent.cursorField !== undefined;
       for await (const event of parent.read(goesOn ? known.parents[parent.name] : undefined)) {
         if (event.type === "state") {

@@ -19,6 +19,7 @@ import {
   refuseCustom,
   typeOf,
 } from "../manifest/component.ts";
+import type { Answers } from "./answers.ts";
 import { authenticatorOf } from "./auth.ts";
 import type { Authenticator } from "./authenticator.ts";
 import { forStranger, type HttpRequest, type HttpResponse } from "./client.ts";
@@ -53,7 +54,8 @@ const RATE_LIMIT_TRIES = 20;
 /** A wait that nobody would sit through: the run fails and says why. */
 const MAX_WAIT_MS = 3_600_000;
 
-export function requesterOf(context: Context, component: Component): Requester {
+/** `answers`: a GET that is among them is not sent again, unless the manifest says so. */
+export function requesterOf(context: Context, component: Component, answers?: Answers): Requester {
   if (typeOf(component) !== "HttpRequester") return refuseCustom(component);
   const login = async (request: Component): Promise<HttpResponse | undefined> => {
     const outcome = await requesterOf(context, request).send({ slice: emptySlice });
@@ -63,18 +65,23 @@ export function requesterOf(context: Context, component: Component): Requester {
   const errors = errorHandlerOf(context, optionalChild(component, "error_handler"));
   const urlBase = (variables: Variables): string =>
     text(context, component, component["url_base"] ?? component["url"] ?? "", variables).trim();
+  const repeats = component["use_cache"] === false || methodOf(component) !== "GET";
   return {
     urlBase,
     send: (exchange) => {
       const build = (): Promise<Built> => buildRequest(context, component, authenticator, urlBase, exchange);
-      return attempt(context, build, authenticator, errors);
+      return attempt(context, build, authenticator, errors, repeats ? undefined : answers);
     },
   };
 }
 
+const methodOf = (component: Component): string => (optionalText(component, "http_method") ?? "GET").toUpperCase();
+
 interface Built {
   readonly request: HttpRequest;
   readonly token: string | undefined;
+  /** What is asked and on whose behalf, without credentials: they may change while the answer does not. */
+  readonly question: () => string;
 }
 
 async function buildRequest(
@@ -86,9 +93,10 @@ async function buildRequest(
 ): Promise<Built> {
   const variables = { ...sliceVariables(exchange.slice), next_page_token: null, ...exchange.variables };
   const own = ownParts(context, component, variables, exchange.slice.extra["query_properties"]);
+  const asked = merge(own.parts, exchange.parts ?? emptyParts());
   const auth = emptyParts();
   const token = await authenticator.apply(auth);
-  const parts = merge(own.parts, exchange.parts ?? emptyParts(), auth);
+  const parts = merge(asked, auth);
   const base = urlBase(variables);
   const path =
     component["path"] === undefined || component["path"] === null
@@ -97,7 +105,7 @@ async function buildRequest(
   const named = isWhole(component["path"]) ? joinUrl(base, path) : base;
   const target = atServerOf(named, joinUrl(base, exchange.path ?? path));
   const url = withParams(target, parts.params);
-  const method = (optionalText(component, "http_method") ?? "GET").toUpperCase();
+  const question = (): string => JSON.stringify([target, asked, own.raw, own.list, component["authenticator"]]);
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(parts.headers)) headers[name.toLowerCase()] = headerValue(value);
   let body = own.raw;
@@ -111,14 +119,14 @@ async function buildRequest(
     body = formBody(parts.form);
     headers["content-type"] ??= "application/x-www-form-urlencoded";
   }
-  const request = { method, url, headers, ...(body === undefined ? {} : { body }) };
-  if (mayKnow(context, named, target)) return { request, token };
+  const request = { method: methodOf(component), url, headers, ...(body === undefined ? {} : { body }) };
+  if (mayKnow(context, named, target)) return { request, token, question };
   const { origin } = new URL(target);
   context.log(
     "warn",
     `what to read next is at ${origin}, which the manifest does not name: it is asked without credentials`,
   );
-  return { request: forStranger({ ...request, url: target }, new URL(named)), token };
+  return { request: forStranger({ ...request, url: target }, new URL(named)), token, question };
 }
 
 const isWhole = (path: unknown): boolean => typeof path === "string" && /^\s*https?:\/\//i.test(path);
@@ -240,11 +248,15 @@ async function attempt(
   build: () => Promise<Built>,
   authenticator: Authenticator,
   errors: ErrorHandler,
+  answers: Answers | undefined,
 ): Promise<Outcome> {
   let refreshed = false;
   for (let tries = 1, limited = 0; ; tries++) {
     context.signal.throwIfAborted();
-    const { request, token } = await build();
+    const { request, token, question } = await build();
+    const known = answers?.of(question());
+    // Another stream's error handler may see in it what its own did not.
+    if (known && errors.interpret(known).action === "success") return { response: known };
     await context.budget.take(request.method, new URL(request.url), (ms) => context.sleep(ms));
     let response: HttpResponse | undefined;
     let message: string;
@@ -253,7 +265,10 @@ async function attempt(
       context.budget.learn(response.headers, context.clock.now());
       const verdict = errors.interpret(response);
       message = verdict.message;
-      if (verdict.action === "success") return { response };
+      if (verdict.action === "success") {
+        answers?.keep(question(), response);
+        return { response };
+      }
       if (verdict.action === "ignore") return { ignored: verdict.message };
       if (verdict.action === "reset_pagination") return { reset: true };
       if (

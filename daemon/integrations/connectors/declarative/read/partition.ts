@@ -53,6 +53,12 @@ export function isPartitioned(component: unknown): boolean {
   return list(component).some(isRecord);
 }
 
+/** True where one parent may be read more than once: for each partition of a router before it, or as the parent of two. */
+export function readsAgain(component: unknown): boolean {
+  const parents = parentsOf(component);
+  return parents.length > 1 || (parents.length > 0 && list(component).filter(isRecord).length > 1);
+}
+
 /** The parent streams that the routers read, not those of the parents. */
 export function parentsOf(component: unknown): Component[] {
   return list(component)

@@ -52,7 +52,7 @@ const MAX_RESETS = 5;
 export function retrieverOf(context: Context, component: Component, selector: Selector): Retriever {
   if (typeOf(component) === "AsyncRetriever") return asyncRetrieverOf(context, component, selector);
   if (typeOf(component) !== "SimpleRetriever") return refuseCustom(component);
-  const requester = requesterOf(context, child(component, "requester"));
+  const requester = requesterOf(context, child(component, "requester"), context.answers);
   const properties = queryPropertiesOf(context, child(component, "requester"), (inner) =>
     retrieverOf(
       context,
