@@ -35,6 +35,10 @@ export interface ConnectorSummary {
     /** Why the stream cannot run; null: it can. */
     readonly refused: string | null;
   }[];
+  /** Streams that the manifest's check reads, and that there are not. */
+  readonly missing_checks: readonly string[];
+  /** True: there are more streams, made from the configuration or by the vendor. */
+  readonly dynamic: boolean;
 }
 
 export type ConnectorReply =

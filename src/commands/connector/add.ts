@@ -40,14 +40,26 @@ export default defineCommand<{ name?: string; force?: boolean }>({
     const path = writeConnector(findRoot(globals.root, env, cwd).path, name, text, options.force ?? false);
     const streams = summary?.streams ?? [];
     for (const { name: stream, refused } of streams) if (refused) output.warn(`${stream} cannot run: ${refused}`);
+    for (const missing of summary?.missing_checks ?? [])
+      output.warn(
+        `the manifest's check reads the stream '${missing}', which there is not: magic connector test will fail`,
+      );
     const runnable = streams.filter((stream) => !stream.refused).map((stream) => stream.name);
     output.result(
       { name, title: summary?.title ?? null, version: summary?.version ?? null, file: path, streams: runnable },
-      (paint) =>
-        `${paint.green("✔")} ${name}: ${runnable.length} streams, in ${relative(cwd, path) || path}\n  magic connector read ${name} ${runnable[0] ?? "STREAM"} --config @config.json --limit 5`,
+      (paint) => {
+        const count = streamCount(runnable.length, summary?.dynamic ?? false);
+        return `${paint.green("✔")} ${name}: ${count}, in ${relative(cwd, path) || path}\n  magic connector read ${name} ${runnable[0] ?? "STREAM"} --config @config.json --limit 5`;
+      },
     );
   },
 });
+
+function streamCount(known: number, dynamic: boolean): string {
+  const counted = `${known} ${known === 1 ? "stream" : "streams"}`;
+  if (!dynamic) return counted;
+  return `${known > 0 ? `${counted} and those` : "streams"} that its configuration makes`;
+}
 
 async function manifestText(source: string, cwd: string, signal: AbortSignal): Promise<string> {
   if (!/^https?:\/\//i.test(source)) {

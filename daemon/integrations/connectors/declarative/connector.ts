@@ -1,7 +1,6 @@
 // A declarative connector on one configuration: what it needs, whether it works, its streams.
 import { setTimeout as delay } from "node:timers/promises";
 import type { Dispatcher } from "undici";
-import { MagicError } from "#contract/errors.ts";
 import type { TokenKeeper } from "#contract/tokens.ts";
 import { type Clock, systemClock } from "#shared/clock.ts";
 import { memoryTokens } from "#shared/token-ipc.ts";
@@ -12,9 +11,17 @@ import { createBudget } from "./http/budget.ts";
 import { createHttpClient, type HttpClient, type HttpResponse } from "./http/client.ts";
 import { parseRewrite } from "./http/rewrite.ts";
 import { createInterpolator } from "./jinja/interpolate.ts";
-import { type Component, children, list, optionalChild, optionalText, typeOf } from "./manifest/component.ts";
+import {
+  type Component,
+  children,
+  list,
+  manifestError,
+  optionalChild,
+  optionalText,
+  typeOf,
+} from "./manifest/component.ts";
 import { loadManifest, type Manifest } from "./manifest/load.ts";
-import { nameOf, type Stream, streamComponents, streamOf } from "./stream.ts";
+import { checkNames, nameOf, noStream, type Stream, streamComponents, streamOf } from "./stream.ts";
 
 export interface ConnectorOptions {
   readonly config: Readonly<Record<string, unknown>>;
@@ -54,7 +61,11 @@ export function createConnector(source: string | Manifest, options: ConnectorOpt
   const context = contextOf(resolved, config, options);
   let all: Promise<Component[]> | undefined;
   const components = (): Promise<Component[]> => {
-    all ??= dynamicStreams(context, resolved).then((dynamic) => [...streamComponents(context, resolved), ...dynamic]);
+    all ??= dynamicStreams(context, resolved).then((dynamic) => {
+      const made = [...streamComponents(context, resolved), ...dynamic];
+      checkNames(made);
+      return made;
+    });
     return all;
   };
   const concurrency = options.concurrency ?? concurrencyOf(context, resolved);
@@ -64,7 +75,7 @@ export function createConnector(source: string | Manifest, options: ConnectorOpt
     const known = await components();
     const found = known.find((each) => nameOf(each) === name);
     if (found) return found;
-    throw new MagicError("not_found", `the connector has no stream '${name}'; it has ${known.map(nameOf).join(", ")}`);
+    throw noStream(name, known);
   };
   // The streams that the manifest names for it, or as many of those that it makes; where it names none, the first.
   const toCheck = async (): Promise<Component[]> => {
@@ -77,6 +88,8 @@ export function createConnector(source: string | Manifest, options: ConnectorOpt
       const template = children(resolved, "dynamic_streams").filter(
         (one) => optionalText(one, "name") === optionalText(each, "dynamic_stream_name"),
       );
+      if (!template.length)
+        throw manifestError(`it has no dynamic stream '${optionalText(each, "dynamic_stream_name")}'`);
       const all = await dynamicStreams(context, { ...resolved, dynamic_streams: template });
       made.push(...all.slice(0, Number(each["stream_count"]) || all.length));
     }
@@ -87,7 +100,9 @@ export function createConnector(source: string | Manifest, options: ConnectorOpt
     streams,
     stream: async (name) => streamOf(context, await componentOf(name), concurrency),
     async check() {
-      for (const each of await toCheck()) await readOne(streamOf(context, each, concurrency));
+      const found = await toCheck();
+      if (!found.length) throw manifestError("it has no streams with this configuration");
+      for (const each of found) await readOne(streamOf(context, each, concurrency));
     },
   };
 }

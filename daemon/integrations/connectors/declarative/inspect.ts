@@ -8,18 +8,39 @@ import type { Context } from "./context.ts";
 import { createBudget } from "./http/budget.ts";
 import { createHttpClient } from "./http/client.ts";
 import { createInterpolator } from "./jinja/interpolate.ts";
-import { type Component, child, isRecord, manifestError, optionalChild, typeOf } from "./manifest/component.ts";
+import {
+  type Component,
+  child,
+  children,
+  isRecord,
+  list,
+  manifestError,
+  optionalChild,
+  typeOf,
+} from "./manifest/component.ts";
 import type { Manifest } from "./manifest/load.ts";
-import { nameOf, streamComponents, streamOf } from "./stream.ts";
+import { checkNames, nameOf, streamComponents, streamOf } from "./stream.ts";
 
 /** Streams that cannot run carry the reason; throws validation_failed with it when none can. */
 export async function inspectStreams(manifest: Manifest): Promise<ConnectorSummary["streams"]> {
   const context = dryContext(manifest);
-  const streams = streamComponents(context, manifest.resolved).map((component) => inspect(context, component));
+  const components = streamComponents(context, manifest.resolved);
+  checkNames(components);
+  const streams = components.map((component) => inspect(context, component));
   const [first] = streams;
   if (first && streams.every((stream) => stream.refused !== null))
     throw manifestError(`no stream can run; ${first.name}: ${first.refused}`);
   return streams;
+}
+
+/** The streams that the manifest has its check read, and does not have: the check will always fail. */
+export function missingChecks({ resolved }: Manifest): string[] {
+  if (children(resolved, "dynamic_streams").length > 0) return [];
+  const streams = children(resolved, "streams").flatMap((each) => [each, ...children(each, "streams")]);
+  const known = new Set(streams.map(nameOf));
+  return list(optionalChild(resolved, "check")?.["stream_names"])
+    .map(String)
+    .filter((name) => !known.has(name));
 }
 
 function inspect(context: Context, component: Component): ConnectorSummary["streams"][number] {

@@ -8,7 +8,7 @@ import { type Connector, createConnector } from "./connector.ts";
 import type { HttpResponse } from "./http/client.ts";
 import { decoderOf } from "./http/decode.ts";
 import { loopbackTargets, rewriteTargets } from "./http/rewrite.ts";
-import { inspectStreams } from "./inspect.ts";
+import { inspectStreams, missingChecks } from "./inspect.ts";
 import { createInterpolator } from "./jinja/interpolate.ts";
 import { isRecord } from "./manifest/component.ts";
 import { loadManifest } from "./manifest/load.ts";
@@ -64,6 +64,8 @@ async function summaryOf(text: string): Promise<ConnectorSummary> {
     version: manifest.version,
     config_schema: manifest.configSchema,
     streams: await inspectStreams(manifest),
+    missing_checks: missingChecks(manifest),
+    dynamic: manifest.resolved["dynamic_streams"] !== undefined,
   };
 }
 

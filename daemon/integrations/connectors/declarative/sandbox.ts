@@ -1,5 +1,4 @@
 // A stream as the sandbox has it: records made from its schema, and a state that a second read goes on from. Nobody is asked for anything.
-import { MagicError } from "#contract/errors.ts";
 import { seededRandom } from "../../simulation/random.ts";
 import { type RecordShape, simulateRecord, timeOf } from "../../simulation/records.ts";
 import { dryContext, inlineSchema } from "./inspect.ts";
@@ -9,7 +8,7 @@ import { type Component, optionalChild, optionalText, requiredText, typeOf } fro
 import type { Manifest } from "./manifest/load.ts";
 import { dpathOne } from "./read/dpath.ts";
 import { readState } from "./read/state.ts";
-import { nameOf, type StreamEvent, streamComponents, streamOf } from "./stream.ts";
+import { nameOf, noStream, type StreamEvent, streamComponents, streamOf } from "./stream.ts";
 
 const PAGE = 25;
 
@@ -18,8 +17,7 @@ export function* sandboxRead(manifest: Manifest, name: string, state: unknown, s
   const context = dryContext(manifest);
   const known = streamComponents(context, manifest.resolved);
   const component = known.find((each) => nameOf(each) === name);
-  if (!component)
-    throw new MagicError("not_found", `the connector has no stream '${name}'; it has ${known.map(nameOf).join(", ")}`);
+  if (!component) throw noStream(name, known);
   const { primaryKey, cursorField } = streamOf(context, component);
   const schema = inlineSchema(component) ?? { type: "object", properties: { id: { type: "string" } } };
   const sync = optionalChild(whole(component), "incremental_sync");

@@ -10,6 +10,7 @@ import {
   children,
   isRecord,
   list,
+  manifestError,
   optionalChild,
   optionalText,
   requiredText,
@@ -213,6 +214,22 @@ export function streamComponents(context: Context, manifest: Component): Compone
     if (typeOf(each) !== "ConditionalStreams") return [each];
     return condition(context, each, text(context, each, each["condition"])) ? children(each, "streams") : [];
   });
+}
+
+/** What to say of a name that none of the streams has. */
+export function noStream(name: string, streams: readonly Component[]): MagicError {
+  const known = streams.length > 0 ? streams.map(nameOf).join(", ") : "none";
+  return new MagicError("not_found", `the connector has no stream '${name}'; it has ${known}`);
+}
+
+/** Streams are asked for by name. @throws MagicError `validation_failed` for one without a name, and for two of one name. */
+export function checkNames(streams: readonly Component[]): void {
+  const names = new Set<string>();
+  for (const name of streams.map(nameOf)) {
+    if (name === "") throw manifestError("a stream has no name");
+    if (names.has(name)) throw manifestError(`two streams have the name '${name}'`);
+    names.add(name);
+  }
 }
 
 /** Whatever looks into an answer does so level by level: one of too many levels ends like this. */

@@ -1,6 +1,6 @@
 // The text of a manifest -> a resolved one. Whatever is wrong with it is an error that says where.
 import { parseDocument } from "yaml";
-import { isRecord, manifestError } from "./component.ts";
+import { type Component, children, isRecord, manifestError, typeOf } from "./component.ts";
 import { resolveManifest } from "./resolve.ts";
 
 const MAX_BYTES = 20 * 1024 * 1024;
@@ -36,6 +36,7 @@ export function loadManifest(source: string): Manifest {
   if (parsed["streams"] === undefined && parsed["dynamic_streams"] === undefined) missing.push("streams");
   if (missing.length) throw manifestError(`missing: ${missing.join(", ")}`);
   const resolved = resolveManifest(parsed);
+  checkLists(resolved);
   const spec = isRecord(resolved["spec"]) ? resolved["spec"] : {};
   const schema = isRecord(spec["connection_specification"])
     ? spec["connection_specification"]
@@ -46,6 +47,17 @@ export function loadManifest(source: string): Manifest {
     title: typeof schema["title"] === "string" ? schema["title"] : undefined,
     configSchema: schema,
   };
+}
+
+function checkLists(resolved: Component): void {
+  for (const field of ["streams", "dynamic_streams"]) {
+    const value = resolved[field];
+    if (value !== undefined && !(Array.isArray(value) && value.every(isRecord)))
+      throw manifestError(`${field} must be a list of components`);
+  }
+  const parts = [...children(resolved, "streams"), ...children(resolved, "dynamic_streams")];
+  const streams = parts.flatMap((each) => (typeOf(each) === "ConditionalStreams" ? children(each, "streams") : [each]));
+  if (streams.length === 0) throw manifestError("it has no streams");
 }
 
 // YAML 1.1 reads 2020-01-01 as a date; the manifest language knows text only.
