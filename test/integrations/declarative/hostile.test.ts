@@ -112,23 +112,49 @@ test("what a key says goes to no other server, wherever the data says that the n
 });
 
 test.each([
-  ["https://acme.api.frontapp.com/2", true],
-  ["http://api2.frontapp.com/2", true],
-  ["https://frontapp.com.evil.example/2", false],
-  ["https://evilfrontapp.com/2", false],
-  ["http://acme.api.frontapp.com/2", false],
-  ["https://acme.api.frontapp.com:8443/2", false],
-  ["ORIGIN/2", true],
-])("a next page at %s gets the credentials for api2.frontapp.com: %s", async (next, given) => {
+  ["api2.frontapp.com", "https://acme.api.frontapp.com/2", true],
+  ["api2.frontapp.com", "https://frontapp.com/2", true],
+  ["api2.frontapp.com", "http://api2.frontapp.com/2", true],
+  ["api2.frontapp.com", "https://frontapp.com.evil.example/2", false],
+  ["api2.frontapp.com", "https://evilfrontapp.com/2", false],
+  ["api2.frontapp.com", "http://acme.api.frontapp.com/2", false],
+  ["api2.frontapp.com", "https://acme.api.frontapp.com:8443/2", false],
+  ["api2.frontapp.com", "ORIGIN/2", true],
+  ["api.vendor.co.uk", "https://eu.vendor.co.uk/2", true],
+  ["api.vendor.co.uk", "https://evil.co.uk/2", false],
+  ["vendor.co.uk", "https://evil.co.uk/2", false],
+  ["co.uk", "https://evil.co.uk/2", false],
+  ["vendor.github.io", "https://evil.github.io/2", false],
+  ["api.vendor.github.io", "https://eu.vendor.github.io/2", true],
+  ["vendor.herokuapp.com", "https://evil.herokuapp.com/2", false],
+  ["a1.execute-api.eu-west-1.amazonaws.com", "https://evil.execute-api.eu-west-1.amazonaws.com/2", false],
+  ["search.eu-west-1.amazonaws.com", "https://evil.eu-west-1.amazonaws.com/2", false],
+  ["api.vendor.internal", "https://evil.internal/2", false],
+  ["vendor", "https://evil.vendor/2", false],
+  ["192.0.2.1", "https://1.192.0.2.1.evil.com/2", false],
+  ["192.0.2.1", "https://192.0.3.1/2", false],
+])("from %s a next page at %s gets the credentials: %s", async (host, next, given) => {
   const heard: (string | undefined)[] = [];
   const origin = await vendor((request, response) => {
     heard.push(request.headers.authorization);
     const more = heard.length === 1 ? { next: next.replace("ORIGIN", origin) } : {};
     json(response, { items: [{ id: heard.length }], ...more });
   });
-  const front = manifest("https://api2.frontapp.com", { requester: secret, paginator: followed });
+  const front = manifest(`https://${host}`, { requester: secret, paginator: followed });
   await read(front, { rewrite: `*=${origin}` });
   expect(heard).toEqual(["Bearer geheim", given ? "Bearer geheim" : undefined]);
+});
+
+test("that a server is asked without credentials is said once a run", async () => {
+  const other = await vendor((request, response) => {
+    const page = Number(request.at.pathname.slice(1));
+    json(response, { items: [{ id: page }], ...(page < 5 && { next: `${other}/${page + 1}` }) });
+  });
+  const origin = await vendor((_request, response) => json(response, { items: [{ id: 1 }], next: `${other}/2` }));
+  const told: string[] = [];
+  const { records } = await read(manifest(origin, { requester: secret, paginator: followed }), { told });
+  expect(records).toHaveLength(5);
+  expect(told).toEqual([expect.stringContaining(`${other}, which the manifest does not name`)]);
 });
 
 const answers: [string, Record<string, string>, Buffer | string, RegExp][] = [

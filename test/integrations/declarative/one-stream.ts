@@ -87,6 +87,8 @@ export async function read(
     waits?: number[];
     onState?: (state: unknown) => void;
     rewrite?: string;
+    /** Warnings. */
+    told?: string[];
   } = {},
 ): Promise<{ records: Record<string, unknown>[]; state: unknown }> {
   const dispatcher = new Agent();
@@ -99,6 +101,7 @@ export async function read(
     ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
     // Who counts waits does not sit them through.
     ...(options.waits ? { sleep: async (ms: number) => void options.waits?.push(ms / 1000) } : {}),
+    log: (level, message) => void (level === "warn" && options.told?.push(message)),
     signal: AbortSignal.timeout(20_000),
   });
   const records: Record<string, unknown>[] = [];

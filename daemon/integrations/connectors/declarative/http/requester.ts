@@ -25,6 +25,7 @@ import type { Authenticator } from "./authenticator.ts";
 import { forStranger, type HttpRequest, type HttpResponse } from "./client.ts";
 import { type ErrorHandler, errorHandlerOf, failure, retryAfterSeconds } from "./errors.ts";
 import { emptyParts, formBody, merge, type RequestParts, withParams } from "./options.ts";
+import { mayKnow, tellStranger } from "./stranger.ts";
 
 export interface Exchange {
   readonly slice: Slice;
@@ -120,12 +121,8 @@ async function buildRequest(
     headers["content-type"] ??= "application/x-www-form-urlencoded";
   }
   const request = { method: methodOf(component), url, headers, ...(body === undefined ? {} : { body }) };
-  if (mayKnow(context, named, target)) return { request, token, question };
-  const { origin } = new URL(target);
-  context.log(
-    "warn",
-    `what to read next is at ${origin}, which the manifest does not name: it is asked without credentials`,
-  );
+  if (await mayKnow(context, named, target)) return { request, token, question };
+  tellStranger(context, target);
   return { request: forStranger({ ...request, url: target }, new URL(named)), token, question };
 }
 
@@ -136,19 +133,6 @@ function atServerOf(named: string, target: string): string {
   const [from, to] = [URL.parse(named), URL.parse(target)];
   const plain = from?.protocol === "https:" && to?.protocol === "http:" && from.host === to.host;
   return plain ? target.replace(/^http:/i, "https:") : target;
-}
-
-/** Under these, strangers have names of their own. */
-const shared = /\.(amazonaws|azurewebsites|azure-api|cloudfront|herokuapp)\.(com|net)$/;
-
-// An address that came with the data (a next page, a record's own) is not the manifest's word: credentials go to the server that the
-// manifest names, or to one of the same company (api2.frontapp.com names its next page as acme.api.frontapp.com).
-function mayKnow({ http }: Context, named: string, target: string): boolean {
-  const [from, to] = [URL.parse(named), URL.parse(target)];
-  if (!from || !to || http.sameServer(from, to)) return true;
-  const site = /[^.]+\.(com|net|org)$/.exec(from.hostname)?.[0];
-  const sibling = site !== undefined && to.hostname.endsWith(`.${site}`) && !shared.test(`.${site}`);
-  return sibling && from.protocol === "https:" && to.protocol === "https:" && to.port === from.port;
 }
 
 // A value must not end its header and begin another.
