@@ -4,6 +4,7 @@ import type { Clock } from "#shared/clock.ts";
 import type { Answers } from "./http/answers.ts";
 import type { Budget } from "./http/budget.ts";
 import type { HttpClient } from "./http/client.ts";
+import { PythonTypeError } from "./jinja/errors.ts";
 import type { Interpolator } from "./jinja/interpolate.ts";
 import type { Component } from "./manifest/component.ts";
 
@@ -69,12 +70,23 @@ export function text(context: Context, component: Component, value: unknown, mor
   return context.jinja.text(value, variables(context, component, more));
 }
 
-/** A condition: empty text, None, False, 0, empty lists and objects are false, as in Python. */
+const falseTexts: ReadonlySet<string> = new Set(["", "False", "false", "{}", "[]", "()", "0", "0.0"]);
+
+/**
+ * A condition: empty text, None, False, 0, empty lists and objects are false, as in Python. What compares a number with nothing is true:
+ * the reference implementation takes a template that raises a TypeError for the text that it is.
+ */
 export function condition(context: Context, component: Component, value: unknown, more: Variables = {}): boolean {
-  const result = native(context, component, value, more);
-  if (result === null || result === undefined || result === false || result === "" || result === 0) return false;
-  if (typeof result === "string") return !/^(false|none|\{\}|\[\]|\(\)|0|0\.0)$/i.test(result.trim()) && result !== "";
-  return typeof result === "object" ? Object.keys(result).length > 0 : true;
+  let result: unknown;
+  try {
+    result = native(context, component, value, more);
+  } catch (error) {
+    if (error instanceof PythonTypeError) return true;
+    throw error;
+  }
+  if (typeof result === "string") return !falseTexts.has(result);
+  if (typeof result === "object" && result !== null) return Object.keys(result).length > 0;
+  return Boolean(result);
 }
 
 /** A mapping whose keys and values are templates, nested ones too; what comes to null, or a template to no text, is left out, in a list it is null. */

@@ -1,5 +1,5 @@
 // Streams that a manifest only has a template for: made from the vendor's answer, from the configuration, or from a list.
-import { type Context, emptySlice, native, text } from "./context.ts";
+import { type Context, condition, emptySlice, native, text } from "./context.ts";
 import { emptyParts } from "./http/options.ts";
 import {
   type Component,
@@ -65,7 +65,7 @@ function apply(
   const variables = { components_values: values, stream_slice: {} };
   const path = list(mapping["field_path"]).map((part) => text(context, mapping, part, variables));
   const test = optionalText(mapping, "condition");
-  if (test && !native(context, mapping, test, variables)) return;
+  if (test && !condition(context, mapping, test, variables)) return;
   const kind = optionalText(mapping, "value_type");
   const value =
     kind === "string"

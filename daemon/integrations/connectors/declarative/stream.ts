@@ -212,7 +212,7 @@ function delegating(context: Context, component: Component, concurrency: number)
 export function streamComponents(context: Context, manifest: Component): Component[] {
   return children(manifest, "streams").flatMap((each) => {
     if (typeOf(each) !== "ConditionalStreams") return [each];
-    return condition(context, each, text(context, each, each["condition"])) ? children(each, "streams") : [];
+    return condition(context, each, each["condition"]) ? children(each, "streams") : [];
   });
 }
 

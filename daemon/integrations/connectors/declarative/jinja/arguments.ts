@@ -1,5 +1,5 @@
 // How functions, filters and methods read their arguments: by position or by name, with a default, refusing what they do not know.
-import { EvaluationError, UndefinedError } from "./errors.ts";
+import { PythonTypeError, UndefinedError } from "./errors.ts";
 import { asNumber, isNumber, str, typeName, Undefined } from "./python.ts";
 
 export class Arguments {
@@ -16,10 +16,10 @@ export class Arguments {
   /** Names the parameters, in order; more or unknown arguments are an error, as in Python. */
   bind(...names: string[]): this {
     if (this.positional.length > names.length)
-      throw new EvaluationError(`${this.#who}() takes ${names.length} arguments, got ${this.positional.length}`);
+      throw new PythonTypeError(`${this.#who}() takes ${names.length} arguments, got ${this.positional.length}`);
     for (const name of this.named.keys())
       if (!names.includes(name))
-        throw new EvaluationError(`${this.#who}() got an unexpected keyword argument '${name}'`);
+        throw new PythonTypeError(`${this.#who}() got an unexpected keyword argument '${name}'`);
     return this;
   }
 
@@ -33,7 +33,7 @@ export class Arguments {
   }
 
   required(at: number, name: string): unknown {
-    if (!this.has(at, name)) throw new EvaluationError(`${this.#who}() missing argument '${name}'`);
+    if (!this.has(at, name)) throw new PythonTypeError(`${this.#who}() missing argument '${name}'`);
     return this.any(at, name);
   }
 
@@ -45,14 +45,14 @@ export class Arguments {
   text(at: number, name: string, otherwise?: string): string {
     const value = defined(otherwise === undefined ? this.required(at, name) : this.any(at, name, otherwise));
     if (typeof value !== "string")
-      throw new EvaluationError(`${this.#who}() needs a text for '${name}', not ${typeName(value)}`);
+      throw new PythonTypeError(`${this.#who}() needs a text for '${name}', not ${typeName(value)}`);
     return value;
   }
 
   number(at: number, name: string, otherwise?: number): number {
     const value = defined(otherwise === undefined ? this.required(at, name) : this.any(at, name, otherwise));
     if (!isNumber(value) && typeof value !== "boolean")
-      throw new EvaluationError(`${this.#who}() needs a number for '${name}', not ${str(typeName(value))}`);
+      throw new PythonTypeError(`${this.#who}() needs a number for '${name}', not ${str(typeName(value))}`);
     return asNumber(value);
   }
 }

@@ -19,3 +19,6 @@ export class UndefinedError extends Error {
 export class EvaluationError extends Error {
   override name = "EvaluationError";
 }
+
+/** What Python refuses with a TypeError: a condition with it is true. */
+export class PythonTypeError extends EvaluationError {}

@@ -1,6 +1,6 @@
 // Syntax tree + context -> text. Only the values of the context and the functions of this folder are reachable; work and output are bounded.
 import { Arguments } from "./arguments.ts";
-import { EvaluationError, TemplateSyntaxError, UndefinedError } from "./errors.ts";
+import { EvaluationError, PythonTypeError, TemplateSyntaxError, UndefinedError } from "./errors.ts";
 import { filters } from "./filters.ts";
 import { member } from "./methods.ts";
 import { arithmetic, item, MAX_SIZE, slice } from "./operators.ts";
@@ -222,7 +222,7 @@ function evaluateArguments(who: string, nodes: ArgumentNodes, scope: Scope, run:
 function call(node: Expression, nodes: ArgumentNodes, scope: Scope, run: Run): unknown {
   const callee = evaluate(node, scope, run);
   if (callee instanceof Undefined) throw new UndefinedError(`${callee.what} is undefined`);
-  if (!(callee instanceof Callable)) throw new EvaluationError(`'${typeName(callee)}' object is not callable`);
+  if (!(callee instanceof Callable)) throw new PythonTypeError(`'${typeName(callee)}' object is not callable`);
   const args = evaluateArguments(callee.name, nodes, scope, run);
   return callee.call([...args.positional], args.named);
 }
@@ -247,7 +247,7 @@ function unary(operator: "not" | "-" | "+", value: unknown): unknown {
   if (operator === "not") return !truth(value);
   if (value instanceof Undefined) throw new UndefinedError(`${value.what} is undefined`);
   if (typeof value !== "boolean" && !isNumber(value))
-    throw new EvaluationError(`bad operand type for unary ${operator}: '${typeName(value)}'`);
+    throw new PythonTypeError(`bad operand type for unary ${operator}: '${typeName(value)}'`);
   if (operator === "+") return typeof value === "boolean" ? Number(value) : value;
   if (value instanceof Float) return new Float(-value.value);
   return typeof value === "bigint" ? -value : 0 - Number(value);

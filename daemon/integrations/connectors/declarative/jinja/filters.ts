@@ -1,5 +1,5 @@
 import { Arguments } from "./arguments.ts";
-import { EvaluationError, UndefinedError } from "./errors.ts";
+import { EvaluationError, PythonTypeError, UndefinedError } from "./errors.ts";
 import { capitalize, member, replace } from "./methods.ts";
 import { arithmetic, formatPercent, item, MAX_SIZE, slice } from "./operators.ts";
 import {
@@ -38,7 +38,7 @@ function mapping(value: unknown): Dict {
 
 function numeric(value: unknown): number {
   if (!isNumber(value) && typeof value !== "boolean")
-    throw new EvaluationError(`must be real number, not ${typeName(value)}`);
+    throw new PythonTypeError(`must be real number, not ${typeName(value)}`);
   return asNumber(value);
 }
 
@@ -51,7 +51,7 @@ function length(value: unknown): number {
   if (value instanceof Undefined) return 0;
   if (isDict(value)) return value.size;
   if (isNumber(value) || value === null || typeof value === "boolean")
-    throw new EvaluationError(`object of type '${typeName(value)}' has no len()`);
+    throw new PythonTypeError(`object of type '${typeName(value)}' has no len()`);
   return iterate(value).length;
 }
 

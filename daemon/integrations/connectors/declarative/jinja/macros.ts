@@ -3,7 +3,7 @@ import { Arguments } from "./arguments.ts";
 import { parseIso, strftime, strptime } from "./date-text.ts";
 import { DateTime, PyDate, TimeDelta } from "./datetime.ts";
 import { addDuration, parseDuration } from "./duration.ts";
-import { EvaluationError, UndefinedError } from "./errors.ts";
+import { EvaluationError, PythonTypeError, UndefinedError } from "./errors.ts";
 import { asNumber, Callable, compare, isNumber, iterate, str, Undefined } from "./python.ts";
 
 type Macro = (args: Arguments) => unknown;
@@ -64,7 +64,7 @@ function timestamp(value: unknown): unknown {
   if (isNumber(value)) return Math.trunc(asNumber(value));
   if (value instanceof DateTime) return Number(value.us / 1_000_000n);
   if (value instanceof PyDate) return value.days * 86_400;
-  return Number(parseIso(str(value)).us / 1_000_000n);
+  return Number(parseIso(dateText(value)).us / 1_000_000n);
 }
 
 function formatDatetime(args: Arguments): string {
@@ -74,10 +74,15 @@ function formatDatetime(args: Arguments): string {
   if (value instanceof DateTime || value instanceof PyDate) return strftime(value, format);
   if (isNumber(value) && input === null)
     return strftime(new DateTime(BigInt(Math.round(asNumber(value) * 1e6)), 0), format);
-  const text = str(value);
+  const text = dateText(value);
   const parsed = typeof input === "string" ? strptime(text, input) : parseIso(text);
   if (!parsed) throw new EvaluationError(`time data '${text}' does not match format '${input}'`);
   return strftime(new DateTime(parsed.us, parsed.offset ?? 0), format);
+}
+
+function dateText(value: unknown): string {
+  if (value === null) throw new PythonTypeError("None is not a date");
+  return str(value);
 }
 
 function extreme(args: Arguments, sign: 1 | -1): unknown {

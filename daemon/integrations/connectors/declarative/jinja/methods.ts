@@ -2,7 +2,7 @@
 import { Arguments } from "./arguments.ts";
 import { strftime } from "./date-text.ts";
 import { DateTime, fields, PyDate, TimeDelta } from "./datetime.ts";
-import { EvaluationError } from "./errors.ts";
+import { EvaluationError, PythonTypeError } from "./errors.ts";
 import { lookup, MAX_SIZE } from "./operators.ts";
 import {
   Callable,
@@ -76,7 +76,11 @@ export function replace(text: string, from: string, to: string, count = -1): str
   return out + text.slice(at);
 }
 
-const affix = (value: unknown): string[] => (value instanceof Tuple ? value.items.map(String) : [String(value)]);
+function affix(value: unknown): readonly string[] {
+  const texts = value instanceof Tuple ? value.items : [value];
+  if (texts.every((each) => typeof each === "string")) return texts;
+  throw new PythonTypeError("startswith first arg must be str or a tuple of str");
+}
 
 /** str.format: `{}`, `{0}`, `{name}`, `{:05.2f}`, with attribute and item look-ups left out as the sandbox does for private names. */
 export function format(template: string, args: Arguments): string {
@@ -165,7 +169,7 @@ const text: Readonly<Record<string, Method<string>>> = {
     const items = iterate(a.required(0, "iterable"));
     items.forEach((item, at) => {
       if (typeof item !== "string")
-        throw new EvaluationError(`sequence item ${at}: expected str instance, ${typeName(item)} found`);
+        throw new PythonTypeError(`sequence item ${at}: expected str instance, ${typeName(item)} found`);
     });
     return items.join(s);
   },

@@ -1,7 +1,7 @@
 // Python's arithmetic, subscripts and slices over the values of python.ts, with bounds on what a template can make.
 import { DateTime, PyDate, TimeDelta } from "./datetime.ts";
 import { addDuration } from "./duration.ts";
-import { EvaluationError, UndefinedError } from "./errors.ts";
+import { EvaluationError, PythonTypeError, UndefinedError } from "./errors.ts";
 import {
   asNumber,
   type Dict,
@@ -41,7 +41,7 @@ export function arithmetic(operator: string, left: unknown, right: unknown): unk
 }
 
 const unsupported = (operator: string, left: unknown, right: unknown): never => {
-  throw new EvaluationError(
+  throw new PythonTypeError(
     `unsupported operand type(s) for ${operator}: '${typeName(left)}' and '${typeName(right)}'`,
   );
 };
@@ -72,7 +72,7 @@ function add(left: unknown, right: unknown): unknown {
     return bounded(left.length + right.length, () => left + right);
   if (typeof left === "string" || typeof right === "string") {
     if (typeof left === "string")
-      throw new EvaluationError(`can only concatenate str (not "${typeName(right)}") to str`);
+      throw new PythonTypeError(`can only concatenate str (not "${typeName(right)}") to str`);
     return unsupported("+", left, right);
   }
   if (Array.isArray(left) && Array.isArray(right))
@@ -172,7 +172,7 @@ export function formatPercent(format: string, values: unknown): string {
     /%(?:\((\w+)\))?([-+ 0#]*)(\d+)?(?:\.(\d+))?([sdifgeExXorc%])/g,
     (_, key: string | undefined, flags: string, width = "", precision: string | undefined, kind: string) => {
       if (kind === "%") return "%";
-      if (key === undefined && used >= list.length) throw new EvaluationError("not enough arguments for format string");
+      if (key === undefined && used >= list.length) throw new PythonTypeError("not enough arguments for format string");
       const value = key === undefined ? list[used++] : isDict(values) ? values.get(key) : undefined;
       const body = percentOne(value, kind, precision);
       const signed = flags.includes("+") && "difge".includes(kind) && !body.startsWith("-") ? `+${body}` : body;
@@ -187,13 +187,13 @@ export function formatPercent(format: string, values: unknown): string {
     },
   );
   if (used < list.length && !isDict(values) && !Array.isArray(values))
-    throw new EvaluationError("not all arguments converted during string formatting");
+    throw new PythonTypeError("not all arguments converted during string formatting");
   return text;
 }
 
 function percentOne(value: unknown, kind: string, precision: string | undefined): string {
   if (kind === "s") return precision === undefined ? str(value) : str(value).slice(0, Number(precision));
-  if (!number(value)) throw new EvaluationError(`%${kind} format: a real number is required, not ${typeName(value)}`);
+  if (!number(value)) throw new PythonTypeError(`%${kind} format: a real number is required, not ${typeName(value)}`);
   if ("di".includes(kind)) return String(integer(value) ? big(value) : Math.trunc(asNumber(value)));
   if (kind === "f") return asNumber(value).toFixed(Math.min(Number(precision ?? 6), 100));
   if ("eE".includes(kind))
@@ -230,7 +230,7 @@ export function lookup(dict: Dict, key: unknown): unknown {
 export function slice(object: unknown, parts: readonly unknown[]): unknown {
   if (object instanceof Undefined) throw new UndefinedError(`${object.what} is undefined`);
   const items = typeof object === "string" ? [...object] : object instanceof Tuple ? [...object.items] : object;
-  if (!Array.isArray(items)) throw new EvaluationError(`'${typeName(object)}' object is not subscriptable`);
+  if (!Array.isArray(items)) throw new PythonTypeError(`'${typeName(object)}' object is not subscriptable`);
   const [start, stop, step] = parts.map((part) => (part === undefined || part === null ? undefined : asNumber(part)));
   const by = step ?? 1;
   if (by === 0) throw new EvaluationError("slice step cannot be zero");

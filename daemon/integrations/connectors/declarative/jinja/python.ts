@@ -1,6 +1,6 @@
 // Python's values in JavaScript, and their str(), repr(), truth, equality and order. Text is string, None is null, int is number or
 // bigint, a list is an array, a dict is a Map or a plain object of the context; what JavaScript lacks has a class here.
-import { EvaluationError } from "./errors.ts";
+import { EvaluationError, PythonTypeError } from "./errors.ts";
 
 /** A missing value: prints as nothing, is false, and fails once something is asked of it. */
 export class Undefined {
@@ -275,7 +275,7 @@ export function compare(left: unknown, right: unknown, operator = "<"): number {
     const [x, y] = [left.key(), right.key()];
     return x < y ? -1 : x > y ? 1 : 0;
   }
-  throw new EvaluationError(
+  throw new PythonTypeError(
     `'${operator}' not supported between instances of '${typeName(left)}' and '${typeName(right)}'`,
   );
 }
@@ -303,13 +303,13 @@ export function iterate(value: unknown): readonly unknown[] {
   if (typeof value === "string") return [...value];
   if (isDict(value)) return [...value.keys()];
   if (value instanceof Undefined) return [];
-  throw new EvaluationError(`'${typeName(value)}' object is not iterable`);
+  throw new PythonTypeError(`'${typeName(value)}' object is not iterable`);
 }
 
 export function contains(container: unknown, item: unknown): boolean {
   if (typeof container === "string") {
     if (typeof item !== "string")
-      throw new EvaluationError(`'in <string>' requires string as left operand, not ${typeName(item)}`);
+      throw new PythonTypeError(`'in <string>' requires string as left operand, not ${typeName(item)}`);
     return container.includes(item);
   }
   if (isDict(container)) return [...container.keys()].some((key) => equals(key, item));

@@ -1,7 +1,7 @@
 // The filters whose result is text: JSON, hashes, regular expressions, escaping.
 import { createHash, createHmac } from "node:crypto";
 import type { Arguments } from "./arguments.ts";
-import { EvaluationError, UndefinedError } from "./errors.ts";
+import { EvaluationError, PythonTypeError, UndefinedError } from "./errors.ts";
 import { asNumber, compare, isDict, isNumber, iterate, str, Tuple, truth, typeName, Undefined } from "./python.ts";
 import { compileRegex } from "./regex.ts";
 
@@ -40,7 +40,7 @@ function pythonJson(value: unknown, indent: number | undefined, level: number): 
       ? `[${newline}${items.map((each) => pythonJson(each, indent, level + 1)).join(comma)}${end}]`
       : "[]";
   }
-  throw new EvaluationError(`Object of type ${typeName(value)} is not JSON serializable`);
+  throw new PythonTypeError(`Object of type ${typeName(value)} is not JSON serializable`);
 }
 
 export function hash(value: unknown, args: Arguments): string {

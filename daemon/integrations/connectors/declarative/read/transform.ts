@@ -50,27 +50,20 @@ const casts: Readonly<Record<string, (value: unknown) => unknown>> = {
 
 function addFields(context: Context, component: Component): Transform {
   const fields = children(component, "fields");
+  const test = component["condition"];
   return (record, slice) => {
     for (const field of fields) {
       const variables = { record, ...sliceVariables(slice) };
-      const value = native(
-        context,
-        { $parameters: component["$parameters"] ?? {}, ...field },
-        field["value"],
-        variables,
-      );
-      if (
-        component["condition"] !== undefined &&
-        component["condition"] !== "" &&
-        !condition(context, component, component["condition"], { ...variables, value, path: field["path"] })
-      )
-        continue;
+      const parameters = { $parameters: component["$parameters"] ?? {}, ...field };
+      const evaluated = (): unknown => native(context, parameters, field["value"], variables);
+      // A condition may say for which records there is a value at all: only one that looks at it needs it first.
+      if (test !== undefined && test !== "") {
+        const value = typeof test === "string" && test.includes("value") ? { value: evaluated() } : {};
+        if (!condition(context, component, test, { ...variables, ...value, path: field["path"] })) continue;
+      }
       const kind = String(field["value_type"] ?? "");
       const cast = Object.hasOwn(casts, kind) ? casts[kind] : undefined;
-      const raw =
-        kind === "string"
-          ? text(context, { $parameters: component["$parameters"] ?? {}, ...field }, field["value"], variables)
-          : value;
+      const raw = kind === "string" ? text(context, parameters, field["value"], variables) : evaluated();
       setAt(
         record,
         list(field["path"]).map((part) => text(context, component, part, variables)),
