@@ -3,6 +3,7 @@
 import { MagicError } from "#contract/errors.ts";
 import type { Isolation } from "#contract/wire/daemon.ts";
 import { type Cell, CellGone, startCell } from "./cell/cell.ts";
+import { cellEntries } from "./cell/entries.ts";
 import { allLayers, type Layers } from "./cell/lockdown/boot.ts";
 import { thisArchitecture } from "./cell/lockdown/syscalls.ts";
 
@@ -29,17 +30,29 @@ export function cellStarter(allowWeak: boolean): CellStarter {
         try {
           return await startCell(allLayers);
         } catch (error) {
-          if (!(error instanceof CellGone)) throw error;
-          if (error.reason !== "unavailable")
-            throw new MagicError("overloaded", `a cell could not be started: ${error.message}`, { retryAfterS: 1 });
+          if (!(error instanceof CellGone) || error.reason !== "unavailable") throw await cannotStart(error);
           // A kernel does not learn it later: what follows is not tried again.
           why = error.message;
         }
-      if (allowWeak) return await startCell(weakLayers);
+      if (allowWeak)
+        return await startCell(weakLayers).catch(async (error) => {
+          throw await cannotStart(error);
+        });
       throw new MagicError("sandbox_unavailable", `${why}: controllers run here only with --allow-weak-sandbox`);
     },
     why: () => why,
   };
+}
+
+async function cannotStart(why: unknown): Promise<unknown> {
+  if (!(why instanceof CellGone)) return why;
+  const { replaced, folder } = await cellEntries();
+  return replaced()
+    ? new MagicError(
+        "program_replaced",
+        `a cell could not be started: the files in ${folder} are no longer this daemon's`,
+      )
+    : new MagicError("overloaded", `a cell could not be started: ${why.message}`, { retryAfterS: 1 });
 }
 
 /** Where no controller may run. */

@@ -2,6 +2,7 @@
 import { type ErrorCode, errors, isMagicError, MagicError } from "#contract/errors.ts";
 import { type ExitCode, exitCodes } from "#contract/exit-codes.ts";
 import type { Problem } from "#contract/problem.ts";
+import { userStateFolder } from "#shared/paths.ts";
 import { redactText } from "#shared/redact.ts";
 import type { Format, Streams } from "./output.ts";
 import { createPaint, printable, printableJson, wantsColour } from "./paint.ts";
@@ -46,7 +47,7 @@ export function reportFailure(
   streams: Pick<Streams, "stdout" | "stderr">,
   env: NodeJS.ProcessEnv,
 ): ExitCode {
-  const error = asMagicError(thrown);
+  const error = namingHome(asMagicError(thrown), env);
   const code = exitCodeOf(error);
   const terminal = streams.stderr.isTTY === true && streams.stdout.isTTY === true;
   const colours = wantsColour(env, terminal);
@@ -54,6 +55,14 @@ export function reportFailure(
   const text = format === "text" ? failureText(error, colours) : printableJson(failureDocument(error, code), 0);
   streams.stderr.write(`${redactText(text)}\n`);
   return code;
+}
+
+// Whoever set MAGIC_HOME, in a profile or a container's image, may not think of it where a folder of that name is refused.
+function namingHome(error: MagicError, env: NodeJS.ProcessEnv): MagicError {
+  const { code, message, problems, extra } = error;
+  if (code !== "state_unusable" || !env["MAGIC_HOME"] || !message.includes(userStateFolder(env))) return error;
+  const next = `Correct the folder that MAGIC_HOME names, or let it name another one; nothing was changed.`;
+  return new MagicError(code, message, { cause: error.cause, problems, extra: { ...extra, next } });
 }
 
 /** `{code, detail, exit_code, request_id, ...}` */

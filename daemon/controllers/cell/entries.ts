@@ -1,6 +1,6 @@
 // Where the cell's two programs lie. In dist/ they are built; from source they are bundled once into a temp folder, because a cell can
 // read one folder and strips no types.
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -10,6 +10,8 @@ export interface CellEntries {
   readonly zygote: string;
   /** The folder that both stages may read. */
   readonly folder: string;
+  /** True: they are no longer the files that this daemon began with. */
+  replaced(): boolean;
 }
 
 let found: Promise<CellEntries> | null = null;
@@ -22,7 +24,7 @@ export function cellEntries(): Promise<CellEntries> {
 async function find(): Promise<CellEntries> {
   const stageZero = fileURLToPath(import.meta.resolve("#entry/cell-stage0"));
   const zygote = fileURLToPath(import.meta.resolve("#entry/cell-zygote"));
-  if (!stageZero.endsWith(".ts")) return { stageZero, zygote, folder: dirname(zygote) };
+  if (!stageZero.endsWith(".ts")) return entriesAt(stageZero, zygote);
   const folder = mkdtempSync(join(tmpdir(), "magic-cell-"));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   const { build } = await import("esbuild");
@@ -36,5 +38,17 @@ async function find(): Promise<CellEntries> {
     target: "node26",
     logLevel: "silent",
   });
-  return { stageZero: join(folder, "cell-stage0.mjs"), zygote: join(folder, "cell-zygote.mjs"), folder };
+  return entriesAt(join(folder, "cell-stage0.mjs"), join(folder, "cell-zygote.mjs"));
+}
+
+/** Two files of one folder. */
+export function entriesAt(stageZero: string, zygote: string): CellEntries {
+  const stamps = (): string => [stageZero, zygote].map(stampOf).join();
+  const first = stamps();
+  return { stageZero, zygote, folder: dirname(zygote), replaced: () => stamps() !== first };
+}
+
+function stampOf(file: string): string {
+  const found = statSync(file, { bigint: true, throwIfNoEntry: false });
+  return found ? `${found.ino} ${found.size} ${found.mtimeNs}` : "";
 }

@@ -33,6 +33,13 @@ export const serviceErrors = {
     title: "The daemon is stopping",
     next: "Send it again in a few seconds.",
   },
+  program_replaced: {
+    ...operator,
+    status: 503,
+    exit: "daemon_unavailable",
+    title: "The daemon's program was replaced while it ran",
+    next: "Run `magic daemon restart`.",
+  },
   storage_full: {
     ...operator,
     retryable: true,
