@@ -17,7 +17,7 @@ import {
   up,
 } from "./frames.ts";
 import { type Layers, UNAVAILABLE } from "./lockdown/boot.ts";
-import { type LogMeter, openLogMeter } from "./log-meter.ts";
+import { type LogAllowance, type LogMeter, openLogMeter } from "./log-meter.ts";
 import { type CellExit, type CellProcess, spawnCell } from "./spawn.ts";
 import { type BrokerSession, type CallStreams, openCallStreams } from "./streams.ts";
 
@@ -87,8 +87,8 @@ interface Running {
 const OUT_OF_MEMORY = /out of memory|Allocation failed|allocation failure|OOM|bad_alloc|Cannot allocate memory/i;
 const HELLO_WITHIN_MS = 20_000;
 const MAX_CALLS_UNDER_WAY = 256;
-/** Lines of no invocation are counted anew after it. */
-const SESSION_LOG_WINDOW_MS = 10_000;
+/** Lines of no invocation: nobody asked for them, and each is mapped to its sources. */
+const SESSION_LOG: LogAllowance = { bytes: 256 * 1024, windowMs: 10_000 };
 
 let secrets = Buffer.alloc(0);
 let nextSecret = 0;
@@ -115,7 +115,7 @@ function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
   const running = openCallTable<Running>();
   const session = newSecret();
   const held = { bytes: 0 };
-  const sessionLogs = openLogMeter(SESSION_LOG_WINDOW_MS);
+  const sessionLogs = openLogMeter(SESSION_LOG);
   let killed: CellGone | null = null;
   let ready: ReadyMessage | null = null;
   let pingSentAt = 0;

@@ -6,12 +6,17 @@ export interface LogMeter {
   take(payload: Buffer, onLog: (line: LogMessage) => void): void;
 }
 
-/** Bytes of log of one invocation, and of one line. */
-const MAX_LOG_BYTES = 1024 * 1024;
 const MAX_LINE_BYTES = 256 * 1024;
 
-/** `windowMs`: counts anew after it; without it, once for all. */
-export function openLogMeter(windowMs = Number.POSITIVE_INFINITY): LogMeter {
+export interface LogAllowance {
+  readonly bytes: number;
+  /** Counts anew after it. */
+  readonly windowMs: number;
+}
+
+const INVOCATION: LogAllowance = { bytes: 1024 * 1024, windowMs: Number.POSITIVE_INFINITY };
+
+export function openLogMeter({ bytes: most, windowMs } = INVOCATION): LogMeter {
   let bytes = 0;
   let told = false;
   let ends = 0;
@@ -24,15 +29,14 @@ export function openLogMeter(windowMs = Number.POSITIVE_INFINITY): LogMeter {
         told = false;
       }
       bytes += payload.length;
-      if (bytes <= MAX_LOG_BYTES && payload.length <= MAX_LINE_BYTES) {
+      if (bytes <= most && payload.length <= MAX_LINE_BYTES) {
         onLog(JSON.parse(payload.toString()) as LogMessage);
         return;
       }
       if (told) return;
       told = true;
-      const most =
-        payload.length > MAX_LINE_BYTES ? `a line of ${payload.length} bytes` : `${MAX_LOG_BYTES} bytes of log`;
-      onLog({ level: "warn", message: `log limit exceeded: ${most}; what is beyond it is dropped` });
+      const what = payload.length > MAX_LINE_BYTES ? `a line of ${payload.length} bytes` : `${most} bytes of log`;
+      onLog({ level: "warn", message: `log limit exceeded: ${what}; what is beyond it is dropped` });
     },
   };
 }
