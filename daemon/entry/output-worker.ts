@@ -1,16 +1,11 @@
 // The thread that reads and checks large outputs; see daemon/controllers/serving/large-output.ts.
 import { isUtf8 } from "node:buffer";
-import { setPriority } from "node:os";
 import { parentPort } from "node:worker_threads";
 import type { OutputJob, OutputVerdict } from "#daemon/controllers/serving/large-output.ts";
 
-/** After the daemon's thread and the cells: who sends eight megabytes can wait. On Linux it is the calling thread's own. */
-const NICE = 10;
-if (process.platform === "linux") setPriority(NICE);
-
 parentPort?.on("message", async ({ id, schema, json }: OutputJob) => {
-  const verdict: OutputVerdict = { id, ...(await look(json, schema)), json };
-  parentPort?.postMessage(verdict, [json.buffer]);
+  const verdict: OutputVerdict = { id, ...(await look(json, schema)) };
+  parentPort?.postMessage(verdict);
 });
 
 async function look(

@@ -101,7 +101,10 @@ export async function openBench(
       ),
     outcome: (name, input) =>
       call(name, input).then(
-        () => "ok",
+        (output) => {
+          if (isLargeOutput(output)) output.release();
+          return "ok";
+        },
         (error: { code?: string }) => error.code ?? "unknown",
       ),
     async close() {

@@ -1,6 +1,7 @@
 // The daemon's end of the channel: frames in and out, with caps. What a cell sends is hostile until its secret is checked.
-import type { Socket } from "node:net";
 import { HEADER, SECRET, up } from "./frames.ts";
+import { borrowMemory, giveBack } from "./large-memory.ts";
+import type { CellSocket } from "./socket.ts";
 
 /** Outputs, broker calls and chunks; a longer frame ends the cell. */
 export const MAX_FRAME = 16 * 1024 * 1024;
@@ -15,9 +16,9 @@ const WINDOW_FRAMES = 8_000;
  * not. Answers cost by their size alone: they were asked for.
  */
 const SHARE = 0.2;
-const AT_ONCE_MS = 2;
+const AT_ONCE_MS = 0.5;
 /** A cell that waits is read again when it may take that long: often enough for a steady stream, not at every frame. */
-const RESUME_MS = 1;
+const RESUME_MS = 0.3;
 /** What a frame sets off costs about as much again after it was taken: a line's way into the log, a broker call's answer. */
 const AND_AFTERWARDS = 2;
 /** A broker call costs no less, most of it after it was taken. */
@@ -41,11 +42,11 @@ export interface Connection {
   paused(): boolean;
 }
 
-export function openConnection(socket: Socket, handler: ConnectionHandler): Connection {
-  let pieces: Buffer[] = [];
-  let held = 0;
-  let needed = HEADER;
-  let large: { readonly memory: Buffer; filled: number } | null = null;
+export function openConnection(socket: CellSocket, handler: ConnectionHandler): Connection {
+  /** Frames that wait for their turn, or the beginning of a header. */
+  let backlog: Buffer | null = null;
+  /** A frame that has begun to come, in memory of its own. */
+  let partial: { readonly memory: Buffer; filled: number } | null = null;
   let over = false;
   let windowEnds = 0;
   let windowBytes = 0;
@@ -58,50 +59,51 @@ export function openConnection(socket: Socket, handler: ConnectionHandler): Conn
   let outgoing: Buffer[] = [];
   let outgoingBytes = 0;
 
-  socket.on("data", (data: Buffer) => {
+  socket.onRead = (data) => {
     if (over) return;
     windowBytes += data.length;
     mayTakeMs -= data.length * MS_PER_BYTE;
-    held += data.length;
-    pieces.push(data);
-    if (held >= needed && !resting) decode();
+    const begun = backlog;
+    backlog = null;
+    decode(begun ? Buffer.concat([begun, data]) : data);
     if (!over && !resting) meter();
-  });
+  };
 
-  function decode(): void {
+  /** Takes the frames that are whole. `memory` is somebody else's afterwards. */
+  function decode(memory: Buffer): void {
     earn();
-    if (large && !gather(large)) {
-      restIfSpent();
-      return;
-    }
-    let memory = pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces, held);
-    let at = 0;
-    needed = HEADER;
+    let at = partial ? gather(partial, memory, 0) : 0;
     while (memory.length - at >= HEADER && !over && mayTakeMs > 0) {
       const length = memory.readUInt32LE(at);
       if (length > MAX_FRAME + SECRET || length < SECRET) {
         refuse("a frame of a forbidden length");
         return;
       }
-      if (memory.length - at < HEADER + length) {
-        needed = HEADER + length;
-        break;
+      const whole = HEADER + length;
+      if (memory.length - at >= whole) {
+        take(memory, at, length);
+        at += whole;
+        continue;
       }
-      take(memory, at, length);
-      at += HEADER + length;
+      partial = { memory: whole > LARGE_FRAME ? borrowMemory(whole) : Buffer.allocUnsafe(whole), filled: 0 };
+      at = gather(partial, memory, at);
     }
-    memory = memory.subarray(at);
-    held = memory.length;
-    pieces = held > 0 ? [memory] : [];
-    if (needed > LARGE_FRAME) {
-      large = { memory: Buffer.allocUnsafeSlow(needed), filled: 0 };
-      gather(large);
-    }
-    restIfSpent();
+    if (over) return;
+    if (at < memory.length) backlog = Buffer.from(memory.subarray(at));
+    if (mayTakeMs <= 0) pause((RESUME_MS - mayTakeMs) / SHARE);
   }
 
-  function restIfSpent(): void {
-    if (mayTakeMs <= 0 && !over) pause((RESUME_MS - mayTakeMs) / SHARE);
+  /** Adds to the frame what belongs to it, takes it where it is whole; returns where the next one begins. */
+  function gather(frame: { readonly memory: Buffer; filled: number }, memory: Buffer, at: number): number {
+    const copied = memory.copy(frame.memory, frame.filled, at);
+    frame.filled += copied;
+    if (frame.filled === frame.memory.length) {
+      partial = null;
+      take(frame.memory, 0, frame.memory.length - HEADER);
+      // An output is its caller's from now on.
+      if (frame.memory[4] !== up.result) giveBack(frame.memory);
+    }
+    return at + copied;
   }
 
   function take(memory: Buffer, at: number, length: number): void {
@@ -114,25 +116,6 @@ export function openConnection(socket: Socket, handler: ConnectionHandler): Conn
       windowFrames++;
       spend(type === up.call ? CALL_MS : 0);
     } else countedAt = 0;
-  }
-
-  /** Moves what has come into the large frame; true where it is whole, and was taken. */
-  function gather(frame: { readonly memory: Buffer; filled: number }): boolean {
-    while (frame.filled < frame.memory.length) {
-      const piece = pieces[0];
-      if (!piece) {
-        needed = 1;
-        return false;
-      }
-      const copied = piece.copy(frame.memory, frame.filled);
-      frame.filled += copied;
-      held -= copied;
-      if (copied === piece.length) pieces.shift();
-      else pieces[0] = piece.subarray(copied);
-    }
-    large = null;
-    take(frame.memory, 0, frame.memory.length - HEADER);
-    return true;
   }
 
   function earn(): void {
@@ -171,14 +154,17 @@ export function openConnection(socket: Socket, handler: ConnectionHandler): Conn
       resting = false;
       if (over) return;
       // What was read before the pause has waited too.
-      if (held >= needed) decode();
+      const waiting = backlog;
+      backlog = null;
+      if (waiting) decode(waiting);
       if (!over && !resting) socket.resume();
     }, ms);
   }
 
   function refuse(why: string): void {
     over = true;
-    pieces = [];
+    backlog = null;
+    partial = null;
     handler.violation(why);
   }
 
@@ -208,6 +194,6 @@ export function openConnection(socket: Socket, handler: ConnectionHandler): Conn
     const all = outgoing.length === 1 ? (outgoing[0] as Buffer) : Buffer.concat(outgoing, outgoingBytes);
     outgoing = [];
     outgoingBytes = 0;
-    if (!socket.destroyed) socket.write(all);
+    socket.write(all);
   }
 }

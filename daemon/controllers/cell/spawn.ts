@@ -7,6 +7,7 @@ import { type CellEntries, cellEntries } from "./entries.ts";
 import { BOOT_VARIABLE, type Boot, type Layers } from "./lockdown/boot.ts";
 import type { Processes } from "./lockdown/process.ts";
 import { native } from "./native.ts";
+import { type CellSocket, openSocket, readSocket } from "./socket.ts";
 import { openStanding, type Standing } from "./standing.ts";
 
 export interface CellExit {
@@ -18,7 +19,7 @@ export interface CellExit {
 
 export interface CellProcess {
   readonly pid: number;
-  readonly socket: Socket;
+  readonly socket: CellSocket;
   readonly standing: Standing;
   readonly exited: Promise<CellExit>;
   /** Called once when the error pipe is flooded. */
@@ -46,7 +47,6 @@ export async function spawnCell(layers: Layers): Promise<CellProcess> {
   };
   const child = libc?.processes ? startNatively(libc.processes, args, env) : startByNode(args, env);
   const standing = openStanding(child.pid, libc);
-  child.socket.on("error", () => {});
   let stderr = "";
   let bytes = 0;
   const cell: CellProcess = {
@@ -71,7 +71,7 @@ export async function spawnCell(layers: Layers): Promise<CellProcess> {
 
 interface Child {
   readonly pid: number;
-  readonly socket: Socket;
+  readonly socket: CellSocket;
   readonly stderr: Readable;
   /** After its error pipe has been read to its end, so that V8's last words are in. */
   readonly exited: Promise<Omit<CellExit, "stderr">>;
@@ -87,7 +87,7 @@ function startNatively(processes: Processes, args: readonly string[], env: Recor
   let ended = false;
   return {
     pid,
-    socket: new Socket({ fd: channel, readable: true, writable: true }),
+    socket: openSocket(channel),
     stderr,
     exited: new Promise((resolve) => {
       // The pipe's end comes with the process's, or a moment before it.
@@ -113,7 +113,7 @@ function startByNode(args: readonly string[], env: Record<string, string>): Chil
   });
   return {
     pid: child.pid ?? 0,
-    socket: child.stdio[3] as Socket,
+    socket: readSocket(child.stdio[3] as Socket),
     stderr: child.stderr as Readable,
     exited: new Promise((resolve, reject) => {
       child.once("error", reject);

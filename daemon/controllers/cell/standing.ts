@@ -2,7 +2,8 @@
 // which nothing is known yet. None of it needs a privilege.
 import { closeSync, openSync, writeSync } from "node:fs";
 import { setPriority } from "node:os";
-import type { Native } from "./native.ts";
+import type { Kernel } from "./lockdown/kernel.ts";
+import { type Native, native } from "./native.ts";
 import { attempt, threadsOf } from "./processors.ts";
 
 export interface Standing {
@@ -33,14 +34,31 @@ export function openStanding(pid: number, libc: Native | null): Standing {
     stepBack() {
       keepTo("shared");
       if (session !== null) attempt(() => writeSync(session as number, String(NICE)));
-      for (const thread of threadsOf(pid))
-        attempt(() => (kernel ? kernel.schedule(thread, NICE, SLICE_MS) : setPriority(thread, NICE)));
+      putBehind(threadsOf(pid), kernel);
     },
     close() {
       if (session !== null) closeSync(session);
       session = null;
     },
   };
+}
+
+/** The threads of the daemon itself that `start` starts: behind everybody else's, and not on a processor that is kept free. */
+export function startBehind<T>(start: () => T): T {
+  const before = new Set(threadsOf(process.pid));
+  const started = start();
+  const threads = threadsOf(process.pid).filter((thread) => !before.has(thread));
+  void native().then((libc) => {
+    const shared = libc?.processors?.shared;
+    if (shared) for (const thread of threads) attempt(() => libc.kernel.keepTo(shared, thread));
+    putBehind(threads, libc?.kernel ?? null);
+  });
+  return started;
+}
+
+function putBehind(threads: readonly number[], kernel: Kernel | null): void {
+  for (const thread of threads)
+    attempt(() => (kernel ? kernel.schedule(thread, NICE, SLICE_MS) : setPriority(thread, NICE)));
 }
 
 /** Where the kernel groups by sessions (CONFIG_SCHED_AUTOGROUP), the nice value of a cell's group counts before those in it. */

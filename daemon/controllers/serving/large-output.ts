@@ -2,6 +2,8 @@
 // they came as, so that whoever calls another controller meanwhile does not wait.
 import { Worker } from "node:worker_threads";
 import type { FieldProblem } from "#contract/errors.ts";
+import { giveBack } from "../cell/large-memory.ts";
+import { startBehind } from "../cell/standing.ts";
 
 type Schema = boolean | Record<string, unknown>;
 
@@ -10,12 +12,14 @@ export interface LargeOutput {
   readonly json: Uint8Array;
   value(): unknown;
   toJSON(): unknown;
+  /** Nobody reads it any more: its memory is used for the next one. Who does not call it leaves it to the garbage collector. */
+  release(): void;
 }
 
 export interface OutputJob {
   readonly id: number;
   readonly schema: Schema;
-  readonly json: Uint8Array<ArrayBuffer>;
+  readonly json: Uint8Array;
 }
 
 /** `broken`: it is no JSON text. */
@@ -23,7 +27,6 @@ export interface OutputVerdict {
   readonly id: number;
   readonly broken: boolean;
   readonly problems: readonly FieldProblem[];
-  readonly json: Uint8Array<ArrayBuffer>;
 }
 
 const large = new WeakSet<object>();
@@ -38,24 +41,24 @@ const waiting = new Map<number, PromiseWithResolvers<OutputVerdict>>();
 
 /** Takes the bytes: they are not the caller's any more. Rejects where the thread ends. */
 export async function checkLargeOutput(
-  bytes: Uint8Array,
+  json: Uint8Array,
   schema: Schema,
 ): Promise<{ output: LargeOutput } | { problems: readonly FieldProblem[] | null }> {
-  const whole = bytes.buffer instanceof ArrayBuffer && bytes.buffer.byteLength - bytes.length < 64;
-  const json = whole ? (bytes as Uint8Array<ArrayBuffer>) : new Uint8Array(bytes);
   const id = ++lastId;
   const verdict = Promise.withResolvers<OutputVerdict>();
   waiting.set(id, verdict);
   worker ??= start();
   worker.ref();
-  worker.postMessage({ id, schema, json } satisfies OutputJob, [json.buffer]);
-  const { broken, problems, json: back } = await verdict.promise;
-  if (broken) return { problems: null };
-  return problems.length > 0 ? { problems } : { output: largeOutput(back) };
+  worker.postMessage({ id, schema, json } satisfies OutputJob);
+  const { broken, problems } = await verdict.promise;
+  if (!broken && problems.length === 0) return { output: largeOutput(json) };
+  giveBack(json);
+  return { problems: broken ? null : problems };
 }
 
 function start(): Worker {
-  const thread = new Worker(new URL(import.meta.resolve("#entry/output-worker")), { name: "outputs" });
+  const entry = new URL(import.meta.resolve("#entry/output-worker"));
+  const thread = startBehind(() => new Worker(entry, { name: "outputs" }));
   let failure: unknown = new Error("the thread that reads large outputs has ended");
   thread.on("message", (verdict: OutputVerdict) => {
     waiting.get(verdict.id)?.resolve(verdict);
@@ -75,8 +78,16 @@ function start(): Worker {
 }
 
 function largeOutput(json: Uint8Array): LargeOutput {
-  const value = (): unknown => JSON.parse(Buffer.from(json.buffer, json.byteOffset, json.length).toString());
-  const output: LargeOutput = { json, value, toJSON: value };
+  let released = false;
+  const value = (): unknown => {
+    if (released) throw new Error("a large output was read after its release");
+    return JSON.parse(Buffer.from(json.buffer, json.byteOffset, json.length).toString());
+  };
+  const release = (): void => {
+    if (!released) giveBack(json);
+    released = true;
+  };
+  const output: LargeOutput = { json, value, toJSON: value, release };
   large.add(output);
   return output;
 }

@@ -16,7 +16,7 @@ import {
   RollbackRequest,
 } from "#contract/wire/controllers.ts";
 import type { ControllerRuntime, ControllerSummary, InvocationResult } from "#daemon/controllers/runtime.ts";
-import { isLargeOutput } from "#daemon/controllers/serving/large-output.ts";
+import { isLargeOutput, type LargeOutput } from "#daemon/controllers/serving/large-output.ts";
 import { type AbortNotice, abortSource } from "#shared/abort.ts";
 
 export interface ControllerServices {
@@ -57,7 +57,7 @@ export function controllerRoutes(app: FastifyInstance, { controllers }: Controll
         signal: departureOf(request),
         span: request.span,
       });
-      return isLargeOutput(result.output) ? sendLarge(request, reply, result, result.output.json) : result;
+      return isLargeOutput(result.output) ? sendLarge(request, reply, result, result.output) : result;
     },
   );
 
@@ -182,11 +182,13 @@ function sendLarge(
   request: FastifyRequest,
   reply: FastifyReply,
   result: InvocationResult,
-  json: Uint8Array,
+  { json, release }: LargeOutput,
 ): FastifyReply {
   const head = Buffer.from('{"output":');
   const tail = Buffer.from(`,${JSON.stringify({ ...result, output: undefined }).slice(1)}`);
   reply.type("application/json; charset=utf-8");
+  // Sent, or given up.
+  reply.raw.once("close", release);
   // What is kept under an idempotency key is kept whole.
   if (request.reservation !== null) return reply.send(Buffer.concat([head, json, tail]));
   reply.header("content-length", head.length + json.length + tail.length);
