@@ -48,7 +48,7 @@ interface AnswerHead {
   readonly headers: Record<string, string>;
 }
 export type GatewayAnswer = AnswerHead &
-  ({ readonly body: Uint8Array; readonly stream?: never } | { readonly stream: AnswerStream; readonly body?: never });
+  ({ readonly body: Buffer; readonly stream?: never } | { readonly stream: AnswerStream; readonly body?: never });
 
 /** The gateway as its callers see it. */
 export interface Gateway {

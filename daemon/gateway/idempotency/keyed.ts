@@ -28,7 +28,7 @@ const MAX_ANSWER = 64 * 1024 * 1024;
 
 /** An answer that any number of callers can be given. */
 type Shared = { readonly status: number; readonly headers: Record<string, string> } & (
-  | { readonly body: Uint8Array; readonly recording?: never }
+  | { readonly body: Buffer; readonly recording?: never }
   | { readonly recording: Recording; readonly body?: never }
 );
 

@@ -1,0 +1,216 @@
+// How answers stand on the connection, byte by byte: chunks, pipelined requests, HTTP/1.0, readers that do not read.
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import type { ServerResponse } from "node:http";
+import { connect, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type App, createApp } from "#daemon/app.ts";
+import { startUpstream, type Upstream } from "./upstream.ts";
+
+let upstream: Upstream;
+let app: App;
+let folder: string;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "magic-test-"));
+  upstream = await startUpstream();
+  const gateway = { providers: { openai: { api_key: "sk-1", base_url: `${upstream.url}/v1` } } };
+  const egress = { allow_private: [new URL(upstream.url).host] };
+  writeFileSync(join(folder, "magic.yaml"), JSON.stringify({ version: 1, gateway, egress }));
+  app = await createApp({ root: folder, env: { ...process.env, MAGIC_HOME: join(folder, "home") } });
+  await app.listen();
+});
+afterAll(async () => {
+  await app.close();
+  await upstream.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+interface Asked {
+  readonly stream: boolean;
+  readonly prompt: string;
+  readonly version?: string;
+}
+
+function request({ stream, prompt, version = "1.1" }: Asked): string {
+  const body = JSON.stringify({ model: "openai/gpt-4o-mini", messages: [{ role: "user", content: prompt }], stream });
+  const head = [`POST /v1/chat/completions HTTP/${version}`, "Host: 127.0.0.1", "Content-Type: application/json"];
+  head.push(`Authorization: Bearer ${app.credentials.gateway_token}`, `Content-Length: ${Buffer.byteLength(body)}`);
+  return `${head.join("\r\n")}\r\n\r\n${body}`;
+}
+
+function open(): Socket {
+  return connect(Number(new URL(app.url ?? "").port), "127.0.0.1").on("error", () => undefined);
+}
+
+/** Everything that arrives until `enough`, or until the connection ends. */
+async function received(socket: Socket, enough: (bytes: Buffer) => boolean = () => false): Promise<Buffer> {
+  let bytes = Buffer.alloc(0);
+  for await (const chunk of socket) {
+    bytes = Buffer.concat([bytes, chunk as Buffer]);
+    if (enough(bytes)) break;
+  }
+  return bytes;
+}
+
+interface Message {
+  readonly head: string;
+  readonly chunks: readonly Buffer[];
+}
+
+/** The messages in these bytes; throws where they are not well formed or not whole (RFC 9112, 7.1). */
+function messagesIn(bytes: Buffer): Message[] {
+  const messages: Message[] = [];
+  let at = 0;
+  const line = (): string => {
+    const end = bytes.indexOf("\r\n", at);
+    if (end < 0) throw new Error("cut off");
+    const text = bytes.toString("latin1", at, end);
+    at = end + 2;
+    return text;
+  };
+  const take = (length: number): Buffer => {
+    if (at + length > bytes.length) throw new Error("cut off");
+    at += length;
+    return bytes.subarray(at - length, at);
+  };
+  while (at < bytes.length) {
+    let head = "";
+    for (let next = line(); next !== ""; next = line()) head += `${next.toLowerCase()}\n`;
+    const length = /content-length: (\d+)/.exec(head)?.[1];
+    const chunks: Buffer[] = [];
+    if (length !== undefined) chunks.push(take(Number(length)));
+    else if (head.includes("transfer-encoding: chunked"))
+      for (;;) {
+        const size = line();
+        if (!/^[0-9a-f]+$/.test(size)) throw new Error(`no size of a chunk: ${size}`);
+        const chunk = take(Number.parseInt(size, 16));
+        if (line() !== "") throw new Error("a chunk that is longer than it says");
+        if (chunk.length === 0) break;
+        chunks.push(chunk);
+      }
+    else throw new Error(`a message without an end: ${head}`);
+    messages.push({ head, chunks });
+  }
+  return messages;
+}
+
+const textOf = ({ chunks }: Message) => Buffer.concat(chunks).toString();
+
+const event = (content: string, more: object = {}) =>
+  `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta: { content }, finish_reason: null, ...more }] })}\n\n`;
+const completion = (content: string) =>
+  JSON.stringify({
+    id: "c",
+    object: "chat.completion",
+    created: 1,
+    model: "m",
+    choices: [
+      { index: 0, message: { role: "assistant", content, refusal: null }, finish_reason: "stop", logprobs: null },
+    ],
+    usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+  });
+const asStream = (response: ServerResponse) => response.writeHead(200, { "content-type": "text/event-stream" });
+
+test("requests that come at once on a connection are answered in their order, each whole", async () => {
+  upstream.answer = async (response, _request, body) => {
+    const { messages, stream } = JSON.parse(body) as { messages: { content: string }[]; stream: boolean };
+    const said = messages[0]?.content ?? "";
+    // The first is the slowest: the others are ready before their turn has come.
+    await sleep(said === "a" ? 300 : 0);
+    if (!stream) return void response.writeHead(200, { "content-type": "application/json" }).end(completion(said));
+    asStream(response).write(event(`${said}1`));
+    await sleep(20);
+    response.write(event(`${said}2`));
+    response.end(`${event("", { finish_reason: "stop" })}data: [DONE]\n\n`);
+  };
+  const socket = open();
+  const asked = [
+    { stream: true, prompt: "a" },
+    { stream: true, prompt: "b" },
+    { stream: false, prompt: "c" },
+    { stream: true, prompt: "d" },
+  ];
+  socket.write(asked.map(request).join(""));
+  const ends = (bytes: Buffer) =>
+    bytes.toString("latin1").split("[DONE]").length === 4 && bytes.subarray(-5).equals(Buffer.from("0\r\n\r\n"));
+  const messages = messagesIn(await received(socket, ends));
+  socket.destroy();
+  expect(messages.map(({ head }) => head.split("\n", 1)[0])).toEqual(Array(4).fill("http/1.1 200 ok"));
+  for (const [index, { stream, prompt }] of asked.entries()) {
+    const text = textOf(messages[index] as Message);
+    if (stream)
+      expect([...text.matchAll(/"content":"(\w+)"/g)].map((match) => match[1])).toEqual([`${prompt}1`, `${prompt}2`]);
+    else expect(JSON.parse(text)).toMatchObject({ choices: [{ message: { content: prompt } }] });
+  }
+});
+
+test("an event is one chunk, whatever its letters; a client of HTTP/1.0 gets the same without chunks", async () => {
+  const events = ["plain", "gr\u00fc\u00df dich", "\u{1f600}".repeat(40), "x".repeat(300)].map((content) =>
+    event(content),
+  );
+  upstream.answer = async (response) => {
+    asStream(response);
+    for (const each of events) {
+      response.write(each);
+      await sleep(20);
+    }
+    response.end(`${event("", { finish_reason: "stop" })}data: [DONE]\n\n`);
+  };
+  const [modern, old] = [open(), open()];
+  modern.write(request({ stream: true, prompt: "hi" }));
+  old.write(request({ stream: true, prompt: "hi", version: "1.0" }));
+  const [chunked, plain] = await Promise.all([
+    received(modern, (bytes) => bytes.subarray(-5).equals(Buffer.from("0\r\n\r\n"))),
+    received(old),
+  ]);
+  modern.destroy();
+  const [message] = messagesIn(chunked) as [Message];
+  expect(message.chunks.slice(0, events.length).map(String)).toEqual(events);
+  const cut = plain.indexOf("\r\n\r\n") + 4;
+  expect(plain.toString("latin1", 0, cut).toLowerCase()).not.toContain("transfer-encoding");
+  expect(plain.toString("utf8", cut)).toBe(textOf(message));
+});
+
+test("a body is as long as it says, short or long, in any letters", async () => {
+  for (const length of [1, 11_000, 12_500, 40_000, 400_000]) {
+    const content = "\u00fc\u{1f600}x".repeat(Math.ceil(length / 7));
+    upstream.answer = (response) =>
+      void response.writeHead(200, { "content-type": "application/json" }).end(completion(content));
+    const socket = open();
+    socket.write(request({ stream: false, prompt: "hi" }).replace("Host", "Connection: close\r\nHost"));
+    const [message] = messagesIn(await received(socket)) as [Message];
+    expect(JSON.parse(textOf(message))).toMatchObject({ choices: [{ message: { content } }] });
+  }
+});
+
+test("a client that does not read holds the provider up, and gets everything once it does", async () => {
+  const filler = "x".repeat(64 * 1024);
+  const total = 400;
+  let sent = 0;
+  upstream.answer = async (response) => {
+    asStream(response);
+    for (; sent < total; sent++) if (!response.write(event(filler))) await once(response, "drain");
+    response.end(`${event("", { finish_reason: "stop" })}data: [DONE]\n\n`);
+  };
+  const socket = open();
+  socket.pause();
+  socket.write(request({ stream: true, prompt: "hi" }));
+  let before = -1;
+  while (sent === 0 || before !== sent) {
+    before = sent;
+    await sleep(500);
+  }
+  // What sockets and buffers hold, and no more.
+  expect(sent).toBeLessThan(total);
+  const [message] = messagesIn(
+    await received(socket, (bytes) => bytes.subarray(-5).equals(Buffer.from("0\r\n\r\n"))),
+  ) as [Message];
+  socket.destroy();
+  const text = textOf(message);
+  expect(text.split(filler).length - 1).toBe(total);
+  expect(text).toContain("[DONE]");
+}, 60_000);
