@@ -4,6 +4,7 @@ import { MagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
 import type { Connection } from "#contract/wire/connections.ts";
 import { rfc3339 } from "#shared/clock.ts";
+import { startWorker } from "#shared/sync-worker.ts";
 import { createTurns } from "#shared/turns.ts";
 import { createEgress } from "./egress/egress.ts";
 import type { Foundation } from "./foundation.ts";
@@ -22,6 +23,7 @@ import type { SyncExecution } from "./integrations/execution.ts";
 import { type ConnectedDatabase, databaseOf } from "./integrations/live/database.ts";
 import { createExecution } from "./integrations/live/execution.ts";
 import { manifestText, projectConnectors } from "./integrations/live/manifests.ts";
+import { keepSpare } from "./integrations/live/spare-worker.ts";
 import { createOAuth } from "./integrations/oauth/oauth.ts";
 import { createLiveRuns } from "./integrations/syncs/live-runs.ts";
 import { createSyncs } from "./integrations/syncs/syncs.ts";
@@ -54,10 +56,12 @@ export function wireIntegrations(foundation: Foundation, origin: () => string, g
   );
   const turns = createTurns();
   const ends = { egress, root: foundation.root, manifest: (id: string) => manifestText(foundation.root, id) };
+  const workers = keepSpare(startWorker);
+  foundation.onClose(() => workers.close());
   const execution =
     given ??
     createExecution({
-      ...{ ...ends, clock, stateFolder: foundation.state },
+      ...{ ...ends, clock, workers, stateFolder: foundation.state },
       keeperOf: createKeepers({ storage, secrets, clock }, turns),
       allowPrivate: () => project.current().egress?.allow_private ?? [],
     });

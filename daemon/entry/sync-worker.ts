@@ -4,7 +4,7 @@ import { isMagicError } from "#contract/errors.ts";
 import type { SyncWorkerQuestion, SyncWorkerReply, SyncWorkerRequest } from "#contract/sync.ts";
 import { redactText } from "#shared/redact.ts";
 import { askForTokens } from "#shared/token-ipc.ts";
-import { openDestination, openEither, openSource } from "../integrations/connectors/open.ts";
+import { openDestination, openEither, openSource, preload } from "../integrations/connectors/open.ts";
 import { runSync } from "../integrations/engine/run.ts";
 
 // Pages and rows pass through as buffers. By default V8 marks the whole heap after so many megabytes of these, whatever has become of
@@ -28,6 +28,7 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal
 process.on("message", (message: SyncWorkerRequest) => {
   if (message.type === "cancel") cancel.abort();
   else if (message.type === "token") tokenAnswered(message);
+  else if (message.type === "warm") void preload(message.kinds);
   else if (message.type === "check" || message.type === "discover") void answer(message);
   else if (message.type === "run" && !running) {
     running = true;

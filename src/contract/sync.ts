@@ -111,6 +111,8 @@ export type SyncWorkerQuestion = Extract<SyncWorkerRequest, { type: "check" | "d
 
 /** Parent -> worker. */
 export type SyncWorkerRequest =
+  /** Load what ends of these kinds need: they are likely to come next. */
+  | { readonly type: "warm"; readonly kinds: readonly string[] }
   | { readonly type: "run"; readonly spec: SyncSpec }
   | {
       readonly type: "check";

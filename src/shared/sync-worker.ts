@@ -18,6 +18,8 @@ export interface WorkerOptions {
   onProgress(progress: SyncProgress): void;
   /** Keeps what the source's vendor rotates; absent: nothing does beyond this process. */
   readonly tokens?: TokenKeeper;
+  /** Gives the process to run in; absent: a new one. */
+  readonly start?: () => ChildProcess;
 }
 
 const ATTEMPTS = 3;
@@ -62,7 +64,7 @@ export async function runInWorker(spec: SyncSpec, options: WorkerOptions): Promi
 
 function once(spec: SyncSpec, options: WorkerOptions): Promise<{ outcome: SyncOutcome } | { how: string }> {
   return new Promise((resolve) => {
-    const worker = startWorker();
+    const worker = (options.start ?? startWorker)();
     const send = (request: SyncWorkerRequest) => worker.connected && worker.send(request, () => {});
     const tokens = serveTokens(options.tokens ?? memoryTokens(), send);
     let cancelled = false;
@@ -101,7 +103,8 @@ function killWhenIdle(worker: ChildProcess, tokens: TokenServer, leftMs = REFRES
 // on threads that take the processor from the work. In MB; with more of old space a large CSV file's run comes near 300 MB.
 const HEAP = ["--initial-old-space-size=48", "--min-semi-space-size=8"];
 
-function startWorker(): ChildProcess {
+/** A process that waits for one run or one question, and ends with its parent. */
+export function startWorker(): ChildProcess {
   return fork(fileURLToPath(import.meta.resolve("#entry/sync-worker")), [], {
     execArgv: HEAP,
     stdio: ["ignore", "ignore", "inherit", "ipc"],
@@ -113,9 +116,10 @@ export function askWorker<T>(
   question: Omit<SyncWorkerQuestion, "id">,
   signal: AbortSignal,
   keeper: TokenKeeper = memoryTokens(),
+  start: () => ChildProcess = startWorker,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
-    const worker = startWorker();
+    const worker = start();
     const tokens = serveTokens(keeper, (answer) => worker.connected && worker.send(answer, () => {}));
     const stop = () => killWhenIdle(worker, tokens);
     signal.addEventListener("abort", stop, { once: true });

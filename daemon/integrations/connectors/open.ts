@@ -83,6 +83,19 @@ export async function openSource(
   }
 }
 
+/** What `preload` knows of an end; undefined: nothing worth it. */
+export function preloadKind(end: SyncEnd): string | undefined {
+  if (end.connector) return "declarative";
+  return /^postgres(ql)?:/i.test(end.url) ? "postgres" : undefined;
+}
+
+/** Loads what takes long to load, before an end of that kind is known. */
+export async function preload(kinds: readonly string[]): Promise<void> {
+  if (kinds.includes("declarative")) await import("./declarative/source.ts");
+  if (kinds.includes("postgres"))
+    await Promise.all([import("./postgres/destination.ts"), import("pg"), import("pg-copy-streams")]);
+}
+
 const pinned = ({ url, address }: SyncEnd) => ({ url, ...(address === undefined ? {} : { address }) });
 
 /** For checks and discovery: a source, or where there is none of its kind a destination. */

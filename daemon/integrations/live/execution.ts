@@ -9,6 +9,7 @@ import { askWorker, runInWorker } from "#shared/sync-worker.ts";
 import type { KeeperOf } from "../connections/kept-tokens.ts";
 import type { OpenConnection, RunTask, SyncExecution } from "../execution.ts";
 import { type EndPorts, endOf } from "./ends.ts";
+import type { Workers } from "./spare-worker.ts";
 
 export interface ExecutionOptions extends EndPorts {
   readonly clock: Clock;
@@ -16,6 +17,7 @@ export interface ExecutionOptions extends EndPorts {
   readonly stateFolder: string;
   /** Keeps what a connection's vendor rotates. */
   readonly keeperOf: KeeperOf;
+  readonly workers: Workers;
   /** `host:port` of private addresses that may be reached: for connectors that make their own requests. */
   allowPrivate(): readonly string[];
 }
@@ -23,6 +25,7 @@ export interface ExecutionOptions extends EndPorts {
 export function createExecution(options: ExecutionOptions): SyncExecution {
   const { clock } = options;
   const keeper = (connection: OpenConnection) => options.keeperOf(connection.record.id);
+  const { take } = options.workers;
   return {
     async check(connection, signal) {
       const started = clock.monotonic();
@@ -34,7 +37,8 @@ export function createExecution(options: ExecutionOptions): SyncExecution {
       });
       try {
         const end = await endOf(connection, "", options);
-        await askWorker({ type: "check", end, allow_private: options.allowPrivate() }, signal, keeper(connection));
+        const question = { type: "check", end, allow_private: options.allowPrivate() } as const;
+        await askWorker(question, signal, keeper(connection), () => take(end));
         return { status: "connected", health: health("healthy", null) };
       } catch (error) {
         if (!isMagicError(error)) throw error;
@@ -48,12 +52,14 @@ export function createExecution(options: ExecutionOptions): SyncExecution {
         { type: "discover", end, allow_private: options.allowPrivate() },
         signal,
         keeper(connection),
+        () => take(end),
       );
     },
 
     async run(task, onProgress, signal) {
       const spec = await specOf(task, options);
-      return runInWorker(spec, { signal, onProgress, tokens: keeper(task.source) });
+      const start = () => take(spec.source, spec.destination);
+      return runInWorker(spec, { signal, onProgress, start, tokens: keeper(task.source) });
     },
 
     // Nothing is made at a source yet: replication slots come with cdc.
