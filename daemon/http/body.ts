@@ -1,6 +1,6 @@
 // How bodies are read: JSON alone. An empty body counts as none, since clients send the media type regardless.
 import type { FastifyInstance } from "fastify";
-import { type Bounds, parseBody } from "./read-body.ts";
+import { parseBody } from "./read-body.ts";
 import { LARGE_BODY, markLargeBody } from "./validation.ts";
 
 /** Bytes that a route reads which does not say otherwise: the certificates of a connection and the columns of a sync fit in. */
@@ -8,7 +8,7 @@ export const BODY_LIMIT = 1024 * 1024;
 /** For completions: images and documents stand in them. */
 export const COMPLETION_LIMIT = 64 * 1024 * 1024;
 
-const bounds: Bounds = { depth: 500, members: 1_000_000 };
+const MAX_DEPTH = 500;
 
 export function useBodies(app: FastifyInstance): void {
   const parse = strictParse(app);
@@ -20,7 +20,7 @@ export function useBodies(app: FastifyInstance): void {
       if (raw.length === 0) return done(null, undefined);
       let body: unknown;
       try {
-        body = parseBody(raw, bounds, parse);
+        body = parseBody(raw, MAX_DEPTH, parse);
       } catch (error) {
         return done(error as Error);
       }

@@ -1,5 +1,6 @@
 // Everything about who calls and what they did, put together over one storage: app.ts opens it, the HTTP hooks and routes use it.
 import { hkdfSync } from "node:crypto";
+import { MagicError } from "#contract/errors.ts";
 import type { Tier } from "#contract/identity.ts";
 import type { Seals } from "#daemon/secrets/seals.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
@@ -50,6 +51,16 @@ export interface IdentityOptions {
   readonly logger: Logger;
   /** Read at every use: magic.yaml may change. */
   readonly settings: () => IdentitySettings;
+}
+
+// With another key than the log's every entry would look altered.
+function unprovable(mismatch: string): AuditTrail["verify"] {
+  return async () => {
+    throw new MagicError(
+      "master_key_mismatch",
+      `The audit log cannot be proven: its MACs are made with the key. ${mismatch}`,
+    );
+  };
 }
 
 /** The longest that a configured token may live: keys are kept as long after their rotation. */
@@ -112,7 +123,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     issuers,
     rateLimiter,
     idempotency,
-    audit,
+    audit: seals.mismatch === null ? audit : { ...audit, verify: unprovable(seals.mismatch) },
     async close() {
       idempotency.close();
       await Promise.allSettled([uses.close(), rateLimiter.close(), audit.close()]);

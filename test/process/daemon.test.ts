@@ -285,6 +285,8 @@ test("a master key that was lost and made anew is told at the start, by status a
   expect(checks((await made.magic(["doctor", "--json"])).json)).toMatchObject({ master_key_mismatch: "failed" });
   const asked = await made.magic(["connection", "create", "--provider", "postgres", "--config", config, "--json"]);
   expect([asked.code, asked.failure["code"]]).toEqual([1, "master_key_mismatch"]);
+  const proven = await made.magic(["audit", "verify", "--json"]);
+  expect([proven.code, proven.stdout, proven.failure["code"]]).toEqual([1, "", "master_key_mismatch"]);
   expect((await start(made, "--forget-sealed")).failure["code"]).toBe("daemon_owned");
   expect((await made.magic(["daemon", "restart", "--forget-sealed", "--json"])).code).toBe(0);
   expect((await made.magic(["daemon", "status", "--json"])).json["problems"]).toEqual([]);
