@@ -101,7 +101,7 @@ function killWhenIdle(worker: ChildProcess, tokens: TokenServer, leftMs = REFRES
 
 // Of what passes through a worker nearly nothing stays, and it ends with its run. By V8's own measure a heap of 20 MB is marked again and again,
 // on threads that take the processor from the work. In MB; with more of old space a large CSV file's run comes near 300 MB.
-const HEAP = ["--initial-old-space-size=48", "--min-semi-space-size=8"];
+const HEAP = ["--initial-old-space-size=64", "--min-semi-space-size=8"];
 
 /** A process that waits for one run or one question, and ends with its parent. */
 export function startWorker(): ChildProcess {
