@@ -9,12 +9,16 @@ export default defineCommand({
     const found = await verifyAudit(await clientOf(context));
     context.output.result(found, (paint) =>
       found.valid
-        ? `${paint.green("✓")} ${found.entries} entries, none changed, none missing.`
+        ? `${paint.green("✓")} ${counted(found.entries)}, none changed, none missing.`
         : [
-            `${paint.red("✗")} The audit log was tampered with (${found.entries} entries):`,
+            `${paint.red("✗")} The audit log was tampered with (${counted(found.entries)}):`,
             ...found.problems.map(({ code, sequence }) => `  ${code} at entry ${sequence}`),
           ].join("\n"),
     );
     return found.valid ? exitCodes.ok : exitCodes.invalid;
   },
 });
+
+function counted(entries: number): string {
+  return entries === 1 ? "1 entry" : `${entries} entries`;
+}

@@ -9,9 +9,12 @@ export const verbs: Verbs = {
         { title: "ID", value: ({ id }: Row) => id },
         { title: "NAME", value: ({ name }: Row) => name },
         { title: "CATEGORY", value: ({ category }: Row) => category },
-        { title: "AUTH", value: ({ auth }: Row) => auth.type },
-        { title: "MODES", value: ({ capabilities }: Row) => capabilities.modes.join(", ") },
         { title: "GRADE", value: ({ grade }: Row) => grade },
+        // What is incremental reads in full as well; 80 characters a row.
+        {
+          title: "SYNC",
+          value: ({ capabilities }: Row) => (capabilities.modes.includes("incremental") ? "incremental" : "full"),
+        },
       ];
       const { listVerb } = await import("#commands/resource-verbs.ts");
       const filters = { category: "this category" };

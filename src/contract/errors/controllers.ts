@@ -35,7 +35,7 @@ export const controllerErrors = {
     status: 422,
     exit: "invalid",
     title: "The input does not fit the contract's input_schema",
-    next: "Correct every field listed under errors.",
+    next: "Correct what the detail and the errors name.",
   },
   output_invalid: {
     ...operator,

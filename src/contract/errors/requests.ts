@@ -21,7 +21,7 @@ export const requestErrors = {
     status: 422,
     exit: "invalid",
     title: "The request does not fit its schema",
-    next: "Correct every field listed under errors.",
+    next: "Correct what the detail and the errors name.",
   },
   not_found: {
     ...caller,
