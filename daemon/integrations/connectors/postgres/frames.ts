@@ -73,7 +73,8 @@ export function framed(stream: CopyToStreamQuery): CopyToStreamQuery & { readonl
         forward(at);
         // An error is for pg to read; CopyDone is not.
         end(chunk.subarray(code === ERROR_RESPONSE ? at : at + length), code === ERROR_RESPONSE);
-        return drained;
+        // What the socket holds besides is pg's: no more of it is asked for.
+        return false;
       }
     }
     forward(chunk.length - (held?.length ?? 0));
