@@ -3,10 +3,10 @@
 
 import { randomBytes } from "node:crypto";
 import { open, readFile, rename } from "node:fs/promises";
-import { join } from "node:path";
 import { MagicError } from "#contract/errors.ts";
 import type { RuntimeFile } from "#contract/protocol.ts";
 import { makeFolder } from "#shared/make-folder.ts";
+import { credentialsFile } from "#shared/paths.ts";
 
 export type LocalCredentials = Pick<RuntimeFile, "local_token" | "gateway_token" | "api_key" | "admin_key">;
 
@@ -19,7 +19,7 @@ const prefixes: Readonly<Record<keyof LocalCredentials, string>> = {
 
 /** The root's credentials, made at the first call. `folder` is the state folder. Throws `state_unusable` for a damaged file. */
 export async function loadLocalCredentials(folder: string): Promise<LocalCredentials> {
-  const path = join(folder, "credentials.json");
+  const path = credentialsFile(folder);
   const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;
     throw error;

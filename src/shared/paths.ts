@@ -36,6 +36,11 @@ export function databaseFile(folder: string): string {
   return join(folder, "magic.db");
 }
 
+/** `folder`: the project's state folder. */
+export function credentialsFile(folder: string): string {
+  return join(folder, "credentials.json");
+}
+
 /** `folder`: the user's state folder. */
 export function masterKeyFile(folder: string): string {
   return join(folder, "master.key");

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { problemLine } from "#contract/problem.ts";
 import { readProject } from "#contract/project-check.ts";
 import { runtimeNames } from "#contract/protocol.ts";
-import { masterKeyFile, PROJECT_FILE, stateFolder, userStateFolder } from "#shared/paths.ts";
+import { credentialsFile, masterKeyFile, PROJECT_FILE, stateFolder, userStateFolder } from "#shared/paths.ts";
 import { isSameProcess } from "#shared/process-identity.ts";
 import type { Check, DoctorOptions } from "./check.ts";
 import { readCrashNote } from "./files.ts";
@@ -142,11 +142,7 @@ function crashCheck(root: string): Check {
 /** Files that hold credentials, and must be the user's alone. */
 function secretsCheck({ root, env, fix }: DoctorOptions): Check {
   const state = stateFolder(root);
-  const files = [
-    join(state, runtimeNames.runtime),
-    join(state, "credentials.json"),
-    masterKeyFile(userStateFolder(env)),
-  ];
+  const files = [join(state, runtimeNames.runtime), credentialsFile(state), masterKeyFile(userStateFolder(env))];
   const open = files.filter((path) => ((attempt(() => statSync(path).mode) ?? 0) & 0o077) !== 0);
   if (open.length === 0) return { name: "secrets", status: "ok", detail: "readable by you alone" };
   const detail = `readable by others: ${open.join(", ")}`;

@@ -5,7 +5,7 @@ import { errors } from "#contract/errors.ts";
 import { MIGRATION_TABLE, migrationNames } from "#contract/migrations.ts";
 import { runtimeNames } from "#contract/protocol.ts";
 import { FINGERPRINT_SETTING, keyFingerprint } from "#shared/key-fingerprint.ts";
-import { databaseFile, masterKeyFile, stateFolder, userStateFolder } from "#shared/paths.ts";
+import { credentialsFile, databaseFile, masterKeyFile, stateFolder, userStateFolder } from "#shared/paths.ts";
 import { databaseProblem, rowsIn } from "#shared/sqlite-soundness.ts";
 import type { Check, DoctorOptions } from "./check.ts";
 import type { Inspection } from "./inspect.ts";
@@ -53,7 +53,7 @@ function filesCheck({ root, env, fix }: DoctorOptions): Check {
   const found = [
     [damagedLock, "`magic doctor --fix` removes the lock file; it holds nothing."],
     [
-      problemOf(join(stateFolder(root), "credentials.json"), credentialsProblem),
+      problemOf(credentialsFile(stateFolder(root)), credentialsProblem),
       "Restore it from a copy, or remove it: new credentials are made.",
     ],
     [problemOf(masterKeyFile(userStateFolder(env)), keyProblem), "Restore it from a copy."],

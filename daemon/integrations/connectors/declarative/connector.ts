@@ -21,7 +21,7 @@ import {
   typeOf,
 } from "./manifest/component.ts";
 import { loadManifest, type Manifest } from "./manifest/load.ts";
-import { checkNames, nameOf, noStream, type Stream, streamComponents, streamOf } from "./stream.ts";
+import { checkNames, type Stream, streamComponents, streamNamed, streamOf } from "./stream.ts";
 
 export interface ConnectorOptions {
   readonly config: Readonly<Record<string, unknown>>;
@@ -71,12 +71,7 @@ export function createConnector(source: string | Manifest, options: ConnectorOpt
   const concurrency = options.concurrency ?? concurrencyOf(context, resolved);
   const streams = async (): Promise<Stream[]> =>
     (await components()).map((each) => streamOf(context, each, concurrency));
-  const componentOf = async (name: string): Promise<Component> => {
-    const known = await components();
-    const found = known.find((each) => nameOf(each) === name);
-    if (found) return found;
-    throw noStream(name, known);
-  };
+  const componentOf = async (name: string): Promise<Component> => streamNamed(name, await components());
   // The streams that the manifest names for it, or as many of those that it makes; where it names none, the first.
   const toCheck = async (): Promise<Component[]> => {
     const check = optionalChild(resolved, "check") ?? {};

@@ -8,16 +8,14 @@ import { type Component, optionalChild, optionalText, requiredText, typeOf } fro
 import type { Manifest } from "./manifest/load.ts";
 import { dpathOne } from "./read/dpath.ts";
 import { readState } from "./read/state.ts";
-import { nameOf, noStream, type StreamEvent, streamComponents, streamOf } from "./stream.ts";
+import { type StreamEvent, streamComponents, streamNamed, streamOf } from "./stream.ts";
 
 const PAGE = 25;
 
 /** The same records for the same seed. @throws MagicError `not_found` for a stream that there is not. */
 export function* sandboxRead(manifest: Manifest, name: string, state: unknown, seed = 1): Generator<StreamEvent> {
   const context = dryContext(manifest);
-  const known = streamComponents(context, manifest.resolved);
-  const component = known.find((each) => nameOf(each) === name);
-  if (!component) throw noStream(name, known);
+  const component = streamNamed(name, streamComponents(context, manifest.resolved));
   const { primaryKey, cursorField } = streamOf(context, component);
   const schema = inlineSchema(component) ?? { type: "object", properties: { id: { type: "string" } } };
   const sync = optionalChild(whole(component), "incremental_sync");

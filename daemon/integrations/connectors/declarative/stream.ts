@@ -216,10 +216,12 @@ export function streamComponents(context: Context, manifest: Component): Compone
   });
 }
 
-/** What to say of a name that none of the streams has. */
-export function noStream(name: string, streams: readonly Component[]): MagicError {
+/** @throws MagicError `not_found`, which names those that there are. */
+export function streamNamed(name: string, streams: readonly Component[]): Component {
+  const found = streams.find((each) => nameOf(each) === name);
+  if (found) return found;
   const known = streams.length > 0 ? streams.map(nameOf).join(", ") : "none";
-  return new MagicError("not_found", `the connector has no stream '${name}'; it has ${known}`);
+  throw new MagicError("not_found", `the connector has no stream '${name}'; it has ${known}`);
 }
 
 /** Streams are asked for by name. @throws MagicError `validation_failed` for one without a name, and for two of one name. */

@@ -3,7 +3,13 @@
 import { createHash } from "node:crypto";
 import type { HttpResponse } from "./client.ts";
 
+/** What is asked, in short: a POST's question is as long as its body. */
+export function questionOf(...asked: readonly unknown[]): string {
+  return createHash("sha256").update(JSON.stringify(asked)).digest("base64");
+}
+
 export interface Answers {
+  /** `question`: of `questionOf`. */
   of(question: string): HttpResponse | undefined;
   /** Keeps it as long as there is room. */
   keep(question: string, answer: HttpResponse): void;
@@ -17,17 +23,14 @@ const OVERHEAD = 2048;
 export function createAnswers(maxBytes = MAX_BYTES): Answers {
   const kept = new Map<string, HttpResponse>();
   let left = maxBytes;
-  // A POST's question is as long as its body.
-  const keyOf = (question: string): string => createHash("sha256").update(question).digest("base64");
   return {
-    of: (question) => kept.get(keyOf(question)),
+    of: (question) => kept.get(question),
     keep(question, answer) {
       const size = answer.body.length + OVERHEAD;
-      const key = keyOf(question);
-      if (size > left || kept.has(key)) return;
+      if (size > left || kept.has(question)) return;
       left -= size;
       // A body may be a part of a far larger buffer.
-      kept.set(key, { ...answer, body: Buffer.from(answer.body) });
+      kept.set(question, { ...answer, body: Buffer.from(answer.body) });
     },
   };
 }

@@ -19,7 +19,7 @@ import {
   refuseCustom,
   typeOf,
 } from "../manifest/component.ts";
-import type { Answers } from "./answers.ts";
+import { type Answers, questionOf } from "./answers.ts";
 import { authenticatorOf } from "./auth.ts";
 import type { Authenticator } from "./authenticator.ts";
 import { forStranger, type HttpRequest, type HttpResponse } from "./client.ts";
@@ -106,7 +106,7 @@ async function buildRequest(
   const named = isWhole(component["path"]) ? joinUrl(base, path) : base;
   const target = atServerOf(named, joinUrl(base, exchange.path ?? path));
   const url = withParams(target, parts.params);
-  const question = (): string => JSON.stringify([target, asked, own.raw, own.list, component["authenticator"]]);
+  const question = (): string => questionOf(target, asked, own.raw, own.list, component["authenticator"]);
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(parts.headers)) headers[name.toLowerCase()] = headerValue(value);
   let body = own.raw;
@@ -238,7 +238,8 @@ async function attempt(
   for (let tries = 1, limited = 0; ; tries++) {
     context.signal.throwIfAborted();
     const { request, token, question } = await build();
-    const known = answers?.of(question());
+    const asked = answers ? question() : "";
+    const known = answers?.of(asked);
     // Another stream's error handler may see in it what its own did not.
     if (known && errors.interpret(known).action === "success") return { response: known };
     await context.budget.take(request.method, new URL(request.url), (ms) => context.sleep(ms));
@@ -250,7 +251,7 @@ async function attempt(
       const verdict = errors.interpret(response);
       message = verdict.message;
       if (verdict.action === "success") {
-        answers?.keep(question(), response);
+        answers?.keep(asked, response);
         return { response };
       }
       if (verdict.action === "ignore") return { ignored: verdict.message };

@@ -51,19 +51,23 @@ const casts: Readonly<Record<string, (value: unknown) => unknown>> = {
 function addFields(context: Context, component: Component): Transform {
   const fields = children(component, "fields");
   const test = component["condition"];
+  const conditional = test !== undefined && test !== "";
+  // A condition may say for which records there is a value at all: only one that looks at it needs it first.
+  const looked = typeof test === "string" && test.includes("value");
   return (record, slice) => {
     for (const field of fields) {
       const variables = { record, ...sliceVariables(slice) };
       const parameters = { $parameters: component["$parameters"] ?? {}, ...field };
       const evaluated = (): unknown => native(context, parameters, field["value"], variables);
-      // A condition may say for which records there is a value at all: only one that looks at it needs it first.
-      if (test !== undefined && test !== "") {
-        const value = typeof test === "string" && test.includes("value") ? { value: evaluated() } : {};
-        if (!condition(context, component, test, { ...variables, ...value, path: field["path"] })) continue;
-      }
+      const early = looked ? { value: evaluated() } : null;
+      if (conditional && !condition(context, component, test, { ...variables, ...early, path: field["path"] }))
+        continue;
       const kind = String(field["value_type"] ?? "");
       const cast = Object.hasOwn(casts, kind) ? casts[kind] : undefined;
-      const raw = kind === "string" ? text(context, parameters, field["value"], variables) : evaluated();
+      const raw =
+        kind === "string"
+          ? text(context, parameters, field["value"], variables)
+          : (early ?? { value: evaluated() }).value;
       setAt(
         record,
         list(field["path"]).map((part) => text(context, component, part, variables)),
