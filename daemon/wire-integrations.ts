@@ -84,7 +84,7 @@ export function wireIntegrations(foundation: Foundation, origin: () => string, g
     deliveries.wake();
   };
   const oauth = createOAuth({
-    ...{ storage, egress, secrets, clock, origin, turns },
+    ...{ storage, egress, secrets, clock, origin, turns, root: foundation.root },
     sealer: seals.lasting("oauth"),
     definitionOf: catalogue.oauth,
     onDisabled: (connection) => onFailed(connectionDocument(connection)),

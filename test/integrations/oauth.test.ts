@@ -1,6 +1,8 @@
 // Provider OAuth against a real authorization server.
+import { mkdirSync, symlinkSync } from "node:fs";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import Provider from "oidc-provider";
 import { expect, onTestFinished, test, vi } from "vitest";
@@ -218,7 +220,7 @@ test("many users of an expired token share one refresh, whose rotated token is s
   onTestFinished(() => egress.close());
   const disabled: string[] = [];
   const oauth = createOAuth({
-    ...{ storage, egress, secrets, sealer, turns: createTurns() },
+    ...{ storage, egress, secrets, sealer, turns: createTurns(), root: all.daemon.root },
     clock: { now: () => Date.now(), monotonic: () => performance.now() },
     definitionOf: async () => ({}),
     origin: () => "http://127.0.0.1",
@@ -364,6 +366,39 @@ test("whatever a token endpoint answers, the caller's callback is told, and the 
     const { status } = await fetch(new URL(`/v1/connections/oauth/callback?${query}`, daemon.app.url));
     expect([400, 422], query).toContain(status);
   }
+});
+
+test("a key of the API names no file by way of an authorization that it may not name otherwise", async () => {
+  const { daemon, answers, origin, comeBack } = await hostileServer();
+  const scopes = ["connections:read", "connections:write"];
+  const key = await daemon.call("POST", "/v1/keys", { name: "k", scopes, environment: "live", tier: "enterprise" });
+  const start = (path: string, token?: string, connection?: string) => {
+    const config = { path, client_id: "magic", authorize_url: `${origin}/auth`, token_url: `${origin}/token` };
+    const body = { provider: "sqlite", callback_url: "https://app.example.com/done", config };
+    const options = { live: true, ...(token && { token }) };
+    return daemon.call("POST", "/v1/connections/oauth/start", { ...body, ...(connection && { connection }) }, options);
+  };
+  const finish = async (started: Awaited<ReturnType<typeof start>>) => {
+    expect(started.status).toBe(200);
+    answers.push(json({ access_token: "a" }));
+    return (await comeBack({ state: started.body.state, code: "c" })).to["connection"] ?? "";
+  };
+  const own = ".magic/magic.db";
+  expect(await start(own, key.body.secret)).toMatchObject({ status: 403, body: { code: "egress_blocked" } });
+  const local = await finish(await start(own));
+  expect(await start("data/../.magic/magic.db", key.body.secret, local)).toMatchObject({ status: 403 });
+
+  // What lies in the data folder may lead elsewhere later.
+  const made = await finish(await start("data/own.db", key.body.secret));
+  mkdirSync(join(daemon.root, "data"));
+  symlinkSync(join(daemon.root, own), join(daemon.root, "data", "own.db"));
+  const checked = async (id: string) => (await daemon.call("POST", `/v1/connections/${id}/check`, {}, live)).body;
+  expect((await checked(made)).health.message).toMatch(/is not below the project's data folder/);
+  expect((await checked(local)).status).toBe("connected");
+  // Once a key has had a hand in it, it stays so.
+  await finish(await start("data/else.db", key.body.secret, local));
+  await finish(await start("data/own.db", undefined, local));
+  expect((await checked(local)).health.message).toMatch(/is not below the project's data folder/);
 });
 
 test("a refresh keeps the token it has where no new one comes; ends are read as a number, a text, or not at all", async () => {

@@ -12,15 +12,14 @@ import { newId } from "#shared/ids.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Checked, SyncExecution } from "../execution.ts";
 import { isObject } from "../is-object.ts";
-import { urlOf } from "../live/ends.ts";
-import { checkBounded, isBounded } from "../live/local-files.ts";
 import { mergePatch } from "../merge-patch.ts";
 import { mergedMetadata } from "../metadata.ts";
 import { answerPage, type ListOptions, pageOf } from "../page.ts";
 import { simulateCheck, simulateObjects } from "../simulation/simulate.ts";
 import { limitOf } from "../tier-limits.ts";
+import { boundedFor } from "./bounded.ts";
 import { connectionDocument } from "./document.ts";
-import type { ConnectionSecret, ConnectionSecrets } from "./secret.ts";
+import type { ConnectionSecrets } from "./secret.ts";
 
 export interface Connections {
   create(principal: Principal, input: CreateConnection): Promise<Connection>;
@@ -57,7 +56,7 @@ export interface ConnectionsOptions {
 }
 
 export function createConnections(options: ConnectionsOptions): Connections {
-  const { storage, catalogue, secrets, execution, clock, seed, fresh } = options;
+  const { storage, catalogue, secrets, execution, clock, root, seed, fresh } = options;
   const units = storage.units.connection;
 
   return {
@@ -73,7 +72,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
         ...{ id, environment, provider, name, status, health, metadata, created_at },
         updated_at: created_at,
         last_synced_at: null,
-        secret: secrets.seal({ id, environment }, bounded(principal, provider, { config, credentials })),
+        secret: secrets.seal({ id, environment }, boundedFor(principal, provider, { config, credentials }, root)),
       };
       return connectionDocument(await units.create({ connection, limit: limitOf(principal, "connections") }));
     },
@@ -136,19 +135,11 @@ export function createConnections(options: ConnectionsOptions): Connections {
     },
   };
 
-  // Once a credential of the API has had a hand in the settings, it stays so.
-  function bounded(principal: Principal, provider: string, secret: ConnectionSecret): ConnectionSecret {
-    if (principal.environment === "sandbox" || !isBounded(principal)) return secret;
-    const url = urlOf({ provider, ...secret });
-    if (url !== undefined) checkBounded(url, options.root);
-    return { ...secret, bounded: true };
-  }
-
   function merged(principal: Principal, current: ConnectionRecord, patch: PatchConnection): string | null {
     const held = secrets.read(current);
     const config = patched(held.config, patch.config);
     const credentials = patched(held.credentials, patch.credentials);
-    return secrets.seal(current, bounded(principal, current.provider, { ...held, config, credentials }));
+    return secrets.seal(current, boundedFor(principal, current.provider, { ...held, config, credentials }, root));
   }
 
   async function providerProblems(provider: string): Promise<FieldProblem[]> {

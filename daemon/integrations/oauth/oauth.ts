@@ -11,6 +11,7 @@ import type { ConnectionRecord, ResourceLimit } from "#daemon/storage/tables/con
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
 import type { Turns } from "#shared/turns.ts";
+import { boundedFor } from "../connections/bounded.ts";
 import { changeSecret } from "../connections/change-secret.ts";
 import type { ConnectionSecrets } from "../connections/secret.ts";
 import { limitOf } from "../tier-limits.ts";
@@ -38,6 +39,8 @@ export interface OAuthOptions {
   readonly clock: Clock;
   /** At a connection's tokens. */
   readonly turns: Turns;
+  /** The project's: files below its `data` folder may be named by everybody. */
+  readonly root: string;
   /** Of the provider's definition; null when there is no such connector. */
   readonly definitionOf: (provider: string) => Promise<OAuthDefinition | null>;
   /** This daemon's origin, as the browser reaches it. */
@@ -50,6 +53,8 @@ interface Begun {
   readonly verifier: string;
   readonly redirectUri: string;
   readonly limit: ResourceLimit | null;
+  /** See OpenConnection. */
+  readonly bounded: boolean;
 }
 
 const stateLifeMs = 10 * 60_000;
@@ -65,12 +70,13 @@ export function createOAuth(options: OAuthOptions): OAuth {
   return {
     async start(principal, input) {
       if (!isWeb(input.callback_url)) throw wrong("/callback_url", "must be an http or https URL without credentials");
-      const { config, credentials } = await settingsOf(input);
-      const provider = await providerOf(input.provider, config, credentials);
+      const settings = await settingsOf(input);
+      const { bounded = false } = boundedFor(principal, input.provider, settings, options.root);
+      const provider = await providerOf(input.provider, settings.config, settings.credentials);
       const state = randomBytes(32).toString("base64url");
       const verifier = randomBytes(48).toString("base64url");
       const redirectUri = new URL(callbackPath, origin()).href;
-      const begun: Begun = { input, verifier, redirectUri, limit: limitOf(principal, "connections") };
+      const begun: Begun = { input, verifier, redirectUri, limit: limitOf(principal, "connections"), bounded };
       const id = digest(state);
       const expires = clock.now() + stateLifeMs;
       const payload = sealer.seal(JSON.stringify(begun), { tenant: environment, row: id, field: "state" });
@@ -167,7 +173,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
   }
 
   async function exchange(
-    { input, verifier, redirectUri, limit }: Begun,
+    { input, verifier, redirectUri, limit, bounded }: Begun,
     code: string,
     iss: string | undefined,
   ): Promise<ConnectionRecord> {
@@ -188,6 +194,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
         ...held,
         config: { ...held.config, ...config },
         credentials: { ...held.credentials, ...credentials },
+        bounded: bounded || held.bounded === true,
       }));
       return (await connections.setHealth({ ...place, status: "connected", health, now })) ?? saved;
     }
@@ -201,7 +208,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
         status: "connected" as const,
       },
       ...{ health, metadata: input.metadata ?? {}, created_at: now, updated_at: now, last_synced_at: null },
-      secret: secrets.seal({ id, environment }, { config, credentials }),
+      secret: secrets.seal({ id, environment }, { config, credentials, bounded }),
     };
     try {
       return await connections.create({ connection, limit });
