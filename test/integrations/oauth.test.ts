@@ -278,7 +278,7 @@ async function hostileServer() {
   });
   const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   const root = temporaryFolder();
-  writeProject(root, { egress: { allow_private: [address] } });
+  writeProject(root, { egress: { allow_private: [address] }, secrets: { APP: "client-secret-canary" } });
   const daemon = await startDaemon({ root });
   const origin = `http://${address}`;
   const start = async (config: object = {}) => {
@@ -366,6 +366,39 @@ test("whatever a token endpoint answers, the caller's callback is told, and the 
     const { status } = await fetch(new URL(`/v1/connections/oauth/callback?${query}`, daemon.app.url));
     expect([400, 422], query).toContain(status);
   }
+});
+
+test("a client's secret may be one of magic.yaml's, which no authorization URL shows", async () => {
+  const { daemon, answers, asked, origin, comeBack } = await hostileServer();
+  const urls = { authorize_url: `${origin}/auth`, token_url: `${origin}/token`, revoke_url: `${origin}/revoke` };
+  const reference = (name: string) => `\${secret:${name}}`;
+  const start = (config: object, client_secret = reference("APP")) => {
+    const given = {
+      provider: "postgres",
+      callback_url: "https://app.example.com/done",
+      credentials: { client_secret },
+    };
+    const body = { ...given, config: { client_id: "magic", ...urls, ...config } };
+    return daemon.call("POST", "/v1/connections/oauth/start", body, live);
+  };
+  answers.push(json({ access_token: "a", refresh_token: "r", expires_in: 1 }), json({ access_token: "b" }), json({}));
+  const { to } = await comeBack({ state: (await start({})).body.state, code: "c" });
+  const path = `/v1/connections/${to["connection"]}`;
+  await daemon.call("POST", `${path}/check`, {}, live);
+  await daemon.call("DELETE", path, undefined, live);
+  const sent = asked.map((form) => [form.get("grant_type"), form.get("client_secret")]);
+  expect(sent).toEqual(["authorization_code", "refresh_token", null].map((grant) => [grant, "client-secret-canary"]));
+
+  for (const config of [{ client_id: reference("APP") }, { authorize_url: `${origin}/auth?x=${reference("APP")}` }]) {
+    const refused = await start(config);
+    const pointer = `/config/${Object.keys(config)[0]}`;
+    expect(refused).toMatchObject({ status: 422, body: { errors: [{ pointer }] } });
+  }
+  const missing = await start({}, reference("NONE"));
+  expect((await comeBack({ state: missing.body.state, code: "c" })).to).toMatchObject({
+    error: "config_invalid",
+    error_description: `${reference("NONE")} is not set`,
+  });
 });
 
 test("a key of the API names no file by way of an authorization that it may not name otherwise", async () => {

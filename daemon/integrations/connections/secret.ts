@@ -15,6 +15,7 @@ export interface ConnectionSecret {
   readonly tokens?: Readonly<Record<string, KeptToken>>;
 }
 
+export type Settings = Pick<ConnectionSecret, "config" | "credentials">;
 type Sealed = Pick<ConnectionRecord, "id" | "environment" | "secret">;
 
 export interface ConnectionSecrets {
@@ -23,6 +24,8 @@ export interface ConnectionSecrets {
   read(connection: Sealed): ConnectionSecret;
   /** Ready to use. @throws MagicError `config_invalid` that names a missing reference. */
   open(connection: ConnectionRecord): OpenConnection;
+  /** What has been read, with references replaced. @throws MagicError `config_invalid` likewise. */
+  resolve(secret: Settings): Settings;
 }
 
 export function connectionSecrets(sealer: Sealer, lookUp: LookUp): ConnectionSecrets {
@@ -30,6 +33,7 @@ export function connectionSecrets(sealer: Sealer, lookUp: LookUp): ConnectionSec
     connection.secret === null
       ? { config: {}, credentials: {} }
       : (JSON.parse(sealer.open(connection.secret, connectionPlace(connection))) as ConnectionSecret);
+  const resolve = ({ config, credentials }: Settings) => resolveReferences({ config, credentials }, lookUp);
   return {
     seal: (connection, secret) =>
       Object.keys(secret.config).length + Object.keys(secret.credentials).length === 0
@@ -37,8 +41,9 @@ export function connectionSecrets(sealer: Sealer, lookUp: LookUp): ConnectionSec
         : sealer.seal(JSON.stringify(secret), connectionPlace(connection)),
     read,
     open(record) {
-      const { config, credentials, bounded = false } = read(record);
-      return { record, bounded, ...resolveReferences({ config, credentials }, lookUp) };
+      const { bounded = false, ...settings } = read(record);
+      return { record, bounded, ...resolve(settings) };
     },
+    resolve,
   };
 }

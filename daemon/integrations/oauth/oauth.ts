@@ -13,9 +13,9 @@ import { newId } from "#shared/ids.ts";
 import type { Turns } from "#shared/turns.ts";
 import { boundedFor } from "../connections/bounded.ts";
 import { changeSecret } from "../connections/change-secret.ts";
-import type { ConnectionSecrets } from "../connections/secret.ts";
+import type { ConnectionSecrets, Settings } from "../connections/secret.ts";
 import { limitOf } from "../tier-limits.ts";
-import { isWeb, mayHaveAnswered, type OAuthDefinition, oauthProvider } from "./provider.ts";
+import { isWeb, mayHaveAnswered, type OAuthDefinition, type OAuthProvider, oauthProvider } from "./provider.ts";
 import { GrantRefused, requestTokens, revokeToken, type Tokens } from "./token-endpoint.ts";
 
 export interface OAuth {
@@ -72,7 +72,8 @@ export function createOAuth(options: OAuthOptions): OAuth {
       if (!isWeb(input.callback_url)) throw wrong("/callback_url", "must be an http or https URL without credentials");
       const settings = await settingsOf(input);
       const { bounded = false } = boundedFor(principal, input.provider, settings, options.root);
-      const provider = await providerOf(input.provider, settings.config, settings.credentials);
+      const provider = await providerOf(input.provider, settings);
+      refuseSecrets(provider);
       const state = randomBytes(32).toString("base64url");
       const verifier = randomBytes(48).toString("base64url");
       const redirectUri = new URL(callbackPath, origin()).href;
@@ -145,7 +146,11 @@ export function createOAuth(options: OAuthOptions): OAuth {
         const { config, credentials } = secrets.read(connection);
         const token = credentials["refresh_token"] ?? credentials["access_token"];
         if (credentials["oauth"] !== true || typeof token !== "string") return;
-        await revokeToken(egress, await providerOf(connection.provider, config, credentials), token);
+        await revokeToken(
+          egress,
+          await providerOf(connection.provider, secrets.resolve({ config, credentials })),
+          token,
+        );
       } catch {
         // The grant ends by itself; the connection is gone either way.
       }
@@ -162,14 +167,10 @@ export function createOAuth(options: OAuthOptions): OAuth {
     return { config: { ...held.config, ...config }, credentials: { ...held.credentials, ...credentials } };
   }
 
-  async function providerOf(
-    id: string,
-    config: StartOAuth["config"] = {},
-    credentials: StartOAuth["credentials"] = {},
-  ) {
+  async function providerOf(id: string, settings: Settings) {
     const definition = await definitionOf(id);
     if (definition === null) throw wrong("/provider", `there is no connector ${JSON.stringify(id)}`);
-    return oauthProvider(definition, config, credentials);
+    return oauthProvider(definition, settings.config, settings.credentials);
   }
 
   async function exchange(
@@ -178,7 +179,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
     iss: string | undefined,
   ): Promise<ConnectionRecord> {
     const settings = await settingsOf(input);
-    const provider = await providerOf(input.provider, settings.config, settings.credentials);
+    const provider = await providerOf(input.provider, secrets.resolve(settings));
     // Another server's code must not be handed to this one.
     if (!mayHaveAnswered(provider, iss))
       throw new MagicError("invalid_request", "the answer is not from the server that was asked: see config.issuer");
@@ -232,7 +233,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
     const { config, credentials } = secrets.read(current);
     const expires = credentials["expires_at"];
     if (typeof expires === "number" && expires > clock.now() + freshForMs) return current;
-    const provider = await providerOf(current.provider, config, credentials);
+    const provider = await providerOf(current.provider, secrets.resolve({ config, credentials }));
     try {
       const grant = { grant_type: "refresh_token", refresh_token: String(credentials["refresh_token"]) };
       const tokens = await requestTokens(egress, provider, grant, clock.now());
@@ -261,6 +262,13 @@ function outcome({ input }: Begun, parameters: Readonly<Record<string, string>>)
   const url = new URL(input.callback_url);
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
   return url.href;
+}
+
+// The authorization URL is shown to the caller and to the browser: what it is made of must not be a reference.
+function refuseSecrets({ clientId, authorizeUrl }: OAuthProvider): void {
+  for (const [name, value] of Object.entries({ client_id: clientId, authorize_url: authorizeUrl }))
+    if (/(\$\{|%24%7B)secret(:|%3A)/i.test(value))
+      throw wrong(`/config/${name}`, "is shown to the browser: it cannot be one of magic.yaml's secrets");
 }
 
 function digest(state: string): string {
