@@ -208,19 +208,16 @@ test("a refusal at the provider reaches the caller's callback; a sandbox caller 
   expect(known.body.authorization_url).toMatch(/^https:\/\/login\.salesforce\.com\/services\/oauth2\/authorize\?/);
 });
 
-test("many users of an expired token share one refresh, whose rotated token is stored before it is used", async () => {
-  // Access tokens live shorter than what counts as fresh: every use refreshes.
-  const all = await setUp(30);
-  const { location } = await authorize(all);
-  const id = location.searchParams.get("connection") ?? "";
-  const { storage } = all.daemon.app;
-  const sealer = createSealer(openMasterKey(all.daemon.home), "connections");
-  const secrets = connectionSecrets(sealer, () => undefined);
-  const egress = createEgress({ allowPrivate: () => [all.server.address] });
+// Authorizations over a daemon's storage, without the daemon's own use of them.
+function over({ app, home, root }: TestDaemon, address: string, id: string) {
+  const { storage } = app;
+  const seal = (purpose: string) => createSealer(openMasterKey(home), purpose);
+  const secrets = connectionSecrets(seal("connections"), () => undefined);
+  const egress = createEgress({ allowPrivate: () => [address] });
   onTestFinished(() => egress.close());
   const disabled: string[] = [];
   const oauth = createOAuth({
-    ...{ storage, egress, secrets, sealer, turns: createTurns(), root: all.daemon.root },
+    ...{ storage, egress, secrets, root, sealer: seal("oauth"), turns: createTurns() },
     clock: { now: () => Date.now(), monotonic: () => performance.now() },
     definitionOf: async () => ({}),
     origin: () => "http://127.0.0.1",
@@ -231,6 +228,15 @@ test("many users of an expired token share one refresh, whose rotated token is s
     if (record === null) throw new Error("gone");
     return record;
   };
+  return { oauth, secrets, stored, disabled };
+}
+
+test("many users of an expired token share one refresh, whose rotated token is stored before it is used", async () => {
+  // Access tokens live shorter than what counts as fresh: every use refreshes.
+  const all = await setUp(30);
+  const { location } = await authorize(all);
+  const id = location.searchParams.get("connection") ?? "";
+  const { oauth, secrets, stored, disabled } = over(all.daemon, all.server.address, id);
   const before = secrets.read(await stored()).credentials;
   const record = await stored();
   const used = await Promise.all(
@@ -330,6 +336,7 @@ test("whatever a token endpoint answers, the caller's callback is told, and the 
     ["a token that is none", json({ access_token: { a: 1 } }), "upstream_error"],
     ["too much", (response) => void response.end(Buffer.alloc(2 * 1024 * 1024, 32)), "upstream_error"],
     ["a refusal", json({ error: "invalid_grant", error_description: "no" }, 400), "invalid_grant"],
+    ["a long refusal", json({ error: "invalid_grant", error_description: "no".repeat(500_000) }, 400), "invalid_grant"],
     ["a wrong client", json({ error: "invalid_client" }, 401), "upstream_error"],
   ];
   for (const [name, answer, error] of cases) {
@@ -454,6 +461,31 @@ test("a refresh keeps the token it has where no new one comes; ends are read as 
   expect(await refreshed({ error: "temporarily_unavailable" })).toEqual(by("r1"));
   expect(await refreshed({ access_token: "a5", expires_in: "3600" })).toEqual(by("r1"));
   expect(await refreshed({})).toEqual([]);
+});
+
+test("a connection that is authorized anew while its old grant is being refused stays authorized", async () => {
+  const { answers, asked, start, comeBack, daemon, origin } = await hostileServer();
+  answers.push(json({ access_token: "a0", refresh_token: "r0", expires_in: 1 }));
+  const { to } = await comeBack({ state: await start(), code: "c" });
+  const connection = to["connection"] ?? "";
+  const callback_url = "https://app.example.com/done";
+  const again = { provider: "postgres", callback_url, connection };
+  const { state } = (await daemon.call("POST", "/v1/connections/oauth/start", again, live)).body;
+
+  const { oauth, stored, secrets } = over(daemon, new URL(origin).host, connection);
+  const { promise: refusing, resolve: refuse } = Promise.withResolvers<void>();
+  answers.push((response) => void refusing.then(() => json({ error: "invalid_grant" }, 400)(response)));
+  const stale = expect(oauth.fresh(await stored())).rejects.toMatchObject({ code: "upstream_error" });
+  await vi.waitFor(() => expect(asked).toHaveLength(2), 20_000);
+  answers.push(json({ access_token: "a1", refresh_token: "r1", expires_in: 3600 }));
+  const back = oauth.callback({ state, code: "again" });
+  // Time enough for it to come through, if nothing held it.
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  refuse();
+  await stale;
+  expect(await back).toContain("status=connected");
+  const record = await stored();
+  expect([record.status, secrets.read(record).credentials["refresh_token"]]).toEqual(["connected", "r1"]);
 });
 
 test("an answer may come from the site that was asked, or from the issuer that is named", () => {

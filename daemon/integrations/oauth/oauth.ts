@@ -117,7 +117,9 @@ export function createOAuth(options: OAuthOptions): OAuth {
           };
           return outcome(begun, problem);
         }
-        const { id: connection } = await exchange(begun, code, iss);
+        const { connection: known } = begun.input;
+        const exchanged = () => exchange(begun, code, iss);
+        const { id: connection } = await (known === undefined ? exchanged() : inTurn(known, exchanged));
         return outcome(begun, { connection, status: "connected" });
       } catch (caught) {
         const known = caught instanceof MagicError || caught instanceof GrantRefused;
@@ -135,7 +137,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
       if (typeof expires === "number" && expires > clock.now() + freshForMs) return Promise.resolve(connection);
       let under = refreshing.get(connection.id);
       if (under === undefined) {
-        under = inTurn(connection.id).finally(() => refreshing.delete(connection.id));
+        under = inTurn(connection.id, () => refresh(connection.id)).finally(() => refreshing.delete(connection.id));
         refreshing.set(connection.id, under);
       }
       return under;
@@ -220,10 +222,11 @@ export function createOAuth(options: OAuthOptions): OAuth {
     }
   }
 
-  // A run's process may be refreshing: what it got is found in the credentials afterwards.
-  async function inTurn(id: string): Promise<ConnectionRecord> {
+  // A run's process may be refreshing: what it got is found in the credentials afterwards. And what a refresh brings, or that the
+  // old grant is over, must not come after a new authorization.
+  async function inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
     const release = await turns.take(id);
-    return refresh(id).finally(release);
+    return work().finally(release);
   }
 
   // The rotated token is durable before anybody gets the new access token: a crash between the two must not lose the grant.

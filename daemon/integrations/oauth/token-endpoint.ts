@@ -24,7 +24,7 @@ export async function requestTokens(
   const { status, body } = await post(egress, provider, provider.tokenUrl, grant);
   const document = readObject(body);
   if (document?.["error"] === "invalid_grant")
-    throw new GrantRefused(String(document["error_description"] ?? "invalid_grant"));
+    throw new GrantRefused(String(document["error_description"] ?? "invalid_grant").slice(0, 300));
   const token = document?.["access_token"];
   if (status !== 200 || typeof token !== "string" || token === "") {
     const reason = typeof document?.["error"] === "string" ? document["error"].slice(0, 200) : `answered ${status}`;
