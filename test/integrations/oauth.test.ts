@@ -459,8 +459,12 @@ test("a refresh keeps the token it has where no new one comes; ends are read as 
   expect(await refreshed({ access_token: "a3", refresh_token: "r1", expires_in: -5 })).toEqual(by("r0"));
   expect(await refreshed({ access_token: "a4", refresh_token: null })).toEqual(by("r1"));
   expect(await refreshed({ error: "temporarily_unavailable" })).toEqual(by("r1"));
+  const status = async () =>
+    (await daemon.call("GET", `/v1/connections/${to["connection"]}`, undefined, live)).body.status;
+  expect([await refreshed({ error: "invalid_grant" }), await status()]).toEqual([by("r1"), "disabled"]);
+  expect([await refreshed({ error: "invalid_grant" }), await status()]).toEqual([by("r1"), "disabled"]);
   expect(await refreshed({ access_token: "a5", expires_in: "3600" })).toEqual(by("r1"));
-  expect(await refreshed({})).toEqual([]);
+  expect([await refreshed({}), await status()]).toEqual([[], "failed"]);
 });
 
 test("a connection that is authorized anew while its old grant is being refused stays authorized", async () => {

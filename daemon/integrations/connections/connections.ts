@@ -170,8 +170,10 @@ export function createConnections(options: ConnectionsOptions): Connections {
       if (isMagicError(error) && error.code === "master_key_mismatch") throw error;
       const message = error instanceof Error ? error.message : String(error);
       const latency_ms = Math.round(clock.monotonic() - started);
+      // A refresh that the provider refused has disabled it: that says more than that the test failed.
+      const { status } = await find(current, current.id);
       return {
-        status: "failed",
+        status: status === "disabled" ? status : "failed",
         health: { status: "unhealthy", checked_at: rfc3339(clock.now()), latency_ms, message },
       };
     }
