@@ -165,7 +165,7 @@ test("a secret that stands where an id should is not kept", async () => {
 test("a change is in the log before its answer is: its entry needs no waiting", async () => {
   for (let index = 0; index < 20; index++) {
     const made = await daemon.call("POST", "/v1/keys", { body: { scopes: ["keys:read"] } });
-    const rows = await daemon.app.storage.units.audit.list({
+    const { rows } = await daemon.app.storage.units.audit.list({
       limit: 5,
       request_id: String(made.headers.get("x-request-id")),
     });
@@ -190,6 +190,11 @@ test("filters by outcome, identity, action and time; pages in both directions", 
   const second = (await daemon.call("GET", `/v1/audit?action=keys.create&limit=3&starting_after=${first.next_cursor}`))
     .body;
   expect([...first.data, ...second.data].map(({ id }: Entry) => id)).toEqual(all.slice(0, 6));
+  // `next_cursor` leads on in the direction that was asked for.
+  const back = (await daemon.call("GET", `/v1/audit?action=keys.create&limit=2&ending_before=${all[5]}`)).body;
+  const further = (await daemon.call("GET", `/v1/audit?action=keys.create&limit=2&ending_before=${back.next_cursor}`))
+    .body;
+  expect([...further.data, ...back.data].map(({ id }: Entry) => id)).toEqual(all.slice(1, 5));
   expect((await daemon.call("GET", "/v1/audit?outcome=odd")).status).toBe(422);
 });
 

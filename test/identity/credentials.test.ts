@@ -117,6 +117,9 @@ describe("keys", () => {
     expect(second.data.map((key: { id: string }) => key.id)).toEqual(all.slice(2, 4));
     const back = (await daemon.call("GET", `/v1/keys?limit=2&ending_before=${all[4]}`)).body;
     expect(back.data.map((key: { id: string }) => key.id)).toEqual(all.slice(2, 4));
+    const further = (await daemon.call("GET", `/v1/keys?limit=2&ending_before=${back.next_cursor}`)).body;
+    expect(further.data.map((key: { id: string }) => key.id)).toEqual(all.slice(0, 2));
+    expect(further).toMatchObject({ has_more: false, next_cursor: null });
     const last = (await daemon.call("GET", `/v1/keys?limit=100&starting_after=${all.at(-1)}`)).body;
     expect(last).toMatchObject({ data: [], has_more: false, next_cursor: null });
     for (const limit of ["0", "101", "x", "Infinity", "-Infinity", "NaN", "1e400"])

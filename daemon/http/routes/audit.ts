@@ -1,10 +1,10 @@
 // /v1/audit: the log of every call, and the proof that it is whole.
 import type { FastifyInstance } from "fastify";
 import { AuditEntry, AuditQuery, AuditVerification } from "#contract/wire/audit.ts";
-import { listOf, listPage } from "#contract/wire/list.ts";
+import { listOf } from "#contract/wire/list.ts";
 import type { AuditTrail } from "#daemon/identity/audit/trail.ts";
 import { operates } from "#daemon/identity/credentials/grant.ts";
-import { pageOf } from "#daemon/integrations/page.ts";
+import { answerPage, pageOf } from "#daemon/integrations/page.ts";
 import type { AuditEntryTable } from "#daemon/storage/tables/audit.ts";
 
 export function auditRoutes(app: FastifyInstance, { audit }: { audit: AuditTrail }): void {
@@ -27,8 +27,9 @@ export function auditRoutes(app: FastifyInstance, { audit }: { audit: AuditTrail
     async (request) => {
       const { since, until, ...filters } = request.query;
       const { principal } = request;
-      const { data, hasMore } = await audit.list({
-        ...pageOf(filters),
+      const page = pageOf(filters);
+      const found = await audit.list({
+        ...page,
         request_id: filters.request_id,
         outcome: filters.outcome as string | undefined,
         identity: filters.identity,
@@ -38,7 +39,7 @@ export function auditRoutes(app: FastifyInstance, { audit }: { audit: AuditTrail
         until: until && new Date(until).toISOString(),
         environment: operates(principal) ? undefined : principal.environment,
       });
-      return listPage(data.map(entryDocument), hasMore, ({ id }) => id);
+      return answerPage(found, page, entryDocument);
     },
   );
 

@@ -3,7 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { type TObject, Type } from "typebox";
 import type { Scope } from "#contract/identity.ts";
 import { type CreateKey, Roll } from "#contract/wire/credentials.ts";
-import { type ListQuery, listOf, listPage, listQuery } from "#contract/wire/list.ts";
+import { type ListQuery, listOf, listQuery } from "#contract/wire/list.ts";
 import { IdParams } from "#contract/wire/params.ts";
 import type {
   Credential,
@@ -12,7 +12,7 @@ import type {
   WithSecret,
 } from "#daemon/identity/credentials/credentials.ts";
 import type { CredentialKind } from "#daemon/identity/credentials/secret.ts";
-import { pageOf } from "#daemon/integrations/page.ts";
+import { answerPage, pageOf } from "#daemon/integrations/page.ts";
 import { emptyBody } from "../empty-body.ts";
 
 export interface CredentialRoutes<B> {
@@ -25,7 +25,7 @@ export interface CredentialRoutes<B> {
   readonly words: { readonly one: string; readonly many: string };
   readonly schemas: { readonly item: TObject; readonly withSecret: TObject; readonly create: TObject };
   readonly request: (body: B) => CredentialRequest;
-  readonly document: (credential: Credential) => object;
+  readonly document: (credential: Credential) => { readonly id: string };
   readonly documentWithSecret: (made: WithSecret) => object;
 }
 
@@ -68,12 +68,8 @@ export function credentialRoutes<B>(app: FastifyInstance, credentials: Credentia
       },
     },
     async (request) => {
-      const { data, hasMore } = await credentials.list(request.principal, kind, pageOf(request.query));
-      return listPage(
-        data.map((one) => document(one) as { id: string }),
-        hasMore,
-        ({ id }) => id,
-      );
+      const page = pageOf(request.query);
+      return answerPage(await credentials.list(request.principal, kind, page), page, document);
     },
   );
 

@@ -1,6 +1,7 @@
 // The audit log of one root: the chained log over the storage units, with its anchor, its listing, its proof and its retention.
 import type { Principal } from "#contract/identity.ts";
 import type { Environment } from "#contract/protocol.ts";
+import type { Slice } from "#daemon/storage/page.ts";
 import type { ListAudit } from "#daemon/storage/repositories/audit.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import type { AuditEntryTable } from "#daemon/storage/tables/audit.ts";
@@ -28,7 +29,7 @@ export interface AuditTrail {
   record(call: AuditedCall): void;
   /** Stored when it resolves. */
   recordDurably(call: AuditedCall): Promise<void>;
-  list(query: ListAudit): Promise<{ data: AuditEntryTable[]; hasMore: boolean }>;
+  list(query: ListAudit): Promise<Slice<AuditEntryTable>>;
   /** Walks the whole chain, everything recorded so far included. */
   verify(): Promise<Verification>;
   /** Deletes entries older than this, leaving a checkpoint; answers how many went. */
@@ -135,10 +136,7 @@ export async function openAuditTrail(options: AuditTrailOptions): Promise<AuditT
   return {
     record: (call) => log.record(recordOf(call)),
     recordDurably: (call) => log.recordDurably(recordOf(call)),
-    async list(query) {
-      const rows = await units.list(query);
-      return { data: rows.slice(0, query.limit), hasMore: rows.length > query.limit };
-    },
+    list: (query) => units.list(query),
     async verify() {
       await pruning;
       await log.flush();

@@ -2,6 +2,7 @@
 import { MagicError } from "#contract/errors.ts";
 import type { GatewayIdentity, Principal, Scope, Tier } from "#contract/identity.ts";
 import type { Environment } from "#contract/protocol.ts";
+import type { Page, Slice } from "#daemon/storage/page.ts";
 import type { CredentialRow } from "#daemon/storage/repositories/credential.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
@@ -39,12 +40,6 @@ export interface CredentialRequest {
   readonly expires_at?: string | undefined;
 }
 
-export interface Page {
-  readonly limit: number;
-  readonly after?: string | undefined;
-  readonly before?: string | undefined;
-}
-
 /** A credential with the text of its new secret: the only moment at which it is known. */
 export interface WithSecret {
   readonly credential: Credential;
@@ -54,7 +49,7 @@ export interface WithSecret {
 export interface Credentials {
   create(maker: Principal, request: CredentialRequest): Promise<WithSecret>;
   get(caller: Principal, kind: CredentialKind, id: string): Promise<Credential>;
-  list(caller: Principal, kind: CredentialKind, page: Page): Promise<{ data: Credential[]; hasMore: boolean }>;
+  list(caller: Principal, kind: CredentialKind, page: Page): Promise<Slice<Credential>>;
   /** A second secret; the ones before it end `overlapS` seconds from now. */
   roll(caller: Principal, kind: CredentialKind, id: string, overlapS: number): Promise<WithSecret>;
   revoke(caller: Principal, kind: CredentialKind, id: string): Promise<void>;
@@ -113,10 +108,10 @@ export function createCredentials(options: CredentialOptions): Credentials {
       return find(caller, kind, id);
     },
 
-    async list(caller, kind, { limit, after, before }) {
+    async list(caller, kind, page) {
       await options.flushUses();
-      const rows = await units.list({ kind, environment: visible(caller), limit, after, before, now: now() });
-      return { data: rows.slice(0, limit).map(fromRow), hasMore: rows.length > limit };
+      const { rows, more } = await units.list({ kind, environment: visible(caller), page, now: now() });
+      return { rows: rows.map(fromRow), more };
     },
 
     async roll(caller, kind, id, overlapS) {

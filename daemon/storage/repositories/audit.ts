@@ -1,5 +1,6 @@
 // The audit log's rows. The chain over them is made and proven by daemon/identity/audit.
 import { insertRows } from "../insert-rows.ts";
+import { type Page, type Slice, slice } from "../page.ts";
 import type { Db } from "../schema.ts";
 import { type AuditEntryTable, auditColumns } from "../tables/audit.ts";
 
@@ -42,12 +43,8 @@ export async function page(
   return query.orderBy("sequence", "asc").limit(limit).execute();
 }
 
-export interface ListAudit {
+export interface ListAudit extends Page {
   readonly environment?: string | undefined;
-  readonly limit: number;
-  /** Entry ids. */
-  readonly after?: string | undefined;
-  readonly before?: string | undefined;
   readonly request_id?: string | undefined;
   readonly outcome?: string | undefined;
   /** An id, or a type. */
@@ -58,8 +55,8 @@ export interface ListAudit {
   readonly until?: string | undefined;
 }
 
-/** Newest first; one more than `limit` where there is more. */
-export async function list(db: Db, args: ListAudit): Promise<AuditEntryTable[]> {
+/** Newest first. */
+export async function list(db: Db, args: ListAudit): Promise<Slice<AuditEntryTable>> {
   let query = db.selectFrom("audit_entry").selectAll();
   const { environment, request_id, outcome, identity, action, since, until } = args;
   if (environment !== undefined) query = query.where("environment", "=", environment);
@@ -76,12 +73,11 @@ export async function list(db: Db, args: ListAudit): Promise<AuditEntryTable[]> 
   const before = args.before === undefined ? undefined : await sequenceOf(db, args.before);
   if (after !== undefined) query = query.where("sequence", "<", after);
   if (before !== undefined) query = query.where("sequence", ">", before);
-  const upwards = before !== undefined && after === undefined;
   const rows = await query
-    .orderBy("sequence", upwards ? "asc" : "desc")
+    .orderBy("sequence", before === undefined ? "desc" : "asc")
     .limit(args.limit + 1)
     .execute();
-  return upwards ? rows.slice(0, args.limit).reverse().concat(rows.slice(args.limit)) : rows;
+  return slice(rows, args, (row) => row);
 }
 
 /** Deletes the entries up to a checkpoint, at most `limit` at a time; answers how many went. */

@@ -1,5 +1,6 @@
 // Keys, clients and gateway tokens, and their secrets. Who may make and change which is decided by the caller.
 
+import { type Page, paged, type Slice, slice } from "../page.ts";
 import type { Db } from "../schema.ts";
 import type { CredentialSecretTable, CredentialTable } from "../tables/credential.ts";
 
@@ -40,27 +41,18 @@ export async function get(
 export interface ListCredentials {
   readonly kind: string;
   readonly environment?: string | undefined;
-  readonly limit: number;
-  /** Ids; the page lies behind `after` or ahead of `before`. Ids sort by time, so that a deleted one still works. */
-  readonly after?: string | undefined;
-  readonly before?: string | undefined;
+  readonly page: Page;
   readonly now: string;
 }
 
-/** Newest first; one more than `limit` where there is more. */
-export async function list(db: Db, args: ListCredentials): Promise<CredentialRow[]> {
-  let query = db.selectFrom("credential").selectAll().where("kind", "=", args.kind);
-  if (args.environment !== undefined) query = query.where("environment", "=", args.environment);
-  if (args.after !== undefined) query = query.where("id", "<", args.after);
-  if (args.before !== undefined) query = query.where("id", ">", args.before);
-  // Ahead of a cursor the nearest come first: they are read upwards and turned round.
-  const upwards = args.before !== undefined && args.after === undefined;
-  const rows = await query
-    .orderBy("id", upwards ? "asc" : "desc")
-    .limit(args.limit + 1)
-    .execute();
-  const page = upwards ? rows.slice(0, args.limit).reverse().concat(rows.slice(args.limit)) : rows;
-  return Promise.all(page.map(async (row) => ({ ...row, secrets: await secretsOf(db, row.id, args.now) })));
+export async function list(db: Db, { kind, environment, page, now }: ListCredentials): Promise<Slice<CredentialRow>> {
+  let query = db.selectFrom("credential").selectAll().where("kind", "=", kind);
+  if (environment !== undefined) query = query.where("environment", "=", environment);
+  const { rows, more } = slice(await paged(query, page).execute(), page, (row) => row);
+  return {
+    rows: await Promise.all(rows.map(async (row) => ({ ...row, secrets: await secretsOf(db, row.id, now) }))),
+    more,
+  };
 }
 
 /** A secret with the credential that it belongs to, whatever their state: for authentication. */

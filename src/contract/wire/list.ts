@@ -21,7 +21,9 @@ export function listOf<T extends TObject>(item: T) {
     object: Type.Literal("list"),
     data: Type.Array(item),
     has_more: Type.Boolean(),
-    next_cursor: Type.Union([Type.String(), Type.Null()], { description: "For `starting_after`; null at the end." }),
+    next_cursor: Type.Union([Type.String(), Type.Null()], {
+      description: "For the parameter that asked for this page, `starting_after` at first; null at the end.",
+    }),
   });
 }
 
@@ -32,10 +34,4 @@ export interface ListPage<T> {
   readonly data: readonly T[];
   readonly has_more: boolean;
   readonly next_cursor: string | null;
-}
-
-/** The envelope of a page; `cursorOf` names an item's place, its id. */
-export function listPage<T>(data: readonly T[], hasMore: boolean, cursorOf: (item: T) => string): ListPage<T> {
-  const last = data.at(-1);
-  return { object: "list", data, has_more: hasMore, next_cursor: hasMore && last ? cursorOf(last) : null };
 }
