@@ -7,7 +7,7 @@ import { type Environment, environments, headers as names } from "#contract/prot
 import type { Storage } from "#daemon/storage/storage.ts";
 import type { CredentialTable } from "#daemon/storage/tables/credential.ts";
 import type { Clock } from "#shared/clock.ts";
-import { digestOf, parseSecret, sameDigest } from "./credentials/secret.ts";
+import { digestOf, parseSecret, sameDigest, timeOf } from "./credentials/secret.ts";
 import type { Uses } from "./credentials/uses.ts";
 import type { AccessTokens } from "./jwt/access-token.ts";
 import type { LocalCredentials } from "./local-credentials.ts";
@@ -216,12 +216,9 @@ function principalOf(row: CredentialTable): Principal {
     environment: row.environment as Environment,
     scopes: new Set(JSON.parse(row.scopes) as Scope[]),
     tier: row.tier as Tier,
+    ...(row.expires_at !== null && { expires_at: row.expires_at }),
     ...(row.gateway !== null && { gateway: JSON.parse(row.gateway) as GatewayIdentity }),
   };
-}
-
-function timeOf(text: string | null): number {
-  return text === null ? Number.POSITIVE_INFINITY : Date.parse(text);
 }
 
 function unknown(): MagicError {

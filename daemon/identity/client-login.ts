@@ -3,7 +3,7 @@ import { MagicError } from "#contract/errors.ts";
 import type { Scope } from "#contract/identity.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import type { Clock } from "#shared/clock.ts";
-import { digestOf, parseSecret, sameDigest } from "./credentials/secret.ts";
+import { digestOf, parseSecret, sameDigest, timeOf } from "./credentials/secret.ts";
 import type { Uses } from "./credentials/uses.ts";
 import type { AccessTokens } from "./jwt/access-token.ts";
 
@@ -48,17 +48,18 @@ export function createClientLogin(options: ClientLoginOptions): ClientLogin {
       sameDigest(found.secret.digest, digestOf(clientSecret)) &&
       sameDigest(found.credential.id, clientId) &&
       found.credential.revoked_at === null &&
-      [found.credential.expires_at, found.secret.expires_at].every(
-        (end) => end === null || Date.parse(end) > clock.now(),
-      );
+      [found.credential.expires_at, found.secret.expires_at].every((end) => timeOf(end) > clock.now());
     if (!valid) throw new MagicError("invalid_key", "The client or its secret is not known.");
     uses.note(found.secret.id);
     const has = JSON.parse(found.credential.scopes) as Scope[];
-    const granted = scope === undefined ? has : has.filter((one) => scope.split(" ").includes(one));
-    const missing = scope?.split(" ").find((one) => one !== "" && !has.includes(one as Scope));
+    const asked = scope?.split(" ").filter((one) => one !== "") ?? [];
+    const granted = asked.length === 0 ? has : has.filter((one) => asked.includes(one));
+    const missing = asked.find((one) => !has.includes(one as Scope));
     if (missing !== undefined)
       throw oauthError("invalid_scope", `The client does not have the scope ${JSON.stringify(missing.slice(0, 100))}.`);
-    const expiresIn = options.ttlS();
+    // No token outlives its client.
+    const left = (timeOf(found.credential.expires_at) - clock.now()) / 1_000;
+    const expiresIn = Math.min(options.ttlS(), Math.ceil(left));
     return {
       clientId,
       answer: {

@@ -50,6 +50,8 @@ export interface Principal {
   readonly environments?: readonly Environment[];
   readonly scopes: ReadonlySet<Scope>;
   readonly tier: Tier;
+  /** RFC 3339: when its credential ends by itself; absent for one without an end. */
+  readonly expires_at?: string;
   /** Present for gateway tokens. */
   readonly gateway?: GatewayIdentity;
 }

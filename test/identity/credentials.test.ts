@@ -167,6 +167,20 @@ describe("a child never exceeds its maker", () => {
     expect(child.body).toMatchObject({ environment: "live", tier: "professional", scopes: ["keys:read"] });
   });
 
+  test("a key with an end makes and rolls none that outlives it, and hands its end on", async () => {
+    const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+    const scopes = ["keys:read", "keys:write"];
+    const { body: maker } = await makeKey({ scopes, expires_at });
+    expect((await makeKey({ scopes }, maker.secret)).body).toMatchObject({ expires_at });
+    const sooner = new Date(Date.now() + 60_000).toISOString();
+    expect((await makeKey({ scopes, expires_at: sooner }, maker.secret)).body).toMatchObject({ expires_at: sooner });
+    const later = await makeKey({ scopes, expires_at: "2099-01-01T00:00:00Z" }, maker.secret);
+    expect([later.status, later.body.code]).toEqual([403, "insufficient_scope"]);
+    const { body: endless } = await makeKey({ scopes });
+    const roll = (id: string) => daemon.call("POST", `/v1/keys/${id}/roll`, { token: maker.secret });
+    expect([(await roll(endless.id)).status, (await roll(maker.id)).status]).toEqual([403, 200]);
+  });
+
   test("a key that would roll a stronger one is refused, and one of the other environment is not found", async () => {
     const { body: weak } = await makeKey({ scopes: ["keys:read", "keys:write"], environment: "live", tier: "starter" });
     const { body: strong } = await makeKey({ scopes: ["audit:read"], environment: "live", tier: "starter" });
@@ -214,6 +228,15 @@ describe("clients and access tokens", () => {
     await daemon.call("DELETE", `/v1/clients/${client.id}`);
     expect((await use(json.body.access_token)).status).toBe(401);
     expect((await token({ client_id, client_secret })).body.error).toBe("invalid_client");
+  });
+
+  test("a token does not outlive its client, and blanks ask for no scope", async () => {
+    const expires_at = new Date(Date.now() + 120_000).toISOString();
+    const { body } = await daemon.call("POST", "/v1/clients", { body: { scopes: ["syncs:read"], expires_at } });
+    const { client_id, client_secret } = body;
+    const answer = await daemon.call("POST", "/v1/auth/token", { body: { client_id, client_secret, scope: "  " } });
+    expect(answer.body).toMatchObject({ scope: "syncs:read" });
+    expect(answer.body.expires_in).toBeLessThanOrEqual(120);
   });
 
   test("the errors of the token endpoint are RFC 6749's", async () => {

@@ -44,7 +44,7 @@ export function credentialRoutes<B>(app: FastifyInstance, credentials: Credentia
         operationId: `create${noun}`,
         summary: `Create a ${words.one}`,
         description:
-          "Its secret is in this answer alone. It cannot go beyond the scopes, tier and environment of its maker.",
+          "Its secret is in this answer alone. It cannot go beyond the scopes, tier, environment and end of its maker.",
         body: schemas.create,
         response: { 201: schemas.withSecret },
       },

@@ -33,7 +33,7 @@ export interface CredentialRequest {
   readonly kind: CredentialKind;
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** By default the maker's. */
+  /** By default the maker's; so are the tier and the end. */
   readonly environment?: Environment | undefined;
   readonly tier?: Tier | undefined;
   readonly gateway?: GatewayIdentity | undefined;
@@ -84,9 +84,10 @@ export function createCredentials(options: CredentialOptions): Credentials {
     async create(maker, request) {
       const environment = request.environment ?? maker.environment;
       const tier = request.tier ?? (operates(maker) ? options.accountTier() : maker.tier);
-      requireCovers(maker, { scopes: request.scopes, tier, environment });
-      const expiresAt = request.expires_at === undefined ? null : Date.parse(request.expires_at);
-      if (expiresAt !== null && expiresAt <= clock.now()) throw over();
+      const end = request.expires_at ?? maker.expires_at;
+      const expires_at = end === undefined ? null : rfc3339(Date.parse(end));
+      requireCovers(maker, { scopes: request.scopes, tier, environment, expires_at });
+      if (expires_at !== null && Date.parse(expires_at) <= clock.now()) throw over();
       const secret = makeSecret(request.kind, environment);
       const row = await units.create({
         id: newId(idPrefixes[request.kind]),
@@ -97,7 +98,7 @@ export function createCredentials(options: CredentialOptions): Credentials {
         scopes: JSON.stringify([...new Set(request.scopes)]),
         gateway: request.gateway ? JSON.stringify(request.gateway) : null,
         created_at: now(),
-        expires_at: expiresAt === null ? null : rfc3339(expiresAt),
+        expires_at,
         secret: { id: secret.id, digest: secret.digest },
       });
       return { credential: fromRow(row), secret: secret.text };

@@ -1,12 +1,15 @@
-// What a caller may hand on: a child never exceeds its maker, in scopes, tier or environment.
+// What a caller may hand on: a child never exceeds its maker, in scopes, tier, environment or time.
 import { MagicError } from "#contract/errors.ts";
 import { type Principal, type Scope, type Tier, tiers } from "#contract/identity.ts";
 import type { Environment } from "#contract/protocol.ts";
+import { timeOf } from "./secret.ts";
 
 export interface Grant {
   readonly scopes: readonly Scope[];
   readonly tier: Tier;
   readonly environment: Environment;
+  /** RFC 3339; null: it does not end by itself. */
+  readonly expires_at: string | null;
 }
 
 /** Throws `insufficient_scope`, naming the first thing that `maker` lacks. */
@@ -25,6 +28,11 @@ export function requireCovers(maker: Principal, grant: Grant): void {
     throw new MagicError(
       "insufficient_scope",
       `A credential of tier ${maker.tier} cannot make or change one of tier ${grant.tier}.`,
+    );
+  if (timeOf(grant.expires_at) > timeOf(maker.expires_at ?? null))
+    throw new MagicError(
+      "insufficient_scope",
+      `A credential that ends at ${maker.expires_at} cannot make or change one that ends later, or never.`,
     );
 }
 

@@ -56,3 +56,8 @@ export function sameDigest(a: string, b: string): boolean {
   const right = Buffer.from(b);
   return left.length === right.length && timingSafeEqual(left, right);
 }
+
+/** Milliseconds since the epoch of an end; Infinity without one. */
+export function timeOf(end: string | null): number {
+  return end === null ? Number.POSITIVE_INFINITY : Date.parse(end);
+}
