@@ -21,7 +21,7 @@ declare module "fastify" {
 
 /** Answers after which the same request may do better: their key is freed. */
 const transient = new Set([429, 502, 503, 504, 507]);
-const keptHeaders = ["content-type", "location"] as const;
+const keptHeaders = ["content-type", "location", "cache-control"] as const;
 
 /** What is made or done by the core API and by controllers may be asked for twice. */
 export function takesIdempotencyKey(

@@ -29,7 +29,9 @@ test("the second answer is the first, byte for byte, secret included, and nothin
   expect(second.text).toBe(first.text);
   expect(first.headers.has("idempotent-replayed")).toBe(false);
   expect(second.headers.get("idempotent-replayed")).toBe("true");
-  expect(second.headers.get("content-type")).toBe(first.headers.get("content-type"));
+  for (const name of ["content-type", "cache-control"])
+    expect(second.headers.get(name), name).toBe(first.headers.get(name));
+  expect(second.headers.get("cache-control")).toBe("no-store");
   expect(await keysNamed("made twice")).toBe(1);
 });
 
