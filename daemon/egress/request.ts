@@ -17,6 +17,8 @@ export interface EgressRequest {
   readonly maxBytes?: number;
   /** How many redirects to follow; 0 hands a 3xx to the caller. */
   readonly redirects?: number;
+  /** Only status and headers count: whatever comes of the body, beyond the limits too, the answer stands; its body is empty. */
+  readonly ignoreBody?: boolean;
 }
 
 export interface EgressResponse {
@@ -27,21 +29,21 @@ export interface EgressResponse {
   readonly url: string;
 }
 
-const defaults = { timeoutMs: 30_000, maxBytes: 16 * 1024 * 1024, redirects: 0 };
+const defaults = { timeoutMs: 30_000, maxBytes: 16 * 1024 * 1024, redirects: 0, ignoreBody: false };
 
 export async function sendRequest(
   dispatcher: Dispatcher,
   target: string | URL,
   options: EgressRequest = {},
 ): Promise<EgressResponse> {
-  const { timeoutMs, maxBytes, redirects } = { ...defaults, ...options };
+  const { timeoutMs, redirects, ...limits } = { ...defaults, ...options };
   const timeout = AbortSignal.timeout(timeoutMs);
   const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout;
   let url = checkedUrl(target);
   let request = { method: options.method ?? "GET", headers: { ...options.headers }, body: options.body ?? null };
   try {
     for (let hop = 0; ; hop++) {
-      const answer = await exchange(dispatcher, url, request, signal, maxBytes);
+      const answer = await exchange(dispatcher, url, request, signal, limits);
       const location = answer.headers["location"];
       if (!isRedirect(answer.status) || location === undefined || redirects === 0) return answer;
       if (hop === redirects)
@@ -76,7 +78,7 @@ async function exchange(
   url: URL,
   { method, headers, body }: Outgoing,
   signal: AbortSignal,
-  maxBytes: number,
+  { maxBytes, ignoreBody }: { readonly maxBytes: number; readonly ignoreBody: boolean },
 ): Promise<EgressResponse> {
   const answer = await dispatcher.request({
     origin: url.origin,
@@ -86,6 +88,15 @@ async function exchange(
     body,
     signal,
   });
+  const flat: Record<string, string> = {};
+  for (const [name, value] of Object.entries(answer.headers))
+    if (value !== undefined) flat[name] = Array.isArray(value) ? value.join(", ") : value;
+  const head = { status: answer.statusCode, headers: flat, url: url.href };
+  if (ignoreBody) {
+    // Read away, for the connection to serve again; one that is too long or too slow is cut off with its connection.
+    await answer.body.dump({ limit: maxBytes, signal }).catch(() => undefined);
+    return { ...head, body: Buffer.alloc(0) };
+  }
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of answer.body as AsyncIterable<Buffer>) {
@@ -96,11 +107,7 @@ async function exchange(
     }
     chunks.push(chunk);
   }
-  const flat: Record<string, string> = {};
-  for (const [name, value] of Object.entries(answer.headers))
-    if (value !== undefined) flat[name] = Array.isArray(value) ? value.join(", ") : value;
-  const decoded = await decode(Buffer.concat(chunks), flat["content-encoding"], maxBytes);
-  return { status: answer.statusCode, headers: flat, body: decoded, url: url.href };
+  return { ...head, body: await decode(Buffer.concat(chunks), flat["content-encoding"], maxBytes) };
 }
 
 // Some servers compress although identity was asked for. The cap holds for what comes out.

@@ -45,6 +45,21 @@ test("a body over the cap is refused, compressed or not", async () => {
   await expect(egress.request(`${url}bomb`, { maxBytes: 100_000 })).rejects.toMatchObject({ code: "upstream_error" });
 });
 
+test("where only status and headers count, no body changes them", async () => {
+  const { egress, url } = await upstream((request, response) => {
+    const name = request.url?.slice(1) ?? "";
+    response.writeHead(202, { "x-name": name, ...(name === "gzip" && { "content-encoding": "gzip" }) });
+    if (name === "long") response.end(Buffer.alloc(5_000_000));
+    else if (name === "silent") response.flushHeaders();
+    else if (name === "cut") response.write("x", () => request.socket.destroy());
+    else response.end("no gzip");
+  });
+  for (const name of ["long", "silent", "cut", "gzip", "plain"]) {
+    const answer = await egress.request(url + name, { ignoreBody: true, timeoutMs: 1_000, maxBytes: 10_000 });
+    expect(answer, name).toMatchObject({ status: 202, headers: { "x-name": name }, body: Buffer.alloc(0) });
+  }
+});
+
 test("silence ends with a time-out, a lost server with an error, a caller that leaves with client_closed", async () => {
   const { egress, url } = await upstream((request, response) => {
     if (request.url === "/reset") request.socket.destroy();

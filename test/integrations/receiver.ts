@@ -15,8 +15,8 @@ export interface Receiver {
   readonly url: string;
   readonly address: string;
   readonly received: Received[];
-  /** What to answer: status and headers; asked for every request. */
-  answer: (received: Received) => { status: number; headers?: Record<string, string> } | "hang";
+  /** What to answer: status, headers and body; asked for every request. */
+  answer: (received: Received) => { status: number; headers?: Record<string, string>; body?: Buffer } | "hang";
 }
 
 export async function startReceiver(): Promise<Receiver> {
@@ -28,7 +28,7 @@ export async function startReceiver(): Promise<Receiver> {
       const one = { headers: request.headers, body: Buffer.concat(chunks).toString(), at: Date.now() };
       received.push(one);
       const answer = receiver.answer(one);
-      if (answer !== "hang") response.writeHead(answer.status, answer.headers).end();
+      if (answer !== "hang") response.writeHead(answer.status, answer.headers).end(answer.body);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

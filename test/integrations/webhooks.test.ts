@@ -118,6 +118,13 @@ test("failures are tried again by the schedule; a redirect, a hang and a refusal
   expect(new Set(receiver.received.map(({ headers }) => headers["webhook-id"])).size).toBe(1);
 });
 
+test("the status decides: an answer of a megabyte is one", async () => {
+  const { receiver, call, delivered, path } = await setUp();
+  receiver.answer = () => ({ status: 200, body: Buffer.alloc(1_000_000) });
+  const done = await delivered((await call("POST", `${path}/test`)).body.id);
+  expect(done).toMatchObject({ status: "succeeded", attempts: [{ response_code: 200, error: null }] });
+});
+
 test("Retry-After is waited for", async () => {
   const { receiver, call, delivered, path } = await setUp();
   const answers = [{ status: 429, headers: { "retry-after": "1" } }];

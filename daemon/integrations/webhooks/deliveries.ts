@@ -30,7 +30,8 @@ export interface DeliveriesOptions {
   readonly secretsOf: (webhook: WebhookRecord) => readonly SigningSecret[];
 }
 
-const maxResponseBytes = 256 * 1024;
+/** Of an answer that are read, so that its connection serves again. */
+const maxResponseBytes = 64 * 1024;
 
 /** Defines the queue; answers how to wake it. */
 export function createDeliveries(options: DeliveriesOptions): { wake(): void } {
@@ -90,6 +91,7 @@ export function createDeliveries(options: DeliveriesOptions): { wake(): void } {
         body: payload,
         timeoutMs,
         maxBytes: maxResponseBytes,
+        ignoreBody: true,
         signal,
       });
       const error =
