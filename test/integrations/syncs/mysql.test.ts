@@ -238,6 +238,88 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     expect(await sync({ ...ends, object: "src.raw" })).toMatchObject({ records_synced: 1, records_rejected: 2 });
   });
 
+  test("a table without transactions is refused, and a server that forgets commits is told of", async () => {
+    await source.query("CREATE TABLE old_engine (id bigint, v int) ENGINE = MyISAM");
+    await target.query("CREATE TABLE old_engine AS SELECT 1::bigint AS id, 2 AS v");
+    expect((await sync({ from: pg, object: "old_engine", to: my, table: "old_engine" })).error).toMatchObject({
+      code: "destination_refused",
+      message: expect.stringContaining("MyISAM, which has no transactions"),
+    });
+    await source.query("SET GLOBAL innodb_flush_log_at_trx_commit = 0");
+    const forgetful = await sync({ from: pg, object: "old_engine", to: my, table: "new_engine" });
+    await source.query("SET GLOBAL innodb_flush_log_at_trx_commit = 2");
+    expect(forgetful).toMatchObject({ status: "completed", warnings: [{ code: "commits_not_durable" }] });
+    expect((await sync({ from: pg, object: "old_engine", to: my, table: "new_engine" })).warnings).toEqual([]);
+  });
+
+  test("nothing is filled in: a zero stays one in a counting column, a null that it or a timestamp would replace is quarantined", async () => {
+    await source.query(
+      "CREATE TABLE counting (id int AUTO_INCREMENT PRIMARY KEY, t timestamp NOT NULL DEFAULT CURRENT_TIMESTAMP)",
+    );
+    await target.query(
+      "CREATE TABLE counting (id int, t timestamptz); INSERT INTO counting VALUES (0, '2020-01-01'), (NULL, '2020-01-01'), (3, NULL)",
+    );
+    const outcome = await sync({ from: pg, object: "counting", to: my, table: "counting" });
+    expect(outcome.rejects.map(({ key, column }) => [key, column])).toEqual([
+      ["row 2", "id"],
+      ["row 3", "t"],
+    ]);
+    const [rows] = await source.query("SELECT id, CAST(t AS CHAR) AS t FROM counting");
+    expect(rows).toEqual([{ id: 0, t: "2020-01-01 00:00:00" }]);
+  });
+
+  test("what a server sets for every connection neither changes a text nor cuts a result", async () => {
+    await source.query(`CREATE TABLE smile (id int PRIMARY KEY, t text CHARACTER SET utf8mb4); INSERT INTO smile VALUES (1, '😀 é'), (2, 'é');
+      CREATE USER plain@'%' IDENTIFIED BY 'p'; GRANT ALL ON src.* TO plain@'%'; GRANT ALL ON other.* TO plain@'%'`);
+    const plain = (url: string) => url.replace(/magic:[^@]*@/, "plain:p@");
+    for (const setting of [
+      "SET NAMES utf8mb3",
+      "SET NAMES latin1",
+      "SET sql_select_limit = 1",
+      "SET autocommit = 0, max_error_count = 0",
+    ]) {
+      await source.query(`SET GLOBAL init_connect = '${setting}'`);
+      expect((await sync({ from: plain(my), object: "smile", to: pg, table: "smile" })).error).toBeNull();
+      expect((await sync({ from: pg, object: "smile", to: plain(other), table: "smile" })).error).toBeNull();
+      await source.query("SET GLOBAL init_connect = ''");
+      expect(await target.lines("smile")).toEqual(['(1,"😀 é")', "(2,é)"]);
+      const [rows] = await source.query("SELECT * FROM other.smile ORDER BY id");
+      expect(rows).toEqual([
+        { id: 1, t: "😀 é" },
+        { id: 2, t: "é" },
+      ]);
+    }
+  });
+
+  test("incremental: rows without a cursor and dates before which there is nothing are not left out", async () => {
+    const run = (table: string, more = {}) =>
+      sync({ from: my, object: table, to: other, table }, { mode: "incremental", cursor_field: "c", ...more });
+    const ids = async (table: string) => {
+      const [rows] = await source.query(`SELECT id FROM other.${table} ORDER BY id`);
+      return (rows as { id: number }[]).map(({ id }) => id);
+    };
+    await source.query(`SET sql_mode = ''; CREATE TABLE early (id int PRIMARY KEY, c datetime(6));
+      INSERT INTO early VALUES (1, '0000-00-00 00:00:00'), (2, NULL); CREATE TABLE keyless (id int, c bigint); INSERT INTO keyless VALUES (1, NULL)`);
+    expect((await run("early")).error).toBeNull();
+    await source.query("INSERT INTO early VALUES (3, '0001-01-01 00:00:00'), (4, NULL)");
+    expect((await run("early")).warnings).toEqual([]);
+    await source.query("INSERT INTO early VALUES (5, '0001-01-01 00:00:01')");
+    expect((await run("early")).error).toBeNull();
+    expect(await ids("early")).toEqual([1, 2, 3, 4, 5]);
+    // Without a key they cannot be told from those that were read.
+    expect((await run("keyless")).warnings).toMatchObject([{ code: "null_cursor" }]);
+    await source.query("INSERT INTO keyless VALUES (2, 9007199254740992), (3, 9007199254740993)");
+    await run("keyless");
+    await source.query("INSERT INTO keyless VALUES (4, 9007199254740994)");
+    await run("keyless");
+    expect(await ids("keyless")).toEqual([1, 2, 3, 4]);
+    await source.query("CREATE TABLE by_bytes (id int, c binary(2)); INSERT INTO by_bytes VALUES (1, X'80FE')");
+    await run("by_bytes");
+    await source.query("INSERT INTO by_bytes VALUES (2, X'80FF')");
+    await run("by_bytes");
+    expect(await ids("by_bytes")).toEqual([1, 2]);
+  });
+
   test("a connection that is cut while rows are read ends the run at once", async () => {
     const { port } = new URL(my);
     const proxy = await cuttingProxy(() => net.connect(Number(port), "127.0.0.1"), 200_001);

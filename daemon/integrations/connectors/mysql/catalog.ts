@@ -20,6 +20,8 @@ export interface MysqlTable {
   readonly columns: readonly MysqlColumn[];
   readonly primaryKey: readonly string[];
   readonly records: number | null;
+  /** The storage engine; null: a view. */
+  readonly engine: string | null;
 }
 
 export async function describeTable(link: MysqlLink, object: ObjectName): Promise<MysqlTable | null> {
@@ -38,9 +40,9 @@ async function describe(link: MysqlLink, which: string, parameters: readonly str
       `SELECT table_schema AS d, table_name AS t, ${what} FROM information_schema.${view} WHERE ${which}${more} ORDER BY 1, 2${order}`,
       parameters,
     );
-  const tables = await select("table_rows AS n", "tables", " LIMIT 10000");
+  const tables = await select("table_rows AS n, engine AS e", "tables", " LIMIT 10000");
   const columns = await select(
-    "column_name AS name, data_type AS type, column_type AS declared, is_nullable AS nullable, numeric_precision AS p, numeric_scale AS s",
+    "column_name AS name, data_type AS type, column_type AS declared, is_nullable AS nullable, numeric_precision AS p, numeric_scale AS s, extra",
     "columns",
     ", ordinal_position",
   );
@@ -59,6 +61,7 @@ async function describe(link: MysqlLink, which: string, parameters: readonly str
     columns: (columnsOf.get(place(table)) ?? []).map(columnOf),
     primaryKey: (keyOf.get(place(table)) ?? []).map((row) => row["name"] ?? ""),
     records: table["n"] === null || table["n"] === undefined ? null : Number(table["n"]),
+    engine: table["e"] ?? null,
   }));
 }
 
@@ -75,17 +78,27 @@ function columnOf(row: Record<string, string | null>): MysqlColumn {
   const type = row["declared"] ?? "";
   const declared = type.toLowerCase();
   const found = typeOf((row["type"] ?? "").toLowerCase(), declared, Number(row["p"] ?? 0), Number(row["s"] ?? 0));
+  const nullable = row["nullable"] === "YES";
+  // A null there is a number, or on older servers the time of day.
+  const fillsIn = /auto_increment/i.test(row["extra"] ?? "") || (declared.startsWith("timestamp") && !nullable);
   const column: MysqlColumn = {
     name,
-    nullable: row["nullable"] === "YES",
+    nullable,
     declared,
-    fit: (source) => fitOf(column, type, source),
+    fit: (source) => (fillsIn ? notNull(fitOf(column, type, source)) : fitOf(column, type, source)),
     type: found.type,
     ...(found.form ? { form: found.form } : {}),
     expression: found.expression?.(ident(name)) ?? ident(name),
   };
   return column;
 }
+
+type Fit = ReturnType<typeof fitOf>;
+
+const notNull =
+  (fit: Fit): Fit =>
+  (value) =>
+    value === null ? "null, for which the table would fill in a value of its own" : (fit?.(value) ?? null);
 
 function typeOf(
   type: string,
@@ -135,6 +148,7 @@ function typeOf(
     case "blob":
     case "mediumblob":
     case "longblob":
+    case "vector":
       return { type: { kind: "bytes" } };
     case "geometry":
     case "point":

@@ -24,10 +24,27 @@ export interface MysqlLink {
   close(): Promise<void>;
 }
 
-// No rounding, no truncation, no zero for what is no date; a backslash is a backslash.
-const settings =
-  "SET SESSION sql_mode = 'STRICT_ALL_TABLES,STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_BACKSLASH_ESCAPES,ALLOW_INVALID_DATES', time_zone = '+00:00', " +
-  "SESSION transaction_isolation = 'REPEATABLE-READ', net_write_timeout = 3600, net_read_timeout = 3600, wait_timeout = 86400, sql_notes = 1, group_concat_max_len = 1048576";
+// No rounding, no truncation, no zero for what is no date, no number for a zero; a backslash is a backslash. And what a server or its
+// init_connect may have set otherwise: texts in another character set, results that are cut, warnings that are not kept.
+const settings = [
+  "SET SESSION sql_mode = 'STRICT_ALL_TABLES,STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_BACKSLASH_ESCAPES,ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION'",
+  "character_set_client = 'utf8mb4'",
+  "character_set_results = 'utf8mb4'",
+  "collation_connection = 'utf8mb4_bin'",
+  "time_zone = '+00:00'",
+  "autocommit = 1",
+  "completion_type = 0",
+  "sql_select_limit = 18446744073709551615",
+  "sql_big_selects = 1",
+  "sql_safe_updates = 0",
+  "sql_auto_is_null = 0",
+  "sql_notes = 1",
+  "max_error_count = 65535",
+  "group_concat_max_len = 1048576",
+  "net_write_timeout = 3600",
+  "net_read_timeout = 3600",
+  "wait_timeout = 86400",
+].join(", ");
 
 export async function connectMysql(options: {
   url: string;
@@ -69,17 +86,15 @@ export async function connectMysql(options: {
   let maxPacket = 1 << 20;
   try {
     await new Promise<void>((resolve, reject) => connection.connect((error) => (error ? reject(error) : resolve())));
+    await query({ sql: settings });
     const [about] = await query<{ v: string; p: number; c: string | null }[]>({
       sql: "SELECT version() AS v, @@max_allowed_packet AS p, (SELECT MAX(collation_name) FROM information_schema.collations WHERE collation_name IN ('utf8mb4_nopad_bin', 'utf8mb4_0900_bin')) AS c",
     });
-    const isMariaDb = /mariadb/i.test(about?.v ?? "");
     keyCollation = about?.c ?? keyCollation;
     maxPacket = Number(about?.p ?? maxPacket);
+    const mariaDb = /mariadb/i.test(about?.v ?? "");
     await query({
-      sql: settings.replace(
-        "SESSION transaction_isolation",
-        isMariaDb ? "SESSION tx_isolation" : "SESSION transaction_isolation",
-      ),
+      sql: `SET SESSION ${mariaDb ? "tx_isolation" : "transaction_isolation"} = 'REPEATABLE-READ', ${mariaDb ? "max_statement_time" : "max_execution_time"} = 0`,
     });
   } catch (error) {
     connection.destroy();

@@ -1,7 +1,7 @@
 // MySQL and MariaDB as a destination: rows and state in one InnoDB transaction. A full refresh deletes and inserts in it, so readers
 // see the old rows until it commits, and a run that dies leaves them.
 import { MagicError } from "#contract/errors.ts";
-import type { Reject } from "#contract/sync.ts";
+import type { Reject, SyncFailure } from "#contract/sync.ts";
 import type { CommittedState, Destination, OpenRequest, WritePlan, WriteSession } from "../../engine/destination.ts";
 import { planChanges, widened } from "../../engine/evolution.ts";
 import { formatObjectName } from "../../engine/name.ts";
@@ -66,11 +66,40 @@ async function openSession(link: MysqlLink, request: OpenRequest): Promise<Write
     await lock(link, request);
     const committed = await readState(link, database, request);
     const existing = await describeTable(link, { schema: database, name: request.table.name });
-    return sessionOf({ link, request, database, committed, existing, guard, close });
+    await checkEngine(link, existing);
+    const warnings = await durability(link);
+    return sessionOf({ link, request, database, committed, existing, warnings, guard, close });
   } catch (error) {
     link.kill();
     throw mysqlError(error, "destination", doing);
   }
+}
+
+// Rows that no ROLLBACK takes back would stay of a run that dies, and come twice.
+async function checkEngine(link: MysqlLink, existing: MysqlTable | null): Promise<void> {
+  if (!existing?.engine) return;
+  const [row] = await link.rows("SELECT transactions AS t FROM information_schema.engines WHERE engine = ?", [
+    existing.engine,
+  ]);
+  if (row?.["t"] === "YES") return;
+  const name = formatObjectName({ schema: existing.database, name: existing.name });
+  throw new MagicError(
+    "destination_refused",
+    `${name} is a table of the engine ${existing.engine}, which has no transactions: ALTER TABLE ... ENGINE = InnoDB, or choose another table.`,
+  );
+}
+
+// With 0 a server that is killed forgets commits that it has acknowledged; with 2 only a machine that is.
+async function durability(link: MysqlLink): Promise<readonly SyncFailure[]> {
+  const [row] = await link.rows("SHOW VARIABLES LIKE 'innodb_flush_log_at_trx_commit'");
+  if (row?.["Value"] !== "0") return [];
+  return [
+    {
+      code: "commits_not_durable",
+      message:
+        "The destination's server acknowledges commits before they are in its log (innodb_flush_log_at_trx_commit = 0): if it crashes, rows and state of its last second are gone together, and the next run brings them again. Set it to 1.",
+    },
+  ];
 }
 
 // Held until the connection ends, however it ends.
@@ -104,6 +133,7 @@ interface Parts {
   readonly database: string;
   readonly committed: CommittedState;
   readonly existing: MysqlTable | null;
+  readonly warnings: readonly SyncFailure[];
   guard<T>(work: () => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
@@ -140,7 +170,7 @@ function sessionOf(parts: Parts): WriteSession {
     get existing() {
       return existing ? widened(existing.columns, wider).filter(({ name }) => name !== DELETED_AT) : null;
     },
-    warnings: [],
+    warnings: parts.warnings,
     bytes: () => moved,
     rawFormats: [],
     rawTypes: [],

@@ -4,16 +4,15 @@ import { discoveredObject } from "../../engine/discovered.ts";
 import { floatText } from "../../engine/float-text.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import { pickColumns } from "../../engine/pick.ts";
-import type { Batch, ReadRequest, Source, SourceStream, StreamState } from "../../engine/source.ts";
+import type { Batch, ReadRequest, Source, SourceStream } from "../../engine/source.ts";
 import type { Row, TableSchema, Value } from "../../engine/types.ts";
 import { describeTable, listTables, type MysqlColumn, type MysqlTable } from "./catalog.ts";
-import { connectMysql, ident, literal, type MysqlLink } from "./connect.ts";
+import { connectMysql, ident, type MysqlLink } from "./connect.ts";
 import { mysqlError } from "./errors.ts";
 import { extendedWkb } from "./geometry.ts";
+import { planRead } from "./scope.ts";
 
 const BATCH_ROWS = 2000;
-// Rows of writers that commit late: what lies shortly before the cursor is read again, and the key makes that harmless.
-const LOOK_BACK = { seconds: 3600, numbers: 10_000 } as const;
 
 export function mysqlSource(options: { url: string; address?: string }): Source {
   const links: MysqlLink[] = [];
@@ -61,13 +60,13 @@ async function openStream(link: MysqlLink, request: ReadRequest): Promise<Source
     const schema = pickColumns(plain(table), request, name);
     const from = `${ident(table.database)}.${ident(table.name)}`;
     const columns = schema.columns.flatMap((column) => table.columns.find((one) => one.name === column.name) ?? []);
-    const { condition, endState } = await planRead(link, table, from, schema.primaryKey.length > 0, request);
+    const { condition, endState, warnings } = await planRead(link, table, from, schema.primaryKey.length > 0, request);
     request.waiting(`rows of ${name}`);
     return {
       schema,
       snapshot: true,
       changed: true,
-      warnings: [],
+      warnings,
       partitions: [{ id: "all", records: condition === "" ? table.records : null }],
       rawFormats: [],
       endState: () => endState,
@@ -92,44 +91,6 @@ async function openStream(link: MysqlLink, request: ReadRequest): Promise<Source
     link.kill();
     throw mysqlError(error, "source", `reading ${name}`);
   }
-}
-
-async function planRead(
-  link: MysqlLink,
-  table: MysqlTable,
-  from: string,
-  keyed: boolean,
-  request: ReadRequest,
-): Promise<{ condition: string; endState: StreamState | null }> {
-  if (request.mode !== "incremental") return { condition: "", endState: null };
-  const field = request.cursorField;
-  const column = table.columns.find((one) => one.name === field);
-  if (field === null || !column)
-    throw new MagicError(
-      "validation_failed",
-      field === null
-        ? "An incremental sync needs a cursor field."
-        : `There is no column ${JSON.stringify(field)} for the cursor.`,
-    );
-  const [row] = await link.rows(`SELECT max(${ident(field)}) AS c FROM ${from}`);
-  const before = request.state?.cursor ?? null;
-  const endState = { cursor: row?.["c"] ?? before };
-  if (before === null) return { condition: "", endState };
-  const name = ident(field);
-  if (!keyed) return { condition: ` WHERE ${name} > ${literal(before)}`, endState };
-  if (column.type.kind === "timestamp")
-    return {
-      condition: ` WHERE ${name} >= CAST(${literal(before)} AS DATETIME(6)) - INTERVAL ${LOOK_BACK.seconds} SECOND`,
-      endState,
-    };
-  if (column.type.kind === "date")
-    return { condition: ` WHERE ${name} >= CAST(${literal(before)} AS DATE) - INTERVAL 1 DAY`, endState };
-  if (column.type.kind === "int" || column.type.kind === "decimal")
-    return {
-      condition: ` WHERE ${name} >= CAST(${literal(before)} AS DECIMAL(65, 20)) - ${LOOK_BACK.numbers}`,
-      endState,
-    };
-  return { condition: ` WHERE ${name} >= ${literal(before)}`, endState };
 }
 
 async function* readRows(

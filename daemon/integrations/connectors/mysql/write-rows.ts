@@ -82,10 +82,17 @@ export function sqlValue(value: Value, kind: string): string {
   return literal(value);
 }
 
-// MySQL stores 0 for -0, and says nothing.
+// MySQL stores 0 for -0 and 2 for 1.5, and says nothing.
 function unfitOf(row: Row, plan: WritePlan): { column: string; reason: string } | null {
-  for (const [at, { name, type }] of plan.columns.entries())
-    if (type.kind === "float" && row[at] === "-0") return { column: name, reason: "MySQL has no -0" };
+  for (const [at, { name, type }] of plan.columns.entries()) {
+    const value = row[at];
+    if (typeof value !== "string") continue;
+    if (type.kind === "float" && value === "-0") return { column: name, reason: "MySQL has no -0" };
+    if (type.kind === "int" && !/^\s*[+-]?\d+\s*$/.test(value))
+      return { column: name, reason: `${value.slice(0, 60)} is no whole number` };
+    if (type.kind === "bool" && value !== "true" && value !== "false")
+      return { column: name, reason: `${value.slice(0, 60)} is no boolean` };
+  }
   return null;
 }
 

@@ -1,0 +1,79 @@
+// Which rows an incremental run reads from MySQL, and where the next one goes on.
+import { MagicError } from "#contract/errors.ts";
+import type { SyncFailure } from "#contract/sync.ts";
+import { nullCursorWarning } from "../../engine/cursor.ts";
+import { formatObjectName } from "../../engine/name.ts";
+import type { ReadRequest, StreamState } from "../../engine/source.ts";
+import type { MysqlColumn, MysqlTable } from "./catalog.ts";
+import { ident, literal, type MysqlLink } from "./connect.ts";
+
+// Rows of writers that commit late: what lies shortly before the cursor is read again, and the key makes that harmless.
+const LOOK_BACK = { seconds: 3600, numbers: 10_000 } as const;
+
+export interface Scope {
+  /** SQL behind the table's name; empty: every row. */
+  readonly condition: string;
+  readonly endState: StreamState | null;
+  readonly warnings: readonly SyncFailure[];
+}
+
+export async function planRead(
+  link: MysqlLink,
+  table: MysqlTable,
+  from: string,
+  keyed: boolean,
+  request: ReadRequest,
+): Promise<Scope> {
+  if (request.mode !== "incremental") return { condition: "", endState: null, warnings: [] };
+  const field = request.cursorField;
+  const column = table.columns.find(({ name }) => name === field);
+  if (field === null || !column)
+    throw new MagicError(
+      "validation_failed",
+      field === null
+        ? "An incremental sync needs a cursor field."
+        : `There is no column ${JSON.stringify(field)} for the cursor.`,
+    );
+  const greatest = column.type.kind === "bytes" ? `HEX(max(${ident(field)}))` : `max(${column.expression})`;
+  const without = keyed || !column.nullable ? "0" : `EXISTS (SELECT 1 FROM ${from} WHERE ${ident(field)} IS NULL)`;
+  const [row] = await link.rows(`SELECT ${greatest} AS c, ${without} AS without FROM ${from}`);
+  const before = request.state?.cursor ?? null;
+  const end = row?.["c"] ?? null;
+  const condition = keyed ? again(column, before) : once(column, before, end, request.state !== null);
+  return {
+    condition: condition === "" ? "" : ` WHERE ${condition}`,
+    endState: { cursor: end ?? before },
+    warnings: row?.["without"] === "1" ? [nullCursorWarning(field, formatObjectName(request.object))] : [],
+  };
+}
+
+// With a key: what may have come late, and what has no cursor, whenever it came. A date before the first of all is NULL to MySQL.
+function again(column: MysqlColumn, before: string | null): string {
+  if (before === null) return "";
+  const name = ident(column.name);
+  const since = lookBack(column, before);
+  return `(${name} >= ${since}${column.nullable ? ` OR ${name} IS NULL` : ""} OR ${since} IS NULL)`;
+}
+
+function lookBack(column: MysqlColumn, before: string): string {
+  const { kind } = column.type;
+  if (kind === "timestamp") return `CAST(${literal(before)} AS DATETIME(6)) - INTERVAL ${LOOK_BACK.seconds} SECOND`;
+  if (kind === "date") return `CAST(${literal(before)} AS DATE) - INTERVAL 1 DAY`;
+  if (kind === "int" || kind === "decimal") return `CAST(${literal(before)} AS DECIMAL(65, 20)) - ${LOOK_BACK.numbers}`;
+  return asLiteral(column, before);
+}
+
+// Without one: each row once. The upper end matters where the engine has no snapshot (MyISAM).
+function once(column: MysqlColumn, before: string | null, end: string | null, ran: boolean): string {
+  const name = ident(column.name);
+  const upTo = end === null ? `${name} IS NOT NULL` : `${name} <= ${asLiteral(column, end)}`;
+  if (before !== null) return `${name} > ${asLiteral(column, before)} AND ${upTo}`;
+  return ran ? upTo : end === null ? "" : `(${upTo} OR ${name} IS NULL)`;
+}
+
+// Bytes are kept in hexadecimal digits; numbers as they are, for a text would be compared as a double.
+function asLiteral({ type }: MysqlColumn, text: string): string {
+  if (type.kind === "bytes" && /^([\dA-F]{2})*$/.test(text)) return text === "" ? "''" : `X'${text}'`;
+  if ((type.kind === "int" || type.kind === "decimal") && /^-?\d+(\.\d+)?$/.test(text)) return text;
+  return literal(text);
+}

@@ -1,0 +1,24 @@
+// What every source says of a cursor field whose values cannot do a cursor's work.
+import { MagicError } from "#contract/errors.ts";
+import type { SyncFailure } from "#contract/sync.ts";
+import type { Column } from "./types.ts";
+
+const endless = /^(inf(inity)?|nan)$/i;
+const ordered = new Set(["int", "decimal", "float", "date", "timestamp"]);
+
+/** Throws validation_failed where the greatest value is one after which nothing can come: no later record would ever be read. */
+export function checkReachable(greatest: string | null, column: Column, object: string): void {
+  if (greatest === null || !ordered.has(column.type.kind) || !endless.test(greatest)) return;
+  throw new MagicError(
+    "validation_failed",
+    `The cursor field ${JSON.stringify(column.name)} of ${object} holds ${greatest}, after which nothing can come: name another cursor field, or use full_refresh.`,
+  );
+}
+
+/** Without a key such records cannot be told from those that were read before. */
+export function nullCursorWarning(field: string, object: string): SyncFailure {
+  return {
+    code: "null_cursor",
+    message: `Some records of ${object} have no value in the cursor field ${JSON.stringify(field)}. Without a primary key only the first run reads such records: name one with --primary-key, or use full_refresh.`,
+  };
+}
