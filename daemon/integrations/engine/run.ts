@@ -28,6 +28,7 @@ const CHECKPOINT_ROWS = 100_000;
 const CHECKPOINT_MS = 10_000;
 const PROGRESS_MS = 250;
 const UNDO_MS = 1000;
+const MESSAGE_LENGTH = 2000;
 
 interface Run {
   readonly spec: SyncSpec;
@@ -88,7 +89,7 @@ export async function runSync(spec: SyncSpec, ports: RunPorts): Promise<SyncOutc
     const canceled = ports.signal.aborted;
     const failure = {
       code: (canceled ? "interrupted" : error.code) satisfies ErrorCode,
-      message: redactText(error.message, secretsOf(spec)),
+      message: shortened(redactText(error.message, secretsOf(spec))),
     };
     // Nothing of a failed run is visible, but for what earlier checkpoints committed.
     return {
@@ -143,6 +144,7 @@ async function attemptRun(
       signal: dog.signal,
       waiting,
     });
+    const told = stream.warnings.length;
     run.warnings.push(...stream.warnings, ...session.warnings);
     const plan = writePlan(spec, stream.schema, stream.snapshot);
     if (!spec.reset)
@@ -161,6 +163,8 @@ async function attemptRun(
     run.phase = "read";
     const checksum = startChecksum(stream, session, plan);
     await moveAll(run, stream, session, plan, rawAllowed);
+    // What only the reading showed.
+    run.warnings.push(...stream.warnings.slice(told));
     run.phase = "merge";
     addRejects(run, plan, await session.merge());
     if (plan.deletes !== "ignore" && plan.kind === "upsert" && stream.keys) await session.deleteMissing(stream.keys());
@@ -378,6 +382,11 @@ function outcomeOf(run: Run) {
     rejects: run.rejects.shown,
     warnings: run.warnings,
   };
+}
+
+// A name or a value in it may have a megabyte.
+function shortened(text: string): string {
+  return text.length > MESSAGE_LENGTH ? `${text.slice(0, MESSAGE_LENGTH - 500)} ... ${text.slice(-500)}` : text;
 }
 
 function secretsOf(spec: SyncSpec): string[] {

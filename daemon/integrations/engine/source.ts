@@ -115,6 +115,7 @@ export interface SourceStream {
   readonly snapshot: boolean;
   /** False: nothing changed since `state`; the run has nothing to do. */
   readonly changed: boolean;
+  /** May grow while rows are read. */
   readonly warnings: readonly SyncFailure[];
   readonly partitions: readonly Partition[];
   /** `types`: PostgreSQL's, by column, of a destination that takes batches packed for them as well. */

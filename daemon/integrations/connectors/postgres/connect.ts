@@ -43,6 +43,8 @@ const settings = [
   "SET quote_all_identifiers = off",
   "SET standard_conforming_strings = on",
   "SET lc_monetary = 'C'",
+  // A commit that we take for done survives the server's crash; what waits for standbys as well stays so.
+  "SELECT set_config(name, 'on', false) FROM pg_settings WHERE name = 'synchronous_commit' AND setting = 'off'",
   // Not every version has them.
   "SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('idle_session_timeout', 'transaction_timeout')",
   "SHOW server_encoding",

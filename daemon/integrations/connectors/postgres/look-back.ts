@@ -4,9 +4,16 @@ import type { Column } from "../../engine/types.ts";
 
 const LOOK_BACK = { seconds: 3600, numbers: 10_000 } as const;
 
-/** The condition for rows after `since`, with a look-back where rows have a key. `since` is a SQL expression of the cursor's type. */
-export function lookBack(field: string, since: string, column: Column, keyed: boolean): string {
-  if (!keyed) return `${field} > ${since}`;
+/**
+ * The condition for rows after `since`, a SQL expression of the cursor's type, or null where no row had a cursor yet. With a key also
+ * what lies shortly before it, and what has no cursor; without one each row once.
+ */
+export function lookBack(field: string, since: string | null, column: Column, keyed: boolean): string | null {
+  if (!keyed) return since === null ? `${field} IS NOT NULL` : `${field} > ${since}`;
+  return since === null ? null : `(${shortlyBefore(field, since, column)} OR ${field} IS NULL)`;
+}
+
+function shortlyBefore(field: string, since: string, column: Column): string {
   if (column.type.kind === "timestamp") return `${field} >= ${since} - interval '${LOOK_BACK.seconds} seconds'`;
   if (column.type.kind === "date") return `${field} >= ${since} - 1`;
   if (column.type.kind === "int") return `${field}::numeric >= ${since}::numeric - ${LOOK_BACK.numbers}`;

@@ -3,11 +3,10 @@ import type { Reject } from "#contract/sync.ts";
 import type { WritePlan } from "../../engine/destination.ts";
 import type { Value } from "../../engine/types.ts";
 import type { PostgresLink } from "./connect.ts";
-import { copyFrom } from "./copy-from.ts";
-import { lineOf } from "./copy-text.ts";
 import { takeOutMiscomputed } from "./generated.ts";
 import { canSift, sift } from "./sift.ts";
 import { ident, identList } from "./sql.ts";
+import { writeRows } from "./write-rows.ts";
 
 /** The mark of rows that have gone at the source. */
 export const DELETED_AT = "_magic_deleted_at";
@@ -168,11 +167,10 @@ export async function deleteMissing(
 ): Promise<number> {
   const key = plan.primaryKey;
   await link.run(`CREATE TEMP TABLE _magic_keys ON COMMIT DROP AS SELECT ${identList(key)} FROM ${table} WITH NO DATA`);
-  const stream = link.client.query(await copyFrom("COPY pg_temp._magic_keys FROM STDIN"));
-  const { pipeline } = await import("node:stream/promises");
-  await pipeline(async function* () {
-    for await (const rows of keys) yield Buffer.from(rows.map(lineOf).join(""), "utf8");
-  }, stream);
+  // A key that its column cannot hold is in no row here.
+  const columns = key.flatMap((name) => plan.columns.find((column) => column.name === name) ?? []);
+  const target = { link, table: "pg_temp._magic_keys", columns, jsonb: [], keyOf: () => "" };
+  for await (const rows of keys) await writeRows(target, rows, (at) => at);
   await link.run("ANALYZE pg_temp._magic_keys");
   const gone = `NOT EXISTS (SELECT FROM pg_temp._magic_keys k WHERE ${key.map((name) => `k.${ident(name)} = t.${ident(name)}`).join(" AND ")})`;
   const count =

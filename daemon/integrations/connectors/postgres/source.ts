@@ -2,6 +2,7 @@
 import { isUtf8 } from "node:buffer";
 import { MagicError } from "#contract/errors.ts";
 import type { DiscoveredObject, Reject, SyncFailure } from "#contract/sync.ts";
+import { checkReachable, nullCursorWarning } from "../../engine/cursor.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import type {
   Batch,
@@ -99,7 +100,7 @@ async function openStream(
       schema,
       snapshot: true,
       changed: scope.changed,
-      warnings: warningsOf(table, name),
+      warnings: [...warningsOf(table, name), ...scope.warnings],
       partitions: partitionsOf(table, scope.condition),
       rawFormats: ["pg-binary", "pg-text"],
       read: (partition) => readRows(link, table, columns, partition, scope.condition, request),
@@ -190,11 +191,12 @@ interface Scope {
   readonly condition: string | null;
   readonly endState: StreamState | null;
   readonly changed: boolean;
+  readonly warnings: readonly SyncFailure[];
 }
 
 // Which rows an incremental run reads, and where the next one goes on.
 async function planRead(link: PostgresLink, table: TableInfo, request: ReadRequest): Promise<Scope> {
-  if (request.mode !== "incremental") return { condition: null, endState: null, changed: true };
+  if (request.mode !== "incremental") return { condition: null, endState: null, changed: true, warnings: [] };
   const stamped = table.kind === "r" || table.kind === "p";
   // The horizon finds every changed row by itself; the cursor is then only shown.
   const field = request.cursorField ?? (request.anyCursor && stamped ? (table.primaryKey[0] ?? null) : null);
@@ -207,22 +209,29 @@ async function planRead(link: PostgresLink, table: TableInfo, request: ReadReque
         : `${formatObjectName(table.object)} has no column ${JSON.stringify(field)} for the cursor.`,
     );
   if (stamped && request.state && (await nothingHappened(link, request.state)))
-    return { condition: "false", endState: request.state, changed: false };
+    return { condition: "false", endState: request.state, changed: false, warnings: [] };
   const from = qualified(table.object);
   request.waiting(`the greatest ${field} of ${formatObjectName(table.object)}`);
-  const [row] = await link.rows<{ cursor: string | null }>(`SELECT max(${ident(field)})::text AS cursor FROM ${from}`);
+  const keyed = (request.primaryKey ?? table.primaryKey).length > 0;
+  const without = stamped || keyed ? "false" : `EXISTS (SELECT FROM ${from} WHERE ${ident(field)} IS NULL)`;
+  const [row] = await link.rows<{ cursor: string | null; without: string }>(
+    `SELECT max(${ident(field)})::text AS cursor, (${without})::text AS without FROM ${from}`,
+  );
+  const name = formatObjectName(table.object);
+  // The rows themselves tell which of them are new.
+  if (!stamped) checkReachable(row?.cursor ?? null, column, name);
   const horizon = stamped ? await takeHorizon(link, from) : null;
   const before = request.state?.cursor ?? null;
-  const endState = { cursor: row?.cursor ?? before, ...(horizon ? { horizon } : {}) };
-  if (!request.state || before === null) {
-    const unseen = stamped ? await unseenSince(link, request.state) : null;
-    return { condition: unseen, endState, changed: true };
-  }
+  const scope = {
+    endState: { cursor: row?.cursor ?? before, ...(horizon ? { horizon } : {}) },
+    changed: true,
+    warnings: row?.without === "true" ? [nullCursorWarning(field, name)] : [],
+  };
+  if (!request.state) return { condition: null, ...scope };
   const unseen = stamped ? await unseenSince(link, request.state) : null;
-  const since = `${literal(before)}::${column.declared}`;
-  if (unseen) return { condition: `(${ident(field)} > ${since} OR ${unseen})`, endState, changed: true };
-  const keyed = (request.primaryKey ?? table.primaryKey).length > 0;
-  return { condition: lookBack(ident(field), since, column, keyed), endState, changed: true };
+  const since = before === null ? null : `${literal(before)}::${column.declared}`;
+  if (unseen) return { condition: since === null ? unseen : `(${ident(field)} > ${since} OR ${unseen})`, ...scope };
+  return { condition: lookBack(ident(field), since, column, keyed), ...scope };
 }
 
 function suggestCursor(table: TableInfo): string {

@@ -5,10 +5,11 @@ import { MagicError } from "#contract/errors.ts";
 import type { Reject } from "#contract/sync.ts";
 import { discoveredObject } from "../../engine/discovered.ts";
 import { pickColumns } from "../../engine/pick.ts";
-import type { Batch, ReadRequest, Source, SourceStream, StreamState } from "../../engine/source.ts";
+import type { Batch, ReadRequest, Source, SourceStream } from "../../engine/source.ts";
 import type { Row, Value } from "../../engine/types.ts";
 import { describeTable, listTables, quote, schemaOf } from "./catalog.ts";
 import { sqliteError } from "./errors.ts";
+import { planRead } from "./scope.ts";
 import { readValue, type Stored } from "./types.ts";
 
 const BATCH_ROWS = 2000;
@@ -50,20 +51,14 @@ function openStream(db: DatabaseSync, request: ReadRequest, path: string): Sourc
   if (!table) throw new MagicError("object_not_found", `${path} has no table ${request.object.name}.`);
   const schema = pickColumns(schemaOf(table), request, table.name);
   const from = quote(table.name);
-  const scope = planRead(
-    db,
-    from,
-    schema.primaryKey.length > 0,
-    request,
-    table.columns.map(({ name }) => name),
-  );
+  const scope = planRead(db, table, schema.primaryKey.length > 0, request);
   const list = schema.columns.map(({ name }) => quote(name)).join(", ");
   const total = Number((db.prepare(`SELECT count(*) AS n FROM ${from}`).get() as { n: number }).n);
   return {
     schema,
     snapshot: true,
     changed: true,
-    warnings: [],
+    warnings: scope.warnings,
     partitions: [{ id: "all", records: total }],
     rawFormats: [],
     endState: () => scope.endState,
@@ -164,43 +159,4 @@ async function* readKeys(
     yield rows;
     if (request.signal.aborted) throw request.signal.reason;
   }
-}
-
-interface Scope {
-  readonly condition: string;
-  readonly parameters: readonly SQLInputValue[];
-  readonly endState: StreamState | null;
-}
-
-// One writer at a time: a row that commits later also has been written later, so no look-back is needed but for equal values.
-function planRead(
-  db: DatabaseSync,
-  from: string,
-  keyed: boolean,
-  request: ReadRequest,
-  names: readonly string[],
-): Scope {
-  if (request.mode !== "incremental") return { condition: "", parameters: [], endState: null };
-  const field = request.cursorField;
-  if (field === null || !names.includes(field))
-    throw new MagicError(
-      "validation_failed",
-      field === null
-        ? "An incremental sync needs a cursor field."
-        : `There is no column ${JSON.stringify(field)} for the cursor.`,
-    );
-  const statement = db.prepare(
-    `SELECT max(${quote(field)}) AS cursor, typeof(max(${quote(field)})) AS type FROM ${from}`,
-  );
-  statement.setReadBigInts(true);
-  const found = statement.get() as { cursor: Stored; type: string };
-  const before = request.state?.cursor ?? null;
-  const beforeType = request.state?.["type"];
-  const endState =
-    found.cursor === null
-      ? { cursor: before, type: beforeType ?? "null" }
-      : { cursor: String(found.cursor), type: found.type };
-  if (before === null) return { condition: "", parameters: [], endState };
-  const parameter = beforeType === "integer" ? BigInt(before) : beforeType === "real" ? Number(before) : before;
-  return { condition: ` WHERE ${quote(field)} ${keyed ? ">=" : ">"} ?`, parameters: [parameter], endState };
 }

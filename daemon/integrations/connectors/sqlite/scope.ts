@@ -1,0 +1,82 @@
+// Which rows an incremental run reads from a SQLite table, and where the next one goes on.
+import type { DatabaseSync, SQLInputValue } from "node:sqlite";
+import { MagicError } from "#contract/errors.ts";
+import type { SyncFailure } from "#contract/sync.ts";
+import { checkReachable, nullCursorWarning } from "../../engine/cursor.ts";
+import type { ReadRequest, StreamState } from "../../engine/source.ts";
+import { quote, type SqliteTable } from "./catalog.ts";
+import type { Stored } from "./types.ts";
+
+export interface Scope {
+  /** SQL behind the table's name; empty: every row. */
+  readonly condition: string;
+  readonly parameters: readonly SQLInputValue[];
+  readonly endState: StreamState | null;
+  readonly warnings: readonly SyncFailure[];
+}
+
+// One writer at a time: a row that commits later also has been written later, so no look-back is needed but for equal values.
+export function planRead(db: DatabaseSync, table: SqliteTable, keyed: boolean, request: ReadRequest): Scope {
+  if (request.mode !== "incremental") return { condition: "", parameters: [], endState: null, warnings: [] };
+  const field = request.cursorField;
+  const column = table.columns.find(({ name }) => name === field);
+  if (field === null || !column)
+    throw new MagicError(
+      "validation_failed",
+      field === null
+        ? "An incremental sync needs a cursor field."
+        : `There is no column ${JSON.stringify(field)} for the cursor.`,
+    );
+  const name = quote(field);
+  const from = quote(table.name);
+  // Each by itself: of two in one SELECT SQLite looks up neither in an index.
+  const statement = db.prepare(
+    `SELECT cursor, typeof(cursor) AS type, least, typeof(least) AS leastType, without FROM (SELECT (SELECT max(${name}) FROM ${from}) AS cursor, (SELECT min(${name}) FROM ${from}) AS least, ${keyed ? "0" : `EXISTS (SELECT 1 FROM ${from} WHERE ${name} IS NULL)`} AS without)`,
+  );
+  statement.setReadBigInts(true);
+  const found = statement.get() as { cursor: Stored; type: string; least: Stored; leastType: string; without: bigint };
+  // Every number comes before every text, and every text before every blob: a new number would never be read.
+  if (kindOf(found.type) !== kindOf(found.leastType))
+    throw new MagicError(
+      "validation_failed",
+      `The cursor field ${JSON.stringify(field)} of ${table.name} holds both ${shown(found.least)} (${found.leastType}) and ${shown(found.cursor)} (${found.type}), which have no common order: name another one, or use full_refresh.`,
+    );
+  if (found.type === "real")
+    checkReachable(String(found.cursor), { ...column, type: { kind: "float", bits: 64 } }, table.name);
+  const before = request.state?.cursor ?? null;
+  const beforeType = request.state?.["type"];
+  return {
+    ...conditionOf(name, before, beforeType, keyed, request.state !== null),
+    endState:
+      found.cursor === null
+        ? { cursor: before, type: beforeType ?? "null" }
+        : { cursor: textOf(found.cursor), type: found.type },
+    warnings: found.without === 1n ? [nullCursorWarning(field, table.name)] : [],
+  };
+}
+
+// With a key rows without a cursor are read every time; without one, by the first run.
+function conditionOf(
+  name: string,
+  before: string | null,
+  type: unknown,
+  keyed: boolean,
+  ran: boolean,
+): Pick<Scope, "condition" | "parameters"> {
+  if (before === null) return { condition: ran && !keyed ? ` WHERE ${name} IS NOT NULL` : "", parameters: [] };
+  return {
+    condition: keyed ? ` WHERE (${name} >= ? OR ${name} IS NULL)` : ` WHERE ${name} > ?`,
+    parameters: [boundOf(before, type)],
+  };
+}
+
+function boundOf(before: string, type: unknown): SQLInputValue {
+  if (type === "integer") return BigInt(before);
+  if (type === "real") return Number(before);
+  return type === "blob" ? Buffer.from(before, "hex") : before;
+}
+
+const kindOf = (type: string) => (type === "integer" || type === "real" ? "number" : type);
+const textOf = (value: Exclude<Stored, null>) =>
+  typeof value === "object" ? Buffer.from(value).toString("hex") : String(value);
+const shown = (value: Stored) => (value === null ? "null" : textOf(value).slice(0, 60));

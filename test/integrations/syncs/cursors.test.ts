@@ -1,0 +1,137 @@
+// Cursor fields whose values are missing, of several kinds, or such that a plain comparison of texts gets them wrong: every record is
+// read, or the run says that it cannot tell.
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { postgresMissing } from "#test/postgres.ts";
+import { openPair, type Pair, sync } from "./harness.ts";
+
+describe.skipIf(postgresMissing())("cursors", () => {
+  const folder = mkdtempSync(join(tmpdir(), "magic-cursor-"));
+  let pair: Pair;
+  let made = 0;
+
+  beforeAll(async () => {
+    pair = await openPair();
+  });
+  afterAll(async () => {
+    await pair?.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const incremental = (from: string, object: string, table: string, more = {}) =>
+    sync({ from, object, to: pair.to, table }, { mode: "incremental", cursor_field: "c", ...more });
+  const ids = async (table: string) => (await pair.target.lines(table, "id")).map((line) => Number(line.slice(1, -1)));
+
+  const keyed = { primary_key: ["id"] };
+  const files: readonly (readonly [what: string, first: string, then: string, more: object])[] = [
+    ["a fraction before a Z", '"12:00:00Z"', '"12:00:00.5Z"', {}],
+    ["offsets", '"12:00:00+02:00"', '"11:00:00Z"', {}],
+    ["numbers with an exponent", "1600000000", "1.7e9", {}],
+    ["numbers of different length", "9", "10", {}],
+    ["a second record without a cursor, by a key", "null", "null", keyed],
+    ["the same value again, by a key", '"x"', '"x"', keyed],
+  ];
+  for (const [what, first, then, more] of files)
+    test(`JSON Lines: ${what}`, async () => {
+      const table = `file_${++made}`;
+      const path = join(folder, `${table}.jsonl`);
+      const line = (id: number, value: string) => `{"id":${id},"c":${value.replace(/^"(\d\d:)/, '"2024-01-01T$1')}}\n`;
+      await pair.target.query(`CREATE TABLE ${table} (id int, c text)`);
+      writeFileSync(path, line(1, first));
+      expect((await incremental(path, "x", table, more)).error).toBeNull();
+      appendFileSync(path, line(2, then));
+      expect((await incremental(path, "x", table, more)).error).toBeNull();
+      expect(await ids(table)).toEqual([1, 2]);
+    });
+
+  test("without a key, records without a cursor are read once, and said to be", async () => {
+    const path = join(folder, "none.jsonl");
+    writeFileSync(path, '{"id":1,"c":null}\n');
+    const db = new DatabaseSync(join(folder, "none.sqlite"));
+    db.exec("CREATE TABLE x (id INT, c INT); INSERT INTO x VALUES (1, NULL)");
+    await pair.source.query("CREATE VIEW x AS SELECT 1 AS id, NULL::int AS c");
+    for (const [from, table] of [
+      [path, "none_file"],
+      [join(folder, "none.sqlite"), "none_lite"],
+      [pair.from, "none_view"],
+    ] as const) {
+      for (let run = 0; run < 2; run++)
+        expect(await incremental(from, "x", table)).toMatchObject({ error: null, warnings: [{ code: "null_cursor" }] });
+      expect(await ids(table)).toEqual([1]);
+    }
+    db.close();
+  });
+
+  test("with a key, rows without a cursor are found whenever they come", async () => {
+    const db = new DatabaseSync(join(folder, "late.sqlite"));
+    db.exec("CREATE TABLE y (id INTEGER PRIMARY KEY, c INT); INSERT INTO y VALUES (1, 1), (2, NULL)");
+    await pair.source.query(
+      "CREATE TABLE y_base AS SELECT 1 AS id, 1 AS c UNION SELECT 2, NULL; CREATE VIEW y AS SELECT * FROM y_base",
+    );
+    const both = async () => {
+      for (const [from, table] of [
+        [join(folder, "late.sqlite"), "late_lite"],
+        [pair.from, "late_view"],
+      ] as const)
+        expect(await incremental(from, "y", table, keyed)).toMatchObject({ error: null, warnings: [] });
+    };
+    await both();
+    db.exec("INSERT INTO y VALUES (3, NULL)");
+    await pair.source.query("INSERT INTO y_base VALUES (3, NULL)");
+    await both();
+    expect([await ids("late_lite"), await ids("late_view")]).toEqual([
+      [1, 2, 3],
+      [1, 2, 3],
+    ]);
+    db.close();
+  });
+
+  test("values without a common order, and values after which nothing can come, fail the run before anything is left out", async () => {
+    const path = join(folder, "mixed.csv");
+    writeFileSync(path, "id,c\n1,10\n2,n/a\n3,20\n");
+    const db = new DatabaseSync(join(folder, "mixed.sqlite"));
+    db.exec(
+      "CREATE TABLE z (id INTEGER PRIMARY KEY, c); INSERT INTO z VALUES (1, 10), (2, 'n/a'); CREATE TABLE e (id INT, c REAL); INSERT INTO e VALUES (1, 9e999)",
+    );
+    db.close();
+    await pair.source.query("CREATE VIEW e AS SELECT 1 AS id, 'infinity'::timestamptz AS c");
+    for (const [from, object, words] of [
+      [path, "x", 'holds both "10" and "n/a"'],
+      [join(folder, "mixed.sqlite"), "z", "holds both 10 (integer) and n/a (text)"],
+      [join(folder, "mixed.sqlite"), "e", "holds Infinity"],
+      [pair.from, "e", "holds infinity"],
+    ] as const)
+      expect((await incremental(from, object, "refused")).error).toMatchObject({
+        code: "validation_failed",
+        message: expect.stringContaining(words),
+      });
+    // Hexadecimal ids sort as texts, whatever their digits.
+    writeFileSync(path, "id,c\n1,0199\n2,01ab\n");
+    expect((await incremental(path, "x", "hex")).error).toBeNull();
+    appendFileSync(path, "3,0200\n");
+    expect((await incremental(path, "x", "hex")).error).toBeNull();
+    expect(await ids("hex")).toEqual([1, 2, 3]);
+    // What was a number so far.
+    writeFileSync(path, "id,c\n1,10\n");
+    expect((await incremental(path, "x", "turns")).error).toBeNull();
+    appendFileSync(path, "2,n/a\n");
+    expect((await incremental(path, "x", "turns")).error?.code).toBe("validation_failed");
+  });
+
+  test("a key that the destination cannot hold costs its row alone where deletions are followed", async () => {
+    const db = new DatabaseSync(join(folder, "keys.sqlite"));
+    db.exec("CREATE TABLE k (id TEXT PRIMARY KEY, c INT); INSERT INTO k VALUES ('1', 1), ('2', 2)");
+    await pair.target.query("CREATE TABLE k (id int PRIMARY KEY, c int)");
+    expect((await incremental(join(folder, "keys.sqlite"), "k", "k", { deletes: "hard" })).error).toBeNull();
+    db.exec("INSERT INTO k VALUES ('abc', 3); DELETE FROM k WHERE id = '1'");
+    db.close();
+    expect(await incremental(join(folder, "keys.sqlite"), "k", "k", { deletes: "hard" })).toMatchObject({
+      error: null,
+      records_rejected: 1,
+    });
+    expect(await ids("k")).toEqual([2]);
+  });
+});
