@@ -26,8 +26,9 @@ export function checkSpec(spec: SyncSpec): void {
 
 /** How rows are written, from the spec and the source's schema; `snapshot`: it is one consistent picture. */
 export function writePlan(spec: SyncSpec, source: TableSchema, snapshot: boolean): WritePlan {
-  const rename = (name: string) => spec.mapping?.[name] ?? name;
-  for (const name of Object.keys(spec.mapping ?? {}))
+  const mapping = new Map(Object.entries(spec.mapping ?? {}));
+  const rename = (name: string) => mapping.get(name) ?? name;
+  for (const name of mapping.keys())
     if (!source.columns.some((column) => column.name === name))
       throw new MagicError("validation_failed", `The mapping names column ${JSON.stringify(name)}, which is not read.`);
   const columns = source.columns.map((column) => ({ ...column, name: rename(column.name) }));
@@ -39,6 +40,11 @@ export function writePlan(spec: SyncSpec, source: TableSchema, snapshot: boolean
       throw new MagicError(
         "validation_failed",
         "The column _magic_deleted_at is kept for our mark of deleted rows: map it to another name.",
+      );
+    if (!name.isWellFormed())
+      throw new MagicError(
+        "validation_failed",
+        `A column's name holds half of a surrogate pair (${JSON.stringify(name)}): map it to another one, or leave it out.`,
       );
     names.add(name);
   }

@@ -1,8 +1,9 @@
 // What becomes of values on their way into columns that are there already: of texts, of wider and narrower types, of types with
 // readers of their own.
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openSource } from "#daemon/integrations/connectors/open.ts";
 import { postgresMissing } from "#test/postgres.ts";
@@ -75,6 +76,91 @@ describe.skipIf(postgresMissing())("values", () => {
       expect(await target.lines("wider_back")).toEqual(await source.lines("wider"));
       await target.query("DROP TABLE wider_back");
     }
+  });
+
+  test("what SQLite keeps in a column of another type arrives as it is, or is quarantined", async () => {
+    const lite = join(folder, "kinds.sqlite");
+    const db = new DatabaseSync(lite);
+    db.exec(`CREATE TABLE ints (id INTEGER PRIMARY KEY, v INT, small INT4); INSERT INTO ints VALUES (1, 'abc', 1), (2, 1.5, 1), (3, 1e30, 1), (4, '', 1), (5, '0x10', 1), (6, 7, 1), (7, 0, 4294967297);
+      CREATE TABLE bools (id INTEGER PRIMARY KEY, v BOOLEAN); INSERT INTO bools VALUES (1, 'maybe'), (2, 'True'), (3, 2), (4, 0);
+      CREATE TABLE floats (id INTEGER PRIMARY KEY, v REAL, small FLOAT4); INSERT INTO floats VALUES (1, 'x', 1), (2, '', 1), (3, 0.1, 0.1), (4, 9e999, 'NaN'), (5, 1, 0.123456789012)`);
+    db.close();
+    const through = async (table: string, ending: string) => {
+      const middle = join(folder, `${table}.${ending}`);
+      const outcome = await sync({ from: lite, object: table, to: middle, table });
+      expect(outcome.error).toBeNull();
+      expect((await sync({ from: middle, object: table, to: join(folder, "seen.jsonl"), table })).error).toBeNull();
+      const kept = readFileSync(join(folder, "seen.jsonl"), "utf8").trim().split("\n");
+      return [outcome.rejects.map(({ key }) => key).join(), ...kept.map((line) => line.replaceAll('"', ""))];
+    };
+    const ints = [
+      "{id:1,v:abc,small:1}",
+      "{id:2,v:1.5,small:1}",
+      "{id:3,v:1e+30,small:1}",
+      "{id:4,v:,small:1}",
+      "{id:5,v:0x10,small:1}",
+      "{id:6,v:7,small:1}",
+      "{id:7,v:0,small:4294967297}",
+    ];
+    expect(await through("ints", "sqlite")).toEqual(["", ...ints]);
+    expect(await through("ints", "parquet")).toEqual(["1,2,3,4,5,7", "{id:6,v:7,small:1}"]);
+    for (const ending of ["sqlite", "parquet", "jsonl"])
+      expect(await through("bools", ending)).toEqual(["1,3", "{id:2,v:true}", "{id:4,v:false}"]);
+    expect((await through("floats", "sqlite")).slice(0, 3)).toEqual(["", "{id:1,v:x,small:1}", "{id:2,v:,small:1}"]);
+    expect(await through("floats", "parquet")).toEqual([
+      "1,2,5",
+      "{id:3,v:0.1,small:0.1}",
+      "{id:4,v:Infinity,small:NaN}",
+    ]);
+  });
+
+  test("SQLite makes up no number for a primary key that is null", async () => {
+    const db = new DatabaseSync(join(folder, "rowid.sqlite"));
+    db.exec("CREATE TABLE r (id INTEGER PRIMARY KEY, v TEXT)");
+    await source.query("CREATE TABLE r AS SELECT NULL::int AS id, 'x' AS v UNION ALL SELECT 7, 'y'");
+    const outcome = await sync({ from, object: "r", to: join(folder, "rowid.sqlite"), table: "r" });
+    expect(outcome.rejects.map(({ reason }) => reason)).toEqual(["the primary key is null"]);
+    expect(db.prepare("SELECT id FROM r").all()).toEqual([{ id: 7 }]);
+    db.close();
+  });
+
+  test("members named as what every object has are values or null, also under a mapping; half a character is no name", async () => {
+    const path = join(folder, "names.jsonl");
+    writeFileSync(path, '{"constructor":"x","a":1}\n{"a":2}\n{"__proto__":"y","toString":"z","a":3}\n');
+    expect(await sync({ from: path, object: "x", to, table: "named" }, { mapping: { a: "b" } })).toMatchObject({
+      error: null,
+      records_rejected: 0,
+    });
+    expect(await target.lines("named", 'b, "constructor" c, "__proto__" p, "toString" t')).toEqual([
+      "(1,x,,)",
+      "(2,,,)",
+      "(3,,y,z)",
+    ]);
+    writeFileSync(path, '{"\\ud800":1}\n');
+    expect((await sync({ from: path, object: "x", to, table: "half" })).error?.code).toBe("validation_failed");
+  });
+
+  test("a .tsv file has tabs, read and written", async () => {
+    const path = join(folder, "tabs.tsv");
+    writeFileSync(path, "last, first\tid\nx, y\t1\n");
+    expect((await sync({ from: path, object: "x", to, table: "tabs" })).error).toBeNull();
+    expect(await target.query("SELECT * FROM tabs")).toEqual([{ "last, first": "x, y", id: "1" }]);
+    writeFileSync(path, "name\na,b\n");
+    expect(await sync({ from: path, object: "x", to, table: "one_tab" })).toMatchObject({ records_rejected: 0 });
+    await source.query("CREATE TABLE tsv (a text, b text); INSERT INTO tsv VALUES (E'x\\ty', 'z,w'), ('', NULL)");
+    expect((await sync({ from, object: "tsv", to: path, table: "tsv" })).error).toBeNull();
+    expect(readFileSync(path, "utf8")).toBe('"a"\t"b"\n"x\ty"\tz,w\n""\t\n');
+  });
+
+  test("a commit waits for the server's log where the database has turned that off", async () => {
+    await target.query("CREATE TABLE waits (id int, how text DEFAULT current_setting('synchronous_commit'))");
+    await source.query("CREATE TABLE waits AS SELECT 1 AS id");
+    await target.query("ALTER DATABASE test_2 SET synchronous_commit = off");
+    expect(
+      (await sync({ from, object: "waits", to, table: "waits" }, { mode: "incremental", cursor_field: "id" })).error,
+    ).toBeNull();
+    await target.query("ALTER DATABASE test_2 RESET synchronous_commit");
+    expect(await target.lines("waits")).toEqual(["(1,on)"]);
   });
 
   test("a Parquet file's older records stay where the source's column has become narrower", async () => {

@@ -17,24 +17,27 @@ const HEADER_LIMIT = 1 << 20;
 
 export const csv: FileFormat = {
   open: openCsv,
-  create: (path, columns) =>
-    textWriter(
+  create: (path, columns, named) => {
+    const delimiter = isTsv(named) ? "\t" : ",";
+    const special = isTsv(named) ? /["\t\r\n]/ : /[",\r\n]/;
+    const field = (value: Value) => fieldOf(value, special);
+    return textWriter(
       path,
-      `${columns.map(({ name }) => quoted(name, true)).join(",")}\n`,
-      (row) => `${row.map(fieldOf).join(",")}\n`,
-    ),
+      `${columns.map(({ name }) => quoted(name)).join(delimiter)}\n`,
+      (row) => `${row.map(field).join(delimiter)}\n`,
+    );
+  },
 };
 
-function fieldOf(value: Value): string {
+const isTsv = (path: string) => /\.tsv$/i.test(path);
+
+function fieldOf(value: Value, special: RegExp): string {
   if (value === null) return "";
-  return typeof value === "string"
-    ? quoted(value, value === "" || value === "\\.")
-    : `\\x${Buffer.from(value).toString("hex")}`;
+  if (typeof value !== "string") return `\\x${Buffer.from(value).toString("hex")}`;
+  return value === "" || value === "\\." || special.test(value) ? quoted(value) : value;
 }
 
-function quoted(text: string, always = false): string {
-  return always || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
+const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`;
 
 async function openCsv(path: string): Promise<FileReader> {
   const { names, delimiter, ended, start } = await readHeader(path);
@@ -105,7 +108,7 @@ async function readHeader(path: string): Promise<Header> {
     );
   const line = bytes.toString("utf8").replace(/\r?\n?$/, "");
   if (line === "") throw new MagicError("source_failed", `${path} is empty: a CSV file needs a header line.`);
-  const delimiter = delimiterOf(line);
+  const delimiter = delimiterOf(line, isTsv(path));
   const names = (parse(line, { delimiter }) as string[][])[0] ?? [];
   const seen = new Set<string>();
   for (const [at, name] of names.entries()) {
@@ -130,8 +133,9 @@ function endOfRecord(bytes: Buffer): number {
   return -1;
 }
 
-function delimiterOf(header: string): string {
+function delimiterOf(header: string, tsv: boolean): string {
   const bare = header.replace(/"(?:[^"]|"")*"/g, "");
+  if (tsv && (bare.includes("\t") || !/[,;|]/.test(bare))) return "\t";
   const counts = [",", "\t", ";", "|"].map((one) => ({ one, count: bare.split(one).length - 1 }));
   const best = counts.reduce((a, b) => (b.count > a.count ? b : a));
   return best.count > 0 ? best.one : ",";

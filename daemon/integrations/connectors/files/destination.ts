@@ -136,7 +136,7 @@ function sessionOf({ path, format, request, stateFile, old, committed }: Parts):
         : [];
       columns = [...(keeps && old && format === "parquet" ? typed(wanted, old, path) : wanted.columns), ...extra];
       try {
-        writer = await (await formatOf(format)).create(partial, columns);
+        writer = await (await formatOf(format)).create(partial, columns, path);
         if (keeps) stays = old;
         if (keeps || (!wanted.keyCertain && wanted.primaryKey.length > 0)) spool = await openSpool(`${partial}.new`);
       } catch (error) {

@@ -26,5 +26,6 @@ export interface FileWriter {
 
 export interface FileFormat {
   open(path: string): Promise<FileReader>;
-  create(path: string, columns: readonly Column[]): Promise<FileWriter>;
+  /** `named`: the path that the file will have in the end. */
+  create(path: string, columns: readonly Column[], named: string): Promise<FileWriter>;
 }

@@ -37,7 +37,7 @@ export function jsonOf(value: Value, type: ColumnType): string {
         ? value.replace(/^(-?)0+(?=\d)/, "$1")
         : JSON.stringify(value);
     case "bool":
-      return value;
+      return value === "true" || value === "false" ? value : JSON.stringify(value);
     case "json":
       return value.includes("\n") ? value.replace(/\s*\n\s*/g, " ") : value;
     case "timestamp":
@@ -154,7 +154,10 @@ async function* readRows(path: string, columns: readonly Column[]): AsyncGenerat
         continue;
       }
       const written = exact ? memberTexts(line) : null;
-      const row = columns.map(({ name, type }) => fieldValue(record[name], type, written?.get(name)));
+      const row = columns.map(({ name, type }) =>
+        // A column may be named as what every object inherits: "constructor".
+        Object.hasOwn(record, name) ? fieldValue(record[name], type, written?.get(name)) : null,
+      );
       const half = line.includes("\\u")
         ? row.findIndex((value) => typeof value === "string" && !value.isWellFormed())
         : -1;

@@ -1,11 +1,15 @@
 // A Parquet column on its way to the disk: values go straight into their PLAIN encoding (Parquet format, Encodings.md), so that a row
 // costs no object of its own. One row group's worth at a time.
+import { float } from "../../engine/fit-checks.ts";
 import { microsOf } from "../../engine/temporal.ts";
 import type { Column, Value } from "../../engine/types.ts";
 import { daysIn, microsIn } from "./parquet-times.ts";
 
 /** A value that Parquet's type cannot hold; the message says why. */
 export class NoForm extends Error {}
+
+const noForm = (value: string | Uint8Array, what: string) =>
+  new NoForm(`${typeof value === "string" ? value.slice(0, 40) : "a blob"} has no form in a Parquet ${what}`);
 
 export interface ColumnBuffer {
   /** Throws NoForm, and is then as before. */
@@ -96,25 +100,33 @@ function room(into: Bytes, more: number): number {
   return at;
 }
 
-function putter({ type }: Column, physical: string, decimal: boolean): Put {
+// SQLite's values, and those of JSON, may be others than their column's type says.
+function putter({ type, untyped }: Column, physical: string, decimal: boolean): Put {
   if (physical === "BOOLEAN")
     return (into, value) => {
+      if (value !== "true" && value !== "false") throw noForm(value, "boolean");
       const at = room(into, 1);
       into.buffer[at] = value === "true" ? 1 : 0;
     };
-  if (physical === "FLOAT")
+  if (physical === "FLOAT" || physical === "DOUBLE") {
+    const bits = physical === "FLOAT" ? 32 : 64;
+    const digits = untyped ? float(bits, `a float of ${bits} bits`) : null;
     return (into, value) => {
-      const at = room(into, 4);
-      into.view.setFloat32(at, Number(value), true);
+      const number = Number(value);
+      if (!Number.isFinite(number) ? !/^(NaN|-?Infinity)$/.test(String(value)) : value === "")
+        throw noForm(value, "float");
+      const reason = digits?.(String(value));
+      if (reason) throw new NoForm(reason);
+      const at = room(into, bits / 8);
+      if (bits === 32) into.view.setFloat32(at, number, true);
+      else into.view.setFloat64(at, number, true);
     };
-  if (physical === "DOUBLE")
-    return (into, value) => {
-      const at = room(into, 8);
-      into.view.setFloat64(at, Number(value), true);
-    };
+  }
   if (physical === "INT32")
     return (into, value) => {
       const number = type.kind === "date" ? days(String(value)) : Number(value);
+      if (number !== (number | 0) || (type.kind === "int" && !/^[+-]?\d+$/.test(String(value))))
+        throw noForm(value, "32-bit integer");
       const at = room(into, 4);
       into.view.setInt32(at, number, true);
     };
@@ -156,10 +168,16 @@ function putBytes(into: Bytes, value: string | Uint8Array): void {
 }
 
 function putInteger(into: Bytes, text: string): void {
-  if (text.length > 15) {
-    const at = room(into, 8);
-    into.view.setBigInt64(at, BigInt(text), true);
-  } else putNumber(into, Number(text));
+  // "", " " and "0x10" are numbers to JavaScript.
+  const number = text.length > 15 || text.charCodeAt(1) > 57 ? Number.NaN : Number(text);
+  if (Number.isSafeInteger(number) && number !== 0) {
+    putNumber(into, number);
+    return;
+  }
+  const value = /^[+-]?\d+$/.test(text) ? BigInt(text) : null;
+  if (value === null || BigInt.asIntN(64, value) !== value) throw noForm(text, "64-bit integer");
+  const at = room(into, 8);
+  into.view.setBigInt64(at, value, true);
 }
 
 function putNumber(into: Bytes, value: number): void {
@@ -199,7 +217,10 @@ function scaled(text: string, scale: number): bigint {
   const fraction = parts?.[3] ?? "";
   if (!parts || fraction.length > scale)
     throw new NoForm(`${text.slice(0, 40)} has no form in a Parquet decimal of scale ${scale}`);
-  return BigInt(`${parts[1]}${parts[2]}${fraction.padEnd(scale, "0")}`);
+  const value = BigInt(`${parts[1]}${parts[2]}${fraction.padEnd(scale, "0")}`);
+  if (BigInt.asIntN(128, value) !== value)
+    throw new NoForm(`${text.slice(0, 40)} has more digits than a Parquet decimal holds`);
+  return value;
 }
 
 // RLE/bit-packing hybrid with a width of one bit: a run of ones.

@@ -252,7 +252,11 @@ function inserter(db: DatabaseSync, table: string, plan: WritePlan, described: S
   const keys = key.map((name) => names.indexOf(name));
   const declared = names.map((name) => described?.columns.find((column) => column.name === name)?.declared ?? "");
   const affinities = declared.map(affinityOf);
+  const alias = rowidAlias(described);
+  const rowid = alias === null ? -1 : names.indexOf(alias);
   return (row) => {
+    // SQLite would make up a number.
+    if (rowid >= 0 && (row[rowid] ?? null) === null) throw new RangeError("the primary key is null");
     const values = plan.columns.map((column, at) =>
       writeValue(row[at] ?? null, column, affinities[at] ?? "blob", declared[at]),
     );
@@ -272,6 +276,13 @@ function inserter(db: DatabaseSync, table: string, plan: WritePlan, described: S
       db.exec("RELEASE magic_row");
     }
   };
+}
+
+// A column declared exactly INTEGER that is the whole primary key is the row's own number: lang_createtable.html, 5.
+function rowidAlias(table: SqliteTable | null): string | null {
+  const [key = null, ...more] = table?.primaryKey ?? [];
+  const column = table?.columns.find(({ name }) => name === key);
+  return more.length === 0 && column?.declared.toUpperCase() === "INTEGER" ? key : null;
 }
 
 function hasUniqueIndex(db: DatabaseSync, table: string, key: readonly string[]): boolean {

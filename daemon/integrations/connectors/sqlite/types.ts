@@ -46,6 +46,14 @@ function typeByAffinity(declared: string): ColumnType {
 // SQLite stores 0.0 for -0.0; a blob is kept as it is in a column of any type.
 const MINUS_ZERO = Buffer.from("-0");
 
+// The words that PostgreSQL takes for booleans.
+const truth = new Map(
+  [
+    ["true", "t", "yes", "y", "on"],
+    ["false", "f", "no", "n", "off"],
+  ].flatMap((words, at) => words.map((word) => [word, at === 0 ? "true" : "false"])),
+);
+
 export type Stored = null | bigint | number | string | Uint8Array;
 
 /** A stored value in the engine's form; a string that says why not. */
@@ -60,6 +68,10 @@ export function readValue(stored: Stored, type: ColumnType): { value: Value } | 
     return stored === 0n || stored === 1n
       ? { value: stored === 1n ? "true" : "false" }
       : { reason: `${stored} is no boolean` };
+  if (type.kind === "bool") {
+    const word = typeof stored === "string" ? truth.get(stored.toLowerCase()) : undefined;
+    return word === undefined ? { reason: `${String(stored).slice(0, 60)} is no boolean` } : { value: word };
+  }
   if (typeof stored === "number") return { value: Object.is(stored, -0) ? "-0" : String(stored) };
   return { value: String(stored) };
 }
@@ -70,22 +82,32 @@ export function writeValue(value: Value, column: Column, affinity: Affinity, dec
   switch (column.type.kind) {
     case "int":
       if (affinity === "text") return value;
+      // Another SQLite's: such a column holds it as well.
+      if (!whole.test(value)) return asText(value, affinity, declared);
       // A Number is bound as a double, which such a column turns back into an integer; a BigInt costs more.
       return value.length < 16 && (affinity === "integer" || affinity === "numeric") ? Number(value) : BigInt(value);
     case "bool":
-      return affinity === "text" ? value : value === "true" ? 1n : 0n;
+      if (affinity === "text") return value;
+      if (value !== "true" && value !== "false") throw new RangeError(`${value.slice(0, 60)} is no boolean`);
+      return value === "true" ? 1n : 0n;
     case "float": {
       // As text SQLite would write fifteen digits.
       if (affinity === "text") return value;
-      const number = Number(value);
+      const number = /^-?(\d|Infinity$)/.test(value) ? Number(value) : Number.NaN;
       if (Object.is(number, -0)) return MINUS_ZERO;
       return Number.isNaN(number) ? value : number;
     }
     default:
-      if (affinity !== "text" && affinity !== "blob") holdsExactly(value, affinity, ofNumbers(declared));
-      return value;
+      return asText(value, affinity, declared);
   }
 }
+
+function asText(value: string, affinity: Affinity, declared: string): string {
+  if (affinity !== "text" && affinity !== "blob") holdsExactly(value, affinity, ofNumbers(declared));
+  return value;
+}
+
+const whole = /^-?\d+$/;
 
 export type Affinity = "integer" | "text" | "blob" | "real" | "numeric";
 
