@@ -16,6 +16,7 @@ export const migrationNames = [
   "040-controller",
   "033-webhook",
   "034-oauth",
+  "035-delivery-queue",
 ] as const;
 export type MigrationName = (typeof migrationNames)[number];
 

@@ -125,6 +125,22 @@ test("the status decides: an answer of a megabyte is one", async () => {
   expect(done).toMatchObject({ status: "succeeded", attempts: [{ response_code: 200, error: null }] });
 });
 
+test("a receiver that does not answer holds up its own deliveries only", async () => {
+  const { receiver, daemon, call, webhook, delivered, path } = await setUp();
+  const hanging = await startReceiver();
+  hanging.answer = () => "hang";
+  const allow_private = [receiver.address, hanging.address];
+  writeProject(daemon.root, { egress: { allow_private }, webhooks: { retry_schedule_s: [0, 300], timeout_s: 60 } });
+  await daemon.app.project.reload();
+  const slow = (await call("POST", "/v1/webhooks", { url: hanging.url, events })).body.id;
+  await Promise.all(Array.from({ length: 100 }, () => call("POST", `/v1/webhooks/${slow}/test`)));
+  const sent = await call("POST", `${path}/test`);
+  expect(await delivered(sent.body.id)).toMatchObject({ webhook: webhook.id, status: "succeeded" });
+  expect((await call("GET", `/v1/webhooks/${slow}/deliveries?status=pending&limit=100`)).body.data).toHaveLength(100);
+  // It is sent several at a time all the same.
+  await vi.waitFor(() => expect(hanging.received.length).toBeGreaterThan(8), 20_000);
+});
+
 test("Retry-After is waited for", async () => {
   const { receiver, call, delivered, path } = await setUp();
   const answers = [{ status: 429, headers: { "retry-after": "1" } }];

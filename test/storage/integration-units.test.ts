@@ -176,8 +176,11 @@ describe.each(dialects)("on $name", ({ name, open }) => {
       (await units.webhook.listDeliveries({ webhookId, page: { limit: 10 } })).rows;
     expect((await of("wh_1")).map(({ event_type }) => event_type)).toEqual(["data.changed", "sync.completed"]);
     expect([...(await of("wh_2")), ...(await of("wh_3"))]).toEqual([]);
-    const claim = { queue: "webhook-delivery", owner: "w", now: Date.parse(now), leaseMs: 1000, limit: 10 };
-    expect(await units.job.claim(claim)).toHaveLength(2);
+    const claim = { queue: "webhook", owner: "w", now: Date.parse(now), leaseMs: 1000, limit: 10 };
+    expect(await units.job.claim(claim)).toMatchObject([{ key: "wh_1" }]);
+    const due = (except: string[]) => units.webhook.dueDeliveries({ webhookId: "wh_1", now, limit: 10, except });
+    const [first] = await due([]);
+    expect(await due([first?.id ?? ""])).toHaveLength(1);
     const [delivery] = await of("wh_1");
     const attempt = { at: now, response_code: 500, duration_ms: 1, error: "answered 500" };
     const failed = {

@@ -1,4 +1,5 @@
 // Sends what the queue holds: signed, bounded, through the egress guard, again by the schedule until it is taken or given up.
+import { setTimeout } from "node:timers/promises";
 import { isMagicError } from "#contract/errors.ts";
 import type { Egress } from "#daemon/egress/egress.ts";
 import type { Job, Jobs, Outcome } from "#daemon/jobs/jobs.ts";
@@ -33,43 +34,77 @@ export interface DeliveriesOptions {
 /** Of an answer that are read, so that its connection serves again. */
 const maxResponseBytes = 64 * 1024;
 
+/** Attempts at one receiver at a time; and receivers. Who does not answer holds up nobody's deliveries but its own. */
+const PARALLEL = 16;
+const RECEIVERS = 32;
+/** Milliseconds after which a webhook that is being sent something is looked at for more. */
+const LOOK_MS = 250;
+
 /** Defines the queue; answers how to wake it. */
 export function createDeliveries(options: DeliveriesOptions): { wake(): void } {
   const { storage, jobs, egress, clock, logger, settings, secretsOf } = options;
   const units = storage.units.webhook;
-  return jobs.define<{ delivery: string }>("webhook-delivery", { concurrency: 32, handle });
+  return jobs.define<{ webhook: string }>("webhook", { concurrency: RECEIVERS, handle });
 
-  async function handle({ payload, signal }: Job<{ delivery: string }>): Promise<Outcome> {
-    const delivery = await units.getDelivery({ id: payload.delivery });
-    if (delivery === null || delivery.status !== "pending") return undefined;
+  // Sends what is due at one webhook until nothing is.
+  async function handle({ payload, signal }: Job<{ webhook: string }>): Promise<Outcome> {
+    const webhookId = payload.webhook;
+    const underWay = new Map<string, Promise<void>>();
+    const failures: unknown[] = [];
+    const due = async (limit: number) => {
+      const except = [...underWay.keys()];
+      return limit === 0 ? [] : units.dueDeliveries({ webhookId, now: rfc3339(clock.now()), limit, except });
+    };
+    const failed = (error: unknown): void => void failures.push(error);
+    for (;;) {
+      const ended = signal.aborted || failures.length > 0;
+      const more = await due(ended ? 0 : PARALLEL - underWay.size).catch(failed);
+      for (const delivery of more ?? []) {
+        const attempt = deliver(delivery, signal).catch(failed);
+        underWay.set(
+          delivery.id,
+          attempt.finally(() => underWay.delete(delivery.id)),
+        );
+      }
+      if (underWay.size === 0) break;
+      await Promise.race([...underWay.values(), setTimeout(LOOK_MS, undefined, { ref: false })]);
+    }
+    if (failures.length > 0) throw failures[0];
+    const next = await units.nextAttempt({ webhookId });
+    return next === null ? undefined : { runAgainAt: Date.parse(next) };
+  }
+
+  async function deliver(delivery: DeliveryRecord, signal: AbortSignal): Promise<void> {
     const webhook = await units.get({ id: delivery.webhook_id, environment: delivery.environment });
-    if (webhook === null) return undefined;
+    if (webhook === null) return;
     const made = delivery.attempts.length - delivery.attempts_before;
     // Who asks for a redelivery wants to see whether the receiver is well again: its first attempt goes out all the same.
     const asked = made === 0 && delivery.attempts_before > 0;
     if (webhook.status === "disabled" && !asked) {
       await record(delivery, "failed", attemptOf(clock.now(), 0, null, "the webhook is disabled"), null, null);
-      return undefined;
+      return;
     }
     const { retryScheduleS, timeoutS } = settings();
     const firstAt = Date.parse(delivery.queued_at) + (retryScheduleS[0] ?? 0) * 1000;
-    if (made === 0 && firstAt > clock.now()) return { runAgainAt: firstAt };
+    if (made === 0 && firstAt > clock.now()) {
+      await units.defer({ id: delivery.id, until: rfc3339(firstAt) });
+      return;
+    }
 
     const { attempt, retryAfterS } = await send(webhook, delivery, timeoutS * 1000, signal);
-    if (signal.aborted && attempt.response_code === null) return { runAgainAt: clock.now() };
+    if (signal.aborted && attempt.response_code === null) return;
     const code = attempt.response_code ?? 0;
     if (code >= 200 && code < 300) {
       await record(delivery, "succeeded", attempt, null, null);
-      return undefined;
+      return;
     }
     const pauseS = retryScheduleS[made + 1];
     if (code === 410 || pauseS === undefined) {
       await record(delivery, "failed", attempt, null, code === 410 ? "gone" : "exhausted");
-      return undefined;
+      return;
     }
     const next = clock.now() + Math.max(pauseS, retryAfterS) * 1000;
     await record(delivery, "pending", attempt, rfc3339(next), null);
-    return { runAgainAt: next };
   }
 
   async function send(

@@ -16,6 +16,7 @@ import * as connection from "./031-connection.ts";
 import * as sync from "./032-sync.ts";
 import * as webhook from "./033-webhook.ts";
 import * as oauth from "./034-oauth.ts";
+import * as deliveryQueue from "./035-delivery-queue.ts";
 import * as controller from "./040-controller.ts";
 
 export interface MigrationStep {
@@ -38,4 +39,5 @@ export const migrations: Readonly<Record<MigrationName, MigrationStep>> = {
   "040-controller": controller,
   "033-webhook": webhook,
   "034-oauth": oauth,
+  "035-delivery-queue": deliveryQueue,
 };

@@ -114,7 +114,7 @@ export async function deliver(
     .insertInto("delivery")
     .values({ ...delivery, attempts: "[]" })
     .execute();
-  await putDeliveryJob(db, delivery.id, now);
+  await putJobOf(db, webhookId, now);
   return { ...delivery, attempts: [] };
 }
 
@@ -129,14 +129,48 @@ function payloadOf(event: object): string {
   return "";
 }
 
-function putDeliveryJob(db: Db, id: string, now: string): Promise<void> {
-  const payload = JSON.stringify({ delivery: id });
-  return putJob(db, { id: newId("job"), queue: "webhook-delivery", key: id, payload, runAt: Date.parse(now) });
+// One job for each webhook: it sends what is due there, so that one receiver's deliveries wait for no other's.
+function putJobOf(db: Db, webhookId: string, now: string): Promise<void> {
+  const payload = JSON.stringify({ webhook: webhookId });
+  return putJob(db, { id: newId("job"), queue: "webhook", key: webhookId, payload, runAt: Date.parse(now) });
 }
 
-export async function getDelivery(db: Db, { id }: { id: string }): Promise<DeliveryRecord | null> {
+async function getDelivery(db: Db, id: string): Promise<DeliveryRecord | null> {
   const row = await db.selectFrom("delivery").selectAll().where("id", "=", id).executeTakeFirst();
   return row === undefined ? null : readDelivery(row);
+}
+
+export interface Due {
+  readonly webhookId: string;
+  readonly now: string;
+  readonly limit: number;
+  /** Those that are being sent. */
+  readonly except: readonly string[];
+}
+
+/** What one webhook has to be sent now, longest due first. */
+export async function dueDeliveries(db: Db, { webhookId, now, limit, except }: Due): Promise<DeliveryRecord[]> {
+  let query = pendingOf(db, webhookId).selectAll().where("next_attempt_at", "<=", now);
+  if (except.length > 0) query = query.where("id", "not in", except);
+  const rows = await query.orderBy("next_attempt_at").limit(limit).execute();
+  return rows.map(readDelivery);
+}
+
+/** When one webhook has to be sent something next; null: never. */
+export async function nextAttempt(db: Db, { webhookId }: { webhookId: string }): Promise<string | null> {
+  const row = await pendingOf(db, webhookId)
+    .select((eb) => eb.fn.min("next_attempt_at").as("at"))
+    .executeTakeFirst();
+  return row?.at ?? null;
+}
+
+function pendingOf(db: Db, webhookId: string) {
+  return db.selectFrom("delivery").where("webhook_id", "=", webhookId).where("status", "=", "pending");
+}
+
+/** Puts an attempt off. */
+export async function defer(db: Db, { id, until }: { id: string; until: string }): Promise<void> {
+  await db.updateTable("delivery").set({ next_attempt_at: until }).where("id", "=", id).execute();
 }
 
 export async function listDeliveries(
@@ -154,7 +188,7 @@ export async function redeliver(
   { id, webhookId, environment, now }: One & { webhookId: string; now: string },
 ): Promise<DeliveryRecord | null> {
   const webhook = await get(db, { id: webhookId, environment });
-  const delivery = await getDelivery(db, { id });
+  const delivery = await getDelivery(db, id);
   if (webhook === null || delivery === null || delivery.webhook_id !== webhookId) return null;
   const row = await db
     .updateTable("delivery")
@@ -162,7 +196,7 @@ export async function redeliver(
     .where("id", "=", id)
     .returningAll()
     .executeTakeFirstOrThrow();
-  await putDeliveryJob(db, id, now);
+  await putJobOf(db, webhookId, now);
   return readDelivery(row);
 }
 
@@ -185,7 +219,7 @@ export async function recordAttempt(
   db: Db,
   { id, status, attempt, nextAttemptAt, disable, now }: Recorded,
 ): Promise<boolean> {
-  const delivery = await getDelivery(db, { id });
+  const delivery = await getDelivery(db, id);
   if (delivery === null) return false;
   const all = attempt === null ? delivery.attempts : [...delivery.attempts, attempt];
   const attempts = all.slice(-MAX_ATTEMPTS);
