@@ -8,7 +8,7 @@ import { openProject, type Project } from "./project.ts";
 import { openSeals, type Seals } from "./secrets/seals.ts";
 import { openStorage } from "./storage/open.ts";
 import type { Storage } from "./storage/storage.ts";
-import { createLogger, errorFields, type Level, type Logger, type LogSink } from "./telemetry/log.ts";
+import { createLogger, errorFields, type Level, type Logger } from "./telemetry/log.ts";
 import type { LogFile } from "./telemetry/log-file.ts";
 import { createLogHistory, type LogHistory } from "./telemetry/log-history.ts";
 import { createLogStream, type LogStream } from "./telemetry/log-stream.ts";
@@ -22,9 +22,9 @@ export interface FoundationConfig {
   readonly clock?: Clock;
   /** By default the one of magic.yaml, else info. */
   readonly logLevel?: Level;
-  /** Where log lines go besides the live stream. */
-  readonly logSinks?: readonly LogSink[];
-  /** The log on disk: a sink, and what readers get who were away long. */
+  /** Where log lines go; by default a stream of its own. */
+  readonly logStream?: LogStream;
+  /** The same lines on disk: what readers get who were away long. */
   readonly logFile?: LogFile;
   /** False: magic.yaml is read once. By default it is watched in the daemon's own process. */
   readonly watch?: boolean;
@@ -63,11 +63,11 @@ export async function layFoundation(config: FoundationConfig): Promise<Foundatio
   const state = stateFolder(root);
   const known = new Set<string>();
   let secrets: readonly string[] = [];
-  const logStream = createLogStream();
+  const logStream = config.logStream ?? createLogStream();
   let minimum: Level = config.logLevel ?? "info";
   const logger = createLogger({
     minimum: () => minimum,
-    sinks: [logStream.sink, ...(config.logFile ? [config.logFile.sink] : []), ...(config.logSinks ?? [])],
+    sinks: [logStream.sink],
     clock,
     secrets: () => secrets,
   });

@@ -4,7 +4,6 @@ import { type Clock, rfc3339 } from "#shared/clock.ts";
 import type { BudgetStore } from "./budgets/store.ts";
 import type { KeyStore } from "./idempotency/store.ts";
 import type { LedgerStore } from "./ledger/ledger.ts";
-import type { LedgerRow } from "./ledger/row.ts";
 
 export interface GatewayStores {
   readonly ledger: LedgerStore;
@@ -16,7 +15,7 @@ export function gatewayStores({ units }: Pick<Storage, "units">, clock: Clock): 
   const now = () => rfc3339(clock.now());
   return {
     ledger: {
-      append: (rows, budgets) => units.ledger.append({ rows: JSON.stringify(rows.map(valuesOf)), budgets, now: now() }),
+      append: (rows, budgets) => units.ledger.append({ rows: `[${rows.join(",")}]`, budgets, now: now() }),
       usage: (query) => units.ledger.usage(query),
     },
     budgets: {
@@ -31,41 +30,4 @@ export function gatewayStores({ units }: Pick<Storage, "units">, clock: Clock): 
       purge: (row) => units.gatewayKey.purge(row),
     },
   };
-}
-
-// In the order of `ledgerColumns`.
-function valuesOf(row: LedgerRow): unknown[] {
-  return [
-    row.at,
-    row.at.slice(0, 10),
-    row.request_id,
-    row.operation,
-    row.environment,
-    row.token,
-    row.user && storable(row.user),
-    row.team,
-    row.project,
-    row.controller,
-    row.provider,
-    storable(row.model),
-    row.outcome,
-    row.status,
-    row.stream ? 1 : 0,
-    row.attempts,
-    row.requests,
-    row.input,
-    row.cached,
-    row.cache_write,
-    row.output,
-    row.reasoning,
-    row.estimated ? 1 : 0,
-    row.cost_pico,
-    row.duration_ms,
-    row.first_token_ms,
-  ];
-}
-
-// Names that come from requests: no column takes a NUL on Postgres, and one bad row would hold up its whole batch.
-function storable(name: string): string {
-  return name.slice(0, 256).toWellFormed().replaceAll("\0", "\ufffd");
 }

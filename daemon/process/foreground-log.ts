@@ -1,26 +1,26 @@
 // The log on the terminal of a daemon in the foreground. Lines of one moment are written together: a write to stderr blocks.
-import type { LogSink } from "#daemon/telemetry/log.ts";
+import type { LogStream } from "#daemon/telemetry/log-stream.ts";
 
 const DELAY_MS = 20;
-/** Characters held at most. */
-const MAX_HELD = 256 * 1024;
+/** Lines that wait at most. */
+const MAX_WAITING = 1_000;
 
-/** A sink that writes to `stream`, and what is left when the process ends. */
-export function foregroundLog(stream: Pick<NodeJS.WriteStream, "write"> = process.stderr): LogSink {
-  let held = "";
+/** Writes every further line to `terminal`, and what is left when the process ends. */
+export function foregroundLog(stream: LogStream, terminal: Pick<NodeJS.WriteStream, "write"> = process.stderr): void {
+  let position = stream.bounds().first;
+  let waiting = 0;
   let timer: NodeJS.Timeout | undefined;
   const flush = () => {
     clearTimeout(timer);
     timer = undefined;
-    if (held === "") return;
-    const text = held;
-    held = "";
-    stream.write(text);
+    waiting = 0;
+    const { bytes, next } = stream.tail(position);
+    position = next;
+    for (const some of bytes) terminal.write(some);
   };
   process.on("exit", flush);
-  return ({ text }) => {
-    held += `${text}\n`;
-    if (held.length > MAX_HELD) flush();
+  stream.subscribe(() => {
+    if (++waiting === MAX_WAITING) flush();
     else timer ??= setTimeout(flush, DELAY_MS).unref();
-  };
+  });
 }

@@ -13,7 +13,9 @@ import {
   VERSION,
 } from "#contract/protocol.ts";
 import type { App } from "#daemon/app.ts";
-import { type LogFile, openLogFile } from "#daemon/telemetry/log-file.ts";
+import type { FoundationConfig } from "#daemon/foundation.ts";
+import { openLogFile } from "#daemon/telemetry/log-file.ts";
+import { createLogStream } from "#daemon/telemetry/log-stream.ts";
 import { rfc3339 } from "#shared/clock.ts";
 import { stateFolder } from "#shared/paths.ts";
 import { processStarted } from "#shared/process-identity.ts";
@@ -53,8 +55,10 @@ export async function runDaemon(argv: readonly string[]): Promise<number> {
       pid_started: processStarted(process.pid),
       started_at: rfc3339(Date.now()),
     });
-    const logFile = openLogFile({ path: join(state, runtimeNames.log) });
-    const app = await startApp(options, root, logFile);
+    const logStream = createLogStream();
+    const logFile = openLogFile({ path: join(state, runtimeNames.log), stream: logStream });
+    if (options.foreground) foregroundLog(logStream);
+    const app = await startApp(options, root, { logStream, logFile });
     await serve({ app, options, root, state, lock, logFile });
     return exitCodes.ok;
   } catch (error) {
@@ -68,7 +72,11 @@ export async function runDaemon(argv: readonly string[]): Promise<number> {
 }
 
 // Storage opens in its thread while the modules of everything else load in this one: they are most of the start.
-async function startApp(options: DaemonOptions, root: string, logFile: LogFile): Promise<App> {
+async function startApp(
+  options: DaemonOptions,
+  root: string,
+  log: Pick<FoundationConfig, "logStream" | "logFile">,
+): Promise<App> {
   let up = false;
   // Storage that died cannot be mended from within: end, loudly, and let the next command start another daemon. Storage that
   // does not open at all is createApp's to refuse.
@@ -89,8 +97,7 @@ async function startApp(options: DaemonOptions, root: string, logFile: LogFile):
     ownProcess: true,
     ...(options.host !== undefined && { host: options.host }),
     flags: options.flags,
-    logFile,
-    logSinks: options.foreground ? [foregroundLog()] : [],
+    ...log,
   });
   up = true;
   return app;

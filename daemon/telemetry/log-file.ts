@@ -1,14 +1,13 @@
-// The log on disk: lines are collected and appended a few times a second; files rotate by size, so that all of them together
+// The log on disk: what is new in the stream is appended a few times a second; files rotate by size, so that all of them together
 // stay bounded. A full or read-only disk costs log lines, never the daemon.
 
 import { appendFileSync } from "node:fs";
 import { appendFile, type FileHandle, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { makeFolder } from "#shared/make-folder.ts";
-import type { LogLine, LogSink } from "./log.ts";
+import type { LogStream } from "./log-stream.ts";
 
 export interface LogFile {
-  readonly sink: LogSink;
   /** Resolves when everything logged so far is with the operating system. */
   flush(): Promise<void>;
   /** All files of the log, oldest first, with everything logged so far in them. The caller closes them. */
@@ -20,47 +19,54 @@ export interface LogFile {
 
 export interface LogFileOptions {
   readonly path: string;
+  readonly stream: LogStream;
   /** Bytes after which a file is rotated, and how many rotated ones are kept. */
   readonly maxBytes?: number;
   readonly keep?: number;
   readonly intervalMs?: number;
 }
 
-const MAX_PENDING = 4 * 1024 * 1024;
+/** Lines that wait at most: the ring must not go around meanwhile. */
+const MAX_WAITING = 2_000;
 
 export function openLogFile(options: LogFileOptions): LogFile {
-  const { path, maxBytes = 8 * 1024 * 1024, keep = 3, intervalMs = 200 } = options;
-  let pending: string[] = [];
-  let pendingBytes = 0;
+  const { path, stream, maxBytes = 8 * 1024 * 1024, keep = 3, intervalMs = 200 } = options;
+  let position = stream.bounds().first;
+  let waiting = 0;
   let lost = 0;
   let size: number | undefined;
   let timer: NodeJS.Timeout | undefined;
   let queue: Promise<unknown> = Promise.resolve();
 
-  const take = (): string => {
-    const text = pending.length === 0 ? "" : `${pending.join("\n")}\n`;
-    pending = [];
-    pendingBytes = 0;
-    return text;
+  const take = (): { readonly lines: number; readonly bytes: Buffer } => {
+    const { bytes, next, missed } = stream.tail(position);
+    const lines = next - position - missed;
+    position = next;
+    waiting = 0;
+    lost += missed;
+    if (lost === 0 || lines === 0) return { lines, bytes: Buffer.concat(bytes) };
+    const told = Buffer.from(`${JSON.stringify({ level: "warn", event: "log.lost", lines: lost })}\n`);
+    lost = 0;
+    return { lines, bytes: Buffer.concat([told, ...bytes]) };
   };
 
   const writeOnce = async () => {
-    const text = take();
-    if (text === "") return;
+    const { lines, bytes } = take();
+    if (lines === 0) return;
     try {
       size ??= await stat(path).then(
         (found) => found.size,
         () => 0,
       );
-      if (size > 0 && size + text.length > maxBytes) {
+      if (size > 0 && size + bytes.length > maxBytes) {
         await rotate(path, keep);
         size = 0;
       }
       makeFolder(dirname(path), 0o700);
-      await appendFile(path, text, { mode: 0o600 });
-      size += Buffer.byteLength(text);
+      await appendFile(path, bytes, { mode: 0o600 });
+      size += bytes.length;
     } catch {
-      lost += text.split("\n").length - 1;
+      lost += lines;
       size = undefined;
     }
   };
@@ -74,21 +80,12 @@ export function openLogFile(options: LogFileOptions): LogFile {
     return result;
   };
   const flush = () => inTurn(writeOnce);
+  const stop = stream.subscribe(() => {
+    if (++waiting === MAX_WAITING) void flush();
+    else timer ??= setTimeout(() => void flush(), intervalMs).unref();
+  });
 
   return {
-    sink(line) {
-      if (pendingBytes > MAX_PENDING) {
-        lost++;
-        return;
-      }
-      if (lost > 0) {
-        pending.push(JSON.stringify({ level: "warn", event: "log.lost", lines: lost }));
-        lost = 0;
-      }
-      pending.push(line.text);
-      pendingBytes += line.text.length;
-      timer ??= setTimeout(() => void flush(), intervalMs).unref();
-    },
     flush,
     open: () =>
       inTurn(async () => {
@@ -97,14 +94,18 @@ export function openLogFile(options: LogFileOptions): LogFile {
         return Promise.all(names.map((name) => open(name, "r")));
       }),
     flushSync() {
-      const text = take();
+      const { lines, bytes } = take();
       try {
-        if (text !== "") appendFileSync(path, text, { mode: 0o600 });
+        if (lines > 0) appendFileSync(path, bytes, { mode: 0o600 });
       } catch {
         // The process is ending and its disk refuses: nothing is left to tell.
       }
     },
-    close: flush,
+    async close() {
+      await flush();
+      stop();
+      clearTimeout(timer);
+    },
   };
 }
 
@@ -128,10 +129,4 @@ async function rotate(path: string, keep: number): Promise<void> {
 
 function ignoreAbsent(error: NodeJS.ErrnoException): void {
   if (error.code !== "ENOENT") throw error;
-}
-
-/** The cursor of a line as it stands in the file; undefined for anything that is not a log line. */
-export function parseLogLine(text: string): LogLine | undefined {
-  const cursor = /^\{"cursor":"([0-9a-z]{26})",/.exec(text)?.[1];
-  return cursor === undefined ? undefined : { cursor, text };
 }

@@ -1,7 +1,7 @@
 // The log before the ring: lines of the files on disk, oldest first, so that a reader who was away long, or across a restart,
 // still gets every line once.
-import type { LogLine } from "./log.ts";
-import { type LogFile, parseLogLine } from "./log-file.ts";
+import { type LogLine, parseLogLine } from "./log.ts";
+import type { LogFile } from "./log-file.ts";
 import type { LogStream } from "./log-stream.ts";
 
 export interface LogHistory {

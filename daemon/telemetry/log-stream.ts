@@ -1,6 +1,7 @@
-// The live log: a bounded ring of the last lines, read by position. Readers keep a position, not a queue: a slow one costs
-// nothing, and what it missed is counted when it comes back.
-import type { LogLine, LogSink } from "./log.ts";
+// The live log: a bounded ring of the last lines, read by position. Readers (the file, the terminal, followers) keep a position, not a
+// queue: a slow one costs nothing, and what it missed is counted when it comes back. Lines are held as bytes, outside of the
+// collector's heap: every one of them would be copied there twice before it is let go.
+import { CURSOR_AT, type LogLine, type LogSink, parseLogLine } from "./log.ts";
 
 export interface LogStream {
   readonly sink: LogSink;
@@ -11,6 +12,8 @@ export interface LogStream {
     from: number,
     max: number,
   ): { readonly lines: readonly LogLine[]; readonly next: number; readonly missed: number };
+  /** All held lines from a position on as they are written down, each with its newline. */
+  tail(from: number): { readonly bytes: readonly Buffer[]; readonly next: number; readonly missed: number };
   /** The position of the first line after a cursor; undefined when lines after it may be held no longer. */
   after(cursor: string): number | undefined;
   /** Calls `wake` after every line; returns how to stop. */
@@ -22,46 +25,105 @@ export interface LogStreamLimits {
   readonly bytes: number;
 }
 
+/** Some lines in a row. Never written again once it is full: readers may hold views of it. */
+interface Slab {
+  readonly bytes: Buffer;
+  /** The position of its first line. */
+  readonly position: number;
+  /** Where its lines begin, and where the last one ends. */
+  readonly starts: number[];
+  end: number;
+}
+
+const SLAB = 64 * 1024;
+const NEWLINE = 10;
+
 /** @param limits how much the ring holds: by default 10,000 lines and 8 MB of text. */
 export function createLogStream(limits: LogStreamLimits = { lines: 10_000, bytes: 8 * 1024 * 1024 }): LogStream {
   const wakes = new Set<() => void>();
-  let held: LogLine[] = [];
-  /** Index of the oldest held line in `held`, and that line's position. */
-  let start = 0;
+  const slabs: Slab[] = [];
   let first = 0;
-  let bytes = 0;
+  let next = 0;
+  let held = 0;
+
+  const slabFor = (text: string): Slab => {
+    const last = slabs.at(-1);
+    // A UTF-16 unit takes three bytes at most: counting them exactly is seldom needed.
+    const room = last ? last.bytes.length - last.end - 1 : 0;
+    if (last && (text.length * 3 <= room || Buffer.byteLength(text) <= room)) return last;
+    const size = Math.max(SLAB, Buffer.byteLength(text) + 1);
+    const slab = { bytes: Buffer.allocUnsafeSlow(size), position: next, starts: [], end: 0 };
+    slabs.push(slab);
+    return slab;
+  };
 
   const trim = () => {
-    while (held.length - start > limits.lines || (bytes > limits.bytes && held.length - start > 1)) {
-      bytes -= held[start]?.text.length ?? 0;
-      start++;
+    while (next - first > limits.lines || (held > limits.bytes && next - first > 1)) {
+      const [oldest] = slabs as [Slab];
+      held -= endOf(oldest, first) - startOf(oldest, first);
       first++;
-    }
-    // Moving the array once per thousand dropped lines keeps a line cheap.
-    if (start > 1024) {
-      held = held.slice(start);
-      start = 0;
+      if (first === oldest.position + oldest.starts.length) slabs.shift();
     }
   };
 
+  /** The place in `slabs` of a held position; readers are near the end. */
+  const placeOf = (position: number): number => {
+    let place = slabs.length - 1;
+    while (place > 0 && (slabs[place] as Slab).position > position) place--;
+    return place;
+  };
+
+  const lineAt = (position: number): LogLine => {
+    const slab = slabs[placeOf(position)] as Slab;
+    const text = slab.bytes.toString("utf8", startOf(slab, position), endOf(slab, position) - 1);
+    return parseLogLine(text) ?? { cursor: "", text };
+  };
+
+  const cursorOf = (position: number): string => {
+    const slab = slabs[placeOf(position)] as Slab;
+    const start = startOf(slab, position) + CURSOR_AT;
+    return slab.bytes.toString("latin1", start, start + 26);
+  };
+
   return {
-    sink(line) {
-      held.push(line);
-      bytes += line.text.length;
+    sink({ text }) {
+      const slab = slabFor(text);
+      slab.starts.push(slab.end);
+      const written = slab.bytes.write(text, slab.end) + 1;
+      slab.end += written;
+      slab.bytes[slab.end - 1] = NEWLINE;
+      held += written;
+      next++;
       trim();
       for (const wake of wakes) wake();
     },
-    bounds: () => ({ first, next: first + held.length - start }),
+    bounds: () => ({ first, next }),
     read(from, max) {
       const at = Math.max(from, first);
-      const lines = held.slice(start + at - first, start + at - first + max);
+      const end = Math.min(next, at + max);
+      const lines: LogLine[] = [];
+      for (let position = at; position < end; position++) lines.push(lineAt(position));
       return { lines, next: at + lines.length, missed: at - from };
     },
+    tail(from) {
+      const at = Math.max(from, first);
+      const bytes: Buffer[] = [];
+      if (at < next)
+        for (const slab of slabs.slice(placeOf(at)))
+          bytes.push(slab.bytes.subarray(slab.position < at ? startOf(slab, at) : 0, slab.end));
+      return { bytes, next, missed: at - from };
+    },
     after(cursor) {
-      const index = firstAfter(held, start, cursor);
+      // Cursors ascend: by halving.
+      let low = first;
+      let high = next;
+      while (low < high) {
+        const middle = Math.floor((low + high) / 2);
+        if (cursorOf(middle) <= cursor) low = middle + 1;
+        else high = middle;
+      }
       // The line with this cursor, or an earlier one, must still be held, or nothing may ever have been dropped.
-      if (index === start && first > 0) return undefined;
-      return first + index - start;
+      return low === first && first > 0 ? undefined : low;
     },
     subscribe(wake) {
       wakes.add(wake);
@@ -70,14 +132,10 @@ export function createLogStream(limits: LogStreamLimits = { lines: 10_000, bytes
   };
 }
 
-// Cursors ascend: the index of the first line after `cursor`, by halving.
-function firstAfter(lines: readonly LogLine[], start: number, cursor: string): number {
-  let low = start;
-  let high = lines.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((lines[middle]?.cursor ?? "") <= cursor) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+function startOf({ starts, position, end }: Slab, line: number): number {
+  return starts[line - position] ?? end;
+}
+
+function endOf(slab: Slab, line: number): number {
+  return startOf(slab, line + 1);
 }

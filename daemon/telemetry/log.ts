@@ -1,5 +1,5 @@
 // The logger: one JSON line per event, with time, level, event and whatever fields belong to it. A line gets its cursor here;
-// where it goes (the stream of log-stream.ts, the file of log-file.ts) is the sinks' matter. Nothing here touches the disk.
+// where it goes (the stream of log-stream.ts) is the sinks' matter. Nothing here touches the disk.
 import { pino } from "pino";
 import { isMagicError } from "#contract/errors.ts";
 import { type Clock, rfc3339, systemClock } from "#shared/clock.ts";
@@ -24,6 +24,15 @@ export interface Logger {
 export interface LogLine {
   readonly cursor: string;
   readonly text: string;
+}
+
+/** Where the cursor stands in a line's text. */
+export const CURSOR_AT = '{"cursor":"'.length;
+
+/** A line by its text; undefined for anything that is not a log line. */
+export function parseLogLine(text: string): LogLine | undefined {
+  const cursor = /^\{"cursor":"([0-9a-z]{26})",/.exec(text)?.[1];
+  return cursor === undefined ? undefined : { cursor, text };
 }
 
 /** Where lines go. Must return at once: it runs inside the call that logs. */
@@ -55,8 +64,7 @@ export function createLogger(options: LoggerOptions): Logger {
   const write = (members: string) => {
     const cursor = sortable(clock.now());
     const clean = redactText(bounded(members), options.secrets?.());
-    // Joined, not added up: a sum stays a tree of its parts, which for lines that are held costs the garbage collector several times as much.
-    const line = { cursor, text: ['{"cursor":"', cursor, '",', clean].join("") };
+    const line = { cursor, text: `{"cursor":"${cursor}",${clean}` };
     for (const sink of options.sinks) sink(line);
   };
   const timestamp = () => `,"time":"${rfc3339(clock.now())}"`;

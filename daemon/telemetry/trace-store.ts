@@ -4,7 +4,8 @@ import type { EndedSpan, SpanRecord, Tracer } from "./trace.ts";
 
 /** daemon/storage/repositories/trace.ts satisfies it. */
 export interface TraceUnits {
-  append(args: { readonly traces: readonly { request_id: string; at: string; spans: string }[] }): Promise<void>;
+  /** Rows of request id, time and spans, as JSON. */
+  append(args: { readonly rows: string }): Promise<void>;
   find(args: { readonly requestId: string }): Promise<readonly string[]>;
 }
 
@@ -24,11 +25,11 @@ export function createTraceStore(units: TraceUnits, tracer: Pick<Tracer, "spansO
       const all = [...Map.groupBy(spans, ({ requestId }) => requestId)];
       const failed =
         all.length > MAX_STORED ? all.filter(([, own]) => own.some(({ status }) => status === "error")) : [];
-      const traces = [...new Map([...failed, ...all].slice(0, MAX_STORED))].map(([request_id, own]) => {
+      const rows = [...new Map([...failed, ...all].slice(0, MAX_STORED))].map(([requestId, own]) => {
         const records = own.map((span) => span.record());
-        return { request_id, at: records[0]?.started_at ?? "", spans: JSON.stringify(records) };
+        return [requestId, records[0]?.started_at ?? "", JSON.stringify(records)];
       });
-      await units.append({ traces });
+      await units.append({ rows: JSON.stringify(rows) });
     },
     async find(requestId) {
       const stored = (await units.find({ requestId })).flatMap((text) => JSON.parse(text) as SpanRecord[]);

@@ -114,8 +114,7 @@ export function createTracer(options: { readonly clock?: Clock; readonly interva
   };
 
   return {
-    start: (name, from) =>
-      new OpenSpan(name, from, familyOf(from.parent) ?? { clock, keep, kept: wanted(), ended: [] }),
+    start: (name, from) => new OpenSpan(name, from, familyOf(from.parent) ?? new Family(clock, keep, wanted())),
     spansOf: (requestId) =>
       [...(older.get(requestId) ?? []), ...(newer.get(requestId) ?? [])]
         .map((span) => span.record())
@@ -129,13 +128,24 @@ export function createTracer(options: { readonly clock?: Clock; readonly interva
   };
 }
 
-/** What the spans of one request share. */
-interface Family {
+/**
+ * What the spans of one request share. A class with a chain, because V8 learns to make literals that often live long in old memory: the
+ * array of a family that is not kept would hold the whole request there until the next full collection.
+ */
+class Family {
   readonly clock: Clock;
   readonly keep: (span: EndedSpan) => void;
   /** Once a span has failed: all of them, those that ended before it too. */
   kept: boolean;
-  readonly ended: OpenSpan[];
+  /** Of those that are not kept (yet): the one that ended last, and how many there are. */
+  last: OpenSpan | undefined;
+  ended = 0;
+
+  constructor(clock: Clock, keep: (span: EndedSpan) => void, kept: boolean) {
+    this.clock = clock;
+    this.keep = keep;
+    this.kept = kept;
+  }
 }
 
 function familyOf(parent: Span | undefined): Family | undefined {
@@ -155,6 +165,8 @@ class OpenSpan implements Span, EndedSpan {
   readonly #wall: number;
   readonly #began: number;
   #ended = -1;
+  /** The span of its family that ended before it, while neither is kept. */
+  #before: OpenSpan | undefined;
   #attributes: Attributes;
   #more: Attributes | (() => Attributes) = none;
 
@@ -200,11 +212,14 @@ class OpenSpan implements Span, EndedSpan {
     this.#more = attributes;
     if (!family.kept) {
       if (status === "ok") {
-        if (family.ended.length < MAX_SPANS_PER_REQUEST) family.ended.push(this);
+        if (++family.ended > MAX_SPANS_PER_REQUEST) return;
+        this.#before = family.last;
+        family.last = this;
         return;
       }
       family.kept = true;
-      for (const earlier of family.ended.splice(0)) earlier.#keep();
+      for (let earlier = family.last; earlier; earlier = earlier.#before) earlier.#keep();
+      family.last = undefined;
     }
     this.#keep();
   }

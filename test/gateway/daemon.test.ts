@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type App, createApp } from "#daemon/app.ts";
+import { createLogStream } from "#daemon/telemetry/log-stream.ts";
 import { completion, stream } from "./pipeline.ts";
 import { startUpstream, type Upstream } from "./upstream.ts";
 
@@ -30,7 +31,14 @@ beforeAll(async () => {
     }),
   );
   const env = { ...process.env, MAGIC_HOME: join(folder, "home") };
-  app = await createApp({ root: folder, env, logSinks: [({ text }) => void lines.push(text)] });
+  const logStream = createLogStream();
+  let seen = 0;
+  logStream.subscribe(() => {
+    const read = logStream.read(seen, 1_000);
+    seen = read.next;
+    lines.push(...read.lines.map(({ text }) => text));
+  });
+  app = await createApp({ root: folder, env, logStream });
   await app.listen();
 });
 afterAll(async () => {

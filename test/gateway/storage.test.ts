@@ -1,6 +1,6 @@
 // The gateway's units of storage: the same figures on SQLite and on a real Postgres.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { LedgerRow } from "#daemon/gateway/ledger/row.ts";
+import { type LedgerRow, rowText } from "#daemon/gateway/ledger/row.ts";
 import { gatewayStores } from "#daemon/gateway/stores.ts";
 import { systemClock } from "#shared/clock.ts";
 import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
@@ -22,34 +22,35 @@ const dialects = [
   },
 ];
 
-const row = (more: Partial<LedgerRow>): LedgerRow => ({
-  at: "2026-03-01T10:00:00.000Z",
-  request_id: "req_1",
-  operation: "chat",
-  environment: "live",
-  token: null,
-  user: null,
-  team: null,
-  project: null,
-  controller: null,
-  provider: "openai",
-  model: "m",
-  outcome: "completed",
-  status: 200,
-  stream: true,
-  attempts: 1,
-  requests: 1,
-  input: 10,
-  cached: 2,
-  cache_write: 1,
-  output: 5,
-  reasoning: 3,
-  estimated: false,
-  cost_pico: 1_000,
-  duration_ms: 5,
-  first_token_ms: null,
-  ...more,
-});
+const row = (more: Partial<LedgerRow>) =>
+  rowText({
+    at: "2026-03-01T10:00:00.000Z",
+    request_id: "req_1",
+    operation: "chat",
+    environment: "live",
+    token: null,
+    user: null,
+    team: null,
+    project: null,
+    controller: null,
+    provider: "openai",
+    model: "m",
+    outcome: "completed",
+    status: 200,
+    stream: true,
+    attempts: 1,
+    requests: 1,
+    input: 10,
+    cached: 2,
+    cache_write: 1,
+    output: 5,
+    reasoning: 3,
+    estimated: false,
+    cost_pico: 1_000,
+    duration_ms: 5,
+    first_token_ms: null,
+    ...more,
+  });
 
 describe.each(dialects.filter(({ skip }) => !skip))("on $name", ({ open }) => {
   test("sums pass 2^53, keys may be null, days come in order, filters hold", async () => {
@@ -122,12 +123,12 @@ describe.each(dialects.filter(({ skip }) => !skip))("on $name", ({ open }) => {
   test("traces are found by their request", async () => {
     const { trace } = (await open()).units;
     await trace.append({
-      traces: [
-        { request_id: "a", at: "t", spans: "[1]" },
-        { request_id: "b", at: "t", spans: "[2]" },
-      ],
+      rows: JSON.stringify([
+        ["a", "t", "[1]"],
+        ["b", "t", "[2]"],
+      ]),
     });
-    await trace.append({ traces: [{ request_id: "a", at: "t", spans: "[3]" }] });
+    await trace.append({ rows: JSON.stringify([["a", "t", "[3]"]]) });
     expect(await trace.find({ requestId: "a" })).toEqual(["[1]", "[3]"]);
   });
 });

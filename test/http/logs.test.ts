@@ -27,8 +27,9 @@ async function folder(): Promise<string> {
 }
 
 async function daemon(root: string, port?: number): Promise<App & { readonly url: string }> {
-  const logFile = openLogFile({ path: join(root, "daemon.log"), intervalMs: 10 });
-  const app = await createApp({ root, logFile, ...(port !== undefined && { port }) });
+  const logStream = createLogStream();
+  const logFile = openLogFile({ path: join(root, "daemon.log"), stream: logStream, intervalMs: 10 });
+  const app = await createApp({ root, logStream, logFile, ...(port !== undefined && { port }) });
   await app.listen();
   cleanups.push(async () => {
     await app.close();
@@ -76,13 +77,13 @@ test("a follower that loses its daemon, and finds it restarted, gets every line 
 test("history beyond the ring comes from the files, across rotation, without a gap or a double", async () => {
   const root = await folder();
   const path = join(root, "daemon.log");
-  const file = openLogFile({ path, maxBytes: 20_000, keep: 50, intervalMs: 1 });
-  cleanups.push(() => file.close());
   const stream = createLogStream({ lines: 50, bytes: 1e6 });
-  const logger = createLogger({ sinks: [stream.sink, file.sink] });
+  const file = openLogFile({ path, stream, maxBytes: 20_000, keep: 50, intervalMs: 1 });
+  cleanups.push(() => file.close());
+  const logger = createLogger({ sinks: [stream.sink] });
   for (let n = 0; n < 3000; n++) {
     logger.info("n", { n });
-    if (n % 100 === 0) await file.flush();
+    if (n % 25 === 0) await file.flush();
   }
   const { createLogHistory } = await import("#daemon/telemetry/log-history.ts");
   const history = createLogHistory({ stream, file });
@@ -102,8 +103,9 @@ test("history beyond the ring comes from the files, across rotation, without a g
 test("rotation keeps the log on disk bounded", async () => {
   const root = await folder();
   const path = join(root, "daemon.log");
-  const file = openLogFile({ path, maxBytes: 10_000, keep: 2 });
-  const logger = createLogger({ sinks: [file.sink] });
+  const stream = createLogStream();
+  const file = openLogFile({ path, stream, maxBytes: 10_000, keep: 2 });
+  const logger = createLogger({ sinks: [stream.sink] });
   for (let n = 0; n < 2000; n++) {
     logger.info("n", { n });
     if (n % 50 === 0) await file.flush();

@@ -4,12 +4,12 @@
 import type { Budgets } from "#daemon/gateway/budgets/budgets.ts";
 import type { AccountChange } from "#daemon/gateway/budgets/store.ts";
 import { errorFields, type Logger } from "#daemon/telemetry/log.ts";
-import type { LedgerRow, UsageQuery, UsageSum } from "./row.ts";
+import { type LedgerRow, rowText, type UsageQuery, type UsageSum } from "./row.ts";
 
 /** daemon/storage/repositories/ledger.ts satisfies it. */
 export interface LedgerStore {
-  /** One transaction. */
-  append(rows: readonly LedgerRow[], accounts: readonly AccountChange[]): Promise<void>;
+  /** Stores rows (each as `rowText` writes it) and what became of budgets in one transaction. */
+  append(rows: readonly string[], accounts: readonly AccountChange[]): Promise<void>;
   usage(query: UsageQuery): Promise<readonly UsageSum[]>;
 }
 
@@ -30,7 +30,7 @@ const MAX_BATCH = 1_000;
 const MAX_WAITING = 100_000;
 
 export function createLedger(store: LedgerStore, budgets: Budgets, logger: Logger): Ledger {
-  let waiting: LedgerRow[] = [];
+  let waiting: string[] = [];
   let timer: NodeJS.Timeout | undefined;
   let flushing: Promise<void> | undefined;
   let lost = 0;
@@ -87,7 +87,7 @@ export function createLedger(store: LedgerStore, budgets: Budgets, logger: Logge
 
   return {
     record(row) {
-      waiting.push(row);
+      waiting.push(rowText(row));
       schedule(INTERVAL_MS);
     },
     touch: () => schedule(INTERVAL_MS),

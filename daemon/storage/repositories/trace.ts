@@ -1,22 +1,13 @@
 // Spans of requests, for GET /v1/traces/:request_id. Bounded: the oldest go.
+import { insertRows } from "../insert-rows.ts";
 import type { Db } from "../schema.ts";
-
-export interface TraceEntry {
-  readonly request_id: string;
-  readonly at: string;
-  /** A JSON array of spans. */
-  readonly spans: string;
-}
+import { traceColumns } from "../tables/trace.ts";
 
 const KEPT = 20_000;
-const CHUNK = 1_000;
 
-export async function append(db: Db, { traces }: { readonly traces: readonly TraceEntry[] }): Promise<void> {
-  for (let start = 0; start < traces.length; start += CHUNK)
-    await db
-      .insertInto("trace")
-      .values(traces.slice(start, start + CHUNK))
-      .execute();
+/** @param args rows as JSON: arrays in the order of `traceColumns`. */
+export async function append(db: Db, { rows }: { readonly rows: string }): Promise<void> {
+  await insertRows(db, "trace", traceColumns, rows);
   const newest = await db
     .selectFrom("trace")
     .select("sequence")

@@ -8,6 +8,8 @@ export interface TraceTable {
   readonly spans: string;
 }
 
+export const traceColumns = ["request_id", "at", "spans"] as const satisfies readonly (keyof TraceTable)[];
+
 export interface TraceTables {
   readonly trace: TraceTable;
 }
