@@ -7,13 +7,14 @@ import { isMagicError, MagicError } from "#contract/errors.ts";
 import type { Reject } from "#contract/sync.ts";
 import type { CommittedState, Destination, OpenRequest, WritePlan, WriteSession } from "../../engine/destination.ts";
 import { planChanges } from "../../engine/evolution.ts";
+import { DOUBLED, keyedRows, keyText } from "../../engine/keys.ts";
 import { keyOf } from "../../engine/rejects.ts";
 import type { Column, Row } from "../../engine/types.ts";
 import type { FileReader, FileWriter } from "./format.ts";
 import { type FormatName, formatOf } from "./formats.ts";
 import { lockFile } from "./lock.ts";
 import { fileSource } from "./source.ts";
-import { keyText, openSpool, type Spool } from "./spool.ts";
+import { openSpool, type Spool } from "./spool.ts";
 import { openStateFile, type StateFile } from "./state.ts";
 
 export function fileDestination(path: string, format: FormatName): Destination {
@@ -149,9 +150,9 @@ function sessionOf({ path, format, request, stateFile, old, committed }: Parts):
       const first = place;
       place += batch.length;
       if (spool) {
-        const { keyed, rejects } = withKeys(batch, first, begun().plan);
-        await spool.add(keyed);
-        return { written: keyed.length, rejects };
+        const { rows, rejects } = keyedRows(batch, begun().plan, (at) => first + at);
+        await spool.add(rows);
+        return { written: rows.length, rejects };
       }
       const rejects = await put(batch, first);
       return { written: batch.length - rejects.length, rejects };
@@ -209,27 +210,6 @@ function sessionOf({ path, format, request, stateFile, old, committed }: Parts):
     },
   };
   return session;
-}
-
-const DOUBLED = "another row has the same primary key; the last one was kept";
-
-// A record whose key is null cannot be told from others.
-function withKeys(
-  batch: readonly Row[],
-  first: number,
-  plan: WritePlan,
-): { keyed: readonly Row[]; rejects: readonly Reject[] } {
-  const places = plan.primaryKey.map((key) => plan.columns.findIndex(({ name }) => name === key));
-  const name = keyOf(plan);
-  const rejects: Reject[] = [];
-  const keyed = batch.filter((row, at) => {
-    const missing = places.find((place) => (row[place] ?? null) === null);
-    if (missing === undefined) return true;
-    const column = plan.columns[missing]?.name ?? null;
-    rejects.push({ key: name(row, first + at), column, reason: "the primary key is null" });
-    return false;
-  });
-  return { keyed, rejects };
 }
 
 // Records that stay must fit as well: a column keeps its type unless the source's is wider.

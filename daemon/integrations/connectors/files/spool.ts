@@ -1,6 +1,7 @@
 // New records for a file, kept aside until the old ones are written, and until the last of each key is known: one JSON array a line.
 import { createReadStream, rmSync } from "node:fs";
 import { open } from "node:fs/promises";
+import { keyText } from "../../engine/keys.ts";
 import type { Row, Value } from "../../engine/types.ts";
 import { wholeLines } from "../postgres/copy-text.ts";
 
@@ -21,7 +22,8 @@ export async function openSpool(path: string): Promise<Spool> {
   };
   return {
     add: async (rows) => {
-      await file.write(rows.map((row) => `${JSON.stringify(row.map(encode))}\n`).join(""));
+      // A single write may take a part only.
+      await file.appendFile(rows.map((row) => `${JSON.stringify(row.map(encode))}\n`).join(""));
     },
     lastOfKeys: async (keyPlaces) => {
       places = keyPlaces;
@@ -45,12 +47,6 @@ export async function openSpool(path: string): Promise<Spool> {
       rmSync(path, { force: true });
     },
   };
-}
-
-export function keyText(values: readonly Value[]): string {
-  return JSON.stringify(
-    values.map((value) => (typeof value === "string" || value === null ? value : Buffer.from(value).toString("hex"))),
-  );
 }
 
 const encode = (value: Value) =>

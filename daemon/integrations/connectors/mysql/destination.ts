@@ -143,6 +143,9 @@ function sessionOf(parts: Parts): WriteSession {
   const table = `${ident(database)}.${ident(request.table.name)}`;
   let plan: WritePlan | undefined;
   let upsert: "keys" | "delete" | null = null;
+  // A full refresh by a key that neither the source nor the table vouches for.
+  let unsure = false;
+  let nullableKey = false;
   let wider: readonly Column[] = [];
   const forms = new Map<string, "bits" | "geometry">();
   for (const { name, declared, form } of existing?.columns ?? [])
@@ -182,11 +185,11 @@ function sessionOf(parts: Parts): WriteSession {
         made = existing === null;
         const soft = wanted.deletes === "soft";
         const keyed = wanted.primaryKey.length > 0 && (wanted.kind === "upsert" || soft);
-        upsert = keyed
-          ? (await hasUniqueKey(link, database, request.table.name, wanted.primaryKey))
-            ? "keys"
-            : "delete"
-          : null;
+        const asked = wanted.primaryKey.length > 0 && wanted.kind === "replace" && !wanted.keyCertain;
+        const unique = (keyed || asked) && (await hasUniqueKey(link, database, request.table.name, wanted.primaryKey));
+        upsert = keyed ? (unique ? "keys" : "delete") : null;
+        unsure = asked && !unique;
+        nullableKey = existing?.columns.find(({ name }) => name === wanted.primaryKey[0])?.nullable === true;
         await link.run("START TRANSACTION");
         if (wanted.kind !== "replace" || !existing) return;
         if (soft)
@@ -198,7 +201,7 @@ function sessionOf(parts: Parts): WriteSession {
         const first = place;
         place += rows.length;
         const result = await insertRows(
-          { link, table, plan: begun(), upsert, forms },
+          { link, table, plan: begun(), upsert, nullableKey, forms },
           rows,
           (at) => places?.[at] ?? first + at,
         );
@@ -214,7 +217,11 @@ function sessionOf(parts: Parts): WriteSession {
         return [];
       }),
     deleteMissing: (keys) => guard(() => deleteMissing(link, table, begun(), keys)),
-    merge: async (): Promise<readonly Reject[]> => [],
+    merge: () =>
+      guard(async (): Promise<readonly Reject[]> => {
+        if (unsure) await checkKeys(link, table, formatObjectName(request.table), begun());
+        return [];
+      }),
     count: () =>
       guard(async () => {
         const [row] = await link.rows(
@@ -306,6 +313,24 @@ async function hasUniqueKey(link: MysqlLink, database: string, name: string, key
         .sort()
         .join("\0") === wanted,
   );
+}
+
+// An asked-for key that the table itself does not keep unique: of two rows nobody can tell which came last.
+async function checkKeys(link: MysqlLink, table: string, name: string, plan: WritePlan): Promise<void> {
+  const key = plan.columns.filter((column) => plan.primaryKey.includes(column.name));
+  const exactly = key.map((column) =>
+    column.type.kind === "string"
+      ? `CONVERT(${ident(column.name)} USING utf8mb4) COLLATE ${link.keyCollation}`
+      : ident(column.name),
+  );
+  const [row] = await link.rows(
+    `SELECT 1 AS doubled FROM ${table} GROUP BY ${exactly.join(", ")} HAVING count(*) > 1 LIMIT 1`,
+  );
+  if (row)
+    throw new MagicError(
+      "destination_refused",
+      `Records of the same primary key were read, and ${name} has no unique key over ${plan.primaryKey.join(", ")} that would tell them: add one.`,
+    );
 }
 
 async function deleteMissing(

@@ -29,8 +29,8 @@ const byNumber: Readonly<Record<number, ErrorCode>> = {
 };
 /** A matter of single rows: out of range, truncated, wrong value, too long, duplicate, null, check, no geometry. */
 const rowErrors = new Set([
-  1048, 1062, 1063, 1169, 1264, 1265, 1292, 1364, 1366, 1406, 1411, 1416, 1525, 1586, 3037, 3140, 3616, 3617, 3819,
-  4025,
+  1048, 1062, 1063, 1169, 1264, 1265, 1292, 1364, 1366, 1406, 1411, 1416, 1525, 1586, 1690, 3037, 3140, 3616, 3617,
+  3819, 4025,
 ]);
 
 export function isRowError(thrown: unknown): thrown is ServerError {

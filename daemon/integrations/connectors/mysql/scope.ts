@@ -2,6 +2,7 @@
 import { MagicError } from "#contract/errors.ts";
 import type { SyncFailure } from "#contract/sync.ts";
 import { nullCursorWarning } from "../../engine/cursor.ts";
+import { readInOrder } from "../../engine/keys.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import type { ReadRequest, StreamState } from "../../engine/source.ts";
 import type { MysqlColumn, MysqlTable } from "./catalog.ts";
@@ -40,8 +41,9 @@ export async function planRead(
   const before = request.state?.cursor ?? null;
   const end = row?.["c"] ?? null;
   const condition = keyed ? again(column, before) : once(column, before, end, request.state !== null);
+  const order = readInOrder(request, table.primaryKey) ? ` ORDER BY ${ident(field)}` : "";
   return {
-    condition: condition === "" ? "" : ` WHERE ${condition}`,
+    condition: `${condition === "" ? "" : ` WHERE ${condition}`}${order}`,
     endState: { cursor: end ?? before },
     warnings: row?.["without"] === "1" ? [nullCursorWarning(field, formatObjectName(request.object))] : [],
   };

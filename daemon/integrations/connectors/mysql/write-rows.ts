@@ -2,6 +2,7 @@
 // rounded or cut (a warning), is taken out and the rest goes on.
 import type { Reject } from "#contract/sync.ts";
 import type { WritePlan, WriteResult } from "../../engine/destination.ts";
+import { DOUBLED, keyedRows, lastOfEach } from "../../engine/keys.ts";
 import { keyOf } from "../../engine/rejects.ts";
 import type { Row, Value } from "../../engine/types.ts";
 import { ident, literal, type MysqlLink } from "./connect.ts";
@@ -15,6 +16,8 @@ export interface InsertTarget {
   readonly plan: WritePlan;
   /** keys: ON DUPLICATE KEY UPDATE. delete: the old rows are deleted first, no unique key tells them. null: plain. */
   readonly upsert: "keys" | "delete" | null;
+  /** True where the key's first column may be null. */
+  readonly nullableKey: boolean;
   /** Columns that are BIT (a text in quotes would be taken for its bytes) or geometry (which has a form of its own). */
   readonly forms: ReadonlyMap<string, "bits" | "geometry">;
 }
@@ -25,15 +28,20 @@ const STATEMENT_ROWS = 2000;
 
 export async function insertRows(
   target: InsertTarget,
-  rows: readonly Row[],
-  placeOf: (at: number) => number,
+  given: readonly Row[],
+  givenPlace: (at: number) => number,
 ): Promise<WriteResult & { bytes: number }> {
   const { plan } = target;
+  const keyed = keyedRows(given, plan, givenPlace);
+  // One DELETE comes before many rows: of one key only the last may come after it.
+  const kept = target.upsert === "delete" ? lastOfEach(keyed.rows, plan) : null;
+  const rows = kept ? kept.map((at) => keyed.rows[at] as Row) : keyed.rows;
+  const placeOf = (at: number) => keyed.place(kept?.[at] ?? at);
   const kinds = plan.columns.map(({ name, type }) =>
     type.kind === "bool" ? type.kind : (target.forms.get(name) ?? type.kind),
   );
   const name = keyOf(plan);
-  const rejects: Reject[] = [];
+  const rejects: Reject[] = [...keyed.rejects];
   let bytes = 0;
   let start = 0;
   let tuples: string[] = [];
@@ -66,7 +74,7 @@ export async function insertRows(
     if (size < STATEMENT_BYTES && tuples.length < STATEMENT_ROWS && at < rows.length - 1) continue;
     await flush(at + 1);
   }
-  return { written: rows.length - rejects.length, rejects, bytes };
+  return { written: given.length - rejects.length, rejects, bytes };
 }
 
 /** A value as a SQL literal under NO_BACKSLASH_ESCAPES. */
@@ -117,16 +125,21 @@ async function insertTuples(
 }
 
 async function tryInsert(
-  { link, table, plan, upsert }: InsertTarget,
+  target: InsertTarget,
   tuples: readonly string[],
   rows: readonly Row[],
 ): Promise<{ line: number | null; column: string | null; reason: string } | null> {
+  const { link, table, plan, upsert } = target;
   const names = plan.columns.map(({ name }) => name);
   // MySQL would update whichever row any unique key finds: only the row of this very key may be changed.
   const [first = ""] = plan.primaryKey;
   const same = plan.primaryKey.map((name) => `BINARY ${ident(name)} <=> BINARY VALUES(${ident(name)})`).join(" AND ");
+  // Else an error: a null where none may be, or a sum beyond all numbers (of a part that nobody computes beforehand).
+  const raised = target.nullableKey
+    ? `IF(18446744073709551615 + (1 + CHAR_LENGTH(${ident(first)})), NULL, NULL)`
+    : "NULL";
   const sets = [
-    `${ident(first)} = IF(${same}, ${ident(first)}, NULL)`,
+    `${ident(first)} = IF(${same}, ${ident(first)}, ${raised})`,
     ...names.filter((name) => !plan.primaryKey.includes(name)).map((name) => `${ident(name)} = VALUES(${ident(name)})`),
   ];
   if (plan.deletes === "soft") sets.push("`_magic_deleted_at` = NULL");
@@ -140,15 +153,12 @@ async function tryInsert(
         reason: `the record has ${size} bytes, the server's max_allowed_packet is ${link.maxPacket}`,
       };
   }
+  const removal = () => `DELETE FROM ${table} WHERE ${hasKeyOf(rows, plan, link.keyCollation)}`;
+  const insertion = `INSERT INTO ${table} (${names.map(ident).join(", ")}) VALUES ${tuples.join(", ")}${onDuplicate}`;
   await link.run("SAVEPOINT magic_batch");
   try {
-    if (upsert === "delete")
-      await link.run(
-        `DELETE FROM ${table} WHERE (${plan.primaryKey.map(ident).join(", ")}) IN (${keysOf(plan, rows)})`,
-      );
-    const { warnings } = await link.run(
-      `INSERT INTO ${table} (${names.map(ident).join(", ")}) VALUES ${tuples.join(", ")}${onDuplicate}`,
-    );
+    if (upsert === "delete") await link.run(removal());
+    const { warnings } = await link.run(insertion);
     if (warnings === 0) return null;
     const told = (await link.rows("SHOW WARNINGS")).find((row) => !/deprecated/i.test(row["Message"] ?? ""));
     if (!told) return null;
@@ -157,8 +167,14 @@ async function tryInsert(
   } catch (error) {
     if (!isRowError(error)) throw error;
     await link.run("ROLLBACK TO SAVEPOINT magic_batch");
+    const single = rows.length === 1 && (error as ServerError).errno === DUPLICATE && upsert === null;
+    if (single && plan.kind === "replace" && !plan.keyCertain && plan.primaryKey.length > 0) {
+      // The table was empty when the run began: the other row of this key is one of its own.
+      if (await replaced(link, removal(), insertion)) return { line: 0, column: first, reason: DOUBLED };
+    }
     const place = placeIn((error as ServerError).message);
-    const refused = upsert === "keys" && place.column === first && rows.length === 1;
+    const refused =
+      upsert === "keys" && rows.length === 1 && (place.column === first || (error as ServerError).errno === TOO_LARGE);
     return refused && rows[0]?.[names.indexOf(first)] !== null
       ? {
           line: 0,
@@ -168,6 +184,33 @@ async function tryInsert(
         }
       : place;
   }
+}
+
+const DUPLICATE = 1062;
+const TOO_LARGE = 1690;
+
+async function replaced(link: MysqlLink, removal: string, insertion: string): Promise<boolean> {
+  try {
+    if ((await link.run(removal)).affected > 0) {
+      await link.run(insertion);
+      return true;
+    }
+  } catch (error) {
+    if (!isRowError(error)) throw error;
+    await link.run("ROLLBACK TO SAVEPOINT magic_batch");
+  }
+  return false;
+}
+
+// By the table's own comparison, which an index may serve, and by one to which "A" is not "a".
+function hasKeyOf(rows: readonly Row[], plan: WritePlan, collation: string): string {
+  const isText = (name: string) => plan.columns.find((column) => column.name === name)?.type.kind === "string";
+  const exactly = (name: string) =>
+    isText(name) ? `CONVERT(${ident(name)} USING utf8mb4) COLLATE ${collation}` : ident(name);
+  const keys = keysOf(plan, rows);
+  const among = (columns: readonly string[]) => `(${columns.join(", ")}) IN (${keys})`;
+  const loosely = among(plan.primaryKey.map(ident));
+  return plan.primaryKey.some(isText) ? `${loosely} AND ${among(plan.primaryKey.map(exactly))}` : loosely;
 }
 
 function keysOf(plan: WritePlan, rows: readonly Row[]): string {

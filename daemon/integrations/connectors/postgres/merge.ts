@@ -1,6 +1,7 @@
 // From the staging table into the destination's: upsert by key, duplicates, rows that have gone. All inside the run's transaction.
 import type { Reject } from "#contract/sync.ts";
 import type { WritePlan } from "../../engine/destination.ts";
+import { DOUBLED } from "../../engine/keys.ts";
 import type { Value } from "../../engine/types.ts";
 import type { PostgresLink } from "./connect.ts";
 import { takeOutMiscomputed } from "./generated.ts";
@@ -26,13 +27,11 @@ export async function mergeStage(target: MergeTarget, stage: string): Promise<Re
   const { link, table, plan } = target;
   const names = plan.columns.map(({ name }) => name);
   const key = plan.primaryKey;
-  const cursor =
-    plan.cursorField && names.includes(plan.cursorField) ? `${ident(plan.cursorField)} DESC NULLS LAST, ` : "";
   const newest =
     key.length > 0
-      ? `SELECT DISTINCT ON (${identList(key)}) ${identList(names)} FROM ${stage} ORDER BY ${identList(key)}, ${cursor}ctid DESC`
+      ? `SELECT DISTINCT ON (${identList(key)}) ${identList(names)} FROM ${stage} ORDER BY ${identList(key)}, ${cursorFirst(plan)}ctid DESC`
       : `SELECT ${identList(names)} FROM ${stage}`;
-  let rejects = await takeOutMiscomputed(target, stage);
+  let rejects = [...(await takeOutKeyless(link, stage, plan)), ...(await takeOutMiscomputed(target, stage))];
   await link.run(`ANALYZE ${stage}`);
   const put = await putter(target);
   const attempt = async (work: () => Promise<unknown>) => {
@@ -59,6 +58,12 @@ export async function mergeStage(target: MergeTarget, stage: string): Promise<Re
     rejects = [...rejects, ...(await sift({ link, plan, rows: newest, put, waiting: (what) => target.waiting(what) }))];
   await link.run(`TRUNCATE ${stage}`);
   return rejects;
+}
+
+function cursorFirst({ cursorField, columns }: WritePlan): string {
+  return cursorField && columns.some(({ name }) => name === cursorField)
+    ? `${ident(cursorField)} DESC NULLS LAST, `
+    : "";
 }
 
 const sameKey = (key: readonly string[], a: string, b: string) =>
@@ -117,30 +122,36 @@ export async function hasUniqueIndex(link: PostgresLink, table: string, key: rea
   return row?.there === "true";
 }
 
-/** Takes out all but the last row of each key, and rows without one; they are rejects. */
+// Rows without the key that was asked for: they could not be told from others, and would come again at every run.
+async function takeOutKeyless(link: PostgresLink, table: string, plan: WritePlan): Promise<Reject[]> {
+  if (plan.keyCertain || plan.primaryKey.length === 0) return [];
+  const missing = plan.primaryKey.map((name) => `${ident(name)} IS NULL`).join(" OR ");
+  const gone = await link.run(`DELETE FROM ${table} WHERE ${missing}`);
+  return Array.from({ length: gone }, () => ({
+    key: "null",
+    column: plan.primaryKey[0] ?? null,
+    reason: "the primary key is null",
+  }));
+}
+
+/**
+ * Takes out all but one row of each key, and rows without one. In a full refresh the last row stays and the others are rejects; else the
+ * one with the greatest cursor, whose older versions the others are.
+ */
 export async function takeOutDuplicates(link: PostgresLink, table: string, plan: WritePlan): Promise<Reject[]> {
   const key = plan.primaryKey;
-  const missing = await link.rows<{ n: string }>(
-    `WITH gone AS (DELETE FROM ${table} WHERE ${key.map((name) => `${ident(name)} IS NULL`).join(" OR ")} RETURNING 1) SELECT count(*)::text AS n FROM gone`,
-  );
-  const rejects: Reject[] = [];
-  for (let n = Number(missing[0]?.n ?? 0); n > 0; n--)
-    rejects.push({ key: "null", column: key[0] ?? null, reason: "the primary key is null" });
+  const rejects = await takeOutKeyless(link, table, { ...plan, keyCertain: false });
   const [first] = await link.rows<{ there: string }>(
     `SELECT EXISTS (SELECT FROM ${table} GROUP BY ${identList(key)} HAVING count(*) > 1)::text AS there`,
   );
   if (first?.there !== "true") return rejects;
   const doubled = await link.rows<{ key: string | null }>(
-    `WITH ranked AS (SELECT ctid AS place, row_number() OVER (PARTITION BY ${identList(key)} ORDER BY ctid DESC) AS n FROM ${table}),
+    `WITH ranked AS (SELECT ctid AS place, row_number() OVER (PARTITION BY ${identList(key)} ORDER BY ${plan.kind === "upsert" ? cursorFirst(plan) : ""}ctid DESC) AS n FROM ${table}),
           gone AS (DELETE FROM ${table} t USING ranked r WHERE t.ctid = r.place AND r.n > 1 RETURNING concat_ws(',', ${identList(key, "t.")}) AS key)
      SELECT key FROM gone`,
   );
-  for (const row of doubled)
-    rejects.push({
-      key: row.key ?? "",
-      column: key[0] ?? null,
-      reason: "another row has the same primary key; the last one was kept",
-    });
+  if (plan.kind !== "upsert")
+    for (const row of doubled) rejects.push({ key: row.key ?? "", column: key[0] ?? null, reason: DOUBLED });
   return rejects;
 }
 

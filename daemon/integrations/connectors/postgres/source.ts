@@ -3,6 +3,7 @@ import { isUtf8 } from "node:buffer";
 import { MagicError } from "#contract/errors.ts";
 import type { DiscoveredObject, Reject, SyncFailure } from "#contract/sync.ts";
 import { checkReachable, nullCursorWarning } from "../../engine/cursor.ts";
+import { readInOrder } from "../../engine/keys.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import type {
   Batch,
@@ -101,10 +102,10 @@ async function openStream(
       snapshot: true,
       changed: scope.changed,
       warnings: [...warningsOf(table, name), ...scope.warnings],
-      partitions: partitionsOf(table, scope.condition),
+      partitions: partitionsOf(table, scope),
       rawFormats: ["pg-binary", "pg-text"],
-      read: (partition) => readRows(link, table, columns, partition, scope.condition, request),
-      copyRaw: (partition, raw) => copyRaw(link, table, columns, partition, scope.condition, raw),
+      read: (partition) => readRows(link, table, columns, partition, scope, request),
+      copyRaw: (partition, raw) => copyRaw(link, table, columns, partition, scope, raw),
       endState: () => scope.endState,
       count: async () => {
         request.waiting(`the count of ${name}`);
@@ -189,6 +190,7 @@ async function checksumBeside(
 interface Scope {
   /** SQL after WHERE; null: every row. */
   readonly condition: string | null;
+  readonly order: string;
   readonly endState: StreamState | null;
   readonly changed: boolean;
   readonly warnings: readonly SyncFailure[];
@@ -196,7 +198,8 @@ interface Scope {
 
 // Which rows an incremental run reads, and where the next one goes on.
 async function planRead(link: PostgresLink, table: TableInfo, request: ReadRequest): Promise<Scope> {
-  if (request.mode !== "incremental") return { condition: null, endState: null, changed: true, warnings: [] };
+  if (request.mode !== "incremental")
+    return { condition: null, order: "", endState: null, changed: true, warnings: [] };
   const stamped = table.kind === "r" || table.kind === "p";
   // The horizon finds every changed row by itself; the cursor is then only shown.
   const field = request.cursorField ?? (request.anyCursor && stamped ? (table.primaryKey[0] ?? null) : null);
@@ -209,7 +212,7 @@ async function planRead(link: PostgresLink, table: TableInfo, request: ReadReque
         : `${formatObjectName(table.object)} has no column ${JSON.stringify(field)} for the cursor.`,
     );
   if (stamped && request.state && (await nothingHappened(link, request.state)))
-    return { condition: "false", endState: request.state, changed: false, warnings: [] };
+    return { condition: "false", order: "", endState: request.state, changed: false, warnings: [] };
   const from = qualified(table.object);
   request.waiting(`the greatest ${field} of ${formatObjectName(table.object)}`);
   const keyed = (request.primaryKey ?? table.primaryKey).length > 0;
@@ -223,6 +226,7 @@ async function planRead(link: PostgresLink, table: TableInfo, request: ReadReque
   const horizon = stamped ? await takeHorizon(link, from) : null;
   const before = request.state?.cursor ?? null;
   const scope = {
+    order: readInOrder(request, table.primaryKey) ? ` ORDER BY ${ident(field)} NULLS FIRST` : "",
     endState: { cursor: row?.cursor ?? before, ...(horizon ? { horizon } : {}) },
     changed: true,
     warnings: row?.without === "true" ? [nullCursorWarning(field, name)] : [],
@@ -251,8 +255,8 @@ function warningsOf(table: TableInfo, name: string): SyncFailure[] {
   ];
 }
 
-function partitionsOf(table: TableInfo, condition: string | null): Partition[] {
-  if (table.kind !== "r" || condition !== null || table.pages <= RANGE_PAGES)
+function partitionsOf(table: TableInfo, { condition, order }: Scope): Partition[] {
+  if (table.kind !== "r" || condition !== null || order !== "" || table.pages <= RANGE_PAGES)
     return [{ id: "all", records: table.records }];
   const parts: Partition[] = [];
   for (let page = 0; page < table.pages; page += RANGE_PAGES) {
@@ -267,12 +271,12 @@ function partitionsOf(table: TableInfo, condition: string | null): Partition[] {
 }
 
 // A partition's id is its range of pages: `0-131072`; the last one is open.
-function where(partition: Partition, condition: string | null): string {
+function where(partition: Partition, { condition, order }: Scope): string {
   const range = /^(\d+)-(\d*)$/.exec(partition.id);
   const parts = condition === null ? [] : [condition];
   if (range) parts.push(`ctid >= '(${range[1]},0)'::tid`);
   if (range?.[2]) parts.push(`ctid < '(${range[2]},0)'::tid`);
-  return parts.length > 0 ? ` WHERE ${parts.join(" AND ")}` : "";
+  return `${parts.length > 0 ? ` WHERE ${parts.join(" AND ")}` : ""}${order}`;
 }
 
 function castTo(column: TableColumn, type: string): string {
@@ -290,7 +294,7 @@ async function copyRaw(
   table: TableInfo,
   columns: readonly TableColumn[],
   partition: Partition,
-  condition: string | null,
+  scope: Scope,
   raw: RawRequest,
 ): Promise<RawStream> {
   const { to } = (await import("pg-copy-streams")).default;
@@ -299,7 +303,7 @@ async function copyRaw(
     raw.format === "pg-binary" ? castTo(column, raw.types[at] ?? "text") : textOf(column, raw.types[at]),
   );
   const format = raw.format === "pg-binary" ? "binary" : "text";
-  const sql = `COPY (SELECT ${list.join(", ")} FROM ${qualified(table.object)}${where(partition, condition)}) TO STDOUT (FORMAT ${format})`;
+  const sql = `COPY (SELECT ${list.join(", ")} FROM ${qualified(table.object)}${where(partition, scope)}) TO STDOUT (FORMAT ${format})`;
   const query = to(sql, { highWaterMark: 1 << 20 });
   const counted = raw.framed ? framed(query) : null;
   const stream = link.client.query(counted ?? query);
@@ -324,10 +328,10 @@ async function* readRows(
   table: TableInfo,
   columns: readonly TableColumn[],
   partition: Partition,
-  condition: string | null,
+  scope: Scope,
   request: ReadRequest,
 ): AsyncGenerator<Batch> {
-  const raw = await copyRaw(link, table, columns, partition, condition, { format: "pg-text", types: [] });
+  const raw = await copyRaw(link, table, columns, partition, scope, { format: "pg-text", types: [] });
   const read = lineReader(columns);
   const name = formatObjectName(table.object);
   let place = 0;

@@ -4,16 +4,16 @@ import type { DatabaseSync } from "node:sqlite";
 import type { Reject } from "#contract/sync.ts";
 import type { CommittedState, Destination, OpenRequest, WritePlan, WriteSession } from "../../engine/destination.ts";
 import { planChanges } from "../../engine/evolution.ts";
+import { DOUBLED, keyedRows } from "../../engine/keys.ts";
 import { keyOf } from "../../engine/rejects.ts";
 import type { StreamState } from "../../engine/source.ts";
-import type { Row, TableSchema, Value } from "../../engine/types.ts";
+import type { TableSchema, Value } from "../../engine/types.ts";
 import { describeTable, quote, type SqliteTable } from "./catalog.ts";
 import { isBusy, isRowError, sqliteError } from "./errors.ts";
 import { sqliteSource } from "./source.ts";
-import { affinityOf, declare, writeValue } from "./types.ts";
+import { declare, writeValue } from "./types.ts";
 import { widenTypes } from "./widen.ts";
-
-const DELETED_AT = "_magic_deleted_at";
+import { DELETED_AT, endRows, type RowWriter, rowWriter } from "./write-row.ts";
 
 export function sqliteDestination(path: string): Destination {
   let db: DatabaseSync | undefined;
@@ -113,7 +113,7 @@ function sessionOf(
   let existing = before;
   const table = quote(request.table.name);
   let plan: WritePlan | undefined;
-  let insert: ((row: Row) => void) | undefined;
+  let insert: RowWriter | undefined;
   let place = 0;
   let kept = false;
   // A run that finds nothing to do counts without having begun.
@@ -144,24 +144,24 @@ function sessionOf(
         prepare(db, table, wanted, existing, request.table.name);
         const described = describeTable(db, request.table.name);
         if (existing) existing = described;
-        insert = inserter(db, table, wanted, described);
+        insert = rowWriter(db, table, wanted, described);
       }),
     write: (rows, places) =>
       guard(() => {
         const name = keyOf(begun());
-        const rejects: Reject[] = [];
-        for (const [at, row] of rows.entries()) {
+        const first = place;
+        place += rows.length;
+        const keyed = keyedRows(rows, begun(), (at) => places?.[at] ?? first + at);
+        const rejects: Reject[] = [...keyed.rejects];
+        for (const [at, row] of keyed.rows.entries()) {
+          const reject = (column: string | null, reason: string) =>
+            rejects.push({ key: name(row, keyed.place(at)), column, reason });
           try {
-            insert?.(row);
+            if (insert?.(row) === "doubled") reject(begun().primaryKey[0] ?? null, DOUBLED);
           } catch (error) {
             if (!isRowError(error)) throw error;
-            rejects.push({
-              key: name(row, places?.[at] ?? place),
-              column: columnIn(error.message),
-              reason: error.message,
-            });
+            reject(columnIn(error.message), error.message);
           }
-          place++;
         }
         return { written: rows.length - rejects.length, rejects };
       }),
@@ -176,7 +176,11 @@ function sessionOf(
     },
     deleteMissing: (keys) => deleteMissing(db, table, begun(), keys),
     // Rows went into the table itself, in this transaction.
-    merge: async () => [],
+    merge: () =>
+      guard(() => {
+        endRows(db);
+        return [];
+      }),
     count: () =>
       guard(() => {
         const living = marked() ? ` WHERE ${quote(DELETED_AT)} IS NULL` : "";
@@ -228,79 +232,6 @@ function prepare(db: DatabaseSync, table: string, plan: WritePlan, existing: Sql
       `UPDATE ${table} SET ${quote(DELETED_AT)} = coalesce(${quote(DELETED_AT)}, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))`,
     );
   else db.exec(`DELETE FROM ${table}`);
-}
-
-// One prepared statement; where the table has no unique index over the key, the old row is deleted first.
-function inserter(db: DatabaseSync, table: string, plan: WritePlan, described: SqliteTable | null): (row: Row) => void {
-  const names = plan.columns.map(({ name }) => name);
-  const key = plan.primaryKey;
-  const soft = plan.deletes === "soft";
-  const upsert = key.length > 0 && (plan.kind === "upsert" || (plan.kind === "replace" && soft));
-  const unique = upsert && hasUniqueIndex(db, table, key);
-  const sets = names.filter((name) => !key.includes(name)).map((name) => `${quote(name)} = excluded.${quote(name)}`);
-  if (soft) sets.push(`${quote(DELETED_AT)} = NULL`);
-  const conflict = unique
-    ? ` ON CONFLICT (${key.map(quote).join(", ")}) DO ${sets.length > 0 ? `UPDATE SET ${sets.join(", ")}` : "NOTHING"}`
-    : "";
-  const statement = db.prepare(
-    `INSERT INTO ${table} (${names.map(quote).join(", ")}) VALUES (${names.map(() => "?").join(", ")})${conflict}`,
-  );
-  const remove =
-    upsert && !unique
-      ? db.prepare(`DELETE FROM ${table} WHERE ${key.map((name) => `${quote(name)} = ?`).join(" AND ")}`)
-      : null;
-  const keys = key.map((name) => names.indexOf(name));
-  const declared = names.map((name) => described?.columns.find((column) => column.name === name)?.declared ?? "");
-  const affinities = declared.map(affinityOf);
-  const alias = rowidAlias(described);
-  const rowid = alias === null ? -1 : names.indexOf(alias);
-  return (row) => {
-    // SQLite would make up a number.
-    if (rowid >= 0 && (row[rowid] ?? null) === null) throw new RangeError("the primary key is null");
-    const values = plan.columns.map((column, at) =>
-      writeValue(row[at] ?? null, column, affinities[at] ?? "blob", declared[at]),
-    );
-    if (!remove) {
-      statement.run(...values);
-      return;
-    }
-    // A new row that is refused leaves the old one.
-    db.exec("SAVEPOINT magic_row");
-    try {
-      remove.run(...keys.map((at) => values[at] ?? null));
-      statement.run(...values);
-    } catch (error) {
-      db.exec("ROLLBACK TO magic_row");
-      throw error;
-    } finally {
-      db.exec("RELEASE magic_row");
-    }
-  };
-}
-
-// A column declared exactly INTEGER that is the whole primary key is the row's own number: lang_createtable.html, 5.
-function rowidAlias(table: SqliteTable | null): string | null {
-  const [key = null, ...more] = table?.primaryKey ?? [];
-  const column = table?.columns.find(({ name }) => name === key);
-  return more.length === 0 && column?.declared.toUpperCase() === "INTEGER" ? key : null;
-}
-
-function hasUniqueIndex(db: DatabaseSync, table: string, key: readonly string[]): boolean {
-  const name = table.slice(1, -1).replaceAll('""', '"');
-  const declared = describeTable(db, name)?.primaryKey ?? [];
-  const same = (columns: readonly string[]) =>
-    columns.length === key.length && key.every((one) => columns.includes(one));
-  if (same(declared)) return true;
-  const indexes = db.prepare('SELECT name FROM pragma_index_list(?) WHERE "unique" = 1 AND partial = 0').all(name) as {
-    name: string;
-  }[];
-  return indexes.some((index) =>
-    same(
-      (db.prepare("SELECT name FROM pragma_index_info(?)").all(index.name) as { name: string }[]).map(
-        (column) => column.name,
-      ),
-    ),
-  );
 }
 
 async function deleteMissing(

@@ -3,6 +3,7 @@ import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { MagicError } from "#contract/errors.ts";
 import type { SyncFailure } from "#contract/sync.ts";
 import { checkReachable, nullCursorWarning } from "../../engine/cursor.ts";
+import { readInOrder } from "../../engine/keys.ts";
 import type { ReadRequest, StreamState } from "../../engine/source.ts";
 import { quote, type SqliteTable } from "./catalog.ts";
 import type { Stored } from "./types.ts";
@@ -10,6 +11,7 @@ import type { Stored } from "./types.ts";
 export interface Scope {
   /** SQL behind the table's name; empty: every row. */
   readonly condition: string;
+  readonly order: string;
   readonly parameters: readonly SQLInputValue[];
   readonly endState: StreamState | null;
   readonly warnings: readonly SyncFailure[];
@@ -17,7 +19,7 @@ export interface Scope {
 
 // One writer at a time: a row that commits later also has been written later, so no look-back is needed but for equal values.
 export function planRead(db: DatabaseSync, table: SqliteTable, keyed: boolean, request: ReadRequest): Scope {
-  if (request.mode !== "incremental") return { condition: "", parameters: [], endState: null, warnings: [] };
+  if (request.mode !== "incremental") return { condition: "", order: "", parameters: [], endState: null, warnings: [] };
   const field = request.cursorField;
   const column = table.columns.find(({ name }) => name === field);
   if (field === null || !column)
@@ -47,6 +49,7 @@ export function planRead(db: DatabaseSync, table: SqliteTable, keyed: boolean, r
   const beforeType = request.state?.["type"];
   return {
     ...conditionOf(name, before, beforeType, keyed, request.state !== null),
+    order: readInOrder(request, table.primaryKey) ? ` ORDER BY ${name}` : "",
     endState:
       found.cursor === null
         ? { cursor: before, type: beforeType ?? "null" }

@@ -65,9 +65,12 @@ function openStream(db: DatabaseSync, request: ReadRequest, path: string): Sourc
     count: async () => total,
     keys: () => readKeys(db, from, schema.primaryKey, schema, request),
     read: async function* (): AsyncGenerator<Batch> {
-      const statement = db.prepare(`SELECT ${list} FROM ${from}${scope.condition}`);
+      const statement = db.prepare(`SELECT ${list} FROM ${from}${scope.condition}${scope.order}`);
       const blobs = schema.columns.map(({ name }) => `CAST(${quote(name)} AS BLOB)`).join(", ");
-      const check = exactText(() => db.prepare(`SELECT ${blobs} FROM ${from}${scope.condition}`), scope.parameters);
+      const check = exactText(
+        () => db.prepare(`SELECT ${blobs} FROM ${from}${scope.condition}${scope.order}`),
+        scope.parameters,
+      );
       let place = 0;
       for (const { rows, rejects, bytes } of batches(statement, scope.parameters, schema, () => place++, check)) {
         yield { rows, rejects, bytes };

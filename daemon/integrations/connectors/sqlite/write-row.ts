@@ -1,0 +1,113 @@
+// One row at a time into a SQLite table, by prepared statements: insert, upsert, or the old row deleted first.
+import type { DatabaseSync } from "node:sqlite";
+import type { WritePlan } from "../../engine/destination.ts";
+import type { Row } from "../../engine/types.ts";
+import { describeTable, quote, type SqliteTable } from "./catalog.ts";
+import { isRowError } from "./errors.ts";
+import { affinityOf, type Stored, writeValue } from "./types.ts";
+
+export const DELETED_AT = "_magic_deleted_at";
+
+/** Writes a row, or throws what SQLite says. doubled: another row of this run had its key, and is gone. */
+export type RowWriter = (row: Row) => "written" | "doubled";
+
+// In the run's transaction, over an asked-for key that the table itself does not keep unique.
+const KEY_INDEX = "_magic_key";
+
+export function rowWriter(db: DatabaseSync, table: string, plan: WritePlan, described: SqliteTable | null): RowWriter {
+  const names = plan.columns.map(({ name }) => name);
+  const key = plan.primaryKey;
+  const soft = plan.deletes === "soft";
+  const upsert = key.length > 0 && (plan.kind === "upsert" || (plan.kind === "replace" && soft));
+  // A full refresh begins with an empty table: whatever row has the key came in this run.
+  const uncertain = key.length > 0 && plan.kind === "replace" && !plan.keyCertain;
+  const unique = key.length > 0 && hasUniqueIndex(db, table, key);
+  if (uncertain && !soft && !unique)
+    db.exec(`CREATE UNIQUE INDEX ${KEY_INDEX} ON ${table} (${key.map(quote).join(", ")})`);
+  const sets = names.filter((name) => !key.includes(name)).map((name) => `${quote(name)} = excluded.${quote(name)}`);
+  if (soft) sets.push(`${quote(DELETED_AT)} = NULL`);
+  // To a collation "A" may be the key "a": of such a row nothing is changed.
+  const same = key.map((name) => `${table}.${quote(name)} = excluded.${quote(name)} COLLATE BINARY`).join(" AND ");
+  const conflict =
+    upsert && unique
+      ? ` ON CONFLICT (${key.map(quote).join(", ")}) DO ${sets.length > 0 ? `UPDATE SET ${sets.join(", ")} WHERE ${same}` : "NOTHING"}`
+      : "";
+  const insert = db.prepare(
+    `INSERT INTO ${table} (${names.map(quote).join(", ")}) VALUES (${names.map(() => "?").join(", ")})${conflict}`,
+  );
+  const ofKey = `FROM ${table} WHERE ${key.map((name) => `${quote(name)} = ? COLLATE BINARY`).join(" AND ")}`;
+  const remove = (upsert && !unique) || (uncertain && !soft) ? db.prepare(`DELETE ${ofKey}`) : null;
+  const living = uncertain && soft ? db.prepare(`SELECT 1 ${ofKey} AND ${quote(DELETED_AT)} IS NULL`) : null;
+  const keys = key.map((name) => names.indexOf(name));
+  const declared = names.map((name) => described?.columns.find((column) => column.name === name)?.declared ?? "");
+  const affinities = declared.map(affinityOf);
+  const alias = rowidAlias(described);
+  const rowid = alias === null ? -1 : names.indexOf(alias);
+
+  // A new row that is refused leaves the old one.
+  const replace = (values: readonly Stored[]): number => {
+    db.exec("SAVEPOINT magic_row");
+    try {
+      const { changes } = remove?.run(...keys.map((at) => values[at] ?? null)) ?? { changes: 0 };
+      insert.run(...values);
+      return Number(changes);
+    } catch (error) {
+      db.exec("ROLLBACK TO magic_row");
+      throw error;
+    } finally {
+      db.exec("RELEASE magic_row");
+    }
+  };
+
+  return (row) => {
+    // SQLite would make up a number.
+    if (rowid >= 0 && (row[rowid] ?? null) === null) throw new RangeError("the primary key is null");
+    const values = plan.columns.map((column, at) =>
+      writeValue(row[at] ?? null, column, affinities[at] ?? "blob", declared[at]),
+    );
+    if (upsert) {
+      const doubled = living?.get(...keys.map((at) => values[at] ?? null)) !== undefined;
+      if (remove) replace(values);
+      else if (insert.run(...values).changes === 0 && sets.length > 0)
+        throw new RangeError("another row's key is the same to the table's collation");
+      return doubled ? "doubled" : "written";
+    }
+    try {
+      insert.run(...values);
+      return "written";
+    } catch (error) {
+      if (!remove || !isRowError(error)) throw error;
+      return replace(values) > 0 ? "doubled" : "written";
+    }
+  };
+}
+
+/** Undoes what `rowWriter` needed of the table itself. */
+export function endRows(db: DatabaseSync): void {
+  db.exec(`DROP INDEX IF EXISTS ${KEY_INDEX}`);
+}
+
+// A column declared exactly INTEGER that is the whole primary key is the row's own number: lang_createtable.html, 5.
+function rowidAlias(table: SqliteTable | null): string | null {
+  const [key = null, ...more] = table?.primaryKey ?? [];
+  const column = table?.columns.find(({ name }) => name === key);
+  return more.length === 0 && column?.declared.toUpperCase() === "INTEGER" ? key : null;
+}
+
+function hasUniqueIndex(db: DatabaseSync, table: string, key: readonly string[]): boolean {
+  const name = table.slice(1, -1).replaceAll('""', '"');
+  const declared = describeTable(db, name)?.primaryKey ?? [];
+  const same = (columns: readonly string[]) =>
+    columns.length === key.length && key.every((one) => columns.includes(one));
+  if (same(declared)) return true;
+  const indexes = db.prepare('SELECT name FROM pragma_index_list(?) WHERE "unique" = 1 AND partial = 0').all(name) as {
+    name: string;
+  }[];
+  return indexes.some((index) =>
+    same(
+      (db.prepare("SELECT name FROM pragma_index_info(?)").all(index.name) as { name: string }[]).map(
+        (column) => column.name,
+      ),
+    ),
+  );
+}

@@ -1,0 +1,129 @@
+// Primary keys that were asked for, which neither the source nor, perhaps, the destination's table vouches for: the same rows stay
+// whatever the two ends are.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import mysql from "mysql2/promise";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { mysqlMissing, startMysql, type TestMysql } from "#test/mysql.ts";
+import { postgresMissing } from "#test/postgres.ts";
+import { openPair, type Pair, sync } from "./harness.ts";
+
+describe.skipIf(postgresMissing() || mysqlMissing())("asked-for keys", () => {
+  const folder = mkdtempSync(join(tmpdir(), "magic-keys-"));
+  const lite = join(folder, "to.sqlite");
+  let pair: Pair;
+  let server: TestMysql;
+  let my: string;
+  let client: mysql.Connection;
+  const places: Record<string, string> = {};
+
+  // The newest version of key 1 stands before an older one, but in the file; one row has no key.
+  const rows = "(1, 3, 'new'), (1, 1, 'old'), (2, 1, 'x'), (NULL, 1, 'none')";
+  beforeAll(async () => {
+    [pair, server] = await Promise.all([openPair(), startMysql()]);
+    my = await server.createDatabase("src");
+    client = await mysql.createConnection({ uri: my, multipleStatements: true });
+    const made = `CREATE TABLE h (id int, c int, v varchar(9)); INSERT INTO h VALUES ${rows}`;
+    await Promise.all([pair.source.query(made), client.query(made), client.query("CREATE DATABASE dst")]);
+    const db = new DatabaseSync(join(folder, "from.sqlite"));
+    db.exec(made);
+    db.close();
+    writeFileSync(
+      join(folder, "from.jsonl"),
+      [...rows.matchAll(/\((\w+), (\d), '(\w+)'\)/g)]
+        .sort(([, , a], [, , b]) => Number(a) - Number(b))
+        .map(([, id, c, v]) => `{"id":${id?.toLowerCase()},"c":${c},"v":"${v}"}\n`)
+        .join(""),
+    );
+    Object.assign(places, {
+      postgres: pair.from,
+      mysql: my,
+      sqlite: join(folder, "from.sqlite"),
+      jsonl: join(folder, "from.jsonl"),
+    });
+  });
+  afterAll(async () => {
+    await client?.end();
+    await Promise.all([pair?.close(), server?.stop()]);
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const ends: Readonly<Record<string, { url(table: string): string; run(sql: string): Promise<unknown[]> }>> = {
+    postgres: { url: () => pair.to, run: (sql) => pair.target.query(sql) },
+    mysql: {
+      url: () => my.replace("/src", "/dst"),
+      run: async (sql) => (await client.query(sql.replace(/(TABLE|FROM) /, "$1 dst.")))[0] as unknown[],
+    },
+    sqlite: {
+      url: () => lite,
+      run: async (sql) => {
+        const db = new DatabaseSync(lite);
+        const found = db.prepare(sql).all();
+        db.close();
+        return found;
+      },
+    },
+  };
+
+  for (const [from, to] of [
+    ["postgres", "postgres"],
+    ["postgres", "mysql"],
+    ["postgres", "sqlite"],
+    ["mysql", "mysql"],
+    ["sqlite", "sqlite"],
+    ["jsonl", "mysql"],
+  ] as const)
+    test(`${from} to ${to}: of one key the newest version, or the last record of a full refresh; none without a key`, async () => {
+      const end = ends[to] as (typeof ends)[string];
+      for (const there of ["", "int", "int UNIQUE"])
+        for (const mode of ["incremental", "full_refresh"] as const) {
+          const table = `k_${from}_${mode}_${there.length}`;
+          if (there !== "") await end.run(`CREATE TABLE ${table} (id ${there}, c int, v varchar(9))`);
+          const ask = { mode, cursor_field: "c", primary_key: ["id"] };
+          for (let run = 0; run < 2; run++) {
+            const outcome = await sync({ from: places[from] as string, object: "h", to: end.url(table), table }, ask);
+            const unsure = to === "mysql" && there === "int" && mode === "full_refresh";
+            expect(outcome.error?.code).toBe(unsure ? "destination_refused" : undefined);
+            if (unsure) continue;
+            const seen = (await end.run(`SELECT id, v FROM ${table}`)) as { id: unknown; v: string }[];
+            expect(seen.map(({ id, v }) => `${id} ${v}`).sort()).toEqual([
+              mode === "incremental" || from === "jsonl" ? "1 new" : "1 old",
+              "2 x",
+            ]);
+            if (mode === "full_refresh") expect(outcome.records_rejected).toBe(2);
+          }
+        }
+    });
+
+  test("JSON Lines keep the newest version of a table's rows as well", async () => {
+    const to = join(folder, "to.jsonl");
+    const ask = { mode: "incremental", cursor_field: "c", primary_key: ["id"] } as const;
+    expect((await sync({ from: pair.from, object: "h", to, table: "h" }, ask)).error).toBeNull();
+    expect(readFileSync(to, "utf8")).toBe('{"id":2,"c":1,"v":"x"}\n{"id":1,"c":3,"v":"new"}\n');
+  });
+
+  test("of a row whose key only a collation takes for another nothing is changed, with a unique key there and without", async () => {
+    await pair.source.query(
+      "CREATE TABLE cases (id text PRIMARY KEY, c int); INSERT INTO cases VALUES ('a', 1), ('A', 2)",
+    );
+    const ask = { mode: "incremental", cursor_field: "c" } as const;
+    for (const [to, type] of [
+      ["mysql", "varchar(9) COLLATE utf8mb4_general_ci"],
+      ["sqlite", "text COLLATE NOCASE"],
+    ] as const)
+      for (const unique of ["", "UNIQUE"]) {
+        const end = ends[to] as (typeof ends)[string];
+        const table = `cases_${unique}`;
+        await end.run(`CREATE TABLE ${table} (id ${type} ${unique}, c int)`);
+        for (let run = 0; run < 2; run++) {
+          const outcome = await sync({ from: pair.from, object: "cases", to: end.url(table), table }, ask);
+          expect(outcome.error).toBeNull();
+          const seen = (await end.run(`SELECT id, c FROM ${table}`)) as { id: string; c: number }[];
+          expect(seen.map(({ id, c }) => `${id}${c}`).sort()).toEqual(unique ? ["a1"] : ["A2", "a1"]);
+        }
+        await pair.source.query("UPDATE cases SET c = c");
+      }
+  });
+});
