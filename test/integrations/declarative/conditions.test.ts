@@ -1,7 +1,9 @@
 // When a condition holds, where the reference implementation (airbyte-cdk 7, InterpolatedBoolean) says that it does.
 import { expect, test } from "vitest";
+import { configFor } from "#daemon/integrations/connectors/declarative/config.ts";
 import { type Context, condition } from "#daemon/integrations/connectors/declarative/context.ts";
 import { createInterpolator } from "#daemon/integrations/connectors/declarative/jinja/interpolate.ts";
+import { loadManifest } from "#daemon/integrations/connectors/declarative/manifest/load.ts";
 import { json, manifest, read, vendor } from "./one-stream.ts";
 
 const record = { n: null, s: "x", i: 3, l: [1], o: { a: 1 }, t: true, f: 1.5, e: "", word: "none" };
@@ -53,6 +55,21 @@ test.each(["{{ record.word }}", "FALSE", "{{ record.l }}"])(
 test.each(["{{ record.i / 0 > 1 }}", "{{ format_datetime(record.s, '%Y') }}"])("%s is an error", (template) =>
   expect(() => holds(template)).toThrow(),
 );
+
+test("a configuration is changed where a condition holds, by the same rule", () => {
+  const fields = (path: string) => [{ type: "AddedFieldDefinition", path: [path], value: "made" }];
+  const adding = (path: string, when: string) => ({ type: "ConfigAddFields", fields: fields(path), condition: when });
+  const removing = (pointer: string, when: string) => ({
+    ...{ type: "ConfigRemoveFields", field_pointers: [[pointer]], condition: when },
+  });
+  const transformations = [
+    ...[adding("a", "{{ config.empty }}"), adding("b", "{{ config.no }}"), adding("c", "{{ config.n > 5 }}")],
+    ...[removing("empty", "{{ property }}"), removing("full", "{{ property }}")],
+  ];
+  const loaded = loadManifest(manifest("http://127.0.0.1", { rules: { transformations } }));
+  const changed = configFor(loaded, { empty: {}, full: [1], no: "false", n: null });
+  expect(changed).toEqual({ empty: {}, no: "false", n: null, c: "made" });
+});
 
 test("a filter keeps what it cannot compare; a field is made where its condition holds, and only there", async () => {
   const origin = await vendor((_request, response) =>

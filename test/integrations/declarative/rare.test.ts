@@ -69,6 +69,12 @@ test("a schema that the vendor tells is filtered and renamed as the manifest say
     schema_type_identifier: {
       ...{ type: "SchemaTypeIdentifier", schema_pointer: ["fields"], key_pointer: ["n"], type_pointer: ["t"] },
       types_mapping: [
+        {
+          type: "TypesMap",
+          current_type: "int",
+          target_type: "number",
+          condition: "{{ raw_schema.get('marks', {}) }}",
+        },
         { type: "TypesMap", current_type: "int", target_type: "integer", condition: "{{ raw_schema['n'] == 'Size' }}" },
         { type: "TypesMap", current_type: "text", target_type: "string" },
       ],

@@ -1,6 +1,7 @@
 // The configuration as a manifest wants it: defaults, types, changes of older forms, and what it must satisfy.
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { MagicError } from "#contract/errors.ts";
+import { condition, native, text, type Variables } from "./context.ts";
 import { createInterpolator } from "./jinja/interpolate.ts";
 import { compileRegex } from "./jinja/regex.ts";
 import {
@@ -95,15 +96,16 @@ function forgiving(value: unknown): unknown {
 const jinja = createInterpolator();
 
 function change(config: Record<string, unknown>, component: Component): void {
-  const evaluated = (template: unknown, more: Readonly<Record<string, unknown>> = {}): unknown =>
-    typeof template === "string" ? jinja.evaluate(template, { config, ...more }, "") : template;
-  const pathOf = (path: unknown): string[] => list(path).map((part) => jinja.text(String(part), { config }));
+  const templates = { config, jinja };
+  const evaluated = (template: unknown): unknown => native(templates, component, template);
+  const holds = (more: Variables = {}): boolean => !test || condition(templates, component, test, more);
+  const pathOf = (path: unknown): string[] => list(path).map((part) => text(templates, component, part));
   const test = optionalText(component, "condition");
   if (typeOf(component) === "ConfigAddFields") {
-    if (test && !evaluated(test)) return;
+    if (!holds()) return;
     for (const field of children(component, "fields")) setAt(config, pathOf(field["path"]), evaluated(field["value"]));
   } else if (typeOf(component) === "ConfigRemoveFields") {
-    const keep = test ? (property: unknown): boolean => !evaluated(test, { property }) : undefined;
+    const keep = (property: unknown): boolean => !holds({ property });
     for (const pointer of list(component["field_pointers"])) removeAt(config, pathOf(pointer), keep);
   } else if (typeOf(component) === "ConfigRemapField") {
     const path = pathOf(component["field_path"]);
@@ -121,14 +123,14 @@ function validate(config: Record<string, unknown>, component: Component): void {
   const strategy = child(component, "validation_strategy");
   if (typeOf(strategy) !== "ValidateAdheresToSchema") refuseCustom(strategy);
   const base = strategy["base_schema"];
-  const schema = typeof base === "string" ? parsed(jinja.evaluate(base, { config }, "")) : base;
+  const templates = { config, jinja };
+  const schema = parsed(native(templates, component, base));
   const check = isRecord(schema) ? compiled(schema) : undefined;
   if (!check) throw manifestError("ValidateAdheresToSchema.base_schema is no JSON schema");
-  const path = list(component["field_path"]).map((part) => jinja.text(String(part), { config }));
-  const value = component["value"];
+  const path = list(component["field_path"]).map((part) => text(templates, component, part));
   const values =
     typeOf(component) === "PredicateValidator"
-      ? [typeof value === "string" ? jinja.evaluate(value, { config }, "") : value]
+      ? [native(templates, component, component["value"])]
       : dpath(config, path);
   for (const each of values) {
     if (check(parsed(each))) continue;

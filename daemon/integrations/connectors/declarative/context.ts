@@ -38,6 +38,9 @@ export interface Slice {
   readonly extra: Readonly<Record<string, unknown>>;
 }
 
+/** What a template is evaluated in. */
+export type Templates = Pick<Context, "config" | "jinja">;
+
 export const emptySlice: Slice = { partition: {}, interval: {}, extra: {} };
 
 /** `stream_partition` and `stream_interval` are other names of it. */
@@ -45,12 +48,12 @@ export function sliceVariables({ partition, interval, extra }: Slice): Variables
   return { stream_slice: { ...partition, ...interval, ...(Object.keys(extra).length > 0 && { extra_fields: extra }) } };
 }
 
-function variables(context: Context, component: Component, more: Variables): Variables {
+function variables(context: Templates, component: Component, more: Variables): Variables {
   return { config: context.config, parameters: component["$parameters"] ?? {}, ...more };
 }
 
 /** A field's value; text is a template, read as a native value. Missing context gives "". */
-export function native(context: Context, component: Component, value: unknown, more: Variables = {}): unknown {
+export function native(context: Templates, component: Component, value: unknown, more: Variables = {}): unknown {
   return typeof value === "string"
     ? digits(context.jinja.evaluate(value, variables(context, component, more), ""))
     : value;
@@ -65,7 +68,7 @@ function digits(value: unknown): unknown {
 }
 
 /** A field's value as text. */
-export function text(context: Context, component: Component, value: unknown, more: Variables = {}): string {
+export function text(context: Templates, component: Component, value: unknown, more: Variables = {}): string {
   if (typeof value !== "string") return value === undefined || value === null ? "" : String(value);
   return context.jinja.text(value, variables(context, component, more));
 }
@@ -76,7 +79,7 @@ const falseTexts: ReadonlySet<string> = new Set(["", "False", "false", "{}", "[]
  * A condition: empty text, None, False, 0, empty lists and objects are false, as in Python. What compares a number with nothing is true:
  * the reference implementation takes a template that raises a TypeError for the text that it is.
  */
-export function condition(context: Context, component: Component, value: unknown, more: Variables = {}): boolean {
+export function condition(context: Templates, component: Component, value: unknown, more: Variables = {}): boolean {
   let result: unknown;
   try {
     result = native(context, component, value, more);
@@ -90,7 +93,7 @@ export function condition(context: Context, component: Component, value: unknown
 }
 
 /** A mapping whose keys and values are templates, nested ones too; what comes to null, or a template to no text, is left out, in a list it is null. */
-export function nested(context: Context, component: Component, value: unknown, more: Variables = {}): unknown {
+export function nested(context: Templates, component: Component, value: unknown, more: Variables = {}): unknown {
   if (Array.isArray(value))
     return value.map((each) => {
       const inner = nested(context, component, each, more);

@@ -1,5 +1,5 @@
 // The JSON schema of a stream's records: written in the manifest, or asked of the vendor.
-import { type Context, condition, emptySlice, native, text } from "../context.ts";
+import { type Context, condition, emptySlice, text } from "../context.ts";
 import { emptyParts } from "../http/options.ts";
 import {
   type Component,
@@ -85,7 +85,8 @@ function changed(context: Context, loader: Component, properties: DataRecord): D
 function typeSchema(context: Context, identifier: Component, kind: unknown, field: DataRecord): DataRecord {
   for (const mapping of children(identifier, "types_mapping")) {
     const test = mapping["condition"];
-    if (mapping["current_type"] !== kind || (test && !native(context, mapping, test, { raw_schema: field }))) continue;
+    if (mapping["current_type"] !== kind || (test && !condition(context, mapping, test, { raw_schema: field })))
+      continue;
     return jsonType(mapping["target_type"]);
   }
   return jsonType(kind);
