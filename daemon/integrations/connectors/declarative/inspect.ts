@@ -17,6 +17,7 @@ import {
   manifestError,
   optionalChild,
   typeOf,
+  writtenStreams,
 } from "./manifest/component.ts";
 import type { Manifest } from "./manifest/load.ts";
 import { checkNames, nameOf, streamComponents, streamOf } from "./stream.ts";
@@ -36,8 +37,7 @@ export async function inspectStreams(manifest: Manifest): Promise<ConnectorSumma
 /** The streams that the manifest has its check read, and does not have: the check will always fail. */
 export function missingChecks({ resolved }: Manifest): string[] {
   if (children(resolved, "dynamic_streams").length > 0) return [];
-  const streams = children(resolved, "streams").flatMap((each) => [each, ...children(each, "streams")]);
-  const known = new Set(streams.map(nameOf));
+  const known = new Set(writtenStreams(resolved).map(nameOf));
   return list(optionalChild(resolved, "check")?.["stream_names"])
     .map(String)
     .filter((name) => !known.has(name));

@@ -7,7 +7,6 @@ import { emptyParts, merge } from "./http/options.ts";
 import {
   type Component,
   child,
-  children,
   isRecord,
   list,
   manifestError,
@@ -15,6 +14,7 @@ import {
   optionalText,
   requiredText,
   typeOf,
+  writtenStreams,
 } from "./manifest/component.ts";
 import { type Cursor, cursorOf, type Interval } from "./read/cursor.ts";
 import type { Pack, PackedPage } from "./read/pack.ts";
@@ -210,10 +210,7 @@ function delegating(context: Context, component: Component, concurrency: number)
 
 /** The streams of a resolved manifest, conditional ones where their condition holds. */
 export function streamComponents(context: Context, manifest: Component): Component[] {
-  return children(manifest, "streams").flatMap((each) => {
-    if (typeOf(each) !== "ConditionalStreams") return [each];
-    return condition(context, each, each["condition"]) ? children(each, "streams") : [];
-  });
+  return writtenStreams(manifest, (group) => condition(context, group, group["condition"]));
 }
 
 /** @throws MagicError `not_found`, which names those that there are. */

@@ -1,6 +1,6 @@
 // The text of a manifest -> a resolved one. Whatever is wrong with it is an error that says where.
 import { parseDocument } from "yaml";
-import { type Component, children, isRecord, manifestError, typeOf } from "./component.ts";
+import { type Component, children, isRecord, manifestError, writtenStreams } from "./component.ts";
 import { resolveManifest } from "./resolve.ts";
 
 const MAX_BYTES = 20 * 1024 * 1024;
@@ -55,9 +55,8 @@ function checkLists(resolved: Component): void {
     if (value !== undefined && !(Array.isArray(value) && value.every(isRecord)))
       throw manifestError(`${field} must be a list of components`);
   }
-  const parts = [...children(resolved, "streams"), ...children(resolved, "dynamic_streams")];
-  const streams = parts.flatMap((each) => (typeOf(each) === "ConditionalStreams" ? children(each, "streams") : [each]));
-  if (streams.length === 0) throw manifestError("it has no streams");
+  if (writtenStreams(resolved).length + children(resolved, "dynamic_streams").length === 0)
+    throw manifestError("it has no streams");
 }
 
 // YAML 1.1 reads 2020-01-01 as a date; the manifest language knows text only.
