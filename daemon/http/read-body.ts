@@ -1,7 +1,7 @@
 // From a body's bytes to JSON, refusing what would hurt: bad UTF-8, deep nesting, millions of containers, keys or values. For every surface.
 import { isUtf8 } from "node:buffer";
 import { MagicError } from "#contract/errors.ts";
-import { measureBody } from "#daemon/gateway/format/scan.ts";
+import { measureBody } from "./measure-body.ts";
 
 /** Levels. JSON of any depth can be parsed; what walks the value afterwards may be recursive. No real completion request comes near. */
 const COMPLETION_DEPTH = 128;

@@ -1,23 +1,10 @@
-// Structural scans of a JSON body, without parsing it. What it would cost to parse: how deep it nests, how many containers, values and
-// different keys it has. Where its top-level members lie: `forward.ts` exchanges one of them (the model's name) in the client's own bytes instead of
-// serialising the whole body again.
-
-import { randomInt } from "node:crypto";
+// Where the top-level members of a JSON body lie, without parsing it: `forward.ts` exchanges one of them (the model's name) in the client's
+// own bytes instead of serialising the whole body again.
 
 export interface Member {
   /** First byte of the value; `end` is one past its last. */
   readonly start: number;
   readonly end: number;
-}
-
-export interface BodySize {
-  readonly depth: number;
-  /** Objects and arrays. */
-  readonly containers: number;
-  /** Different keys, about: never more than there are. */
-  readonly keys: number;
-  /** Values that another one follows: about all of them. */
-  readonly values: number;
 }
 
 export interface BodyScan {
@@ -29,48 +16,6 @@ export interface BodyScan {
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-
-/** A bit for each key's hash. */
-const KEY_BITS = 22;
-// Who does not know where hashing begins cannot choose keys of one hash.
-const HASH_SEED = randomInt(2 ** 31);
-
-/** Looks no further where one of the four is beyond `most`. Well-formedness is left to JSON.parse. */
-export function measureBody(body: Buffer, most: BodySize): BodySize {
-  const text = body.toString("latin1");
-  const seen = new Uint8Array(2 ** (KEY_BITS - 3));
-  let depth = 0;
-  let deepest = 0;
-  let containers = 0;
-  let keys = 0;
-  let values = 0;
-  let string = 0;
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    if (code === QUOTE) {
-      string = i;
-      i = stringEnd(text, i) - 1;
-    } else if (code === 0x7b || code === 0x5b) {
-      deepest = Math.max(deepest, ++depth);
-      if (depth > most.depth || ++containers > most.containers) break;
-    } else if (code === 0x7d || code === 0x5d) depth--;
-    else if (code === 0x2c && ++values > most.values) break;
-    else if (code === 0x3a) {
-      const hash = hashOf(text, string, i);
-      const bit = 1 << (hash & 7);
-      if (((seen[hash >>> 3] ?? 0) & bit) === 0 && ++keys > most.keys) break;
-      seen[hash >>> 3] = (seen[hash >>> 3] ?? 0) | bit;
-    }
-  }
-  return { depth: deepest, containers, keys, values };
-}
-
-// FNV-1a; the last step brings the upper bits into those that are kept.
-function hashOf(text: string, from: number, to: number): number {
-  let hash = HASH_SEED;
-  for (let i = from; i < to; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
-  return (hash ^ (hash >>> 15)) & (2 ** KEY_BITS - 1);
-}
 
 /** Scans up to `maxDepth` levels. Well-formedness is left to JSON.parse. */
 export function scanBody(body: Buffer, maxDepth: number): BodyScan {
@@ -119,8 +64,8 @@ export function scanBody(body: Buffer, maxDepth: number): BodyScan {
   return { members, duplicate };
 }
 
-// One past the closing quote of the string that opens at `open`; the text's length when it never closes.
-function stringEnd(text: string, open: number): number {
+/** One past the closing quote of the string that opens at `open`; the text's length when it never closes. */
+export function stringEnd(text: string, open: number): number {
   for (let from = open + 1; ; ) {
     const at = text.indexOf('"', from);
     if (at < 0) return text.length;
