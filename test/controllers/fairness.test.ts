@@ -132,6 +132,23 @@ test.runIf(linux)("the thread that checks large outputs comes after all others",
 });
 
 test.runIf(linux)(
+  "after the first few, cells are started by a thread of their own, and begin where the others do",
+  async () => {
+    const bench = await openBench();
+    const commOf = (thread: string): string => readFileSync(`/proc/self/task/${thread}/comm`, "latin1").trim();
+    const processorsOf = (pid: number): string =>
+      /^Cpus_allowed_list:\s*(.+)$/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1] ?? "";
+    for (let n = 0; n < 7; n++) {
+      await bench.deploy(`c${n}`, "export default () => process.pid;");
+      const pid = (await bench.invoke(`c${n}`)) as number;
+      expect(getPriority(pid)).toBe(0);
+      if (availableParallelism() > 1) expect(processorsOf(pid)).not.toBe(processorsOf(process.pid));
+    }
+    expect(readdirSync("/proc/self/task").map(commOf)).toContain("cells");
+  },
+);
+
+test.runIf(linux)(
   "a handler that takes a core for itself steps back, and so does the next cell of its controller",
   async () => {
     const bench = await openBench();

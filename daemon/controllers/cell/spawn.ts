@@ -6,9 +6,10 @@ import type { Readable } from "node:stream";
 import { type CellEntries, cellEntries } from "./entries.ts";
 import { BOOT_VARIABLE, type Boot, type Layers } from "./lockdown/boot.ts";
 import type { Processes } from "./lockdown/process.ts";
-import { native } from "./native.ts";
+import { type Native, native } from "./native.ts";
 import { type CellSocket, openSocket, readSocket } from "./socket.ts";
-import { openStanding, type Standing } from "./standing.ts";
+import { newcomer, openStanding, type Standing } from "./standing.ts";
+import { startProcess } from "./starter.ts";
 
 export interface CellExit {
   readonly code: number | null;
@@ -45,8 +46,8 @@ export async function spawnCell(layers: Layers): Promise<CellProcess> {
     OPENSSL_CONF: "/dev/null",
     [BOOT_VARIABLE]: JSON.stringify(layers.kernel ? boot : { layers, landlock: 0, missing: [] }),
   };
-  const child = libc?.processes ? startNatively(libc.processes, args, env) : startByNode(args, env);
-  const standing = openStanding(child.pid, libc);
+  const child = libc?.processes ? await startNatively(libc, libc.processes, args, env) : startByNode(args, env);
+  const standing = openStanding(child.pid, libc, child.session);
   let stderr = "";
   let bytes = 0;
   const cell: CellProcess = {
@@ -71,6 +72,8 @@ export async function spawnCell(layers: Layers): Promise<CellProcess> {
 
 interface Child {
   readonly pid: number;
+  /** Of newcomer(). */
+  readonly session: number | null;
   readonly socket: CellSocket;
   readonly stderr: Readable;
   /** After its error pipe has been read to its end, so that V8's last words are in. */
@@ -80,13 +83,19 @@ interface Child {
 
 // Both in a session of its own: Linux shares processors out between sessions first, and a cell's load must not be taken for the daemon's.
 
-function startNatively(processes: Processes, args: readonly string[], env: Record<string, string>): Child {
-  const { pid, channel, errors } = processes.start(process.execPath, args, env);
+async function startNatively(
+  libc: Native,
+  processes: Processes,
+  args: readonly string[],
+  env: Record<string, string>,
+): Promise<Child> {
+  const { pid, channel, errors, session } = await startProcess(libc, processes, args, env);
   const stderr = new Socket({ fd: errors, readable: true, writable: false });
   stderr.on("error", () => {});
   let ended = false;
   return {
     pid,
+    session,
     socket: openSocket(channel),
     stderr,
     exited: new Promise((resolve) => {
@@ -113,6 +122,7 @@ function startByNode(args: readonly string[], env: Record<string, string>): Chil
   });
   return {
     pid: child.pid ?? 0,
+    session: newcomer(child.pid ?? 0, null),
     socket: readSocket(child.stdio[3] as Socket),
     stderr: child.stderr as Readable,
     exited: new Promise((resolve, reject) => {

@@ -19,20 +19,22 @@ const NICE = 10;
 /** Whoever wakes interrupts one that asks for so long. */
 const SLICE_MS = 100;
 
-/** For a process that has just been started: later, the session's file belongs to root. `libc`: null where nice values must do. */
-export function openStanding(pid: number, libc: Native | null): Standing {
-  let session = openSession(pid);
+/**
+ * For a process that has just been started: later, the session's file belongs to root. Returns the descriptor of that file, null where
+ * there is none. `libc`: null where nice values must do.
+ */
+export function newcomer(pid: number, libc: Native | null): number | null {
+  keepTo("shared", pid, libc);
+  return openSession(pid);
+}
+
+/** `session`: what newcomer() returned. */
+export function openStanding(pid: number, libc: Native | null, session: number | null): Standing {
   const kernel = libc?.kernel ?? null;
-  const processors = libc?.processors ?? null;
-  const keepTo = (which: "all" | "shared"): void => {
-    if (!kernel || !processors) return;
-    for (const thread of threadsOf(pid)) attempt(() => kernel.keepTo(processors[which], thread));
-  };
-  keepTo("shared");
   return {
-    trust: () => keepTo("all"),
+    trust: () => keepTo("all", pid, libc),
     stepBack() {
-      keepTo("shared");
+      keepTo("shared", pid, libc);
       if (session !== null) attempt(() => writeSync(session as number, String(NICE)));
       putBehind(threadsOf(pid), kernel);
     },
@@ -41,6 +43,12 @@ export function openStanding(pid: number, libc: Native | null): Standing {
       session = null;
     },
   };
+}
+
+function keepTo(which: "all" | "shared", pid: number, libc: Native | null): void {
+  if (!libc?.processors) return;
+  const { kernel, processors } = libc;
+  for (const thread of threadsOf(pid)) attempt(() => kernel.keepTo(processors[which], thread));
 }
 
 /** The threads of the daemon itself that `start` starts: behind everybody else's, and not on a processor that is kept free. */
