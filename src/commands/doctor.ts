@@ -4,6 +4,7 @@ import { runChecks } from "#client/daemon/doctor.ts";
 import { defineCommand } from "#commands/command.ts";
 import { exitCodes } from "#contract/exit-codes.ts";
 import type { Paint } from "#output/paint.ts";
+import { wrap } from "#output/wrap.ts";
 import { findRoot } from "#shared/paths.ts";
 
 interface Options {
@@ -16,7 +17,9 @@ export default defineCommand<Options>({
     const root = findRoot(globals.root, env, cwd);
     const checks = await runChecks({ root: root.path, env, fix: options.fix ?? false });
     const healthy = checks.every(({ status }) => status !== "failed");
-    output.result({ healthy, root: root.path, project: root.project, checks }, (paint) => show(checks, paint));
+    output.result({ healthy, root: root.path, project: root.project, checks }, (paint) =>
+      wrap(show(checks, paint), output.columns),
+    );
     return healthy ? exitCodes.ok : exitCodes.invalid;
   },
 });

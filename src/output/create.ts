@@ -2,6 +2,7 @@
 import type { Format, Output, Streams, TextForm } from "./output.ts";
 import { createPaint, printable, printableJson, wantsColour } from "./paint.ts";
 import { createProgress } from "./progress.ts";
+import { columnsOf, wrap } from "./wrap.ts";
 
 export interface OutputOptions {
   readonly format: Format;
@@ -17,12 +18,14 @@ export function createOutput(options: OutputOptions): Output {
   const paint = createPaint(format === "text" && wantsColour(env, streams.stdout.isTTY === true));
   const notes = createPaint(wantsColour(env, terminal));
   const interactive = terminal && streams.stdin.isTTY === true && !env["CI"] && format === "text";
-  const toStderr = (text: string) => streams.stderr.write(`${printable(text, notes.enabled)}\n`);
+  const toStderr = (text: string) =>
+    streams.stderr.write(`${wrap(printable(text, notes.enabled), columnsOf(streams.stderr))}\n`);
   const renderer = renderers[format]((text) => void streams.stdout.write(`${text}\n`), paint);
   return {
     format,
     interactive,
     paint,
+    columns: columnsOf(streams.stdout),
     result: renderer.result,
     event: renderer.event,
     fragment: (text) => void (format === "text" && streams.stdout.write(printable(text, paint.enabled))),

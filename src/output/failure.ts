@@ -7,6 +7,7 @@ import { redactText } from "#shared/redact.ts";
 import type { Format, Streams } from "./output.ts";
 import { createPaint, printable, printableJson, wantsColour } from "./paint.ts";
 import { problemsText } from "./problems.ts";
+import { columnsOf, wrap } from "./wrap.ts";
 
 /** What the file system refuses is the machine's affair, or that of who named the path, not an error of magic's own. */
 const fileErrors: Readonly<Record<string, ErrorCode>> = {
@@ -52,7 +53,10 @@ export function reportFailure(
   const terminal = streams.stderr.isTTY === true && streams.stdout.isTTY === true;
   const colours = wantsColour(env, terminal);
   if (env["MAGIC_DEBUG"]) streams.stderr.write(`${printable(stackOf(thrown), false)}\n`);
-  const text = format === "text" ? failureText(error, colours) : printableJson(failureDocument(error, code), 0);
+  const text =
+    format === "text"
+      ? wrap(failureText(error, colours), columnsOf(streams.stderr))
+      : printableJson(failureDocument(error, code), 0);
   streams.stderr.write(`${redactText(text)}\n`);
   return code;
 }

@@ -15,6 +15,8 @@ export interface Output {
   readonly interactive: boolean;
   /** Colours for stdout. */
   readonly paint: Paint;
+  /** Of the terminal that stdout is; Infinity where it is none. */
+  readonly columns: number;
   /** The command's one document. */
   result(document: unknown, text?: TextForm): void;
   /** One of many: a line of ndjson, a line of text; with json all of them are printed as one array at the end. */

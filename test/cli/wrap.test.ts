@@ -1,0 +1,27 @@
+// Sentences at the width of a terminal.
+import { styleText } from "node:util";
+import { expect, test } from "vitest";
+import { columnsOf, wrap } from "#output/wrap.ts";
+
+test("long lines break between words, their rest set in; short ones and what is to be copied stay whole", () => {
+  const command = "`magic sync trigger sync_01k --live --wait`";
+  const text = `warning: it did not run: ${command} tries it again, now or later\n  next: short\n${"x".repeat(60)} y`;
+  expect(wrap(text, 50).split("\n")).toEqual([
+    "warning: it did not run:",
+    `  ${command}`,
+    "  tries it again, now or later",
+    "  next: short",
+    "x".repeat(60),
+    "  y",
+  ]);
+  expect(wrap(text, Number.POSITIVE_INFINITY)).toBe(text);
+  const coloured = `${styleText("red", "error:", { validateStream: false })} ${"word ".repeat(8)}`.trim();
+  expect(wrap(coloured, 46)).toBe(coloured);
+});
+
+test("only a terminal has columns", () => {
+  const stream = (fields: object) => columnsOf(fields as NodeJS.WriteStream);
+  expect(stream({ isTTY: true, columns: 80 })).toBe(80);
+  for (const fields of [{}, { columns: 80 }, { isTTY: true }, { isTTY: true, columns: 0 }])
+    expect(stream(fields)).toBe(Number.POSITIVE_INFINITY);
+});
