@@ -1,14 +1,12 @@
 // CSV (RFC 4180) with a header: an unquoted empty field is null, a quoted one an empty string, as PostgreSQL writes and reads it.
 import { isUtf8 } from "node:buffer";
-import { createReadStream } from "node:fs";
-import { open } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { MagicError } from "#contract/errors.ts";
 import type { Batch, FieldCheck, RawStream } from "../../engine/source.ts";
 import type { Column, Row, Value } from "../../engine/types.ts";
 import { CsvInspector } from "./csv-inspect.ts";
-import { fileError } from "./errors.ts";
 import type { FileFormat, FileReader } from "./format.ts";
+import { openSnapshot, type Snapshot } from "./snapshot.ts";
 import { textWriter } from "./text-writer.ts";
 import { watchUtf8 } from "./utf8.ts";
 
@@ -40,24 +38,29 @@ function fieldOf(value: Value, special: RegExp): string {
 const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`;
 
 async function openCsv(path: string): Promise<FileReader> {
-  const { names, delimiter, ended, start } = await readHeader(path);
+  const file = await openSnapshot(path);
+  const { names, delimiter, ended, start } = await readHeader(file).catch(async (error: unknown) => {
+    await file.close();
+    throw error;
+  });
   const columns = names.map(
     (name): Column => ({ name, type: { kind: "string" }, nullable: true, native: "text", untyped: true }),
   );
   return {
     columns,
     records: null,
-    read: () => readRows(path, columns.length, delimiter, ended),
-    ...(delimiter === "," && ended.length > 1 ? { raw: (checks) => rawCsv(path, start, checks) } : {}),
+    read: () => readRows(file, columns.length, delimiter, ended),
+    ...(delimiter === "," && ended.length > 1 ? { raw: (checks) => rawCsv(file, start, checks) } : {}),
+    close: file.close,
   };
 }
 
 // The file as it is, its records counted and looked at on the way.
-function rawCsv(path: string, start: number, checks: readonly FieldCheck[]): RawStream {
+function rawCsv(file: Snapshot, start: number, checks: readonly FieldCheck[]): RawStream {
   const inspector = new CsvInspector(checks);
   const stream = Readable.from(
     (async function* () {
-      for await (const chunk of createReadStream(path, { start, highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>) {
+      for await (const chunk of file.stream(start, 1 << 20)) {
         inspector.take(chunk);
         yield chunk;
       }
@@ -77,30 +80,17 @@ interface Header {
   readonly start: number;
 }
 
-async function readHeader(path: string): Promise<Header> {
+async function readHeader(file: Snapshot): Promise<Header> {
   const { parse } = await import("csv-parse/sync");
-  const file = await open(path, "r").catch((error: NodeJS.ErrnoException) => {
-    throw fileError(error, path);
-  });
-  const buffer = Buffer.alloc(HEADER_LIMIT);
-  let length = 0;
-  try {
-    for (let read = 1; read > 0 && length < HEADER_LIMIT; length += read) {
-      read = (await file.read(buffer, length, Math.min(65_536, HEADER_LIMIT - length))).bytesRead;
-      if (endOfRecord(buffer.subarray(0, length + read)) >= 0) {
-        length += read;
-        break;
-      }
-    }
-  } finally {
-    await file.close();
-  }
-  const head = buffer.subarray(0, length);
+  const { path } = file;
+  let head: Buffer = Buffer.alloc(0);
+  while (head.length < Math.min(file.size, HEADER_LIMIT) && endOfRecord(head) < 0)
+    head = await file.slice(0, Math.min(file.size, HEADER_LIMIT, Math.max(65_536, head.length * 4)));
   const end = endOfRecord(head);
-  if (end < 0 && length >= HEADER_LIMIT)
+  if (end < 0 && head.length >= HEADER_LIMIT)
     throw new MagicError("source_failed", `${path}: the first line is longer than ${HEADER_LIMIT} bytes.`);
   const bom = head.subarray(0, 3).equals(Buffer.from([0xef, 0xbb, 0xbf])) ? 3 : 0;
-  const bytes = head.subarray(bom, end < 0 ? length : end);
+  const bytes = head.subarray(bom, end < 0 ? head.length : end);
   if (!isUtf8(bytes) || bytes.includes(0))
     throw new MagicError(
       "source_failed",
@@ -118,7 +108,7 @@ async function readHeader(path: string): Promise<Header> {
     seen.add(names[at] ?? "");
   }
   const ended = end > 0 && head[end - 1] === 13 ? ["\r"] : ["\r\n", "\n"];
-  return { names, delimiter, ended, start: end < 0 ? length : end };
+  return { names, delimiter, ended, start: end < 0 ? head.length : end };
 }
 
 // The offset behind the first record's line feed, or carriage return where no line feed follows; -1: it goes on.
@@ -141,7 +131,7 @@ function delimiterOf(header: string, tsv: boolean): string {
   return best.count > 0 ? best.one : ",";
 }
 
-async function* readRows(path: string, width: number, delimiter: string, ended: string[]): AsyncGenerator<Batch> {
+async function* readRows(snapshot: Snapshot, width: number, delimiter: string, ended: string[]): AsyncGenerator<Batch> {
   const { parse } = await import("csv-parse");
   const rejects: { key: string; column: string | null; reason: string }[] = [];
   let place = 0;
@@ -160,9 +150,9 @@ async function* readRows(path: string, width: number, delimiter: string, ended: 
     },
     cast: (value, { quoting }) => (value === "" && !quoting ? null : value),
   });
-  const file = createReadStream(path, { highWaterMark: 1 << 18 });
+  const file = Readable.from(snapshot.stream(0, 1 << 18), { objectMode: false });
   const utf8 = watchUtf8();
-  file.on("error", (error) => parser.destroy(fileError(error, path)));
+  file.on("error", (error) => parser.destroy(error));
   // Before the parser sees the chunk: its records are judged by what is known then.
   file.on("data", (chunk) => utf8.take(chunk as Buffer));
   file.pipe(parser);

@@ -31,13 +31,18 @@ export function fileDestination(path: string, format: FormatName): Destination {
 }
 
 async function openSession(path: string, format: FormatName, request: OpenRequest): Promise<WriteSession> {
-  const release = await lockFile(path, request);
+  const unlock = await lockFile(path, request);
+  let old: FileReader | null = null;
+  const release = () => {
+    old?.close().catch(() => {});
+    unlock();
+  };
   try {
     const stateFile = await openStateFile(request.stateFile ?? `${path}.magic-state`, request.syncId, path);
     const there = statSync(path, { throwIfNoEntry: false });
     if (there && !there.isFile()) throw new MagicError("destination_refused", `${path} is no plain file.`);
     // A file without a byte holds no table yet.
-    const old = there && there.size > 0 ? await (await formatOf(format)).open(path) : null;
+    old = there && there.size > 0 ? await (await formatOf(format)).open(path) : null;
     const committed = stateFile.committed(request.stream);
     return told(path, sessionOf({ path, format, request, stateFile, old, committed }), release);
   } catch (error) {

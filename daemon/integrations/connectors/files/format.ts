@@ -9,6 +9,7 @@ export interface FileReader {
   read(): AsyncIterable<Batch>;
   /** The file's bytes after its header, where another system reads the very same format. */
   raw?(checks: readonly FieldCheck[]): RawStream;
+  close(): Promise<void>;
 }
 
 export interface FileWriter {
@@ -25,6 +26,7 @@ export interface FileWriter {
 }
 
 export interface FileFormat {
+  /** Opens the file as it is now; see snapshot.ts. */
   open(path: string): Promise<FileReader>;
   /** `named`: the path that the file will have in the end. */
   create(path: string, columns: readonly Column[], named: string): Promise<FileWriter>;

@@ -1,15 +1,13 @@
 // JSON Lines: one object a line. Numbers keep their digits both ways; a column's type is what all its values share.
 import { isUtf8 } from "node:buffer";
-import { createReadStream } from "node:fs";
-import { access } from "node:fs/promises";
 import { MagicError } from "#contract/errors.ts";
 import { Digits, keepDigits, literalOf } from "../../engine/convert.ts";
 import type { Batch } from "../../engine/source.ts";
 import type { Column, ColumnType, Row, Value } from "../../engine/types.ts";
 import { wholeLines } from "../postgres/copy-text.ts";
-import { fileError } from "./errors.ts";
 import type { FileFormat, FileReader } from "./format.ts";
 import { memberCount, memberTexts } from "./json-members.ts";
+import { openSnapshot, type Snapshot } from "./snapshot.ts";
 import { textWriter } from "./text-writer.ts";
 
 export const jsonl: FileFormat = {
@@ -21,8 +19,23 @@ function objectLine(row: Row, columns: readonly Column[]): string | { column: st
   const nothing = columns.findIndex(({ type }, at) => type.kind === "json" && row[at] === "null");
   if (nothing >= 0)
     return { column: columns[nothing]?.name ?? "", reason: "a JSON null cannot be told from no value in JSON Lines" };
+  const broken = columns.findIndex(
+    ({ type, native }, at) => type.kind === "json" && !native && !isJson(row[at] ?? null),
+  );
+  if (broken >= 0) return { column: columns[broken]?.name ?? "", reason: "the value is no JSON" };
   const members = columns.map((column, at) => `${JSON.stringify(column.name)}:${jsonOf(row[at] ?? null, column.type)}`);
   return `{${members.join(",")}}\n`;
+}
+
+// PostgreSQL's are.
+function isJson(value: Value): boolean {
+  if (typeof value !== "string") return value === null;
+  try {
+    JSON.parse(value);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** A value as JSON text: numbers with all their digits, JSON as it is, timestamps in RFC 3339 where they can be, arrays as arrays. */
@@ -52,12 +65,18 @@ export function jsonOf(value: Value, type: ColumnType): string {
 }
 
 async function openJsonl(path: string): Promise<FileReader> {
-  await access(path).catch((error: NodeJS.ErrnoException) => {
-    throw fileError(error, path);
+  const file = await openSnapshot(path);
+  const { columns, records } = await survey(file).catch(async (error: unknown) => {
+    await file.close();
+    throw error;
   });
+  return { columns, records, read: () => readRows(file, columns), close: file.close };
+}
+
+async function survey(file: Snapshot): Promise<{ columns: readonly Column[]; records: number }> {
   const kinds = new Map<string, Kind>();
   let records = 0;
-  for await (const { lines } of wholeLines(bytesOf(path))) {
+  for await (const { lines } of wholeLines(bytesOf(file))) {
     for (const line of lines) {
       if (line.trim() === "") continue;
       records++;
@@ -75,15 +94,15 @@ async function openJsonl(path: string): Promise<FileReader> {
     ([name, kind]): Column => ({ name, type: typeOfKind(kind), nullable: true, untyped: true, fromJson: true }),
   );
   if (columns.length === 0 && records > 0)
-    throw new MagicError("source_failed", `${path}: none of its ${records} lines is a JSON object with a member.`);
-  return { columns, records, read: () => readRows(path, columns) };
+    throw new MagicError("source_failed", `${file.path}: none of its ${records} lines is a JSON object with a member.`);
+  return { columns, records };
 }
 
 // A last line without a line feed is a line too.
-async function* bytesOf(path: string): AsyncGenerator<Buffer> {
+async function* bytesOf(file: Snapshot): AsyncGenerator<Buffer> {
   let last = 10;
   let first = true;
-  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 18 }) as AsyncIterable<Buffer>) {
+  for await (const chunk of file.stream(0, 1 << 18)) {
     last = chunk[chunk.length - 1] ?? last;
     yield first && chunk.subarray(0, 3).equals(BYTE_ORDER_MARK) ? chunk.subarray(3) : chunk;
     first = false;
@@ -137,10 +156,10 @@ function parseObject(line: string): Record<string, unknown> | string {
   }
 }
 
-async function* readRows(path: string, columns: readonly Column[]): AsyncGenerator<Batch> {
+async function* readRows(file: Snapshot, columns: readonly Column[]): AsyncGenerator<Batch> {
   let place = 0;
   const exact = columns.some(({ type }) => type.kind === "json");
-  for await (const { lines, bytes, whole } of wholeLines(bytesOf(path))) {
+  for await (const { lines, bytes, whole } of wholeLines(bytesOf(file))) {
     const broken = isUtf8(whole) ? null : brokenLines(whole);
     const rows: Row[] = [];
     const places: number[] = [];

@@ -1,25 +1,25 @@
 // Reads Parquet, one row group after another; what becomes of the values stands in parquet-values.ts. Types that Parquet lacks come back
 // by the names in the file's metadata, where we have written it.
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from "node:zlib";
-import type { FileMetaData, SchemaElement } from "hyparquet";
+import type { AsyncBuffer, FileMetaData, SchemaElement } from "hyparquet";
 import { MagicError } from "#contract/errors.ts";
 import type { Reject } from "#contract/sync.ts";
 import type { Batch } from "../../engine/source.ts";
 import type { Row } from "../../engine/types.ts";
-import { fileError } from "./errors.ts";
 import type { FileFormat, FileReader } from "./format.ts";
 import { lz4Block } from "./lz4-block.ts";
 import { type Field, type Plan, parsers, planOf, Unreadable } from "./parquet-values.ts";
 import { createParquet, METADATA_KEY } from "./parquet-writer.ts";
+import { openSnapshot, type Snapshot } from "./snapshot.ts";
 
 export const parquet: FileFormat = { open: openParquet, create: createParquet };
 
 async function openParquet(path: string): Promise<FileReader> {
-  const { asyncBufferFromFile, parquetMetadataAsync } = await import("hyparquet");
-  const file = await asyncBufferFromFile(path).catch((error: NodeJS.ErrnoException) => {
-    throw fileError(error, path);
-  });
-  const metadata = await parquetMetadataAsync(file).catch((error: Error) => {
+  const { parquetMetadataAsync } = await import("hyparquet");
+  const snapshot = await openSnapshot(path);
+  const file = bufferOf(snapshot);
+  const metadata = await parquetMetadataAsync(file).catch(async (error: Error) => {
+    await snapshot.close();
     throw new MagicError("source_failed", `${path} is no Parquet file that can be read: ${error.message}`);
   });
   const natives = new Map<string, string>();
@@ -31,6 +31,15 @@ async function openParquet(path: string): Promise<FileReader> {
     columns: plans.map(({ column }) => column),
     records: Number(metadata.num_rows),
     read: () => readGroups(file, metadata, plans, path),
+    close: snapshot.close,
+  };
+}
+
+// The library's own opens the path anew for every part.
+function bufferOf({ size, slice }: Snapshot): AsyncBuffer {
+  return {
+    byteLength: size,
+    slice: async (start, end = size) => (await slice(start, Math.min(end, size))).buffer as ArrayBuffer,
   };
 }
 
@@ -53,7 +62,7 @@ const compressors = {
 };
 
 async function* readGroups(
-  file: never | object,
+  file: AsyncBuffer,
   metadata: FileMetaData,
   plans: readonly Plan[],
   path: string,
@@ -64,7 +73,7 @@ async function* readGroups(
     const end = start + Number(group.num_rows);
     let read: unknown[][] = [];
     await parquetRead({
-      file: file as never,
+      file,
       metadata,
       rowStart: start,
       rowEnd: end,

@@ -1,34 +1,36 @@
 // A CSV, JSON Lines or Parquet file as a source: one object, read from the beginning; a cursor only filters what is read.
 import { basename, extname } from "node:path";
-import { isMagicError } from "#contract/errors.ts";
 import type { SyncFailure } from "#contract/sync.ts";
 import { discoveredObject } from "../../engine/discovered.ts";
 import { pickColumns } from "../../engine/pick.ts";
 import type { Batch, ReadRequest, Source, SourceStream } from "../../engine/source.ts";
 import type { Value } from "../../engine/types.ts";
 import { cursorOf } from "./cursor.ts";
-import { fileError } from "./errors.ts";
 import type { FileReader } from "./format.ts";
 import { type FormatName, formatOf } from "./formats.ts";
 
 export function fileSource(path: string, format: FormatName): Source {
-  const open = async () => {
-    const reader = await formatOf(format);
-    return reader.open(path).catch((error: NodeJS.ErrnoException) => {
-      throw isMagicError(error) ? error : fileError(error, path);
-    });
-  };
+  const open = async () => (await formatOf(format)).open(path);
   return {
     check: async () => {
-      await open();
+      await (await open()).close();
     },
     discover: async () => {
       const reader = await open();
+      await reader.close();
       return [
         discoveredObject(basename(path, extname(path)), { columns: reader.columns, primaryKey: [] }, reader.records),
       ];
     },
-    open: async (request) => openStream(await open(), request, path),
+    open: async (request) => {
+      const reader = await open();
+      try {
+        return openStream(reader, request, path);
+      } catch (error) {
+        await reader.close();
+        throw error;
+      }
+    },
     close: async () => {},
   };
 }
@@ -63,7 +65,7 @@ function openStream(reader: FileReader, request: ReadRequest, path: string): Sou
         };
       }
     },
-    close: async () => {},
+    close: () => reader.close(),
   };
 }
 
