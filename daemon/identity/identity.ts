@@ -84,6 +84,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     openAuditTrail({
       ...options,
       key: derive(seals.masterKey, "audit"),
+      startOver: seals.forgets,
       retentionDays: () => settings().auditRetentionDays,
     }),
   ]);

@@ -15,6 +15,8 @@ export interface Seals {
   readonly masterKey: Buffer;
   /** What is wrong with the key, for people; null where it is the right one. */
   readonly mismatch: string | null;
+  /** What another key made is given up, as the user wants. */
+  readonly forgets: boolean;
   /**
    * For what is kept until somebody removes it. With a wrong key it neither opens nor seals: `master_key_mismatch`, so that the right
    * key opens everything once it is back.
@@ -50,6 +52,7 @@ export async function openSeals({ storage, home, forget, clock, logger }: SealsO
   return {
     masterKey,
     mismatch,
+    forgets: forget,
     lasting: (purpose) => wrap(createSealer(masterKey, purpose), true),
     passing: (purpose) => wrap(createSealer(masterKey, purpose), false),
   };

@@ -94,7 +94,12 @@ const mutations: Readonly<Record<string, (rows: ChainedRecord[], random: Random)
 test("an untouched log is valid, whatever the pages", async () => {
   const rows = log(seeded(1));
   const anchor: Anchor = { head: rows.at(-1) as ChainedRecord, base: GENESIS };
-  expect(await verifyChain(key, anchor, pagesOf(rows))).toEqual({ valid: true, entries: LENGTH, problems: [] });
+  expect(await verifyChain(key, anchor, pagesOf(rows))).toEqual({
+    valid: true,
+    entries: LENGTH,
+    unproven: 0,
+    problems: [],
+  });
   // The daemon was killed between storing and anchoring: the anchor is behind, which is no offence.
   const behind: Anchor = { head: rows[LENGTH - 5] as ChainedRecord, base: GENESIS };
   expect((await verifyChain(key, behind, pagesOf(rows))).valid).toBe(true);
@@ -124,6 +129,29 @@ test("a base that retention left is where the proof begins", async () => {
   expect((await verifyChain(key, anchor, pagesOf(rows.slice(11)))).problems).toEqual([
     { code: "missing", sequence: 11 },
   ]);
+});
+
+test("where the key of older entries was given up, they are counted and the proof begins behind them", async () => {
+  const random = seeded(5);
+  const older = chained(randomBytes(32), GENESIS, log(random));
+  const lost = older.at(-1) as ChainedRecord;
+  const newer = chained(
+    key,
+    lost,
+    log(random).map((record) => ({ ...record, id: `${record.id}_` })),
+  );
+  const rows = [...older, ...newer];
+  const anchor: Anchor = { head: rows.at(-1) as ChainedRecord, base: GENESIS, lost };
+  const found = { valid: true, entries: rows.length, unproven: LENGTH, problems: [] };
+  expect(await verifyChain(key, anchor, pagesOf(rows))).toEqual(found);
+  const codes = async (changed: readonly ChainedRecord[]) =>
+    (await verifyChain(key, anchor, pagesOf(changed))).problems.map(({ code }) => code);
+  const edited = { ...(rows[LENGTH] as ChainedRecord), action: "nothing.happened" };
+  expect(await codes(rows.with(LENGTH, edited))).toEqual(["altered"]);
+  expect(await codes(rows.toSpliced(LENGTH, 1))).toEqual(["missing"]);
+  expect(await codes(rows.toSpliced(LENGTH - 1, 1))).toEqual(["missing"]);
+  expect(await codes(rows.with(LENGTH - 1, { ...lost, mac: "x" }))).toEqual(["anchor_mismatch", "altered"]);
+  expect(await codes(rows.slice(0, LENGTH))).toEqual(["truncated"]);
 });
 
 test("the log of another key, a lost anchor and a forged one are named", async () => {

@@ -88,6 +88,13 @@ test("what another key sealed is given up only on demand: connections lose their
   rmSync(keyFile(daemon));
   await daemon.restart({ flags: { "forget-sealed": true } });
   expect(await problems(daemon)).toEqual([]);
+  // The proof of the audit log begins anew; a restart without the flag goes on with it.
+  const proof = async () => (await daemon.call("GET", "/v1/audit/verification")).body;
+  const { unproven } = await proof();
+  expect(unproven).toBeGreaterThan(0);
+  await daemon.restart();
+  expect(await proof()).toMatchObject({ valid: true, unproven, problems: [] });
+  expect((await proof()).entries).toBeGreaterThan(unproven);
   const path = `/v1/connections/${connection}`;
   const given = (await daemon.call("GET", path, live)).body;
   expect(given).toMatchObject({ status: "pending", health: { status: "unknown" } });

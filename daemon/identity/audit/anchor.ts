@@ -13,6 +13,8 @@ export interface Anchor {
   readonly head: ChainHead;
   /** The checkpoint of retention: entries up to here may be gone. */
   readonly base: ChainHead;
+  /** The last entry of a master key that was given up: for it and those before it nobody can vouch. */
+  readonly lost?: ChainHead | undefined;
 }
 
 export interface AnchorFile {
@@ -34,10 +36,12 @@ export function anchorPath(userState: string, name: string): string {
 }
 
 export function anchorFile(path: string, key: Buffer): AnchorFile {
-  const macOfAnchor = ({ head, base }: Anchor): string =>
-    createHmac("sha256", key)
-      .update(JSON.stringify(["anchor", head.sequence, head.mac, base.sequence, base.mac]))
+  const macOfAnchor = ({ head, base, lost }: Anchor): string => {
+    const places = [head, base, ...(lost ? [lost] : [])].flatMap(({ sequence, mac }) => [sequence, mac]);
+    return createHmac("sha256", key)
+      .update(JSON.stringify(["anchor", ...places]))
       .digest("base64url");
+  };
   return {
     async read() {
       const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
@@ -46,18 +50,15 @@ export function anchorFile(path: string, key: Buffer): AnchorFile {
       });
       if (text === undefined) return undefined;
       try {
-        const { head, base, mac } = JSON.parse(text) as Anchor & { mac: string };
-        const anchor = { head, base };
+        const { mac, ...anchor } = JSON.parse(text) as Anchor & { mac: string };
         return sameDigest(mac, macOfAnchor(anchor)) ? anchor : "invalid";
       } catch {
         return "invalid";
       }
     },
-    async write({ head, base }, durable = false) {
-      const anchor: Anchor = {
-        head: { sequence: head.sequence, mac: head.mac },
-        base: { sequence: base.sequence, mac: base.mac },
-      };
+    async write({ head, base, lost }, durable = false) {
+      const place = ({ sequence, mac }: ChainHead) => ({ sequence, mac });
+      const anchor: Anchor = { head: place(head), base: place(base), ...(lost && { lost: place(lost) }) };
       makeFolder(dirname(path), 0o700);
       const file = await open(`${path}.new`, "w", 0o600);
       try {

@@ -33,6 +33,8 @@ export interface AuditLogOptions {
   readonly anchors: AnchorFile;
   /** Read when the log's own anchor is missing: the one of the root that this root was copied from. */
   readonly inherited?: AnchorFile | undefined;
+  /** True: where the log has no anchor of this key, the proof begins anew behind what is stored. */
+  readonly startOver?: boolean | undefined;
   readonly onError: (event: "audit.append_failed" | "audit.anchor_failed" | "audit.overflow", error: unknown) => void;
 }
 
@@ -52,10 +54,12 @@ interface Waiting {
 export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> {
   const { key, store, anchors, onError } = options;
   const found = (await anchors.read()) ?? (await options.inherited?.read());
-  const anchored = found === undefined || found === "invalid" ? undefined : found;
   const stored = (await store.head()) ?? GENESIS;
+  const afresh = options.startOver ? { head: stored, base: GENESIS, lost: stored } : undefined;
+  const anchored: Anchor | undefined = found === undefined || found === "invalid" ? afresh : found;
   let head: ChainHead = anchored && anchored.head.sequence >= stored.sequence ? anchored.head : stored;
   let base = anchored?.base ?? GENESIS;
+  const lost = anchored?.lost;
   // A missing or damaged anchor of a log that has entries is left so: writing a new one would hide what was done to it.
   const anchoring = anchored !== undefined || (found === undefined && stored.sequence === 0);
   let anchoredAt = Number.NEGATIVE_INFINITY;
@@ -164,7 +168,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     anchorTimer = undefined;
     anchoredAt = performance.now();
     if (!anchoring) return;
-    await anchors.write({ head, base }, durable).catch((error: unknown) => onError("audit.anchor_failed", error));
+    await anchors.write({ head, base, lost }, durable).catch((error: unknown) => onError("audit.anchor_failed", error));
   }
 
   async function flush(): Promise<void> {
@@ -182,10 +186,10 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
         enqueue({ content: contentOf(record), done: { resolve, reject } });
       }),
     flush,
-    anchor: () => ({ head, base }),
+    anchor: () => ({ head, base, lost }),
     async checkpoint(next) {
       base = next;
-      await anchors.write({ head, base }, true);
+      await anchors.write({ head, base, lost }, true);
     },
     async close() {
       await flush();

@@ -44,6 +44,8 @@ export interface AuditTrailOptions {
   readonly userState: string;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** What an earlier master key vouched for is given up. */
+  readonly startOver: boolean;
   /** null: entries are kept for ever. */
   readonly retentionDays: () => number | null;
 }
@@ -63,6 +65,7 @@ export async function openAuditTrail(options: AuditTrailOptions): Promise<AuditT
     key,
     anchors,
     inherited: isOther(before) ? anchorFile(anchorPath(options.userState, before), key) : undefined,
+    startOver: options.startOver,
     store: {
       head: () => units.head({}),
       append: (after, rows) => units.append({ after, rows }),

@@ -22,6 +22,8 @@ export interface AuditProblem {
 export interface Verification {
   readonly valid: boolean;
   readonly entries: number;
+  /** How many of them are of a master key that was given up: nothing is said about these. */
+  readonly unproven: number;
   readonly problems: readonly AuditProblem[];
 }
 
@@ -43,6 +45,7 @@ export async function verifyChain(
   const known = anchor === "invalid" ? undefined : anchor;
   let head: ChainHead = known?.base ?? GENESIS;
   let entries = 0;
+  let unproven = 0;
   for await (const page of pages)
     for (const entry of page) {
       entries++;
@@ -51,7 +54,11 @@ export async function verifyChain(
         report("unexpected", head.sequence + 1);
         continue;
       }
-      if (entry.sequence > head.sequence + 1) {
+      if (known?.lost && entry.sequence <= known.lost.sequence) {
+        unproven++;
+        if (entry.sequence === known.lost.sequence && !sameDigest(String(entry.mac), known.lost.mac))
+          report("anchor_mismatch", entry.sequence);
+      } else if (entry.sequence > head.sequence + 1) {
         report("missing", head.sequence + 1);
         // The gap's last MAC is gone: this entry can only be checked against the anchor, the next ones against this one.
       } else if (!sameDigest(String(entry.mac), macOf(key, head.mac, entry.sequence, contentOf(entry))))
@@ -63,5 +70,5 @@ export async function verifyChain(
   if (anchor === "invalid") report("anchor_invalid", head.sequence);
   else if (anchor === undefined && entries > 0) report("anchor_missing", head.sequence);
   if (known && head.sequence < known.head.sequence) report("truncated", head.sequence + 1);
-  return { valid: problems.length === 0, entries, problems };
+  return { valid: problems.length === 0, entries, unproven, problems };
 }

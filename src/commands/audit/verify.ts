@@ -9,7 +9,7 @@ export default defineCommand({
     const found = await verifyAudit(await clientOf(context));
     context.output.result(found, (paint) =>
       found.valid
-        ? `${paint.green("✓")} ${counted(found.entries)}, none changed, none missing.`
+        ? `${paint.green("✓")} ${counted(found.entries - found.unproven)}, none changed, none missing.${before(found.unproven)}`
         : [
             `${paint.red("✗")} The audit log was tampered with (${counted(found.entries)}):`,
             ...found.problems.map(({ code, sequence }) => `  ${code} at entry ${sequence}`),
@@ -18,6 +18,10 @@ export default defineCommand({
     return found.valid ? exitCodes.ok : exitCodes.invalid;
   },
 });
+
+function before(unproven: number): string {
+  return unproven === 0 ? "" : ` ${counted(unproven)} before, of a master key that was given up, cannot be proven.`;
+}
 
 function counted(entries: number): string {
   return entries === 1 ? "1 entry" : `${entries} entries`;

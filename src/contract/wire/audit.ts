@@ -43,6 +43,9 @@ export const AuditVerification = Type.Object(
   {
     valid: Type.Boolean(),
     entries: Type.Integer(),
+    unproven: Type.Integer({
+      description: "How many of them are of a master key that was given up: nothing is said about these.",
+    }),
     problems: Type.Array(
       Type.Object({
         code: Type.Enum([
