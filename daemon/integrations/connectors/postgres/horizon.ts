@@ -23,9 +23,7 @@ export async function takeHorizon(link: PostgresLink, table: string): Promise<Ho
   const [xmin, xmax] = snapshot.split(":");
   // Nobody is writing: every row that this snapshot sees was written before its xmin.
   if (xmin === xmax) return { snapshot, system, seen: [] };
-  const rows = await link.rows<{ xid: string }>(
-    `SELECT DISTINCT xmin::text AS xid FROM ${table} WHERE age(xmin) <= age(${literal(low(xmin))}::xid)`,
-  );
+  const rows = await link.rows<{ xid: string }>(`SELECT DISTINCT xmin::text AS xid FROM ${table} WHERE ${since(xmin)}`);
   return { snapshot, system, seen: rows.map(({ xid }) => xid) };
 }
 
@@ -37,7 +35,7 @@ export async function unseenSince(link: PostgresLink, state: StreamState | null)
   const then = BigInt(earlier.snapshot.split(":")[0] ?? "0");
   const now = BigInt(snapshot.split(":")[1] ?? "0");
   if (system !== earlier.system || now < then || now - then > TOO_OLD) return null;
-  const young = `age(xmin) <= age(${literal(low(String(then)))}::xid)`;
+  const young = since(String(then));
   if (earlier.seen.length === 0) return young;
   return `(${young} AND xmin::text <> ALL (${literal(`{${earlier.seen.join(",")}}`)}::text[]))`;
 }
@@ -68,6 +66,11 @@ async function currentSnapshot(link: PostgresLink): Promise<{ snapshot: string; 
       ? await link.rows<{ id: string }>("SELECT system_identifier::text AS id FROM pg_control_system()")
       : [];
   return { snapshot: row?.snapshot ?? "", system: `${cluster?.id ?? "unknown"}/${row?.place ?? ""}` };
+}
+
+// Written by transaction `xid` or a later one. A frozen row keeps the number of its writer: beyond half of the space its age is negative.
+function since(xid: string | undefined): string {
+  return `age(xmin) BETWEEN 0 AND age(${literal(low(xid))}::xid)`;
 }
 
 // A row's xmin holds the low 32 bits of the transaction number.
