@@ -144,7 +144,7 @@ test.runIf(linux)(
       expect(getPriority(pid)).toBe(0);
       if (availableParallelism() > 1) expect(processorsOf(pid)).not.toBe(processorsOf(process.pid));
     }
-    expect(readdirSync("/proc/self/task").map(commOf)).toContain("cells");
+    expect(await settle(() => readdirSync("/proc/self/task").map(commOf).includes("cells"))).toBe(true);
   },
 );
 
