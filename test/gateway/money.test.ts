@@ -312,6 +312,45 @@ describe("budgets", () => {
     await next.reserve([account], 50);
   });
 
+  test("a budget beyond nine thousand dollars is served after a restart as before it", async () => {
+    upstream.answer = (response) => void response.end(completion(10, 100));
+    const storage = await temporaryStorage();
+    const day = new Date().toISOString().slice(0, 10);
+    const key = `team:research:day:${day}`;
+    const now = new Date().toISOString();
+    await storage.units.budget.change({ changes: [{ key, spent: 2 ** 53, lease: 0 }], now });
+    await storage.units.budget.change({ changes: [{ key, spent: 1, lease: 2 ** 54 }], now });
+    const { chat, gateway } = await testGateway(config(1_000_000), { storage });
+    expect((await chat({ model: "openai/m", max_tokens: 100 }, { principal: who })).status).toBe(200);
+    await gateway.close();
+    const [account] = await storage.units.budget.load({ keys: [key] });
+    expect(account?.spent).toBe(Number(2n ** 53n + 1n + 2n ** 54n + 1_000_000_000n));
+    const full = await testGateway(config(27_021), { storage });
+    await expect(full.chat({ model: "openai/m", max_tokens: 100_000 }, { principal: who })).rejects.toMatchObject({
+      code: "insufficient_quota",
+    });
+  });
+
+  test("a team's own budget beside everybody's is one account: nothing counts twice, the smaller limit binds, both warn", async () => {
+    upstream.answer = (response) => void response.end(completion(10, 100));
+    const each = { scope: "team" as const, per: "day" as const };
+    const { chat, lines } = await testGateway({
+      ...config(0),
+      budgets: [
+        { ...each, usd: 0.1, alert_at: 0.02 },
+        { ...each, name: "research", usd: 0.005, alert_at: 0.5 },
+      ],
+    });
+    const calls = () => chat({ model: "openai/m", max_tokens: 100 }, { principal: who });
+    for (let i = 0; i < 5; i++) expect((await calls()).status).toBe(200);
+    await expect(calls()).rejects.toMatchObject({ message: expect.stringContaining("$0.005 per day") });
+    const alerts = lines.filter((line) => line.includes("gateway.budget_alert")).map((line) => JSON.parse(line));
+    expect(alerts).toMatchObject([
+      { share: 0.02, limit_usd: 0.1 },
+      { share: 0.5, limit_usd: 0.005 },
+    ]);
+  });
+
   test("a token's own budget and a controller's bind as well, and warnings are logged before the end", async () => {
     upstream.answer = (response) => void response.end(completion(10, 100));
     const { chat, lines } = await testGateway(config(1));

@@ -13,7 +13,13 @@ export interface Account {
   readonly label: string;
   /** How to raise it. */
   readonly remedy: string;
-  readonly alerts: readonly number[];
+  readonly alerts: readonly Alert[];
+}
+
+/** A warning at a share of a limit, which is another one than the account's where several budgets share the account. */
+export interface Alert {
+  readonly share: number;
+  readonly limit: number;
 }
 
 /** By whom a call is made, for budgets and for the ledger. */
@@ -25,7 +31,7 @@ export interface Spender {
   readonly controller: string | null;
 }
 
-const DEFAULT_ALERTS = [0.8] as const;
+const DEFAULT_ALERT = 0.8;
 
 /** The token's identity wins over the body's `user`, which counts only where the token names nobody. */
 export function spenderOf(
@@ -77,12 +83,13 @@ export function accountsFor(
     if (who === null || (budget.name !== undefined && budget.name !== who)) continue;
     const per = budget.per ?? "month";
     const period = rfc3339(now).slice(0, per === "day" ? 10 : 7);
-    accounts.push({
+    const limit = picoOf(budget.usd);
+    addAccount(accounts, {
       key: `${budget.scope}:${who}:${per}:${period}`,
-      limit: picoOf(budget.usd),
+      limit,
       label: `The budget of the ${budget.scope} "${who}", $${budget.usd} per ${per},`,
       remedy: `Raise it under gateway.budgets in magic.yaml, or wait for the next ${per} (UTC).`,
-      alerts: budget.alert_at === undefined ? DEFAULT_ALERTS : [budget.alert_at],
+      alerts: [{ share: budget.alert_at ?? DEFAULT_ALERT, limit }],
     });
   }
   const own = principal.gateway?.budget_usd;
@@ -92,16 +99,27 @@ export function accountsFor(
       limit: picoOf(own),
       label: `The budget of this token, $${own},`,
       remedy: "Create a token with a larger --budget-usd.",
-      alerts: DEFAULT_ALERTS,
+      alerts: [{ share: DEFAULT_ALERT, limit: picoOf(own) }],
     });
   if (controller?.usdPerDay != null) {
-    accounts.push({
+    addAccount(accounts, {
       key: `controller:${controller.name}:day:${rfc3339(now).slice(0, 10)}`,
       limit: picoOf(controller.usdPerDay),
       label: `The budget of the controller "${controller.name}", $${controller.usdPerDay} per day,`,
       remedy: "Raise scopes.llm.usd_per_day in its contract, or wait for the next day (UTC).",
-      alerts: DEFAULT_ALERTS,
+      alerts: [{ share: DEFAULT_ALERT, limit: picoOf(controller.usdPerDay) }],
     });
   }
   return accounts;
+}
+
+// One for all and one by name, or a contract's beside magic.yaml's: the same spending, so one account, which the smaller limit binds.
+function addAccount(accounts: Account[], account: Account): void {
+  const index = accounts.findIndex(({ key }) => key === account.key);
+  const known = accounts[index];
+  if (!known) accounts.push(account);
+  else {
+    const tighter = account.limit < known.limit ? account : known;
+    accounts[index] = { ...tighter, alerts: [...known.alerts, ...account.alerts] };
+  }
 }

@@ -5,7 +5,7 @@
 // (and awaited) before a dispatch that it does not cover, lowered with the ledger's next batch. Ordinary calls find enough lease
 // and wait for nothing. A daemon that dies leaves its lease behind, and the next one charges it: rather too much than too little.
 import { MagicError } from "#contract/errors.ts";
-import { dollars } from "#daemon/gateway/pricing/price.ts";
+import { dollars, PICO_PER_DOLLAR } from "#daemon/gateway/pricing/price.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
 import type { Account } from "./applicable.ts";
 import type { AccountChange, BudgetStore } from "./store.ts";
@@ -47,6 +47,8 @@ interface State {
 
 /** A lease is raised by this share of the limit at once, so that few calls wait for one. */
 const HEADROOM = 0.01;
+/** And by no more than this: what a crash may charge too much. */
+const MOST_HEADROOM = 100 * PICO_PER_DOLLAR;
 const MAX_STATES = 20_000;
 
 export function createBudgets(store: BudgetStore, logger: Logger): Budgets {
@@ -61,8 +63,9 @@ export function createBudgets(store: BudgetStore, logger: Logger): Budgets {
       .then(([stored]) => {
         makeRoom(states);
         const spent = stored?.spent ?? 0;
-        const rest = { unwritten: 0, writing: 0, reserved: 0, lease: 0, raising: undefined, active: false, usedAt: 0 };
-        states.set(key, { key, spent, ...rest });
+        const rest = { unwritten: 0, writing: 0, reserved: 0, lease: 0, raising: undefined, active: false };
+        // Used now: a call that waits for its other accounts must find this one still here.
+        states.set(key, { key, spent, ...rest, usedAt: ++uses });
       })
       .finally(() => loading.delete(key));
     loading.set(key, promise);
@@ -81,20 +84,20 @@ export function createBudgets(store: BudgetStore, logger: Logger): Budgets {
   };
   const grow = async (state: State, limit: number): Promise<void> => {
     const room = Math.max(0, limit - committed(state));
-    const lease = needed(state) + Math.min(room, Math.floor(limit * HEADROOM));
+    const lease = needed(state) + Math.min(room, Math.floor(limit * HEADROOM), MOST_HEADROOM);
     await store.change([{ key: state.key, spent: 0, lease }]);
     state.lease = Math.max(state.lease, lease);
   };
 
   const alertOver = (account: Account, before: number, after: number): void => {
-    for (const share of account.alerts) {
-      const at = account.limit * share;
+    for (const { share, limit } of account.alerts) {
+      const at = limit * share;
       if (before < at && after >= at)
         logger.warn("gateway.budget_alert", {
           budget: account.key,
           share,
           spent_usd: dollars(after),
-          limit_usd: dollars(account.limit),
+          limit_usd: dollars(limit),
         });
     }
   };

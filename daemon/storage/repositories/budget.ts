@@ -12,7 +12,9 @@ export interface BudgetChange {
 
 export async function load(db: Db, { keys }: { readonly keys: readonly string[] }) {
   if (keys.length === 0) return [];
-  return await db.selectFrom("gateway_budget").select(["key", "spent"]).where("key", "in", keys).execute();
+  const rows = await db.selectFrom("gateway_budget").select(["key", "spent"]).where("key", "in", keys).execute();
+  // Beyond 2^53 (9,007 dollars) it comes as a bigint; whoever compares it with a limit needs no single pico-dollar of it.
+  return rows.map(({ key, spent }) => ({ key, spent: Number(spent) }));
 }
 
 export async function change(
@@ -25,7 +27,7 @@ export async function change(
       .values({ key, spent, lease, updated_at: now })
       .onConflict((conflict) =>
         conflict.column("key").doUpdateSet({
-          spent: sql<number>`gateway_budget.spent + ${spent}`,
+          spent: sql<number>`gateway_budget.spent + cast(${spent} as bigint)`,
           lease,
           updated_at: now,
         }),
@@ -46,5 +48,5 @@ export async function recover(db: Db, { now }: { readonly now: string }) {
       .set({ spent: sql<number>`spent + lease`, lease: 0, updated_at: now })
       .where("lease", ">", 0)
       .execute();
-  return left;
+  return left.map(({ key, charged }) => ({ key, charged: Number(charged) }));
 }
