@@ -212,6 +212,63 @@ test("denials name the rule and what to change; nobody is called", async () => {
   expect(a.requests.length + b.requests.length).toBe(0);
 });
 
+test("a model's name leads to no other model than the one that the lists were asked about", async () => {
+  const { chat } = await testGateway({
+    providers: { google: { api_key: "k", base_url: a.url }, a: provider(a) },
+    models: { deny: ["google/gemini-2.5-pro", "a/secret*"] },
+    allow_unpriced: true,
+  });
+  const flash = { principal: principal({}, { models: ["google/gemini-2.5-flash*"] }) };
+  const asked = async (model: string, who: object = {}) => {
+    const refused = await chat({ model }, who).catch((caught: unknown) => caught);
+    return (refused as { code?: string }).code;
+  };
+  expect(await asked("google/gemini-2.5-flash/../models/gemini-2.5-pro", flash)).toBe("invalid_request");
+  for (const model of ["google/x/../models/gemini-2.5-pro", "google/../gemini-2.5-pro", "google/./gemini-2.5-pro"])
+    expect(await asked(model)).toBe("invalid_request");
+  for (const model of ["google/models/gemini-2.5-pro", "google//models/gemini-2.5-pro", "a/SECRET-1"])
+    expect(await asked(model)).toBe("model_not_allowed");
+  expect(a.requests.length).toBe(0);
+  await chat({ model: "google/models/gemini-2.5-flash" }, flash);
+  await chat({ model: "google/tunedModels/a..b" });
+  expect(a.requests.map(({ path }) => path)).toEqual([
+    "/v1beta/models/gemini-2.5-flash:generateContent",
+    "/v1beta/tunedModels/a..b:generateContent",
+  ]);
+});
+
+test("the list has what a call would be served: by the very names that a token lists", async () => {
+  const { gateway, chat } = await testGateway({
+    ...config(),
+    models: { aliases: { fast: "a/m", usual: "p", short: "m2", nowhere: "x/y" } },
+    providers: { a: { ...provider(a), models: ["m", "m2"] }, b: provider(b) },
+  });
+  const cases: [string[] | null, string[]][] = [
+    [
+      ["fast", "p"],
+      ["fast", "p"],
+    ],
+    [
+      ["short", "usual"],
+      ["short", "usual"],
+    ],
+    [["a/m"], ["a/m", "fast", "p", "usual"]],
+    [null, ["a/m", "a/m2", "b/m", "fast", "p", "short", "usual"]],
+  ];
+  for (const [models, expected] of cases) {
+    const who = principal({}, { models });
+    const entries = (await gateway.models(who)).filter(({ id }) => id !== "auto");
+    expect(entries.flatMap(({ id, allowed }) => (allowed ? [id] : [])).sort()).toEqual(expected);
+    for (const { id, allowed } of entries) {
+      const served = await chat({ model: id }, { principal: who }).then(
+        ({ status }) => status === 200,
+        () => false,
+      );
+      expect([id, served]).toEqual([id, allowed]);
+    }
+  }
+});
+
 test("a sandbox credential is served by the sandbox alone, also where a policy names live models only", async () => {
   const { chat } = await testGateway(config());
   const who = { principal: principal({ environment: "sandbox" }) };

@@ -67,7 +67,7 @@ function listOf(models: readonly string[] | null | undefined): readonly Pattern[
   if (!models) return null;
   let patterns = compiled.get(models);
   if (!patterns) {
-    patterns = models.map(modelPattern);
+    patterns = models.map((text) => modelPattern(text));
     compiled.set(models, patterns);
   }
   return patterns;

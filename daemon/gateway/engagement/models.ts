@@ -1,22 +1,23 @@
 // The models that can be named here: policies, aliases, what magic.yaml spells out, the sandbox's, and the published ones of each
 // configured vendor; each with its price and context, and whether this caller may use it or why not.
+import { isMagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
 import type { ModelEntry } from "#daemon/gateway/call.ts";
 import type { Catalogue } from "#daemon/gateway/pricing/catalogue.ts";
 import { sandboxModels } from "#daemon/gateway/providers/sandbox/provider.ts";
 import { perMillion } from "#daemon/gateway/routing/explain.ts";
 import { type Access, accessOf } from "./access.ts";
-import { type ConfiguredProvider, type Engagement, splitModel } from "./engagement.ts";
+import { type ConfiguredProvider, type Engagement, type Policy, splitModel } from "./engagement.ts";
 import { priceFor, publishedFor, unpricedAdvice, vendorIdOf } from "./prices.ts";
-import { namedModels } from "./resolve.ts";
+import { namedModels, resolveModel } from "./resolve.ts";
 
 /** The catalogue must be loaded. */
 export function listModels(engagement: Engagement, catalogue: Catalogue, principal: Principal): ModelEntry[] {
-  const access = accessOf(engagement, principal, null);
+  const listing = { engagement, catalogue, principal, access: accessOf(engagement, principal, null) };
   const entries = new Map<string, ModelEntry>();
   const add = (provider: ConfiguredProvider, model: string) => {
     const id = `${provider.name}/${model}`;
-    if (!entries.has(id)) entries.set(id, modelEntry(engagement, catalogue, access, provider, model));
+    if (!entries.has(id)) entries.set(id, modelEntry(listing, provider, model, id));
   };
   for (const name of namedModels(engagement)) {
     const split = splitModel(name);
@@ -29,21 +30,27 @@ export function listModels(engagement: Engagement, catalogue: Catalogue, princip
     else if (!provider.free && provider.models.length === 0)
       for (const model of catalogue.list(vendorIdOf(provider))) add(provider, model);
   }
-  const models = [...entries.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
-  return [...policyEntries(engagement, models, principal), ...aliasEntries(engagement, models), ...models];
+  return [
+    ...[...engagement.policies.values()].map((policy) => policyEntry(listing, policy, policy.name)),
+    ...[...engagement.aliases.keys()].map((alias) => aliasEntry(listing, alias)),
+    ...[...entries.values()].sort((a, b) => (a.id < b.id ? -1 : 1)),
+  ];
 }
 
-function modelEntry(
-  engagement: Engagement,
-  catalogue: Catalogue,
-  access: Access,
-  provider: ConfiguredProvider,
-  model: string,
-): ModelEntry {
+interface Listing {
+  readonly engagement: Engagement;
+  readonly catalogue: Catalogue;
+  readonly principal: Principal;
+  readonly access: Access;
+}
+
+// `asked` is the name that a request has: a token may list an alias or a policy and not what stands behind it.
+function modelEntry(listing: Listing, provider: ConfiguredProvider, model: string, asked: string): ModelEntry {
+  const { engagement, catalogue, access } = listing;
   const id = `${provider.name}/${model}`;
   const price = priceFor(engagement, catalogue, provider, model);
   const unpriced = price || engagement.allowUnpriced ? null : unpricedAdvice(id);
-  const reason = access.check(id, provider, model)?.reason ?? provider.missing ?? unpriced;
+  const reason = access.check(asked, provider, model)?.reason ?? provider.missing ?? unpriced;
   return {
     id,
     kind: "model",
@@ -56,26 +63,31 @@ function modelEntry(
 }
 
 // A policy can be asked for when one of its candidates can serve.
-function policyEntries(engagement: Engagement, models: readonly ModelEntry[], principal: Principal): ModelEntry[] {
-  const byId = new Map(models.map((model) => [model.id, model]));
+function policyEntry(listing: Listing, policy: Policy, asked: string): ModelEntry {
+  const { engagement, principal } = listing;
   const simulated = !(principal.environments ?? [principal.environment]).includes("live");
-  return [...engagement.policies.values()].map((policy) => {
-    const candidates = policy.candidates.map(({ provider, model }) => byId.get(`${provider}/${model}`));
-    const serving = candidates.find((candidate) => candidate?.allowed);
-    const allowed = serving !== undefined || (simulated && byId.get("sandbox/echo")?.allowed === true);
-    const first = candidates.find((candidate) => candidate?.reason)?.reason ?? "none of its candidates is configured";
-    return { ...bare(policy.name, "policy"), allowed, reason: allowed ? null : first };
+  const named = simulated ? [...policy.candidates, { provider: "sandbox", model: "echo" }] : policy.candidates;
+  const candidates = named.flatMap(({ provider: name, model }) => {
+    const provider = engagement.providers.get(name);
+    return provider ? [modelEntry(listing, provider, model, asked)] : [];
   });
+  const allowed = candidates.some((candidate) => candidate.allowed);
+  const first = candidates[0]?.reason ?? "none of its candidates is configured";
+  return { ...bare(asked, "policy"), allowed, reason: allowed ? null : first };
 }
 
-function aliasEntries(engagement: Engagement, models: readonly ModelEntry[]): ModelEntry[] {
-  const byId = new Map(models.map((model) => [model.id, model]));
-  return [...engagement.aliases].map(([alias, target]) => {
-    const model = byId.get(target);
-    if (model) return { ...model, id: alias, kind: "alias" };
-    const known = engagement.policies.has(target) || engagement.aliases.has(target);
-    return { ...bare(alias, "alias"), allowed: known, reason: known ? null : `${target} is not known` };
-  });
+function aliasEntry(listing: Listing, alias: string): ModelEntry {
+  try {
+    const meant = resolveModel(listing.engagement, listing.catalogue, alias);
+    const entry =
+      meant.kind === "policy"
+        ? policyEntry(listing, meant.policy, alias)
+        : modelEntry(listing, meant.provider, meant.model, alias);
+    return { ...entry, id: alias, kind: "alias" };
+  } catch (error) {
+    if (!isMagicError(error)) throw error;
+    return { ...bare(alias, "alias"), allowed: false, reason: error.message };
+  }
 }
 
 function bare(id: string, kind: ModelEntry["kind"]) {

@@ -5,9 +5,10 @@ export interface Pattern {
   fits(provider: string, model: string): boolean;
 }
 
-export function modelPattern(text: string): Pattern {
+/** @param anyCase for lists that forbid: some providers (Azure, Ollama) take a model's name in any case. */
+export function modelPattern(text: string, { anyCase = false } = {}): Pattern {
   if (text === "*") return { text, fits: () => true };
-  const expression = new RegExp(`^${text.split("*").map(RegExp.escape).join(".*")}$`, "s");
+  const expression = new RegExp(`^${text.split("*").map(RegExp.escape).join(".*")}$`, anyCase ? "si" : "s");
   const bare = !text.includes("/");
   return {
     text,

@@ -28,10 +28,15 @@ export function resolveModel(
   if (policy) return { kind: "policy", asked: name, policy };
   const split = splitModel(final);
   const provider = split && engagement.providers.get(split.provider);
-  if (split && provider) return { kind: "pinned", asked: name, provider, model: split.model };
+  if (split && provider) return { kind: "pinned", asked: name, provider, model: ownName(provider, split.model) };
   const servers = knownServers(engagement, catalogue, final);
   if (servers.length === 1 && servers[0]) return { kind: "pinned", asked: name, provider: servers[0], model: final };
   throw unknownModel(engagement, final, split?.provider, servers);
+}
+
+// Gemini's ids have a longer form, which no list and no price has.
+function ownName({ kind }: ConfiguredProvider, model: string): string {
+  return (kind === "google" && model.replace(/^(?:\/|models\/)+/, "")) || model;
 }
 
 function followAliases(engagement: Engagement, name: string): string {

@@ -58,6 +58,8 @@ function checkModel(body: Record<string, unknown>): void {
   if (!isSet(model)) return;
   if (typeof model !== "string") invalid("model", "must be a string");
   if (!/^[\x21-\x7e]{1,256}$/.test(model)) invalid("model", "must be 1 to 256 printable ASCII characters");
+  // In a URL such a part would lead to another model than the one that the lists were asked about.
+  if (/(?:^|\/)\.\.?(?:\/|$)/.test(model)) invalid("model", "must not have '.' or '..' between slashes");
 }
 
 // OpenAI: a string, or 1 to 2048 strings, or token numbers, or lists of token numbers; none of them empty.
