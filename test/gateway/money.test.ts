@@ -206,6 +206,20 @@ test("names that clients invent never hold up the ledger", async () => {
   );
 });
 
+test("embeddings that a server does not count are estimated, shown and charged", async () => {
+  const data = [{ object: "embedding", index: 0, embedding: [0.5] }];
+  const { gateway, chat } = await testGateway(priced({ prices: { "openai/m": { input: 1 } } }));
+  for (const usage of [undefined, { prompt_tokens: -3, total_tokens: -3 }]) {
+    upstream.answer = (response) => void response.end(JSON.stringify({ object: "list", data, model: "m", usage }));
+    const answered = await chat({ model: "openai/m", input: "twelve chars" }, { operation: "embeddings" });
+    expect(answered.json).toEqual({
+      ...{ object: "list", data, model: "m" },
+      usage: { prompt_tokens: 3, total_tokens: 3, cost_usd: 0.000003 },
+    });
+  }
+  expect(await gateway.usage({ by: "model" })).toMatchObject([{ prompt_tokens: 6, cost_pico: "6000000" }]);
+});
+
 test("a model without a price is refused with the line to add; allow_unpriced serves it at an unknown cost", async () => {
   upstream.answer = (response) => void response.end(completion());
   const config = { providers: { openai: { api_key: "k", base_url: `${upstream.url}/v1` } } };

@@ -118,6 +118,24 @@ test.each(Object.entries(completions))("whole: %s", async (_name, [answer, said]
   expect(outcome.usage).toMatchObject({ input: 10, output: 5 });
 });
 
+test.each([
+  { prompt_tokens: -5, completion_tokens: -7, total_tokens: -12 },
+  { prompt_tokens: "12", completion_tokens: "7", total_tokens: "19" },
+  { prompt_tokens: null, completion_tokens: null, total_tokens: null },
+  { prompt_tokens: 1e308, completion_tokens: 1e308, total_tokens: 1e308 },
+  { prompt_tokens: 2 ** 53, completion_tokens: 9.3e18, total_tokens: 1 },
+])("counts that can be none are estimated instead: %j", async (nonsense) => {
+  const choices = [{ index: 0, message: { role: "assistant", content: "hello" }, finish_reason: "stop" }];
+  const outcome = await whole({ choices, usage: nonsense });
+  if (outcome.kind !== "completion") throw new Error(JSON.stringify(outcome));
+  expect(outcome.usage.estimated).toBe(true);
+  const shown = JSON.parse(outcome.body.toString()).usage;
+  expect(shown.prompt_tokens).toBe(outcome.usage.input);
+  expect(shown.completion_tokens).toBe(outcome.usage.output);
+  for (const count of [shown.prompt_tokens, shown.completion_tokens]) expect(count).toBeGreaterThan(0);
+  for (const count of [shown.prompt_tokens, shown.completion_tokens]) expect(count).toBeLessThan(100);
+});
+
 test("an answer that ends in an error is none", async () => {
   const choices = [{ index: 0, message: { role: "assistant", content: "hal" }, finish_reason: "error" }];
   expect(await whole({ choices, usage })).toMatchObject({ kind: "failure", failure: { kind: "server", status: 502 } });

@@ -88,9 +88,9 @@ export function wireUsage(usage: TokenUsage, cost?: number | null): WireUsage {
 export function usageFromWire(wire: unknown): TokenUsage | null {
   if (typeof wire !== "object" || wire === null) return null;
   const fields = wire as Record<string, unknown>;
+  if (!isCount(fields["prompt_tokens"]) && !isCount(fields["completion_tokens"])) return null;
   const prompt = count(fields["prompt_tokens"]);
   const completion = count(fields["completion_tokens"]);
-  if (fields["prompt_tokens"] === undefined && fields["completion_tokens"] === undefined) return null;
   const promptDetails = (fields["prompt_tokens_details"] ?? {}) as Record<string, unknown>;
   const completionDetails = (fields["completion_tokens_details"] ?? {}) as Record<string, unknown>;
   const cached = Math.min(count(promptDetails["cached_tokens"]), prompt);
@@ -130,7 +130,15 @@ export function withParts(usage: TokenUsage, given: Required<TokenParts> | Token
   return Object.keys(parts).length > 0 ? { ...usage, parts } : usage;
 }
 
-/** A token count from an upstream's JSON; anything but a positive finite number counts as none. */
+/** More tokens than any call has: what an upstream counts beyond is nonsense, and no sum of such would fit into a column. */
+const MOST_TOKENS = 1e9;
+
+/** Whether a value of an upstream's JSON can be a number of tokens. */
+export function isCount(value: unknown): value is number {
+  return typeof value === "number" && value >= 0 && value <= MOST_TOKENS;
+}
+
+/** A token count from an upstream's JSON; what can be none counts as 0. */
 export function count(value: unknown): number {
-  return typeof value === "number" && Number.isFinite(value) && value > 0 ? Math.floor(value) : 0;
+  return isCount(value) ? Math.floor(value) : 0;
 }

@@ -5,6 +5,7 @@ import type { Dispatcher } from "undici";
 import { errorEvent } from "#daemon/gateway/format/sse.ts";
 import { strictProblem } from "#daemon/gateway/format/strict.ts";
 import { noUsage, usageFromWire } from "#daemon/gateway/format/usage.ts";
+import { estimateEmbeddingTokens } from "#daemon/gateway/pricing/estimate.ts";
 import { type Exchange, exchange, failureOf, type UpstreamRequest } from "#daemon/gateway/upstream/exchange.ts";
 import { fetchImage } from "#daemon/gateway/upstream/image.ts";
 import { systemClock } from "#shared/clock.ts";
@@ -287,8 +288,10 @@ function embedOver(wire: Wire, dispatcher: Dispatcher) {
           const parsed = parseAnswer(body);
           if (!Array.isArray(parsed["data"]))
             return resolve(failed(wire.failure(502, headers, body.toString("utf8", 0, MAX_ERROR), target)));
-          const usage = usageFromWire(parsed["usage"]) ?? noUsage;
-          const priced = spliceCost(body, options.cost(usage)) ?? body;
+          const counted = usageFromWire(parsed["usage"]);
+          const usage = counted ?? { ...noUsage, input: estimateEmbeddingTokens(call.request.input), estimated: true };
+          const cost = options.cost(usage);
+          const priced = counted ? (spliceCost(body, cost) ?? body) : withUsage(parsed, usage.input, cost);
           resolve({ kind: "completion", body: priced, usage, notes: { dropped: [] }, upstreamId: upstreamId(headers) });
         },
         fail: (problem: Failure) => resolve(failed(problem)),
@@ -296,4 +299,10 @@ function embedOver(wire: Wire, dispatcher: Dispatcher) {
       const limits = { signal: options.signal, timeoutMs: options.timeoutMs, maxBytes: MAX_EMBEDDINGS };
       exchange(dispatcher, withHeaders(prepare(call, target), target), reader, limits);
     });
+}
+
+// Embeddings of a server that counts nothing: the specification wants a usage, and whoever pays wants to know.
+function withUsage(answer: object, tokens: number, cost: number | null | undefined): Buffer {
+  const usage = { prompt_tokens: tokens, total_tokens: tokens, ...(cost === undefined ? {} : { cost_usd: cost }) };
+  return Buffer.from(JSON.stringify({ ...answer, usage }));
 }

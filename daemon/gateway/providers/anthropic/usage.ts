@@ -2,13 +2,13 @@
 // what the totals leave out: the executor's are summed; an advisor's are billed at another model's rate and stay out; a turn served by
 // a fallback has its totals right already.
 import type { FinishReason } from "#daemon/gateway/format/completion.ts";
-import { count, type TokenUsage, withParts } from "#daemon/gateway/format/usage.ts";
+import { count, isCount, type TokenUsage, withParts } from "#daemon/gateway/format/usage.ts";
 import { fields, list, string } from "../events.ts";
 
 /** Null where there are no counts at all. */
 export function anthropicUsage(value: unknown): TokenUsage | null {
   const usage = fields(value);
-  if (usage["input_tokens"] === undefined && usage["output_tokens"] === undefined) return null;
+  if (!isCount(usage["input_tokens"]) && !isCount(usage["output_tokens"])) return null;
   let input = count(usage["input_tokens"]);
   let output = count(usage["output_tokens"]);
   const iterations = list(usage["iterations"]).map(fields);

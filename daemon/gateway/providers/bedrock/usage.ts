@@ -1,12 +1,12 @@
 // Converse's usage and stop reasons. `inputTokens` excludes what the cache read and wrote.
 import type { FinishReason } from "#daemon/gateway/format/completion.ts";
-import { count, type TokenUsage, withParts } from "#daemon/gateway/format/usage.ts";
+import { count, isCount, type TokenUsage, withParts } from "#daemon/gateway/format/usage.ts";
 import { fields, list, string } from "../events.ts";
 
 /** Null where there are no counts. */
 export function converseUsage(value: unknown): TokenUsage | null {
   const usage = fields(value);
-  if (usage["inputTokens"] === undefined && usage["outputTokens"] === undefined) return null;
+  if (!isCount(usage["inputTokens"]) && !isCount(usage["outputTokens"])) return null;
   const kept = list(usage["cacheDetails"]).map(fields);
   const hourly = kept.filter(({ ttl }) => ttl === "1h").reduce((sum, one) => sum + count(one["inputTokens"]), 0);
   return withParts(

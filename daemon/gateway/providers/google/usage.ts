@@ -1,12 +1,12 @@
 // Gemini's usage, finish reasons and log probabilities. The prompt's count includes what was cached; thoughts stand beside the candidates.
 import type { FinishReason, Logprobs } from "#daemon/gateway/format/completion.ts";
-import { count, type TokenUsage, withParts } from "#daemon/gateway/format/usage.ts";
+import { count, isCount, type TokenUsage, withParts } from "#daemon/gateway/format/usage.ts";
 import { fields, list, string } from "../events.ts";
 
 /** Null where `usageMetadata` has no counts (Vertex sends it with nothing but the traffic's type). */
 export function googleUsage(value: unknown): TokenUsage | null {
   const usage = fields(value);
-  if (usage["promptTokenCount"] === undefined && usage["candidatesTokenCount"] === undefined) return null;
+  if (!isCount(usage["promptTokenCount"]) && !isCount(usage["candidatesTokenCount"])) return null;
   const prompt = count(usage["promptTokenCount"]) + count(usage["toolUsePromptTokenCount"]);
   const cached = Math.min(count(usage["cachedContentTokenCount"]), prompt);
   const cachedAudio = tokensOf("AUDIO", usage["cacheTokensDetails"]);

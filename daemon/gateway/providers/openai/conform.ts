@@ -2,7 +2,7 @@
 // finish reasons and service tiers of their own, contents in parts, tool calls without an id, a type or a place. Looked at in every
 // answer, so each check is a few comparisons; only what fails is mended, and only then is an answer written anew.
 import type { FinishReason } from "#daemon/gateway/format/completion.ts";
-import { count } from "#daemon/gateway/format/usage.ts";
+import { count, isCount } from "#daemon/gateway/format/usage.ts";
 import { fields, list, string } from "../events.ts";
 import { failure, UpstreamError } from "../failure.ts";
 import { freshId } from "../tool-id.ts";
@@ -32,9 +32,9 @@ export function mendedHead(answer: Fields): Fields {
 
 export function soundUsage(usage: Fields): boolean {
   return (
-    Number.isInteger(usage["prompt_tokens"]) &&
-    Number.isInteger(usage["completion_tokens"]) &&
-    Number.isInteger(usage["total_tokens"]) &&
+    isWhole(usage["prompt_tokens"]) &&
+    isWhole(usage["completion_tokens"]) &&
+    isWhole(usage["total_tokens"]) &&
     soundDetails(usage["prompt_tokens_details"]) &&
     soundDetails(usage["completion_tokens_details"])
   );
@@ -44,8 +44,12 @@ function soundDetails(details: unknown): boolean {
   if (details === undefined) return true;
   if (typeof details !== "object" || details === null) return false;
   if (Array.isArray(details)) return false;
-  for (const name in details) if (!Number.isInteger((details as Fields)[name])) return false;
+  for (const name in details) if (!isWhole((details as Fields)[name])) return false;
   return true;
+}
+
+function isWhole(value: unknown): boolean {
+  return Number.isInteger(value) && isCount(value);
 }
 
 export function mendedUsage(usage: Fields): Fields {
@@ -63,7 +67,7 @@ export function mendedUsage(usage: Fields): Fields {
 }
 
 function counts(details: unknown): Fields {
-  return Object.fromEntries(Object.entries(fields(details)).filter(([, value]) => Number.isInteger(value)));
+  return Object.fromEntries(Object.entries(fields(details)).filter(([, value]) => isWhole(value)));
 }
 
 export function soundFinish(reason: unknown): boolean {
