@@ -242,6 +242,7 @@ test("the list has what a call would be served: by the very names that a token l
   const { gateway, chat } = await testGateway({
     ...config(),
     models: { aliases: { fast: "a/m", usual: "p", short: "m2", nowhere: "x/y" } },
+    policies: { auto: { candidates: ["a/m"] }, p: { candidates: ["a/m", "b/m"] } },
     providers: { a: { ...provider(a), models: ["m", "m2"] }, b: provider(b) },
   });
   const cases: [string[] | null, string[]][] = [
