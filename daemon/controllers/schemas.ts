@@ -2,6 +2,9 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
 import type { FieldProblem } from "#contract/errors.ts";
 import { addFormats } from "#contract/formats.ts";
+import { OutOfTime, within } from "#contract/time-limit.ts";
+import { costOf, isTiny } from "./schema-cost.ts";
+import { uniqueItems } from "./unique-items.ts";
 
 /** Every place where the value does not fit; empty where it fits. */
 export type Check = (value: unknown) => readonly FieldProblem[];
@@ -30,7 +33,28 @@ export function compileSchema(schema: boolean | Record<string, unknown>): Check 
   return check;
 }
 
+/** A check holds up every other caller. Values of the largest size take a tenth of that. */
+const CHECK_MS = 250;
+const TOO_SLOW: readonly FieldProblem[] = [
+  { pointer: "", code: "too_slow", detail: `cannot be checked against the schema within ${CHECK_MS} ms` },
+];
+
 function checkOf(schema: boolean | Record<string, unknown>): Check {
+  const check = unlimited(schema);
+  const cost = costOf(schema);
+  if (cost === "linear") return check;
+  return (value) => {
+    if (cost === "small when tiny" && isTiny(value)) return check(value);
+    try {
+      return within(CHECK_MS, () => check(value));
+    } catch (error) {
+      if (error instanceof OutOfTime) return TOO_SLOW;
+      throw error;
+    }
+  };
+}
+
+function unlimited(schema: boolean | Record<string, unknown>): Check {
   const quick = compile(schema, false);
   let thorough: ValidateFunction | undefined;
   return (value) => {
@@ -51,7 +75,7 @@ function compile(schema: boolean | Record<string, unknown>, allErrors: boolean):
   const ownProperties = INHERITED.some((name) => text.includes(name));
   const options = { strict: false, allowUnionTypes: true, logger: false, validateSchema: false } as const;
   const ajv = new Ajv2020({ ...options, allErrors, ownProperties });
-  return addFormats(ajv).compile(schema);
+  return addFormats(ajv).removeKeyword("uniqueItems").addKeyword(uniqueItems).compile(schema);
 }
 
 function problemsOf(errors: readonly ErrorObject[] | null | undefined): FieldProblem[] {

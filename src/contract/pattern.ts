@@ -2,6 +2,7 @@
 // on texts made from its own loops (a prefix that reaches the loop, the loop's body many times, an end that cannot match), short
 // enough that the trial ends soon even for the worst.
 import ret, { type Root, type Token } from "ret";
+import { OutOfTime, within } from "./time-limit.ts";
 
 // Its types say that the function is under `default`; in fact it is the module itself.
 const tokenize = ret as unknown as (pattern: string) => Root;
@@ -14,6 +15,8 @@ export interface PatternProblem {
 const MAX_PATTERN = 2000;
 /** A trial that takes longer shows growth that real inputs would turn into minutes. */
 const SLOW_MS = 12;
+/** For all trials of one pattern; some do not come back even from a text of four characters. */
+const TRIALS_MS = 1000;
 
 /** What is wrong with a pattern, or undefined. JSON Schema's dialect is ECMA-262 with the `u` flag. */
 export function checkPattern(pattern: string): PatternProblem | undefined {
@@ -29,12 +32,20 @@ export function checkPattern(pattern: string): PatternProblem | undefined {
     const reason = (error as Error).message.replace(/^Invalid regular expression: .*\/u?: /, "");
     return { code: "pattern_invalid", message: `The pattern is no regular expression: ${reason}.` };
   }
-  const slow = attacks(pattern).find((attack) => explodes(expression, attack));
-  if (!slow) return undefined;
-  return {
-    code: "pattern_catastrophic",
-    message: `The pattern takes exponential time on texts such as ${JSON.stringify(slow.prefix + slow.body.repeat(3))}...`,
-  };
+  let tried: Attack | undefined;
+  try {
+    const slow = within(TRIALS_MS, () =>
+      attacks(pattern).find((attack) => {
+        tried = attack;
+        return explodes(expression, attack);
+      }),
+    );
+    if (!slow) return undefined;
+  } catch (error) {
+    if (!(error instanceof OutOfTime)) throw error;
+  }
+  const text = tried ? `on texts such as ${JSON.stringify(tried.prefix + tried.body.repeat(3))}...` : "to be read";
+  return { code: "pattern_catastrophic", message: `The pattern takes exponential time ${text}` };
 }
 
 interface Attack {

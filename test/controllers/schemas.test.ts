@@ -20,3 +20,62 @@ test("a schema of any usual size is compiled once; the oldest go when all togeth
   compileSchema(schema(50, 5_000_000));
   expect(compileSchema(schema(49, 100_000))).toBe(last);
 });
+
+/** Slower than any machine under load, faster than what they cost without a limit (minutes). */
+const AT_MOST_MS = 10_000;
+const problemsIn = (schema: Record<string, unknown>, value: unknown): readonly { code: string }[] => {
+  const began = performance.now();
+  const problems = compileSchema(schema)(value);
+  expect(performance.now() - began).toBeLessThan(AT_MOST_MS);
+  return problems;
+};
+
+test("a value whose check would not end is refused, and the daemon goes on", () => {
+  const spaces = `${" ".repeat(1_000_000)}x`;
+  const tooSlow = [{ pointer: "", code: "too_slow" }];
+  expect(problemsIn({ type: "string", pattern: "\\s+$" }, spaces)).toMatchObject(tooSlow);
+  // Too long already; the check that names every problem runs the pattern all the same.
+  expect(problemsIn({ maxLength: 9, pattern: "\\s+$" }, spaces.slice(-250_000))).toMatchObject(tooSlow);
+  expect(problemsIn({ pattern: "^((((a?){8}){8}){8}){8}$" }, "aaaa!")).toMatchObject(tooSlow);
+  const again = { properties: { a: { $ref: "#/$defs/n" } } };
+  const forms = {
+    $defs: {
+      n: {
+        anyOf: [
+          { ...again, required: ["x"] },
+          { ...again, required: ["y"] },
+        ],
+      },
+    },
+  };
+  let nested: object = {};
+  for (let depth = 0; depth < 40; depth++) nested = { a: nested };
+  expect(problemsIn({ ...forms, $ref: "#/$defs/n" }, nested)).toMatchObject(tooSlow);
+  // Patterns that end are none the wiser.
+  expect(problemsIn({ pattern: "^[a-z]+$" }, "a".repeat(1_000_000))).toEqual([]);
+  expect(problemsIn({ pattern: "^(a|b)+$" }, "abc")).toMatchObject([{ code: "pattern" }]);
+});
+
+test("uniqueItems takes one pass, and finds what is equal as JSON Schema has it", () => {
+  const unique = { uniqueItems: true };
+  expect(
+    problemsIn(
+      unique,
+      Array.from({ length: 500_000 }, (_, at) => at),
+    ),
+  ).toEqual([]);
+  expect(problemsIn(unique, [1, "1", true, "true", null, "null", [], {}, [[]], '{"a":1}', { a: 1 }])).toEqual([]);
+  expect(problemsIn({ uniqueItems: false }, [1, 1])).toEqual([]);
+  for (const [one, other] of [
+    [1, 1.0],
+    [0, -0],
+    [null, null],
+    [
+      { a: 1, b: [2] },
+      { b: [2], a: 1 },
+    ],
+  ])
+    expect(problemsIn(unique, ["first", one, other])).toMatchObject([
+      { code: "uniqueItems", detail: "must NOT have duplicate items (items ## 1 and 2 are identical)" },
+    ]);
+});

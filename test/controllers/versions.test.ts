@@ -252,3 +252,16 @@ test.each([
   const next = { ...contractOf("x", after as never), version: "1.1.0" };
   expect(findBreaks(contractOf("x", before as never), next)).toHaveLength(breaks);
 });
+
+test("definitions that double the work at each level are given up, as a break", () => {
+  const schema = (longest: number) => {
+    const $defs: Record<string, unknown> = { d40: { type: "string", maxLength: longest } };
+    for (let at = 0; at < 40; at++) {
+      const next = { $ref: `#/$defs/d${at + 1}` };
+      $defs[`d${at}`] = { properties: { a: next, b: next } };
+    }
+    return { $defs, $ref: "#/$defs/d0" };
+  };
+  const contract = (longest: number) => contractOf("x", { version: "1.0.0", input_schema: schema(longest) } as never);
+  expect(findBreaks(contract(10), contract(11))).toMatchObject([{ pointer: "/input_schema" }]);
+});

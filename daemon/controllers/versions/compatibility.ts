@@ -3,9 +3,12 @@
 import semver from "semver";
 import type { ControllerContract } from "#contract/controller.ts";
 import { MagicError } from "#contract/errors.ts";
+import { OutOfTime, within } from "#contract/time-limit.ts";
 import { type Break, narrowings } from "./narrowing.ts";
 
 const MAX_BREAKS = 50;
+/** Definitions that refer to each other twice a level double the work with each; whoever calls meanwhile waits. */
+const COMPARED_MS = 1000;
 
 /**
  * The contracts that a new version must not break: what its alias points at, and the greatest deployed version below it, which need not be
@@ -35,9 +38,22 @@ export function requireCompatible(previous: ControllerContract, next: Controller
 
 export function findBreaks(previous: ControllerContract, next: ControllerContract): Break[] {
   return [
-    ...narrowings(previous.input_schema, next.input_schema, "/input_schema", "input").slice(0, MAX_BREAKS),
-    ...narrowings(next.output_schema, previous.output_schema, "/output_schema", "output").slice(0, MAX_BREAKS),
+    ...inTime("/input_schema", () =>
+      narrowings(previous.input_schema, next.input_schema, "/input_schema", "input").slice(0, MAX_BREAKS),
+    ),
+    ...inTime("/output_schema", () =>
+      narrowings(next.output_schema, previous.output_schema, "/output_schema", "output").slice(0, MAX_BREAKS),
+    ),
   ];
+}
+
+function inTime(pointer: string, compare: () => Break[]): Break[] {
+  try {
+    return within(COMPARED_MS, compare);
+  } catch (error) {
+    if (!(error instanceof OutOfTime)) throw error;
+    return [{ pointer, detail: "it changed, and what became of it cannot be told in time" }];
+  }
 }
 
 function promisesCompatibility(from: string, to: string): boolean {
