@@ -18,6 +18,7 @@ import { createCatalogue } from "./integrations/catalogue/catalogue.ts";
 import { createConnections } from "./integrations/connections/connections.ts";
 import { connectionDocument } from "./integrations/connections/document.ts";
 import { createKeepers } from "./integrations/connections/kept-tokens.ts";
+import type { PlaceRules } from "./integrations/connections/places.ts";
 import { connectionSecrets } from "./integrations/connections/secret.ts";
 import type { SyncExecution } from "./integrations/execution.ts";
 import { type ConnectedDatabase, databaseOf } from "./integrations/live/database.ts";
@@ -83,8 +84,14 @@ export function wireIntegrations(foundation: Foundation, origin: () => string, g
     await storage.units.webhook.emit({ environment: "live", type: "connection.failed", data: { connection }, now });
     deliveries.wake();
   };
+  const placeRules = async (provider: string): Promise<PlaceRules> => ({
+    provider,
+    manifest: await ends.manifest(provider),
+    oauth: (await catalogue.oauth(provider)) ?? {},
+    schema: (await catalogue.get(provider))?.config_schema ?? {},
+  });
   const oauth = createOAuth({
-    ...{ storage, egress, secrets, clock, origin, turns, root: foundation.root },
+    ...{ storage, egress, secrets, clock, origin, turns, placeRules, root: foundation.root },
     sealer: seals.lasting("oauth"),
     definitionOf: catalogue.oauth,
     onDisabled: (connection) => onFailed(connectionDocument(connection)),
@@ -92,7 +99,8 @@ export function wireIntegrations(foundation: Foundation, origin: () => string, g
   const { fresh } = oauth;
   const live = createLiveRuns({ storage, jobs, execution, secrets, fresh, clock, logger, onEvents: deliveries.wake });
   const connections = createConnections({
-    ...{ storage, catalogue, secrets, execution, clock, seed, fresh, onFailed, root: foundation.root },
+    ...{ storage, catalogue, secrets, execution, clock, seed, fresh, onFailed, placeRules },
+    root: foundation.root,
     onRemoved: oauth.revoke,
     stopRuns: live.stop,
   });

@@ -220,6 +220,7 @@ function over({ app, home, root }: TestDaemon, address: string, id: string) {
     ...{ storage, egress, secrets, root, sealer: seal("oauth"), turns: createTurns() },
     clock: { now: () => Date.now(), monotonic: () => performance.now() },
     definitionOf: async () => ({}),
+    placeRules: async (provider) => ({ provider, manifest: null, oauth: {}, schema: {} }),
     origin: () => "http://127.0.0.1",
     onDisabled: async (connection) => void disabled.push(connection.id),
   });
@@ -287,7 +288,7 @@ async function hostileServer() {
   writeProject(root, { egress: { allow_private: [address] }, secrets: { APP: "client-secret-canary" } });
   const daemon = await startDaemon({ root });
   const origin = `http://${address}`;
-  const start = async (config: object = {}) => {
+  const start = async (config: object = {}, more: object = {}) => {
     const { status, body } = await daemon.call(
       "POST",
       "/v1/connections/oauth/start",
@@ -298,6 +299,7 @@ async function hostileServer() {
           ...{ authorize_url: `${origin}/auth`, token_url: `${origin}/token`, revoke_url: `${origin}/revoke` },
           ...config,
         },
+        ...more,
       },
       live,
     );
@@ -439,6 +441,58 @@ test("a key of the API names no file by way of an authorization that it may not 
   await finish(await start("data/else.db", key.body.secret, local));
   await finish(await start("data/own.db", undefined, local));
   expect((await checked(local)).health.message).toMatch(/is not below the project's data folder/);
+});
+
+test("an authorized connection is pointed at another token endpoint only with the client's secret, and leaves its old tokens behind", async () => {
+  const { daemon, answers, asked, origin, comeBack, start } = await hostileServer();
+  const credentials = { client_secret: "client-secret-canary" };
+  answers.push(json({ access_token: "a0", refresh_token: "r0", expires_in: 1 }));
+  const connection = (await comeBack({ state: await start({}, { credentials }), code: "c" })).to["connection"];
+  const path = `/v1/connections/${connection}`;
+  const elsewhere = { token_url: `${origin}/elsewhere` };
+  const patched = await daemon.call("PATCH", path, { config: elsewhere }, live);
+  expect(patched.body).toMatchObject({ status: 422, detail: expect.stringContaining("magic connection authorize") });
+  const pointers = [
+    "/config/url",
+    "/credentials/client_secret",
+    "/credentials/access_token",
+    "/credentials/refresh_token",
+  ];
+  expect(patched.body.errors.map(({ pointer }: { pointer: string }) => pointer).sort()).toEqual(pointers.sort());
+
+  const again = { provider: "postgres", callback_url: "https://app.example.com/done", connection };
+  const anew = (body: object) => daemon.call("POST", "/v1/connections/oauth/start", { ...again, ...body }, live);
+  expect((await anew({ config: elsewhere })).body).toMatchObject({
+    status: 422,
+    errors: [{ pointer: "/config/url" }, { pointer: "/credentials/client_secret" }],
+  });
+  const before = asked.length;
+  const url = "postgres://u@127.0.0.1:1/db";
+  const { state } = (await anew({ config: { ...elsewhere, url }, credentials })).body;
+  // The new place gives no refresh token, in the hope of the old one.
+  answers.push(json({ access_token: "a1", expires_in: 1 }));
+  expect((await comeBack({ state, code: "c" })).to).toMatchObject({ status: "connected" });
+  await daemon.call("POST", `${path}/check`, {}, live);
+  expect(asked.slice(before).map((form) => form.get("refresh_token"))).toEqual([null]);
+  expect((await anew({})).status).toBe(200);
+});
+
+test("what a refresh brings that was under way when the connection was pointed elsewhere is not kept", async () => {
+  const { daemon, answers, asked, origin, comeBack, start } = await hostileServer();
+  answers.push(json({ access_token: "a0", refresh_token: "r0", expires_in: 1 }));
+  const path = `/v1/connections/${(await comeBack({ state: await start(), code: "c" })).to["connection"]}`;
+  const { promise: reached, resolve: reach } = Promise.withResolvers<ServerResponse>();
+  answers.push(reach);
+  const checked = daemon.call("POST", `${path}/check`, {}, live);
+  const held = await reached;
+  const config = { token_url: `${origin}/elsewhere`, url: "postgres://u@127.0.0.1:1/db" };
+  expect((await daemon.call("PATCH", path, { config, credentials: null }, live)).status).toBe(200);
+  json({ access_token: "a1", refresh_token: "r1", expires_in: 1 })(held);
+  await checked;
+  const before = asked.length;
+  await daemon.call("PATCH", path, { credentials: { oauth: true } }, live);
+  await daemon.call("POST", `${path}/check`, {}, live);
+  expect(asked.length).toBe(before);
 });
 
 test("a refresh keeps the token it has where no new one comes; ends are read as a number, a text, or not at all", async () => {

@@ -68,7 +68,13 @@ export function connectionRoutes(app: FastifyInstance, { connections }: { connec
     {
       config: write,
       schema: {
-        ...{ tags, operationId: "updateConnection", summary: "Change a connection" },
+        ...{
+          tags,
+          operationId: "updateConnection",
+          summary: "Change a connection",
+          description:
+            "A change that would have live credentials sent to another place takes them given again in the same request: a 422 names them.",
+        },
         params: IdParams,
         body: PatchConnection,
         response: { 200: Connection },

@@ -1,4 +1,5 @@
-// Whose settings may name which files: by whatever way they come into a connection, they pass here.
+// Whose settings may name which files and secrets: by whatever way they come into a connection, they pass here.
+import { MagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
 import { urlOf } from "../live/ends.ts";
 import { checkBounded, isBounded } from "../live/local-files.ts";
@@ -20,3 +21,26 @@ export function boundedFor(
   if (url !== undefined) checkBounded(url, root);
   return { ...secret, bounded: true };
 }
+
+/**
+ * Who may name one of magic.yaml's secrets may send it anywhere: that is for those who can read magic.yaml.
+ *
+ * @throws MagicError `validation_failed` for a reference that a credential of the API gives.
+ */
+export function refuseReferences(principal: Principal, { config, credentials }: GivenSettings): void {
+  if (principal.environment === "sandbox" || !isBounded(principal)) return;
+  const problems = Object.entries({ config, credentials }).flatMap(([part, members]) =>
+    Object.entries(members ?? {})
+      .filter(([, value]) => JSON.stringify(value)?.includes("${secret:"))
+      .map(([name]) => ({ pointer: `/${part}/${name}`, code: "reference", detail })),
+  );
+  if (problems.length > 0) throw new MagicError("validation_failed", undefined, { problems });
+}
+
+interface GivenSettings {
+  readonly config?: Readonly<Record<string, unknown>> | null;
+  readonly credentials?: Readonly<Record<string, unknown>> | null;
+}
+
+const detail =
+  "refers to a secret of magic.yaml: only the command line on the daemon's machine and the admin key may. Give the value itself";

@@ -17,9 +17,11 @@ import { mergedMetadata } from "../metadata.ts";
 import { answerPage, type ListOptions, pageOf } from "../page.ts";
 import { simulateCheck, simulateObjects } from "../simulation/simulate.ts";
 import { limitOf } from "../tier-limits.ts";
-import { boundedFor } from "./bounded.ts";
+import { changed as changedSecret } from "./bound-credentials.ts";
+import { boundedFor, refuseReferences } from "./bounded.ts";
 import { connectionDocument } from "./document.ts";
-import type { ConnectionSecrets } from "./secret.ts";
+import type { PlaceRules } from "./places.ts";
+import type { ConnectionSecret, ConnectionSecrets, Settings } from "./secret.ts";
 
 export interface Connections {
   create(principal: Principal, input: CreateConnection): Promise<Connection>;
@@ -42,6 +44,8 @@ export interface ConnectionsOptions {
   readonly secrets: ConnectionSecrets;
   readonly execution: SyncExecution;
   readonly clock: Clock;
+  /** What decides where a provider's credentials go. */
+  readonly placeRules: (provider: string) => Promise<PlaceRules>;
   /** The project's: files below its `data` folder may be named by everybody. */
   readonly root: string;
   readonly seed: () => number;
@@ -63,6 +67,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
     async create(principal, { provider, name = provider, config = {}, credentials = {}, metadata = {} }) {
       const problems = await providerProblems(provider);
       if (problems.length > 0) throw new MagicError("validation_failed", undefined, { problems });
+      refuseReferences(principal, { config, credentials });
       const { environment } = principal;
       const ms = clock.now();
       const created_at = rfc3339(ms);
@@ -91,6 +96,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
 
     async patch(principal, id, patch) {
       const { environment } = principal;
+      refuseReferences(principal, patch);
       // Read, merge, write if nobody came between: else again.
       for (let tries = 0; tries < 20; tries++) {
         const current = await find({ environment }, id);
@@ -101,7 +107,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
             health: current.health,
             metadata: mergedMetadata(current.metadata, patch.metadata),
           },
-          secret: touches(patch) ? merged(principal, current, patch) : current.secret,
+          secret: touches(patch) ? await merged(principal, current, patch) : current.secret,
         });
         if (changed === null) throw missing(id);
         if (changed !== "stale") return connectionDocument(await afterPatch(changed, patch));
@@ -135,11 +141,18 @@ export function createConnections(options: ConnectionsOptions): Connections {
     },
   };
 
-  function merged(principal: Principal, current: ConnectionRecord, patch: PatchConnection): string | null {
+  async function merged(principal: Principal, current: ConnectionRecord, patch: PatchConnection) {
     const held = secrets.read(current);
-    const config = patched(held.config, patch.config);
-    const credentials = patched(held.credentials, patch.credentials);
-    return secrets.seal(current, boundedFor(principal, current.provider, { ...held, config, credentials }, root));
+    const apply = ({ config, credentials }: Settings): Settings => ({
+      config: patched(config, patch.config),
+      credentials: patched(credentials, patch.credentials),
+    });
+    // Nothing leaves the sandbox.
+    const next: ConnectionSecret =
+      current.environment === "sandbox"
+        ? { ...held, ...apply(held) }
+        : changedSecret(await options.placeRules(current.provider), { held, apply });
+    return secrets.seal(current, boundedFor(principal, current.provider, next, root));
   }
 
   async function providerProblems(provider: string): Promise<FieldProblem[]> {

@@ -17,9 +17,12 @@ export function createKeepers(ports: SecretPorts, turns: Turns): KeeperOf {
       const release = await turns.take(id);
       try {
         const record = await ports.storage.units.connection.get({ id, environment: "live" });
+        const found = record === null ? null : ports.secrets.read(record);
+        const kept = (token: KeptToken) => (held: ConnectionSecret) =>
+          held.place === found?.place ? withToken(held, grant, token) : held;
         return {
-          kept: record === null ? null : keptIn(ports.secrets.read(record), grant),
-          save: async (token) => void (await changeSecret(ports, id, (held) => withToken(held, grant, token))),
+          kept: found && keptIn(found, grant),
+          save: async (token) => void (await changeSecret(ports, id, kept(token))),
           release,
         };
       } catch (error) {

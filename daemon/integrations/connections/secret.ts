@@ -11,6 +11,8 @@ export interface ConnectionSecret {
   readonly credentials: Readonly<Record<string, unknown>>;
   /** See OpenConnection. */
   readonly bounded?: boolean;
+  /** Another one each time that the settings lead elsewhere: what a refresh brings that began before must not be kept. */
+  readonly place?: string;
   /** What the vendor has put in place of a grant of the configuration since, by the grant's digest. Never searched for references. */
   readonly tokens?: Readonly<Record<string, KeptToken>>;
 }

@@ -25,6 +25,9 @@ export interface EndPorts {
 
 const inCode = new Set(["postgres", "mysql", "sqlite", "csv", "jsonl", "parquet", "http"]);
 
+/** True for connectors that have no manifest. */
+export const isInCode = (provider: string): boolean => inCode.has(provider);
+
 /** Throws config_invalid where the connection has no URL, egress_blocked where its host must not be reached. */
 export async function endOf(
   connection: OpenConnection,
@@ -32,7 +35,7 @@ export async function endOf(
   { egress, manifest, root }: EndPorts,
 ): Promise<SyncEnd> {
   const { provider } = connection.record;
-  if (!inCode.has(provider)) return declarativeEnd(connection, object, await manifest(provider));
+  if (!isInCode(provider)) return declarativeEnd(connection, object, await manifest(provider));
   const url = urlOf({ provider, ...connection });
   if (url === undefined)
     throw new MagicError(

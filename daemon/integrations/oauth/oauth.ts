@@ -11,9 +11,11 @@ import type { ConnectionRecord, ResourceLimit } from "#daemon/storage/tables/con
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
 import type { Turns } from "#shared/turns.ts";
-import { boundedFor } from "../connections/bounded.ts";
+import { changed } from "../connections/bound-credentials.ts";
+import { boundedFor, refuseReferences } from "../connections/bounded.ts";
 import { changeSecret } from "../connections/change-secret.ts";
-import type { ConnectionSecrets, Settings } from "../connections/secret.ts";
+import type { PlaceRules } from "../connections/places.ts";
+import type { ConnectionSecret, ConnectionSecrets, Settings } from "../connections/secret.ts";
 import { limitOf } from "../tier-limits.ts";
 import { isWeb, mayHaveAnswered, type OAuthDefinition, type OAuthProvider, oauthProvider } from "./provider.ts";
 import { GrantRefused, requestTokens, revokeToken, type Tokens } from "./token-endpoint.ts";
@@ -43,6 +45,8 @@ export interface OAuthOptions {
   readonly root: string;
   /** Of the provider's definition; null when there is no such connector. */
   readonly definitionOf: (provider: string) => Promise<OAuthDefinition | null>;
+  /** What decides where a provider's credentials go. */
+  readonly placeRules: (provider: string) => Promise<PlaceRules>;
   /** This daemon's origin, as the browser reaches it. */
   readonly origin: () => string;
   readonly onDisabled: (connection: ConnectionRecord) => Promise<void>;
@@ -70,6 +74,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
   return {
     async start(principal, input) {
       if (!isWeb(input.callback_url)) throw wrong("/callback_url", "must be an http or https URL without credentials");
+      refuseReferences(principal, input);
       const settings = await settingsOf(input);
       const { bounded = false } = boundedFor(principal, input.provider, settings, options.root);
       const provider = await providerOf(input.provider, settings);
@@ -165,8 +170,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
     const record = await connections.get({ id: connection, environment });
     if (record === null) throw wrong("/connection", `there is no connection ${connection} in this environment`);
     if (record.provider !== provider) throw wrong("/provider", `the connection's provider is ${record.provider}`);
-    const held = secrets.read(record);
-    return { config: { ...held.config, ...config }, credentials: { ...held.credentials, ...credentials } };
+    return reauthorized(await options.placeRules(provider), secrets.read(record), { config, credentials });
   }
 
   async function providerOf(id: string, settings: Settings) {
@@ -193,10 +197,9 @@ export function createOAuth(options: OAuthOptions): OAuth {
     const health = { status: "healthy" as const, checked_at: now, latency_ms: null, message: null };
     if (input.connection !== undefined) {
       const place = { id: input.connection, environment };
+      const rules = await options.placeRules(input.provider);
       const saved = await changeSecret(options, place.id, (held) => ({
-        ...held,
-        config: { ...held.config, ...config },
-        credentials: { ...held.credentials, ...credentials },
+        ...reauthorized(rules, held, { config, credentials }),
         bounded: bounded || held.bounded === true,
       }));
       return (await connections.setHealth({ ...place, status: "connected", health, now })) ?? saved;
@@ -233,17 +236,16 @@ export function createOAuth(options: OAuthOptions): OAuth {
   async function refresh(id: string): Promise<ConnectionRecord> {
     const current = await connections.get({ id, environment });
     if (current === null) throw new MagicError("not_found", `There is no connection ${id} in this environment.`);
-    const { config, credentials } = secrets.read(current);
+    const { config, credentials, place } = secrets.read(current);
     const expires = credentials["expires_at"];
     if (typeof expires === "number" && expires > clock.now() + freshForMs) return current;
     const provider = await providerOf(current.provider, secrets.resolve({ config, credentials }));
     try {
       const grant = { grant_type: "refresh_token", refresh_token: String(credentials["refresh_token"]) };
       const tokens = await requestTokens(egress, provider, grant, clock.now());
-      return await changeSecret(options, id, (held) => ({
-        ...held,
-        credentials: { ...held.credentials, ...kept(tokens) },
-      }));
+      return await changeSecret(options, id, (held) =>
+        held.place === place ? { ...held, credentials: { ...held.credentials, ...kept(tokens) } } : held,
+      );
     } catch (error) {
       if (!(error instanceof GrantRefused)) throw error;
       const message = "The provider withdrew its authorization: authorize the connection again.";
@@ -254,6 +256,15 @@ export function createOAuth(options: OAuthOptions): OAuth {
       throw new MagicError("upstream_error", message, { cause: error });
     }
   }
+}
+
+// What was given goes over what is held; where it leads elsewhere, the old grant goes.
+function reauthorized(rules: PlaceRules, held: ConnectionSecret, given: Settings): ConnectionSecret {
+  const apply = ({ config, credentials }: Settings): Settings => ({
+    config: { ...config, ...given.config },
+    credentials: { ...credentials, ...given.credentials },
+  });
+  return changed(rules, { held, apply, authorizing: true });
 }
 
 // A provider that does not rotate sends no new refresh token: the old one stays.

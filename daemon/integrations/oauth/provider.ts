@@ -30,14 +30,7 @@ type Settings = Readonly<Record<string, unknown>>;
 
 /** @throws MagicError `validation_failed` that names every setting that is missing. */
 export function oauthProvider(definition: OAuthDefinition, config: Settings, credentials: Settings): OAuthProvider {
-  const setting = (name: string): string | null => {
-    const value = credentials[name] ?? config[name];
-    return typeof value === "string" && value !== "" ? value : null;
-  };
-  const url = (name: "authorize_url" | "token_url" | "revoke_url"): string | null =>
-    setting(name) ??
-    definition[name]?.replace(/\{(\w+)\}/g, (_, key: string) => encodeURIComponent(setting(key) ?? "")) ??
-    null;
+  const { setting, url } = readers(definition, config, credentials);
   const found = { authorize_url: url("authorize_url"), token_url: url("token_url"), client_id: setting("client_id") };
   const problems = Object.entries(found)
     .filter(([name, value]) => value === null || (name.endsWith("_url") && !isWeb(value)))
@@ -58,6 +51,27 @@ export function oauthProvider(definition: OAuthDefinition, config: Settings, cre
     tokenAuth: definition.token_auth ?? "post",
     authorizeParameters: definition.authorize_parameters ?? {},
   };
+}
+
+/** Where tokens and the client's secret go; null: nowhere. */
+export function tokenUrls(
+  definition: OAuthDefinition,
+  { config, credentials }: { readonly config: Settings; readonly credentials: Settings },
+): readonly (string | null)[] {
+  const { url } = readers(definition, config, credentials);
+  return [url("token_url"), url("revoke_url")];
+}
+
+function readers(definition: OAuthDefinition, config: Settings, credentials: Settings) {
+  const setting = (name: string): string | null => {
+    const value = credentials[name] ?? config[name];
+    return typeof value === "string" && value !== "" ? value : null;
+  };
+  const url = (name: "authorize_url" | "token_url" | "revoke_url"): string | null =>
+    setting(name) ??
+    definition[name]?.replace(/\{(\w+)\}/g, (_, key: string) => encodeURIComponent(setting(key) ?? "")) ??
+    null;
+  return { setting, url };
 }
 
 /** False for an answer that names another server than the one that was asked: a mix-up attack (RFC 9207, section 2.4). */

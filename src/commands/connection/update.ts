@@ -12,7 +12,10 @@ export default defineCommand<{ name?: string; config?: string; credentials?: str
       .argument("<id>", "the connection's id")
       .option("--name <name>", "for people")
       .option("--config <json|@file>", "merged into what is there; null removes a key")
-      .option("--credentials <@file|->", "merged into what is there")
+      .option(
+        "--credentials <@file|->",
+        "merged into what is there; given again where --config leads to another address",
+      )
       .option("--metadata <json>", "merged by key; null removes one"),
   async run(context) {
     const { options, output, args } = context;

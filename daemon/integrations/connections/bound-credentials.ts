@@ -1,0 +1,117 @@
+// Stored credentials are bound to the place that they were given for: whoever changes where they go gives them again. They can never
+// be read, and must not be had by pointing the connection at a server of one's own.
+import { randomUUID } from "node:crypto";
+import { type FieldProblem, MagicError } from "#contract/errors.ts";
+import { isObject } from "../is-object.ts";
+import { leadsElsewhere, type PlaceRules } from "./places.ts";
+import type { ConnectionSecret, Settings } from "./secret.ts";
+
+/** What an authorization gave: the next one gives it anew. */
+const GRANTED = new Set(["access_token", "refresh_token", "expires_at", "scope", "oauth"]);
+/** Settings that no schema describes and that are no secrets. */
+const PLAIN = new Set([
+  ...["path", "file", "host", "port", "database", "dbname", "user", "username"],
+  ...["client_id", "authorize_url", "token_url", "revoke_url", "issuer", "expires_at", "scope", "oauth"],
+]);
+const SECRET_NAME = /secret|token|password|passphrase|credential|key$/i;
+
+export interface Change {
+  readonly held: ConnectionSecret;
+  /** The change made to settings: once to those that are held, once to what is left of them without secrets. */
+  readonly apply: (settings: Settings) => Settings;
+  /** True where an authorization is under way, which gives new tokens. */
+  readonly authorizing?: boolean;
+}
+
+/**
+ * The settings after a change; where it leads elsewhere, without the tokens that the vendor gave.
+ *
+ * @throws MagicError `validation_failed` that names each secret to be given again where credentials would go to another place.
+ */
+export function changed(rules: PlaceRules, { held, apply, authorizing = false }: Change): ConnectionSecret {
+  const after = apply(held);
+  if (!leadsElsewhere(rules, held, after)) return { ...held, ...after };
+  const granted = held.credentials["oauth"] === true;
+  const kept = authorizing ? { ...held, credentials: without(held.credentials, GRANTED) } : held;
+  const next = apply(kept);
+  const given = leaves(apply(withoutSecrets(rules, kept)));
+  const missing = [...leaves(next).keys()].filter((pointer) => !given.has(pointer));
+  if (missing.length > 0) throw refused(missing, granted);
+  const { tokens: _old, ...rest } = held;
+  return { ...rest, ...next, place: randomUUID() };
+}
+
+function refused(pointers: readonly string[], granted: boolean): MagicError {
+  const problems: FieldProblem[] = pointers.map((pointer) => ({
+    pointer,
+    code: "required",
+    detail:
+      granted && GRANTED.has(pointer.slice("/credentials/".length))
+        ? "belongs to the address that it was given for: authorize the connection anew with the new settings (magic connection authorize ID --config ...)"
+        : `must be given again in the same request (magic connection update: ${pointer.startsWith("/config") ? "--config" : "--credentials"}): it would go to another address now, and belongs to the one that it was given for`,
+  }));
+  return new MagicError("validation_failed", undefined, { problems });
+}
+
+function without(settings: Settings["config"], names: ReadonlySet<string>): Settings["config"] {
+  return Object.fromEntries(Object.entries(settings).filter(([name]) => !names.has(name)));
+}
+
+function withoutSecrets({ schema }: PlaceRules, { config, credentials }: Settings): Settings {
+  const plain = (settings: Settings["config"]) => stripped(settings, [schema]) as Settings["config"];
+  return { config: plain(config), credentials: plain(credentials) };
+}
+
+// Objects stay, so that a change can be made to them; arrays are changed as a whole.
+function stripped(part: Readonly<Record<string, unknown>>, schemas: readonly unknown[]): Record<string, unknown> {
+  const found: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(part)) {
+    const described = schemas.flatMap(alternatives).flatMap((schema) => memberOf(schema, name));
+    if (described.some(marksSecret)) continue;
+    if (isObject(value)) found[name] = stripped(value, described);
+    else if (!isSecret(name, value, described.length > 0)) found[name] = value;
+  }
+  return found;
+}
+
+const isMark = (name: string, value: unknown) => (name === "airbyte_secret" || name === "writeOnly") && value === true;
+
+// Of itself or, in a list, of what it holds.
+function marksSecret(schema: Readonly<Record<string, unknown>>): boolean {
+  const own = Object.entries(schema).some(([name, value]) => isMark(name, value));
+  return own || alternatives(schema["items"]).some(marksSecret);
+}
+
+function isSecret(name: string, value: unknown, described: boolean): boolean {
+  if (value === null || typeof value === "boolean") return false;
+  // A reference stands for one of magic.yaml's secrets, wherever it is.
+  if (JSON.stringify(value).includes("${")) return true;
+  if (PLAIN.has(name)) return false;
+  if (Array.isArray(value) && value.some((each) => typeof each === "object")) return true;
+  return !described || SECRET_NAME.test(name);
+}
+
+function memberOf(schema: Readonly<Record<string, unknown>>, name: string): Readonly<Record<string, unknown>>[] {
+  const { properties } = schema;
+  const member = isObject(properties) && Object.hasOwn(properties, name) ? properties[name] : undefined;
+  return isObject(member) ? [member] : [];
+}
+
+function alternatives(schema: unknown): Readonly<Record<string, unknown>>[] {
+  if (!isObject(schema)) return [];
+  const more = ["oneOf", "anyOf", "allOf"].flatMap((key) => (Array.isArray(schema[key]) ? schema[key] : []));
+  return [schema, ...more.flatMap(alternatives)];
+}
+
+// By JSON pointer (RFC 6901).
+function leaves(settings: Settings): ReadonlyMap<string, unknown> {
+  const found = new Map<string, unknown>();
+  const walk = (part: unknown, pointer: string): void => {
+    if (!isObject(part)) return void found.set(pointer, part);
+    for (const [name, value] of Object.entries(part))
+      walk(value, `${pointer}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`);
+  };
+  walk(settings.config, "/config");
+  walk(settings.credentials, "/credentials");
+  return found;
+}
