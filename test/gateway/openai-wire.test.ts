@@ -1,6 +1,7 @@
 // OpenAI's format end to end over real HTTP: what is forwarded, what comes back.
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { openaiDecoder } from "#daemon/gateway/providers/openai/stream.ts";
 import { createProviders } from "#daemon/gateway/providers/registry.ts";
 import { sharedPath } from "#test/shared.ts";
 import { specification } from "./specification.ts";
@@ -138,8 +139,8 @@ describe("streams", () => {
     chunk([], { usage }),
   ];
 
-  test.each([1, 2, 3, 7, 100_000])("whatever the pieces (%i bytes), with CRLF and comments too", async (size) => {
-    for (const newline of ["\n", "\r\n"]) {
+  test.each([1, 2, 3, 7, 100_000])("whatever the pieces (%i bytes), with CRLF, CR and comments too", async (size) => {
+    for (const newline of ["\n", "\r\n", "\r"]) {
       const text = `: hello\n\n${events(list)}`.replaceAll("\n", newline);
       upstream.answer = async (response) => {
         response.writeHead(200, { "content-type": "text/event-stream" });
@@ -157,6 +158,35 @@ describe("streams", () => {
       expect(got.events.at(-1)).toMatchObject({ choices: [], usage: { ...usage, cost_usd: 0.5 } });
       expect(got.events.slice(0, -1)).toEqual(list.slice(0, -1));
     }
+  });
+
+  test("an event of megabytes in many small pieces costs as much as its bytes, not as their square", () => {
+    const one = chunk([
+      { index: 0, delta: { role: "assistant", content: "x".repeat(4_000_000) }, finish_reason: null },
+    ]);
+    const bytes = Buffer.from(events([one]));
+    const out: (Uint8Array | string)[] = [];
+    const decoder = openaiDecoder(
+      {
+        request: { model: "m", messages: [{ role: "user", content: "hi" }], stream: true },
+        requestId: "req_test",
+        caller: "token:test",
+        target: targetOf("openai", upstream),
+        prepared: {
+          request: { origin: "", method: "POST", path: "", headers: {}, body: null },
+          notes: { dropped: [] },
+        },
+        created: 1,
+        cost: () => null,
+      },
+      (frame) => out.push(frame),
+    );
+    const before = process.cpuUsage();
+    for (let at = 0; at < bytes.length; at += 512) decoder.push(bytes.subarray(at, at + 512));
+    // Microseconds. Were every piece joined with all before it, it would be half a minute.
+    expect(process.cpuUsage(before).user).toBeLessThan(5_000_000);
+    expect(decoder.finished()).toBe(true);
+    expect(Buffer.concat(out.map((frame) => Buffer.from(frame))).equals(bytes)).toBe(true);
   });
 
   test("events in another dress than OpenAI's own come in OpenAI's, for clients that know no other", async () => {

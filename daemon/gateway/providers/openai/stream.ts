@@ -23,14 +23,19 @@ import { streamFailure } from "./errors.ts";
 
 const MAX_EVENT = 8 * 1024 * 1024;
 
-const nothing: Buffer = Buffer.alloc(0);
+const LF = 0x0a;
+const BLANK_LINE = Buffer.from("\n\n");
 
 type Chunk = Record<string, unknown>;
 
 export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
   const asked = context.request.stream_options?.include_usage === true;
   const secrets = context.target.credentials.apiKey ? [context.target.credentials.apiKey] : [];
-  let carry = nothing;
+  /** What came of an event that is not over yet are the first `kept` bytes; searched when it is, since each search costs as much as all of it. */
+  let store: Buffer = Buffer.alloc(0);
+  let kept = 0;
+  /** The last byte was a CR, which may be half of a CRLF. */
+  let half = false;
   let started = false;
   let finished = false;
   let characters = 0;
@@ -130,8 +135,34 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
     return { input: estimatePrompt(context.request), cached: 0, cache_write: 0, output, reasoning: 0, estimated: true };
   }
 
+  // Line ends may be CRLF or CR (WHATWG HTML, 9.2.5): one form makes the rest simple.
+  function unified(chunk: Buffer): Buffer {
+    if (!half && chunk.indexOf(CR) < 0) return chunk;
+    const text = (half ? "\r" : "") + chunk.toString("latin1");
+    half = text.endsWith("\r");
+    return Buffer.from((half ? text.slice(0, -1) : text).replace(/\r\n?/g, "\n"), "latin1");
+  }
+
+  function keep(rest: Buffer): void {
+    const all = kept + rest.length;
+    if (all > MAX_EVENT) throw broken(`An event of the provider's stream is larger than ${MAX_EVENT} bytes.`);
+    if (all > store.length) {
+      const larger = Buffer.allocUnsafe(2 * all);
+      store.copy(larger, 0, 0, kept);
+      store = larger;
+    }
+    rest.copy(store, kept);
+    kept = all;
+  }
+
   function push(chunk: Buffer): void {
-    const bytes = unified(carry.length > 0 ? Buffer.concat([carry, chunk]) : chunk);
+    const came = unified(chunk);
+    if (kept > 0 && !endsEvent(store[kept - 1], came)) {
+      keep(came);
+      return;
+    }
+    const bytes = kept > 0 ? Buffer.concat([store.subarray(0, kept), came]) : came;
+    kept = 0;
     // A character for each byte, so that places in the text are places in the bytes.
     const text = bytes.toString("latin1");
     const plain = isAscii(bytes);
@@ -151,8 +182,7 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
       from = end;
     }
     if (from > run) emit(run === 0 && from === bytes.length ? bytes : bytes.subarray(run, from));
-    carry = from === bytes.length ? nothing : bytes.subarray(from);
-    if (carry.length > MAX_EVENT) throw broken(`An event of the provider's stream is larger than ${MAX_EVENT} bytes.`);
+    if (from < bytes.length) keep(bytes.subarray(from));
   }
 
   return {
@@ -160,7 +190,7 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
     end() {
       if (finished) return;
       // A last event without its blank line is whole all the same if it is the end mark.
-      if (carry.length > 0 && dataOf(carry.toString("utf8")) === "[DONE]") return emit(done());
+      if (dataOf(store.toString("utf8", 0, kept)) === "[DONE]") return emit(done());
       throw new UpstreamError(failure("truncated", "The provider's stream ended before its end mark."));
     },
     started: () => started,
@@ -178,13 +208,9 @@ function isUsual(text: string): boolean {
 
 const CR = 0x0d;
 
-// Line ends may be CRLF or CR (WHATWG HTML, 9.2.5): one form makes the rest simple. A CR at the very end may be half of one; it
-// stays with the bytes and is looked at again with the next.
-function unified(bytes: Buffer): Buffer {
-  if (bytes.indexOf(CR) < 0) return bytes;
-  const half = bytes[bytes.length - 1] === CR;
-  const text = bytes.toString("latin1", 0, half ? bytes.length - 1 : bytes.length).replace(/\r\n?/g, "\n");
-  return Buffer.from(half ? `${text}\r` : text, "latin1");
+// An event ends at an empty line, half of which may have come before.
+function endsEvent(before: number | undefined, came: Buffer): boolean {
+  return came.indexOf(BLANK_LINE) >= 0 || (came[0] === LF && before === LF);
 }
 
 /** The data of an event, its lines joined; null for comments and events without data. */
