@@ -67,7 +67,10 @@ export function manifestText(draft: Draft): string {
             ...(Object.keys(parameters).length > 0 ? { request_parameters: parameters } : {}),
             ...(auth.type === "none" ? {} : { authenticator: authenticator(auth) }),
           },
-          record_selector: { type: "RecordSelector", extractor: { type: "DpathExtractor", field_path: recordsPath } },
+          record_selector: {
+            type: "RecordSelector",
+            extractor: { type: "DpathExtractor", field_path: recordsPath.map(plain) },
+          },
           ...(pagination.type === "none" ? {} : { paginator: paginator(pagination) }),
         },
         schema_loader: { type: "InlineSchemaLoader", schema },
@@ -92,6 +95,9 @@ export function manifestText(draft: Draft): string {
 const text = (title: string, order: number) => ({ type: "string", title, order });
 const secret = (name: string) => (/user|client_id/.test(name) ? {} : { airbyte_secret: true });
 const config = (name: string): string => `{{ config['${name}'] }}`;
+// The names are the vendor's: one must not end its text in a template, nor be one.
+const literal = (name: string): string => `'${name.replace(/[\\']/g, "\\$&")}'`;
+const plain = (name: string): string => (/\{[{%#]/.test(name) ? `{{ ${literal(name)} }}` : name);
 const option = (name: string) => ({ type: "RequestOption", inject_into: "request_parameter", field_name: name });
 
 function authenticator(auth: Auth): Json {
@@ -121,7 +127,7 @@ function paginator(pagination: Exclude<Pagination, { type: "none" }>): Json {
     ...{ type: "CursorPagination", cursor_value: `{{ ${value} }}`, stop_condition: `{{ not (${value}) }}` },
   });
   const get = (path: readonly string[]): string =>
-    path.reduce((value, key, at) => `${value}.get('${key}'${at < path.length - 1 ? ", {}" : ""})`, "response");
+    path.reduce((value, key, at) => `${value}.get(${literal(key)}${at < path.length - 1 ? ", {}" : ""})`, "response");
   const [strategy, token] = ((): [Json, Json] => {
     switch (pagination.type) {
       case "link":

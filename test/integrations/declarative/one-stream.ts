@@ -86,6 +86,7 @@ export async function read(
     concurrency?: number;
     waits?: number[];
     onState?: (state: unknown) => void;
+    onRecords?: (records: Record<string, unknown>[]) => void;
     rewrite?: string;
     /** Warnings. */
     told?: string[];
@@ -107,8 +108,10 @@ export async function read(
   const records: Record<string, unknown>[] = [];
   let state: unknown;
   for await (const event of (await connector.stream("items")).read(options.state)) {
-    if (event.type === "records") records.push(...event.records);
-    else {
+    if (event.type === "records") {
+      records.push(...event.records);
+      options.onRecords?.(event.records);
+    } else {
       state = event.state;
       options.onState?.(state);
     }

@@ -38,12 +38,12 @@ function json(response: Parameters<Decode>[0]): unknown {
 }
 
 // A reviver costs several times the parsing itself: it is for pages that may hold such a number.
-const HUGE = /[[:,\s]-?\d{16}|^-?\d{16}/;
+const HUGE = /[[:,\s]-?\d{16}|^-?\d{16}|\d[eE]\+?\d{3}/;
 
-/** Integers beyond 2^53 come as text. Throws upstream_error for what is no JSON. */
+/** Integers beyond 2^53, and what is more than a double can be, come as text. Throws upstream_error for what is no JSON. */
 export function parseJson(text: string, url: string): unknown {
   try {
-    return HUGE.test(text) ? JSON.parse(text, exactIntegers) : JSON.parse(text);
+    return HUGE.test(text) ? JSON.parse(text, exactNumbers) : JSON.parse(text);
   } catch (error) {
     throw new MagicError(
       "upstream_error",
@@ -52,11 +52,10 @@ export function parseJson(text: string, url: string): unknown {
   }
 }
 
-// JavaScript would round an id beyond 2^53: it stays text, with every digit.
-function exactIntegers(this: unknown, _key: string, value: unknown, context?: { source?: string }): unknown {
-  if (typeof value !== "number" || Number.isSafeInteger(value) || !context?.source || !/^-?\d+$/.test(context.source))
-    return value;
-  return context.source;
+// JavaScript would round an id beyond 2^53, and make 1e400 infinite, which is null in JSON: they stay text as they were written.
+function exactNumbers(this: unknown, _key: string, value: unknown, context?: { source?: string }): unknown {
+  if (typeof value !== "number" || Number.isSafeInteger(value) || context?.source === undefined) return value;
+  return !Number.isFinite(value) || /^-?\d+$/.test(context.source) ? context.source : value;
 }
 
 const place = (url: string): string => (URL.canParse(url) ? new URL(url).origin + new URL(url).pathname : url);

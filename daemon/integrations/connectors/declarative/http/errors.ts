@@ -231,15 +231,20 @@ function waitFromHeader(context: Context, strategy: Component, response: HttpRes
 
 function untilSeconds(value: string, now: number): number | undefined {
   const seconds = Number(value);
-  const at = Number.isFinite(seconds) && value.trim() ? seconds * 1000 : Date.parse(value);
+  // Vendors give seconds or milliseconds since the epoch; seconds of that size are three thousand years away.
+  const unit = seconds > 1e11 ? 1 : 1000;
+  const at = Number.isFinite(seconds) && value.trim() ? seconds * unit : Date.parse(value);
   return Number.isNaN(at) ? undefined : (at - now) / 1000;
 }
 
 /** Retry-After (RFC 9110, section 10.2.3): seconds or an HTTP date. */
 export function retryAfterSeconds(value: string | undefined, now: number): number | undefined {
   if (value === undefined) return undefined;
-  if (/^\s*\d+(\.\d+)?\s*$/.test(value)) return Number(value);
-  const at = Date.parse(value);
+  // A header that stands twice comes as a list.
+  const [, seconds] = /^\s*(\d+(?:\.\d+)?)\s*(?:,[\s\d.,]*)?$/.exec(value) ?? [];
+  if (seconds !== undefined) return Number(seconds);
+  // Other numbers would be read as years that are over.
+  const at = /[a-z]{3}|\d-\d/i.test(value) ? Date.parse(value) : Number.NaN;
   return Number.isNaN(at) ? undefined : Math.max(0, (at - now) / 1000);
 }
 

@@ -4,9 +4,15 @@ import { type Context, nested, text } from "../context.ts";
 import { parseIso, strptime } from "../jinja/date-text.ts";
 import { type Component, isRecord, list, optionalChild, optionalText } from "../manifest/component.ts";
 import { type Authenticator, bearer } from "./authenticator.ts";
+import type { HttpRequest, HttpResponse } from "./client.ts";
 import { decoderOf } from "./decode.ts";
+import { retryAfterSeconds } from "./errors.ts";
+import { responseVariables } from "./response.ts";
 import { refreshInTurn } from "./rotation.ts";
 import { sharedToken, type Token } from "./token.ts";
+
+const TRIES = 4;
+const MAX_WAIT_MS = 15_000;
 
 export function oauth(context: Context, component: Component): Authenticator {
   const value = (field: string): string => text(context, component, component[field] ?? "");
@@ -96,7 +102,8 @@ async function tokenAnswer(
   const json = sent["content-type"]?.includes("json") ?? false;
   const asQuery = component["send_refresh_request_as_query_params"] === true;
   const form = new URLSearchParams(Object.entries(body).map(([key, each]) => [key, String(each)])).toString();
-  const response = await context.http.send(
+  const response = await sendPatiently(
+    context,
     {
       method: "POST",
       url: asQuery ? `${endpoint}${endpoint.includes("?") ? "&" : "?"}${form}` : endpoint,
@@ -111,15 +118,26 @@ async function tokenAnswer(
     refreshToken ? new AbortController().signal : context.signal,
   );
   // RFC 6749, section 5.2: the error code says what is wrong; nothing else of the answer is shown.
-  const answer = decoderOf(undefined)(response)[0];
-  if (response.status >= 400) {
-    const code = isRecord(answer) && typeof answer["error"] === "string" ? answer["error"] : "";
-    throw new MagicError(
-      response.status >= 500 ? "upstream_error" : "credentials_rejected",
-      `the token endpoint answered ${response.status}${code ? ` ${code}` : ""}`,
-    );
+  if (response.status < 400) return decoderOf(undefined)(response)[0];
+  const { response: answer } = responseVariables(response);
+  const code = isRecord(answer) && typeof answer["error"] === "string" ? answer["error"] : "";
+  throw new MagicError(
+    passing(response) ? "upstream_error" : "credentials_rejected",
+    `the token endpoint answered ${response.status}${code ? ` ${code}` : ""}`,
+  );
+}
+
+const passing = ({ status }: HttpResponse): boolean => status >= 500 || status === 429 || status === 408;
+
+// A moment's trouble at the token endpoint must not end a run of hours. Others wait for the same token meanwhile: not for long.
+async function sendPatiently(context: Context, request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
+  for (let tries = 1; ; tries++) {
+    const response = await context.http.send(request, signal);
+    if (!passing(response) || tries >= TRIES) return response;
+    const asked = retryAfterSeconds(response.headers["retry-after"], context.clock.now()) ?? 0;
+    // Who is told to stop does not wait: nothing is under way meanwhile.
+    await context.sleep(Math.min(MAX_WAIT_MS, Math.max(asked * 1000, 500 * 2 ** tries)));
   }
-  return answer;
 }
 
 function lifetime(context: Context, component: Component, value: unknown): number {

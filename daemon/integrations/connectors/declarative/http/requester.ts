@@ -1,5 +1,6 @@
 // One logical request: built from the manifest, sent within the budget, retried, and judged by the error handler.
 import { MagicError } from "#contract/errors.ts";
+import { redactText } from "#shared/redact.ts";
 import {
   type Context,
   emptySlice,
@@ -81,6 +82,8 @@ const methodOf = (component: Component): string => (optionalText(component, "htt
 interface Built {
   readonly request: HttpRequest;
   readonly token: string | undefined;
+  /** What the authenticator put in: a vendor may show it in its answers. */
+  readonly secrets: readonly string[];
   /** What is asked and on whose behalf, without credentials: they may change while the answer does not. */
   readonly question: () => string;
 }
@@ -121,9 +124,18 @@ async function buildRequest(
     headers["content-type"] ??= "application/x-www-form-urlencoded";
   }
   const request = { method: methodOf(component), url, headers, ...(body === undefined ? {} : { body }) };
-  if (await mayKnow(context, named, target)) return { request, token, question };
+  const built = { token, question, secrets: secretsOf(auth) };
+  if (await mayKnow(context, named, target)) return { ...built, request };
   tellStranger(context, target);
-  return { request: forStranger({ ...request, url: target }, new URL(named)), token, question };
+  return { ...built, request: forStranger({ ...request, url: target }, new URL(named)) };
+}
+
+// "Bearer abc" is told as "abc" as well.
+function secretsOf(auth: RequestParts): string[] {
+  const values = Object.values(auth)
+    .flatMap((part) => Object.values(part))
+    .filter((value) => typeof value === "string");
+  return values.flatMap((value) => [value, value.replace(/^\w+ /, "")]);
 }
 
 const isWhole = (path: unknown): boolean => typeof path === "string" && /^\s*https?:\/\//i.test(path);
@@ -237,7 +249,7 @@ async function attempt(
   let refreshed = false;
   for (let tries = 1, limited = 0; ; tries++) {
     context.signal.throwIfAborted();
-    const { request, token, question } = await build();
+    const { request, token, secrets, question } = await build();
     const asked = answers ? question() : "";
     const known = answers?.of(asked);
     // Another stream's error handler may see in it what its own did not.
@@ -245,11 +257,14 @@ async function attempt(
     await context.budget.take(request.method, new URL(request.url), (ms) => context.sleep(ms));
     let response: HttpResponse | undefined;
     let message: string;
+    let limits = false;
     try {
       response = await context.http.send(request, context.signal);
       context.budget.learn(response.headers, context.clock.now());
-      const verdict = errors.interpret(response);
+      const judged = errors.interpret(response);
+      const verdict = { ...judged, message: redactText(judged.message, secrets) };
       message = verdict.message;
+      limits = response.status === 429 || verdict.action === "rate_limited";
       if (verdict.action === "success") {
         answers?.keep(asked, response);
         return { response };
@@ -268,19 +283,17 @@ async function attempt(
       if (verdict.action === "fail" || verdict.action === "refresh_token") throw failure(response, verdict);
       if (verdict.action === "rate_limited" && ++limited < RATE_LIMIT_TRIES) tries--;
     } catch (error) {
-      if (
-        response ||
-        context.signal.aborted ||
-        !(error instanceof MagicError) ||
-        !["upstream_error", "upstream_timeout"].includes(error.code)
-      )
-        throw error;
+      if (response || context.signal.aborted || !(error instanceof MagicError) || !mayPass(error)) throw error;
       message = error.message;
     }
     if (tries > errors.maxRetries) throw new MagicError("upstream_error", `${message} (after ${tries} tries)`);
-    await wait(context, errors, response, tries + limited, message);
+    await wait(context, errors, response, tries + limited, message, limits);
   }
 }
+
+// A connection that broke has a cause. An answer that is too large or is led in circles will be so again.
+const mayPass = (error: MagicError): boolean =>
+  error.code === "upstream_timeout" || (error.code === "upstream_error" && error.cause !== undefined);
 
 async function wait(
   context: Context,
@@ -288,6 +301,7 @@ async function wait(
   response: HttpResponse | undefined,
   attempts: number,
   message: string,
+  limits: boolean,
 ): Promise<void> {
   const asked = retryAfterSeconds(response?.headers["retry-after"], context.clock.now());
   const told = errors.backoff(response, attempts) ?? (asked === undefined ? undefined : asked * 1000);
@@ -305,6 +319,6 @@ async function wait(
     );
   context.log("info", `${message}; trying again in ${(backoff / 1000).toFixed(1)} s`);
   // The other partitions would only meet the same limit.
-  if (response?.status === 429) context.budget.pauseUntil(context.clock.monotonic() + backoff);
+  if (limits) context.budget.pauseUntil(context.clock.monotonic() + backoff);
   await context.sleep(backoff);
 }

@@ -147,15 +147,22 @@ export function strptime(text: string, format: string): DateTime | undefined {
   if (format === "%s" || format === "%ms" || format === "%epoch_microseconds") {
     if (!/^-?\d+(\.\d+)?$/.test(text)) return undefined;
     const unit = format === "%s" ? 1_000_000n : format === "%ms" ? 1000n : 1n;
-    return new DateTime(BigInt(text.split(".")[0] ?? "0") * unit, 0);
+    return sinceEpoch(BigInt(text.split(".")[0] ?? "0") * unit);
   }
   if (format === "%s_as_float")
-    return Number.isFinite(Number(text)) && text.trim()
-      ? new DateTime(BigInt(Math.round(Number(text) * 1e6)), 0)
+    return Number.isFinite(Number(text) * 1e6) && text.trim()
+      ? sinceEpoch(BigInt(Math.round(Number(text) * 1e6)))
       : undefined;
   const found = patternOf(format).exec(text);
   return found ? fromGroups(found.groups ?? {}) : undefined;
 }
+
+const FIRST_US = -62_135_596_800_000_000n;
+const LAST_US = 253_402_300_799_999_999n;
+
+// Outside of the years 1 to 9999 there is no date, as in Python: nothing could be written of it.
+const sinceEpoch = (us: bigint): DateTime | undefined =>
+  us < FIRST_US || us > LAST_US ? undefined : new DateTime(us, 0);
 
 function fromGroups(groups: Record<string, string | undefined>): DateTime | undefined {
   const number = (name: string, otherwise: number): number =>

@@ -1,7 +1,7 @@
 import { Arguments } from "./arguments.ts";
 import { EvaluationError, PythonTypeError, UndefinedError } from "./errors.ts";
 import { capitalize, member, replace } from "./methods.ts";
-import { arithmetic, formatPercent, item, MAX_SIZE, slice } from "./operators.ts";
+import { arithmetic, formatPercent, item, MAX_SIZE } from "./operators.ts";
 import {
   asNumber,
   type Callable,
@@ -25,6 +25,9 @@ import { tests } from "./tests.ts";
 import { escapeHtml, hash, hmac, regexReplace, regexSearch, tojson, truncate, urlencode } from "./text-filters.ts";
 
 export type Filter = (value: unknown, args: Arguments) => unknown;
+
+/** As long as a range may be. */
+const MAX_SLICES = 100_000;
 
 const text = (value: unknown): string => str(value);
 
@@ -308,14 +311,12 @@ const table: Readonly<Record<string, Filter>> = {
   select: (v, a) => choose(v, a, true, false),
   selectattr: (v, a) => choose(v, a, true, true),
   slice: (v, a) => {
-    const items = iterate(v);
-    const [count, each, extra] = [
-      a.number(0, "slices"),
-      Math.floor(items.length / a.number(0, "slices")),
-      items.length % a.number(0, "slices"),
-    ];
-    return Array.from({ length: Math.min(count, MAX_SIZE) }, (_, at) =>
-      slice([...items], [at * each + Math.min(at, extra), (at + 1) * each + Math.min(at + 1, extra)]),
+    const items = [...iterate(v)];
+    const count = a.number(0, "slices");
+    if (count > MAX_SLICES) throw new EvaluationError(`${count} slices are too many`);
+    const [each, extra] = [Math.floor(items.length / count), items.length % count];
+    return Array.from({ length: count }, (_, at) =>
+      items.slice(at * each + Math.min(at, extra), (at + 1) * each + Math.min(at + 1, extra)),
     );
   },
   sort: (v, a) =>

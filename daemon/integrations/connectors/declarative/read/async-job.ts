@@ -15,7 +15,7 @@ import {
   typeOf,
 } from "../manifest/component.ts";
 import { dpath, dpathOne } from "./dpath.ts";
-import { paginatorOf } from "./paginate.ts";
+import { loopGuard, type Page, paginatorOf } from "./paginate.ts";
 import type { DataRecord, Selector } from "./records.ts";
 
 const POLL_MS = 1000;
@@ -97,6 +97,7 @@ export function asyncRetrieverOf(context: Context, component: Component, selecto
       }
       const urls = targets ? dpath(source, pathOf(targets)).flatMap(list).map(String) : [""];
       for (const target of urls) {
+        const guard = loopGuard();
         for (let token: unknown = paginator.first; ; ) {
           const outcome = await download.send({
             slice,
@@ -116,10 +117,10 @@ export function asyncRetrieverOf(context: Context, component: Component, selecto
             undefined,
           );
           yield records;
-          const next = stop(records)
-            ? null
-            : paginator.next({ response: outcome.response, size: raw.length, lastRecord: records.at(-1) }, token);
-          if (next === null || next === undefined) break;
+          const page: Page = { response: outcome.response, size: raw.length, lastRecord: records.at(-1) };
+          const next = stop(records) ? null : (paginator.next(page, token) ?? null);
+          guard.check(page, { size: raw.length, first: raw[0], all: () => raw }, next);
+          if (next === null) break;
           token = next;
         }
       }

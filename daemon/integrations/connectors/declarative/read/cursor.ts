@@ -227,27 +227,45 @@ function failDate(value: string): never {
 
 function countCursor(context: Context, component: Component): Cursor {
   const field = text(context, component, requiredText(component, "cursor_field"));
-  const start = Number(native(context, component, component["start_value"] ?? 0)) || 0;
+  const start = countOf(native(context, component, component["start_value"] ?? 0)) ?? 0;
   const option = optionalChild(component, "start_value_option");
   return {
     field,
-    intervals: (cursor) => [{ variables: { start_value: cursor === null ? start : Number(cursor) }, end: null }],
+    intervals: (cursor) => [{ variables: { start_value: asVariable(countOf(cursor) ?? start) }, end: null }],
     parts(each) {
       const parts = emptyParts();
       if (option) inject(context, option, each.variables["start_value"], parts);
       return parts;
     },
     advance(cursor, records) {
-      const values = records.map((record) => Number(fieldOf(record, field))).filter(Number.isFinite);
-      const latest = values.reduce((most, value) => Math.max(most, value), Number.NEGATIVE_INFINITY);
-      return values.length > 0 && (cursor === null || latest > Number(cursor)) ? String(latest) : cursor;
+      const known = countOf(cursor);
+      let latest = known;
+      for (const record of records) {
+        const value = countOf(fieldOf(record, field));
+        if (value !== undefined && (latest === undefined || value > latest)) latest = value;
+      }
+      return latest === known ? cursor : String(latest);
     },
-    narrowed: (each, cursor) =>
-      cursor !== null && Number(cursor) > Number(each.variables["start_value"])
-        ? { ...each, variables: { start_value: Number(cursor) } }
-        : undefined,
+    narrowed(each, cursor) {
+      const [known, before] = [countOf(cursor), countOf(each.variables["start_value"])];
+      if (known === undefined || (before !== undefined && known <= before)) return undefined;
+      return { ...each, variables: { start_value: asVariable(known) } };
+    },
     wanted: () => true,
     time: () => undefined,
     exhausted: () => false,
   };
+}
+
+// Ids that count on are longer than 2^53 with many vendors: rounded up, one would hide the records before it.
+function countOf(value: unknown): bigint | number | undefined {
+  const written = typeof value === "string" || typeof value === "number" ? String(value).trim() : "";
+  if (/^[+-]?\d{1,400}$/.test(written)) return BigInt(written.replace(/^\+/, ""));
+  return written !== "" && Number.isFinite(Number(written)) ? Number(written) : undefined;
+}
+
+// As everywhere: an integer that is none in JSON is text.
+function asVariable(value: bigint | number): number | string {
+  const number = Number(value);
+  return typeof value === "bigint" && !Number.isSafeInteger(number) ? String(value) : number;
 }

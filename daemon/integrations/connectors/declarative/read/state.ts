@@ -56,11 +56,12 @@ export function keyOf(partition: Readonly<Record<string, unknown>>): string {
 
 export function stateTracker(known: KnownState, partitioned: boolean, clock: Clock): StateTracker {
   const partitions = new Map(known.partitions);
-  let latest = known.cursor;
+  // The latest cursor of partitions says nothing of the others: a stream that has none any more is read from its beginning.
+  let latest = !partitioned && known.partitions.size > 0 ? null : known.cursor;
   let lastSnapshot = clock.monotonic();
   const parents = new Map(Object.entries(known.parents));
   return {
-    cursorOf: (partition) => (partitioned ? (known.partitions.get(keyOf(partition))?.cursor ?? null) : known.cursor),
+    cursorOf: (partition) => (partitioned ? (known.partitions.get(keyOf(partition))?.cursor ?? null) : latest),
     done(partition, cursor) {
       if (cursor === null) return;
       if (partitioned) partitions.set(keyOf(partition), { partition, cursor });

@@ -1,0 +1,118 @@
+// Vendors that refuse, wait oddly, or answer what cannot be used: what is tried again, how soon, and what of it is told.
+import { expect, test } from "vitest";
+import { retryAfterSeconds } from "#daemon/integrations/connectors/declarative/http/errors.ts";
+import { createInterpolator } from "#daemon/integrations/connectors/declarative/jinja/interpolate.ts";
+import { json, manifest, read, vendor } from "./one-stream.ts";
+
+test("Retry-After is seconds or a date, once or twice; anything else says nothing", () => {
+  const now = Date.parse("2026-11-22T10:00:00Z");
+  const waits = ["1.5", "30, 30", "Sun, 22 Nov 2026 10:01:00 GMT", "Sun, 22 Nov 2020 10:01:00 GMT"].map((value) =>
+    retryAfterSeconds(value, now),
+  );
+  expect(waits).toEqual([1.5, 30, 60, 0]);
+  for (const value of ["-5", "+5", "soon", "", "1e400", "60s"]) expect(retryAfterSeconds(value, now)).toBeUndefined();
+});
+
+test("a time until which to wait is in seconds or milliseconds", async () => {
+  let tries = 0;
+  const origin = await vendor((_request, response) => {
+    const at = Date.now() + 30_000;
+    if (++tries > 2) json(response, { items: [{ id: 1 }] });
+    else json(response, {}, 503, { "x-ratelimit-reset": String(tries === 1 ? at : Math.round(at / 1000)) });
+  });
+  const strategy = { type: "WaitUntilTimeFromHeader", header: "X-RateLimit-Reset" };
+  const error_handler = { type: "DefaultErrorHandler", backoff_strategies: [strategy] };
+  const waits: number[] = [];
+  await read(manifest(origin, { requester: { error_handler } }), { waits });
+  expect(waits).toHaveLength(2);
+  for (const wait of waits) expect(Math.abs(wait - 30)).toBeLessThan(10);
+});
+
+test("where the manifest says that an answer is a limit, every partition waits, whatever the status", async () => {
+  const times: number[] = [];
+  const origin = await vendor((request, response) => {
+    times.push(performance.now());
+    if (times.length === 1) json(response, {}, 403, { "retry-after": "1" });
+    else json(response, { items: [{ id: request.at.searchParams.get("p") }] });
+  });
+  const request_option = { type: "RequestOption", inject_into: "request_parameter", field_name: "p" };
+  const values = Array.from({ length: 16 }, (_, at) => String(at));
+  const partition_router = { type: "ListPartitionRouter", values, cursor_field: "p", request_option };
+  const filter = { type: "HttpResponseFilter", http_codes: [403], action: "RATE_LIMITED" };
+  const error_handler = { type: "DefaultErrorHandler", response_filters: [filter] };
+  const source = manifest(origin, { retriever: { partition_router }, requester: { error_handler } });
+  expect((await read(source, { concurrency: 4 })).records).toHaveLength(16);
+  const [first = 0] = times;
+  // Those that were under way already.
+  expect(times.filter((time) => time < first + 900).length).toBeLessThanOrEqual(4);
+});
+
+test("a token endpoint that is busy for a moment is asked again; one that answers no JSON says why", async () => {
+  let asked = 0;
+  let refuses = false;
+  const origin = await vendor((request, response) => {
+    if (request.at.pathname !== "/token") json(response, { items: [{ id: 1 }] });
+    else if (refuses) response.writeHead(401, { "content-type": "text/html" }).end("<html>no</html>");
+    else if (++asked === 1) response.writeHead(503).end("<html>busy</html>");
+    else if (asked === 2) json(response, {}, 429, { "retry-after": "3" });
+    else json(response, { access_token: "abc", expires_in: 3600 });
+  });
+  const authenticator = {
+    ...{ type: "OAuthAuthenticator", client_id: "me", client_secret: "s", grant_type: "client_credentials" },
+    token_refresh_endpoint: `${origin}/token`,
+  };
+  const source = manifest(origin, { requester: { authenticator } });
+  const waits: number[] = [];
+  expect((await read(source, { waits })).records).toHaveLength(1);
+  expect([asked, waits]).toEqual([3, [1, 3]]);
+  refuses = true;
+  await expect(read(source)).rejects.toMatchObject({ code: "credentials_rejected" });
+});
+
+test("a token that a vendor shows in its refusal is not told, however it was got", async () => {
+  const origin = await vendor((request, response) => {
+    if (request.at.pathname === "/login") json(response, { token: "fresh-session-token" });
+    else
+      json(response, { message: `bad ${request.headers.authorization} at ${request.at.searchParams.get("key")}` }, 400);
+  });
+  const login_requester = { type: "HttpRequester", url_base: origin, path: "/login", http_method: "POST" };
+  const request_authentication = { type: "Bearer" };
+  const session = {
+    type: "SessionTokenAuthenticator",
+    session_token_path: ["token"],
+    login_requester,
+    request_authentication,
+  };
+  const basic = { type: "BasicHttpAuthenticator", username: "somebody", password: "hush" };
+  const inject_into = { type: "RequestOption", inject_into: "request_parameter", field_name: "key" };
+  const key = { type: "ApiKeyAuthenticator", api_token: "key-of-mine", inject_into };
+  for (const authenticator of [session, basic, key]) {
+    const told = await read(manifest(origin, { requester: { authenticator } })).catch((error: Error) => error.message);
+    expect(told).toContain("[redacted]");
+    expect(told).not.toMatch(/fresh-session|c29tZWJvZHk|key-of-mine/);
+  }
+});
+
+test("an answer that leads in circles is not asked for again", async () => {
+  let asked = 0;
+  const origin = await vendor((_request, response) => {
+    asked++;
+    response.writeHead(302, { location: "/items" }).end();
+  });
+  const waits: number[] = [];
+  await expect(read(manifest(origin), { waits })).rejects.toThrow("redirects more than 10 times");
+  expect([asked, waits]).toEqual([11, []]);
+});
+
+test("a number that no double can be is kept as it was written", async () => {
+  const origin = await vendor((_request, response) => response.end('{"items":[{"id":1e400,"n":-2E+999,"few":1e3}]}'));
+  const { records } = await read(manifest(origin));
+  expect(records).toEqual([{ id: "1e400", n: "-2E+999", few: 1000 }]);
+});
+
+test("a template does not cut a list into more slices than a range may have", () => {
+  const jinja = createInterpolator();
+  expect(jinja.evaluate("{{ range(5)|slice(3)|list }}", {})).toEqual([[0, 1], [2, 3], [4]]);
+  expect(jinja.evaluate("{{ range(100000)|slice(100000)|list|length }}", {})).toBe(100_000);
+  expect(() => jinja.evaluate("{{ [1]|slice(1000000)|list }}", {})).toThrow("too many");
+});
