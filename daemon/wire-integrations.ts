@@ -29,6 +29,7 @@ import { createOAuth } from "./integrations/oauth/oauth.ts";
 import { createLiveRuns } from "./integrations/syncs/live-runs.ts";
 import { createSyncs } from "./integrations/syncs/syncs.ts";
 import { createDeliveries, defaultSettings } from "./integrations/webhooks/deliveries.ts";
+import { defaultRetention, keepDeliveries } from "./integrations/webhooks/retention.ts";
 import { createWebhooks, openSecrets } from "./integrations/webhooks/webhooks.ts";
 import { createJobs } from "./jobs/jobs.ts";
 
@@ -67,17 +68,26 @@ export function wireIntegrations(foundation: Foundation, origin: () => string, g
       allowPrivate: () => project.current().egress?.allow_private ?? [],
     });
   const webhookSealer = seals.lasting("webhooks");
+  const delivering = () => {
+    const { retry_schedule_s, timeout_s } = project.current().webhooks ?? {};
+    return {
+      retryScheduleS: retry_schedule_s ?? defaultSettings.retryScheduleS,
+      timeoutS: timeout_s ?? defaultSettings.timeoutS,
+    };
+  };
   const deliveries = createDeliveries({
-    ...{ storage, jobs, egress, clock, logger },
-    settings: () => {
-      const { retry_schedule_s, timeout_s } = project.current().webhooks ?? {};
-      return {
-        retryScheduleS: retry_schedule_s ?? defaultSettings.retryScheduleS,
-        timeoutS: timeout_s ?? defaultSettings.timeoutS,
-      };
-    },
+    ...{ storage, jobs, egress, clock, logger, settings: delivering },
     secretsOf: (webhook) => openSecrets(webhookSealer, webhook),
   });
+  const retention = keepDeliveries({
+    ...{ storage, clock, logger },
+    kept: () => {
+      const { retention_days: days, max_deliveries: count } = project.current().webhooks ?? {};
+      return { days: days ?? defaultRetention.days, count: count ?? defaultRetention.count };
+    },
+    retryScheduleS: () => delivering().retryScheduleS,
+  });
+  foundation.onClose(retention.close);
   const webhooks = createWebhooks({ storage, sealer: webhookSealer, egress, clock, wake: deliveries.wake });
   const onFailed = async (connection: Connection): Promise<void> => {
     const now = rfc3339(clock.now());

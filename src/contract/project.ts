@@ -158,6 +158,23 @@ export const ProjectConfig = Type.Object(
           timeout_s: Type.Optional(
             Type.Number({ exclusiveMinimum: 0, maximum: 300, description: "Seconds for one attempt.", examples: [15] }),
           ),
+          retention_days: Type.Optional(
+            Type.Integer({
+              minimum: 1,
+              maximum: 36_500,
+              description: "Days that deliveries are kept after the last attempt was due; by default 30.",
+              examples: [30],
+            }),
+          ),
+          max_deliveries: Type.Optional(
+            Type.Integer({
+              minimum: 1,
+              maximum: 100_000_000,
+              description:
+                "Deliveries kept of one webhook, by default 100,000: of more, the oldest go that succeeded. Failed ones stay their days.",
+              examples: [100_000],
+            }),
+          ),
         },
         { additionalProperties: false, examples: [{ timeout_s: 15 }] },
       ),

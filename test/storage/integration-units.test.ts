@@ -148,6 +148,51 @@ describe.each(dialects)("on $name", ({ name, open }) => {
     await expect(storage.units.sync.startRun(start("run_2"))).rejects.toMatchObject({ code: "connection_missing" });
   });
 
+  test("deliveries that are too old or too many go in batches, pending ones never, failed ones by age alone", async () => {
+    const { units } = await open();
+    const webhook = {
+      ...{ id: "wh_1", environment, url: "https://a", events: [], status: "enabled" as const, description: null },
+      ...{ secrets: "", succeeded_at: null, revision: 1, created_at: now, updated_at: now },
+    };
+    for (const id of ["wh_1", "wh_2"]) await units.webhook.create({ webhook: { ...webhook, id } });
+    const day = (n: number) => `2026-01-${String(n).padStart(2, "0")}T00:00:00.000Z`;
+    const made = new Map<string, string>();
+    const make = async (n: number, status: "pending" | "failed" | "succeeded", webhookId = "wh_1") => {
+      const event = { environment, type: "test", data: {}, now: day(n), webhookId, eventId: `evt_${n}` };
+      const { id } = await units.webhook.deliver(event);
+      const end = { attempt: null, nextAttemptAt: null, disable: null, now: day(n) };
+      if (status !== "pending") await units.webhook.recordAttempt({ id, status, ...end });
+      made.set(id, `${n} ${status}`);
+      return id;
+    };
+    const redelivered = await make(1, "succeeded");
+    await units.webhook.redeliver({ id: redelivered, webhookId: "wh_1", environment, now: day(20) });
+    await units.webhook.recordAttempt({
+      ...{ id: redelivered, status: "failed", attempt: null, nextAttemptAt: null, disable: null, now: day(20) },
+    });
+    for (const n of [2, 3, 4, 12, 13, 14, 15])
+      await make(n, n === 3 ? "pending" : n === 4 || n === 12 ? "failed" : "succeeded");
+    await make(2, "succeeded", "wh_2");
+    expect((await units.webhook.ids()).sort()).toEqual(["wh_1", "wh_2"]);
+    const prune = async (count: number) => {
+      let [removed, batches] = [0, 0];
+      for (let after: string | null = ""; after !== null; batches++) {
+        const options = { webhookId: "wh_1", queuedBefore: day(10), count, after, limit: 2 };
+        const found: { removed: number; next: string | null } = await units.webhook.pruneDeliveries(options);
+        removed += found.removed;
+        after = found.next;
+      }
+      const { rows } = await units.webhook.listDeliveries({ webhookId: "wh_1", page: { limit: 50 } });
+      return { removed, batches, left: rows.map(({ id }) => made.get(id)) };
+    };
+    const kept = ["15 succeeded", "14 succeeded", "13 succeeded", "12 failed", "3 pending", "1 succeeded"];
+    expect(await prune(100)).toEqual({ removed: 2, batches: 3, left: kept });
+    expect(await prune(2)).toMatchObject({ removed: 1, left: kept.filter((each) => !each.startsWith("13")) });
+    expect(await prune(2)).toMatchObject({ removed: 0 });
+    const other = await units.webhook.listDeliveries({ webhookId: "wh_2", page: { limit: 50 } });
+    expect(other.rows).toHaveLength(1);
+  });
+
   test("the end of a live run becomes deliveries to those who want it, in the same unit", async () => {
     const storage = await open();
     const { units } = storage;

@@ -182,6 +182,51 @@ export async function listDeliveries(
   return slice(await paged(query, page).execute(), page, readDelivery);
 }
 
+/** Of both environments. */
+export async function ids(db: Db): Promise<string[]> {
+  return (await db.selectFrom("webhook").select("id").execute()).map(({ id }) => id);
+}
+
+export interface PruneDeliveries {
+  readonly webhookId: string;
+  /** Those that ended and were last queued before it go. */
+  readonly queuedBefore: string;
+  /** Of more than so many, the oldest go that succeeded. */
+  readonly count: number;
+  /** Only ids after this one are looked at; at most `limit`. */
+  readonly after: string;
+  readonly limit: number;
+}
+
+/** Removes deliveries that are too old or too many, oldest first, pending ones never; `next`: where to go on, null at the end. */
+export async function pruneDeliveries(
+  db: Db,
+  { webhookId, queuedBefore, count, after, limit }: PruneDeliveries,
+): Promise<{ removed: number; next: string | null }> {
+  const ofWebhook = db.selectFrom("delivery").where("webhook_id", "=", webhookId);
+  const surplus = await ofWebhook.select("id").orderBy("id", "desc").offset(count).limit(1).executeTakeFirst();
+  const tooMany = (id: string) => surplus !== undefined && id <= surplus.id;
+  const rows = await ofWebhook
+    .select(["id", "status", "queued_at", "created_at"])
+    .where("id", ">", after)
+    .orderBy("id")
+    .limit(limit)
+    .execute();
+  const gone = rows
+    .filter(({ status }) => status !== "pending")
+    .filter(({ id, status, queued_at }) => queued_at < queuedBefore || (status === "succeeded" && tooMany(id)))
+    .map(({ id }) => id);
+  // A redelivery may have begun meanwhile on another replica.
+  const removed =
+    gone.length === 0
+      ? 0
+      : (await db.deleteFrom("delivery").where("id", "in", gone).where("status", "<>", "pending").executeTakeFirst())
+          .numDeletedRows;
+  const last = rows.at(-1);
+  const over = !last || rows.length < limit || (last.created_at >= queuedBefore && !tooMany(last.id));
+  return { removed: Number(removed), next: over ? null : last.id };
+}
+
 /** Starts the schedule anew with the same id and body. */
 export async function redeliver(
   db: Db,
