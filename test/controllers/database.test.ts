@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { Driver } from "#daemon/controllers/broker/db/driver.ts";
 import { openMysql } from "#daemon/controllers/broker/db/mysql.ts";
 import { openPostgres } from "#daemon/controllers/broker/db/postgres.ts";
+import { openSqlite } from "#daemon/controllers/broker/db/sqlite.ts";
 import { checkStatement, questionMarks } from "#daemon/controllers/broker/db/statement.ts";
 import type { DatabaseTarget } from "#daemon/controllers/ports.ts";
 import { mysqlMissing, startMysql, type TestMysql } from "../mysql.ts";
@@ -163,6 +164,20 @@ describe("sqlite", () => {
   );
 });
 
+test("sqlite: statements of one transaction that are sent together are answered each with its own rows", async () => {
+  const driver = openSqlite(":memory:", "write");
+  const session = await driver.begin(new AbortController().signal);
+  const ask = async (sql: string): Promise<unknown> => (await session.query(sql, [])).rows;
+  expect(await Promise.all([ask("select 1 as a"), ask("select 2 as a"), ask("select 3 as a")])).toEqual([
+    [{ a: 1 }],
+    [{ a: 2 }],
+    [{ a: 3 }],
+  ]);
+  await expect(ask("select zeroblob(900000000)")).rejects.toThrow("too big");
+  session.destroy();
+  await driver.close();
+});
+
 describe.skipIf(postgresMissing())("postgres", () => {
   let server: TestPostgres;
   let bench: Bench;
@@ -247,6 +262,38 @@ describe.skipIf(postgresMissing())("postgres", () => {
     const answer = (await bench.invoke("p", { db: "super", sql: "select 1" })) as { code: string; message: string };
     expect(answer.code).toBe("capability_denied");
     expect(answer.message).toContain("superuser");
+  });
+
+  test("a login that can become a superuser is refused like one", async () => {
+    const owner = new pg.Client({ connectionString: targets["super"]?.url });
+    await owner.connect();
+    await owner.query("create role boss superuser; create role sly login; grant boss to sly");
+    await owner.query("create role disguised superuser login; alter role disguised set role = 'plain'");
+    await owner.end();
+    for (const name of ["sly", "disguised"]) {
+      const driver = openPostgres((targets["pg"]?.url ?? "").replaceAll("plain", name), "read");
+      await expect(driver.begin(new AbortController().signal)).rejects.toMatchObject({ code: "capability_denied" });
+      await driver.close();
+    }
+  });
+
+  test("one cell that no text could hold is refused, and the daemon lives", async () => {
+    // Beyond half a gigabyte the driver throws where nobody can catch it: what comes is counted before it is put together.
+    const tooMuch = { code: "limit_exceeded", message: expect.stringContaining("the query's answer has more than") };
+    for (const sql of ["select repeat('x', 40000000)", "select ('\"' || repeat('x', 40000000) || '\"')::json"])
+      expect(await ask({ sql })).toMatchObject(tooMuch);
+    expect(await ask({ sql: "select length(repeat('x', 4000000)) as n" })).toEqual({ rows: [{ n: 4_000_000 }] });
+  });
+
+  test("a transaction whose failure its handler passed over is not said to be committed", async () => {
+    const driver = openPostgres(targets["pg"]?.url ?? "", "write");
+    const session = await driver.begin(new AbortController().signal);
+    await session.query("insert into t (id) values (30)", []);
+    await expect(session.query("select 1 / 0", [])).rejects.toThrow("division");
+    await expect(session.commit()).rejects.toMatchObject({ code: "upstream_error" });
+    await session.release();
+    await driver.close();
+    expect(await ask({ sql: "select id from t where id = 30" })).toEqual({ rows: [] });
   });
 
   test("a write grant writes, in a transaction whole or not at all", async () => {

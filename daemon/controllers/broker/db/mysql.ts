@@ -1,4 +1,5 @@
 // MySQL and MariaDB for db:query: one transaction of a session that is reset afterwards. A login with FILE or SUPER is refused.
+import type { Socket } from "node:net";
 import { createConnection, type Connection as MysqlConnection } from "mysql2/promise";
 import { MagicError } from "#contract/errors.ts";
 import { pinnedSocket } from "#daemon/egress/pinned-socket.ts";
@@ -15,6 +16,7 @@ import {
 import { driverValue, openMeter, refused, wireValue } from "./meter.ts";
 import { openSlots } from "./slots.ts";
 import { questionMarks } from "./statement.ts";
+import { countBytes } from "./wire-cap.ts";
 
 const IDLE_MS = 30_000;
 
@@ -177,6 +179,7 @@ async function run(connection: MysqlConnection, sql: string, params: readonly un
   return await new Promise<Ran>((resolve, reject) => {
     // A prepared statement is one statement; its rows come one by one.
     const under = (connection as unknown as { connection: unknown }).connection as {
+      stream: Socket;
       execute(
         options: object,
         values: readonly unknown[],
@@ -184,6 +187,7 @@ async function run(connection: MysqlConnection, sql: string, params: readonly un
         on(event: string, listener: (value: never) => void): void;
       };
     };
+    const uncounted = countBytes(under.stream, reject);
     const query = under.execute({ sql: marked.sql, typeCast: typeCast }, marked.params);
     let changed = 0;
     let status: number | null = null;
@@ -198,8 +202,14 @@ async function run(connection: MysqlConnection, sql: string, params: readonly un
           reject(error);
         }
     });
-    query.on("error", reject as never);
-    query.on("end", () => resolve({ rows: meter.rows, row_count: meter.rows.length || changed, status }));
+    query.on("error", (error: Error) => {
+      uncounted();
+      reject(error);
+    });
+    query.on("end", () => {
+      uncounted();
+      resolve({ rows: meter.rows, row_count: meter.rows.length || changed, status });
+    });
   });
 }
 

@@ -1,5 +1,6 @@
 // PostgreSQL for db:query. Each use is one transaction of a session that keeps nothing: READ ONLY where the grant says read, rolled back
 // in the end, so that no setting of it lives on. A login that could reach beyond the database is refused.
+import type { Socket } from "node:net";
 import pg from "pg";
 import { MagicError } from "#contract/errors.ts";
 import { pinnedSocket } from "#daemon/egress/pinned-socket.ts";
@@ -15,13 +16,16 @@ import {
 } from "./driver.ts";
 import { driverValue, openMeter, refused, wireValue } from "./meter.ts";
 import { openSlots } from "./slots.ts";
+import { countBytes } from "./wire-cap.ts";
 
 const IDLE_MS = 30_000;
 
-/** A superuser turns a read-only session into COPY ... TO PROGRAM and pg_read_file; so do these roles' members. */
-const REACH = `select rolsuper or pg_has_role(oid, 'pg_execute_server_program', 'member')
-  or pg_has_role(oid, 'pg_read_server_files', 'member') or pg_has_role(oid, 'pg_write_server_files', 'member') as reach
-  from pg_roles where rolname = current_user`;
+/**
+ * A superuser turns a read-only session into COPY ... TO PROGRAM and pg_read_file; so do these roles' members, and whoever may become one:
+ * a statement can take on every role that the login is a member of, and the login itself where a setting gave it another.
+ */
+const REACH = `select exists (select from pg_roles where pg_has_role(session_user, oid, 'member') and (rolsuper or rolname in
+  ('pg_execute_server_program', 'pg_read_server_files', 'pg_write_server_files'))) as reach`;
 
 /** Booleans, floats and JSON as such; everything else, int8 and numeric above all, as the database writes it. */
 const types = {
@@ -120,10 +124,16 @@ export function openPostgres(url: string, mode: Mode, address?: string): Driver 
         }
       },
       async commit() {
-        await client.query("COMMIT").catch((error: unknown) => {
+        const { command } = await client.query("COMMIT").catch((error: unknown) => {
           throw refused(error);
         });
         open = false;
+        // What failed inside of it was caught and passed over; the server says so in no other way.
+        if (command !== "COMMIT")
+          throw new MagicError(
+            "upstream_error",
+            "the database rolled the transaction back: a statement of it had failed",
+          );
       },
       async release() {
         if (given) return;
@@ -179,6 +189,7 @@ export function openPostgres(url: string, mode: Mode, address?: string): Driver 
 function stream(client: pg.Client, text: string, values: readonly unknown[]): Promise<QueryAnswer> {
   return new Promise((resolve, reject) => {
     const meter = openMeter();
+    const uncounted = countBytes(socketOf(client), reject);
     // queryMode: without it a statement without parameters would go by the simple protocol, which takes several at once.
     const query = new pg.Query({ text, values: [...values], types, queryMode: "extended" } as never);
     query.on("row", (row: Record<string, unknown>) => {
@@ -188,14 +199,23 @@ function stream(client: pg.Client, text: string, values: readonly unknown[]): Pr
         reject(error);
       }
     });
-    query.on("end", (result) => resolve({ rows: meter.rows, row_count: result?.rowCount ?? meter.rows.length }));
-    query.on("error", reject);
+    query.on("end", (result) => {
+      uncounted();
+      resolve({ rows: meter.rows, row_count: result?.rowCount ?? meter.rows.length });
+    });
+    query.on("error", (error) => {
+      uncounted();
+      reject(error);
+    });
     client.query(query as never);
   });
 }
 
 /** Ends the connection without waiting for the statement that it runs. */
 function cancel(client: pg.Client): void {
-  const { stream: socket } = (client as unknown as { connection: { stream: { destroy(): void } } }).connection;
-  socket.destroy();
+  socketOf(client).destroy();
+}
+
+function socketOf(client: pg.Client): Socket {
+  return (client as unknown as { connection: { stream: Socket } }).connection.stream;
 }

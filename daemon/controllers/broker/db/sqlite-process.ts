@@ -1,12 +1,15 @@
 // The process that holds a SQLite file for db:query. Nothing but this file can be reached: no ATTACH, no extension, no setting.
+import { writeFileSync } from "node:fs";
 import { constants, DatabaseSync } from "node:sqlite";
 import { Worker } from "node:worker_threads";
 import { isMagicError, MagicError } from "#contract/errors.ts";
-import type { QueryAnswer } from "./driver.ts";
+import { caps, type QueryAnswer } from "./driver.ts";
 import { driverValue, openMeter, wireValue } from "./meter.ts";
 import { LIFELINE, type SqliteReply, type SqliteRequest } from "./sqlite.ts";
 
 const BUSY_MS = 5_000;
+/** Of one text, one blob, one row: `zeroblob(1e9)` takes nine letters. */
+const MAX_LENGTH = 2 * caps.bytes;
 const { SQLITE_OK, SQLITE_DENY } = constants;
 const DENIED = new Set([
   constants.SQLITE_ATTACH,
@@ -20,11 +23,14 @@ const DENIED = new Set([
 /** @param file the database; @param mode `read` or `write`. */
 export function serveSqlite(file: string, mode: string): void {
   endWithTheDaemon();
+  endFirst();
   let database: DatabaseSync | null = null;
   let guarded = true;
 
   function open(): DatabaseSync {
-    database ??= new DatabaseSync(file, { readOnly: mode === "read", timeout: BUSY_MS, defensive: true });
+    if (database) return database;
+    const limits = { length: MAX_LENGTH };
+    database = new DatabaseSync(file, { readOnly: mode === "read", timeout: BUSY_MS, defensive: true, limits });
     database.setAuthorizer((action) => (guarded && DENIED.has(action) ? SQLITE_DENY : SQLITE_OK));
     return database;
   }
@@ -67,6 +73,15 @@ function endWithTheDaemon(): void {
   new Worker(wait, { eval: true }).unref();
   // Ctrl-C reaches the whole terminal: the daemon decides.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
+}
+
+/** A row may have two thousand columns of that length: where memory runs out, Linux ends this process and not the daemon. */
+function endFirst(): void {
+  try {
+    writeFileSync("/proc/self/oom_score_adj", "1000");
+  } catch {
+    // Elsewhere there is no such file.
+  }
 }
 
 function query(database: DatabaseSync, sql: string, params: readonly unknown[]): QueryAnswer {

@@ -93,16 +93,15 @@ function startProcess(file: string, mode: Mode): Process {
   const lifeline = child.stdio[LIFELINE] as Socket | null;
   lifeline?.unref();
   lifeline?.on("error", () => {});
-  let waiting: PromiseWithResolvers<QueryAnswer | null> | null = null;
+  // It answers in the order in which it was asked; a handler need not wait for one statement before it sends the next.
+  const waiting: PromiseWithResolvers<QueryAnswer | null>[] = [];
   let dead: MagicError | null = null;
   const die = (message: string): void => {
     dead ??= new MagicError("upstream_error", `the database's process ended: ${message}`);
-    waiting?.reject(dead);
-    waiting = null;
+    for (const one of waiting.splice(0)) one.reject(dead);
   };
   child.on("message", (reply: SqliteReply) => {
-    const caller = waiting;
-    waiting = null;
+    const caller = waiting.shift();
     if (reply.ok) caller?.resolve(reply.answer);
     else caller?.reject(new MagicError(reply.code, reply.message));
   });
@@ -114,10 +113,10 @@ function startProcess(file: string, mode: Mode): Process {
     },
     ask(request) {
       if (dead) return Promise.reject(dead);
-      waiting = Promise.withResolvers();
-      const { promise } = waiting;
+      const answer = Promise.withResolvers<QueryAnswer | null>();
+      waiting.push(answer);
       child.send(request, (error) => error && die(error.message));
-      return promise;
+      return answer.promise;
     },
     end: () => void child.kill("SIGKILL"),
   };
