@@ -5,8 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { GatewayConfig, PolicyConfig } from "#contract/project-gateway.ts";
+import { createBreakers } from "#daemon/gateway/routing/breaker.ts";
+import { createMeasurements } from "#daemon/gateway/routing/measurements.ts";
 import { openStorage } from "#daemon/storage/open.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
+import { systemClock } from "#shared/clock.ts";
 import { completion, testGateway as newGateway, principal, stream, type TestGateway } from "./pipeline.ts";
 import { startUpstream, type Upstream } from "./upstream.ts";
 
@@ -152,6 +155,20 @@ test("a candidate that keeps failing is left alone for a while and then tried by
   expect((await trial).headers["x-magic-provider"]).toBe("a");
   await chat({ model: "p" });
   expect(a.requests.length).toBe(5);
+});
+
+test("models that clients invent fill neither the breakers nor the measurements", () => {
+  const breakers = createBreakers(systemClock, { failures: 2 });
+  const measurements = createMeasurements(systemClock);
+  for (let i = 0; i < 20_000; i++) {
+    breakers.failed(`a/invented-${i}`);
+    measurements.observed(`a/invented-${i}`, 1);
+  }
+  expect(breakers.states().length).toBeLessThanOrEqual(1_000);
+  const measured = Array.from({ length: 20_000 }, (_, i) => measurements.latency(`a/invented-${i}`));
+  expect(measured.filter((ms) => ms !== null).length).toBeLessThanOrEqual(10_000);
+  for (let i = 0; i < 2; i++) breakers.failed("a/real");
+  expect(breakers.state("a/real")).toBe("open");
 });
 
 test("a candidate without an alternative is called whatever its breaker says", async () => {

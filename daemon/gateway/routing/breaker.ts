@@ -32,6 +32,9 @@ interface Circuit {
   trialAt: number | null;
 }
 
+/** Models' names come from clients: one that invents them must not fill the memory, nor the metric. */
+const MOST_CIRCUITS = 1_000;
+
 export function createBreakers(clock: Clock, options: BreakerOptions = {}): Breakers {
   const { failures = 20, windowMs = 60_000, openMs = 10_000 } = options;
   const circuits = new Map<string, Circuit>();
@@ -57,6 +60,8 @@ export function createBreakers(clock: Clock, options: BreakerOptions = {}): Brea
     failed(key) {
       const now = clock.monotonic();
       const known = circuits.get(key);
+      const [oldest] = circuits.size < MOST_CIRCUITS ? [] : circuits.keys();
+      if (!known && oldest !== undefined) circuits.delete(oldest);
       if (!known || (known.openedAt === null && now - known.firstFailureAt > windowMs)) {
         circuits.set(key, { failures: 1, firstFailureAt: now, openedAt: failures <= 1 ? now : null, trialAt: null });
         return;

@@ -9,6 +9,8 @@ export interface Measurements {
 
 const WEIGHT_OF_NEW = 0.2;
 const MAX_AGE_MS = 5 * 60_000;
+/** Of names, which come from clients. */
+const MOST = 10_000;
 
 export function createMeasurements(clock: Clock): Measurements {
   const seen = new Map<string, { ms: number; at: number }>();
@@ -16,6 +18,7 @@ export function createMeasurements(clock: Clock): Measurements {
     observed(key, ms) {
       const known = seen.get(key);
       const now = clock.monotonic();
+      if (!known && seen.size >= MOST) seen.clear();
       if (!known || now - known.at > MAX_AGE_MS) seen.set(key, { ms, at: now });
       else {
         known.ms += WEIGHT_OF_NEW * (ms - known.ms);
