@@ -31,6 +31,9 @@ import type { Candidate } from "./routing/candidate.ts";
 import { dropsUnsupported, type Plan, planRoute, type RouterParts } from "./routing/plan.ts";
 import { callerKey, type RequestShape, shapeOf } from "./routing/request-shape.ts";
 
+/** A day: an upstream that names more has nothing to say about when to come again. */
+const LONGEST_WAIT_S = 86_400;
+
 export interface CarryParts {
   readonly clock: Clock;
   readonly logger: Logger;
@@ -215,7 +218,8 @@ function answer(journey: Journey, attempted: Attempted): GatewayAnswer {
     const { failure: failed, usage } = outcome;
     const result = failed.kind === "aborted" ? "aborted" : "failed";
     settle(journey, attempted, { result, status: failed.status, failure: failed, usage: usage ?? noUsage });
-    const wait = failed.retryAfterMs !== null && failed.kind !== "quota" ? Math.ceil(failed.retryAfterMs / 1000) : null;
+    const hint = failed.kind === "quota" ? null : failed.retryAfterMs;
+    const wait = hint === null ? null : Math.min(LONGEST_WAIT_S, Math.ceil(hint / 1000));
     headers["content-type"] = "application/json";
     if (wait !== null) headers["retry-after"] = String(Math.max(1, wait));
     // OpenAI's clients would try again by themselves, to no use.

@@ -365,6 +365,44 @@ describe("budgets", () => {
     ]);
   });
 
+  test("whoever leaves before the answer has spent the prompt, and cannot read on for nothing", async () => {
+    const { gateway, chat } = await testGateway({
+      ...priced({ prices: { "openai/m": { input: 10, output: 10 } } }),
+      budgets: [{ scope: "user", usd: 0.025, per: "month" }],
+    });
+    const who = principal({ id: "gt_leaver" }, { user: "leaver" });
+    const body = { model: "openai/m", max_tokens: 1, messages: [{ role: "user", content: "x".repeat(4_000) }] };
+    for (const stream of [false, true]) {
+      const leave = new AbortController();
+      upstream.answer = () => leave.abort();
+      expect((await chat({ ...body, stream }, { principal: who, signal: leave.signal })).status).toBe(499);
+    }
+    await expect(chat(body, { principal: who })).rejects.toMatchObject({ code: "insufficient_quota" });
+    const [sum] = await gateway.usage({ by: "user", where: { user: "leaver" } });
+    expect(sum).toMatchObject({ requests: 2, prompt_tokens: 2 * 1007, cost_pico: "20140000000" });
+  });
+
+  test("what a call may cost covers whichever of the two limits of its answer a server obeys", async () => {
+    upstream.answer = (response) => void response.end(completion(10, 100));
+    const { chat } = await testGateway(config(0.01));
+    const both = { model: "openai/m", max_completion_tokens: 1, max_tokens: 5_000 };
+    await expect(chat(both, { principal: who })).rejects.toMatchObject({ code: "insufficient_quota" });
+  });
+
+  test("a user of the body is one short, storable name in budgets, ledger and log", async () => {
+    upstream.answer = (response) => void response.end(completion(10, 100));
+    const { gateway, chat, lines } = await testGateway({
+      ...config(1),
+      budgets: [{ scope: "user", usd: 1, per: "month" }],
+    });
+    await chat({ model: "openai/m", user: `nul\0 ${"u".repeat(100_000)}` });
+    const name = `nul\ufffd ${"u".repeat(251)}`;
+    expect(await gateway.usage({ by: "user", where: { user: name } })).toMatchObject([{ requests: 1 }]);
+    const line = lines.find((one) => one.includes('"gateway.call"')) ?? "";
+    expect(JSON.parse(line)["user"]).toBe(name);
+    expect(line.length).toBeLessThan(2_000);
+  });
+
   test("a token's own budget and a controller's bind as well, and warnings are logged before the end", async () => {
     upstream.answer = (response) => void response.end(completion(10, 100));
     const { chat, lines } = await testGateway(config(1));

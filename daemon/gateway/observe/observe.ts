@@ -138,10 +138,10 @@ function rowsOf(over: Finished, at: string, durationMs: number, firstTokenMs: nu
     first_token_ms: firstTokenMs === null ? null : Math.round(firstTokenMs),
   });
   const rows = [row(over.candidate, over.usage, over.outcome, over.status, true)];
-  for (let index = 0; index < attempts.length; index++) {
+  // The last one is the call itself, however it ended.
+  for (let index = 0; index < attempts.length - 1; index++) {
     const { candidate, charged, failure } = attempts[index] as AttemptRecord;
-    const last = index === attempts.length - 1 && over.outcome === "failed";
-    if (charged && !last) rows.push(row(candidate, charged, "failed", failure?.status ?? 502, false));
+    if (charged) rows.push(row(candidate, charged, "failed", failure?.status ?? 502, false));
   }
   return rows;
 }

@@ -2,9 +2,10 @@
 // so that a provider that fails before it has said anything can still be exchanged for another.
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
+import { estimatePrompt } from "#daemon/gateway/format/estimate.ts";
 import { errorEvent } from "#daemon/gateway/format/sse.ts";
 import { strictProblem } from "#daemon/gateway/format/strict.ts";
-import { noUsage, usageFromWire } from "#daemon/gateway/format/usage.ts";
+import { noUsage, type TokenUsage, usageFromWire } from "#daemon/gateway/format/usage.ts";
 import { estimateEmbeddingTokens } from "#daemon/gateway/pricing/estimate.ts";
 import { type Exchange, exchange, failureOf, type UpstreamRequest } from "#daemon/gateway/upstream/exchange.ts";
 import { fetchImage } from "#daemon/gateway/upstream/image.ts";
@@ -117,11 +118,19 @@ function attempt(
     let parts: Buffer[] = [];
     let size = 0;
     let relay: Relay | null = null;
+    let sent = false;
+
+    // Whoever hangs up before the answer has had the prompt read all the same: else a budget could be evaded by leaving.
+    const leftBehind = (): TokenUsage | null =>
+      sent ? { ...noUsage, input: estimatePrompt(call.request), estimated: true } : null;
 
     const running: Exchange = exchange(
       dispatcher,
       withHeaders(prepared.request, target),
       {
+        sent() {
+          sent = true;
+        },
         head(code, fields) {
           status = code;
           headers = fields;
@@ -156,7 +165,10 @@ function attempt(
         },
         fail(problem) {
           if (relay?.given) relay.fail(problem);
-          else resolve({ kind: "failure", failure: problem, usage: relay?.decoder.usage() ?? null });
+          else {
+            const usage = relay?.decoder.usage() ?? (problem.kind === "aborted" ? leftBehind() : null);
+            resolve({ kind: "failure", failure: problem, usage });
+          }
         },
       },
       { signal: options.signal, timeoutMs: options.timeoutMs, maxBytes: streamed ? MAX_STREAM : MAX_ANSWER },

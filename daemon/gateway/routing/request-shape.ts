@@ -7,23 +7,23 @@ import type { Target } from "#daemon/gateway/providers/adapter.ts";
 
 export interface RequestShape {
   readonly promptTokens: number;
-  /** `max_completion_tokens` or `max_tokens`; null when the request names neither. */
+  /** The larger of `max_completion_tokens` and `max_tokens`, since servers differ in which they obey; null when the request names neither. */
   readonly maxTokens: number | null;
   /** How many answers. */
   readonly n: number;
   readonly stream: boolean;
-  /** The token's user, else the body's; for stickiness. */
+  /** The token's user, else the body's, cut to 256 characters. */
   readonly user: string | null;
 }
 
 export function shapeOf(call: Pick<GatewayCall, "operation" | "body" | "principal">): RequestShape {
   const { body, operation } = call;
-  const user = call.principal.gateway?.user ?? stringOr(body["user"]);
+  const user = call.principal.gateway?.user ?? nameOr(body["user"]);
   if (operation === "embeddings")
     return { promptTokens: estimateEmbeddingTokens(body["input"]), maxTokens: 0, n: 1, stream: false, user };
   return {
     promptTokens: estimateChatTokens(body),
-    maxTokens: positive(body["max_completion_tokens"]) ?? positive(body["max_tokens"]),
+    maxTokens: larger(positive(body["max_completion_tokens"]), positive(body["max_tokens"])),
     n: positive(body["n"]) ?? 1,
     stream: body["stream"] === true,
     user,
@@ -44,6 +44,14 @@ function positive(value: unknown): number | null {
   return typeof value === "number" && Number.isFinite(value) && value > 0 ? Math.ceil(value) : null;
 }
 
-function stringOr(value: unknown): string | null {
-  return typeof value === "string" && value !== "" ? value : null;
+function larger(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? (one ?? other) : Math.max(one, other);
+}
+
+const LONGEST_NAME = 256;
+
+// A client's word, which becomes a key of budgets and stands in the log and the ledger: short, and storable everywhere.
+function nameOr(value: unknown): string | null {
+  if (typeof value !== "string" || value === "") return null;
+  return value.slice(0, LONGEST_NAME).toWellFormed().replaceAll("\0", "\ufffd");
 }

@@ -19,6 +19,8 @@ export interface UpstreamRequest {
 
 /** Told what comes, in this order: head once, data many times, then end or fail once. */
 export interface ExchangeReader {
+  /** From now on the provider may have read the request. */
+  sent?(): void;
   head(status: number, headers: IncomingHttpHeaders): void;
   data(chunk: Buffer): void;
   end(): void;
@@ -110,6 +112,7 @@ export function exchange(
     onRequestStart(started) {
       controller = started;
       if (over) started.abort(new Error("over"));
+      else reader.sent?.();
     },
     onResponseStart(_controller, status, headers) {
       if (over || status < 200) return;
