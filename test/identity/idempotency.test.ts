@@ -1,7 +1,8 @@
 // Idempotency-Key on the core API: one effect a key, the same answer again, and honesty after a crash.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { createIdempotency } from "#daemon/identity/idempotency/idempotency.ts";
 import { canonical, fingerprintOf } from "#daemon/identity/idempotency/state.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 
@@ -146,6 +147,18 @@ test("answers are kept sealed: no secret stands in the database", async () => {
   expect(files.join("")).toContain(made.id);
   expect(files.join("")).not.toContain(made.secret.slice(-52));
   await daemon.restart();
+});
+
+test("what has expired is swept as often as there is more", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const swept = vi.fn(async ({ limit }: { limit: number }) => (swept.mock.calls.length < 4 ? limit : 7));
+  const units = { ...daemon.app.storage.units.idempotency, sweep: swept };
+  const sealer = { seal: String, open: String, digest: String };
+  const idempotency = createIdempotency({ units, sealer, clock: { now: () => 0, monotonic: () => 0 } });
+  onTestFinished(() => idempotency.close());
+  vi.advanceTimersByTime(10 * 60_000);
+  await vi.waitFor(() => expect(swept).toHaveBeenCalledTimes(4));
 });
 
 test("a canonical body is one text for one value", () => {

@@ -26,14 +26,20 @@ export interface IdempotencyOptions {
 }
 
 const SWEEP_MS = 10 * 60_000;
+const SWEPT_AT_ONCE = 1_000;
 
 export function createIdempotency({ units, sealer, clock }: IdempotencyOptions): Idempotency {
   // A reservation of any other process is of one that died: one daemon owns a root at a time.
   const process = newId("proc");
   const place = (id: string) => ({ tenant: "account", row: id, field: "answer" });
   const timer = setInterval(() => {
-    units.sweep({ now: rfc3339(clock.now()), limit: 1_000 }).catch(() => undefined);
+    sweep().catch(() => undefined);
   }, SWEEP_MS).unref();
+  // As often as there is more: else more would come than go.
+  async function sweep(): Promise<void> {
+    const batch = { now: rfc3339(clock.now()), limit: SWEPT_AT_ONCE };
+    while ((await units.sweep(batch)) === SWEPT_AT_ONCE);
+  }
   return {
     async begin(owner, key, fingerprint) {
       const now = clock.now();
