@@ -133,6 +133,33 @@ describe.each(dialects)("on $name", ({ name, open }) => {
     expect(await sync.getRun({ id: run, environment })).toBeNull();
   });
 
+  test("a sync's oldest runs go with their rejects, a few at a time; its sums stay", async () => {
+    const storage = await open();
+    await aSync(storage);
+    const { sync } = storage.units;
+    const ids = Array.from({ length: 25 }, (_, i) => `run_${String(i + 1).padStart(2, "0")}`);
+    const rejects = [{ key: "k", column_name: null, reason: "r" }];
+    for (const id of ids) {
+      await sync.startRun(start(id));
+      await sync.endRun({ id, status: "completed", now, result: { records_synced: 2 }, rejects });
+    }
+    const left = async () => {
+      const { rows } = await sync.listRuns({ syncId: "sync_1", page: { limit: 100 } });
+      return rows.map(({ id }) => id).reverse();
+    };
+    await sync.forgetRuns({ id: "sync_1", upTo: 0 });
+    await sync.forgetRuns({ id: "sync_2", upTo: 25 });
+    expect(await left()).toEqual(ids);
+    await sync.forgetRuns({ id: "sync_1", upTo: 22 });
+    expect(await left()).toEqual(ids.slice(20));
+    await sync.forgetRuns({ id: "sync_1", upTo: 22 });
+    expect(await left()).toEqual(ids.slice(22));
+    const rejected = async (runId: string) => (await sync.listRejects({ runId, limit: 5 })).rows.length;
+    expect([await rejected("run_22"), await rejected("run_23")]).toEqual([0, 1]);
+    expect(await sync.get({ id: "sync_1", environment })).toMatchObject({ records_synced: 50, runs: 25 });
+    expect(await sync.startRun(start("run_26"))).toMatchObject({ run: { ordinal: 26 } });
+  });
+
   test("deleting a connection cancels the run and pauses the sync, in one unit", async () => {
     const storage = await open();
     await aSync(storage);

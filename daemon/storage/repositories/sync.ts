@@ -233,6 +233,7 @@ export async function startRun(
     .insertInto("run")
     .values({ ...row, body: JSON.stringify(body) })
     .execute();
+  await forgetRuns(db, { id, upTo: ordinal - KEPT_RUNS });
   await db.updateTable("sync").set({ runs: ordinal, last_run: runId }).where("id", "=", id).execute();
   await writeStatus(db, { id, status: "running", now });
   // A live run is taken up from the queue, also after a crash; a simulated one ends in the same unit.
@@ -242,6 +243,28 @@ export async function startRun(
       runAt: Date.parse(now),
     });
   return { run: { ...row, ...body }, sync, started: true };
+}
+
+/** Of one sync: realtime ones make thousands a day. */
+const KEPT_RUNS = 10_000;
+/** More than one, to get below the bound where there were more before; few, for callers wait. */
+const FORGOTTEN_AT_ONCE = 20;
+
+/** Removes a sync's oldest runs, up to that ordinal. Only its last one may be under way: it must be beyond. */
+export async function forgetRuns(db: Db, { id, upTo }: { id: string; upTo: number }): Promise<void> {
+  if (upTo <= 0) return;
+  const old = await db
+    .selectFrom("run")
+    .select("id")
+    .where("sync_id", "=", id)
+    .where("ordinal", "<=", upTo)
+    .orderBy("ordinal")
+    .limit(FORGOTTEN_AT_ONCE)
+    .execute();
+  if (old.length === 0) return;
+  const ids = old.map((run) => run.id);
+  await db.deleteFrom("reject").where("run_id", "in", ids).execute();
+  await db.deleteFrom("run").where("id", "in", ids).execute();
 }
 
 export interface EndRun {
