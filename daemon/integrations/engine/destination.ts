@@ -58,6 +58,8 @@ export interface WriteSession {
   readonly warnings: readonly SyncFailure[];
   /** Bytes moved so far, for progress where nobody else counts them. */
   bytes?(): number;
+  /** True where the existing table has rows that are not marked as deleted; only before `begin`. */
+  hasRows?(): Promise<boolean>;
   /** Makes the table or alters it (new and wider columns) and whatever the rows are staged in. Throws schema_drift. */
   begin(plan: WritePlan): Promise<void>;
   /** Formats for `writeRaw`, given the plan; empty: rows only. */

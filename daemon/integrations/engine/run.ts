@@ -159,6 +159,7 @@ async function attemptRun(
       await session.abort();
       return { proof, changed: false };
     }
+    const replaces = plan.kind === "replace" && session.existing !== null && (await session.hasRows?.()) === true;
     await session.begin(plan);
     run.phase = "read";
     const checksum = startChecksum(stream, session, plan);
@@ -167,6 +168,7 @@ async function attemptRun(
     run.warnings.push(...stream.warnings.slice(told));
     run.phase = "merge";
     addRejects(run, plan, await session.merge());
+    if (replaces) refuseEmptying(run);
     if (plan.deletes !== "ignore" && plan.kind === "upsert" && stream.keys) await session.deleteMissing(stream.keys());
     run.phase = "verify";
     const proof = await prove(run, stream, session, plan, checksum);
@@ -184,6 +186,16 @@ async function attemptRun(
     run.session = null;
     await Promise.race([Promise.allSettled([stream?.close(), source?.close(), destination?.close()]), later(1500)]);
   }
+}
+
+// A wrong type or a new constraint, not a source that was emptied: good rows would give place to none.
+function refuseEmptying({ read, rejects }: Run): void {
+  const [first] = rejects.shown;
+  if (read === 0 || rejects.count < read || !first) return;
+  throw new MagicError(
+    "all_rejected",
+    `Each of the ${read} records was rejected, and the rows that are there stay. The first, ${first.key}${first.column ? `, column ${first.column}` : ""}: ${first.reason}.`,
+  );
 }
 
 // People edit their states: a number is meant as its text.

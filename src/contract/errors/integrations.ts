@@ -67,6 +67,13 @@ export const integrationErrors = {
     title: "A record cannot be written as it is",
     next: "Correct the record, or set on_bad_record to quarantine.",
   },
+  all_rejected: {
+    ...operator,
+    status: 422,
+    exit: "upstream",
+    title: "No record can be written as it is",
+    next: "Correct what the run's rejects name, or sync into a new table; the old rows were kept.",
+  },
   run_stalled: {
     actor: "upstream",
     retryable: true,

@@ -97,6 +97,37 @@ describe.skipIf(postgresMissing() || mysqlMissing())("asked-for keys", () => {
         }
     });
 
+  test("a full refresh of which every record is rejected leaves the rows that are there, and completes where there are none", async () => {
+    await pair.source.query(
+      "CREATE TABLE keyless (id int, v text); INSERT INTO keyless VALUES (NULL, 'a'), (NULL, 'b')",
+    );
+    for (const to of ["postgres", "mysql", "sqlite"] as const)
+      for (const deletes of ["hard", "soft"] as const) {
+        const end = ends[to] as (typeof ends)[string];
+        const table = `kept_${deletes}`;
+        const run = (object: string) =>
+          sync(
+            { from: pair.from, object, to: end.url(table), table },
+            { primary_key: ["id"], columns: ["id"], deletes },
+          );
+        expect(await run("keyless")).toMatchObject({ status: "completed", records_read: 2, records_rejected: 2 });
+        await end.run(`INSERT INTO ${to === "mysql" ? "dst." : ""}${table} (id) VALUES (7)`);
+        const failed = { status: "failed", records_read: 2, records_synced: 0, records_rejected: 2 };
+        expect(await run("keyless")).toMatchObject({ ...failed, error: { code: "all_rejected" } });
+        expect(await end.run(`SELECT * FROM ${table}`)).toMatchObject([
+          { id: to === "postgres" ? "7" : 7, ...(deletes === "soft" && { _magic_deleted_at: null }) },
+        ]);
+      }
+    const file = join(folder, "kept.jsonl");
+    writeFileSync(file, '{"id":7}\n');
+    const outcome = await sync(
+      { from: pair.from, object: "keyless", to: file, table: "kept" },
+      { primary_key: ["id"] },
+    );
+    expect(outcome.error?.code).toBe("all_rejected");
+    expect(readFileSync(file, "utf8")).toBe('{"id":7}\n');
+  });
+
   test("JSON Lines keep the newest version of a table's rows as well", async () => {
     const to = join(folder, "to.jsonl");
     const ask = { mode: "incremental", cursor_field: "c", primary_key: ["id"] } as const;

@@ -128,6 +128,10 @@ function sessionOf({ path, format, request, stateFile, old, committed }: Parts):
     rawFormats: [],
     rawTypes: [],
     bytes: () => writer?.bytes ?? 0,
+    hasRows: async () => {
+      if (old) for await (const { rows } of old.read()) if (rows.length > 0) return true;
+      return false;
+    },
     begin: async (wanted) => {
       plan = wanted;
       if (wanted.deletes === "soft")

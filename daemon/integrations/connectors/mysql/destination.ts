@@ -157,6 +157,7 @@ function sessionOf(parts: Parts): WriteSession {
   // A run that finds nothing to do counts without having begun.
   const marked = () =>
     plan ? plan.deletes === "soft" : existing?.columns.some(({ name }) => name === DELETED_AT) === true;
+  const living = () => (marked() ? ` WHERE ${ident(DELETED_AT)} IS NULL` : "");
   const begun = () => {
     if (!plan) throw new Error("the session has not begun");
     return plan;
@@ -177,6 +178,8 @@ function sessionOf(parts: Parts): WriteSession {
     bytes: () => moved,
     rawFormats: [],
     rawTypes: [],
+    hasRows: () =>
+      guard(async () => (await link.rows(`SELECT 1 AS there FROM ${table}${living()} LIMIT 1`)).length > 0),
     begin: (wanted) =>
       guard(async () => {
         plan = wanted;
@@ -224,9 +227,7 @@ function sessionOf(parts: Parts): WriteSession {
       }),
     count: () =>
       guard(async () => {
-        const [row] = await link.rows(
-          `SELECT count(*) AS n FROM ${table}${marked() ? ` WHERE ${ident(DELETED_AT)} IS NULL` : ""}`,
-        );
+        const [row] = await link.rows(`SELECT count(*) AS n FROM ${table}${living()}`);
         return Number(row?.["n"] ?? 0);
       }),
     commit: (state) =>

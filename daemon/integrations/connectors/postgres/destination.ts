@@ -136,6 +136,13 @@ function sessionOf(parts: Parts): WriteSession {
     get rawTypes() {
       return types;
     },
+    hasRows: () =>
+      guard(async () => {
+        const [row] = await link.rows<{ there: string }>(
+          `SELECT EXISTS (SELECT FROM ${final}${undeleted()})::text AS there`,
+        );
+        return row?.there === "true";
+      }),
     begin: (wanted) =>
       guard(async () => {
         plan = wanted;

@@ -119,6 +119,7 @@ function sessionOf(
   // A run that finds nothing to do counts without having begun.
   const marked = () =>
     plan ? plan.deletes === "soft" : existing?.columns.some(({ name }) => name === DELETED_AT) === true;
+  const living = () => (marked() ? ` WHERE ${quote(DELETED_AT)} IS NULL` : "");
   const begun = () => {
     if (!plan) throw new Error("the session has not begun");
     return plan;
@@ -138,6 +139,7 @@ function sessionOf(
     warnings: [],
     rawFormats: [],
     rawTypes: [],
+    hasRows: () => guard(() => db.prepare(`SELECT 1 FROM ${table}${living()} LIMIT 1`).get() !== undefined),
     begin: (wanted) =>
       guard(() => {
         plan = wanted;
@@ -183,8 +185,7 @@ function sessionOf(
       }),
     count: () =>
       guard(() => {
-        const living = marked() ? ` WHERE ${quote(DELETED_AT)} IS NULL` : "";
-        return Number((db.prepare(`SELECT count(*) AS n FROM ${table}${living}`).get() as { n: number }).n);
+        return Number((db.prepare(`SELECT count(*) AS n FROM ${table}${living()}`).get() as { n: number }).n);
       }),
     commit: (state) =>
       guard(() => {
