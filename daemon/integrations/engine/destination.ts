@@ -71,8 +71,11 @@ export interface WriteSession {
   write(rows: readonly Row[], places?: readonly number[]): Promise<WriteResult>;
   /** As `write`; only with rawTypes, which the rows were packed for. */
   writePacked?(rows: PackedRows): Promise<WriteResult>;
-  /** Commits rows and state so far, and goes on; only for upsert and append. Returns records that turned out bad only now. */
-  checkpoint(state: StreamState): Promise<readonly Reject[]>;
+  /**
+   * Commits rows and state so far, and goes on; only for upsert and append. `stateAfter` is told of records that turned out bad only now.
+   * Absent: nothing is committed before the end.
+   */
+  checkpoint?(stateAfter: (late: readonly Reject[]) => StreamState): Promise<void>;
   /** Handles rows that have gone; returns how many. `keys` are all the source's primary keys. */
   deleteMissing(keys: AsyncIterable<readonly Value[][]>): Promise<number>;
   /** Merges what was staged; everything but the commit. Returns records that turned out bad only now (e.g. duplicate keys). */

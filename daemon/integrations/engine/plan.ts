@@ -24,8 +24,11 @@ export function checkSpec(spec: SyncSpec): void {
     throw new MagicError("validation_failed", "The stall time-out must be more than 0 seconds.");
 }
 
-/** How rows are written, from the spec and the source's schema; `snapshot`: it is one consistent picture. */
-export function writePlan(spec: SyncSpec, source: TableSchema, snapshot: boolean): WritePlan {
+/**
+ * How rows are written, from the spec and the source's schema. `snapshot`: it is one consistent picture. `refill`: the rows that are there
+ * are this sync's own, and all of them are read again.
+ */
+export function writePlan(spec: SyncSpec, source: TableSchema, snapshot: boolean, refill: boolean): WritePlan {
   const mapping = new Map(Object.entries(spec.mapping ?? {}));
   const rename = (name: string) => mapping.get(name) ?? name;
   for (const name of mapping.keys())
@@ -56,7 +59,7 @@ export function writePlan(spec: SyncSpec, source: TableSchema, snapshot: boolean
         `The primary key's column ${JSON.stringify(name)} is not among the columns to sync.`,
       );
   // Forgetting the state replaces what came of it: rows that were appended must not come twice.
-  const replace = spec.mode === "full_refresh" || spec.reset === true;
+  const replace = spec.mode === "full_refresh" || spec.reset === true || (refill && primaryKey.length === 0);
   const deletes = spec.deletes ?? (replace ? "hard" : "ignore");
   if (primaryKey.length === 0 && (deletes === "soft" || (deletes === "hard" && !replace)))
     throw new MagicError("validation_failed", `Deletes "${deletes}" need a primary key: name it with --primary-key.`);

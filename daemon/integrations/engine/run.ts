@@ -1,19 +1,17 @@
 // One run: check -> discover -> plan -> read -> write -> merge -> verify -> commit, in this order, and everything undone when it fails.
 import { type ErrorCode, isMagicError, MagicError } from "#contract/errors.ts";
-import type { Reject, SyncOutcome, SyncProgress, SyncProof, SyncSpec } from "#contract/sync.ts";
+import type { SyncOutcome, SyncProgress, SyncProof, SyncSpec } from "#contract/sync.ts";
 import { redactText } from "#shared/redact.ts";
-import { countOf, joined, readAhead } from "./batches.ts";
-import { converterOf } from "./convert.ts";
-import type { CommittedState, Destination, WritePlan, WriteSession } from "./destination.ts";
+import type { Destination } from "./destination.ts";
 import { checkDrift } from "./evolution.ts";
-import { checksOf, misfitsOf } from "./fit.ts";
+import { moveAll } from "./move.ts";
 import { parseObjectName } from "./name.ts";
 import { checkSpec, derivedSyncId, writePlan } from "./plan.ts";
-import { createRejectList, keyOf, type RejectList } from "./rejects.ts";
+import { countBoth, emptyProof, prove, startChecksum } from "./proof.ts";
+import { checkCursor, keptState, resumeFrom } from "./resume.ts";
+import { addRejects, doneOf, freshRun, outcomeOf, progressOf, type Run } from "./run-record.ts";
 import { readServerUrl } from "./server-url.ts";
-import { isReadByRecord, type Partition, type Source, type SourceStream, type StreamState } from "./source.ts";
-import type { Row } from "./types.ts";
-import { createWatchdog, type Watchdog } from "./watchdog.ts";
+import { isReadByRecord, type Source, type SourceStream } from "./source.ts";
 
 export interface RunPorts {
   openSource(spec: SyncSpec): Promise<Source>;
@@ -23,36 +21,15 @@ export interface RunPorts {
   readonly signal: AbortSignal;
 }
 
-// A source without a snapshot is committed on the way: a long read that dies loses at most this much.
-const CHECKPOINT_ROWS = 100_000;
-const CHECKPOINT_MS = 10_000;
 const PROGRESS_MS = 250;
 const UNDO_MS = 1000;
 const MESSAGE_LENGTH = 2000;
-
-interface Run {
-  readonly spec: SyncSpec;
-  readonly syncId: string;
-  readonly dog: Watchdog;
-  readonly rejects: RejectList;
-  readonly warnings: { code: string; message: string }[];
-  phase: SyncProgress["phase"];
-  read: number;
-  written: number;
-  bytes: number;
-  total: number | null;
-  partitions: { done: number; total: number };
-  /** Records of the raw stream under way, about. */
-  passing: () => number;
-  session: WriteSession | null;
-}
 
 /** Runs the sync; never throws: a failure is in the outcome. */
 export async function runSync(spec: SyncSpec, ports: RunPorts): Promise<SyncOutcome> {
   const syncId = spec.sync_id ?? derivedSyncId(spec);
   let run = freshRun(spec, syncId, ports.signal);
   const ticker = setInterval(() => ports.onProgress(progressOf(run)), PROGRESS_MS);
-  const unchanged: SyncProof = { source_count: null, destination_count: null, checksum: null };
   const attempt = async (raw: boolean) => {
     checkSpec(spec);
     const work = attemptRun(run, ports, raw);
@@ -95,10 +72,10 @@ export async function runSync(spec: SyncSpec, ports: RunPorts): Promise<SyncOutc
     return {
       ...outcomeOf(run),
       status: canceled ? "canceled" : "failed",
-      records_synced: run.written,
-      proof: unchanged,
+      records_synced: run.before.read - run.before.rejected + run.written,
+      proof: emptyProof,
       error: failure,
-      changed: run.written > 0,
+      changed: run.before.read + run.written > 0,
     };
   } finally {
     clearInterval(ticker);
@@ -130,6 +107,7 @@ async function attemptRun(
       waiting,
     });
     run.session = session;
+    const from = resumeFrom(spec, session);
     run.phase = "discover";
     dog.waiting("the source's connection");
     stream = await source.open({
@@ -139,14 +117,15 @@ async function attemptRun(
       cursorField: spec.cursor_field,
       anyCursor: spec.any_cursor === true,
       primaryKey: spec.primary_key,
-      // A destination that was emptied or dropped starts again.
-      state: spec.reset || session.existing === null ? null : stateOf(session.committed),
+      state: from.state,
       signal: dog.signal,
       waiting,
     });
     const told = stream.warnings.length;
     run.warnings.push(...stream.warnings, ...session.warnings);
-    const plan = writePlan(spec, stream.schema, stream.snapshot);
+    const plan = writePlan(spec, stream.schema, stream.snapshot, from.refill);
+    checkCursor(from, plan);
+    if (plan.kind !== "replace") run.before = from.done;
     if (!spec.reset)
       checkDrift(
         session.existing === null ? null : session.committed.schema,
@@ -176,7 +155,7 @@ async function attemptRun(
     // The source's locks would keep a swap waiting where both ends are one database.
     const reached = stream.endState();
     await stream.close();
-    await session.commit(reached);
+    await session.commit(reached && keptState(spec, reached, doneOf(run)));
     run.written = run.read - run.rejects.count;
     return { proof, changed: true };
   } catch (error) {
@@ -196,204 +175,6 @@ function refuseEmptying({ read, rejects }: Run): void {
     "all_rejected",
     `Each of the ${read} records was rejected, and the rows that are there stay. The first, ${first.key}${first.column ? `, column ${first.column}` : ""}: ${first.reason}.`,
   );
-}
-
-// People edit their states: a number is meant as its text.
-function stateOf({ state }: CommittedState): StreamState | null {
-  const cursor: unknown = state?.cursor;
-  return typeof cursor === "number" ? { ...state, cursor: String(cursor) } : state;
-}
-
-// Every partition, raw where both sides can, else as rows.
-async function moveAll(
-  run: Run,
-  stream: SourceStream,
-  session: WriteSession,
-  plan: WritePlan,
-  rawAllowed: boolean,
-): Promise<void> {
-  run.partitions.total = stream.partitions.length;
-  run.total = stream.partitions.reduce<number | null>(
-    (sum, { records }) => (sum === null || records === null ? null : sum + records),
-    0,
-  );
-  const format = rawAllowed ? stream.rawFormats.find((one) => session.rawFormats.includes(one)) : undefined;
-  // What a type may change on the way in is looked at, value by value: by a source of CSV in passing.
-  const checks = checksOf(plan.columns, session.existing);
-  const unread = format === "csv" || checks.length === 0;
-  for (const partition of stream.partitions) {
-    if (format && unread && stream.copyRaw && session.writeRaw) {
-      const framed = format !== "csv";
-      const raw = await stream.copyRaw(partition, { format, framed, types: session.rawTypes, checks });
-      run.passing = () => raw.passed?.() ?? 0;
-      const { written, bytes } = await session.writeRaw(raw);
-      run.passing = nothing;
-      const sent = await raw.count();
-      run.read += sent ?? written;
-      run.bytes += bytes;
-      if (sent !== null && sent !== written)
-        throw new MagicError(
-          // The row-by-row way sees which record it was.
-          format === "csv" ? "bad_record" : "proof_failed",
-          `The source sent ${sent} rows and the destination took ${written}.`,
-        );
-    } else await moveRows(run, stream, session, plan, partition);
-    run.partitions.done++;
-    run.dog.touch();
-  }
-}
-
-async function moveRows(
-  run: Run,
-  stream: SourceStream,
-  session: WriteSession,
-  plan: WritePlan,
-  partition: Partition,
-): Promise<void> {
-  const convert = converterOf(plan.columns, session.existing);
-  const misfit = misfitsOf(checksOf(plan.columns, session.existing));
-  const name = keyOf(plan);
-  let uncommitted = 0;
-  let lastCommit = performance.now();
-  let next = 0;
-  // Without the rows of which the destination's types would drop something.
-  const fitting = (all: readonly Row[], given: readonly number[] | undefined) => {
-    const rows: Row[] = [];
-    const places: number[] = [];
-    const rejects: Reject[] = [];
-    for (const [at, row] of all.entries()) {
-      const place = given?.[at] ?? next + at;
-      const found = misfit?.(row);
-      if (found) rejects.push({ key: name(row, place), ...found });
-      else {
-        rows.push(row);
-        places.push(place);
-      }
-    }
-    next = given ? (given.at(-1) ?? next - 1) + 1 : next + all.length;
-    addRejects(run, plan, rejects);
-    return { rows, places };
-  };
-  // Rows that nobody needs to look at may come as the destination takes them.
-  const types = !convert && !misfit && session.writePacked ? session.rawTypes : undefined;
-  for await (const batch of readAhead(joined(stream.read(partition, types)))) {
-    const count = countOf(batch);
-    run.read += count + (batch.rejects?.length ?? 0);
-    run.bytes += batch.bytes;
-    addRejects(run, plan, batch.rejects ?? []);
-    let rows = convert ? batch.rows.map(convert) : batch.rows;
-    let places = batch.places;
-    if (misfit) ({ rows, places } = fitting(rows, places));
-    if (rows.length > 0) addRejects(run, plan, (await session.write(rows, places)).rejects);
-    if (batch.packed) addRejects(run, plan, (await session.writePacked?.(batch.packed))?.rejects ?? []);
-    run.dog.touch();
-    uncommitted += count;
-    const due = uncommitted >= CHECKPOINT_ROWS || performance.now() - lastCommit >= CHECKPOINT_MS;
-    if (batch.state && due && plan.kind !== "replace" && uncommitted > 0) {
-      addRejects(run, plan, await session.checkpoint(batch.state as StreamState));
-      run.written = run.read - run.rejects.count;
-      uncommitted = 0;
-      lastCommit = performance.now();
-    }
-  }
-}
-
-function addRejects(run: Run, plan: WritePlan, rejects: Parameters<RejectList["add"]>[0]): void {
-  if (rejects.length === 0) return;
-  run.rejects.add(rejects);
-  const [first] = rejects;
-  if (plan.onBadRecord === "fail" && first)
-    throw new MagicError(
-      "bad_record",
-      `Record ${first.key}${first.column ? `, column ${first.column}` : ""}: ${first.reason}.`,
-    );
-}
-
-const nothing = () => 0;
-const emptyProof: SyncProof = { source_count: null, destination_count: null, checksum: null };
-
-async function prove(
-  run: Run,
-  stream: SourceStream,
-  session: WriteSession,
-  plan: WritePlan,
-  theirs: Promise<string | null> | null,
-): Promise<SyncProof> {
-  if (plan.kind !== "replace") return countBoth(run, stream, session);
-  const wanted = run.read - run.rejects.count;
-  const compare = theirs !== null && run.rejects.count === 0 && plan.deletes !== "soft";
-  const ours = compare ? ((await session.checksum?.()) ?? null) : null;
-  const count = ours?.count ?? (await session.count());
-  if (count !== null && count !== wanted)
-    throw new MagicError(
-      "proof_failed",
-      `${run.read} records were read, ${run.rejects.count} rejected, and ${count} are in the destination.`,
-    );
-  run.dog.waiting("the source's checksum");
-  const checksum = ours ? ((await theirs) ?? null) : null;
-  if (checksum !== null && checksum !== ours?.checksum)
-    throw new MagicError(
-      "proof_failed",
-      `The checksums differ: ${checksum} at the source, ${ours?.checksum} at the destination.`,
-    );
-  return { source_count: run.read, destination_count: count, checksum };
-}
-
-// Begun before the first row is read and awaited after the last one: it has the whole run to finish. Null: there will be none.
-function startChecksum(stream: SourceStream, session: WriteSession, plan: WritePlan): Promise<string | null> | null {
-  if (plan.kind !== "replace" || !stream.snapshot || !session.checksum || session.rawTypes.length === 0) return null;
-  // A type without a hash function: the counts must do.
-  return stream.checksum?.(session.rawTypes)?.catch(() => null) ?? null;
-}
-
-async function countBoth(run: Run, stream: SourceStream, session: WriteSession): Promise<SyncProof> {
-  run.dog.waiting("the counts");
-  const [source, destination] = await Promise.all([stream.count?.() ?? null, session.count()]);
-  return { source_count: source, destination_count: destination, checksum: null };
-}
-
-function freshRun(spec: SyncSpec, syncId: string, signal: AbortSignal): Run {
-  const run: Run = {
-    spec,
-    syncId,
-    dog: createWatchdog(spec.stall_timeout_s, signal, () => (run.session?.bytes?.() ?? 0) + run.bytes + run.read),
-    rejects: createRejectList(),
-    warnings: [],
-    phase: "connect",
-    read: 0,
-    written: 0,
-    bytes: 0,
-    total: null,
-    partitions: { done: 0, total: 0 },
-    passing: nothing,
-    session: null,
-  };
-  return run;
-}
-
-function progressOf(run: Run): SyncProgress {
-  return {
-    phase: run.phase,
-    records_read: run.read + run.passing(),
-    records_written: run.written,
-    records_rejected: run.rejects.count,
-    bytes: run.bytes > 0 ? run.bytes : (run.session?.bytes?.() ?? 0),
-    records_total: run.total,
-    partitions: { ...run.partitions },
-    waiting_for: run.dog.waitingFor,
-  };
-}
-
-function outcomeOf(run: Run) {
-  return {
-    sync_id: run.syncId,
-    records_read: run.read,
-    records_synced: run.read - run.rejects.count,
-    records_rejected: run.rejects.count,
-    bytes: run.bytes,
-    rejects: run.rejects.shown,
-    warnings: run.warnings,
-  };
 }
 
 // A name or a value in it may have a megabyte.

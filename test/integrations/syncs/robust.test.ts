@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { newId } from "#shared/ids.ts";
 import { postgresMissing } from "#test/postgres.ts";
 import { cuttingProxy, holdingProxy } from "./cuts.ts";
 import { connect, openPair, type Pair, specOf, sync } from "./harness.ts";
@@ -156,7 +157,10 @@ describe.skipIf(postgresMissing())("on the way", () => {
     expect(got).toHaveLength(1000);
     expect(new Set(ids).size).toBe(2);
     await source.query("INSERT INTO shared VALUES (1001, 1001)");
-    expect(await runAndKill(spec, null)).toMatchObject({ status: "completed", records_synced: 1 });
+    expect(await runAndKill({ ...spec, run_id: newId("run") }, null)).toMatchObject({
+      status: "completed",
+      records_synced: 1,
+    });
     expect(got).toHaveLength(1001);
     receiver.close();
   });

@@ -166,8 +166,6 @@ function sessionOf({ path, format, request, stateFile, old, committed }: Parts):
       const rejects = await put(batch, first);
       return { written: batch.length - rejects.length, rejects };
     },
-    // A file is put in place once, at the end.
-    checkpoint: async () => [],
     deleteMissing: async () => {
       throw new MagicError(
         "not_supported",

@@ -116,10 +116,7 @@ async function openSession(end: SyncEnd, dispatcher: Dispatcher, request: OpenRe
       if (records.length > 0) await send(records);
       return { written: rows.length, rejects: [] };
     },
-    checkpoint: async (reached) => {
-      await keep(state, request.stream, begun(), reached);
-      return [];
-    },
+    checkpoint: (stateAfter) => keep(state, request.stream, begun(), stateAfter([])),
     deleteMissing: async () => 0,
     merge: async () => [],
     count: async () => (plan ? sent : null),

@@ -211,13 +211,12 @@ function sessionOf(parts: Parts): WriteSession {
         moved += result.bytes;
         return result;
       }),
-    checkpoint: (state) =>
+    checkpoint: (stateAfter) =>
       guard(async () => {
-        await writeState(state);
+        await writeState(stateAfter([]));
         await link.run("COMMIT");
         made = false;
         await link.run("START TRANSACTION");
-        return [];
       }),
     deleteMissing: (keys) => guard(() => deleteMissing(link, table, begun(), keys)),
     merge: () =>

@@ -184,14 +184,13 @@ function sessionOf(parts: Parts): WriteSession {
         // The text form's COPY tells which row it was.
         return session.write(packed.rows());
       }),
-    checkpoint: (state) =>
+    checkpoint: (stateAfter) =>
       guard(async () => {
         const { plan } = begun();
-        const rejects = await session.merge();
+        const state = stateAfter(await session.merge());
         await writeState(link, target.schema, request, state, plan.sourceSchema);
         await link.run("COMMIT; BEGIN");
         loading = await makeStage(link, final, plan, generated);
-        return rejects;
       }),
     deleteMissing: (keys) => guard(() => deleteMissing(link, final, begun().plan, keys)),
     merge: () =>

@@ -167,14 +167,13 @@ function sessionOf(
         }
         return { written: rows.length - rejects.length, rejects };
       }),
-    checkpoint: async (state) => {
+    checkpoint: async (stateAfter) => {
       await guard(() => {
-        writeState(db, request, begun(), state);
+        writeState(db, request, begun(), stateAfter([]));
         db.exec("COMMIT");
         kept = true;
       });
       await begin(db, request);
-      return [];
     },
     deleteMissing: (keys) => deleteMissing(db, table, begun(), keys),
     // Rows went into the table itself, in this transaction.
