@@ -46,6 +46,7 @@ const progressEveryMs = 1000;
 const realtimePauseMs = 5_000;
 // A run that took the daemon down with it so often will not be tried again.
 const maxAttempts = 20;
+const refusals: readonly string[] = ["connection_missing", "conflict"];
 const cleanUpMs = 20_000;
 
 export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
@@ -201,7 +202,8 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
       });
       runs.wake();
     } catch (error) {
-      if (!isMagicError(error)) throw error;
+      // What only its owner can mend, and a resume takes up again. Storage that is full or away for a while must not end a schedule.
+      if (!isMagicError(error) || !refusals.includes((error as { code: string }).code)) throw error;
       logger.warn("sync.schedule_refused", { sync: sync.id, detail: describe(error).message });
       return undefined;
     }
