@@ -75,7 +75,11 @@ function compile(schema: boolean | Record<string, unknown>, allErrors: boolean):
   const ownProperties = INHERITED.some((name) => text.includes(name));
   const options = { strict: false, allowUnionTypes: true, logger: false, validateSchema: false } as const;
   const ajv = new Ajv2020({ ...options, allErrors, ownProperties });
-  return addFormats(ajv).removeKeyword("uniqueItems").addKeyword(uniqueItems).compile(schema);
+  addFormats(ajv).removeKeyword("uniqueItems").addKeyword(uniqueItems);
+  if (typeof schema === "boolean") return ajv.compile(schema);
+  // A name may be one that Ajv has given already, and references lead by `#` alone; `$async` would answer every value with a promise.
+  const { $id: _id, $async: _async, ...rest } = schema;
+  return ajv.compile(rest);
 }
 
 function problemsOf(errors: readonly ErrorObject[] | null | undefined): FieldProblem[] {

@@ -162,6 +162,9 @@ function inspect(node: Schema, at: string, root: Schema, base: string, add: Add)
     const near = nearest(key, known);
     if (near) add(at, key, "unknown_keyword", `JSON Schema has no keyword \`${key}\`.`, `Did you mean \`${near}\`?`);
   }
+  // Ajv's own word: such a check answers with a promise, which counts as a value that fits, and whose refusal nobody hears.
+  if ("$async" in node)
+    add(at, "$async", "unknown_keyword", "JSON Schema has no keyword `$async`.", "Remove it.", node["$async"]);
   if (typeof node["format"] === "string") format(node["format"], at, add);
   const dialect = node["$schema"];
   if (typeof dialect === "string" && dialect.replace(/#$/, "") !== DIALECT)

@@ -170,6 +170,14 @@ const cases: readonly Case[] = [
     /properties/,
   ],
   [
+    "a schema whose check would answer with a promise",
+    `${head}input_schema: { $async: true, type: string }\noutput_schema: true\n`,
+    3,
+    "unknown_keyword",
+    "/input_schema/$async",
+    /Remove/,
+  ],
+  [
     "a misspelt format in a schema",
     `${head}input_schema: { type: string, format: emial }\noutput_schema: true\n`,
     3,

@@ -79,3 +79,10 @@ test("uniqueItems takes one pass, and finds what is equal as JSON Schema has it"
       { code: "uniqueItems", detail: "must NOT have duplicate items (items ## 1 and 2 are identical)" },
     ]);
 });
+
+test("a schema that is named as JSON Schema's own, or asks for a promise, checks like any other", () => {
+  for (const word of [{ $id: "https://json-schema.org/draft/2020-12/schema" }, { $async: true }]) {
+    expect(problemsIn({ ...word, type: "string" }, "text")).toEqual([]);
+    expect(problemsIn({ ...word, type: "string" }, 5)).toMatchObject([{ code: "type" }]);
+  }
+});

@@ -63,8 +63,9 @@ function validatorOf(schema: Readonly<Record<string, unknown>>): ValidateFunctio
   return validators.get(schema);
 }
 
+// `$async` is Ajv's own: the check would answer with a promise.
 function compiled(
-  { $schema: _dialect, ...schema }: Readonly<Record<string, unknown>>,
+  { $schema: _dialect, $async: _async, ...schema }: Readonly<Record<string, unknown>>,
   more: { coerceTypes?: "array" } = {},
 ): ValidateFunction | undefined {
   // Checking the schema itself would compile the schema of schemas, which takes longer than all the rest.
