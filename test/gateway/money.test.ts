@@ -7,6 +7,7 @@ import { priceFor } from "#daemon/gateway/engagement/prices.ts";
 import { type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/format/usage.ts";
 import { createLedger } from "#daemon/gateway/ledger/ledger.ts";
 import { createCatalogue } from "#daemon/gateway/pricing/catalogue.ts";
+import { estimateChatTokens } from "#daemon/gateway/pricing/estimate.ts";
 import { costOf, dollars } from "#daemon/gateway/pricing/price.ts";
 import { anthropicUsage } from "#daemon/gateway/providers/anthropic/usage.ts";
 import { converseUsage } from "#daemon/gateway/providers/bedrock/usage.ts";
@@ -204,6 +205,17 @@ test("names that clients invent never hold up the ledger", async () => {
   expect(keys.toSorted()).toEqual(
     ["'; drop table gateway_ledger; --", "a\ufffdb", "x".repeat(256), "\ufffd"].toSorted(),
   );
+});
+
+test.each([
+  { messages: [{ role: "assistant", refusal: "x".repeat(4_000) }] },
+  { messages: [{ role: "assistant", content: [{ type: "refusal", refusal: "x".repeat(8_000) }] }] },
+  { messages: [{ role: "assistant", content: "", reasoning_content: "x".repeat(4_000) }] },
+  { messages: [{ role: "assistant", function_call: { name: "f", arguments: "x".repeat(4_000) } }] },
+  { messages: [], prediction: { type: "content", content: "x".repeat(4_000) } },
+  { messages: [], tools: [{ type: "function", function: { name: "f", description: "語".repeat(1_400) } }] },
+])("a prompt is estimated wherever it stands (%#)", (body) => {
+  expect(estimateChatTokens(body)).toBeGreaterThan(1_000);
 });
 
 test("embeddings that a server does not count are estimated, shown and charged", async () => {

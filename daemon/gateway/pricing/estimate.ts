@@ -13,7 +13,7 @@ export function estimateChatTokens(body: Readonly<Record<string, unknown>>): num
   const messages = Array.isArray(body["messages"]) ? body["messages"] : [];
   let tokens = 3;
   for (const message of messages) tokens += TOKENS_PER_MESSAGE + estimateMessage(message);
-  for (const key of ["tools", "functions", "response_format"]) {
+  for (const key of ["tools", "functions", "response_format", "prediction"]) {
     if (body[key]) tokens += characters(body[key], 0) / BYTES_PER_TOKEN;
   }
   return Math.ceil(tokens);
@@ -34,19 +34,22 @@ function textTokens(text: string): number {
 
 function estimateMessage(message: unknown): number {
   if (typeof message !== "object" || message === null) return 0;
-  const { content, tool_calls } = message as { content?: unknown; tool_calls?: unknown };
+  const { content, tool_calls, function_call, refusal, reasoning_content } = message as Record<string, unknown>;
   let tokens = tool_calls ? characters(tool_calls, 0) / BYTES_PER_TOKEN : 0;
+  if (function_call) tokens += characters(function_call, 0) / BYTES_PER_TOKEN;
+  if (typeof refusal === "string") tokens += textTokens(refusal);
+  if (typeof reasoning_content === "string") tokens += textTokens(reasoning_content);
   if (typeof content === "string") return tokens + textTokens(content);
   if (!Array.isArray(content)) return tokens;
   for (const part of content as readonly Record<string, unknown>[]) {
-    const text = part?.["text"];
+    const text = part?.["text"] ?? part?.["refusal"];
     tokens += typeof text === "string" ? textTokens(text) : TOKENS_PER_IMAGE;
   }
   return tokens;
 }
 
 function characters(value: unknown, depth: number): number {
-  if (typeof value === "string") return value.length + 2;
+  if (typeof value === "string") return Buffer.byteLength(value) + 2;
   if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return 4;
   let sum = 2;
   for (const key in value) sum += key.length + 3 + characters((value as Record<string, unknown>)[key], depth + 1);
