@@ -103,6 +103,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     units: units.idempotency,
     sealer: seals.passing("idempotency"),
     clock,
+    shared: storage.dialect === "postgres",
   });
   return {
     authenticator,

@@ -89,7 +89,6 @@ test("a request whose daemon died under it is reported as unknown, never done ag
     key: "crashed",
     fingerprint,
     process: "proc_dead",
-    alive: [],
     now: new Date().toISOString(),
     expires_at: new Date(Date.now() + 60_000).toISOString(),
   });
@@ -155,7 +154,7 @@ test("what has expired is swept as often as there is more", async () => {
   const swept = vi.fn(async ({ limit }: { limit: number }) => (swept.mock.calls.length < 4 ? limit : 7));
   const units = { ...daemon.app.storage.units.idempotency, sweep: swept };
   const sealer = { seal: String, open: String, digest: String };
-  const idempotency = createIdempotency({ units, sealer, clock: { now: () => 0, monotonic: () => 0 } });
+  const idempotency = createIdempotency({ units, sealer, clock: { now: () => 0, monotonic: () => 0 }, shared: false });
   onTestFinished(() => idempotency.close());
   vi.advanceTimersByTime(10 * 60_000);
   await vi.waitFor(() => expect(swept).toHaveBeenCalledTimes(4));

@@ -1,5 +1,6 @@
 // Jobs, connections, syncs, webhooks and OAuth states: the same behaviour on SQLite and on a real Postgres.
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { createIdempotency } from "#daemon/identity/idempotency/idempotency.ts";
 import type { NewConnection } from "#daemon/storage/repositories/connection.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
@@ -173,6 +174,24 @@ describe.each(dialects)("on $name", ({ name, open }) => {
       lastRun: { status: "canceled" },
     });
     await expect(storage.units.sync.startRun(start("run_2"))).rejects.toMatchObject({ code: "connection_missing" });
+  });
+
+  test("an Idempotency-Key of another replica is under way while that one lives, and unknown after", async () => {
+    const { units } = await open();
+    let time = Date.parse(now);
+    const clock = { now: () => time, monotonic: () => time };
+    const sealer = { seal: String, open: String, digest: String };
+    const daemon = (shared: boolean) => createIdempotency({ units: units.idempotency, sealer, clock, shared });
+    const [one, two, alone] = [daemon(true), daemon(true), daemon(false)];
+    onTestFinished(() => [one, two, alone].forEach((each) => void each.close()));
+    const reserved = await one.begin("key k live", "a", "f");
+    expect(reserved).toMatchObject({ id: expect.any(String) });
+    await alone.begin("key k live", "b", "f");
+    await expect(two.begin("key k live", "a", "f")).rejects.toMatchObject({ code: "idempotency_in_progress" });
+    await expect(two.begin("key k live", "b", "f")).rejects.toMatchObject({ code: "idempotency_outcome_unknown" });
+    time += 60_000;
+    await expect(two.begin("key k live", "a", "f")).rejects.toMatchObject({ code: "idempotency_outcome_unknown" });
+    await expect(one.begin("key k live", "a", "f")).rejects.toMatchObject({ code: "idempotency_in_progress" });
   });
 
   test("deliveries that are too old or too many go in batches, pending ones never, failed ones by age alone", async () => {

@@ -23,13 +23,18 @@ export interface IdempotencyOptions {
   readonly units: Storage["units"]["idempotency"];
   readonly sealer: Sealer;
   readonly clock: Clock;
+  /** True where other daemons share the storage. */
+  readonly shared: boolean;
 }
 
 const SWEEP_MS = 10 * 60_000;
 const SWEPT_AT_ONCE = 1_000;
+/** What a replica that died had under way counts as under way so long; clocks may differ by the better part of it. */
+const LEASE_MS = 60_000;
+const BEAT_MS = 15_000;
 
-export function createIdempotency({ units, sealer, clock }: IdempotencyOptions): Idempotency {
-  // A reservation of any other process is of one that died: one daemon owns a root at a time.
+export function createIdempotency({ units, sealer, clock, shared }: IdempotencyOptions): Idempotency {
+  // A reservation of a process without a lease is of one that died. Where one daemon owns a root at a time, none needs one.
   const process = newId("proc");
   const place = (id: string) => ({ tenant: "account", row: id, field: "answer" });
   const timer = setInterval(() => {
@@ -40,8 +45,29 @@ export function createIdempotency({ units, sealer, clock }: IdempotencyOptions):
     const batch = { now: rfc3339(clock.now()), limit: SWEPT_AT_ONCE };
     while ((await units.sweep(batch)) === SWEPT_AT_ONCE);
   }
+  // From the first key on.
+  let living: Promise<void> | undefined;
+  let beats: NodeJS.Timeout | undefined;
+  const beat = (): Promise<void> => {
+    const now = clock.now();
+    return units.live({ process, now: rfc3339(now), until: rfc3339(now + LEASE_MS) });
+  };
+  async function live(): Promise<void> {
+    try {
+      await beat();
+    } catch (error) {
+      living = undefined;
+      throw error;
+    }
+    beats ??= setInterval(() => void beat().catch(() => undefined), BEAT_MS).unref();
+  }
+
   return {
     async begin(owner, key, fingerprint) {
+      if (shared) {
+        living ??= live();
+        await living;
+      }
       const now = clock.now();
       const found = await units.reserve({
         id: newId("idem"),
@@ -49,7 +75,6 @@ export function createIdempotency({ units, sealer, clock }: IdempotencyOptions):
         key,
         fingerprint,
         process,
-        alive: [],
         now: rfc3339(now),
         expires_at: rfc3339(now + KEEP_MS),
       });
@@ -61,6 +86,9 @@ export function createIdempotency({ units, sealer, clock }: IdempotencyOptions):
       await units.complete({ id, answer: sealer.seal(JSON.stringify(answer), place(id)) });
     },
     release: (id) => units.release({ id }),
-    close: () => clearInterval(timer),
+    close() {
+      clearInterval(timer);
+      clearInterval(beats);
+    },
   };
 }

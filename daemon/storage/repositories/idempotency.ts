@@ -10,8 +10,6 @@ export interface ReserveKey {
   readonly fingerprint: string;
   /** The process that will do the work. */
   readonly process: string;
-  /** Processes that are alive besides: of any other, an unfinished reservation's outcome is unknown. */
-  readonly alive: readonly string[];
   readonly now: string;
   readonly expires_at: string;
 }
@@ -47,7 +45,31 @@ export async function reserve(db: Db, args: ReserveKey): Promise<ReservedKey> {
   }
   if (row.fingerprint !== fingerprint) return { state: "reused" };
   if (row.answer !== null) return { state: "done", id: row.id, answer: row.answer };
-  return { state: row.process === process || args.alive.includes(row.process) ? "in_progress" : "unknown" };
+  return { state: row.process === process || (await isAlive(db, row.process, now)) ? "in_progress" : "unknown" };
+}
+
+/** Owner of the rows by which processes that share a database say that they live; no caller's: those have three words. */
+const PROCESSES = "process";
+
+/** Says that this process lives, until then. */
+export async function live(db: Db, { process, now, until }: { process: string; now: string; until: string }) {
+  const lease = { id: process, owner: PROCESSES, key: process, fingerprint: "", process, answer: null };
+  await db
+    .insertInto("idempotency")
+    .values({ ...lease, created_at: now, expires_at: until })
+    .onConflict((conflict) => conflict.columns(["owner", "key"]).doUpdateSet({ expires_at: until }))
+    .execute();
+}
+
+async function isAlive(db: Db, process: string, now: string): Promise<boolean> {
+  const lease = await db
+    .selectFrom("idempotency")
+    .select("id")
+    .where("owner", "=", PROCESSES)
+    .where("key", "=", process)
+    .where("expires_at", ">", now)
+    .executeTakeFirst();
+  return lease !== undefined;
 }
 
 /** Keeps the answer for replays; false where the reservation is gone. */
