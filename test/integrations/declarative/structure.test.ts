@@ -2,7 +2,8 @@
 import { expect, test } from "vitest";
 import type { ConnectorReply } from "#contract/connector-worker.ts";
 import { runConnectorJob } from "#daemon/integrations/connectors/declarative/job.ts";
-import { manifest } from "./one-stream.ts";
+import { loadManifest } from "#daemon/integrations/connectors/declarative/manifest/load.ts";
+import { json, manifest, vendor } from "./one-stream.ts";
 
 const stream = { ...JSON.parse(manifest("http://127.0.0.1:9")).streams[0] };
 const dynamic = (...names: string[]) => ({
@@ -47,6 +48,38 @@ test.each([
       code: "validation_failed",
       detail: expect.stringMatching(reason),
     });
+});
+
+test("a name that stands twice and more aliases than can be followed are refused; merged ones and many names are not", () => {
+  const text = manifest("http://127.0.0.1:9").slice(0, -1);
+  const names = (count: number, write: (at: number) => string) => Array.from({ length: count }, (_, at) => write(at));
+  expect(() => loadManifest(`${text}, "version": 2}`)).toThrow("'version' stands twice in one object");
+  const aliases = [...names(3000, (at) => `a${at}: &a${at} 1`), ...names(3000, (at) => `b${at}: *a${at}`)];
+  expect(() => loadManifest(`${text}, ${aliases.join(", ")} }`)).toThrow("too many aliases");
+  const few = `definitions: {a: &a {x: 1}, b: &b {y: 2}, c: {<<: *a, x: 3}, d: {<<: [*a, *b]}}`;
+  const { resolved } = loadManifest(`${text}, ${few}, ${names(3000, (at) => `n${at}: 1`).join(", ")} }`);
+  expect(resolved["definitions"]).toMatchObject({ c: { x: 3 }, d: { x: 1, y: 2 } });
+});
+
+test("y and n are names and texts, as to the reference's reader; yes and no are booleans", () => {
+  const text = `${manifest("http://127.0.0.1:9").slice(0, -1)}, definitions: {y: n, N: Y, a: yes, b: No, c: ON, d: off}}`;
+  const { resolved } = loadManifest(text);
+  expect(resolved["definitions"]).toEqual({ y: "n", N: "Y", a: true, b: false, c: true, d: false });
+});
+
+test("a page of many records is handed on some at a time, and no more than were asked for", async () => {
+  const many = Array.from({ length: 2500 }, (_, id) => ({ id }));
+  const origin = await vendor((_request, response) => json(response, { items: many }));
+  const sizes = async (limit?: number): Promise<number[]> => {
+    const found: number[] = [];
+    const read = { type: "read" as const, manifest: manifest(origin), config: { at: origin }, stream: "items" };
+    await runConnectorJob(limit === undefined ? read : { ...read, limit }, {
+      ...{ signal: AbortSignal.timeout(20_000), env: {}, room: async () => {} },
+      send: async (reply) => void (reply.type === "records" && found.push(reply.records.length)),
+    });
+    return found;
+  };
+  expect([await sizes(), await sizes(1001), await sizes(3)]).toEqual([[1000, 1000, 500], [1000, 1], [3]]);
 });
 
 test("streams that the configuration makes are counted when they are made; a check of nothing does not succeed", async () => {

@@ -24,6 +24,8 @@ export interface JobPorts {
   room(): Promise<void>;
 }
 
+const MOST_AT_ONCE = 1000;
+
 export async function runConnectorJob(job: ConnectorJob, ports: JobPorts): Promise<void> {
   try {
     if (job.type === "eval") await evaluate(job, ports);
@@ -121,13 +123,16 @@ async function sendAll(
       await ports.send(event);
       continue;
     }
-    const records = event.records.slice(0, left);
-    left -= records.length;
-    const room = ports.room();
-    await ports.send({ type: "records", records });
-    await room;
-    // A cut read has no state: what was not shown was not read.
-    if (left <= 0) return;
+    // A page may hold a million: whoever takes them gets some at a time.
+    for (let from = 0; from < event.records.length; from += MOST_AT_ONCE) {
+      const records = event.records.slice(from, from + Math.min(left, MOST_AT_ONCE));
+      left -= records.length;
+      const room = ports.room();
+      await ports.send({ type: "records", records });
+      await room;
+      // A cut read has no state: what was not shown was not read.
+      if (left <= 0) return;
+    }
   }
 }
 

@@ -1,9 +1,11 @@
 // The text of a manifest -> a resolved one. Whatever is wrong with it is an error that says where.
-import { parseDocument } from "yaml";
+import { type Document, isScalar, parseDocument, type Tags, visit } from "yaml";
 import { type Component, children, isRecord, manifestError, writtenStreams } from "./component.ts";
 import { resolveManifest } from "./resolve.ts";
 
 const MAX_BYTES = 20 * 1024 * 1024;
+/** About a second of work. */
+const MAX_ALIAS_STEPS = 10_000_000;
 
 export interface Manifest {
   /** Resolved: no references, every type and parameter in its place. */
@@ -19,12 +21,16 @@ export function loadManifest(source: string): Manifest {
   if (source.length > MAX_BYTES) throw manifestError(`larger than ${MAX_BYTES} bytes`);
   const document = parseDocument(source, {
     merge: true,
+    // The library compares each key with all before it; checkNodes does not.
+    uniqueKeys: false,
     maxAliasCount: 10_000,
     schema: "yaml-1.1",
     version: "1.1",
+    customTags: (tags: Tags) => tags.map(withoutLetters),
   } as never);
   const [error] = document.errors;
   if (error) throw manifestError(error.message.split("\n")[0] ?? "not YAML");
+  checkNodes(document);
   let parsed: unknown;
   try {
     parsed = plain(document.toJS({ maxAliasCount: 10_000 }), 0);
@@ -47,6 +53,39 @@ export function loadManifest(source: string): Manifest {
     title: typeof schema["title"] === "string" ? schema["title"] : undefined,
     configSchema: schema,
   };
+}
+
+// To the reference's reader `yes` and `on` are booleans, `y` and `n` are not: coordinates are fields with these names.
+function withoutLetters(tag: Tags[number]): Tags[number] {
+  if (typeof tag === "string" || tag.tag !== "tag:yaml.org,2002:bool") return tag;
+  const words = tag.test?.test("true")
+    ? /^(?:[Yy]es|YES|[Tt]rue|TRUE|[Oo]n|ON)$/
+    : /^(?:[Nn]o|NO|[Ff]alse|FALSE|[Oo]ff|OFF)$/;
+  return { ...tag, test: words } as Tags[number];
+}
+
+// For each alias the library looks through the document for what it means.
+function checkNodes(document: Document): void {
+  let nodes = 0;
+  let aliases = 0;
+  visit(document, {
+    Node() {
+      nodes++;
+    },
+    Alias() {
+      aliases++;
+    },
+    Map(_key, { items }) {
+      nodes++;
+      const names = new Set<unknown>();
+      for (const { key } of items) {
+        const name = isScalar(key) ? key.value : key;
+        if (names.has(name) && name !== "<<") throw manifestError(`'${String(name)}' stands twice in one object`);
+        names.add(name);
+      }
+    },
+  });
+  if (aliases * nodes > MAX_ALIAS_STEPS) throw manifestError("too many aliases for its length");
 }
 
 function checkLists(resolved: Component): void {
