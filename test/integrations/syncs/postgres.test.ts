@@ -83,6 +83,21 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     expect(await target.query("SELECT count(*) AS n FROM over_kept")).toEqual([{ n: "5" }]);
   });
 
+  test("two syncs that replace one table take turns, and its indexes stay", async () => {
+    await source.query("CREATE TABLE turns AS SELECT i AS id, 'x' || i AS t FROM generate_series(1, 20000) i");
+    for (let round = 0; round < 4; round++) {
+      const outcomes = await Promise.all(
+        ["sync_a", "sync_b", "sync_c"].map((sync_id) => sync(ends("turns"), { sync_id })),
+      );
+      expect(outcomes.map(({ error }) => error)).toEqual([null, null, null]);
+      expect(await target.query("SELECT count(*) AS n FROM turns")).toEqual([{ n: "20000" }]);
+      if (round === 0) await target.query("ALTER TABLE turns ADD PRIMARY KEY (id); CREATE INDEX turns_t ON turns (t)");
+      expect(
+        await target.query("SELECT indexname AS name FROM pg_indexes WHERE tablename = 'turns' ORDER BY 1"),
+      ).toEqual([{ name: "turns_pkey" }, { name: "turns_t" }]);
+    }
+  });
+
   test("rows that the destination refuses are quarantined with their reasons, the others arrive", async () => {
     await source.query(
       "CREATE TABLE bad (id int PRIMARY KEY, t text); INSERT INTO bad SELECT i, CASE WHEN i % 100 = 0 THEN 'no' ELSE 'yes' END FROM generate_series(1, 1000) i",

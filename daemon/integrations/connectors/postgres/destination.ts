@@ -18,7 +18,7 @@ import { DELETED_AT, deleteMissing, keepDeleted, mergeStage } from "./merge.ts";
 import { type Loading, makeStage, prepare } from "./prepare.ts";
 import { postgresSource } from "./source.ts";
 import { ident } from "./sql.ts";
-import { ensureStateTable, lockSync, readState, writeState } from "./state-table.ts";
+import { ensureStateTable, lockSync, lockTable, readState, writeState } from "./state-table.ts";
 import { exchangeRows, type Renames, swap } from "./swap.ts";
 import { copyTuples } from "./write-packed.ts";
 import { writeRows } from "./write-rows.ts";
@@ -101,7 +101,8 @@ interface Parts {
 }
 
 function sessionOf(parts: Parts): WriteSession {
-  const { link, request, target, existing, guard } = parts;
+  const { link, request, target, guard } = parts;
+  let { existing } = parts;
   const final = `${ident(target.schema)}.${ident(target.name)}`;
   let plan: WritePlan | undefined;
   let loading: Loading | undefined;
@@ -150,6 +151,11 @@ function sessionOf(parts: Parts): WriteSession {
         await link.run("ROLLBACK");
         await ensureStateTable(link, target.schema);
         await link.run("BEGIN");
+        // Two syncs that replace one table would wait for each other, or the second leave out the first one's indexes.
+        if (wanted.kind === "replace" || existing === null) {
+          const oid = await lockTable(link, target);
+          if (oid !== (existing?.oid ?? null)) existing = await describeTable(link, target);
+        }
         ({ loading, types, exact, hashable, generated, wider } = await prepare(
           { link, target, existing, syncId: request.syncId },
           wanted,

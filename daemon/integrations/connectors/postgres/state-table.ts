@@ -12,6 +12,23 @@ export async function lockSync(link: PostgresLink, syncId: string, stream: strin
   await link.rows("SELECT pg_advisory_lock(hashtextextended($1, 4141))::text", [`${syncId}/${stream}`]);
 }
 
+/**
+ * Keeps other syncs from making or replacing the same table until the transaction ends; waits for one that does. Gives the table as it
+ * is then, by its oid; null: there is none.
+ */
+export async function lockTable(
+  link: PostgresLink,
+  { schema, name }: { readonly schema: string; readonly name: string },
+): Promise<string | null> {
+  await link.rows("SELECT pg_advisory_xact_lock(hashtextextended($1, 4142))::text", [JSON.stringify([schema, name])]);
+  // to_regclass would answer from a cache that is as old as the transaction.
+  const [row] = await link.rows<{ oid: string }>(
+    "SELECT c.oid::text AS oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2",
+    [schema, name],
+  );
+  return row?.oid ?? null;
+}
+
 /** The state of this sync and stream; nulls where there is none. */
 export async function readState(
   link: PostgresLink,
