@@ -1,10 +1,11 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createConnection } from "mysql2/promise";
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Driver } from "#daemon/controllers/broker/db/driver.ts";
 import { openMysql } from "#daemon/controllers/broker/db/mysql.ts";
 import { openPostgres } from "#daemon/controllers/broker/db/postgres.ts";
@@ -175,6 +176,31 @@ test("sqlite: statements of one transaction that are sent together are answered 
   ]);
   await expect(ask("select zeroblob(900000000)")).rejects.toThrow("too big");
   session.destroy();
+  await driver.close();
+});
+
+test("sqlite: a temporary view or trigger of one caller is not there for the next", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "magic-temporary-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const driver = openSqlite(join(folder, "a.db"), "write");
+  const run = async (...statements: string[]): Promise<unknown> => {
+    const session = await driver.begin(new AbortController().signal);
+    let rows: unknown;
+    for (const sql of statements) ({ rows } = await session.query(sql, []));
+    await session.commit();
+    await session.release();
+    return rows;
+  };
+  await run("create table t (a)", "insert into t values ('true')");
+  await run(
+    "create temp table seen (a)",
+    "create temp trigger spy after insert on main.t begin insert into seen values (new.a); end",
+    "create temp view v as select 1",
+    "create temp table t as select 'forged' as a",
+  );
+  expect(await run("select a from t")).toEqual([{ a: "true" }]);
+  await run("insert into t values ('more')");
+  await expect(run("select * from seen")).rejects.toThrow("no such table");
   await driver.close();
 });
 

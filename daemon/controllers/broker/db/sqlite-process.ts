@@ -49,8 +49,16 @@ export function serveSqlite(file: string, mode: string): void {
     if (request.kind === "query") return query(open(), request.sql, request.params);
     if (request.kind === "begin") own(mode === "write" ? "BEGIN IMMEDIATE" : "BEGIN");
     else if (request.kind === "commit") own("COMMIT");
-    else if (database?.isTransaction) own("ROLLBACK");
+    else reset();
     return null;
+  }
+
+  /** The next caller may be another controller: a temporary view or trigger would stand between it and the tables of that name. */
+  function reset(): void {
+    if (database?.isTransaction) own("ROLLBACK");
+    if (!database?.prepare("SELECT 1 FROM sqlite_temp_schema").get()) return;
+    database.close();
+    database = null;
   }
 
   process.on("message", (request: SqliteRequest) => {
