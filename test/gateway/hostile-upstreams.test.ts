@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { anthropicWire } from "#daemon/gateway/providers/anthropic/wire.ts";
+import { type Frame, frameReader } from "#daemon/gateway/providers/bedrock/frames.ts";
 import { bedrockWire } from "#daemon/gateway/providers/bedrock/wire.ts";
 import { UpstreamError } from "#daemon/gateway/providers/failure.ts";
 import { googleWire } from "#daemon/gateway/providers/google/wire.ts";
@@ -11,7 +12,7 @@ import { type Random, seededRandom } from "#daemon/gateway/providers/sandbox/ran
 import { thoughtMemory } from "#daemon/gateway/providers/thoughts/memory.ts";
 import type { ReadContext, Wire } from "#daemon/gateway/providers/wire.ts";
 import { sharedPath } from "#test/shared.ts";
-import { eventStreamBytes } from "./event-stream.ts";
+import { eventStreamBytes, frame } from "./event-stream.ts";
 import { specification } from "./specification.ts";
 import { callOf, targetOf } from "./upstream.ts";
 
@@ -122,4 +123,21 @@ describe.skipIf(!root)("recorded answers, made strange", () => {
     },
     120_000,
   );
+});
+
+test("a frame of megabytes in many small pieces costs as much as its bytes, not as their square", () => {
+  const payload = JSON.stringify({ text: "x".repeat(4_000_000) });
+  const bytes = Buffer.concat([frame("contentBlockDelta", payload), frame("messageStop", "{}")]);
+  const got: Frame[] = [];
+  const reader = frameReader((one) => got.push(one));
+  const before = process.cpuUsage();
+  for (let at = 0; at < bytes.length; at += 128) reader.push(bytes.subarray(at, at + 128));
+  const { user, system } = process.cpuUsage(before);
+  // Microseconds. Were every piece joined with all before it, it would be a quarter of a minute.
+  expect(user + system).toBeLessThan(5_000_000);
+  expect(got.map(({ type, payload: said }) => [type, said.length])).toEqual([
+    ["contentBlockDelta", payload.length],
+    ["messageStop", 2],
+  ]);
+  expect(reader.whole()).toBe(true);
 });

@@ -14,6 +14,8 @@ export interface Frame {
 const MAX_FRAME = 8 * 1024 * 1024;
 /** Prelude, its CRC and the message's CRC. */
 const LEAST_FRAME = 16;
+/** What has to be there to know how long a frame is. */
+const LENGTH_FIELD = 4;
 
 const codec = new EventStreamCodec(
   (bytes) => Buffer.from(bytes as Uint8Array).toString("utf8"),
@@ -28,20 +30,31 @@ export interface FrameReader {
 
 /** Throws UpstreamError for frames that are too large or damaged. */
 export function frameReader(take: (frame: Frame) => void): FrameReader {
-  let carry: Buffer = Buffer.alloc(0);
+  /** Of a frame that is not whole yet; joined when it is, since each joining costs as much as all of it. */
+  let pieces: Buffer[] = [];
+  let had = 0;
+  let needed = LENGTH_FIELD;
   return {
     push(chunk) {
-      let bytes: Buffer = carry.length > 0 ? Buffer.concat([carry, chunk]) : chunk;
-      while (bytes.length >= 4) {
+      pieces.push(chunk);
+      had += chunk.length;
+      if (had < needed) return;
+      let bytes: Buffer = pieces.length > 1 ? Buffer.concat(pieces) : chunk;
+      needed = LENGTH_FIELD;
+      while (bytes.length >= LENGTH_FIELD) {
         const length = bytes.readUInt32BE(0);
         if (length < LEAST_FRAME || length > MAX_FRAME) throw broken(`has a frame of ${length} bytes`);
-        if (bytes.length < length) break;
+        if (bytes.length < length) {
+          needed = length;
+          break;
+        }
         take(read(bytes.subarray(0, length)));
         bytes = bytes.subarray(length);
       }
-      carry = bytes;
+      pieces = bytes.length > 0 ? [bytes] : [];
+      had = bytes.length;
     },
-    whole: () => carry.length === 0,
+    whole: () => had === 0,
   };
 }
 
