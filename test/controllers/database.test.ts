@@ -122,6 +122,14 @@ describe("sqlite", () => {
     expect(await ask({ db: "lite", sql: "select count(*) as n from t" })).toEqual({ rows: [{ n: 4 }] });
   });
 
+  test("a statement without end is stopped when its caller leaves, and the one session that writes is free again", async () => {
+    const endless = "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n";
+    const input = { db: "writable", sql: endless };
+    const left = bench.failure(bench.invoke("q", input, { signal: AbortSignal.timeout(500) }));
+    expect((await left).code).toBe("client_closed");
+    expect(await ask({ db: "writable", sql: "select 1 as a" })).toEqual({ rows: [{ a: 1 }] });
+  });
+
   test("a write needs both the contract and magic.yaml to say write", async () => {
     expect(await ask({ db: "locked", sql: "delete from t" })).toMatchObject({ code: "capability_denied" });
   });

@@ -38,7 +38,9 @@ export function databaseOperations(databases: Databases): readonly (readonly [st
     return { value: number };
   };
 
-  const query: Operation = async (broker, args, _body, signal) => {
+  const query: Operation = async (broker, args, _body, given) => {
+    // The cell lives on after a caller who left; the statement, and the session that others wait for, do not.
+    const signal = AbortSignal.any([given, broker.caller.signal]);
     const name = textOf(args, "database", 200);
     const sql = textOf(args, "sql");
     const params = listOf(args, "params", 10_000);
