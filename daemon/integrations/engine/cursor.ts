@@ -1,10 +1,22 @@
-// What every source says of a cursor field whose values cannot do a cursor's work.
+// What every source says of a cursor field that cannot do a cursor's work.
 import { MagicError } from "#contract/errors.ts";
 import type { SyncFailure } from "#contract/sync.ts";
 import type { Column } from "./types.ts";
 
 const endless = /^(inf(inity)?|nan)$/i;
 const ordered = new Set(["int", "decimal", "float", "date", "timestamp"]);
+
+/** The column of an incremental run's cursor field; throws validation_failed where none is named, or there is none of that name. */
+export function cursorColumn<C extends { readonly name: string }>(columns: readonly C[], field: string | null): C {
+  const column = columns.find(({ name }) => name === field);
+  if (column) return column;
+  throw new MagicError(
+    "validation_failed",
+    field === null
+      ? "An incremental sync needs a cursor field."
+      : `There is no column ${JSON.stringify(field)} for the cursor.`,
+  );
+}
 
 /** Throws validation_failed where the greatest value is one after which nothing can come: no later record would ever be read. */
 export function checkReachable(greatest: string | null, column: Column, object: string): void {

@@ -2,7 +2,7 @@
 // times or texts the first run finds out, and the state keeps it.
 import { MagicError } from "#contract/errors.ts";
 import type { SyncFailure } from "#contract/sync.ts";
-import { nullCursorWarning } from "../../engine/cursor.ts";
+import { cursorColumn, nullCursorWarning } from "../../engine/cursor.ts";
 import type { ReadRequest, StreamState } from "../../engine/source.ts";
 import { microsOf } from "../../engine/temporal.ts";
 import type { Column, Row } from "../../engine/types.ts";
@@ -21,15 +21,9 @@ export function cursorOf(
   warn: (warning: SyncFailure) => void,
 ): FileCursor | null {
   if (request.mode !== "incremental") return null;
-  const field = request.cursorField;
-  const at = columns.findIndex(({ name }) => name === field);
-  if (field === null || at < 0)
-    throw new MagicError(
-      "validation_failed",
-      field === null
-        ? "An incremental sync needs a cursor field."
-        : `There is no column ${JSON.stringify(field)} for the cursor.`,
-    );
+  const column = cursorColumn(columns, request.cursorField);
+  const field = column.name;
+  const at = columns.indexOf(column);
   const before = request.state?.cursor ?? null;
   const keyed = (request.primaryKey ?? []).length > 0;
   const values = createValues(request.state, `${JSON.stringify(field)} of ${path}`);

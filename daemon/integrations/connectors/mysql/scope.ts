@@ -1,7 +1,6 @@
 // Which rows an incremental run reads from MySQL, and where the next one goes on.
-import { MagicError } from "#contract/errors.ts";
 import type { SyncFailure } from "#contract/sync.ts";
-import { nullCursorWarning } from "../../engine/cursor.ts";
+import { cursorColumn, nullCursorWarning } from "../../engine/cursor.ts";
 import { readInOrder } from "../../engine/keys.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import type { ReadRequest, StreamState } from "../../engine/source.ts";
@@ -26,15 +25,8 @@ export async function planRead(
   request: ReadRequest,
 ): Promise<Scope> {
   if (request.mode !== "incremental") return { condition: "", endState: null, warnings: [] };
-  const field = request.cursorField;
-  const column = table.columns.find(({ name }) => name === field);
-  if (field === null || !column)
-    throw new MagicError(
-      "validation_failed",
-      field === null
-        ? "An incremental sync needs a cursor field."
-        : `There is no column ${JSON.stringify(field)} for the cursor.`,
-    );
+  const column = cursorColumn(table.columns, request.cursorField);
+  const field = column.name;
   const greatest = column.type.kind === "bytes" ? `HEX(max(${ident(field)}))` : `max(${column.expression})`;
   const without = keyed || !column.nullable ? "0" : `EXISTS (SELECT 1 FROM ${from} WHERE ${ident(field)} IS NULL)`;
   const [row] = await link.rows(`SELECT ${greatest} AS c, ${without} AS without FROM ${from}`);

@@ -2,7 +2,7 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { MagicError } from "#contract/errors.ts";
 import type { SyncFailure } from "#contract/sync.ts";
-import { checkReachable, nullCursorWarning } from "../../engine/cursor.ts";
+import { checkReachable, cursorColumn, nullCursorWarning } from "../../engine/cursor.ts";
 import { readInOrder } from "../../engine/keys.ts";
 import type { ReadRequest, StreamState } from "../../engine/source.ts";
 import { quote, type SqliteTable } from "./catalog.ts";
@@ -20,16 +20,8 @@ export interface Scope {
 // One writer at a time: a row that commits later also has been written later, so no look-back is needed but for equal values.
 export function planRead(db: DatabaseSync, table: SqliteTable, keyed: boolean, request: ReadRequest): Scope {
   if (request.mode !== "incremental") return { condition: "", order: "", parameters: [], endState: null, warnings: [] };
-  const field = request.cursorField;
-  const column = table.columns.find(({ name }) => name === field);
-  if (field === null || !column)
-    throw new MagicError(
-      "validation_failed",
-      field === null
-        ? "An incremental sync needs a cursor field."
-        : `There is no column ${JSON.stringify(field)} for the cursor.`,
-    );
-  const name = quote(field);
+  const column = cursorColumn(table.columns, request.cursorField);
+  const name = quote(column.name);
   const from = quote(table.name);
   // Each by itself: of two in one SELECT SQLite looks up neither in an index.
   const statement = db.prepare(
@@ -41,7 +33,7 @@ export function planRead(db: DatabaseSync, table: SqliteTable, keyed: boolean, r
   if (kindOf(found.type) !== kindOf(found.leastType))
     throw new MagicError(
       "validation_failed",
-      `The cursor field ${JSON.stringify(field)} of ${table.name} holds both ${shown(found.least)} (${found.leastType}) and ${shown(found.cursor)} (${found.type}), which have no common order: name another one, or use full_refresh.`,
+      `The cursor field ${JSON.stringify(column.name)} of ${table.name} holds both ${shown(found.least)} (${found.leastType}) and ${shown(found.cursor)} (${found.type}), which have no common order: name another one, or use full_refresh.`,
     );
   if (found.type === "real")
     checkReachable(String(found.cursor), { ...column, type: { kind: "float", bits: 64 } }, table.name);
@@ -54,7 +46,7 @@ export function planRead(db: DatabaseSync, table: SqliteTable, keyed: boolean, r
       found.cursor === null
         ? { cursor: before, type: beforeType ?? "null" }
         : { cursor: textOf(found.cursor), type: found.type },
-    warnings: found.without === 1n ? [nullCursorWarning(field, table.name)] : [],
+    warnings: found.without === 1n ? [nullCursorWarning(column.name, table.name)] : [],
   };
 }
 
