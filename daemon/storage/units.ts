@@ -22,6 +22,7 @@ import * as job from "./repositories/job.ts";
 import * as ledger from "./repositories/ledger.ts";
 import * as oauth from "./repositories/oauth.ts";
 import * as rateWindow from "./repositories/rate-window.ts";
+import * as run from "./repositories/run.ts";
 import * as sealed from "./repositories/sealed.ts";
 import * as setting from "./repositories/setting.ts";
 import * as signingKey from "./repositories/signing-key.ts";
@@ -45,6 +46,7 @@ export const repositories = {
   signingKey,
   trace,
   connection,
+  run,
   sync,
   webhook,
   oauth,

@@ -102,9 +102,9 @@ describe.each(dialects)("on $name", ({ name, open }) => {
 
   test("of many triggers at once one starts a run, the others are answered with it", async () => {
     const storage = await open();
-    const { sync } = storage.units;
+    const { run: runs, sync } = storage.units;
     await aSync(storage);
-    const begun = await Promise.all(Array.from({ length: 10 }, (_, i) => sync.startRun(start(`run_${i}`))));
+    const begun = await Promise.all(Array.from({ length: 10 }, (_, i) => runs.start(start(`run_${i}`))));
     expect(begun.filter((one) => one?.started)).toHaveLength(1);
     const [run = ""] = new Set(begun.map((one) => one?.run.id));
     expect(new Set(begun.map((one) => one?.run.id)).size).toBe(1);
@@ -113,58 +113,58 @@ describe.each(dialects)("on $name", ({ name, open }) => {
       runs: 1,
       lastRun: { status: "queued" },
     });
-    expect(await sync.progressRun({ id: run, progress: { records_read: 5 } })).toBe(true);
+    expect(await runs.progress({ id: run, progress: { records_read: 5 } })).toBe(true);
     const rejects = ["1", "2", "3"].map((key) => ({ key, column_name: null, reason: "r" }));
     const big = 2 ** 40;
     expect(
-      await sync.endRun({ id: run, status: "completed", now, result: { records_synced: big }, rejects }),
+      await runs.end({ id: run, status: "completed", now, result: { records_synced: big }, rejects }),
     ).toMatchObject({ status: "completed", records_read: 5 });
-    expect(await sync.endRun({ id: run, status: "failed", now })).toBeNull();
-    expect(await sync.progressRun({ id: run, progress: {} })).toBe(false);
+    expect(await runs.end({ id: run, status: "failed", now })).toBeNull();
+    expect(await runs.progress({ id: run, progress: {} })).toBe(false);
     expect(await sync.get({ id: "sync_1", environment })).toMatchObject({ status: "active", records_synced: big });
-    const page = await sync.listRejects({ runId: run, limit: 2 });
+    const page = await runs.listRejects({ runId: run, limit: 2 });
     expect(page).toMatchObject({ rows: [{ key: "1" }, { key: "2" }], more: true });
     const [, second] = page.rows;
-    const last = await sync.listRejects({ runId: run, limit: 2, after: second?.id });
+    const last = await runs.listRejects({ runId: run, limit: 2, after: second?.id });
     expect(last).toMatchObject({ rows: [{ key: "3" }], more: false });
-    const back = await sync.listRejects({ runId: run, limit: 1, before: last.rows[0]?.id });
+    const back = await runs.listRejects({ runId: run, limit: 1, before: last.rows[0]?.id });
     expect(back).toMatchObject({ rows: [{ key: "2" }], more: true });
-    await expect(sync.cancelRun({ id: run, environment, now })).rejects.toMatchObject({ code: "conflict" });
+    await expect(runs.cancel({ id: run, environment, now })).rejects.toMatchObject({ code: "conflict" });
     expect(await sync.remove({ id: "sync_1", environment })).toMatchObject({ id: "sync_1" });
-    expect(await sync.getRun({ id: run, environment })).toBeNull();
+    expect(await runs.get({ id: run, environment })).toBeNull();
   });
 
   test("a sync's oldest runs go with their rejects, a few at a time; its sums stay", async () => {
     const storage = await open();
     await aSync(storage);
-    const { sync } = storage.units;
+    const { run: runs, sync } = storage.units;
     const ids = Array.from({ length: 25 }, (_, i) => `run_${String(i + 1).padStart(2, "0")}`);
     const rejects = [{ key: "k", column_name: null, reason: "r" }];
     for (const id of ids) {
-      await sync.startRun(start(id));
-      await sync.endRun({ id, status: "completed", now, result: { records_synced: 2 }, rejects });
+      await runs.start(start(id));
+      await runs.end({ id, status: "completed", now, result: { records_synced: 2 }, rejects });
     }
     const left = async () => {
-      const { rows } = await sync.listRuns({ syncId: "sync_1", page: { limit: 100 } });
+      const { rows } = await runs.list({ syncId: "sync_1", page: { limit: 100 } });
       return rows.map(({ id }) => id).reverse();
     };
-    await sync.forgetRuns({ id: "sync_1", upTo: 0 });
-    await sync.forgetRuns({ id: "sync_2", upTo: 25 });
+    await runs.forget({ id: "sync_1", upTo: 0 });
+    await runs.forget({ id: "sync_2", upTo: 25 });
     expect(await left()).toEqual(ids);
-    await sync.forgetRuns({ id: "sync_1", upTo: 22 });
+    await runs.forget({ id: "sync_1", upTo: 22 });
     expect(await left()).toEqual(ids.slice(20));
-    await sync.forgetRuns({ id: "sync_1", upTo: 22 });
+    await runs.forget({ id: "sync_1", upTo: 22 });
     expect(await left()).toEqual(ids.slice(22));
-    const rejected = async (runId: string) => (await sync.listRejects({ runId, limit: 5 })).rows.length;
+    const rejected = async (runId: string) => (await runs.listRejects({ runId, limit: 5 })).rows.length;
     expect([await rejected("run_22"), await rejected("run_23")]).toEqual([0, 1]);
     expect(await sync.get({ id: "sync_1", environment })).toMatchObject({ records_synced: 50, runs: 25 });
-    expect(await sync.startRun(start("run_26"))).toMatchObject({ run: { ordinal: 26 } });
+    expect(await runs.start(start("run_26"))).toMatchObject({ run: { ordinal: 26 } });
   });
 
   test("deleting a connection cancels the run and pauses the sync, in one unit", async () => {
     const storage = await open();
     await aSync(storage);
-    await storage.units.sync.startRun(start("run_1"));
+    await storage.units.run.start(start("run_1"));
     expect(await storage.units.connection.remove({ id: "conn_b", environment, now })).toEqual({
       paused: ["sync_1"],
       canceledRuns: ["run_1"],
@@ -173,7 +173,7 @@ describe.each(dialects)("on $name", ({ name, open }) => {
       status: "paused",
       lastRun: { status: "canceled" },
     });
-    await expect(storage.units.sync.startRun(start("run_2"))).rejects.toMatchObject({ code: "connection_missing" });
+    await expect(storage.units.run.start(start("run_2"))).rejects.toMatchObject({ code: "connection_missing" });
   });
 
   test("an Idempotency-Key of another replica is under way while that one lives, and unknown after", async () => {
@@ -261,8 +261,8 @@ describe.each(dialects)("on $name", ({ name, open }) => {
     await units.webhook.create(webhook("wh_2", ["sync.failed"], "enabled"));
     await units.webhook.create(webhook("wh_3", ["sync.completed"], "disabled"));
     await aSync(storage);
-    await units.sync.startRun(start("run_1"));
-    await units.sync.endRun({ id: "run_1", status: "completed", now, result: { records_synced: 3 } });
+    await units.run.start(start("run_1"));
+    await units.run.end({ id: "run_1", status: "completed", now, result: { records_synced: 3 } });
     const of = async (webhookId: string) =>
       (await units.webhook.listDeliveries({ webhookId, page: { limit: 10 } })).rows;
     expect((await of("wh_1")).map(({ event_type }) => event_type)).toEqual(["data.changed", "sync.completed"]);

@@ -51,7 +51,7 @@ const cleanUpMs = 20_000;
 
 export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
   const { storage, jobs, execution, secrets, fresh, clock, logger, onEvents } = options;
-  const units = storage.units.sync;
+  const { units } = storage;
   const underWay = new Map<string, AbortController>();
   const endings = new EventEmitter().setMaxListeners(0);
   const runs = jobs.define<{ run: string }>("sync-run", {
@@ -103,11 +103,11 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
   };
 
   async function handleRun({ payload, attempt, signal }: Job<{ run: string }>): Promise<Outcome> {
-    const run = await units.getRun({ id: payload.run, environment: "live" });
-    const sync = run && (await units.get({ id: run.sync_id, environment: "live" }));
+    const run = await units.run.get({ id: payload.run, environment: "live" });
+    const sync = run && (await units.sync.get({ id: run.sync_id, environment: "live" }));
     if (run === null || sync === null) return undefined;
     const started_at = run.started_at ?? now();
-    if (!(await units.progressRun({ id: run.id, progress: { started_at, waiting_for: "its worker" } })))
+    if (!(await units.run.progress({ id: run.id, progress: { started_at, waiting_for: "its worker" } })))
       return undefined;
     if (attempt > maxAttempts) {
       await end(
@@ -137,7 +137,7 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
   }
 
   async function openEnds(sync: SyncRecord): Promise<Pick<RunTask, "source" | "destination"> | null> {
-    const get = (id: string) => storage.units.connection.get({ id, environment: sync.environment });
+    const get = (id: string) => units.connection.get({ id, environment: sync.environment });
     const [source, destination] = await Promise.all([get(sync.source_connection), get(sync.destination_connection)]);
     if (source === null || destination === null) return null;
     return { source: secrets.open(await fresh(source)), destination: secrets.open(await fresh(destination)) };
@@ -150,8 +150,8 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
       if (clock.monotonic() < next) return;
       next = clock.monotonic() + progressEveryMs;
       const seconds = Math.max(0.001, (clock.monotonic() - begun) / 1000);
-      units
-        .progressRun({
+      units.run
+        .progress({
           id,
           progress: {
             records_read: progress.records_read,
@@ -185,18 +185,18 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
       column_name: column,
       reason: redactText(reason),
     }));
-    const run = await units.endRun({ id, status: outcome.status, now: rfc3339(finished), result, rejects });
+    const run = await units.run.end({ id, status: outcome.status, now: rfc3339(finished), result, rejects });
     if (run !== null) logger.info("sync.run_ended", { run: id, sync: run.sync_id, status: run.status });
     onEvents();
   }
 
   async function handleSchedule({ payload, signal }: Job<{ sync: string }>): Promise<Outcome> {
-    const sync = await units.get({ id: payload.sync, environment: "live" });
+    const sync = await units.sync.get({ id: payload.sync, environment: "live" });
     if (sync === null || sync.status === "paused" || signal.aborted) return undefined;
     const realtime = sync.schedule === "realtime";
     const due = realtime ? clock.now() + realtimePauseMs : nextDue(sync, clock.now());
     try {
-      await units.startRun({
+      await units.run.start({
         ...{ id: sync.id, environment: "live", runId: newId("run", clock.now()), now: now() },
         ...{ trigger: realtime ? "realtime" : "schedule", fullRefresh: false, objects: null, limit: null },
       });

@@ -59,7 +59,7 @@ export interface SyncsOptions {
 }
 
 export function createSyncs({ storage, catalogue, live, clock, seed }: SyncsOptions): Syncs {
-  const units = storage.units.sync;
+  const { units } = storage;
   const now = (): string => rfc3339(clock.now());
   const document = (sync: SyncRecord): Sync => syncDocument(sync, clock.now());
 
@@ -68,7 +68,7 @@ export function createSyncs({ storage, catalogue, live, clock, seed }: SyncsOpti
       const { environment } = principal;
       const ms = clock.now();
       const body = await newBody(input, () => missingEnds(input, existsFor(principal)));
-      const sync = await units.create({
+      const sync = await units.sync.create({
         id: newId("sync", ms),
         environment,
         source_connection: input.source.connection,
@@ -87,14 +87,14 @@ export function createSyncs({ storage, catalogue, live, clock, seed }: SyncsOpti
 
     async list({ environment }, { status, connection, ...rest }) {
       const page = pageOf(rest);
-      return answerPage(await units.list({ environment, status, connection, page }), page, document);
+      return answerPage(await units.sync.list({ environment, status, connection, page }), page, document);
     },
 
     async patch(principal, id, patch) {
       const { environment } = principal;
       for (let tries = 0; tries < 20; tries++) {
         const current = await find(principal, id);
-        const changed = await units.update({
+        const changed = await units.sync.update({
           ...{ id, environment, revision: current.revision, now: now() },
           body: patchedBody(bodyOf(current), patch),
           status: patch.status ?? null,
@@ -110,7 +110,7 @@ export function createSyncs({ storage, catalogue, live, clock, seed }: SyncsOpti
     },
 
     async remove({ environment }, id) {
-      const removed = await units.remove({ id, environment });
+      const removed = await units.sync.remove({ id, environment });
       if (removed === null) throw missing("sync", id);
       await live.removed(removed);
     },
@@ -124,7 +124,7 @@ export function createSyncs({ storage, catalogue, live, clock, seed }: SyncsOpti
         limit: limitOf(principal, "active syncs"),
       });
       if (environment === "sandbox") return simulate(principal, id, start);
-      const begun = await units.startRun(start());
+      const begun = await units.run.start(start());
       if (begun === null) throw missing("sync", id);
       live.wake();
       return runDocument(begun.run);
@@ -133,7 +133,7 @@ export function createSyncs({ storage, catalogue, live, clock, seed }: SyncsOpti
     async runs(principal, id, { status, ...rest }) {
       await find(principal, id);
       const page = pageOf(rest);
-      return answerPage(await units.listRuns({ syncId: id, status, page }), page, runDocument);
+      return answerPage(await units.run.list({ syncId: id, status, page }), page, runDocument);
     },
 
     async run(principal, id, waitMs = 0) {
@@ -148,14 +148,14 @@ export function createSyncs({ storage, catalogue, live, clock, seed }: SyncsOpti
     async rejects(principal, runId, rest) {
       await findRun(principal, runId);
       const page = pageOf(rest);
-      return answerPage(await units.listRejects({ runId, ...page }), page, ({ id, key, column_name, reason }) => ({
+      return answerPage(await units.run.listRejects({ runId, ...page }), page, ({ id, key, column_name, reason }) => ({
         ...{ id, key, reason },
         column: column_name,
       }));
     },
 
     async cancel({ environment }, id) {
-      const run = await units.cancelRun({ id, environment, now: now() });
+      const run = await units.run.cancel({ id, environment, now: now() });
       if (run === null) throw missing("run", id);
       live.stop([id]);
       return runDocument(run);
@@ -166,13 +166,13 @@ export function createSyncs({ storage, catalogue, live, clock, seed }: SyncsOpti
   async function simulate(
     principal: Principal,
     id: string,
-    start: () => Parameters<typeof units.startRun>[0],
+    start: () => Parameters<typeof units.run.start>[0],
   ): Promise<Run> {
     for (let tries = 0; tries < 100; tries++) {
       const sync = await find(principal, id);
       const ends = await Promise.all(
         [sync.source_connection, sync.destination_connection].map((connection) =>
-          storage.units.connection.get({ id: connection, environment: "sandbox" }),
+          units.connection.get({ id: connection, environment: "sandbox" }),
         ),
       );
       const [source] = ends;
@@ -183,9 +183,9 @@ export function createSyncs({ storage, catalogue, live, clock, seed }: SyncsOpti
         schema: connector?.objects.find(({ name }) => name === sync.source_object)?.schema,
         fails: ends.some((end) => end?.metadata["simulate"] === "run_failed"),
       });
-      const run = await units.runAtOnce({
-        start: opening,
-        end: { status, result, rejects, now: opening.now },
+      const run = await units.run.atOnce({
+        begin: opening,
+        finish: { status, result, rejects, now: opening.now },
         ordinal: sync.runs + 1,
       });
       if (run === null) throw missing("sync", id);
@@ -195,17 +195,17 @@ export function createSyncs({ storage, catalogue, live, clock, seed }: SyncsOpti
   }
 
   function existsFor({ environment }: Principal): (connection: string) => Promise<boolean> {
-    return async (id) => (await storage.units.connection.get({ id, environment })) !== null;
+    return async (id) => (await units.connection.get({ id, environment })) !== null;
   }
 
   async function find({ environment }: Principal, id: string): Promise<SyncRecord> {
-    const found = await units.get({ id, environment });
+    const found = await units.sync.get({ id, environment });
     if (found === null) throw missing("sync", id);
     return found;
   }
 
   async function findRun({ environment }: Principal, id: string) {
-    const found = await units.getRun({ id, environment });
+    const found = await units.run.get({ id, environment });
     if (found === null) throw missing("run", id);
     return found;
   }

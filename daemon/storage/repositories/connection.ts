@@ -4,9 +4,10 @@ import { type ConnectionStatus, connectionStates, mayMove } from "#contract/stat
 import { refuseOver } from "../limit.ts";
 import { type Page, paged, type Slice, slice } from "../page.ts";
 import type { Db } from "../schema.ts";
+import { writeStatus } from "../sync-rows.ts";
 import type { ConnectionBody, ConnectionRecord, ConnectionTable, Health, ResourceLimit } from "../tables/connection.ts";
 import { cancel as cancelJob } from "./job.ts";
-import { endRun, writeStatus } from "./sync.ts";
+import { end as endRun } from "./run.ts";
 
 export interface NewConnection extends Omit<ConnectionRecord, "revision"> {}
 
