@@ -12,23 +12,42 @@ export interface Horizon {
   readonly system: string;
   /** Transactions numbered from the snapshot's xmin on whose rows it did see, subtransactions too (a snapshot does not list these). */
   readonly seen: readonly string[];
+  /** The tables so far, by oid, partitions too: one that is attached, or takes another's place, brings rows whose writers are long gone. */
+  readonly parts?: readonly string[];
 }
 
 // Beyond half of the 32-bit space a row's transaction number is ambiguous.
 const TOO_OLD = 1_500_000_000n;
 
-/** The horizon of the transaction that `link` is in; `condition` limits `seen` to the rows that are read. */
-export async function takeHorizon(link: PostgresLink, table: string): Promise<Horizon> {
+/** The horizon of the transaction that `link` is in; `current`: the table with its parts, `before`: the state of the last run. */
+export async function takeHorizon(
+  link: PostgresLink,
+  table: string,
+  current: readonly string[],
+  before: StreamState | null,
+): Promise<Horizon> {
   const { snapshot, system } = await currentSnapshot(link);
   const [xmin, xmax] = snapshot.split(":");
+  const earlier = horizonOf(before);
+  const gone = (earlier?.system === system ? (earlier.parts ?? []) : []).filter((oid) => !current.includes(oid));
+  // One that was detached and comes back has been read; what was written into it meanwhile the snapshot tells.
+  const detached =
+    gone.length === 0
+      ? []
+      : await link.rows<{ oid: string }>("SELECT oid::text FROM pg_class WHERE oid = ANY ($1::oid[])", [gone]);
+  const parts = [...current, ...detached.map(({ oid }) => oid)];
   // Nobody is writing: every row that this snapshot sees was written before its xmin.
-  if (xmin === xmax) return { snapshot, system, seen: [] };
+  if (xmin === xmax) return { snapshot, system, seen: [], parts };
   const rows = await link.rows<{ xid: string }>(`SELECT DISTINCT xmin::text AS xid FROM ${table} WHERE ${since(xmin)}`);
-  return { snapshot, system, seen: rows.map(({ xid }) => xid) };
+  return { snapshot, system, seen: rows.map(({ xid }) => xid), parts };
 }
 
 /** The SQL condition for rows that the earlier horizon did not see; null where it says nothing about this server's rows. */
-export async function unseenSince(link: PostgresLink, state: StreamState | null): Promise<string | null> {
+export async function unseenSince(
+  link: PostgresLink,
+  state: StreamState | null,
+  parts: readonly string[],
+): Promise<string | null> {
   const earlier = horizonOf(state);
   if (!earlier) return null;
   const { snapshot, system } = await currentSnapshot(link);
@@ -36,8 +55,13 @@ export async function unseenSince(link: PostgresLink, state: StreamState | null)
   const now = BigInt(snapshot.split(":")[1] ?? "0");
   if (system !== earlier.system || now < then || now - then > TOO_OLD) return null;
   const young = since(String(then));
-  if (earlier.seen.length === 0) return young;
-  return `(${young} AND xmin::text <> ALL (${literal(`{${earlier.seen.join(",")}}`)}::text[]))`;
+  const unseen =
+    earlier.seen.length === 0
+      ? young
+      : `(${young} AND xmin::text <> ALL (${literal(`{${earlier.seen.join(",")}}`)}::text[]))`;
+  const known = earlier.parts ?? parts;
+  const added = parts.filter((oid) => !known.includes(oid));
+  return added.length === 0 ? unseen : `(${unseen} OR tableoid IN (${added.join(", ")}))`;
 }
 
 /** True where no transaction has begun to write since the horizon was taken, and none was under way then. */
@@ -52,8 +76,9 @@ export async function nothingHappened(link: PostgresLink, state: StreamState | n
 export function horizonOf(state: StreamState | null): Horizon | null {
   const horizon = state?.["horizon"] as Partial<Horizon> | null | undefined;
   if (!horizon || typeof horizon.snapshot !== "string" || !/^\d+:\d+:/.test(horizon.snapshot)) return null;
-  const seen = (horizon.seen ?? []).filter((xid) => /^\d+$/.test(xid));
-  return { snapshot: horizon.snapshot, system: horizon.system ?? "", seen };
+  const numbers = (given: readonly string[]) => given.filter((one) => /^\d+$/.test(one));
+  const { snapshot, system = "", seen = [], parts } = horizon;
+  return { snapshot, system, seen: numbers(seen), ...(parts ? { parts: numbers(parts) } : {}) };
 }
 
 async function currentSnapshot(link: PostgresLink): Promise<{ snapshot: string; system: string }> {

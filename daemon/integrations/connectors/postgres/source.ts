@@ -200,7 +200,11 @@ interface Scope {
 async function planRead(link: PostgresLink, table: TableInfo, request: ReadRequest): Promise<Scope> {
   if (request.mode !== "incremental")
     return { condition: null, order: "", endState: null, changed: true, warnings: [] };
+  const parts = await partsOf(link, table);
   const stamped = table.kind === "r" || table.kind === "p";
+  const oids = [table.oid, ...parts.map(({ oid }) => oid)];
+  // Their rows do not tell who wrote them.
+  const foreign = parts.filter(({ kind }) => kind === "f").map(({ oid }) => oid);
   // The horizon finds every changed row by itself; the cursor is then only shown.
   const field = request.cursorField ?? (request.anyCursor && stamped ? (table.primaryKey[0] ?? null) : null);
   const column = table.columns.find(({ name }) => name === field);
@@ -211,7 +215,7 @@ async function planRead(link: PostgresLink, table: TableInfo, request: ReadReque
         ? `An incremental sync of ${formatObjectName(table.object)} needs a cursor field, e.g. ${suggestCursor(table)}.`
         : `${formatObjectName(table.object)} has no column ${JSON.stringify(field)} for the cursor.`,
     );
-  if (stamped && request.state && (await nothingHappened(link, request.state)))
+  if (stamped && foreign.length === 0 && request.state && (await nothingHappened(link, request.state)))
     return { condition: "false", order: "", endState: request.state, changed: false, warnings: [] };
   const from = qualified(table.object);
   request.waiting(`the greatest ${field} of ${formatObjectName(table.object)}`);
@@ -223,7 +227,7 @@ async function planRead(link: PostgresLink, table: TableInfo, request: ReadReque
   const name = formatObjectName(table.object);
   // The rows themselves tell which of them are new.
   if (!stamped) checkReachable(row?.cursor ?? null, column, name);
-  const horizon = stamped ? await takeHorizon(link, from) : null;
+  const horizon = stamped ? await takeHorizon(link, from, oids, request.state) : null;
   const before = request.state?.cursor ?? null;
   const scope = {
     order: readInOrder(request, table.primaryKey) ? ` ORDER BY ${ident(field)} NULLS FIRST` : "",
@@ -232,10 +236,22 @@ async function planRead(link: PostgresLink, table: TableInfo, request: ReadReque
     warnings: row?.without === "true" ? [nullCursorWarning(field, name)] : [],
   };
   if (!request.state) return { condition: null, ...scope };
-  const unseen = stamped ? await unseenSince(link, request.state) : null;
+  const unseen = stamped ? await unseenSince(link, request.state, oids) : null;
   const since = before === null ? null : `${literal(before)}::${column.declared}`;
-  if (unseen) return { condition: since === null ? unseen : `(${ident(field)} > ${since} OR ${unseen})`, ...scope };
-  return { condition: lookBack(ident(field), since, column, keyed), ...scope };
+  const again = lookBack(ident(field), since, column, keyed);
+  if (!unseen) return { condition: again, ...scope };
+  const found = [...(since === null ? [] : [`${ident(field)} > ${since}`]), unseen];
+  if (foreign.length > 0) found.push(`(tableoid IN (${foreign.join(", ")})${again === null ? "" : ` AND ${again}`})`);
+  return { condition: found.length === 1 ? unseen : `(${found.join(" OR ")})`, ...scope };
+}
+
+// Its partitions, theirs, and the tables that inherit from it.
+function partsOf(link: PostgresLink, { oid }: TableInfo): Promise<{ oid: string; kind: string }[]> {
+  return link.rows(
+    `WITH RECURSIVE below AS (SELECT inhrelid AS oid FROM pg_inherits WHERE inhparent = $1::oid UNION SELECT i.inhrelid FROM pg_inherits i JOIN below b ON i.inhparent = b.oid)
+     SELECT c.oid::text, c.relkind AS kind FROM below JOIN pg_class c ON c.oid = below.oid ORDER BY c.oid`,
+    [oid],
+  );
 }
 
 function suggestCursor(table: TableInfo): string {
