@@ -83,6 +83,20 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     expect(await target.query("SELECT count(*) AS n FROM over_kept")).toEqual([{ n: "5" }]);
   });
 
+  test("a full refresh gives nobody a privilege that the old table did not, and keeps those on columns", async () => {
+    await source.query("CREATE TABLE salaries (id int PRIMARY KEY, pay int); INSERT INTO salaries VALUES (1, 2)");
+    await target.query(
+      "CREATE ROLE clerk; ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO clerk, PUBLIC; CREATE TABLE salaries (id int PRIMARY KEY, pay int); REVOKE ALL ON salaries FROM clerk, PUBLIC; GRANT SELECT (id) ON salaries TO clerk",
+    );
+    expect(await sync(ends("salaries"))).toMatchObject({ status: "completed" });
+    await target.query("ALTER DEFAULT PRIVILEGES REVOKE SELECT ON TABLES FROM clerk, PUBLIC");
+    expect(
+      await target.query(
+        "SELECT has_column_privilege('clerk', 'salaries', 'id', 'SELECT') AS id, has_column_privilege('clerk', 'salaries', 'pay', 'SELECT') AS pay",
+      ),
+    ).toEqual([{ id: "t", pay: "f" }]);
+  });
+
   test("two syncs that replace one table take turns, and its indexes stay", async () => {
     await source.query("CREATE TABLE turns AS SELECT i AS id, 'x' || i AS t FROM generate_series(1, 20000) i");
     for (let round = 0; round < 4; round++) {
@@ -153,6 +167,25 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     expect(await target.query("SELECT state->>'cursor' AS cursor FROM _magic_state WHERE stream = 'orders'")).toEqual([
       { cursor: "2025-01-02 00:00:00+00" },
     ]);
+  });
+
+  test("rows of a partition that is attached, and of a table that takes another's place, are found whoever wrote them when", async () => {
+    await source.query(
+      "CREATE TABLE parts (id int PRIMARY KEY, n int) PARTITION BY RANGE (id); CREATE TABLE parts_b PARTITION OF parts FOR VALUES FROM (100) TO (200); INSERT INTO parts VALUES (100, 5); CREATE TABLE parts_a (id int PRIMARY KEY, n int); INSERT INTO parts_a VALUES (1, 0); CREATE TABLE green (id int PRIMARY KEY, n int); INSERT INTO green VALUES (1, 0)",
+    );
+    const run = (table: string) => sync(ends(table), { mode: "incremental", cursor_field: "n" });
+    expect(await run("parts")).toMatchObject({ records_read: 1 });
+    await source.query("ALTER TABLE parts ATTACH PARTITION parts_a FOR VALUES FROM (0) TO (100)");
+    expect(await run("parts")).toMatchObject({ records_read: 1 });
+    await source.query("ALTER TABLE parts DETACH PARTITION parts_a");
+    expect(await run("parts")).toMatchObject({ records_read: 0 });
+    await source.query("ALTER TABLE parts ATTACH PARTITION parts_a FOR VALUES FROM (0) TO (100)");
+    expect(await run("parts")).toMatchObject({ records_read: 0, proof: { source_count: 2, destination_count: 2 } });
+    await source.query("CREATE TABLE blue (id int PRIMARY KEY, n int); INSERT INTO blue VALUES (2, 5)");
+    expect(await run("blue")).toMatchObject({ records_read: 1 });
+    await source.query("DROP TABLE blue; ALTER TABLE green RENAME TO blue");
+    expect(await run("blue")).toMatchObject({ records_read: 1 });
+    expect(await target.lines("blue")).toEqual(["(1,0)", "(2,5)"]);
   });
 
   test("without a primary key an incremental run appends each row once, late ones too", async () => {

@@ -133,14 +133,25 @@ async function ownedSequences(link: PostgresLink, old: string, shadow: string): 
   return sequences;
 }
 
+// Those of the old table alone: ALTER DEFAULT PRIVILEGES may have granted on the new one what somebody revoked on the old.
 async function copyGrants(link: PostgresLink, old: string, shadow: string): Promise<void> {
-  const grants = await link.rows<{ privilege: string; grantee: string; option: string }>(
-    `SELECT a.privilege_type AS privilege, CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END AS grantee, a.is_grantable::text AS option
-       FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) a WHERE c.oid = $1::oid AND a.grantee <> c.relowner`,
+  const grantee = "CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END AS grantee";
+  const strangers = await link.rows<{ grantee: string }>(
+    `SELECT DISTINCT ${grantee} FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) a WHERE c.oid = $1::regclass AND a.grantee <> c.relowner`,
+    [shadow],
+  );
+  for (const { grantee } of strangers) await link.run(`REVOKE ALL ON ${shadow} FROM ${grantee}`);
+  const grants = await link.rows<{ privilege: string; grantee: string; option: string; columns: string }>(
+    `SELECT a.privilege_type AS privilege, ${grantee}, a.is_grantable::text AS option, g.columns
+       FROM pg_class c CROSS JOIN LATERAL (SELECT c.relacl AS acl, '' AS columns
+         UNION ALL SELECT attacl, format(' (%I)', attname) FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped) g
+       CROSS JOIN LATERAL aclexplode(g.acl) a WHERE c.oid = $1::oid AND a.grantee <> c.relowner`,
     [old],
   );
-  for (const { privilege, grantee, option } of grants)
-    await link.run(`GRANT ${privilege} ON ${shadow} TO ${grantee}${option === "true" ? " WITH GRANT OPTION" : ""}`);
+  for (const { privilege, grantee, option, columns } of grants)
+    await link.run(
+      `GRANT ${privilege}${columns} ON ${shadow} TO ${grantee}${option === "true" ? " WITH GRANT OPTION" : ""}`,
+    );
   const [about] = await link.rows<{ owner: string; mine: string; comment: string | null }>(
     "SELECT quote_ident(pg_get_userbyid(relowner)) AS owner, (relowner = (SELECT oid FROM pg_roles WHERE rolname = current_user))::text AS mine, obj_description(oid, 'pg_class') AS comment FROM pg_class WHERE oid = $1::oid",
     [old],
