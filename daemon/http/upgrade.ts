@@ -32,6 +32,8 @@ export interface UpgradeOptions {
 /** Bytes that a client may send in one message: nobody has more than a few words to say. */
 const MAX_MESSAGE = 64 * 1024;
 const CLOSE_GRACE = 500;
+/** Milliseconds between looks at the credential of an open socket: one that has ended gets nothing more than a second later. */
+const LOOK_EVERY = 500;
 const { STATUS_CODES } = process.getBuiltinModule("node:http");
 
 /** How many sockets are open stays with the returned count; all are closed, with 1001, before the server closes. */
@@ -48,7 +50,10 @@ export function useUpgrades(
     admit(request, options, upgrades, caller).then(
       (serve) => {
         tell(101);
-        server.handleUpgrade(request, socket, head, serve);
+        server.handleUpgrade(request, socket, head, (opened) => {
+          closeWithCredential(opened, () => principalOf(request, options));
+          serve(opened);
+        });
       },
       (error: unknown) => tell(refuse(socket, error, caller.requestId)),
     );
@@ -86,14 +91,31 @@ async function admit(
   const upgrade = upgrades.find(({ path }) => path === pathname);
   if (!upgrade) throw new MagicError("not_found");
   caller.action = actionOf("GET", upgrade.path);
-  const remote = remoteOf(request);
-  checkExposure(options.host, remote);
-  const principal = await options.authenticator.authenticate(request.headers, remote);
+  const principal = await principalOf(request, options);
   caller.principal = principal;
-  checkExposure(options.host, remote, principal);
+  checkExposure(options.host, remoteOf(request), principal);
   if (!principal.scopes.has(upgrade.scope))
-    throw new MagicError("insufficient_scope", `The scope ${upgrade.scope} is missing.`);
+    throw new MagicError("insufficient_scope", `The scope ${upgrade.scope} is missing.`, {
+      extra: { scope: upgrade.scope },
+    });
   return upgrade.accept(searchParams, principal);
+}
+
+async function principalOf(request: IncomingMessage, { authenticator, host }: UpgradeOptions): Promise<Principal> {
+  const remote = remoteOf(request);
+  checkExposure(host, remote);
+  return authenticator.authenticate(request.headers, remote);
+}
+
+// A socket outlives the request that opened it, and must not outlive its credential: revoked, rolled or expired ends it. What a
+// credential may do never changes, so who it is need not be asked again; a database that is away for a moment refuses nobody.
+function closeWithCredential(socket: WebSocket, authenticate: () => Promise<Principal>): void {
+  const timer = setInterval(() => {
+    authenticate().catch((error: unknown) => {
+      if (isMagicError(error)) socket.close(1008, "the credential is no longer good");
+    });
+  }, LOOK_EVERY).unref();
+  socket.once("close", () => clearInterval(timer));
 }
 
 // Answers with the status that it refused with.

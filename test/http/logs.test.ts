@@ -193,6 +193,21 @@ test("the stream refuses whoever may not read it, with an HTTP answer", async ()
   expect(await refused({ authorization: local }, "/v1/logs/stream?after=nonsense")).toBe(422);
 });
 
+test("the stream ends with its credential", async () => {
+  const app = await daemon(await folder());
+  const operator = clientFor(app);
+  const key = await operator.request<{ id: string; secret: string }>("POST", "/v1/keys", {
+    body: { scopes: ["logs:read"] },
+  });
+  const socket = new WebSocket(`${app.url.replace("http", "ws")}/v1/logs/stream`, {
+    headers: { authorization: `Bearer ${key.secret}` },
+  });
+  const closed = new Promise((resolve) => socket.on("close", resolve));
+  await new Promise((resolve) => socket.once("message", resolve));
+  await operator.request("DELETE", `/v1/keys/${key.id}`);
+  expect(await closed).toBe(1008);
+});
+
 test("secrets do not reach the log", async () => {
   const app = await daemon(await folder());
   app.logger.info("oops", { url: `https://user:hunter22@example.com`, token: app.credentials.admin_key });
