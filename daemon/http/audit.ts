@@ -10,6 +10,8 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** The action's name in the audit log; by default made of method and path. */
     action?: string;
+    /** A GET that changes something all the same. */
+    changes?: boolean;
   }
   interface FastifyRequest {
     /** What the audit log should say besides what the request itself shows; null until something does. */
@@ -20,6 +22,8 @@ declare module "fastify" {
 export interface AuditNote {
   resource?: string;
   identity?: Pick<Principal, "type" | "id">;
+  /** Of a call that has no credential of ours. */
+  environment?: Environment;
   /** Its entry is stored already. */
   recorded?: boolean;
 }
@@ -55,6 +59,7 @@ async function noteResource(request: FastifyRequest, reply: FastifyReply, payloa
 }
 
 function changes(route: RouteOptions): boolean {
+  if (route.config?.changes) return true;
   const methods = [route.method].flat();
   return route.config?.surface === "core" && methods.some((method) => !["GET", "HEAD", "OPTIONS"].includes(method));
 }
@@ -64,7 +69,7 @@ function callOf(request: FastifyRequest, status: number): AuditedCall {
   const anonymous = principal.type === "anonymous";
   return {
     identity: audit?.identity ?? { type: principal.type, id: principal.id },
-    environment: anonymous ? claimedEnvironment(request) : principal.environment,
+    environment: anonymous ? (audit?.environment ?? claimedEnvironment(request)) : principal.environment,
     action: request.route.action ?? "unknown",
     resource: audit?.resource ?? (request.is404 ? null : parameterOf(request)),
     status,

@@ -155,6 +155,34 @@ test("an upgrade is a call like any other", async () => {
   });
 });
 
+test("what a client is given or refused is seen in its environment", async () => {
+  const { body } = await daemon.call("POST", "/v1/clients", { body: { scopes: ["keys:read"], environment: "live" } });
+  const { client_id, client_secret } = body;
+  const ask = (secret: string, id: string) =>
+    daemon.call("POST", "/v1/auth/token", {
+      token: null,
+      body: { client_id, client_secret: secret },
+      headers: { "x-request-id": id },
+    });
+  expect((await ask(client_secret, "given")).status).toBe(200);
+  expect((await ask(`${client_secret.slice(0, -1)}_`, "malformed")).status).toBe(401);
+  expect(
+    (
+      await ask(
+        client_secret.replace(/.$/, (last: string) => (last === "0" ? "1" : "0")),
+        "refused",
+      )
+    ).status,
+  ).toBe(401);
+  const last = async (id: string) => {
+    await expect.poll(() => entriesOf(`request_id=${id}`), { timeout: 10_000, interval: 25 }).toHaveLength(1);
+    return (await entriesOf(`request_id=${id}`))[0];
+  };
+  expect(await last("given")).toMatchObject({ environment: "live", resource: client_id, identity: { id: client_id } });
+  expect(await last("refused")).toMatchObject({ environment: "live", identity: { type: "anonymous" } });
+  expect(await last("malformed")).toMatchObject({ environment: "sandbox" });
+});
+
 test("a secret that stands where an id should is not kept", async () => {
   const { body } = await daemon.call("POST", "/v1/keys", { body: { scopes: ["keys:read"] } });
   await daemon.call("GET", `/v1/keys/${body.secret}`, { headers: { "x-request-id": "mistaken" } });

@@ -154,6 +154,8 @@ test("a browser is sent to the provider with PKCE and comes back with a connecti
   );
   expect(body).toMatchObject({ provider: "salesforce", name: "CRM", status: "connected", environment: "live" });
   expect(all.server.grants[0]?.get("code_verifier")).toMatch(/^[\w-]{43,128}$/);
+  const audit = await all.daemon.call("GET", "/v1/audit?action=connections.oauth.callback");
+  expect(audit.body.data).toMatchObject([{ environment: "live", resource: body.id, status: 302 }]);
 
   const again = await fetch(callback, { redirect: "manual", headers: { accept: "text/html" } });
   expect(again.status).toBe(400);
@@ -541,7 +543,7 @@ test("a connection that is authorized anew while its old grant is being refused 
   await new Promise((resolve) => setTimeout(resolve, 200));
   refuse();
   await stale;
-  expect(await back).toContain("status=connected");
+  expect((await back).location).toContain("status=connected");
   const record = await stored();
   expect([record.status, secrets.read(record).credentials["refresh_token"]]).toEqual(["connected", "r1"]);
 });

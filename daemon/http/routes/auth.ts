@@ -4,6 +4,7 @@ import { MagicError } from "#contract/errors.ts";
 import { scopes } from "#contract/identity.ts";
 import { AuthorizationServer, Jwks, TokenRequest, TokenResponse } from "#contract/wire/auth.ts";
 import type { ClientLogin } from "#daemon/identity/client-login.ts";
+import { parseSecret } from "#daemon/identity/credentials/secret.ts";
 import type { Issuers } from "#daemon/identity/jwt/issuers.ts";
 import type { SigningKeys } from "#daemon/identity/jwt/signing-keys.ts";
 
@@ -48,13 +49,17 @@ export function authRoutes(app: FastifyInstance, { login, signingKeys, issuers, 
           throw malformed("The client authenticates twice: use the header or the body.");
         if (basic && given.client_id !== undefined && given.client_id !== basic.id)
           throw malformed("client_id is not the client of the Authorization header.");
+        const clientSecret = basic?.secret ?? given.client_secret;
+        // Refused too: whoever watches over an environment is to see what was tried there.
+        const environment = parseSecret(clientSecret ?? "")?.environment ?? "sandbox";
+        request.audit = { environment };
         const { answer, clientId } = await login({
           clientId: basic?.id ?? given.client_id,
-          clientSecret: basic?.secret ?? given.client_secret,
+          clientSecret,
           grantType: given.grant_type,
           scope: given.scope,
         });
-        request.audit = { identity: { type: "client", id: clientId }, resource: clientId };
+        request.audit = { environment, identity: { type: "client", id: clientId }, resource: clientId };
         return reply.header("cache-control", "no-store").send(answer);
       },
     );

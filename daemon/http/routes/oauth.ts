@@ -28,7 +28,7 @@ export function oauthRoutes(app: FastifyInstance, { oauth }: { oauth: OAuth }): 
     "/v1/connections/oauth/callback",
     {
       // The browser comes here from the provider: what it carries is the state, good once.
-      config: { scope: null, surface: "core", produces: ["application/json", "text/html", "*/*"] },
+      config: { scope: null, surface: "core", changes: true, produces: ["application/json", "text/html", "*/*"] },
       schema: {
         ...{
           tags,
@@ -38,10 +38,11 @@ export function oauthRoutes(app: FastifyInstance, { oauth }: { oauth: OAuth }): 
         querystring: OAuthCallbackQuery,
       },
     },
-    async (request, reply) =>
-      reply
-        .header("cache-control", "no-store")
-        .header("referrer-policy", "no-referrer")
-        .redirect(await oauth.callback(request.query), 302),
+    async (request, reply) => {
+      request.audit = { environment: "live" };
+      const { location, connection } = await oauth.callback(request.query);
+      if (connection !== null) request.audit.resource = connection;
+      return reply.header("cache-control", "no-store").header("referrer-policy", "no-referrer").redirect(location, 302);
+    },
   );
 }

@@ -25,8 +25,12 @@ export interface OAuth {
     principal: Principal,
     input: StartOAuth,
   ): Promise<{ authorizationUrl: string; state: string; expiresAt: string }>;
-  /** Where the browser goes next. @throws MagicError `invalid_request` for a state that is unknown, used or too old. */
-  callback(query: OAuthCallbackQuery): Promise<string>;
+  /**
+   * Where the browser goes next, and what was authorized; null: nothing.
+   *
+   * @throws MagicError `invalid_request` for a state that is unknown, used or too old.
+   */
+  callback(query: OAuthCallbackQuery): Promise<{ location: string; connection: string | null }>;
   /** The connection with an access token that is good for a minute at least. Callers at the same time share one refresh. */
   fresh(connection: ConnectionRecord): Promise<ConnectionRecord>;
   /** Tells the provider that the grant is over; never fails. */
@@ -120,17 +124,17 @@ export function createOAuth(options: OAuthOptions): OAuth {
             error: error ?? "invalid_request",
             error_description: error_description ?? "no code came back",
           };
-          return outcome(begun, problem);
+          return { location: outcome(begun, problem), connection: null };
         }
         const { connection: known } = begun.input;
         const exchanged = () => exchange(begun, code, iss);
         const { id: connection } = await (known === undefined ? exchanged() : inTurn(known, exchanged));
-        return outcome(begun, { connection, status: "connected" });
+        return { location: outcome(begun, { connection, status: "connected" }), connection };
       } catch (caught) {
         const known = caught instanceof MagicError || caught instanceof GrantRefused;
         if (!known) throw caught;
         const name = caught instanceof MagicError ? caught.code : "invalid_grant";
-        return outcome(begun, { error: name, error_description: caught.message });
+        return { location: outcome(begun, { error: name, error_description: caught.message }), connection: null };
       }
     },
 
