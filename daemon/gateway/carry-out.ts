@@ -165,6 +165,7 @@ function spanOf(tracer: Tracer, call: GatewayCall, plan: Plan): Span {
   return tracer.start(name, {
     requestId: call.requestId,
     traceparent: typeof traceparent === "string" ? traceparent : undefined,
+    attributes: { environment: call.principal.environment },
   });
 }
 

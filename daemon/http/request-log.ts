@@ -53,7 +53,7 @@ export function useRequestLog(app: FastifyInstance, { logger, metrics, tracer }:
     const route = request.route.url ?? "(none)";
     const elapsed = performance.now() - request.startedAt;
     series(request.method, route, status).observe(elapsed / 1000);
-    request.span?.end(status >= 500 ? "error" : "ok", { status });
+    request.span?.end(status >= 500 ? "error" : "ok", { status, environment: request.principal.environment });
     // A stored answer comes without what would have written the line.
     const told = request.route.ownLine && reply.getHeader(names.idempotentReplayed) === undefined;
     if ((request.route.quiet || told) && status < 400) return;

@@ -1,4 +1,5 @@
 // Finished spans, stored in batches and found again by their request.
+import type { Environment } from "#contract/protocol.ts";
 import { sortSpans } from "./span-order.ts";
 import type { EndedSpan, SpanRecord, Tracer } from "./trace.ts";
 
@@ -12,8 +13,8 @@ export interface TraceUnits {
 export interface TraceStore {
   /** Stores a batch; a row for each request in it. */
   store(spans: readonly EndedSpan[]): Promise<void>;
-  /** Every span of a request, stored or still in memory, parents first; empty for an unknown one. */
-  find(requestId: string): Promise<readonly SpanRecord[]>;
+  /** Every span of a request, stored or still in memory, parents first; empty for an unknown one. With an environment only those of its callers. */
+  find(requestId: string, environment?: Environment): Promise<readonly SpanRecord[]>;
 }
 
 /** Requests of one batch (a second) whose spans are stored; under more load the others are found in memory alone, while held there. */
@@ -31,11 +32,24 @@ export function createTraceStore(units: TraceUnits, tracer: Pick<Tracer, "spansO
       });
       await units.append({ rows: JSON.stringify(rows) });
     },
-    async find(requestId) {
+    async find(requestId, environment) {
       const stored = (await units.find({ requestId })).flatMap((text) => JSON.parse(text) as SpanRecord[]);
       const found = new Map(stored.map((span) => [span.span_id, span]));
       for (const span of tracer.spansOf(requestId)) found.set(span.span_id, span);
-      return sortSpans([...found.values()]);
+      const sorted = sortSpans([...found.values()]);
+      return environment === undefined ? sorted : ofEnvironment(sorted, environment);
     },
   };
+}
+
+// Callers choose request ids: two environments may have the same one. The span that a request began with says whose it is, those
+// below it are its own, and while it has not ended nobody's. Parents stand before children.
+function ofEnvironment(sorted: readonly SpanRecord[], environment: Environment): SpanRecord[] {
+  const visible = new Set<string>();
+  return sorted.filter(({ span_id, parent_span_id, attributes }) => {
+    const own = attributes["environment"];
+    const seen = own === undefined ? parent_span_id !== null && visible.has(parent_span_id) : own === environment;
+    if (seen) visible.add(span_id);
+    return seen;
+  });
 }

@@ -2,11 +2,10 @@
 import type { FastifyInstance } from "fastify";
 import { MagicError } from "#contract/errors.ts";
 import { Trace } from "#contract/wire/traces.ts";
-import type { SpanRecord } from "#daemon/telemetry/trace.ts";
+import { operates } from "#daemon/identity/credentials/grant.ts";
+import type { TraceStore } from "#daemon/telemetry/trace-store.ts";
 
-export interface TraceServices {
-  readonly find: (requestId: string) => Promise<readonly SpanRecord[]>;
-}
+export type TraceServices = Pick<TraceStore, "find">;
 
 export function traceRoutes(app: FastifyInstance, { find }: TraceServices): void {
   const config = { scope: "traces:read", errors: "problem", surface: "core" } as const;
@@ -16,7 +15,8 @@ export function traceRoutes(app: FastifyInstance, { find }: TraceServices): void
     { config, schema: schema as object },
     async (request) => {
       const id = request.params.request_id;
-      const spans = await find(id);
+      const { principal } = request;
+      const spans = await find(id, operates(principal) ? undefined : principal.environment);
       const [first] = spans;
       if (!first)
         throw new MagicError("not_found", `There is no trace of the request ${JSON.stringify(id.slice(0, 128))}.`);
