@@ -50,11 +50,23 @@ export function answerFor(error: MagicError, form: ErrorForm, requestId: string)
   if (form === "openai" && retriedByClients(answer.status) && !errors[error.code].retryable)
     headers["x-should-retry"] = "false";
   if (error.retryAfterS !== undefined) headers["retry-after"] = String(Math.max(1, Math.ceil(error.retryAfterS)));
-  if (answer.status === 401)
-    headers["www-authenticate"] =
-      form === "oauth" ? `Basic realm="magic"` : `Bearer realm="magic", error="invalid_token"`;
+  const challenge = form === "oauth" ? basicChallenge(answer.status) : bearerChallenge(error, answer.status);
+  if (challenge !== undefined) headers["www-authenticate"] ??= challenge;
   if (answer.status === 503 && error.code === "draining") headers["connection"] = "close";
   return { ...answer, headers };
+}
+
+function basicChallenge(status: number): string | undefined {
+  return status === 401 ? 'Basic realm="magic"' : undefined;
+}
+
+// RFC 6750, section 3.1.
+function bearerChallenge({ code, extra }: MagicError, status: number): string | undefined {
+  if (status === 401) return 'Bearer realm="magic", error="invalid_token"';
+  const { scope } = extra;
+  return code === "insufficient_scope" && typeof scope === "string"
+    ? `Bearer realm="magic", error="insufficient_scope", scope="${scope}"`
+    : undefined;
 }
 
 function retriedByClients(status: number): boolean {

@@ -205,8 +205,10 @@ export function environmentOf(headers: IncomingHttpHeaders): Environment {
 
 function bearerOf(headers: IncomingHttpHeaders): string {
   const token = /^Bearer +([\x21-\x7e]+)$/i.exec(headers.authorization ?? "")?.[1];
-  if (token === undefined) throw new MagicError("invalid_key", "There is no bearer credential.");
-  return token;
+  if (token !== undefined) return token;
+  // Whoever sent none is not told that it is wrong (RFC 6750, section 3.1).
+  const headersOf401 = { "www-authenticate": 'Bearer realm="magic"' };
+  throw new MagicError("invalid_key", "There is no bearer credential.", { headers: headersOf401 });
 }
 
 function principalOf(row: CredentialTable): Principal {

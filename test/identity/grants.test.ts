@@ -132,5 +132,21 @@ test("a resource of the other environment is 404, by every way to it", async () 
       });
       expect([answer.status, answer.body.code], `${method} ${path}`).toEqual([404, "not_found"]);
     }
+    // Callers choose request ids: the same one leads each to its own trace.
+    await own.call("GET", "/v1/keys", { token: key.secret, headers: { "x-request-id": "order-1" } });
+    const trace = () => own.call("GET", "/v1/traces/order-1", { token: key.secret });
+    await expect.poll(async () => (await trace()).status).toBe(200);
+    expect((await trace()).body.spans).toMatchObject([{ attributes: { environment } }]);
   }
+});
+
+test("who sent no credential is not told that it is wrong, and who lacks a scope is told which", async () => {
+  const challenge = async (token: string | null, headers = {}) =>
+    (await daemon.call("GET", "/v1/keys", { token, headers })).headers.get("www-authenticate");
+  expect(await challenge(null)).toBe('Bearer realm="magic"');
+  expect(await challenge(null, { authorization: "Basic YTpi" })).toBe('Bearer realm="magic"');
+  expect(await challenge("sk_live_wrong")).toBe('Bearer realm="magic", error="invalid_token"');
+  expect(await challenge(daemon.app.credentials.api_key)).toBe(
+    'Bearer realm="magic", error="insufficient_scope", scope="keys:read"',
+  );
 });
