@@ -6,8 +6,8 @@ import { OutOfTime, within } from "#contract/time-limit.ts";
 import { costOf, isTiny } from "./schema-cost.ts";
 import { uniqueItems } from "./unique-items.ts";
 
-/** Every place where the value does not fit; empty where it fits. */
-export type Check = (value: unknown) => readonly FieldProblem[];
+/** Every place where the value does not fit; empty where it fits; null where `ms` milliseconds were not enough to tell. */
+export type Check = (value: unknown, ms: number) => readonly FieldProblem[] | null;
 
 const NOTHING: readonly FieldProblem[] = [];
 const MAX_PROBLEMS = 100;
@@ -33,28 +33,22 @@ export function compileSchema(schema: boolean | Record<string, unknown>): Check 
   return check;
 }
 
-/** A check holds up every other caller. Values of the largest size take a tenth of that. */
-const CHECK_MS = 250;
-const TOO_SLOW: readonly FieldProblem[] = [
-  { pointer: "", code: "too_slow", detail: `cannot be checked against the schema within ${CHECK_MS} ms` },
-];
-
 function checkOf(schema: boolean | Record<string, unknown>): Check {
   const check = unlimited(schema);
   const cost = costOf(schema);
   if (cost === "linear") return check;
-  return (value) => {
+  return (value, ms) => {
     if (cost === "small when tiny" && isTiny(value)) return check(value);
     try {
-      return within(CHECK_MS, () => check(value));
+      return within(ms, () => check(value));
     } catch (error) {
-      if (error instanceof OutOfTime) return TOO_SLOW;
+      if (error instanceof OutOfTime) return null;
       throw error;
     }
   };
 }
 
-function unlimited(schema: boolean | Record<string, unknown>): Check {
+function unlimited(schema: boolean | Record<string, unknown>): (value: unknown) => readonly FieldProblem[] {
   const quick = compile(schema, false);
   let thorough: ValidateFunction | undefined;
   return (value) => {

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { createConnection, createServer, type Socket } from "node:net";
 import { availableParallelism, getPriority, tmpdir } from "node:os";
 import { join } from "node:path";
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import { expect, test } from "vitest";
 import { LARGE_FRAME, openConnection } from "#daemon/controllers/cell/connection.ts";
 import { HEADER, SECRET, up } from "#daemon/controllers/cell/frames.ts";
@@ -102,6 +103,32 @@ test("a large output is checked against the schema, and must be JSON", async () 
   expect(await check("1", false)).toMatchObject({ problems: [{ pointer: "" }] });
   for (const broken of ['1,"request_id":"forged"', "", '{"a":1', Buffer.from([0x22, 0xff, 0x22])])
     expect(await check(broken), String(broken)).toEqual({ problems: null });
+});
+
+test("a check that takes as long as the caller wants holds up neither the daemon nor anybody else's call", async () => {
+  const bench = await openBench();
+  const text = { type: "string", pattern: "^(?!.*\\s+$)" };
+  await bench.deploy("slow", "export default ({ input }) => input;", { input_schema: text, output_schema: text });
+  await bench.deploy("other", "export default () => 1;");
+  expect(await bench.invoke("slow", "text")).toBe("text");
+  await bench.invoke("other");
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  delay.enable();
+  // The square of its length: no growth that a contract is refused for.
+  const hostile = `${" ".repeat(300_000)}x`;
+  const calls = Promise.allSettled(Array.from({ length: 3 }, () => bench.invoke("slow", hostile)));
+  const began = performance.now();
+  await bench.invoke("other");
+  const waited = performance.now() - began;
+  for (const call of await calls)
+    expect(call).toMatchObject({ reason: { code: "input_invalid", problems: [{ pointer: "", code: "too_slow" }] } });
+  delay.disable();
+  // Three times 250 ms on the thread of the daemon before; a machine under other tests' load may take its share.
+  expect(delay.max / 1e6).toBeLessThan(200);
+  expect(waited).toBeLessThan(1_000);
+  // What ends is answered as ever, also while its schema counts as slow.
+  expect(await bench.invoke("slow", "a b")).toBe("a b");
+  await expect(bench.invoke("slow", "x ")).rejects.toMatchObject({ problems: [{ pointer: "", code: "pattern" }] });
 });
 
 test("the memory of a large output is used again once it was released, and not before", async () => {

@@ -23,20 +23,19 @@ test("a schema of any usual size is compiled once; the oldest go when all togeth
 
 /** Slower than any machine under load, faster than what they cost without a limit (minutes). */
 const AT_MOST_MS = 10_000;
-const problemsIn = (schema: Record<string, unknown>, value: unknown): readonly { code: string }[] => {
+const problemsIn = (schema: Record<string, unknown>, value: unknown): readonly { code: string }[] | null => {
   const began = performance.now();
-  const problems = compileSchema(schema)(value);
+  const problems = compileSchema(schema)(value, 250);
   expect(performance.now() - began).toBeLessThan(AT_MOST_MS);
   return problems;
 };
 
-test("a value whose check would not end is refused, and the daemon goes on", () => {
+test("a check that would not end is given up", () => {
   const spaces = `${" ".repeat(1_000_000)}x`;
-  const tooSlow = [{ pointer: "", code: "too_slow" }];
-  expect(problemsIn({ type: "string", pattern: "\\s+$" }, spaces)).toMatchObject(tooSlow);
+  expect(problemsIn({ type: "string", pattern: "\\s+$" }, spaces)).toBeNull();
   // Too long already; the check that names every problem runs the pattern all the same.
-  expect(problemsIn({ maxLength: 9, pattern: "\\s+$" }, spaces.slice(-250_000))).toMatchObject(tooSlow);
-  expect(problemsIn({ pattern: "^((((a?){8}){8}){8}){8}$" }, "aaaa!")).toMatchObject(tooSlow);
+  expect(problemsIn({ maxLength: 9, pattern: "\\s+$" }, spaces.slice(-250_000))).toBeNull();
+  expect(problemsIn({ pattern: "^((((a?){8}){8}){8}){8}$" }, "aaaa!")).toBeNull();
   const again = { properties: { a: { $ref: "#/$defs/n" } } };
   const forms = {
     $defs: {
@@ -50,7 +49,7 @@ test("a value whose check would not end is refused, and the daemon goes on", () 
   };
   let nested: object = {};
   for (let depth = 0; depth < 40; depth++) nested = { a: nested };
-  expect(problemsIn({ ...forms, $ref: "#/$defs/n" }, nested)).toMatchObject(tooSlow);
+  expect(problemsIn({ ...forms, $ref: "#/$defs/n" }, nested)).toBeNull();
   // Patterns that end are none the wiser.
   expect(problemsIn({ pattern: "^[a-z]+$" }, "a".repeat(1_000_000))).toEqual([]);
   expect(problemsIn({ pattern: "^(a|b)+$" }, "abc")).toMatchObject([{ code: "pattern" }]);

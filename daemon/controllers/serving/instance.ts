@@ -8,10 +8,10 @@ import { type Cell, CellGone, type CellOutcome } from "../cell/cell.ts";
 import type { GuestError, InvokeMessage, LogMessage } from "../cell/frames.ts";
 import type { BrokerSession } from "../cell/streams.ts";
 import type { Artifact } from "../runtime.ts";
-import { type Check, compileSchema } from "../schemas.ts";
 import { type Admission, openAdmission } from "./admission.ts";
 import { type Breaker, openBreaker } from "./breaker.ts";
 import { checkLargeOutput, type LargeOutput } from "./large-output.ts";
+import { schemaCheck } from "./slow-check.ts";
 import type { LiveCell, Watchdog } from "./watchdog.ts";
 
 export const defaults = { timeoutMs: 30_000, memoryMb: 128, concurrency: 16 } as const;
@@ -79,8 +79,8 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
   const timeoutMs = contract.limits?.timeout_ms ?? defaults.timeoutMs;
   const memoryMb = contract.limits?.memory_mb ?? defaults.memoryMb;
   const places = contract.limits?.concurrency ?? defaults.concurrency;
-  const checkInput: Check = compileSchema(contract.input_schema);
-  const checkOutput: Check = compileSchema(contract.output_schema);
+  const inputCheck = schemaCheck(contract.input_schema);
+  const outputCheck = schemaCheck(contract.output_schema);
   const admission = openAdmission(name, places, places * QUEUE_FACTOR);
   const breaker: Breaker = openBreaker(name, services.clock);
   const stacks = stackMapper(artifact.map, `controllers/${contract.name}`);
@@ -273,15 +273,20 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
       if (fresh) live.cell.kill("killed", "the module loads");
     },
     async run(call) {
-      const problems = checkInput(call.input);
-      if (problems.length > 0)
-        throw new MagicError("input_invalid", `the input does not fit ${name}'s input_schema`, { problems });
+      const problems = inputCheck.atOnce(call.input);
+      if (problems !== null) refuseInput(problems);
       const arrived = performance.now();
       if (!admission.tryEnter()) await admission.wait(timeoutMs, call.signal);
-      const admitted = performance.now();
       try {
+        // In a place of its own: no more slow checks wait than calls may run.
+        if (problems === null) refuseInput(await inputCheck.elsewhere(JSON.stringify(call.input ?? null)));
+        const admitted = performance.now();
         const serve = serving();
         const live = serve instanceof Promise ? await serve : serve;
+        if (call.signal?.aborted) {
+          if (fresh) live.cell.kill("killed", "the caller left");
+          throw new MagicError("client_closed");
+        }
         const began = performance.now();
         const alone = live.calls === 0;
         const outcome = await execute(live, call);
@@ -324,11 +329,23 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
     pid: () => current?.cell.pid ?? null,
   };
 
+  function refuseInput(problems: readonly FieldProblem[]): void {
+    if (problems.length > 0)
+      throw new MagicError("input_invalid", `the input does not fit ${name}'s input_schema`, { problems });
+  }
+
   function outputOf(outcome: CellOutcome, call: InstanceCall): unknown {
     if (!outcome.ok) throw handlerFailure(outcome.error, call);
     if (typeof outcome.output !== "string") return largeOutputOf(outcome.output);
     const output: unknown = JSON.parse(outcome.output);
-    const problems = checkOutput(output);
+    const problems = outputCheck.atOnce(output);
+    if (problems === null) return slowlyChecked(outcome.output, output);
+    if (problems.length > 0) throw misfit(problems);
+    return output;
+  }
+
+  async function slowlyChecked(json: string, output: unknown): Promise<unknown> {
+    const problems = await outputCheck.elsewhere(json);
     if (problems.length > 0) throw misfit(problems);
     return output;
   }

@@ -1,0 +1,32 @@
+// A schema's check as a call meets it: on the daemon's thread where it is quick. A pattern, or forms that refer to themselves, may take as
+// long as whoever sends the value wants: such a check goes on in a thread of its own.
+import type { FieldProblem } from "#contract/errors.ts";
+import { compileSchema } from "../schemas.ts";
+import { checkThread, type Schema } from "./check-thread.ts";
+
+export interface SchemaCheck {
+  /** What does not fit; null where it takes longer to tell than everybody else may be held up. */
+  atOnce(value: unknown): readonly FieldProblem[] | null;
+  /** The same for what took longer, after the slow checks that came before. `json` is the value's text. */
+  elsewhere(json: string): Promise<readonly FieldProblem[]>;
+}
+
+const AT_ONCE_MS = 5;
+/** A schema that was slow is not tried on the daemon's thread for so long: calls would hold it up in turn. */
+const SLOW_FOR_MS = 1_000;
+
+const slowChecks = checkThread("slow checks");
+
+export function schemaCheck(schema: Schema): SchemaCheck {
+  const check = compileSchema(schema);
+  let slowUntil = 0;
+  return {
+    atOnce(value) {
+      if (slowUntil > 0 && performance.now() < slowUntil) return null;
+      const problems = check(value, AT_ONCE_MS);
+      if (problems === null) slowUntil = performance.now() + SLOW_FOR_MS;
+      return problems;
+    },
+    elsewhere: async (json) => (await slowChecks(json, schema)).problems,
+  };
+}
