@@ -62,6 +62,7 @@ export function readInOrder(
   return declared.length === 0 || !declared.every((name) => primaryKey.includes(name));
 }
 
-function keyPlaces(plan: WritePlan): readonly number[] {
+/** Where the key's columns stand in a row. */
+export function keyPlaces(plan: WritePlan): readonly number[] {
   return plan.primaryKey.map((key) => plan.columns.findIndex(({ name }) => name === key));
 }

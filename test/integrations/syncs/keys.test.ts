@@ -97,6 +97,31 @@ describe.skipIf(postgresMissing() || mysqlMissing())("asked-for keys", () => {
         }
     });
 
+  test("a full refresh that marks what has gone keeps the last record of each key, with a unique key there and without", async () => {
+    await pair.source.query(
+      "CREATE TABLE marked (id int, v text); INSERT INTO marked VALUES (1, 'a'), (2, 'x'), (1, 'b'), (3, 'y'), (3, 'z')",
+    );
+    for (const to of ["postgres", "mysql", "sqlite"] as const)
+      for (const there of ["", "int", "int UNIQUE"]) {
+        const end = ends[to] as (typeof ends)[string];
+        const table = `marked_${there.length}`;
+        if (there !== "") await end.run(`CREATE TABLE ${table} (id ${there}, v varchar(9))`);
+        for (let run = 0; run < 2; run++) {
+          const outcome = await sync(
+            { from: pair.from, object: "marked", to: end.url(table), table },
+            { primary_key: ["id"], deletes: "soft" },
+          );
+          expect(outcome.error).toBeNull();
+          expect(outcome.rejects.map(({ key, column }) => `${key} ${column}`).sort()).toEqual(["1 id", "3 id"]);
+          const seen = (await end.run(`SELECT id, v FROM ${table} WHERE _magic_deleted_at IS NULL`)) as {
+            id: unknown;
+            v: string;
+          }[];
+          expect(seen.map(({ id, v }) => `${id} ${v}`).sort()).toEqual(["1 b", "2 x", "3 z"]);
+        }
+      }
+  });
+
   test("a full refresh of which every record is rejected leaves the rows that are there, and completes where there are none", async () => {
     await pair.source.query(
       "CREATE TABLE keyless (id int, v text); INSERT INTO keyless VALUES (NULL, 'a'), (NULL, 'b')",

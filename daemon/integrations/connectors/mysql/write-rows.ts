@@ -2,7 +2,7 @@
 // rounded or cut (a warning), is taken out and the rest goes on.
 import type { Reject } from "#contract/sync.ts";
 import type { WritePlan, WriteResult } from "../../engine/destination.ts";
-import { DOUBLED, keyedRows, lastOfEach } from "../../engine/keys.ts";
+import { DOUBLED, keyedRows, keyPlaces, keyText, lastOfEach } from "../../engine/keys.ts";
 import { keyOf } from "../../engine/rejects.ts";
 import type { Row, Value } from "../../engine/types.ts";
 import { ident, literal, type MysqlLink } from "./connect.ts";
@@ -34,7 +34,7 @@ export async function insertRows(
   const { plan } = target;
   const keyed = keyedRows(given, plan, givenPlace);
   // One DELETE comes before many rows: of one key only the last may come after it.
-  const kept = target.upsert === "delete" ? lastOfEach(keyed.rows, plan) : null;
+  const kept = target.upsert === "delete" && plan.kind === "upsert" ? lastOfEach(keyed.rows, plan) : null;
   const rows = kept ? kept.map((at) => keyed.rows[at] as Row) : keyed.rows;
   const placeOf = (at: number) => keyed.place(kept?.[at] ?? at);
   const kinds = plan.columns.map(({ name, type }) =>
@@ -46,19 +46,30 @@ export async function insertRows(
   let start = 0;
   let tuples: string[] = [];
   let size = 0;
+  // Of the tuples, where a later row of this run may have the key of an earlier one: then it comes in a statement of its own.
+  const keys = replacesMarked(target) ? new Set<string>() : null;
   const flush = async (end: number) => {
     const first = start;
     if (tuples.length > 0)
-      await insertTuples(target, tuples, rows.slice(start, end), (line, column, reason) =>
-        rejects.push({ key: name(rows[first + line] as Row, placeOf(first + line)), column, reason }),
+      await insertTuples(
+        target,
+        tuples,
+        rows.slice(start, end),
+        (line, column, reason) =>
+          rejects.push({ key: name(rows[first + line] as Row, placeOf(first + line)), column, reason }),
+        (key) => rejects.push({ key, column: plan.primaryKey[0] ?? null, reason: DOUBLED }),
       );
     bytes += size;
     start = end;
     tuples = [];
     size = 0;
+    keys?.clear();
   };
   for (let at = 0; at < rows.length; at++) {
     const row = rows[at] as Row;
+    const key = keys && keyText(keyPlaces(plan).map((place) => row[place] ?? null));
+    if (key !== null && keys?.has(key)) await flush(at);
+    if (key !== null) keys?.add(key);
     const unfit = unfitOf(row, plan);
     if (unfit) {
       // What stands before it goes first: rows and tuples are numbered alike.
@@ -106,28 +117,34 @@ function unfitOf(row: Row, plan: WritePlan): { column: string; reason: string } 
 
 type RejectLine = (line: number, column: string | null, reason: string) => void;
 
+/** A full refresh that marks what has gone, by a key that nobody vouches for: what is not marked came in this run. */
+function replacesMarked({ plan, upsert }: InsertTarget): boolean {
+  return plan.kind === "replace" && upsert !== null && !plan.keyCertain;
+}
+
 async function insertTuples(
   target: InsertTarget,
   tuples: readonly string[],
   rows: readonly Row[],
   reject: RejectLine,
+  doubled: (key: string) => void,
 ): Promise<void> {
-  const bad = await tryInsert(target, tuples, rows);
+  const bad = await tryInsert(target, tuples, rows, doubled);
   if (!bad) return;
   if (tuples.length === 1) return reject(0, bad.column, bad.reason);
   // "at row 7": what stood before it is good. An error without a row: halve until it can only be one.
   const cut =
     bad.line !== null && bad.line > 0 && bad.line < tuples.length ? bad.line : bad.line === 0 ? 1 : tuples.length >> 1;
-  await insertTuples(target, tuples.slice(0, cut), rows.slice(0, cut), reject);
-  await insertTuples(target, tuples.slice(cut), rows.slice(cut), (line, column, reason) =>
-    reject(cut + line, column, reason),
-  );
+  await insertTuples(target, tuples.slice(0, cut), rows.slice(0, cut), reject, doubled);
+  const further: RejectLine = (line, column, reason) => reject(cut + line, column, reason);
+  await insertTuples(target, tuples.slice(cut), rows.slice(cut), further, doubled);
 }
 
 async function tryInsert(
   target: InsertTarget,
   tuples: readonly string[],
   rows: readonly Row[],
+  doubled: (key: string) => void,
 ): Promise<{ line: number | null; column: string | null; reason: string } | null> {
   const { link, table, plan, upsert } = target;
   const names = plan.columns.map(({ name }) => name);
@@ -153,15 +170,24 @@ async function tryInsert(
         reason: `the record has ${size} bytes, the server's max_allowed_packet is ${link.maxPacket}`,
       };
   }
-  const removal = () => `DELETE FROM ${table} WHERE ${hasKeyOf(rows, plan, link.keyCollation)}`;
+  const ofTheseKeys = () => `FROM ${table} WHERE ${hasKeyOf(rows, plan, link.keyCollation)}`;
+  const removal = () => `DELETE ${ofTheseKeys()}`;
   const insertion = `INSERT INTO ${table} (${names.map(ident).join(", ")}) VALUES ${tuples.join(", ")}${onDuplicate}`;
   await link.run("SAVEPOINT magic_batch");
   try {
+    const came = replacesMarked(target)
+      ? await link.rows(`SELECT ${shownKey(plan)} AS name ${ofTheseKeys()} AND \`_magic_deleted_at\` IS NULL`)
+      : [];
     if (upsert === "delete") await link.run(removal());
     const { warnings } = await link.run(insertion);
-    if (warnings === 0) return null;
-    const told = (await link.rows("SHOW WARNINGS")).find((row) => !/deprecated/i.test(row["Message"] ?? ""));
-    if (!told) return null;
+    const told =
+      warnings === 0
+        ? undefined
+        : (await link.rows("SHOW WARNINGS")).find((row) => !/deprecated/i.test(row["Message"] ?? ""));
+    if (!told) {
+      for (const { name } of came) doubled(name ?? "");
+      return null;
+    }
     await link.run("ROLLBACK TO SAVEPOINT magic_batch");
     return placeIn(told["Message"] ?? "the value would be changed");
   } catch (error) {
@@ -213,8 +239,17 @@ function hasKeyOf(rows: readonly Row[], plan: WritePlan, collation: string): str
   return plan.primaryKey.some(isText) ? `${loosely} AND ${among(plan.primaryKey.map(exactly))}` : loosely;
 }
 
+// As keyOf names a row.
+function shownKey(plan: WritePlan): string {
+  const parts = keyPlaces(plan).map((at) => {
+    const { name = "", type } = plan.columns[at] ?? {};
+    return type?.kind === "bytes" ? `CONCAT('\\x', LOWER(HEX(LEFT(${ident(name)}, 64))))` : `LEFT(${ident(name)}, 200)`;
+  });
+  return `CONCAT_WS(',', ${parts.join(", ")})`;
+}
+
 function keysOf(plan: WritePlan, rows: readonly Row[]): string {
-  const places = plan.primaryKey.map((key) => plan.columns.findIndex(({ name }) => name === key));
+  const places = keyPlaces(plan);
   return rows
     .map(
       (row) => `(${places.map((at) => sqlValue(row[at] ?? null, plan.columns[at]?.type.kind ?? "string")).join(", ")})`,
