@@ -12,6 +12,8 @@ export interface OpenConnection {
   readonly credentials: Readonly<Record<string, unknown>>;
   /** True: it was made by a credential of the API, whose files stay below the data folder. */
   readonly bounded?: boolean;
+  /** See ConnectionSecret. */
+  readonly place?: string;
 }
 
 export interface Checked {

@@ -20,6 +20,7 @@ export function runDocument(run: RunRecord): Run {
     waiting_for: run.waiting_for,
     errors: [...run.errors],
     error: run.status === "failed" ? (run.errors[0] ?? null) : null,
+    warnings: [...(run.warnings ?? [])],
     proof: run.proof,
   };
 }

@@ -23,6 +23,8 @@ export interface SyncEnd {
   readonly address?: string;
   /** What a URL cannot hold: a password kept apart, a signing secret. Never logged. */
   readonly credentials?: Readonly<Record<string, string>>;
+  /** Of a declarative connector: another one each time that its connection is led elsewhere. */
+  readonly place?: string;
   /** A declarative connector instead of a URL: its definition and configuration. */
   readonly connector?: { readonly id: string; readonly manifest: unknown; readonly config: unknown };
 }

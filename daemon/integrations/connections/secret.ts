@@ -43,8 +43,8 @@ export function connectionSecrets(sealer: Sealer, lookUp: LookUp): ConnectionSec
         : sealer.seal(JSON.stringify(secret), connectionPlace(connection)),
     read,
     open(record) {
-      const { bounded = false, ...settings } = read(record);
-      return { record, bounded, ...resolve(settings) };
+      const { bounded = false, place, ...settings } = read(record);
+      return { record, bounded, ...(place === undefined ? {} : { place }), ...resolve(settings) };
     },
     resolve,
   };

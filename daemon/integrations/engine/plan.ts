@@ -5,7 +5,7 @@ import { MagicError } from "#contract/errors.ts";
 import type { SyncSpec } from "#contract/sync.ts";
 import type { WritePlan } from "./destination.ts";
 import { parseObjectName } from "./name.ts";
-import { readServerUrl } from "./server-url.ts";
+import { databasePlace, readServerUrl } from "./server-url.ts";
 import type { TableSchema } from "./types.ts";
 
 /** Refuses what a run cannot do, before anything is opened. */
@@ -73,6 +73,26 @@ export function writePlan(spec: SyncSpec, source: TableSchema, snapshot: boolean
     onBadRecord: spec.on_bad_record,
     sourceSchema: source,
   };
+}
+
+/** Where records come from, as a digest: an address without credentials. */
+export function placeOf({ url, place: led = "" }: SyncSpec["source"]): string {
+  const read = readServerUrl(url);
+  const port = defaultPorts[read?.protocol ?? ""];
+  const address = !read || port === undefined ? place(url.replace(/^sqlite:(\/\/)?/i, "")) : database(read, port);
+  return createHash("sha256").update(`${address} ${led}`).digest("hex").slice(0, 16);
+}
+
+const defaultPorts: Readonly<Record<string, number>> = {
+  "postgres:": 5432,
+  "postgresql:": 5432,
+  "mysql:": 3306,
+  "mariadb:": 3306,
+};
+
+function database(url: URL, defaultPort: number): string {
+  const { host, port } = databasePlace(url, defaultPort);
+  return JSON.stringify([defaultPort, host.toLowerCase(), port, url.pathname]);
 }
 
 /** The same id for the same two ends, whatever the credentials: so that a command without a state file resumes. */

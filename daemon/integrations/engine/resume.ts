@@ -1,9 +1,10 @@
-// Where a run goes on. Beside the source's own place the committed state holds which cursor it is of, and what its run had done by
-// then: a run that dies goes on after what it committed, and tells of all of it in the end.
+// Where a run goes on. Beside the source's own place the committed state holds which source and which cursor it is of, and what its run
+// had done by then: a run that dies goes on after what it committed, and tells of all of it in the end.
 import { MagicError } from "#contract/errors.ts";
-import type { Reject, SyncSpec } from "#contract/sync.ts";
+import type { Reject, SyncFailure, SyncSpec } from "#contract/sync.ts";
 import type { WritePlan, WriteSession } from "./destination.ts";
-import type { StreamState } from "./source.ts";
+import { placeOf } from "./plan.ts";
+import type { Source, SourceStream, StreamState } from "./source.ts";
 
 /** What a run has committed: counts, and the first rejects. */
 export interface Done {
@@ -16,6 +17,7 @@ export interface Done {
 export const nothingDone: Done = { read: 0, rejected: 0, bytes: 0, rejects: [] };
 
 interface Ours {
+  readonly source?: string;
   readonly cursor_field: string | null;
   readonly run: Done & { readonly id: string };
 }
@@ -27,18 +29,24 @@ export interface Start {
   readonly done: Done;
   /** The last run was a full refresh: the rows are there, and nobody knows up to which cursor. */
   readonly refill: boolean;
-  /** The cursor field that the state is of, where it is another one now: its values say nothing of this one's. */
-  readonly otherCursor: string | null;
+  /** What was another one when the state was kept, which says nothing of what is read now. */
+  readonly other: { readonly what: "cursor" | "source"; readonly detail: string } | null;
 }
 
-export function resumeFrom(spec: SyncSpec, { committed, existing }: WriteSession): Start {
-  const anew: Start = { state: null, done: nothingDone, refill: false, otherCursor: null };
+export async function resumeFrom(spec: SyncSpec, session: WriteSession, source: Source): Promise<Start> {
+  const { committed, existing } = session;
+  const anew: Start = { state: null, done: nothingDone, refill: false, other: null };
   // A destination that was emptied or dropped starts again.
   if (spec.reset || existing === null) return anew;
   if (committed.state === null) return { ...anew, refill: spec.cursor_field !== null && committed.schema !== null };
   const { _magic, ...state } = committed.state as StreamState & { _magic?: Ours };
-  const { cursor_field = spec.cursor_field, run } = _magic ?? {};
-  if (cursor_field !== spec.cursor_field) return { ...anew, otherCursor: cursor_field ?? "the source's own" };
+  const { cursor_field = spec.cursor_field, source: place = placeOf(spec.source), run } = _magic ?? {};
+  if (cursor_field !== spec.cursor_field) {
+    const detail = `The cursor field was ${cursor_field ?? "the source's own"} so far`;
+    return { ...anew, other: { what: "cursor", detail } };
+  }
+  if (place !== placeOf(spec.source) && !(await source.knows?.(state)))
+    return { ...anew, other: { what: "source", detail: "The address led to another source so far" } };
   // People edit their states: a number is meant as its text.
   const cursor: unknown = state.cursor;
   return {
@@ -48,16 +56,58 @@ export function resumeFrom(spec: SyncSpec, { committed, existing }: WriteSession
   };
 }
 
+/**
+ * True where a keyed run brings columns that the rows there do not have yet: at the source old rows may have values in them too, by a
+ * default or because they were filled in later, and no cursor tells. Sources without a snapshot are not read anew for that.
+ */
+export function lacksColumns(
+  spec: SyncSpec,
+  { schema, snapshot }: Pick<SourceStream, "schema" | "snapshot">,
+  { committed, existing }: WriteSession,
+): boolean {
+  if (!snapshot || schema.primaryKey.length === 0) return false;
+  const target = (name: string) => spec.mapping?.[name] ?? name;
+  return schema.columns.some(
+    ({ name }) =>
+      committed.schema?.columns.every((column) => column.name !== name) ||
+      // An HTTP endpoint has none.
+      (existing?.length && existing.every((column) => column.name !== target(name))),
+  );
+}
+
 /** A source's place as it is committed. */
 export function keptState(spec: SyncSpec, reached: StreamState, done: Done): StreamState {
-  return { ...reached, _magic: { cursor_field: spec.cursor_field, run: { id: spec.run_id, ...done } } satisfies Ours };
+  const ours: Ours = {
+    source: placeOf(spec.source),
+    cursor_field: spec.cursor_field,
+    run: { id: spec.run_id, ...done },
+  };
+  return { ...reached, _magic: ours };
 }
 
 /** Refuses what would bring every record a second time. */
-export function checkCursor({ otherCursor }: Start, { kind }: WritePlan): void {
-  if (kind !== "append" || otherCursor === null) return;
-  throw new MagicError(
-    "validation_failed",
-    `The cursor field was ${otherCursor} so far, and without a primary key nobody can tell which records are there: run a full refresh, or name a key.`,
-  );
+export function checkResumed(
+  { state, other }: Start,
+  { kind }: WritePlan,
+  { schema }: WriteSession["committed"],
+): readonly SyncFailure[] {
+  const key = schema?.primaryKey ?? [];
+  if (kind === "append" && state !== null && key.length > 0)
+    throw new MagicError(
+      "schema_drift",
+      `Records were told apart by ${key.join(", ")} so far, and now there is no primary key: changed ones would come a second time. Name it with --primary-key, or run a full refresh. Nothing was changed.`,
+    );
+  if (other === null || kind === "replace") return [];
+  if (kind === "append")
+    throw new MagicError(
+      "validation_failed",
+      `${other.detail}, and without a primary key nobody can tell which records are there: run a full refresh, or name a key.`,
+    );
+  if (other.what === "cursor") return [];
+  return [
+    {
+      code: "source_changed",
+      message: `${other.detail}: everything was read again. Rows that only the other one had stay, unless deletions are followed; a full refresh replaces them.`,
+    },
+  ];
 }

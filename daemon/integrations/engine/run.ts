@@ -8,7 +8,7 @@ import { moveAll } from "./move.ts";
 import { parseObjectName } from "./name.ts";
 import { checkSpec, derivedSyncId, writePlan } from "./plan.ts";
 import { countBoth, emptyProof, prove, startChecksum } from "./proof.ts";
-import { checkCursor, keptState, resumeFrom } from "./resume.ts";
+import { checkResumed, keptState, lacksColumns, resumeFrom } from "./resume.ts";
 import { addRejects, doneOf, freshRun, outcomeOf, progressOf, type Run } from "./run-record.ts";
 import { readServerUrl } from "./server-url.ts";
 import { isReadByRecord, type Source, type SourceStream } from "./source.ts";
@@ -107,10 +107,10 @@ async function attemptRun(
       waiting,
     });
     run.session = session;
-    const from = resumeFrom(spec, session);
+    const from = await resumeFrom(spec, session, source);
     run.phase = "discover";
     dog.waiting("the source's connection");
-    stream = await source.open({
+    const request = {
       object,
       columns: spec.columns,
       mode: spec.mode === "incremental" ? "incremental" : "full_refresh",
@@ -120,11 +120,16 @@ async function attemptRun(
       state: from.state,
       signal: dog.signal,
       waiting,
-    });
+    } as const;
+    stream = await source.open(request);
+    if (from.state !== null && lacksColumns(spec, stream, session)) {
+      await stream.close();
+      stream = await source.open({ ...request, state: null });
+    }
     const told = stream.warnings.length;
     run.warnings.push(...stream.warnings, ...session.warnings);
     const plan = writePlan(spec, stream.schema, stream.snapshot, from.refill);
-    checkCursor(from, plan);
+    run.warnings.push(...checkResumed(from, plan, session.committed));
     if (plan.kind !== "replace") run.before = from.done;
     if (!spec.reset)
       checkDrift(

@@ -15,6 +15,8 @@ export interface Source {
   check(): Promise<void>;
   discover(): Promise<readonly DiscoveredObject[]>;
   open(request: ReadRequest): Promise<SourceStream>;
+  /** True where the state is certainly of this very source, though its address is another one now. */
+  knows?(state: StreamState): Promise<boolean>;
   close(): Promise<void>;
 }
 

@@ -101,11 +101,11 @@ function fromParts(
 }
 
 function declarativeEnd(
-  { record, config, credentials }: OpenConnection,
+  { record, config, credentials, place }: OpenConnection,
   object: string,
   manifest: string | null,
 ): SyncEnd {
   if (manifest === null) throw new MagicError("config_invalid", `There is no connector ${record.provider} any more.`);
   const connector = { id: record.provider, manifest, config: { ...config, ...credentials } };
-  return { url: `connector://${record.provider}`, object, connector };
+  return { url: `connector://${record.provider}`, object, connector, ...(place === undefined ? {} : { place }) };
 }

@@ -176,8 +176,8 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
         ...outcome.counts,
         throughput: rates(outcome.counts.records_synced, outcome.counts.bytes, seconds),
       }),
-      errors:
-        outcome.error === null ? [] : [{ ...outcome.error, message: redactText(outcome.error.message).slice(0, 4000) }],
+      errors: outcome.error === null ? [] : [told(outcome.error)],
+      warnings: outcome.warnings.map(told),
       proof: outcome.proof,
     };
     const rejects = outcome.rejects.map(({ key, column, reason }) => ({
@@ -215,12 +215,17 @@ interface RunEnd {
   readonly status: "completed" | "failed" | "canceled";
   readonly counts?: Pick<RunBody, "records_read" | "records_synced" | "records_rejected" | "bytes">;
   readonly error: RunProblem | null;
+  readonly warnings: readonly RunProblem[];
   readonly rejects: SyncOutcome["rejects"];
   readonly proof: SyncOutcome["proof"] | null;
 }
 
 function failed(error: RunProblem): RunEnd {
-  return { status: "failed", error, rejects: [], proof: null };
+  return { status: "failed", error, warnings: [], rejects: [], proof: null };
+}
+
+function told({ code, message }: RunProblem): RunProblem {
+  return { code, message: redactText(message).slice(0, 4000) };
 }
 
 function describe(error: unknown): RunProblem {

@@ -73,6 +73,8 @@ export interface RunBody {
   /** What a run under way waits for; null when it has ended. */
   readonly waiting_for: string | null;
   readonly errors: readonly RunProblem[];
+  /** Absent: a run of before they were kept. */
+  readonly warnings?: readonly RunProblem[];
   readonly proof: SyncProof | null;
 }
 

@@ -82,6 +82,7 @@ class Run:
     throughput: dict[str, float]
     errors: list[dict[str, str]]
     error: dict[str, str] | None
+    warnings: list[dict[str, str]]
     proof: dict[str, Any] | None
     raw: Mapping[str, Any] = field(repr=False, compare=False, default_factory=dict)
 

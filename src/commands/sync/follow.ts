@@ -67,6 +67,7 @@ export async function reportRun(
         ).data;
   const document = { ...run, rejects: rejects.map(({ key, column, reason }) => ({ key, column, reason })) };
   if (output.format !== "ndjson") output.result(document, showRun(run));
+  for (const { message } of run.warnings ?? []) output.warn(message);
   if (run.status === "completed") return;
   const code = run.error?.code ?? "";
   const known =

@@ -33,6 +33,9 @@ export const Run = Type.Object(
     waiting_for: Nullable(Type.String({ description: "What a run under way waits for." })),
     errors: Type.Array(Problem),
     error: Nullable(Problem),
+    warnings: Type.Array(Problem, {
+      description: "What a completed run could not do or know, e.g. `row_level_security`.",
+    }),
     proof: Nullable(
       Type.Object({
         source_count: Nullable(Type.Integer()),

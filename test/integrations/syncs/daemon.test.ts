@@ -109,6 +109,29 @@ describe.skipIf(postgresMissing())("live syncs in the daemon", () => {
     });
   });
 
+  test("what hides rows is told under the run; a connection that is led to another database is read from the beginning", async () => {
+    await source.query(
+      "CREATE TABLE led (id int PRIMARY KEY, n int); INSERT INTO led VALUES (1, 100), (2, 100); ALTER TABLE led ENABLE ROW LEVEL SECURITY; CREATE POLICY one ON led USING (id = 1); CREATE ROLE partly LOGIN; GRANT SELECT ON led TO partly",
+    );
+    const other = await server.createDatabase();
+    const client = await connect(other);
+    await client.query("CREATE TABLE led (id int PRIMARY KEY, n int); INSERT INTO led VALUES (3, 1)");
+    await client.end();
+    const url = server.url.replace("/postgres?", "/test_1?").replace("postgres@", "partly@");
+    const connection = (await call("POST", "/v1/connections", { provider: "postgres", config: { url } })).id;
+    const ends = {
+      source: { connection, object: "led" },
+      destination: { connection: connections[1], table: "led" },
+    };
+    const { id } = await call("POST", "/v1/syncs", { ...ends, mode: "incremental", cursor_field: "n" });
+    const run = async () =>
+      until((await call("POST", `/v1/syncs/${id}/trigger`)).id, ["completed", "failed"]) as Promise<Body>;
+    expect(await run()).toMatchObject({ records_read: 1, errors: [], warnings: [{ code: "row_level_security" }] });
+    await call("PATCH", `/v1/connections/${connection}`, { config: { url: other } });
+    expect(await run()).toMatchObject({ records_read: 1, warnings: [{ code: "source_changed" }] });
+    expect(await target.lines("led")).toEqual(["(1,100)", "(3,1)"]);
+  });
+
   test("a run that is cancelled ends within two seconds, its worker too; a trigger meanwhile gives the same run", async () => {
     const { id } = await newSync("hundred", { mode: "incremental", cursor_field: "id" });
     const holder = await lock("hundred");

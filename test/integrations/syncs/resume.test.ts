@@ -1,5 +1,5 @@
 // Runs that go on where they were: what they tell in the end is of all attempts, and a state is of one cursor only.
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -9,7 +9,7 @@ import { openDestination } from "#daemon/integrations/connectors/open.ts";
 import { runSync } from "#daemon/integrations/engine/run.ts";
 import type { Batch, Source } from "#daemon/integrations/engine/source.ts";
 import { postgresMissing } from "#test/postgres.ts";
-import { openPair, type Pair, specOf, sync } from "./harness.ts";
+import { connect, openPair, type Pair, specOf, sync } from "./harness.ts";
 
 const BATCH = 60_000;
 const BATCHES = 5;
@@ -105,6 +105,72 @@ describe.skipIf(postgresMissing())("runs that go on", () => {
     expect((await into("log", "b", { reset: true })).error).toBeNull();
     expect((await into("log", "b")).error).toBeNull();
     expect(await pair.target.lines("log")).toHaveLength(2);
+    db.close();
+  });
+
+  test("another source reads everything again where there is a key, and is refused where rows would come twice; another address of the same does not", async () => {
+    const elsewhere = await pair.server.createDatabase();
+    const other = await connect(elsewhere);
+    for (const [client, first] of [
+      [pair.source, 100],
+      [other, 1],
+    ] as const)
+      await client.query(
+        `CREATE TABLE led (id int PRIMARY KEY, n int); INSERT INTO led VALUES (${first}, ${first}); CREATE TABLE led_log AS SELECT n FROM led`,
+      );
+    const from = (url: string, table: string, more: Partial<SyncSpec> = {}) =>
+      sync(
+        { from: url, object: table, to: pair.to, table },
+        { sync_id: "sync_led", mode: "incremental", cursor_field: "n", ...more },
+      );
+    const link = join(folder, "socket");
+    symlinkSync(pair.server.socketFolder, link);
+    const moved = pair.from.replace(pair.server.socketFolder, link);
+    for (const table of ["led", "led_log"]) {
+      expect(await from(pair.from, table)).toMatchObject({ records_read: 1, warnings: [] });
+      expect(await from(moved, table)).toMatchObject({ records_read: 0, warnings: [], error: null });
+    }
+    expect(await from(elsewhere, "led")).toMatchObject({ records_read: 1, warnings: [{ code: "source_changed" }] });
+    expect(await from(elsewhere, "led")).toMatchObject({ records_read: 0, warnings: [] });
+    expect(await pair.target.lines("led")).toEqual(["(1,1)", "(100,100)"]);
+    expect((await from(elsewhere, "led_log")).error).toMatchObject({ code: "validation_failed" });
+    expect((await from(elsewhere, "led_log", { reset: true })).error).toBeNull();
+    expect(await pair.target.lines("led_log")).toEqual(["(1)"]);
+    await other.end();
+  });
+
+  test("a key that has gone at the source is drift where changed rows would come twice", async () => {
+    await pair.source.query("CREATE TABLE lost_key (id int PRIMARY KEY, n int); INSERT INTO lost_key VALUES (1, 1)");
+    const to = join(folder, "lost_key.csv");
+    const run = (more: Partial<SyncSpec> = {}) =>
+      sync(
+        { from: pair.from, object: "lost_key", to, table: "lost_key" },
+        { mode: "incremental", cursor_field: "n", ...more },
+      );
+    expect((await run()).error).toBeNull();
+    await pair.source.query("ALTER TABLE lost_key DROP CONSTRAINT lost_key_pkey; UPDATE lost_key SET n = 2");
+    expect((await run()).error).toMatchObject({ code: "schema_drift" });
+    expect((await run({ primary_key: ["id"] })).error).toBeNull();
+    expect(readFileSync(to, "utf8")).toBe(`"id","n"\n1,2\n`);
+  });
+
+  test("a column that comes later has the values of rows that were there before", async () => {
+    const file = join(folder, "wider.sqlite");
+    const db = new DatabaseSync(file);
+    for (const run of [pair.source.query, async (sql: string) => db.exec(sql)])
+      await run("CREATE TABLE wider (id int PRIMARY KEY, n int); INSERT INTO wider VALUES (1, 1), (2, 2)");
+    for (const from of [pair.from, file]) {
+      await pair.target.query("DROP TABLE IF EXISTS wider");
+      const ask = { mode: "incremental", cursor_field: "n" } as const;
+      const run = () => sync({ from, object: "wider", to: pair.to, table: "wider" }, ask);
+      expect((await run()).error).toBeNull();
+      const add = "ALTER TABLE wider ADD COLUMN more int DEFAULT 5";
+      if (from === file) db.exec(add);
+      else await pair.source.query(add);
+      expect((await run()).error).toBeNull();
+      expect(await pair.target.lines("wider")).toEqual(["(1,1,5)", "(2,2,5)"]);
+      expect((await run()).records_read).toBeLessThan(2);
+    }
     db.close();
   });
 

@@ -73,6 +73,12 @@ export async function nothingHappened(link: PostgresLink, state: StreamState | n
   return system === earlier.system && xmin === xmax && snapshot === earlier.snapshot;
 }
 
+/** True where the state was kept of this cluster's very database, a standby's included. */
+export async function isOfThisDatabase(link: PostgresLink, state: StreamState): Promise<boolean> {
+  const { system } = await currentSnapshot(link);
+  return !system.startsWith("unknown/") && horizonOf(state)?.system === system;
+}
+
 export function horizonOf(state: StreamState | null): Horizon | null {
   const horizon = state?.["horizon"] as Partial<Horizon> | null | undefined;
   if (!horizon || typeof horizon.snapshot !== "string" || !/^\d+:\d+:/.test(horizon.snapshot)) return null;

@@ -22,7 +22,7 @@ import { type ConnectOptions, connectPostgres, type PostgresLink } from "./conne
 import { lineReader, wholeLines } from "./copy-text.ts";
 import { postgresError } from "./errors.ts";
 import { framed } from "./frames.ts";
-import { nothingHappened, takeHorizon, unseenSince } from "./horizon.ts";
+import { isOfThisDatabase, nothingHappened, takeHorizon, unseenSince } from "./horizon.ts";
 import { lookBack } from "./look-back.ts";
 import { ident, identList, literal, qualified } from "./sql.ts";
 
@@ -51,6 +51,10 @@ export function postgresSource(options: Omit<ConnectOptions, "side">): Source {
       return tables.map(discovered);
     },
     open: async (request) => openStream(await connect(), request, connect),
+    knows: async (state) => {
+      const link = await connect();
+      return isOfThisDatabase(link, state).finally(() => link.close());
+    },
     close: async () => {
       await Promise.all(links.map((link) => link.close()));
     },
