@@ -21,10 +21,12 @@ export async function wireGateway(foundation: Foundation): Promise<GatewayPipeli
   const signatures = durableMemory(storage.units.gatewaySignature, seals.passing("signatures"), clock, logger);
   foundation.onClose(() => signatures.close());
   const providers = createProviders(egress.dispatcher, signatures);
+  const stores = gatewayStores(storage, clock);
+  foundation.onClose(stores.close);
   const gateway = await createPipeline({
     config: project.current().gateway,
     provider: (kind) => providers[kind],
-    stores: gatewayStores(storage, clock),
+    stores,
     sealer: seals.passing("idempotency"),
     logger,
     metrics,

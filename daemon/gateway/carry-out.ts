@@ -87,6 +87,8 @@ export async function carryOut(
     reservation = reserved instanceof Promise ? await reserved : reserved;
   } catch (error) {
     hold.release(0);
+    // Of several budgets one may have raised its lease before another refused.
+    parts.ledger.touch();
     throw error;
   }
   const work = new Work(call.signal, plan.totalTimeoutMs, detached);

@@ -61,6 +61,8 @@ export interface GatewayPipeline extends Gateway {
 }
 
 const PURGE_MS = 3_600_000;
+/** How often leases of daemons that died beside this one are looked for. */
+const RECOVER_MS = 30_000;
 /** When the price list is loaded on its own, so that the first call does not wait for it. */
 const WARM_MS = 500;
 
@@ -79,9 +81,13 @@ export async function createPipeline(parts: PipelineParts): Promise<GatewayPipel
   const carry = { clock, logger, router, limits: createLimits(clock), budgets, ledger, observer, tracer: parts.tracer };
   let engagement = compileEngagement(parts.config);
 
-  for (const { key, charged } of await stores.budgets.recover())
-    logger.warn("gateway.lease_charged", { budget: key, charged_usd: dollars(Number(charged)) });
+  const recover = async () => {
+    for (const { key, charged } of await stores.budgets.recover())
+      logger.warn("gateway.lease_charged", { budget: key, charged_usd: dollars(charged) });
+  };
+  await recover();
   const timers = [setInterval(purge, PURGE_MS), setTimeout(warm, WARM_MS)];
+  if (stores.budgets.shared) timers.push(setInterval(() => void recover().catch(() => undefined), RECOVER_MS));
   for (const timer of timers) timer.unref();
   purge();
 

@@ -1,4 +1,5 @@
 // The gateway's stores over the daemon's storage: the same figures, in the columns' form.
+import { createPresence } from "#daemon/storage/presence.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import type { BudgetStore } from "./budgets/store.ts";
@@ -9,22 +10,35 @@ export interface GatewayStores {
   readonly ledger: LedgerStore;
   readonly budgets: BudgetStore;
   readonly keys: KeyStore;
+  close(): void;
 }
 
-export function gatewayStores({ units }: Pick<Storage, "units">, clock: Clock): GatewayStores {
+export function gatewayStores({ units, dialect }: Pick<Storage, "units" | "dialect">, clock: Clock): GatewayStores {
   const now = () => rfc3339(clock.now());
+  // Only on Postgres can there be other daemons on the same state.
+  const shared = dialect === "postgres";
+  const presence = createPresence({ units: units.idempotency, clock, shared });
+  const { process } = presence;
   return {
+    close: presence.close,
     ledger: {
-      append: (rows, budgets) => units.ledger.append({ rows: `[${rows.join(",")}]`, budgets, now: now() }),
+      append: (rows, budgets) => units.ledger.append({ rows: `[${rows.join(",")}]`, budgets, process, now: now() }),
       usage: (query) => units.ledger.usage(query),
     },
     budgets: {
-      load: (keys) => units.budget.load({ keys }),
-      change: (changes) => units.budget.change({ changes, now: now() }),
-      recover: () => units.budget.recover({ now: now() }),
+      shared,
+      load: (keys) => units.budget.load({ keys, process }),
+      async raise(account) {
+        await presence.announce();
+        return await units.budget.raise({ ...account, process });
+      },
+      recover: () => units.budget.recover({ process, now: now() }),
     },
     keys: {
-      begin: (row) => units.gatewayKey.begin(row),
+      async begin(row) {
+        await presence.announce();
+        return await units.gatewayKey.begin({ ...row, process });
+      },
       finish: (row) => units.gatewayKey.finish(row),
       release: (row) => units.gatewayKey.release(row),
       purge: (row) => units.gatewayKey.purge(row),

@@ -11,6 +11,7 @@ export const migrationNames = [
   "020-gateway",
   "021-trace",
   "022-gateway-signature",
+  "023-gateway-replicas",
   "031-connection",
   "032-sync",
   "040-controller",

@@ -18,6 +18,21 @@ export function abortSource(): AbortSource {
   return new Source();
 }
 
+/** Resolves after a while, or with false as soon as the signal tells to stop. */
+export function pause(ms: number, signal: AbortNotice): Promise<boolean> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve(false);
+    const over = (rested: boolean) => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", aborted);
+      resolve(rested);
+    };
+    const aborted = () => over(false);
+    const timer = setTimeout(over, ms, true);
+    signal.addEventListener("abort", aborted, { once: true });
+  });
+}
+
 class Source implements AbortSource, AbortNotice {
   aborted = false;
   #listeners: (() => void)[] = [];

@@ -77,6 +77,7 @@ test("what is stored is sealed", async () => {
     key: "sealed",
     fingerprint: "",
     request_id: "",
+    process: "",
     now: "2000-01-01",
     expires_at: "2000-01-02",
   });
@@ -136,6 +137,7 @@ test("an answer is durable before its last byte is sent", async () => {
       key: "d",
       fingerprint: "",
       request_id: "",
+      process: "",
       now: "2000-01-01",
       expires_at: "2000-01-02",
     });

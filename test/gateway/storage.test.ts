@@ -1,13 +1,17 @@
 // The gateway's units of storage: the same figures on SQLite and on a real Postgres.
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type LedgerRow, rowText } from "#daemon/gateway/ledger/row.ts";
 import { gatewayStores } from "#daemon/gateway/stores.ts";
 import { systemClock } from "#shared/clock.ts";
 import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
 import { temporaryStorage } from "#test/temporary.ts";
+import { within } from "./patience.ts";
+import { completion, type TestGateway, testGateway } from "./pipeline.ts";
+import { startUpstream } from "./upstream.ts";
 
 let server: TestPostgres | undefined;
 const noPostgres = postgresMissing();
+const patient = { timeout: within(5_000) };
 beforeAll(async () => {
   if (!noPostgres) server = await startPostgres();
 });
@@ -80,14 +84,23 @@ describe.each(dialects.filter(({ skip }) => !skip))("on $name", ({ open }) => {
     expect(await ledger.usage({ by: "user", since: "2026-03-02", until: "2026-03-03" })).toHaveLength(1);
   });
 
-  test("budgets add up, leases are charged once", async () => {
-    const { budgets, ledger } = gatewayStores(await open(), systemClock);
-    await budgets.change([{ key: "a", spent: 0, lease: 70 }]);
-    await ledger.append([], [{ key: "a", spent: 30, lease: 40 }]);
-    expect(await budgets.load(["a", "b"])).toEqual([{ key: "a", spent: 30 }]);
-    expect(await budgets.recover()).toEqual([{ key: "a", charged: 40 }]);
-    expect(await budgets.recover()).toEqual([]);
-    expect(await budgets.load(["a"])).toEqual([{ key: "a", spent: 70 }]);
+  test("budgets add up, leases go no further than the limit and are charged once, when their daemon is dead", async () => {
+    const storage = await open();
+    let time = Date.parse("2026-01-01");
+    const daemon = () => gatewayStores(storage, { now: () => time, monotonic: () => time });
+    const [one, two, next] = [daemon(), daemon(), daemon()];
+    onTestFinished(() => [one, two].forEach((each) => void each.close()));
+    const raise = (lease: number) => ({ key: "a", lease, limit: 100 });
+    expect(await one.budgets.raise(raise(70))).toEqual({ key: "a", spent: 0, elsewhere: 0, lease: 70 });
+    await one.ledger.append([], [{ key: "a", spent: 30, lease: 40 }]);
+    expect(await two.budgets.raise(raise(50))).toEqual({ key: "a", spent: 30, elsewhere: 40, lease: 30 });
+    expect(await two.budgets.raise(raise(10))).toMatchObject({ lease: 30 });
+    expect(await one.budgets.load(["a", "b"])).toEqual([{ key: "a", spent: 30, elsewhere: 30 }]);
+    if (storage.dialect === "postgres") expect(await next.budgets.recover()).toEqual([]);
+    time += 60_000;
+    expect(await next.budgets.recover()).toEqual([{ key: "a", charged: 70 }]);
+    expect(await next.budgets.recover()).toEqual([]);
+    expect(await next.budgets.load(["a"])).toEqual([{ key: "a", spent: 100, elsewhere: 0 }]);
   });
 
   test("a key is taken by one, answered once, given back, and forgotten when it expired", async () => {
@@ -132,3 +145,51 @@ describe.each(dialects.filter(({ skip }) => !skip))("on $name", ({ open }) => {
     expect(await trace.find({ requestId: "a" })).toEqual(["[1]", "[3]"]);
   });
 });
+
+test.skipIf(noPostgres)(
+  "daemons on one Postgres spend from one budget to the last call, and join each other's keyed calls",
+  async () => {
+    const upstream = await startUpstream();
+    onTestFinished(() => upstream.close());
+    const storage = await temporaryStorage({ databaseUrl: await server?.createDatabase() });
+    const daemon = () =>
+      testGateway(
+        {
+          providers: { openai: { api_key: "k", base_url: `${upstream.url}/v1` } },
+          prices: { "openai/m": { input: 0, output: 10 }, "openai/free": { input: 0, output: 0 } },
+          budgets: [{ scope: "engagement", usd: 0.01, per: "month" }],
+        },
+        { storage },
+      );
+    const [one, two] = [await daemon(), await daemon()];
+    const waiting: (() => void)[] = [];
+    upstream.answer = (response) => void waiting.push(() => response.end(completion(10, 100)));
+    const answer = () => waiting.splice(0).forEach((each) => void each());
+    // Ten answers of 100 tokens at $10 a million.
+    const call = ({ chat }: TestGateway) => chat({ model: "openai/m", max_tokens: 100 });
+    const calls = Array.from({ length: 30 }, (_, i) =>
+      call(i % 2 ? one : two).then(
+        () => "served",
+        ({ code }) => code,
+      ),
+    );
+    await expect.poll(() => waiting.length, patient).toBe(10);
+    // One that starts charges nothing of what the others have in flight.
+    const three = await daemon();
+    answer();
+    expect((await Promise.all(calls)).filter((code) => code === "insufficient_quota").length).toBe(20);
+    await Promise.all([one.gateway.flush(), two.gateway.flush()]);
+    const key = `engagement:default:month:${new Date().toISOString().slice(0, 7)}`;
+    expect(await storage.units.budget.load({ keys: [key], process: "" })).toEqual([{ key, spent: 1e10, elsewhere: 0 }]);
+    await expect(call(three)).rejects.toMatchObject({ code: "insufficient_quota" });
+
+    const keyed = ({ chat }: TestGateway) => chat({ model: "openai/free" }, { idempotencyKey: "k" });
+    const first = keyed(one);
+    await expect.poll(() => waiting.length, patient).toBe(1);
+    const second = keyed(two);
+    answer();
+    expect((await second).text).toBe((await first).text);
+    expect((await second).headers["idempotent-replayed"]).toBe("true");
+    expect(upstream.requests.length).toBe(11);
+  },
+);

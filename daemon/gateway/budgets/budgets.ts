@@ -4,6 +4,8 @@
 // Reservations live in memory. What makes them durable is a lease: an amount on disk that covers everything in flight, raised
 // (and awaited) before a dispatch that it does not cover, lowered with the ledger's next batch. Ordinary calls find enough lease
 // and wait for nothing. A daemon that dies leaves its lease behind, and the next one charges it: rather too much than too little.
+// Daemons that share the state see each other's leases: one is raised no further than spending and the others' leave of the limit.
+import { setTimeout as sleep } from "node:timers/promises";
 import { MagicError } from "#contract/errors.ts";
 import { dollars, PICO_PER_DOLLAR } from "#daemon/gateway/pricing/price.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
@@ -38,11 +40,20 @@ interface State {
   /** Handed over, not yet known to be stored. */
   writing: number;
   reserved: number;
+  /** What other daemons may have in flight, when it was last looked. */
+  elsewhere: number;
   /** On disk. */
   lease: number;
   raising: Promise<void> | undefined;
+  /** Settles when what was handed over is stored, or is not. */
+  handedOver: Promise<void> | undefined;
   active: boolean;
   usedAt: number;
+}
+
+interface Held {
+  readonly account: Account;
+  readonly state: State;
 }
 
 /** A lease is raised by this share of the limit at once, so that few calls wait for one. */
@@ -50,6 +61,9 @@ const HEADROOM = 0.01;
 /** And by no more than this: what a crash may charge too much. */
 const MOST_HEADROOM = 100 * PICO_PER_DOLLAR;
 const MAX_STATES = 20_000;
+/** How often it is looked whether another daemon's calls under way cost less than they may, before one is refused for them. */
+const MOST_LOOKS = 4;
+const LOOK_MS = 100;
 
 export function createBudgets(store: BudgetStore, logger: Logger): Budgets {
   const states = new Map<string, State>();
@@ -62,34 +76,62 @@ export function createBudgets(store: BudgetStore, logger: Logger): Budgets {
       .load([key])
       .then(([stored]) => {
         makeRoom(states);
-        const spent = stored?.spent ?? 0;
-        const rest = { unwritten: 0, writing: 0, reserved: 0, lease: 0, raising: undefined, active: false };
+        const { spent = 0, elsewhere = 0 } = stored ?? {};
+        const amounts = { spent, unwritten: 0, writing: 0, reserved: 0, elsewhere, lease: 0 };
         // Used now: a call that waits for its other accounts must find this one still here.
-        states.set(key, { key, spent, ...rest, usedAt: ++uses });
+        states.set(key, {
+          key,
+          ...amounts,
+          raising: undefined,
+          handedOver: undefined,
+          active: false,
+          usedAt: ++uses,
+        });
       })
       .finally(() => loading.delete(key));
     loading.set(key, promise);
     return promise;
   };
 
-  const committed = (state: State) => state.spent + state.unwritten + state.reserved;
+  const own = (state: State) => state.spent + state.unwritten + state.reserved;
+  const committed = (state: State) => own(state) + state.elsewhere;
 
-  const raiseLease = async (state: State, limit: number): Promise<void> => {
-    while (needed(state) > state.lease) {
-      state.raising ??= grow(state, limit).finally(() => {
-        state.raising = undefined;
-      });
-      await state.raising;
+  // Raises the lease as far as it can be, and learns what others have spent.
+  const grow = (state: State, account: Account): Promise<void> => {
+    state.raising ??= growing(state, account).finally(() => {
+      state.raising = undefined;
+    });
+    return state.raising;
+  };
+  const growing = async (state: State, { key, limit, alerts }: Account): Promise<void> => {
+    // A batch under way lowers the lease: it must not come after this.
+    await state.handedOver;
+    const room = store.shared ? 0 : Math.max(0, limit - committed(state));
+    const wanted = needed(state) + Math.min(room, Math.floor(limit * HEADROOM), MOST_HEADROOM);
+    const { spent, elsewhere, lease } = await store.raise({ key, lease: wanted, limit });
+    alertOver({ key, alerts }, state.spent + state.unwritten, spent + state.unwritten);
+    Object.assign(state, { spent, elsewhere, lease });
+  };
+
+  // What is reserved becomes durable, or is withdrawn at once where others have spent what seemed to be left: whoever waits here as well
+  // may then pass.
+  const secure = async (held: readonly Held[], amount: number, withdraw: () => void): Promise<void> => {
+    try {
+      for (const { account, state } of held)
+        for (let looks = 1; needed(state) > state.lease; ) {
+          await grow(state, account);
+          if (committed(state) <= account.limit) continue;
+          if (own(state) > account.limit || state.elsewhere === 0 || looks++ === MOST_LOOKS)
+            throw exhausted(account, committed(state) - amount, amount);
+          await sleep(LOOK_MS);
+        }
+    } catch (error) {
+      withdraw();
+      throw error;
     }
   };
-  const grow = async (state: State, limit: number): Promise<void> => {
-    const room = Math.max(0, limit - committed(state));
-    const lease = needed(state) + Math.min(room, Math.floor(limit * HEADROOM), MOST_HEADROOM);
-    await store.change([{ key: state.key, spent: 0, lease }]);
-    state.lease = Math.max(state.lease, lease);
-  };
 
-  const alertOver = (account: Account, before: number, after: number): void => {
+  const alertOver = (account: Pick<Account, "key" | "alerts">, before: number, after: number): void => {
     for (const { share, limit } of account.alerts) {
       const at = limit * share;
       if (before < at && after >= at)
@@ -106,7 +148,8 @@ export function createBudgets(store: BudgetStore, logger: Logger): Budgets {
     const held = accounts.map((account) => {
       const state = states.get(account.key);
       if (!state) throw new Error(`the account ${account.key} is not loaded`);
-      if (committed(state) + amount > account.limit) throw exhausted(account, committed(state), amount);
+      // What others have in flight may cost less: that is looked at when the lease is raised.
+      if (own(state) + amount > account.limit) throw exhausted(account, own(state), amount);
       return { account, state };
     });
     let reserved = amount;
@@ -119,15 +162,17 @@ export function createBudgets(store: BudgetStore, logger: Logger): Budgets {
       }
     };
     const isDurable = () => held.every(({ state }) => needed(state) <= state.lease);
-    const makeDurable = () => Promise.all(held.map(({ account, state }) => raiseLease(state, account.limit)));
     const reservation: Reservation = {
       raise(to) {
         const more = to - reserved;
         if (more <= 0) return true;
-        if (held.some(({ account, state }) => committed(state) + more > account.limit)) return false;
-        reserved = to;
-        add(more);
-        return isDurable() || makeDurable().then(() => true);
+        if (held.some(({ account, state }) => own(state) + more > account.limit)) return false;
+        const take = (amount: number) => {
+          reserved += amount;
+          add(amount);
+        };
+        take(more);
+        return isDurable() || secure(held, more, () => take(-more)).then(() => true);
       },
       settle(cost) {
         if (settled) return;
@@ -142,13 +187,7 @@ export function createBudgets(store: BudgetStore, logger: Logger): Budgets {
     };
     add(amount);
     if (isDurable()) return reservation;
-    return makeDurable().then(
-      () => reservation,
-      (error: unknown) => {
-        add(-reserved);
-        throw error;
-      },
-    );
+    return secure(held, amount, () => add(-amount)).then(() => reservation);
   }
 
   return {
@@ -158,15 +197,17 @@ export function createBudgets(store: BudgetStore, logger: Logger): Budgets {
     },
     reserve(accounts, amount) {
       const missing = accounts.filter(({ key }) => !states.has(key));
-      if (missing.length === 0) return hold(accounts, amount);
-      return Promise.all(missing.map(({ key }) => load(key))).then(() => hold(accounts, amount));
+      if (missing.length > 0)
+        return Promise.all(missing.map(({ key }) => load(key))).then(() => hold(accounts, amount));
+      return hold(accounts, amount);
     },
     takeChanges() {
       const taken: { readonly state: State; readonly spent: number; readonly lease: number }[] = [];
+      const { promise: over, resolve: end } = Promise.withResolvers<void>();
       for (const state of states.values()) {
         if (state.raising) continue;
-        // An account in use keeps its lease, so that the next call need not wait for one.
-        const lease = state.active ? state.lease : state.reserved;
+        // An account in use keeps its lease, so that the next call need not wait for one; not where that is in others' way.
+        const lease = state.active && !store.shared ? state.lease : state.reserved;
         state.active = false;
         if (state.unwritten === 0 && lease >= state.lease) continue;
         taken.push({ state, spent: state.unwritten, lease });
@@ -174,16 +215,19 @@ export function createBudgets(store: BudgetStore, logger: Logger): Budgets {
         state.writing += state.unwritten;
         state.unwritten = 0;
         state.lease = lease;
+        state.handedOver = over;
       }
       return {
         changes: taken.map(({ state, spent, lease }) => ({ key: state.key, spent, lease })),
         given(stored) {
           for (const { state, spent } of taken) {
             state.writing -= spent;
+            state.handedOver = undefined;
             if (stored) continue;
             state.spent -= spent;
             state.unwritten += spent;
           }
+          end();
         },
       };
     },

@@ -4,6 +4,8 @@
 export interface StoredAccount {
   readonly key: string;
   readonly spent: number;
+  /** What other daemons on the same state may have in flight. */
+  readonly elsewhere: number;
 }
 
 /** A change to one account, applied together with the ledger rows that it comes from. */
@@ -16,9 +18,18 @@ export interface AccountChange {
 }
 
 export interface BudgetStore {
+  /** True where other daemons may spend from the same accounts. */
+  readonly shared: boolean;
   load(keys: readonly string[]): Promise<readonly StoredAccount[]>;
-  /** Durable when it resolves. */
-  change(changes: readonly AccountChange[]): Promise<void>;
-  /** Charges the leases that a dead daemon left behind, and names them. */
+  /**
+   * Raises this daemon's lease to `lease`, or to what is left of the limit, and answers which it became; never lowers it. Durable when it
+   * resolves.
+   */
+  raise(account: {
+    readonly key: string;
+    readonly lease: number;
+    readonly limit: number;
+  }): Promise<StoredAccount & { readonly lease: number }>;
+  /** Charges the leases that dead daemons left behind, and names them. */
   recover(): Promise<readonly { readonly key: string; readonly charged: number }[]>;
 }

@@ -8,6 +8,7 @@ import type { GatewayAnswer, GatewayCall } from "#daemon/gateway/call.ts";
 import { errorEvent } from "#daemon/gateway/format/sse.ts";
 import type { Place, Sealer } from "#daemon/secrets/sealer.ts";
 import { errorFields, type Logger } from "#daemon/telemetry/log.ts";
+import { pause } from "#shared/abort.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { createRecording, type Recording } from "./recording.ts";
 import type { KeyRow, KeyStore } from "./store.ts";
@@ -25,6 +26,9 @@ export interface Keyed {
 const KEY = /^[\x21-\x7e]{1,255}$/;
 const KEPT_MS = 24 * 3_600_000;
 const MAX_ANSWER = 64 * 1024 * 1024;
+/** How often the answer of another daemon's call is looked for: at first, and at the last. */
+const FIRST_LOOK_MS = 50;
+const LAST_LOOK_MS = 1_000;
 
 /** An answer that any number of callers can be given. */
 type Shared = { readonly status: number; readonly headers: Record<string, string> } & (
@@ -54,6 +58,16 @@ export function createKeyed(store: KeyStore, sealer: Sealer, clock: Clock, logge
     });
   };
 
+  // Joins a call that another daemon on the same state has under way, as long as the client waits.
+  const beginOrJoin = async (call: GatewayCall, owner: string, key: string, fingerprint: string) => {
+    for (let wait = FIRST_LOOK_MS; ; wait = Math.min(2 * wait, LAST_LOOK_MS)) {
+      const row = await begin(call, owner, key, fingerprint);
+      if (!row?.alive || row.fingerprint !== fingerprint) return row;
+      if (!(await pause(wait, call.signal)))
+        throw new MagicError("idempotency_in_progress", "The first request with this Idempotency-Key is under way.");
+    }
+  };
+
   // The whole life of a key in this process; `shared` resolves as soon as callers can be answered.
   const carryOut = async (
     call: GatewayCall,
@@ -63,7 +77,7 @@ export function createKeyed(store: KeyStore, sealer: Sealer, clock: Clock, logge
     execute: () => Promise<GatewayAnswer>,
     give: (shared: Shared, replayed: boolean) => void,
   ): Promise<void> => {
-    const row = await begin(call, owner, key, fingerprint);
+    const row = await beginOrJoin(call, owner, key, fingerprint);
     if (row) return give(stored(row, fingerprint, sealer), true);
     let answer: GatewayAnswer;
     try {
@@ -99,7 +113,11 @@ export function createKeyed(store: KeyStore, sealer: Sealer, clock: Clock, logge
   return {
     async run(call, execute) {
       const key = call.idempotencyKey ?? "";
-      if (!KEY.test(key)) throw new MagicError("idempotency_key_invalid");
+      if (!KEY.test(key))
+        throw new MagicError(
+          "idempotency_key_invalid",
+          "An Idempotency-Key is 1 to 255 printable ASCII characters, no spaces.",
+        );
       const owner = ownerOf(call);
       const fingerprint = fingerprintOf(call);
       const id = `${owner}\0${key}`;

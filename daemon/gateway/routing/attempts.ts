@@ -2,7 +2,7 @@
 // next candidate for what may pass elsewhere, nothing after the first content byte. Nobody below this file retries.
 import type { ChatOutcome, FailureOutcome } from "#daemon/gateway/providers/adapter.ts";
 import { type Failure, failure, fallsThrough, retriesHere } from "#daemon/gateway/providers/failure.ts";
-import type { AbortNotice } from "#shared/abort.ts";
+import { type AbortNotice, pause } from "#shared/abort.ts";
 import type { Clock } from "#shared/clock.ts";
 import type { Breakers } from "./breaker.ts";
 import type { Candidate } from "./candidate.ts";
@@ -112,21 +112,6 @@ function pauseBefore(failed: Failure, tried: number, timeoutMs: number, random: 
   const backoff = Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** tried) * (0.5 + random() / 2);
   if (failed.retryAfterMs === null) return backoff;
   return failed.retryAfterMs <= timeoutMs ? Math.max(failed.retryAfterMs, backoff / 4) : null;
-}
-
-// False as soon as the call is over.
-function pause(ms: number, signal: AbortNotice): Promise<boolean> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve(false);
-    const over = (rested: boolean) => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", aborted);
-      resolve(rested);
-    };
-    const aborted = () => over(false);
-    const timer = setTimeout(over, ms, true);
-    signal.addEventListener("abort", aborted, { once: true });
-  });
 }
 
 const nothingLeft: FailureOutcome = {

@@ -1,6 +1,7 @@
 // Idempotency keys of the core API over the storage unit: reserve, then complete or release. Answers are kept sealed, since
 // some of them show a secret.
 import type { Sealer } from "#daemon/secrets/sealer.ts";
+import { createPresence } from "#daemon/storage/presence.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
@@ -29,13 +30,9 @@ export interface IdempotencyOptions {
 
 const SWEEP_MS = 10 * 60_000;
 const SWEPT_AT_ONCE = 1_000;
-/** What a replica that died had under way counts as under way so long; clocks may differ by the better part of it. */
-const LEASE_MS = 60_000;
-const BEAT_MS = 15_000;
 
 export function createIdempotency({ units, sealer, clock, shared }: IdempotencyOptions): Idempotency {
-  // A reservation of a process without a lease is of one that died. Where one daemon owns a root at a time, none needs one.
-  const process = newId("proc");
+  const presence = createPresence({ units, clock, shared });
   const place = (id: string) => ({ tenant: "account", row: id, field: "answer" });
   const timer = setInterval(() => {
     sweep().catch(() => undefined);
@@ -45,36 +42,17 @@ export function createIdempotency({ units, sealer, clock, shared }: IdempotencyO
     const batch = { now: rfc3339(clock.now()), limit: SWEPT_AT_ONCE };
     while ((await units.sweep(batch)) === SWEPT_AT_ONCE);
   }
-  // From the first key on.
-  let living: Promise<void> | undefined;
-  let beats: NodeJS.Timeout | undefined;
-  const beat = (): Promise<void> => {
-    const now = clock.now();
-    return units.live({ process, now: rfc3339(now), until: rfc3339(now + LEASE_MS) });
-  };
-  async function live(): Promise<void> {
-    try {
-      await beat();
-    } catch (error) {
-      living = undefined;
-      throw error;
-    }
-    beats ??= setInterval(() => void beat().catch(() => undefined), BEAT_MS).unref();
-  }
 
   return {
     async begin(owner, key, fingerprint) {
-      if (shared) {
-        living ??= live();
-        await living;
-      }
+      await presence.announce();
       const now = clock.now();
       const found = await units.reserve({
         id: newId("idem"),
         owner,
         key,
         fingerprint,
-        process,
+        process: presence.process,
         now: rfc3339(now),
         expires_at: rfc3339(now + KEEP_MS),
       });
@@ -88,7 +66,7 @@ export function createIdempotency({ units, sealer, clock, shared }: IdempotencyO
     release: (id) => units.release({ id }),
     close() {
       clearInterval(timer);
-      clearInterval(beats);
+      presence.close();
     },
   };
 }

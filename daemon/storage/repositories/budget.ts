@@ -1,52 +1,95 @@
-// Budgets of the gateway: what each account has spent, and how much may be in flight.
+// Budgets of the gateway: what each account has spent, and how much each daemon may have in flight.
 import { sql } from "kysely";
 import type { Db } from "../schema.ts";
+import { isAlive } from "./idempotency.ts";
 
 export interface BudgetChange {
   readonly key: string;
   /** Pico-dollars to add to what is spent. */
   readonly spent: number;
-  /** Pico-dollars that may be in flight from now on. */
+  /** Pico-dollars that this process may have in flight from now on. */
   readonly lease: number;
 }
 
-export async function load(db: Db, { keys }: { readonly keys: readonly string[] }) {
+/** What is spent, and what other processes may have in flight. */
+export async function load(db: Db, { keys, process }: { readonly keys: readonly string[]; readonly process: string }) {
   if (keys.length === 0) return [];
-  const rows = await db.selectFrom("gateway_budget").select(["key", "spent"]).where("key", "in", keys).execute();
+  const spent = await db.selectFrom("gateway_budget").select(["key", "spent"]).where("key", "in", keys).execute();
+  const leases = await db.selectFrom("gateway_lease").selectAll().where("key", "in", keys).execute();
+  const accounts = new Map<string, { key: string; spent: number; elsewhere: number }>();
   // Beyond 2^53 (9,007 dollars) it comes as a bigint; whoever compares it with a limit needs no single pico-dollar of it.
-  return rows.map(({ key, spent }) => ({ key, spent: Number(spent) }));
+  for (const row of spent) accounts.set(row.key, { key: row.key, spent: Number(row.spent), elsewhere: 0 });
+  for (const { key, process: holder, lease } of leases) {
+    if (holder === process) continue;
+    const known = accounts.get(key) ?? { key, spent: 0, elsewhere: 0 };
+    accounts.set(key, { ...known, elsewhere: known.elsewhere + Number(lease) });
+  }
+  return [...accounts.values()];
+}
+
+/** Raises what a process may have in flight to `lease`, or to what spending and other processes have left of the limit. Never lowers it. */
+export async function raise(
+  db: Db,
+  args: { readonly key: string; readonly process: string; readonly lease: number; readonly limit: number },
+) {
+  const { key, process, limit } = args;
+  const [account = { key, spent: 0, elsewhere: 0 }] = await load(db, { keys: [key], process });
+  const own = await db
+    .selectFrom("gateway_lease")
+    .select("lease")
+    .where("key", "=", key)
+    .where("process", "=", process)
+    .executeTakeFirst();
+  const held = Number(own?.lease ?? 0);
+  const lease = Math.max(held, Math.min(args.lease, limit - account.spent - account.elsewhere));
+  if (lease > held) await holdLease(db, key, process, lease);
+  return { ...account, lease };
 }
 
 export async function change(
   db: Db,
-  { changes, now }: { readonly changes: readonly BudgetChange[]; readonly now: string },
+  args: { readonly changes: readonly BudgetChange[]; readonly process: string; readonly now: string },
 ): Promise<void> {
-  for (const { key, spent, lease } of changes)
-    await db
-      .insertInto("gateway_budget")
-      .values({ key, spent, lease, updated_at: now })
-      .onConflict((conflict) =>
-        conflict.column("key").doUpdateSet({
-          spent: sql<number>`gateway_budget.spent + cast(${spent} as bigint)`,
-          lease,
-          updated_at: now,
-        }),
-      )
-      .execute();
+  const { changes, process, now } = args;
+  for (const { key, spent, lease } of changes) {
+    if (spent > 0) await spend(db, key, spent, now);
+    await holdLease(db, key, process, lease);
+  }
 }
 
-/** Charges the leases of a daemon that died: whether their calls were answered, nobody knows. */
-export async function recover(db: Db, { now }: { readonly now: string }) {
-  const left = await db
-    .selectFrom("gateway_budget")
-    .select(["key", "lease as charged"])
-    .where("lease", ">", 0)
+/** Charges the leases of daemons that died: whether their calls were answered, nobody knows. */
+export async function recover(db: Db, { process, now }: { readonly process: string; readonly now: string }) {
+  const leases = await db.selectFrom("gateway_lease").selectAll().where("process", "!=", process).execute();
+  const charged = new Map<string, number>();
+  for (const holder of new Set(leases.map((row) => row.process))) {
+    if (await isAlive(db, holder, now)) continue;
+    for (const { key, lease } of leases.filter((row) => row.process === holder))
+      charged.set(key, (charged.get(key) ?? 0) + Number(lease));
+    await db.deleteFrom("gateway_lease").where("process", "=", holder).execute();
+  }
+  for (const [key, lease] of charged) await spend(db, key, lease, now);
+  return [...charged].map(([key, lease]) => ({ key, charged: lease }));
+}
+
+async function spend(db: Db, key: string, spent: number, now: string): Promise<void> {
+  await db
+    .insertInto("gateway_budget")
+    .values({ key, spent, updated_at: now })
+    .onConflict((conflict) =>
+      conflict.column("key").doUpdateSet({
+        spent: sql<number>`gateway_budget.spent + cast(${spent} as bigint)`,
+        updated_at: now,
+      }),
+    )
     .execute();
-  if (left.length > 0)
+}
+
+async function holdLease(db: Db, key: string, process: string, lease: number): Promise<void> {
+  if (lease > 0)
     await db
-      .updateTable("gateway_budget")
-      .set({ spent: sql<number>`spent + lease`, lease: 0, updated_at: now })
-      .where("lease", ">", 0)
+      .insertInto("gateway_lease")
+      .values({ key, process, lease })
+      .onConflict((conflict) => conflict.columns(["key", "process"]).doUpdateSet({ lease }))
       .execute();
-  return left.map(({ key, charged }) => ({ key, charged: Number(charged) }));
+  else await db.deleteFrom("gateway_lease").where("key", "=", key).where("process", "=", process).execute();
 }

@@ -1,17 +1,19 @@
 // Idempotency-Keys of completions: taken before the dispatch, answered once.
 import type { Db } from "../schema.ts";
+import { isAlive } from "./idempotency.ts";
 
 interface KeyName {
   readonly owner: string;
   readonly key: string;
 }
 
-/** Takes the key, or answers the row of who has it. An expired row is replaced. */
+/** Takes the key for a process, or answers the row of who has it, and whether another one that lives is at work on it. An expired row is replaced. */
 export async function begin(
   db: Db,
   args: KeyName & {
     readonly fingerprint: string;
     readonly request_id: string;
+    readonly process: string;
     readonly now: string;
     readonly expires_at: string;
   },
@@ -30,12 +32,14 @@ export async function begin(
     .returning("key")
     .executeTakeFirst();
   if (taken) return null;
-  return await db
+  const { process, ...found } = await db
     .selectFrom("gateway_key")
-    .select(["owner", "key", "fingerprint", "request_id", "state", "answer"])
+    .select(["owner", "key", "fingerprint", "request_id", "process", "state", "answer"])
     .where("owner", "=", row.owner)
     .where("key", "=", row.key)
     .executeTakeFirstOrThrow();
+  const alive = found.state === "open" && process !== row.process && (await isAlive(db, process, now));
+  return { ...found, alive };
 }
 
 export async function finish(db: Db, args: KeyName & { readonly answer: string }): Promise<void> {

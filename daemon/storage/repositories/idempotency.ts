@@ -61,7 +61,8 @@ export async function live(db: Db, { process, now, until }: { process: string; n
     .execute();
 }
 
-async function isAlive(db: Db, process: string, now: string): Promise<boolean> {
+/** Whether a process (of other daemons on this database) lives. */
+export async function isAlive(db: Db, process: string, now: string): Promise<boolean> {
   const lease = await db
     .selectFrom("idempotency")
     .select("id")

@@ -8,10 +8,15 @@ import { type BudgetChange, change } from "./budget.ts";
 /** Appends the rows (JSON: arrays in the order of `ledgerColumns`) and applies what they did to budgets, in one unit. */
 export async function append(
   db: Db,
-  args: { readonly rows: string; readonly budgets: readonly BudgetChange[]; readonly now: string },
+  args: {
+    readonly rows: string;
+    readonly budgets: readonly BudgetChange[];
+    readonly process: string;
+    readonly now: string;
+  },
 ): Promise<void> {
   await insertRows(db, "gateway_ledger", ledgerColumns, args.rows);
-  await change(db, { changes: args.budgets, now: args.now });
+  await change(db, { changes: args.budgets, process: args.process, now: args.now });
 }
 
 const columns = {

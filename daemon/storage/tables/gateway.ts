@@ -59,12 +59,18 @@ const last = ["estimated", "cost_pico", "duration_ms", "first_token_ms"] as cons
 /** The order of the members of a row in `append`. */
 export const ledgerColumns = [...text, ...more, ...numbers, ...last] as const satisfies readonly (keyof LedgerTable)[];
 
-/** One budget in one period: what is spent, and what may be in flight (charged if the daemon dies). Whole pico-dollars. */
+/** What is spent of one budget in one period. Whole pico-dollars. */
 export interface BudgetTable {
   readonly key: string;
   readonly spent: number;
-  readonly lease: number;
   readonly updated_at: string;
+}
+
+/** What a daemon may have in flight of a budget: charged if it dies. Whole pico-dollars. */
+export interface LeaseTable {
+  readonly key: string;
+  readonly process: string;
+  readonly lease: number;
 }
 
 /** An Idempotency-Key of a completion; the answer is sealed. */
@@ -73,6 +79,8 @@ export interface GatewayKeyTable {
   readonly key: string;
   readonly fingerprint: string;
   readonly request_id: string;
+  /** The daemon that works on it. */
+  readonly process: string;
   readonly state: "open" | "done";
   readonly answer: string | null;
   readonly expires_at: string;
@@ -89,5 +97,6 @@ export interface GatewayTables {
   readonly gateway_signature: GatewaySignatureTable;
   readonly gateway_ledger: LedgerTable;
   readonly gateway_budget: BudgetTable;
+  readonly gateway_lease: LeaseTable;
   readonly gateway_key: GatewayKeyTable;
 }
