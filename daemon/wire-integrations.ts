@@ -4,7 +4,7 @@ import { MagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
 import type { Connection } from "#contract/wire/connections.ts";
 import { rfc3339 } from "#shared/clock.ts";
-import { startWorker } from "#shared/sync-worker.ts";
+import { startConnectionWorker } from "#shared/sync-worker.ts";
 import { createTurns } from "#shared/turns.ts";
 import { createEgress } from "./egress/egress.ts";
 import type { Foundation } from "./foundation.ts";
@@ -58,7 +58,7 @@ export function wireIntegrations(foundation: Foundation, origin: () => string, g
   );
   const turns = createTurns();
   const ends = { egress, root: foundation.root, manifest: (id: string) => manifestText(foundation.root, id) };
-  const workers = keepSpare(startWorker);
+  const workers = keepSpare(startConnectionWorker);
   foundation.onClose(() => workers.close());
   const execution =
     given ??

@@ -104,11 +104,20 @@ function killWhenIdle(worker: ChildProcess, tokens: TokenServer, leftMs = REFRES
 const HEAP = ["--initial-old-space-size=64", "--min-semi-space-size=8"];
 
 /** A process that waits for one run or one question, and ends with its parent. */
-export function startWorker(): ChildProcess {
+export function startWorker(env = process.env): ChildProcess {
   return fork(fileURLToPath(import.meta.resolve("#entry/sync-worker")), [], {
+    env,
     execArgv: HEAP,
     stdio: ["ignore", "ignore", "inherit", "ipc"],
   });
+}
+
+/**
+ * One for connections, which name servers that anybody may have chosen: the password that its user keeps in PGPASSWORD or ~/.pgpass (which is
+ * not looked into beside that variable) would be given to whichever server asks.
+ */
+export function startConnectionWorker(): ChildProcess {
+  return startWorker({ ...process.env, PGPASSWORD: "" });
 }
 
 /** One question to a worker of its own: a check or a discovery, away from the event loop. */

@@ -3,16 +3,27 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { startDaemon } from "#test/integrations/daemon.ts";
 import { contractOf, put } from "./harness.ts";
 
 test("a controller queries a live connection by its name in magic.yaml, where the connection may be reached", async () => {
+  vi.stubEnv("PGPASSWORD", "of-the-daemons-user");
+  onTestFinished(() => void vi.unstubAllEnvs());
+  // A server that asks whoever comes for the password itself.
   const canary = createServer((socket) => {
     reached++;
-    socket.destroy();
+    socket.on("error", () => undefined);
+    socket.once("data", () => {
+      socket.write(Buffer.from("R\0\0\0\b\0\0\0\x03", "latin1"));
+      socket.once("data", (answer) => {
+        told.push(answer.toString("latin1"));
+        socket.destroy();
+      });
+    });
   }).listen(0, "127.0.0.1");
   let reached = 0;
+  const told: string[] = [];
   await new Promise((resolve) => canary.once("listening", resolve));
   const { port } = canary.address() as { port: number };
   try {
@@ -64,6 +75,9 @@ test("a controller queries a live connection by its name in magic.yaml, where th
     await configure([`localhost:${port}`]);
     expect(await query({ db: "far" })).not.toEqual({ code: "egress_blocked" });
     expect(reached).toBeGreaterThan(0);
+    await live("POST", `/v1/connections/${server.id}/check`, {});
+    expect(told).toHaveLength(2);
+    expect(told.join()).not.toContain("of-the-daemons-user");
 
     await live("PATCH", `/v1/connections/${shop.id}`, { config: { path: "other.sqlite" } });
     expect(await query({ db: "shop" })).not.toEqual([{ id: 1, name: "one" }]);

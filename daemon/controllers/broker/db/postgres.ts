@@ -69,6 +69,8 @@ export function openPostgres(url: string, mode: Mode, address?: string): Driver 
       types: types as never,
       ...(mode === "read" && { options: "-c default_transaction_read_only=on" }),
     });
+    // The server of a connection is its maker's choice: the password of PGPASSWORD or ~/.pgpass is not for it.
+    if (address !== undefined && !URL.parse(url)?.password) Object.assign(client, { password: async () => "" });
     client.on("error", () => {});
     try {
       await client.connect();
