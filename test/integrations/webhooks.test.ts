@@ -88,6 +88,16 @@ test("after a roll both secrets sign until the overlap ends, then the new one al
     expect(() => verify(receiver.received[1] as Received, old)).toThrow();
 });
 
+test("a webhook that is rolled by the minute still has headers that a server takes", async () => {
+  const { receiver, call, delivered, verify, path, webhook } = await setUp();
+  const secrets = [webhook.secret];
+  for (let roll = 0; roll < 11; roll++) secrets.push((await call("POST", `${path}/roll`)).body.secret);
+  await delivered((await call("POST", `${path}/test`)).body.id);
+  const [received] = receiver.received as [Received];
+  expect(String(received.headers["webhook-signature"]).split(" ")).toHaveLength(10);
+  for (const secret of secrets.slice(-10)) verify(received, secret);
+});
+
 test("a secret whose overlap has ended signs no more", () => {
   const secrets = [
     { secret: "whsec_bmV3", expires_at: null },

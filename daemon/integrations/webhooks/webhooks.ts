@@ -45,6 +45,9 @@ export interface WebhooksOptions {
   readonly wake: () => void;
 }
 
+/** All of them sign each delivery, in one header: servers take some kilobytes. */
+const MAX_SECRETS = 10;
+
 export function createWebhooks({ storage, sealer, egress, clock, wake }: WebhooksOptions): Webhooks {
   const units = storage.units.webhook;
   const now = (): string => rfc3339(clock.now());
@@ -89,7 +92,8 @@ export function createWebhooks({ storage, sealer, egress, clock, wake }: Webhook
         const end = clock.now() + overlapS * 1000;
         const old = openSecrets(sealer, webhook)
           .map((one) => ({ ...one, expires_at: Math.min(one.expires_at ?? end, end) }))
-          .filter(({ expires_at }) => expires_at > clock.now());
+          .filter(({ expires_at }) => expires_at > clock.now())
+          .slice(0, MAX_SECRETS - 1);
         return { secrets: sealSecrets(sealer, webhook, [{ secret, expires_at: null }, ...old]) };
       });
       return { ...webhookDocument(rolled), secret };
