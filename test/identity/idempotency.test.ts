@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { createIdempotency } from "#daemon/identity/idempotency/idempotency.ts";
 import { canonical, fingerprintOf } from "#daemon/identity/idempotency/state.ts";
+import { openMasterKey } from "#daemon/secrets/master-key.ts";
+import { createSealer } from "#daemon/secrets/sealer.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 
 let daemon: TestDaemon;
@@ -81,7 +83,8 @@ test("an answer outlives a restart", async () => {
 });
 
 test("a request whose daemon died under it is reported as unknown, never done again", async () => {
-  const fingerprint = fingerprintOf("POST", "/v1/keys", { ...body, name: "crashed" });
+  const { digest } = createSealer(openMasterKey(daemon.home), "idempotency");
+  const fingerprint = digest(fingerprintOf("POST", "/v1/keys", { ...body, name: "crashed" }));
   const owner = "local - sandbox";
   const reserved = await daemon.app.storage.units.idempotency.reserve({
     id: "idem_crashed",
@@ -133,7 +136,7 @@ test("controllers take keys as well", async () => {
   expect(second.headers.get("idempotent-replayed")).toBe("true");
 });
 
-test("answers are kept sealed: no secret stands in the database", async () => {
+test("answers are kept sealed: no secret stands in the database, and nothing to try one on", async () => {
   const { body: made } = await post("sealed");
   await daemon.app.close();
   const files = ["magic.db", "magic.db-wal"].map((name) => {
@@ -145,6 +148,7 @@ test("answers are kept sealed: no secret stands in the database", async () => {
   });
   expect(files.join("")).toContain(made.id);
   expect(files.join("")).not.toContain(made.secret.slice(-52));
+  expect(files.join("")).not.toContain(fingerprintOf("POST", "/v1/keys", body));
   await daemon.restart();
 });
 

@@ -119,7 +119,8 @@ export function createKeyed(store: KeyStore, sealer: Sealer, clock: Clock, logge
           "An Idempotency-Key is 1 to 255 printable ASCII characters, no spaces.",
         );
       const owner = ownerOf(call);
-      const fingerprint = fingerprintOf(call);
+      // Keyed: a plain one would let whoever copies the database try what was asked.
+      const fingerprint = sealer.digest(fingerprintOf(call));
       const id = `${owner}\0${key}`;
       const known = underWay.get(id);
       if (known) {

@@ -4,7 +4,7 @@ export interface KeyRow {
   /** Who: one credential in one environment. */
   readonly owner: string;
   readonly key: string;
-  /** SHA-256 of the request, hex. */
+  /** HMAC of the request's SHA-256, hex. */
   readonly fingerprint: string;
   readonly request_id: string;
   /** `open`: dispatched, or about to be. `done`: `answer` holds the sealed answer. */

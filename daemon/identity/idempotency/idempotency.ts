@@ -51,7 +51,8 @@ export function createIdempotency({ units, sealer, clock, shared }: IdempotencyO
         id: newId("idem"),
         owner,
         key,
-        fingerprint,
+        // Keyed: a plain one would let whoever copies the database try passwords on it.
+        fingerprint: sealer.digest(fingerprint),
         process: presence.process,
         now: rfc3339(now),
         expires_at: rfc3339(now + KEEP_MS),
