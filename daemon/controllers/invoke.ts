@@ -59,6 +59,7 @@ export async function invokeController(
           request_id: invocation.requestId,
           controller: name,
           version,
+          environment: invocation.principal.environment,
           ...(line.fields === undefined ? {} : { fields: JSON.parse(clean(JSON.stringify(line.fields))) as unknown }),
         }),
       redact: clean,

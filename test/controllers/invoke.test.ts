@@ -288,4 +288,7 @@ test("a handler that logs without end is cut off, and the log says so", async ()
   expect(lines.filter((line) => line.startsWith("yyyy")).length).toBeLessThan(60);
   expect(lines.filter((line) => line.startsWith("log limit exceeded"))).toHaveLength(2);
   expect(lines).toContain("y".repeat(10));
+  // Callers that are bound to an environment see its lines alone.
+  const last = bench.logs.find((line) => line["event"] === "y".repeat(10));
+  expect(last).toMatchObject({ environment: principal.environment });
 });

@@ -81,6 +81,7 @@ export function createObserver({ clock, logger, metrics, ledger }: ObserverParts
         request_id: call.requestId,
         operation: call.operation,
         identity: call.principal.id ?? call.principal.type,
+        environment: call.principal.environment,
         status,
       });
     },
@@ -90,6 +91,7 @@ export function createObserver({ clock, logger, metrics, ledger }: ObserverParts
         request_id: call.requestId,
         operation: call.operation,
         identity: call.principal.id ?? call.principal.type,
+        environment: call.principal.environment,
         code,
       });
     },
@@ -153,6 +155,7 @@ function lineOf(over: Finished, cost: number | null, durationMs: number, firstTo
     request_id: call.requestId,
     operation: call.operation,
     identity: call.principal.id ?? call.principal.type,
+    environment: call.principal.environment,
     user: spender.user ?? undefined,
     team: spender.team ?? undefined,
     project: spender.project ?? undefined,
