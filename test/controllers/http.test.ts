@@ -86,6 +86,39 @@ test("a controller is built, deployed, invoked, listed and removed over HTTP", a
   expect((await call("POST", "/v1/controllers/echo/invoke", { input: { a: 1 } })).status).toBe(404);
 });
 
+test("a call with an idempotency key runs to its end though its caller leaves, and answers who comes back", async () => {
+  const folder = join(root, "elsewhere/slow");
+  put(join(folder, "contract.yaml"), JSON.stringify(contractOf("slow", { capabilities: ["kv:read", "kv:write"] })));
+  put(
+    join(folder, "handler.ts"),
+    `export default async ({ kv }) => {
+       await kv.set("calls", ((await kv.get("calls")) ?? 0) + 1);
+       await new Promise((resolve) => setTimeout(resolve, 400));
+       return kv.get("calls");
+     };`,
+  );
+  const artifact = await (await call("POST", "/v1/dev/builds", { folder })).json();
+  expect((await call("POST", "/v1/controllers", artifact)).status).toBe(201);
+  const invoke = (signal?: AbortSignal) =>
+    fetch(`${url}/v1/controllers/slow/invoke`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${app.credentials.local_token}`,
+        "content-type": "application/json",
+        "idempotency-key": "left",
+      },
+      body: JSON.stringify({ input: {} }),
+      ...(signal && { signal }),
+    });
+  const leaving = new AbortController();
+  const left = invoke(leaving.signal).catch(() => "left");
+  await new Promise((resolve) => setTimeout(resolve, 150));
+  leaving.abort();
+  expect(await left).toBe("left");
+  await expect.poll(async () => (await invoke()).status, { timeout: 10_000 }).toBe(200);
+  expect(await (await invoke()).json()).toMatchObject({ output: 1 });
+});
+
 test("an output of a megabyte is answered as a small one is, nested and under an idempotency key too", async () => {
   put(
     join(root, "elsewhere/large/contract.yaml"),

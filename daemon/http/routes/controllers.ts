@@ -213,9 +213,9 @@ function document(summary: ControllerSummary): Record<string, unknown> {
   return { object: "controller", ...summary };
 }
 
-/** Tells when the caller leaves before the answer. */
+/** Tells when the caller leaves before the answer. One with an idempotency key comes back for it: the call runs to its end. */
 function departureOf(request: FastifyRequest): AbortNotice {
   const departure = abortSource();
-  request.left = () => departure.abort();
+  if (request.reservation === null) request.left = () => departure.abort();
   return departure.signal;
 }
