@@ -48,7 +48,11 @@ export function superviseProcess(life: Life): void {
   // A closed terminal or pipe must not end the daemon.
   process.stdout.on("error", () => undefined);
   process.stderr.on("error", () => undefined);
-  if (options.foreground) process.on("disconnect", () => end("parent gone"));
+  if (options.foreground) {
+    process.on("disconnect", () => end("parent gone"));
+    // It may have gone while this daemon was coming up: then the event was before anyone listened.
+    if (process.connected === false) setImmediate(() => end("parent gone"));
+  }
   if (options.startedBy === "command")
     watchIdle({
       idleFor: app.activity.idleFor,

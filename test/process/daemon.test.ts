@@ -1,10 +1,12 @@
+import { spawn } from "node:child_process";
 import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, expect, test, vi } from "vitest";
+import { readStartingMark } from "#client/daemon/files.ts";
 import { isSameProcess } from "#shared/process-identity.ts";
-import { gone, makeProject, type Project, until } from "./magic.ts";
+import { gone, launcher, makeProject, type Project, until } from "./magic.ts";
 
 // Every test starts several processes: on a busy machine each may take seconds.
 vi.setConfig({ testTimeout: 180_000 });
@@ -157,6 +159,20 @@ test("--foreground stays, logs to stderr, and ends when it is told to", async ()
   expect(outcome.code).toBe(0);
   expect(outcome.json["pid"]).toBe(pid);
   expect(outcome.stderr).toContain('"event":"daemon.stopped"');
+});
+
+test("--foreground leaves no daemon behind when its command is killed while it comes up", async () => {
+  const made = await project();
+  const words = [launcher, "daemon", "start", "--foreground", "--port", "0"];
+  const env = { PATH: process.env["PATH"] ?? "", MAGIC_ROOT: made.root, MAGIC_HOME: made.home };
+  const command = spawn(process.execPath, words, { cwd: made.root, env, stdio: "ignore" });
+  const { pid } = await until(async () => {
+    const mark = readStartingMark(made.root);
+    if (!mark) throw new Error("not yet");
+    return mark;
+  });
+  command.kill("SIGKILL");
+  await gone(pid);
 });
 
 test("an uncaught error ends the daemon, is told by the next command, and leaves nothing in the way", async () => {
