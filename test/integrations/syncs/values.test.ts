@@ -124,6 +124,26 @@ describe.skipIf(postgresMissing())("values", () => {
     db.close();
   });
 
+  test("a row number beyond 2^53 goes into a SQLite table that numbers its rows by it, and no run after it fails", async () => {
+    const lite = join(folder, "snowflakes.sqlite");
+    const db = new DatabaseSync(lite);
+    db.exec("CREATE TABLE s (id INTEGER PRIMARY KEY, v TEXT); CREATE TABLE d (id INTEGER PRIMARY KEY, v TEXT)");
+    db.exec("INSERT INTO s VALUES (1, 'a'), (-9007199254740993, 'b'), (1184563214501924865, 'c')");
+    const rows = () => db.prepare("SELECT CAST(id AS TEXT) AS id, v FROM d ORDER BY v").all();
+    const pair = { from: lite, object: "s", to: lite, table: "d" };
+    const all = [
+      { id: "1", v: "a" },
+      { id: "-9007199254740993", v: "b" },
+      { id: "1184563214501924865", v: "c" },
+    ];
+    for (const kind of [{}, { mode: "incremental", cursor_field: "id", deletes: "hard" }] as const)
+      for (const _ of [1, 2]) {
+        expect(await sync(pair, kind)).toMatchObject({ error: null, rejects: [] });
+        expect(rows()).toEqual(all);
+      }
+    db.close();
+  });
+
   test("members named as what every object has are values or null, also under a mapping; half a character is no name", async () => {
     const path = join(folder, "names.jsonl");
     writeFileSync(path, '{"constructor":"x","a":1}\n{"a":2}\n{"__proto__":"y","toString":"z","a":3}\n');

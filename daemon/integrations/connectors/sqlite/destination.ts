@@ -13,7 +13,7 @@ import { isBusy, isRowError, sqliteError } from "./errors.ts";
 import { sqliteSource } from "./source.ts";
 import { declare, writeValue } from "./types.ts";
 import { widenTypes } from "./widen.ts";
-import { DELETED_AT, endRows, type RowWriter, rowWriter } from "./write-row.ts";
+import { DELETED_AT, endRows, type RowWriter, rowWriter, writing } from "./write-row.ts";
 
 export function sqliteDestination(path: string): Destination {
   let db: DatabaseSync | undefined;
@@ -243,7 +243,7 @@ async function deleteMissing(
   const key = plan.primaryKey;
   const columns = key.flatMap((name) => plan.columns.find((column) => column.name === name) ?? []);
   db.exec(`CREATE TEMP TABLE _magic_keys (${key.map(quote).join(", ")}, PRIMARY KEY (${key.map(quote).join(", ")}))`);
-  const insert = db.prepare(`INSERT OR IGNORE INTO _magic_keys VALUES (${key.map(() => "?").join(", ")})`);
+  const insert = writing(db, `INSERT OR IGNORE INTO _magic_keys VALUES (${key.map(() => "?").join(", ")})`);
   for await (const rows of keys)
     for (const row of rows) insert.run(...columns.map((column, at) => writeValue(row[at] ?? null, column, "blob")));
   const gone = `NOT EXISTS (SELECT 1 FROM _magic_keys k WHERE ${key.map((name) => `k.${quote(name)} = t.${quote(name)}`).join(" AND ")})`;
@@ -251,13 +251,14 @@ async function deleteMissing(
     plan.deletes === "soft"
       ? `UPDATE ${table} AS t SET ${quote(DELETED_AT)} = strftime('%Y-%m-%dT%H:%M:%fZ', 'now') WHERE ${quote(DELETED_AT)} IS NULL AND ${gone}`
       : `DELETE FROM ${table} AS t WHERE ${gone}`;
-  const { changes } = db.prepare(sql).run();
+  const { changes } = writing(db, sql).run();
   db.exec("DROP TABLE _magic_keys");
   return Number(changes);
 }
 
 function writeState(db: DatabaseSync, request: OpenRequest, plan: WritePlan, state: StreamState | null): void {
-  db.prepare(
+  writing(
+    db,
     "INSERT INTO _magic_state (sync_id, stream, state, schema, updated_at) VALUES (?, ?, ?, ?, strftime('%Y-%m-%dT%H:%M:%fZ', 'now')) ON CONFLICT (sync_id, stream) DO UPDATE SET state = excluded.state, schema = excluded.schema, updated_at = excluded.updated_at",
   ).run(
     request.syncId,

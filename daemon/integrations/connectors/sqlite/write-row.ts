@@ -1,5 +1,5 @@
 // One row at a time into a SQLite table, by prepared statements: insert, upsert, or the old row deleted first.
-import type { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { WritePlan } from "../../engine/destination.ts";
 import type { Row } from "../../engine/types.ts";
 import { describeTable, quote, type SqliteTable } from "./catalog.ts";
@@ -32,11 +32,12 @@ export function rowWriter(db: DatabaseSync, table: string, plan: WritePlan, desc
     upsert && unique
       ? ` ON CONFLICT (${key.map(quote).join(", ")}) DO ${sets.length > 0 ? `UPDATE SET ${sets.join(", ")} WHERE ${same}` : "NOTHING"}`
       : "";
-  const insert = db.prepare(
+  const insert = writing(
+    db,
     `INSERT INTO ${table} (${names.map(quote).join(", ")}) VALUES (${names.map(() => "?").join(", ")})${conflict}`,
   );
   const ofKey = `FROM ${table} WHERE ${key.map((name) => `${quote(name)} = ? COLLATE BINARY`).join(" AND ")}`;
-  const remove = (upsert && !unique) || (uncertain && !soft) ? db.prepare(`DELETE ${ofKey}`) : null;
+  const remove = (upsert && !unique) || (uncertain && !soft) ? writing(db, `DELETE ${ofKey}`) : null;
   const living = uncertain && soft ? db.prepare(`SELECT 1 ${ofKey} AND ${quote(DELETED_AT)} IS NULL`) : null;
   const keys = key.map((name) => names.indexOf(name));
   const declared = names.map((name) => described?.columns.find((column) => column.name === name)?.declared ?? "");
@@ -48,7 +49,7 @@ export function rowWriter(db: DatabaseSync, table: string, plan: WritePlan, desc
   const replace = (values: readonly Stored[]): number => {
     db.exec("SAVEPOINT magic_row");
     try {
-      const { changes } = remove?.run(...keys.map((at) => values[at] ?? null)) ?? { changes: 0 };
+      const { changes } = remove?.run(...keys.map((at) => values[at] ?? null)) ?? { changes: 0n };
       insert.run(...values);
       return Number(changes);
     } catch (error) {
@@ -68,7 +69,7 @@ export function rowWriter(db: DatabaseSync, table: string, plan: WritePlan, desc
     if (upsert) {
       const doubled = living?.get(...keys.map((at) => values[at] ?? null)) !== undefined;
       if (remove) replace(values);
-      else if (insert.run(...values).changes === 0 && sets.length > 0)
+      else if (insert.run(...values).changes === 0n && sets.length > 0)
         throw new RangeError("another row's key is the same to the table's collation");
       return doubled ? "doubled" : "written";
     }
@@ -80,6 +81,16 @@ export function rowWriter(db: DatabaseSync, table: string, plan: WritePlan, desc
       return replace(values) > 0 ? "doubled" : "written";
     }
   };
+}
+
+/**
+ * A statement whose answer is thrown away or counted. `run` tells the last row's number with it, whatever the statement does, and
+ * throws behind the write where that is beyond 2^53 and numbers were asked for.
+ */
+export function writing(db: DatabaseSync, sql: string): StatementSync {
+  const statement = db.prepare(sql);
+  statement.setReadBigInts(true);
+  return statement;
 }
 
 /** Undoes what `rowWriter` needed of the table itself. */
