@@ -108,6 +108,7 @@ export function wireIntegrations(foundation: Foundation, origin: () => string, g
   });
   const { fresh } = oauth;
   const live = createLiveRuns({ storage, jobs, execution, secrets, fresh, clock, logger, onEvents: deliveries.wake });
+  foundation.onClose(live.close);
   const connections = createConnections({
     ...{ storage, catalogue, secrets, execution, clock, seed, fresh, onFailed, placeRules },
     root: foundation.root,
@@ -130,6 +131,9 @@ export function wireIntegrations(foundation: Foundation, origin: () => string, g
       if (!record) throw new MagicError("not_found", `magic.yaml names the connection ${id}, which is no live one.`);
       return databaseOf(secrets.open(record), ends);
     },
-    start: () => jobs.start(),
+    start: async () => {
+      await live.start();
+      await jobs.start();
+    },
   };
 }

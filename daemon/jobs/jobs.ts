@@ -26,12 +26,16 @@ export interface QueueOptions<T> {
   readonly concurrency: number;
   /** After so long without a sign of life another process may take a job over. */
   readonly leaseMs?: number;
+  /** True: a job is put for now, or soon after a failure. One that lies further ahead was put before the clock was set back. */
+  readonly soon?: boolean;
 }
 
 export interface Queue<T> {
   /** Durable when it resolves. With a `key`, it replaces the job of that key. */
   put(payload: T, options?: { readonly key?: string; readonly runAt?: number }): Promise<void>;
   cancel(key: string): Promise<void>;
+  /** When each job with a key is due (ms since the epoch). */
+  times(): Promise<ReadonlyMap<string, number>>;
   /** Looks for due work now: after a unit has put jobs by itself. */
   wake(): void;
 }
@@ -63,7 +67,11 @@ export function createJobs({ storage, clock = systemClock, logger }: JobsOptions
   let started = false;
 
   return {
-    define<T>(name: string, { handle, concurrency, leaseMs = 60_000 }: QueueOptions<T>): Queue<T> {
+    define<T>(name: string, options: QueueOptions<T>): Queue<T> {
+      const { handle, concurrency, leaseMs = 60_000 } = options;
+      const aheadMs = options.soon ? maxPauseMs : undefined;
+      // A lease seems to have ended when the clock jumps ahead, as after a machine's sleep.
+      const here = new Set<string>();
       let active = 0;
       let looking = false;
       let lookAgain = false;
@@ -82,11 +90,14 @@ export function createJobs({ storage, clock = systemClock, logger }: JobsOptions
           while (lookAgain && active < concurrency && !stopping.signal.aborted) {
             lookAgain = false;
             const limit = concurrency - active;
-            const claimed = await units.claim({ queue: name, owner, now: clock.now(), leaseMs, limit });
+            const claimed = await units.claim({ queue: name, owner, now: clock.now(), leaseMs, limit, aheadMs });
             if (claimed.length === limit) lookAgain = true;
             for (const job of claimed) {
+              if (here.has(job.id)) continue;
+              here.add(job.id);
               active++;
               const run = execute(job).finally(() => {
+                here.delete(job.id);
                 active--;
                 running.delete(run);
                 wake();
@@ -139,6 +150,7 @@ export function createJobs({ storage, clock = systemClock, logger }: JobsOptions
           wake();
         },
         cancel: (key) => units.cancel({ queue: name, key }),
+        times: async () => new Map((await units.times({ queue: name })).map(({ key, run_at }) => [key ?? "", run_at])),
         wake,
       };
     },

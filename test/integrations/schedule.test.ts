@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
 import { nextDue } from "#daemon/integrations/syncs/schedule.ts";
+import { temporaryFolder } from "#test/temporary.ts";
+import { startDaemon } from "./daemon.ts";
 
 test("a cron schedule is due by its own zone, through the change of the clocks, and by UTC without one", () => {
   const before = process.env["TZ"];
@@ -17,4 +19,30 @@ test("a cron schedule is due by its own zone, through the change of the clocks, 
     if (before === undefined) delete process.env["TZ"];
     else process.env["TZ"] = before;
   }
+});
+
+test("a schedule survives a clock that stood years ahead, and a process that died before it was put", async () => {
+  const [root, home] = [temporaryFolder(), temporaryFolder()];
+  const at = (ms: number) => ({ root, env: { MAGIC_HOME: home }, clock: { now: () => ms, monotonic: () => 0 } });
+  const [right, wrong] = [Date.parse("2026-05-04T10:30:00Z"), Date.parse("2031-05-04T10:30:00Z")];
+  const live = { live: true };
+  const ahead = await startDaemon(at(wrong));
+  const { id: connection } = (await ahead.call("POST", "/v1/connections", { provider: "csv" }, live)).body;
+  const ends = { source: { connection, object: "o" }, destination: { connection, table: "t" } };
+  const make = async (schedule: string) =>
+    (await ahead.call("POST", "/v1/syncs", { ...ends, schedule }, live)).body.id as string;
+  const [hourly, lost, manual] = [await make("0 * * * *"), await make("15 * * * *"), await make("0 * * * *")];
+  const { units } = ahead.app.storage;
+  await units.job.cancel({ queue: "sync-schedule", key: lost });
+  await ahead.call("PATCH", `/v1/syncs/${manual}`, { schedule: "manual" }, live);
+  await ahead.close();
+  const now = await startDaemon(at(right));
+  const due = (await now.app.storage.units.job.times({ queue: "sync-schedule" })).map(({ key, run_at }) => [
+    key,
+    run_at,
+  ]);
+  expect(due.sort()).toEqual([
+    [hourly, Date.parse("2026-05-04T11:00:00Z")],
+    [lost, Date.parse("2026-05-04T11:15:00Z")],
+  ]);
 });

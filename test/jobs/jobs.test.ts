@@ -99,3 +99,34 @@ test("what was put, and what was running, survives the process", async () => {
   });
   await vi.waitFor(() => expect(seen.sort()).toEqual(["later", "running"]), 20_000);
 });
+
+test("a clock that is set back keeps nothing waiting, one that jumps ahead runs nothing twice", async () => {
+  const storage = await temporaryStorage();
+  let now = Date.now();
+  const clock = { now: () => now, monotonic: () => performance.now() };
+  const seen: string[] = [];
+  let release = (): void => {};
+  const jobs = createJobs({ storage, clock });
+  const queue = jobs.define<string>("test", {
+    ...{ concurrency: 4, soon: true },
+    async handle({ payload }) {
+      seen.push(payload);
+      if (payload === "long")
+        await new Promise<void>((resolve) => {
+          release = resolve;
+        });
+      return undefined;
+    },
+  });
+  await queue.put("before");
+  now -= 3_600_000;
+  await jobs.start();
+  onTestFinished(() => jobs.stop());
+  await vi.waitFor(() => expect(seen).toEqual(["before"]), 10_000);
+  await queue.put("long");
+  await vi.waitFor(() => expect(seen).toEqual(["before", "long"]), 10_000);
+  now += 7_200_000;
+  await queue.put("after");
+  await vi.waitFor(() => expect(seen).toEqual(["before", "long", "after"]), 10_000);
+  release();
+});

@@ -16,6 +16,9 @@ import type { RunTask, SyncExecution } from "../execution.ts";
 import { nextDue } from "./schedule.ts";
 
 export interface LiveRuns {
+  /** Sees to it that every schedule has its next run, now and whenever the clock is set back. */
+  start(): Promise<void>;
+  close(): void;
   /** Takes up what a unit has put into the queue. */
   wake(): void;
   /** Ends work under way for runs that are ended already. */
@@ -48,6 +51,9 @@ const realtimePauseMs = 5_000;
 const maxAttempts = 20;
 const refusals: readonly string[] = ["connection_missing", "conflict"];
 const cleanUpMs = 20_000;
+const clockLookMs = 30_000;
+// What a clock is set right by without anybody noticing.
+const clockSlackMs = 1000;
 
 export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
   const { storage, jobs, execution, secrets, fresh, clock, logger, onEvents } = options;
@@ -55,13 +61,26 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
   const underWay = new Map<string, AbortController>();
   const endings = new EventEmitter().setMaxListeners(0);
   const runs = jobs.define<{ run: string }>("sync-run", {
-    concurrency: 8,
+    ...{ concurrency: 8, soon: true },
     handle: (job) => handleRun(job).finally(() => endings.emit(job.payload.run)),
   });
   const schedules = jobs.define<{ sync: string }>("sync-schedule", { concurrency: 4, handle: handleSchedule });
   const now = (): string => rfc3339(clock.now());
+  let watch: NodeJS.Timeout | undefined;
 
   return {
+    async start() {
+      await mendSchedules();
+      let offset = clock.now() - clock.monotonic();
+      watch = setInterval(() => {
+        const before = offset;
+        offset = clock.now() - clock.monotonic();
+        if (offset < before - clockSlackMs) void mendSchedules();
+      }, clockLookMs).unref();
+    },
+
+    close: () => clearInterval(watch),
+
     wake: () => runs.wake(),
 
     stop(runIds) {
@@ -84,8 +103,8 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
 
     async reschedule(sync) {
       if (sync.environment !== "live") return;
-      const at = sync.schedule === "realtime" ? clock.now() : nextDue(sync, clock.now());
-      if (sync.status === "paused" || at === null) await schedules.cancel(sync.id);
+      const at = dueAt(sync);
+      if (at === null) await schedules.cancel(sync.id);
       else await schedules.put({ sync: sync.id }, { key: sync.id, runAt: at });
     },
 
@@ -101,6 +120,33 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
       }
     },
   };
+
+  function dueAt(sync: SyncRecord): number | null {
+    if (sync.status === "paused") return null;
+    return sync.schedule === "realtime" ? clock.now() : nextDue(sync, clock.now());
+  }
+
+  // A run that lies later than the schedule wants it was put when the clock stood later; one that is not there, by a process that died
+  // before it came to that. An earlier one has been missed and is caught up.
+  async function mendSchedules(): Promise<void> {
+    try {
+      const times = await schedules.times();
+      for (let after: string | undefined; ; ) {
+        const page = { limit: 100, ...(after === undefined ? {} : { after }) };
+        const { rows, more } = await units.sync.list({ environment: "live", page });
+        for (const sync of rows) {
+          const at = dueAt(sync);
+          const latest = sync.schedule === "realtime" ? clock.now() + realtimePauseMs : at;
+          if (at !== null && (times.get(sync.id) ?? Number.POSITIVE_INFINITY) > (latest ?? at))
+            await schedules.put({ sync: sync.id }, { key: sync.id, runAt: at });
+        }
+        if (!more) return;
+        after = rows.at(-1)?.id;
+      }
+    } catch (error) {
+      logger.error("sync.schedules_failed", { detail: String(error) });
+    }
+  }
 
   async function handleRun({ payload, attempt, signal }: Job<{ run: string }>): Promise<Outcome> {
     const run = await units.run.get({ id: payload.run, environment: "live" });
@@ -193,6 +239,8 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
   async function handleSchedule({ payload, signal }: Job<{ sync: string }>): Promise<Outcome> {
     const sync = await units.sync.get({ id: payload.sync, environment: "live" });
     if (sync === null || sync.status === "paused" || signal.aborted) return undefined;
+    // It has become manual, and the process ended before it took this away.
+    if (sync.schedule === "manual") return undefined;
     const realtime = sync.schedule === "realtime";
     const due = realtime ? clock.now() + realtimePauseMs : nextDue(sync, clock.now());
     try {

@@ -43,15 +43,19 @@ export interface Claim {
   readonly now: number;
   readonly leaseMs: number;
   readonly limit: number;
+  /** No job is ever put further ahead: one that lies there was put before the clock was set back, and is due. */
+  readonly aheadMs?: number | undefined;
 }
 
 /** Takes what is due, oldest first, with a lease; a job whose lease has ended is due again. */
-export async function claim(db: Db, { queue, owner, now, leaseMs, limit }: Claim): Promise<ClaimedJob[]> {
+export async function claim(db: Db, { queue, owner, now, leaseMs, limit, aheadMs }: Claim): Promise<ClaimedJob[]> {
   const due = await db
     .selectFrom("job")
     .select(["id"])
     .where("queue", "=", queue)
-    .where("run_at", "<=", now)
+    .where((eb) =>
+      eb.or([eb("run_at", "<=", now), ...(aheadMs === undefined ? [] : [eb("run_at", ">", now + aheadMs)])]),
+    )
     .where((eb) => eb.or([eb("lease_until", "is", null), eb("lease_until", "<=", now)]))
     .orderBy("run_at")
     .orderBy("id")
@@ -121,6 +125,11 @@ export async function nextDue(db: Db, { queue }: { queue: string }): Promise<num
     .where("owner", "is", null)
     .executeTakeFirst();
   return row?.at ?? null;
+}
+
+/** When the jobs of a queue are due, by their keys. */
+export async function times(db: Db, { queue }: { queue: string }): Promise<{ key: string | null; run_at: number }[]> {
+  return db.selectFrom("job").select(["key", "run_at"]).where("queue", "=", queue).execute();
 }
 
 /** True while anything is queued, due now or at a later time. */
