@@ -114,6 +114,24 @@ test("the sandbox works offline without configuration, and models say what they 
   expect(data.find(({ id }) => id === "openai/gpt-4o-mini")?.price).toMatchObject({ input: 0.15, output: 0.6 });
 });
 
+test("who asks for what OpenAI has and this gateway lacks, or under a wrong base URL, is told in OpenAI's form what there is", async () => {
+  const paths = [
+    "/v1/responses",
+    "/v1/threads",
+    "/v1/messages",
+    "/chat/completions",
+    "/v1/chat/completions/",
+    "/models",
+  ];
+  for (const path of paths) {
+    const answer = await post(path, chat());
+    expect([path, answer.status]).toEqual([path, 404]);
+    const { error } = (await answer.json()) as { error: object };
+    expect(error).toMatchObject({ code: "not_found", message: expect.stringContaining("POST /v1/chat/completions") });
+  }
+  expect(await (await post("/v1/nothing", {})).json()).toMatchObject({ code: "not_found", status: 404 });
+});
+
 test("a route is explained without a call", async () => {
   upstream.requests.length = 0;
   const answer = await post("/v1/route/explain", { model: "p", input: { messages: [], max_tokens: 1000 } });

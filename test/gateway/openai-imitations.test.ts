@@ -136,6 +136,13 @@ test.each([
   for (const count of [shown.prompt_tokens, shown.completion_tokens]) expect(count).toBeLessThan(100);
 });
 
+test("a byte order mark before an answer is passed over", async () => {
+  const [answer] = completions["vLLM"] ?? [];
+  upstream.answer = (response) => void response.end(`\ufeff${JSON.stringify(answer)}`);
+  const got = await provider.chat(callOf(request), targetOf("openai", upstream), optionsOf());
+  expect(got.kind === "completion" && JSON.parse(got.body.toString())).toMatchObject({ object: "chat.completion" });
+});
+
 test("an answer that ends in an error is none", async () => {
   const choices = [{ index: 0, message: { role: "assistant", content: "hal" }, finish_reason: "error" }];
   expect(await whole({ choices, usage })).toMatchObject({ kind: "failure", failure: { kind: "server", status: 502 } });

@@ -141,7 +141,7 @@ describe("streams", () => {
 
   test.each([1, 2, 3, 7, 100_000])("whatever the pieces (%i bytes), with CRLF, CR and comments too", async (size) => {
     for (const newline of ["\n", "\r\n", "\r"]) {
-      const text = `: hello\n\n${events(list)}`.replaceAll("\n", newline);
+      const text = `: hello\n\ndata:\n\n${events(list)}`.replaceAll("\n", newline);
       upstream.answer = async (response) => {
         response.writeHead(200, { "content-type": "text/event-stream" });
         const bytes = Buffer.from(text);
@@ -149,7 +149,8 @@ describe("streams", () => {
           response.write(bytes.subarray(at, at + size));
           if (size > 2) await new Promise((resolve) => setImmediate(resolve));
         }
-        response.end();
+        // A CR ends its line by itself: nothing needs to come behind the last one.
+        if (newline !== "\r") response.end();
       };
       const request = { model: "m", messages, stream: true, stream_options: { include_usage: true } };
       const got = await collect(await provider.chat(callOf(request), targetOf("openai", upstream), optionsOf()));

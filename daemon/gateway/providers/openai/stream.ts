@@ -34,7 +34,7 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
   /** What came of an event that is not over yet are the first `kept` bytes; searched when it is, since each search costs as much as all of it. */
   let store: Buffer = Buffer.alloc(0);
   let kept = 0;
-  /** The last byte was a CR, which may be half of a CRLF. */
+  /** The last byte was a CR, which may be half of a CRLF: it has ended its line already. */
   let half = false;
   let started = false;
   let finished = false;
@@ -49,8 +49,9 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
   function event(given: string): string | null {
     const text = given.charCodeAt(0) === BYTE_ORDER_MARK ? given.slice(1) : given;
     const data = dataOf(text);
-    // Comments keep connections alive; other events without data are nothing to a client.
+    // Comments keep connections alive; other events without data are nothing to a client, nor are those whose data is empty.
     if (data === null) return given.startsWith(":") ? null : "";
+    if (data === "") return "";
     if (data === "[DONE]") return done();
     const chunk = parse(data);
     // vLLM's error is the event itself.
@@ -137,10 +138,10 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
 
   // Line ends may be CRLF or CR (WHATWG HTML, 9.2.5): one form makes the rest simple.
   function unified(chunk: Buffer): Buffer {
-    if (!half && chunk.indexOf(CR) < 0) return chunk;
-    const text = (half ? "\r" : "") + chunk.toString("latin1");
-    half = text.endsWith("\r");
-    return Buffer.from((half ? text.slice(0, -1) : text).replace(/\r\n?/g, "\n"), "latin1");
+    const rest = half && chunk[0] === LF ? chunk.subarray(1) : chunk;
+    half = chunk.at(-1) === CR;
+    if (rest.indexOf(CR) < 0) return rest;
+    return Buffer.from(rest.toString("latin1").replace(/\r\n?/g, "\n"), "latin1");
   }
 
   function keep(rest: Buffer): void {
