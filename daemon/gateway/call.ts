@@ -46,6 +46,8 @@ interface AnswerHead {
   readonly status: number;
   /** Lower-case names; without content-length and x-request-id, which the route adds. */
   readonly headers: Record<string, string>;
+  /** Nobody has done anything for this call, and it may be made again: an Idempotency-Key is free. */
+  readonly undone?: boolean;
 }
 export type GatewayAnswer = AnswerHead &
   ({ readonly body: Buffer; readonly stream?: never } | { readonly stream: AnswerStream; readonly body?: never });

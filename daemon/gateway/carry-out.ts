@@ -25,7 +25,7 @@ import type {
   StreamEnd,
   StreamOutcome,
 } from "./providers/adapter.ts";
-import { type Failure, failure, failureBody } from "./providers/failure.ts";
+import { type Failure, failure, failureBody, isUndone } from "./providers/failure.ts";
 import { type Attempted, type AttemptRecord, attemptRoute, settleBreaker } from "./routing/attempts.ts";
 import type { Candidate } from "./routing/candidate.ts";
 import { dropsUnsupported, type Plan, planRoute, type RouterParts } from "./routing/plan.ts";
@@ -227,7 +227,8 @@ function answer(journey: Journey, attempted: Attempted): GatewayAnswer {
     if (wait !== null) headers["retry-after"] = String(Math.max(1, wait));
     // OpenAI's clients would try again by themselves, to no use.
     if (failed.kind === "quota") headers["x-should-retry"] = "false";
-    return { status: failed.status, headers, body: Buffer.from(failureBody(failed)) };
+    const undone = attempted.attempts.every(({ failure: one, charged }) => one && isUndone(one) && !charged);
+    return { status: failed.status, headers, undone, body: Buffer.from(failureBody(failed)) };
   }
   settle(journey, attempted, { result: "completed", status: 200, failure: null, usage: outcome.usage });
   const cost = costAt(candidate, outcome.usage);

@@ -100,6 +100,30 @@ test("a refusal before the dispatch gives the key back; a failure after it is th
   });
 });
 
+test("where the provider did nothing and says to come again, the key is free again", async () => {
+  const { chat } = await testGateway({
+    ...config(),
+    policies: { both: { candidates: ["own/m", "own/n"], timeout_ms: 100 } },
+  });
+  for (const status of [429, 503]) {
+    const before = upstream.requests.length;
+    upstream.answer = (response) => void response.writeHead(status, { "retry-after": "1" }).end("{}");
+    const keyed = () => chat({ model: "own/m" }, { idempotencyKey: `busy${status}` });
+    expect((await keyed()).headers).toMatchObject({ "retry-after": "1" });
+    upstream.answer = (response, _request, body) => good(response, body);
+    expect((await keyed()).status).toBe(200);
+    expect((await keyed()).headers["idempotent-replayed"]).toBe("true");
+    expect(upstream.requests.length - before).toBe(2);
+  }
+  // One of its attempts may have acted.
+  upstream.answer = (response, _request, body) => {
+    if (body.includes('"n"')) response.writeHead(429).end("{}");
+  };
+  const mixed = () => chat({ model: "both" }, { idempotencyKey: "mixed" });
+  expect((await mixed()).status).toBe(429);
+  expect((await mixed()).headers["idempotent-replayed"]).toBe("true");
+});
+
 test("a keyed call runs to its end though its client leaves; an unkeyed one is cancelled at once", async () => {
   const { chat, gateway } = await testGateway(config());
   let finish = () => {};

@@ -173,7 +173,9 @@ test("a stream costs what the same answer costs whole, asked for or not, cached 
 
 test("what a call may cost at most includes the thinking that comes on top, and scripts that take more tokens", async () => {
   const aws = { region: "us-east-1", access_key_id: "a", secret_access_key: "s" };
-  const { gateway } = await testGateway({ providers: { anthropic: { api_key: "k" }, bedrock: aws } });
+  const { gateway } = await testGateway({
+    providers: { anthropic: { api_key: "k" }, openai: { api_key: "k" }, bedrock: aws },
+  });
   const most = async (model: string, more: object, content = "x") => {
     const body = { model, messages: [{ role: "user", content }], ...more };
     const { decision, prompt_tokens: prompt } = await gateway.explain({
@@ -192,6 +194,10 @@ test("what a call may cost at most includes the thinking that comes on top, and 
   const thought = await most("bedrock/us.anthropic.claude-haiku-4-5-20251001-v1:0", thinking);
   // 2048 at 5.5 a million
   expect(thought.usd - plain.usd).toBeCloseTo(0.011264, 9);
+  // gpt-audio: 2.5 and 10 a million for text, 32 and 64 for audio
+  const audible = await most("openai/gpt-audio", { max_tokens: 100, modalities: ["text", "audio"] });
+  expect(audible.usd).toBe((audible.prompt * 32 + 100 * 64) / 1e6);
+  expect((await most("openai/gpt-audio", { max_tokens: 100 })).usd).toBeLessThan(0.0011);
   expect((await most(haiku, {}, "漢字".repeat(500))).prompt).toBeGreaterThan(700);
   expect((await most(haiku, {}, "word".repeat(500))).prompt).toBeLessThan(520);
 });
@@ -393,6 +399,36 @@ describe("budgets", () => {
     await expect(chat(body, { principal: who })).rejects.toMatchObject({ code: "insufficient_quota" });
     const [sum] = await gateway.usage({ by: "user", where: { user: "leaver" } });
     expect(sum).toMatchObject({ requests: 2, prompt_tokens: 2 * 1007, cost_pico: "20140000000" });
+  });
+
+  test("whoever waits in vain has spent the prompt too, as has whose answer breaks off; who was refused has not", async () => {
+    const { gateway, chat } = await testGateway({
+      ...priced({ prices: { "openai/m": { input: 10, output: 10 } } }),
+      policies: { p: { candidates: ["openai/m"], timeout_ms: 50 } },
+    });
+    const messages = [{ role: "user", content: "x".repeat(4_000) }];
+    const spent = async (more: object, operation: "chat" | "embeddings" = "chat") => {
+      const user = `${Math.random()}`;
+      const who = principal({ id: `gt_${user}` }, { user });
+      expect((await chat({ model: "p", max_tokens: 1, ...more }, { principal: who, operation })).status).not.toBe(200);
+      return (await gateway.usage({ by: "user", where: { user } }))[0]?.prompt_tokens;
+    };
+    upstream.answer = () => undefined;
+    expect(await spent({ messages })).toBe(1007);
+    expect(await spent({ messages, stream: true })).toBe(1007);
+    expect(await spent({ input: "x".repeat(4_000) }, "embeddings")).toBe(1000);
+    upstream.answer = (response) => {
+      response.writeHead(200, { "content-type": "application/json" }).write("{");
+      setTimeout(() => response.destroy(), 5);
+    };
+    expect(await spent({ messages })).toBe(1007);
+    expect(await spent({ input: "x".repeat(4_000) }, "embeddings")).toBe(1000);
+    upstream.answer = (response) => void response.destroy();
+    expect(await spent({ messages })).toBe(0);
+    upstream.answer = (response) => void response.writeHead(504).end("{}");
+    expect(await spent({ messages })).toBe(0);
+    upstream.answer = (response) => void response.end(JSON.stringify({ error: { message: "no" } }));
+    expect(await spent({ messages })).toBe(0);
   });
 
   test("what a call may cost covers whichever of the two limits of its answer a server obeys", async () => {

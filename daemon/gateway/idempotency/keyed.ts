@@ -92,7 +92,8 @@ export function createKeyed(store: KeyStore, sealer: Sealer, clock: Clock, logge
       return store.finish({ owner, key, answer: sealer.seal(plain, placeOf(owner, key)) });
     };
     if (answer.body) {
-      await save(false, [answer.body]);
+      if (answer.undone) await store.release({ owner, key });
+      else await save(false, [answer.body]);
       return give({ status, headers, body: answer.body }, false);
     }
     const recording = createRecording();

@@ -56,6 +56,11 @@ export function fallsThrough(f: Failure): boolean {
   }
 }
 
+/** The provider has done nothing and says so: another time, the very same request may pass. */
+export function isUndone({ kind }: Failure): boolean {
+  return kind === "rate_limit" || kind === "quota" || kind === "overloaded";
+}
+
 const shapes: Record<FailureKind, { status: number; type: string; code: string | null }> = {
   rate_limit: { status: 429, type: "rate_limit_error", code: "rate_limit_exceeded" },
   quota: { status: 429, type: "insufficient_quota", code: "insufficient_quota" },

@@ -118,22 +118,17 @@ function attempt(
     let parts: Buffer[] = [];
     let size = 0;
     let relay: Relay | null = null;
-    let sent = false;
-
-    // Whoever hangs up before the answer has had the prompt read all the same: else a budget could be evaded by leaving.
-    const leftBehind = (): TokenUsage | null =>
-      sent ? { ...noUsage, input: estimatePrompt(call.request), estimated: true } : null;
+    const toll = createToll(() => estimatePrompt(call.request));
 
     const running: Exchange = exchange(
       dispatcher,
       withHeaders(prepared.request, target),
       {
-        sent() {
-          sent = true;
-        },
+        sent: toll.sent,
         head(code, fields) {
           status = code;
           headers = fields;
+          toll.head(code);
           options.onHeaders?.(code);
           if (streamed && code < 300 && isStream(fields)) {
             relay = streamRelay(wire, context, () => running);
@@ -152,11 +147,12 @@ function attempt(
           parts.push(chunk);
         },
         end() {
+          toll.whole();
           if (relay) {
             relay.end();
             return settle();
           }
-          const body = parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts);
+          const body = joined(parts);
           parts = [];
           if (status >= 300) return resolve(failed(wire.failure(status, headers, body.toString("utf8"), target)));
           if (streamed) return resolve(failed(notAStream(wire, status, headers, body, target)));
@@ -166,8 +162,7 @@ function attempt(
         fail(problem) {
           if (relay?.given) relay.fail(problem);
           else {
-            const usage = relay?.decoder.usage() ?? (problem.kind === "aborted" ? leftBehind() : null);
-            resolve({ kind: "failure", failure: problem, usage });
+            resolve({ kind: "failure", failure: problem, usage: relay?.decoder.usage() ?? toll.of(problem) });
           }
         },
       },
@@ -180,6 +175,39 @@ function attempt(
       resolve({ kind: "stream", notes, upstreamId: upstreamId(headers), pipe: relay.pipe });
     }
   });
+}
+
+/** What an attempt that broke off has cost all the same. */
+interface Toll {
+  sent(): void;
+  head(status: number): void;
+  whole(): void;
+  of(problem: Failure): TokenUsage | null;
+}
+
+// Whoever hangs up before the answer, or has no more time for it, has had the prompt read all the same, and so has whom an answer breaks
+// off on its way: else a budget could be evaded by leaving, or by asking for more than the time allows. A connection that breaks before any
+// answer tells nothing.
+function createToll(promptTokens: () => number): Toll {
+  let sent = false;
+  let answering = false;
+  let whole = false;
+  return {
+    sent() {
+      sent = true;
+    },
+    head(status) {
+      answering = status < 300;
+    },
+    whole() {
+      whole = true;
+    },
+    of({ kind }) {
+      const waited = kind === "aborted" || kind === "timeout";
+      if (!sent || whole || !(waited || answering)) return null;
+      return { ...noUsage, input: promptTokens(), estimated: true };
+    },
+  };
 }
 
 /** Between a decoder and the sink: holds frames until somebody listens, then passes them on with back-pressure. */
@@ -256,6 +284,14 @@ function streamRelay(wire: Wire, context: ReadContext, running: () => Exchange):
   return relay;
 }
 
+const BYTE_ORDER_MARK = Buffer.from("\ufeff");
+
+// RFC 8259, 8.1: a byte order mark before JSON may be passed over.
+function joined(parts: readonly Buffer[]): Buffer {
+  const body = parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts);
+  return body.subarray(0, 3).equals(BYTE_ORDER_MARK) ? body.subarray(3) : body;
+}
+
 function isStream(headers: IncomingHttpHeaders): boolean {
   const type = String(headers["content-type"] ?? "").toLowerCase();
   return !type.includes("json") && !type.startsWith("text/html");
@@ -284,15 +320,19 @@ function embedOver(wire: Wire, dispatcher: Dispatcher) {
       let status = 0;
       let headers: IncomingHttpHeaders = {};
       const parts: Buffer[] = [];
+      const toll = createToll(() => estimateEmbeddingTokens(call.request.input));
       const reader = {
+        sent: toll.sent,
         head(code: number, fields: IncomingHttpHeaders) {
           status = code;
           headers = fields;
+          toll.head(code);
           options.onHeaders?.(code);
         },
         data: (chunk: Buffer) => void parts.push(chunk),
         end() {
-          const body = Buffer.concat(parts);
+          toll.whole();
+          const body = joined(parts);
           if (status >= 300) {
             const text = body.toString("utf8", 0, MAX_ERROR);
             return resolve(failed(wire.failure(status, headers, text, target)));
@@ -306,7 +346,7 @@ function embedOver(wire: Wire, dispatcher: Dispatcher) {
           const priced = counted ? (spliceCost(body, cost) ?? body) : withUsage(parsed, usage.input, cost);
           resolve({ kind: "completion", body: priced, usage, notes: { dropped: [] }, upstreamId: upstreamId(headers) });
         },
-        fail: (problem: Failure) => resolve(failed(problem)),
+        fail: (problem: Failure) => resolve({ kind: "failure", failure: problem, usage: toll.of(problem) }),
       };
       const limits = { signal: options.signal, timeoutMs: options.timeoutMs, maxBytes: MAX_EMBEDDINGS };
       exchange(dispatcher, withHeaders(prepare(call, target), target), reader, limits);

@@ -12,6 +12,8 @@ export interface RequestShape {
   /** How many answers. */
   readonly n: number;
   readonly stream: boolean;
+  /** Audio is sent or asked for: it costs more than text. */
+  readonly audio: boolean;
   /** The token's user, else the body's, cut to 256 characters. */
   readonly user: string | null;
 }
@@ -20,14 +22,35 @@ export function shapeOf(call: Pick<GatewayCall, "operation" | "body" | "principa
   const { body, operation } = call;
   const user = call.principal.gateway?.user ?? nameOr(body["user"]);
   if (operation === "embeddings")
-    return { promptTokens: estimateEmbeddingTokens(body["input"]), maxTokens: 0, n: 1, stream: false, user };
+    return {
+      promptTokens: estimateEmbeddingTokens(body["input"]),
+      maxTokens: 0,
+      n: 1,
+      stream: false,
+      audio: false,
+      user,
+    };
   return {
     promptTokens: estimateChatTokens(body),
     maxTokens: larger(positive(body["max_completion_tokens"]), positive(body["max_tokens"])),
     n: positive(body["n"]) ?? 1,
     stream: body["stream"] === true,
+    audio: hasAudio(body),
     user,
   };
+}
+
+function hasAudio({ modalities, messages }: Readonly<Record<string, unknown>>): boolean {
+  if (Array.isArray(modalities) && modalities.includes("audio")) return true;
+  if (!Array.isArray(messages)) return false;
+  return messages.some(
+    (message) =>
+      Array.isArray(message?.content) && message.content.some((part: unknown) => typeOf(part) === "input_audio"),
+  );
+}
+
+function typeOf(part: unknown): unknown {
+  return typeof part === "object" && part !== null && "type" in part ? part.type : undefined;
 }
 
 /** The longest answer, in tokens of all choices together, that a target may give to this request. */
