@@ -44,7 +44,12 @@ export interface ConnectorSummary {
 export type ConnectorReply =
   | { readonly type: "ready" }
   | { readonly type: "summary"; readonly summary: ConnectorSummary }
-  | { readonly type: "records"; readonly records: readonly Readonly<Record<string, unknown>>[] }
+  | {
+      readonly type: "records";
+      readonly records: readonly Readonly<Record<string, unknown>>[];
+      /** True: String objects in them are numbers, for `unpackNumbers`. */
+      readonly exact?: boolean;
+    }
   | {
       readonly type: "page";
       readonly url: string;

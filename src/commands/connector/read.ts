@@ -4,6 +4,7 @@ import { runConnectorWorker } from "#client/connectors/worker.ts";
 import { defineCommand } from "#commands/command.ts";
 import { readJsonInput } from "#commands/json-input.ts";
 import { MagicError } from "#contract/errors.ts";
+import { unpackNumbers } from "#shared/exact-number.ts";
 import { findRoot } from "#shared/paths.ts";
 import { configOf } from "./config.ts";
 
@@ -39,7 +40,7 @@ export default defineCommand<{ config?: string; state?: string; limit?: string; 
       signal,
       onReply: (reply) => {
         if (reply.type === "records")
-          for (const record of reply.records)
+          for (const record of reply.exact ? unpackNumbers(reply.records) : reply.records)
             output.event({ type: "record", stream, record }, () => JSON.stringify(record));
         if (reply.type === "records") count += reply.records.length;
         if (reply.type === "state" && output.format !== "text") output.event({ type: "state", state: reply.state });

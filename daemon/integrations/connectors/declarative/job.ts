@@ -3,6 +3,7 @@ import type { ConnectorJob, ConnectorReply, ConnectorSummary } from "#contract/c
 import { isMagicError, MagicError } from "#contract/errors.ts";
 import type { TokenKeeper } from "#contract/tokens.ts";
 import { createEgress } from "#daemon/egress/egress.ts";
+import { anyExact, packNumbers } from "#shared/exact-number.ts";
 import { redactText } from "#shared/redact.ts";
 import { type Connector, createConnector } from "./connector.ts";
 import type { HttpResponse } from "./http/client.ts";
@@ -128,7 +129,10 @@ async function sendAll(
       const records = event.records.slice(from, from + Math.min(left, MOST_AT_ONCE));
       left -= records.length;
       const room = ports.room();
-      await ports.send({ type: "records", records });
+      await ports.send({
+        type: "records",
+        ...(anyExact() ? { records: packNumbers(records), exact: true } : { records }),
+      });
       await room;
       // A cut read has no state: what was not shown was not read.
       if (left <= 0) return;

@@ -1,6 +1,7 @@
 // JSON records -> rows. A value that its column cannot hold exactly is a reject, never something near it. Fields that the schema does not name
 // are kept together in one JSON column.
 import { MagicError } from "#contract/errors.ts";
+import { ExactNumber } from "#shared/exact-number.ts";
 import { timestampOf } from "../../engine/temporal.ts";
 import type { Column, ColumnType, Row, TableSchema, Value } from "../../engine/types.ts";
 import { parseIso } from "./jinja/date-text.ts";
@@ -124,7 +125,7 @@ export function cellOf(value: unknown, type: ColumnType): Value {
 }
 
 const digits = (value: unknown): string =>
-  typeof value === "number" || typeof value === "string" ? String(value).trim() : "";
+  typeof value === "number" || typeof value === "string" || value instanceof ExactNumber ? String(value).trim() : "";
 
 // PostgreSQL's text cannot hold NUL: the record is set aside rather than changed.
 function text(value: string): string {

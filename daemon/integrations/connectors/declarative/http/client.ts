@@ -2,6 +2,7 @@
 import type { Dispatcher } from "undici";
 import { MagicError } from "#contract/errors.ts";
 import { becomesGet, isRedirect, sameServer } from "#daemon/egress/redirect.ts";
+import { contentDecoded } from "./content-encoding.ts";
 import { exchange } from "./exchange.ts";
 
 export interface HttpRequest {
@@ -66,7 +67,9 @@ export function createHttpClient({
         tooLarge: () =>
           new MagicError("upstream_error", `the answer of ${place(url)} is larger than ${maxBytes} bytes`),
       });
-      return { status: answer.status, headers: flatten(answer.headers), body: answer.body, url: url.href };
+      const received = flatten(answer.headers);
+      const body = opened(answer.body, received["content-encoding"], url);
+      return { status: answer.status, headers: received, body, url: url.href };
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       if (error instanceof MagicError) throw error;
@@ -97,6 +100,20 @@ export function createHttpClient({
       }
     },
   };
+}
+
+/** A compressed answer must not unfold without bound. */
+const MAX_DECOMPRESSED = 512 * 1024 * 1024;
+
+function opened(body: Buffer, encoding: string | undefined, url: URL): Buffer {
+  try {
+    return contentDecoded(body, encoding, MAX_DECOMPRESSED);
+  } catch (error) {
+    throw new MagicError(
+      "upstream_error",
+      `the ${encoding} answer of ${place(url)} cannot be read: ${(error as Error).message}`,
+    );
+  }
 }
 
 function redirected(request: HttpRequest, status: number, location: string): HttpRequest {

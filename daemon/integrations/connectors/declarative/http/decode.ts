@@ -1,9 +1,11 @@
 // The bytes of an answer -> values: JSON, JSON lines, CSV, XML, gzip, zip. A page is one or several values.
+import { isUtf8 } from "node:buffer";
 import { gunzipSync } from "node:zlib";
 import { parse as parseCsv } from "csv-parse/sync";
 import { XMLParser } from "fast-xml-parser";
 import { unzipSync } from "fflate";
 import { MagicError } from "#contract/errors.ts";
+import { ExactNumber } from "#shared/exact-number.ts";
 import { type Component, optionalChild, optionalText, refuseCustom, typeOf } from "../manifest/component.ts";
 import type { HttpResponse } from "./client.ts";
 
@@ -17,7 +19,7 @@ export function decoderOf(component: Component | undefined): Decode {
   const type = component ? typeOf(component) : "JsonDecoder";
   if (type === "JsonDecoder") return (response) => [json(response)];
   if (type === "JsonlDecoder") return (response) => lines(response).map((line) => parseJson(line, response.url));
-  if (type === "IterableDecoder") return (response) => lines(response).map((record) => ({ record }));
+  if (type === "IterableDecoder") return (response) => allLines(response).map((record) => ({ record }));
   if (type === "XmlDecoder") return (response) => [xml(response)];
   if (type === "CsvDecoder") return (response) => csv(response, component as Component);
   if (type === "JsonItemsDecoder")
@@ -30,21 +32,50 @@ export function decoderOf(component: Component | undefined): Decode {
   return refuseCustom(component as Component);
 }
 
-const decodeText = (body: Buffer): string => body.toString("utf8").replace(/^\uFEFF/, "");
+// UTF-8 wherever it can be: vendors name character sets that they do not use.
+function decodeText({ body, headers }: Parameters<Decode>[0]): string {
+  return (isUtf8(body) ? body.toString("utf8") : decoderNamed(charsetOf(body, headers)).decode(body)).replace(
+    /^\uFEFF/,
+    "",
+  );
+}
+
+function charsetOf(body: Buffer, headers: Readonly<Record<string, string>>): string {
+  const [, named] = /charset\s*=\s*"?([\w.:-]+)/i.exec(headers["content-type"] ?? "") ?? [];
+  const [, written] = /^<\?xml[^>]*\sencoding\s*=\s*["']([\w.:-]+)/.exec(body.toString("latin1", 0, 200)) ?? [];
+  return named ?? written ?? "utf-8";
+}
+
+function decoderNamed(label: string): { decode(body: Buffer): string } {
+  try {
+    return new TextDecoder(label);
+  } catch {
+    return new TextDecoder();
+  }
+}
 
 function json(response: Parameters<Decode>[0]): unknown {
-  const text = decodeText(contentDecoded(response));
+  const text = decodeText(response);
   return text.trim() === "" ? {} : parseJson(text, response.url);
 }
 
 // A reviver costs several times the parsing itself: it is for pages that may hold such a number.
-const HUGE = /[[:,\s]-?\d{16}|^-?\d{16}|\d[eE]\+?\d{3}/;
+const HUGE = /(?:^|[[:,\s])-?\d[\d.]{15}|\d[eE][+-]?\d{3}/;
 
-/** Integers beyond 2^53, and what is more than a double can be, come as text. Throws upstream_error for what is no JSON. */
+/**
+ * Integers beyond 2^53, and what is more than a double can be, come as text; fractions that no double is keep their digits. NaN and the
+ * infinities, which Python's writers know, are null. Throws upstream_error for what is no JSON.
+ */
 export function parseJson(text: string, url: string): unknown {
+  const parse = (json: string): unknown => (HUGE.test(json) ? JSON.parse(json, exactNumbers) : JSON.parse(json));
   try {
-    return HUGE.test(text) ? JSON.parse(text, exactNumbers) : JSON.parse(text);
+    return parse(text);
   } catch (error) {
+    if (NO_NUMBER.test(text)) {
+      try {
+        return parse(text.replace(NO_NUMBERS, (found) => (found.startsWith('"') ? found : "null")));
+      } catch {}
+    }
     throw new MagicError(
       "upstream_error",
       `the answer of ${place(url)} is not JSON: ${(error as Error).message.slice(0, 200)}`,
@@ -52,19 +83,41 @@ export function parseJson(text: string, url: string): unknown {
   }
 }
 
+const NO_NUMBER = /[[:,\s]-?(?:NaN|Infinity)\b/;
+const NO_NUMBERS = /"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b/g;
+
 // JavaScript would round an id beyond 2^53, and make 1e400 infinite, which is null in JSON: they stay text as they were written.
 function exactNumbers(this: unknown, _key: string, value: unknown, context?: { source?: string }): unknown {
-  if (typeof value !== "number" || Number.isSafeInteger(value) || context?.source === undefined) return value;
-  return !Number.isFinite(value) || /^-?\d+$/.test(context.source) ? context.source : value;
+  const written = context?.source;
+  if (typeof value !== "number" || written === undefined || isSame(value, written)) return value;
+  return Number.isFinite(value) && !/^-?\d+$/.test(written) ? new ExactNumber(written) : written;
+}
+
+function isSame(value: number, written: string): boolean {
+  if (Number.isSafeInteger(value) && /^-?\d+$/.test(written)) return true;
+  if (!Number.isFinite(value)) return false;
+  const [a, b] = [decimalOf(String(value)), decimalOf(written)];
+  return a.digits === b.digits && a.exponent === b.exponent;
+}
+
+// 1.50 and 15e-1 are one number.
+function decimalOf(text: string): { readonly digits: string; readonly exponent: number } {
+  const [, sign, whole = "", fraction = "", power = "0"] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? [];
+  const digits = (whole + fraction).replace(/^0+/, "");
+  const kept = digits.replace(/0+$/, "");
+  if (kept === "") return { digits: "0", exponent: 0 };
+  return { digits: sign + kept, exponent: Number(power) - fraction.length + digits.length - kept.length };
 }
 
 const place = (url: string): string => (URL.canParse(url) ? new URL(url).origin + new URL(url).pathname : url);
 
-function lines(response: Parameters<Decode>[0]): string[] {
-  return decodeText(contentDecoded(response))
-    .split(/\r?\n/)
-    .filter((line) => line.trim() !== "");
+function allLines(response: Parameters<Decode>[0]): string[] {
+  const text = decodeText(response);
+  return text === "" ? [] : text.replace(/\r?\n$/, "").split(/\r?\n/);
 }
+
+const lines = (response: Parameters<Decode>[0]): string[] => allLines(response).filter((line) => line.trim() !== "");
 
 // Attributes are @name and text is #text, as in xmltodict, which the manifests were written against.
 const parser = new XMLParser({
@@ -74,14 +127,13 @@ const parser = new XMLParser({
   parseTagValue: false,
   parseAttributeValue: false,
   processEntities: true,
+  // Characters by their number too.
+  htmlEntities: true,
 });
 
 function xml(response: Parameters<Decode>[0]): unknown {
   try {
-    const { "?xml": _declaration, ...document } = parser.parse(decodeText(contentDecoded(response))) as Record<
-      string,
-      unknown
-    >;
+    const { "?xml": _declaration, ...document } = parser.parse(decodeText(response)) as Record<string, unknown>;
     return emptyAsNull(document);
   } catch (error) {
     throw new MagicError(
@@ -104,9 +156,12 @@ function csv(response: Parameters<Decode>[0], component: Component): unknown[] {
   const nulls = Array.isArray(component["set_values_to_none"]) ? component["set_values_to_none"] : [];
   const absent: Record<string, null> = {};
   try {
-    // Python knows names such as latin-1 and utf_16 besides.
-    const name = encoding.replace(/^latin-?_?1$/, "latin1").replaceAll("_", "-");
-    const text = new TextDecoder(name).decode(contentDecoded(response));
+    // Python knows names such as latin-1, utf_16 and utf-8-sig besides.
+    const name = encoding
+      .replace(/^latin-?_?1$/, "latin1")
+      .replaceAll("_", "-")
+      .replace(/-sig$/, "");
+    const text = new TextDecoder(name).decode(response.body);
     return parseCsv(text, {
       columns: (names: string[]) => {
         for (const name of names) absent[name] = null;
@@ -116,6 +171,7 @@ function csv(response: Parameters<Decode>[0], component: Component): unknown[] {
       bom: true,
       skip_empty_lines: true,
       relax_column_count: true,
+      relax_quotes: true,
       cast: (value) => (nulls.includes(value) ? null : value),
       // A row that is too short has nothing in its last columns.
       on_record: (record: Record<string, unknown>) => ({ ...absent, ...record }),
@@ -133,11 +189,6 @@ function items(value: unknown, path: string): unknown[] {
   for (const part of path.split(".").filter((each) => each && each !== "item"))
     at = (at as Record<string, unknown> | undefined)?.[part];
   return Array.isArray(at) ? at : [];
-}
-
-// Clients undo Content-Encoding themselves; a body that still carries it is undone here.
-function contentDecoded({ body, headers, url }: Parameters<Decode>[0]): Buffer {
-  return /^(x-)?gzip$/i.test(headers["content-encoding"] ?? "") ? gunzip(body, url) : body;
 }
 
 // A body that is no gzip stays as it is.

@@ -61,19 +61,25 @@ export class PyDate implements PythonObject {
 export class TimeDelta implements PythonObject {
   readonly pythonType = "timedelta";
   readonly us: bigint;
-  constructor(us: bigint) {
+  /** Of isodate's Duration: how long they are is known once they are added to a date. */
+  readonly months: number;
+  constructor(us: bigint, months = 0) {
     this.us = us;
+    this.months = months;
   }
   key(): bigint {
     return this.us;
   }
   truth(): boolean {
-    return this.us !== 0n;
+    return this.us !== 0n || this.months !== 0;
   }
   days(): number {
     return Number(floorDivide(this.us, DAY_US));
   }
   str(): string {
+    return `${this.months ? `${this.months} months, ` : ""}${this.#clock()}`;
+  }
+  #clock(): string {
     const days = this.days();
     const rest = Number(this.us - BigInt(days) * DAY_US);
     const seconds = Math.floor(rest / 1e6);

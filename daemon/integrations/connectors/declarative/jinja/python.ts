@@ -1,5 +1,6 @@
 // Python's values in JavaScript, and their str(), repr(), truth, equality and order. Text is string, None is null, int is number or
 // bigint, a list is an array, a dict is a Map or a plain object of the context; what JavaScript lacks has a class here.
+import { ExactNumber } from "#shared/exact-number.ts";
 import { EvaluationError, PythonTypeError } from "./errors.ts";
 
 /** A missing value: prints as nothing, is false, and fails once something is asked of it. */
@@ -77,6 +78,7 @@ export function isDict(value: unknown): value is Dict {
 export function fromJson(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(fromJson);
   if (value === undefined) return null;
+  if (value instanceof ExactNumber) return float(Number(value.digits));
   if (
     typeof value !== "object" ||
     value === null ||

@@ -11,14 +11,15 @@ const text = (value: unknown): string => str(value);
 export function tojson(value: unknown, args: Arguments): string {
   if (value instanceof Undefined) throw new UndefinedError(`${value.what} is undefined`);
   const indent = args.any(0, "indent", null);
-  return pythonJson(value, indent === null ? undefined : asNumber(indent), 0)
+  return pythonJson(value, indent === null ? undefined : asNumber(indent), 0, true)
     .replaceAll("<", "\\u003c")
     .replaceAll(">", "\\u003e")
     .replaceAll("&", "\\u0026")
     .replaceAll("'", "\\u0027");
 }
 
-function pythonJson(value: unknown, indent: number | undefined, level: number): string {
+/** json.dumps. */
+export function pythonJson(value: unknown, indent?: number, level = 0, sorted = false): string {
   const newline = indent === undefined ? "" : `\n${" ".repeat(indent * (level + 1))}`;
   const end = indent === undefined ? "" : `\n${" ".repeat(indent * level)}`;
   const comma = indent === undefined ? ", " : `,${newline}`;
@@ -31,13 +32,13 @@ function pythonJson(value: unknown, indent: number | undefined, level: number): 
   if (isNumber(value)) return str(value);
   if (isDict(value)) {
     if (!value.size) return "{}";
-    const keys = [...value].sort(([a], [b]) => compare(a, b));
-    return `{${newline}${keys.map(([key, each]) => `${JSON.stringify(text(key))}: ${pythonJson(each, indent, level + 1)}`).join(comma)}${end}}`;
+    const keys = sorted ? [...value].sort(([a], [b]) => compare(a, b)) : [...value];
+    return `{${newline}${keys.map(([key, each]) => `${JSON.stringify(text(key))}: ${pythonJson(each, indent, level + 1, sorted)}`).join(comma)}${end}}`;
   }
   if (Array.isArray(value) || value instanceof Tuple) {
     const items = iterate(value);
     return items.length
-      ? `[${newline}${items.map((each) => pythonJson(each, indent, level + 1)).join(comma)}${end}]`
+      ? `[${newline}${items.map((each) => pythonJson(each, indent, level + 1, sorted)).join(comma)}${end}]`
       : "[]";
   }
   throw new PythonTypeError(`Object of type ${typeName(value)} is not JSON serializable`);
@@ -98,13 +99,14 @@ const quote = (value: string): string =>
     .replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
     .replaceAll("%2F", "/");
 
+/** As in a query: a blank is a plus. */
+export const quotePlus = (value: string): string => quote(value).replaceAll("/", "%2F").replaceAll("%20", "+");
+
 export function urlencode(value: unknown): string {
   if (typeof value === "string" || isNumber(value) || typeof value === "boolean" || value === null)
     return quote(text(value));
   const pairs: readonly (readonly unknown[])[] = isDict(value)
     ? [...value]
     : iterate(value).map((each) => iterate(each));
-  return pairs
-    .map(([key, each]) => `${quote(text(key)).replaceAll("/", "%2F")}=${quote(text(each)).replaceAll("/", "%2F")}`)
-    .join("&");
+  return pairs.map(([key, each]) => `${quotePlus(text(key))}=${quotePlus(text(each))}`).join("&");
 }

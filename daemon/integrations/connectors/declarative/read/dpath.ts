@@ -66,6 +66,11 @@ export function removeAt(
   keep: (value: unknown) => boolean = () => false,
 ): void {
   const [first = "", ...rest] = path;
+  if (first === "**") {
+    removeAt(target, rest.length ? rest : ["*"], keep);
+    for (const [, each] of entries(target)) removeAt(each, path, keep);
+    return;
+  }
   if (rest.length) {
     const matcher = globMatcher(first);
     for (const [key, each] of entries(target)) if (key === first || matcher(key)) removeAt(each, rest, keep);
@@ -73,7 +78,9 @@ export function removeAt(
   }
   const matcher = /[*?[]/.test(first) ? globMatcher(first) : (key: string): boolean => key === first;
   if (Array.isArray(target)) {
-    for (let at = target.length - 1; at >= 0; at--) if (matcher(String(at)) && !keep(target[at])) target.splice(at, 1);
+    // What comes after it keeps its place, as in the reference.
+    for (let at = target.length - 1; at >= 0; at--)
+      if (matcher(String(at)) && !keep(target[at])) target.splice(at, 1, ...(at < target.length - 1 ? [null] : []));
   } else if (isRecord(target))
     for (const key of Object.keys(target)) if (matcher(key) && !keep(target[key])) delete target[key];
 }

@@ -1,39 +1,61 @@
-// schema_normalization: Default. Values are cast to the type that the schema names, where the cast loses nothing.
+// schema_normalization: Default. Values are cast to the one type that the schema names, where the cast loses nothing.
+import { parseJson } from "../http/decode.ts";
 import { isRecord } from "../manifest/component.ts";
 
 export function normalise(value: unknown, schema: unknown): unknown {
   if (!isRecord(schema) || value === null || value === undefined) return value;
-  const types = Array.isArray(schema["type"]) ? schema["type"] : [schema["type"]];
-  if (isRecord(value) && isRecord(schema["properties"])) {
+  const cast = castTo(value, schema);
+  if (isRecord(cast) && isRecord(schema["properties"])) {
     for (const [key, inner] of Object.entries(schema["properties"]))
-      if (Object.hasOwn(value, key)) value[key] = normalise(value[key], inner);
-    return value;
+      if (Object.hasOwn(cast, key)) cast[key] = normalise(cast[key], inner);
+    return cast;
   }
-  if (Array.isArray(value) && isRecord(schema["items"])) return value.map((each) => normalise(each, schema["items"]));
-  if (types.includes("array") && !Array.isArray(value)) return types.includes(typeof value) ? value : [value];
-  if (typeof value === "string") return fromText(value, types);
-  if (typeof value === "number" || typeof value === "boolean") {
-    if (
-      types.includes("string") &&
-      !types.includes(typeof value) &&
-      !(typeof value === "number" && types.includes("integer"))
-    )
-      return String(value);
-    return types.includes("boolean") && typeof value === "number" && !types.some(isNumeric) ? value !== 0 : value;
-  }
-  return types.includes("string") && !types.includes("object") && !types.includes("array") && typeof value === "object"
-    ? JSON.stringify(value)
-    : value;
+  return Array.isArray(cast) && isRecord(schema["items"]) ? cast.map((each) => normalise(each, schema["items"])) : cast;
 }
 
-function fromText(value: string, types: readonly unknown[]): unknown {
-  if (types.includes("string")) return value;
-  if (types.includes("boolean") && /^(true|false|yes|no|1|0|t|f|y|n|on|off)$/i.test(value))
-    return /^(true|yes|1|t|y|on)$/i.test(value);
-  if (types.includes("integer") && /^[+-]?\d+$/.test(value.trim()) && Number.isSafeInteger(Number(value)))
-    return Number(value);
-  if (types.includes("number") && value.trim() !== "" && Number.isFinite(Number(value))) return Number(value);
-  return value;
+function castTo(value: unknown, schema: Readonly<Record<string, unknown>>): unknown {
+  const types = (Array.isArray(schema["type"]) ? schema["type"] : [schema["type"]]).filter((type) => type !== "null");
+  // Which of several is meant, nobody knows.
+  if (types.length !== 1) return value;
+  switch (types[0]) {
+    case "string":
+      return asText(value);
+    case "boolean":
+      return asBoolean(value);
+    case "integer":
+    case "number":
+      return asNumber(value, types[0]);
+    case "array":
+      return !Array.isArray(value) && typeof value !== "object" && holdsSimple(schema["items"]) ? [value] : value;
+    default:
+      return value;
+  }
 }
 
-const isNumeric = (type: unknown): boolean => type === "number" || type === "integer" || type === "string";
+function asText(value: unknown): unknown {
+  if (typeof value === "boolean") return value ? "True" : "False";
+  if (typeof value === "number") return String(value);
+  return typeof value === "object" ? JSON.stringify(value) : value;
+}
+
+function asBoolean(value: unknown): unknown {
+  if (typeof value === "number") return value !== 0;
+  if (typeof value !== "string" || !/^(true|false|yes|no|1|0|t|f|y|n|on|off)$/i.test(value)) return value;
+  return /^(true|yes|1|t|y|on)$/i.test(value);
+}
+
+function asNumber(value: unknown, type: "integer" | "number"): unknown {
+  if (typeof value === "boolean") return Number(value);
+  if (typeof value !== "string") return value;
+  const form = type === "integer" ? /^\s*\+?(-?)0*(\d+)\s*$/ : /^\s*\+?(-?)0*(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*$/;
+  const [, sign, digits] = form.exec(value) ?? [];
+  // More digits than a number holds stay text.
+  const number = digits === undefined ? value : parseJson(`${sign}${digits}`, "");
+  return typeof number === "number" ? number : value;
+}
+
+// The reference takes one type that is written without a list for none.
+function holdsSimple(items: unknown): boolean {
+  if (!isRecord(items) || items["type"] === undefined) return true;
+  return Array.isArray(items["type"]) && items["type"].every((type) => type !== "object" && type !== "array");
+}

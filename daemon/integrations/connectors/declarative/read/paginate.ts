@@ -127,6 +127,8 @@ export interface PageRecords {
 
 export function loopGuard(): LoopGuard {
   const tokens = new Set<string>();
+  /** Pages whose token was known: a scroll keeps its token, and its pages go on all the same. */
+  const again = new Set<string>();
   let last: PageRecords | undefined;
   let lastBody: Buffer | undefined;
   let same = 1;
@@ -138,8 +140,12 @@ export function loopGuard(): LoopGuard {
       const loops = (how: string): MagicError =>
         new MagicError("upstream_error", `pagination of ${url.origin}${url.pathname} loops: ${how}`);
       if (typeof next !== "number") {
-        const token = createHash("sha256").update(JSON.stringify(next)).digest("base64");
-        if (tokens.has(token)) throw loops("the next-page token repeats");
+        const token = digest(next);
+        if (tokens.has(token)) {
+          const seen = digest([next, records.all()]);
+          if (again.has(seen)) throw loops("the next-page token repeats");
+          again.add(seen);
+        }
         tokens.add(token);
       }
       empty = records.size === 0 ? empty + 1 : 0;
@@ -153,6 +159,8 @@ export function loopGuard(): LoopGuard {
     },
   };
 }
+
+const digest = (value: unknown): string => createHash("sha256").update(JSON.stringify(value)).digest("base64");
 
 // Pages that differ do so in their first record: only those that do not are compared wholly.
 function alike(a: PageRecords, b: PageRecords): boolean {

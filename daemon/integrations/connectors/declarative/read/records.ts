@@ -94,7 +94,7 @@ function extractorOf(context: Context, component: Component): Extractor {
 
 function expand(context: Context, component: Component, record: unknown): unknown[] {
   const path = list(component["expand_records_from_field"]).map((part) => text(context, component, part));
-  const inner = dpath(record, path).flatMap((each) => (Array.isArray(each) ? each : [each]));
+  const inner = dpath(record, path).flatMap((each) => (Array.isArray(each) ? each : []));
   if (!inner.length) return optionalText(component, "on_no_records") === "emit_parent" ? [record] : [];
   const keep = component["remain_original_record"] === true;
   return inner.filter(isRecord).map((each) => (keep ? { ...each, original_record: record } : each));

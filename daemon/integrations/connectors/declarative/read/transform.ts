@@ -40,12 +40,12 @@ export function transformsOf(context: Context, components: readonly Component[])
   });
 }
 
-const casts: Readonly<Record<string, (value: unknown) => unknown>> = {
-  string: (value) =>
-    typeof value === "string" ? value : isRecord(value) || Array.isArray(value) ? JSON.stringify(value) : String(value),
-  integer: (value) => Math.trunc(Number(value)),
-  number: (value) => Number(value),
-  boolean: (value) => value === true || value === "true" || value === "True" || value === 1,
+// What a template gives that is not of the type stays the text that it wrote, as in the reference: nothing is rounded, nothing is lost.
+const fits: Readonly<Record<string, (value: unknown) => boolean>> = {
+  string: () => false,
+  integer: (value) => Number.isInteger(value) || typeof value === "boolean",
+  number: (value) => typeof value === "number",
+  boolean: (value) => typeof value === "boolean",
 };
 
 function addFields(context: Context, component: Component): Transform {
@@ -63,15 +63,12 @@ function addFields(context: Context, component: Component): Transform {
       if (conditional && !condition(context, component, test, { ...variables, ...early, path: field["path"] }))
         continue;
       const kind = String(field["value_type"] ?? "");
-      const cast = Object.hasOwn(casts, kind) ? casts[kind] : undefined;
-      const raw =
-        kind === "string"
-          ? text(context, parameters, field["value"], variables)
-          : (early ?? { value: evaluated() }).value;
+      const fit = Object.hasOwn(fits, kind) ? fits[kind] : undefined;
+      const value = kind === "string" ? undefined : (early ?? { value: evaluated() }).value;
       setAt(
         record,
         list(field["path"]).map((part) => text(context, component, part, variables)),
-        cast && raw !== null && raw !== "" ? cast(raw) : raw,
+        fit && !fit(value) ? text(context, parameters, field["value"], variables) : value,
       );
     }
   };
@@ -102,15 +99,21 @@ function renameDeep(value: Record<string, unknown>, to: (key: string) => string)
   for (const each of Object.values(value)) if (isRecord(each)) renameDeep(each, to);
 }
 
+const ascii: Readonly<Record<string, string>> = {
+  ...{ Æ: "AE", æ: "ae", Ð: "D", ð: "d", Ø: "O", ø: "o", Þ: "Th", þ: "th", ß: "ss" },
+  ...{ Đ: "D", đ: "d", ı: "i", Ł: "L", ł: "l" },
+};
+
 // A run of capitals and what follows it is one word, digits are one; anything else separates, at either end too.
 function snakeCase(key: string): string {
   const plain = key
     .normalize("NFKD")
     .replace(/[\u0300-\u036f]/g, "")
-    .replaceAll("\u00df", "ss");
-  const words = [...plain.matchAll(/[A-Z]+[a-z]*|[a-z]+|\d+|[^a-zA-Z\d]+/g)].map(([word]) =>
-    /^[a-zA-Z\d]/.test(word) ? word.toLowerCase() : "",
-  );
+    .replace(/[\u00c6-\u0142]/g, (letter) => ascii[letter] ?? letter);
+  // Letters of other scripts stay: without them names would be lost, or the same.
+  const words = [
+    ...plain.matchAll(/\p{Lu}+[\p{Ll}\p{Lo}\p{M}]*|[\p{Ll}\p{Lo}\p{M}]+|\p{N}+|[^\p{L}\p{M}\p{N}]+/gu),
+  ].map(([word]) => (/^[\p{L}\p{M}\p{N}]/u.test(word) ? word.toLowerCase() : ""));
   const kept = words.length < 3 ? words : [words[0], ...words.slice(1, -1).filter(Boolean), words.at(-1)];
   return [...(/^\d/.test(kept[0] ?? "") ? [""] : []), ...kept].join("_");
 }

@@ -1,0 +1,169 @@
+// What becomes of an answer's values: none is changed that nobody asked to be changed.
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
+import { expect, test } from "vitest";
+import { createInterpolator } from "#daemon/integrations/connectors/declarative/jinja/interpolate.ts";
+import { runConnectorJob } from "#daemon/integrations/connectors/declarative/job.ts";
+import { rowsOf, tableOf } from "#daemon/integrations/connectors/declarative/rows.ts";
+import { unpackNumbers } from "#shared/exact-number.ts";
+import { manifest, read, vendor } from "./one-stream.ts";
+
+/** The records of one answer. */
+async function recordsOf(
+  body: string | Buffer,
+  headers: Record<string, string> = {},
+  options: Parameters<typeof manifest>[1] = {},
+): Promise<Record<string, unknown>[]> {
+  const origin = await vendor((_request, response) => {
+    response.writeHead(200, { "content-type": "application/json", ...headers });
+    response.end(body);
+  });
+  return (await read(manifest(origin, options))).records;
+}
+
+const transformed = async (record: object, ...transformations: Record<string, unknown>[]): Promise<unknown> =>
+  (await recordsOf(JSON.stringify({ items: [record] }), {}, { transformations }))[0];
+
+const LONG =
+  '{"id":1,"price":0.12345678901234567890,"deep":{"at":[-1.5e-400,10000000000000000.25]},"near":0.10000000000000001,"same":1.50e1}';
+
+test("fractions keep every digit: in columns, in JSON, and on their way to the command line", async () => {
+  const origin = await vendor((_request, response) => response.end(`{"items":[${LONG}]}`));
+  const source = manifest(origin);
+  const { records } = await read(source);
+  expect(JSON.stringify(records[0])).toBe(LONG.replace("1.50e1", "15"));
+  const properties = { id: { type: "integer" }, price: { type: "number" }, near: { type: "string" }, deep: {} };
+  const table = tableOf({ properties }, { primaryKey: [["id"]], cursorField: undefined });
+  expect(rowsOf(records, table, table).rows).toEqual([
+    ["1", "0.12345678901234567890", "0.10000000000000001", '{"at":[-1.5e-400,10000000000000000.25]}', '{"same":15}'],
+  ]);
+  const sent: unknown[] = [];
+  await runConnectorJob(
+    { type: "read", manifest: source, config: { origin }, stream: "items" },
+    {
+      signal: AbortSignal.timeout(5000),
+      env: {},
+      send: async (reply) =>
+        void (reply.type === "records" && sent.push(...unpackNumbers(structuredClone(reply.records)))),
+      room: async () => {},
+    },
+  );
+  expect(JSON.stringify(sent)).toBe(`[${LONG.replace("1.50e1", "15")}]`);
+});
+
+test("templates count with such a fraction as with any other", async () => {
+  const half = { type: "AddFields", fields: [{ path: ["half"], value: "{{ record.price / 2 }}" }] };
+  const [record] = await recordsOf(`{"items":[${LONG}]}`, {}, { transformations: [half] });
+  expect(record?.["half"]).toBeCloseTo(0.0617, 4);
+});
+
+test("what Python writes for no number is null, in texts it stays", async () => {
+  expect(await recordsOf('{"items":[{"a":NaN,"b":[-Infinity],"c":"NaN, \\" Infinity"}]}')).toEqual([
+    { a: null, b: [null], c: 'NaN, " Infinity' },
+  ]);
+});
+
+test("an answer is opened however it was compressed, and read in the character set that it is in", async () => {
+  const json = '{"items":[{"id":"é"}]}';
+  const codings = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync };
+  for (const [coding, compress] of Object.entries(codings))
+    expect(await recordsOf(compress(json), { "content-encoding": coding })).toEqual([{ id: "é" }]);
+  expect(await recordsOf(deflateRawSync(json), { "content-encoding": "deflate" })).toEqual([{ id: "é" }]);
+  const latin = { "content-type": "application/json; charset=ISO-8859-1" };
+  expect(await recordsOf(Buffer.from(json, "latin1"), latin)).toEqual([{ id: "é" }]);
+  expect(await recordsOf(json, latin)).toEqual([{ id: "é" }]);
+});
+
+test("XML, CSV and lines are read as Python reads them", async () => {
+  const decoded = (type: string, body: string | Buffer, field_path: string[] = [], more: object = {}) => {
+    const record_selector = { type: "RecordSelector", extractor: { type: "DpathExtractor", field_path } };
+    return recordsOf(body, {}, { retriever: { decoder: { type, ...more }, record_selector } });
+  };
+  const xml =
+    '<?xml version="1.0" encoding="ISO-8859-1"?><r><i a="&#233;"><t>é&#xE9;&amp;#65;</t><c><![CDATA[&#65;]]></c></i></r>';
+  expect(await decoded("XmlDecoder", Buffer.from(xml, "latin1"), ["r", "i"])).toEqual([
+    { "@a": "é", t: "éé&#65;", c: "&#65;" },
+  ]);
+  expect(await decoded("CsvDecoder", '\ufeffid,n\n1,5" pipe\n', [], { encoding: "utf-8-sig" })).toEqual([
+    { id: "1", n: '5" pipe' },
+  ]);
+  expect(await decoded("IterableDecoder", "a\n\nb\n")).toEqual(["a", "", "b"].map((record) => ({ record })));
+});
+
+test("a scroll keeps its token while its pages go on", async () => {
+  let page = 0;
+  const origin = await vendor((_request, response) =>
+    response.end(JSON.stringify({ items: page < 5 ? [{ id: page++ }] : [], scroll: "s" })),
+  );
+  const paginator = {
+    page_token_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "scroll" },
+    pagination_strategy: {
+      type: "CursorPagination",
+      cursor_value: "{{ response.scroll }}",
+      stop_condition: "{{ last_page_size == 0 }}",
+    },
+  };
+  expect((await read(manifest(origin, { paginator }))).records).toHaveLength(5);
+});
+
+test.each([
+  ["integer", "{{ record.half }}", "1.5"],
+  ["integer", "{{ record.name }}", "ab"],
+  ["integer", "{{ record.id }}", 7],
+  ["number", "{{ record.name }}", "ab"],
+  ["boolean", "{{ record.id }}", "7"],
+  ["boolean", "{{ record.id > 1 }}", true],
+])("a field of type %s that %s does not fit is the text of it", async (value_type, value, expected) => {
+  const fields = [{ path: ["made"], value, value_type }];
+  const made = await transformed({ id: 7, half: 1.5, name: "ab" }, { type: "AddFields", fields });
+  expect(made).toHaveProperty("made", expected);
+});
+
+test("fields are removed at any depth, and what follows in a list keeps its place", async () => {
+  const record = { id: 1, a: "", b: { c: "", d: [1, "", { e: "" }, ""] } };
+  const remove = { type: "RemoveFields", field_pointers: [["**"]], condition: "{{ property == '' }}" };
+  expect(await transformed(record, remove)).toEqual({ id: 1, b: { d: [1, null, {}] } });
+});
+
+test("names of other scripts stay names in snake case", async () => {
+  expect(await transformed({ 名前: 1, Ærlig: 2, UserНомер: 3, "%": 4 }, { type: "KeysToSnakeCase" })).toEqual({
+    名前: 1,
+    aerlig: 2,
+    user_номер: 3,
+    "": 4,
+  });
+});
+
+test("only lists are expanded", async () => {
+  const record_selector = {
+    type: "RecordSelector",
+    extractor: {
+      ...{ type: "DpathExtractor", field_path: ["items"] },
+      record_expander: { type: "RecordExpander", expand_records_from_field: ["l"], on_no_records: "emit_parent" },
+    },
+  };
+  const body = JSON.stringify({ items: [{ l: [{ id: 1 }] }, { l: { id: 2 } }] });
+  expect(await recordsOf(body, {}, { retriever: { record_selector } })).toEqual([{ id: 1 }, { l: { id: 2 } }]);
+});
+
+const now = Date.parse("2026-03-31T12:00:00Z");
+const jinja = createInterpolator(() => now);
+
+test.each([
+  ["{{ 7 | string }}", "7"],
+  ["{{ {'a': true} | string }}", '{"a": true}'],
+  ["n-{{ 7 | string }}", "n-7"],
+  ["{{ now_utc() - duration('P1M') }}", "2026-02-28 12:00:00+00:00"],
+  ["{{ today_utc() + duration('P1Y1D') }}", "2027-04-01"],
+  ["{{ now_utc() - duration('PT1H') }}", "2026-03-31 11:00:00+00:00"],
+  ["{{ camel_case_to_snake_case('userID') }}", "user_i_d"],
+  ["{{ sanitize_url('a b/(c)') }}", "a+b%2F%28c%29"],
+  ["{{ {'a b': 'c d'} | urlencode }}", "a+b=c+d"],
+  ["{{ format_datetime('2026-01-02T03:04:05+02:00', '%Y-%m-%dT%H:%M:%SZ') }}", "2026-01-02T01:04:05Z"],
+  ["{{ str_to_datetime('2026-01-02T03:04:05-05:30') }}", "2026-01-02 08:34:05+00:00"],
+])("%s is what the reference makes of it", (template, expected) => {
+  expect(jinja.evaluate(template, {}, "")).toBe(expected);
+});
+
+test("text made by the filter string has no quotes where text is wanted", () => {
+  expect(jinja.text("{{ id | string }}", { id: 7 })).toBe("7");
+});
