@@ -2,4 +2,4 @@
 import { serveSqlite } from "#daemon/controllers/broker/db/sqlite-process.ts";
 
 const [file = "", mode = "read"] = process.argv.slice(2);
-serveSqlite(file, mode);
+await serveSqlite(file, mode);

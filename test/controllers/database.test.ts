@@ -183,6 +183,9 @@ test("sqlite: statements of one transaction that are sent together are answered 
     [{ a: 3 }],
   ]);
   await expect(ask("select zeroblob(900000000)")).rejects.toThrow("too big");
+  const row = Array.from({ length: 1_500 }, (_, at) => `zeroblob(8000000) as c${at}`).join(", ");
+  if (process.platform === "linux")
+    await expect(ask(`select ${row}`)).rejects.toThrow("the database answered: out of memory");
   session.destroy();
   await driver.close();
 });

@@ -1,8 +1,12 @@
 // The process that holds a SQLite file for db:query. Nothing but this file can be reached: no ATTACH, no extension, no setting.
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { constants, DatabaseSync } from "node:sqlite";
 import { Worker } from "node:worker_threads";
 import { isMagicError, MagicError } from "#contract/errors.ts";
+import { openKernel, resource } from "../../cell/lockdown/kernel.ts";
+import { limitMemory } from "../../cell/lockdown/memory.ts";
+import { thisArchitecture } from "../../cell/lockdown/syscalls.ts";
 import { caps, type QueryAnswer } from "./driver.ts";
 import { driverValue, openMeter, wireValue } from "./meter.ts";
 import { LIFELINE, type SqliteReply, type SqliteRequest } from "./sqlite.ts";
@@ -10,6 +14,10 @@ import { LIFELINE, type SqliteReply, type SqliteRequest } from "./sqlite.ts";
 const BUSY_MS = 5_000;
 /** Of one text, one blob, one row: `zeroblob(1e9)` takes nine letters. */
 const MAX_LENGTH = 2 * caps.bytes;
+/** Of the process, answers included. */
+const MAX_MEMORY = 512 * 1024 * 1024;
+/** Of one file: where SQLite puts what a sort does not keep in memory. */
+const MAX_SPILLED = 1024 * 1024 * 1024;
 const { SQLITE_OK, SQLITE_DENY } = constants;
 const DENIED = new Set([
   constants.SQLITE_ATTACH,
@@ -21,9 +29,10 @@ const DENIED = new Set([
 ]);
 
 /** @param file the database; @param mode `read` or `write`. */
-export function serveSqlite(file: string, mode: string): void {
-  endWithTheDaemon();
-  endFirst();
+export async function serveSqlite(file: string, mode: string): Promise<void> {
+  await endWithTheDaemon();
+  // After the thread has taken its half a gigabyte, before the first statement: nothing else runs beside one.
+  limitResources(mode);
   let database: DatabaseSync | null = null;
   let guarded = true;
 
@@ -76,20 +85,36 @@ export function serveSqlite(file: string, mode: string): void {
 }
 
 // A statement blocks this process, for ever if it has no end: a thread of its own sees the lifeline break, however the daemon went.
-function endWithTheDaemon(): void {
+async function endWithTheDaemon(): Promise<void> {
   const wait = `require("node:fs").readSync(${LIFELINE}, Buffer.alloc(1)); process.kill(process.pid, "SIGKILL");`;
-  new Worker(wait, { eval: true }).unref();
   // Ctrl-C reaches the whole terminal: the daemon decides.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
+  const thread = new Worker(wait, { eval: true });
+  await once(thread, "online");
+  thread.unref();
 }
 
-/** A row may have two thousand columns of that length: where memory runs out, Linux ends this process and not the daemon. */
-function endFirst(): void {
-  try {
-    writeFileSync("/proc/self/oom_score_adj", "1000");
-  } catch {
-    // Elsewhere there is no such file.
-  }
+/**
+ * A row may have two thousand columns of the greatest length, a sort may spill for as long as its statement runs. SQLite's own limits know
+ * neither: the kernel's make it fail, and where there are none, Linux ends this process before the daemon.
+ */
+function limitResources(mode: string): void {
+  const attempt = (step: () => void): void => {
+    try {
+      step();
+    } catch {
+      // Elsewhere there is no such thing.
+    }
+  };
+  attempt(() => writeFileSync("/proc/self/oom_score_adj", "1000"));
+  const architecture = thisArchitecture();
+  if (architecture === null) return;
+  attempt(() => {
+    const kernel = openKernel(architecture);
+    limitMemory(kernel, MAX_MEMORY);
+    // Whoever writes may have a larger file already.
+    if (mode === "read") kernel.limit(resource.fileSize, MAX_SPILLED);
+  });
 }
 
 function query(database: DatabaseSync, sql: string, params: readonly unknown[]): QueryAnswer {

@@ -1,8 +1,8 @@
 // Stage 1 of a cell: the last step before the controller's code. Afterwards the process has no files, no network, no processes, no threads
 // to make, no descriptor but its channel and its log pipe, a bounded memory, and no way back.
-import { readFileSync } from "node:fs";
 import type { StageZeroOutcome } from "./boot.ts";
 import { type Kernel, openKernel, resource } from "./kernel.ts";
+import { limitMemory } from "./memory.ts";
 import { strictFilter } from "./policy.ts";
 import { thisArchitecture } from "./syscalls.ts";
 
@@ -44,14 +44,7 @@ function limitResources(kernel: Kernel, memoryBytes: number, { missing }: StageZ
   kernel.notDumpable();
   kernel.limit(resource.processes, 0);
   kernel.limit(resource.files, MAX_FILES);
-  // An absolute limit would kill Node, which reserves some 550 MB it never touches: the limit is what it has now plus the contract's.
-  kernel.limit(resource.data, dataBytes() + memoryBytes);
-}
-
-function dataBytes(): number {
-  const kilobytes = /^VmData:\s+(\d+)/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1];
-  if (kilobytes === undefined) throw new Error("/proc/self/status has no VmData");
-  return Number(kilobytes) * 1024;
+  limitMemory(kernel, memoryBytes);
 }
 
 interface DroppablePermission {
