@@ -5,6 +5,7 @@ import type { LogQuery } from "#contract/wire/logs.ts";
 import { cursorAt } from "#daemon/telemetry/log.ts";
 import type { LogFilter } from "#daemon/telemetry/log-filter.ts";
 import type { Clock } from "#shared/clock.ts";
+import { momentOf } from "#shared/moment.ts";
 
 const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
@@ -13,8 +14,8 @@ export function startOf(query: LogQuery, clock: Clock): string {
   if (query.after !== undefined) return query.after;
   if (query.since === undefined) return "";
   const span = /^(\d{1,9})([smhd])$/.exec(query.since);
-  const at = span ? clock.now() - Number(span[1]) * (units[span[2] ?? "s"] ?? 1) : Date.parse(query.since);
-  if (Number.isFinite(at)) return cursorAt(Math.max(0, at));
+  const at = span ? clock.now() - Number(span[1]) * (units[span[2] ?? "s"] ?? 1) : momentOf(query.since);
+  if (at !== null) return cursorAt(Math.max(0, at));
   const detail = "since is an RFC 3339 time, or a span such as 30s, 10m, 2h, 7d.";
   throw new MagicError("validation_failed", detail, { problems: [{ pointer: "/since", code: "format", detail }] });
 }

@@ -67,7 +67,8 @@ export function wholeOf(text: string | undefined, flag: string, minimum: number)
 
 /** A time, or a span before now such as 10m, as the daemon takes either. Throws `usage`. */
 export function sinceOf(text: string | undefined, flag: string): string | undefined {
-  if (text === undefined || /^\d{1,9}[smhd]$/.test(text) || /^\d{4}-\d\d-\d\d/.test(text)) return text;
+  if (text === undefined || /^\d{1,9}[smhd]$/.test(text)) return text;
+  if (/^\d{4}-\d\d-\d\d/.test(text)) return timeOf(text, flag);
   throw new MagicError(
     "usage",
     `${flag} takes a time such as 2027-01-01T00:00:00Z, or a span such as 30s, 10m, 2h, 7d.`,

@@ -78,7 +78,22 @@ test("a controller is built, deployed, invoked, listed and removed over HTTP", a
   expect(await (await call("GET", "/v1/controllers")).json()).toMatchObject({
     object: "list",
     data: [{ name: "echo", serving: "1.0.0" }],
+    has_more: false,
+    next_cursor: null,
   });
+  for (const [path, found] of [
+    ["/v1/controllers?limit=1", 1],
+    ["/v1/controllers?starting_after=echo", 0],
+    ["/v1/controllers/echo/versions?limit=1", 1],
+    ["/v1/controllers/echo/versions?ending_before=1.0.0", 0],
+  ] as const)
+    expect([path, ((await (await call("GET", path)).json()) as { data: unknown[] }).data.length]).toEqual([
+      path,
+      found,
+    ]);
+  for (const path of ["/v1/controllers", "/v1/controllers/echo/versions"])
+    for (const query of ["limit=0", "limit=101", "limit=x", "starting_after=a&ending_before=b"])
+      expect([path, query, (await call("GET", `${path}?${query}`)).status]).toEqual([path, query, 422]);
   for (const alias of ["1.0.0", "__proto__", "a%20b", "A", "a".repeat(40)])
     expect((await call("PUT", `/v1/controllers/echo/aliases/${alias}`, { version: "1.0.0" })).status, alias).toBe(422);
   expect((await call("PUT", "/v1/controllers/echo/aliases/stable", { version: "1.0.0" })).status).toBe(200);

@@ -62,6 +62,12 @@ const chat = (more: object = {}) => ({
   ...more,
 });
 
+/** The same moment as the clocks of another zone show it. */
+function zoned(moment: Date, hours: number): string {
+  const shown = new Date(moment.getTime() + hours * 3_600_000).toISOString().slice(0, -1);
+  return `${shown}${hours < 0 ? "-" : "+"}${String(Math.abs(hours)).padStart(2, "0")}:00`;
+}
+
 test("a call is answered, priced, metered and traced", async () => {
   upstream.answer = (response) => void response.end(completion(1000, 500));
   const answer = await post("/v1/chat/completions", chat());
@@ -85,6 +91,20 @@ test("a call is answered, priced, metered and traced", async () => {
   ]);
   const byUser = (await (await get("/v1/usage?by=user")).json()) as { data: unknown[] };
   expect(byUser.data).toMatchObject([{ key: "ada", requests: 2 }]);
+  const at = new Date();
+  const between = async (since: Date | string, until: Date | string) => {
+    const [from, to] = [since, until].map((moment) =>
+      typeof moment === "string" ? moment : zoned(moment, -5).replace(".000", ""),
+    );
+    const answer = await get(`/v1/usage?${new URLSearchParams({ since: from ?? "", until: to ?? "" })}`);
+    return ((await answer.json()) as { data?: unknown[] }).data?.length ?? answer.status;
+  };
+  // In any zone, and to the second: the first millisecond of a second is after its beginning.
+  const [before, after] = [-60, 60].map((seconds) => new Date(Math.floor(at.getTime() / 1000 + seconds) * 1000));
+  expect(await between(before ?? at, after ?? at)).toBe(1);
+  expect(await between(after ?? at, zoned(new Date(at.getTime() + 3_600_000), 0))).toBe(0);
+  for (const none of ["2026-13-01", "2026-02-30", "2026-11-22T25:00:00Z", "2026-11-22T10:00:00"])
+    expect([none, await between(none, at)]).toEqual([none, 422]);
   const csv = await (await get("/v1/usage?by=day&format=csv")).text();
   expect(csv).toMatch(/^day,requests,.*\r\n\d{4}-\d\d-\d\d,2,2000,1000,0\.0009,/);
   const trace = (await (await get(`/v1/traces/${answer.headers.get("x-request-id")}`)).json()) as {

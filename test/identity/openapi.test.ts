@@ -56,6 +56,12 @@ test("POSTs that take an Idempotency-Key say so, and every error that an operati
     document.paths["/v1/controllers/{name}/invoke"].post,
   ])
     for (const status of ["502", "504"]) expect(operation.responses).toHaveProperty(status);
+  // A body is read and refused also where none is asked for.
+  for (const [path, item] of Object.entries<Record<string, { responses: unknown }>>(document.paths))
+    for (const [method, { responses }] of Object.entries(item))
+      for (const status of method === "get" ? [] : ["413", "415"])
+        expect(responses, `${method} ${path}`).toHaveProperty(status);
+  expect(Object.keys(document.paths["/v1/controllers/{name}"].delete.responses)).toContain("204");
 });
 
 test("a route of the daemon that is not in the document answers the command line alone", () => {

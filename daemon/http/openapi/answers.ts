@@ -18,8 +18,7 @@ export function answersOf(
   const own = (schema["response"] ?? { 200: Type.Unknown({ description: "Done." }) }) as Record<string, TSchema>;
   const answers: Record<string, unknown> = {};
   for (const [status, answer] of Object.entries(own)) answers[status] = describe(status, answer, config);
-  for (const [status, code] of errorsOf(method, url, config, schema))
-    answers[status] ??= errorAnswer(status, code, config);
+  for (const [status, code] of errorsOf(method, url, config)) answers[status] ??= errorAnswer(status, code, config);
   return answers;
 }
 
@@ -34,12 +33,7 @@ function describe(status: string, answer: TSchema, config: OperationConfig): obj
 }
 
 // Which errors an operation can give; of several codes with one status the commonest.
-function errorsOf(
-  method: string,
-  url: string,
-  config: OperationConfig,
-  schema: Record<string, unknown>,
-): [string, ErrorCode][] {
+function errorsOf(method: string, url: string, config: OperationConfig): [string, ErrorCode][] {
   const found: [string, ErrorCode][] = (config.fails ?? []).map((code) => [String(errors[code].status), code]);
   found.push(["400", "invalid_request"]);
   if (config.scope || config.errors === "oauth") found.push(["401", "invalid_key"]);
@@ -55,7 +49,8 @@ function errorsOf(
     );
   found.push(["406", "not_acceptable"]);
   if (takesIdempotencyKey(method, config)) found.push(["409", "idempotency_in_progress"]);
-  if (schema["body"]) found.push(["413", "payload_too_large"], ["415", "unsupported_media_type"]);
+  // A body is read and checked also where nobody asked for one.
+  if (method !== "GET") found.push(["413", "payload_too_large"], ["415", "unsupported_media_type"]);
   if (config.errors !== "openai" && config.errors !== "oauth") found.push(["422", "validation_failed"]);
   if (config.scope) found.push(["429", "rate_limited"]);
   found.push(["500", "internal"], ["503", "draining"], ["507", "storage_full"]);

@@ -9,6 +9,8 @@ import { MagicError } from "#contract/errors.ts";
 import {
   Alias,
   ControllerDocument,
+  ControllersQuery,
+  ControllerVersion,
   DeployedVersion,
   DeployRequest,
   InvokeRequest,
@@ -16,8 +18,10 @@ import {
   PromoteRequest,
   RollbackRequest,
 } from "#contract/wire/controllers.ts";
+import { listOf } from "#contract/wire/list.ts";
 import type { ControllerRuntime, ControllerSummary, InvocationResult } from "#daemon/controllers/runtime.ts";
 import { isLargeOutput, type LargeOutput } from "#daemon/controllers/serving/large-output.ts";
+import { type ListOptions, pageInMemory } from "#daemon/integrations/page.ts";
 import { type AbortNotice, abortSource } from "#shared/abort.ts";
 
 export interface ControllerServices {
@@ -84,13 +88,18 @@ export function controllerRoutes(app: FastifyInstance, { controllers }: Controll
     },
   );
 
-  app.get(
+  app.get<{ Querystring: ListOptions }>(
     "/v1/controllers",
-    { config: read, schema: { operationId: "listControllers", summary: "List the controllers" } },
-    async () => {
-      const data = (await controllers.list()).map(document);
-      return { object: "list", data, has_more: false, next_cursor: null };
+    {
+      config: read,
+      schema: {
+        operationId: "listControllers",
+        summary: "List the controllers, by name",
+        querystring: ControllersQuery,
+        response: { 200: listOf(ControllerDocument) },
+      },
     },
+    async ({ query }) => pageInMemory((await controllers.list()).map(document), query, ({ name }) => name),
   );
 
   app.get<{ Params: Named }>(
@@ -99,12 +108,20 @@ export function controllerRoutes(app: FastifyInstance, { controllers }: Controll
     async ({ params }) => document(await controllers.get(params.name)),
   );
 
-  app.get<{ Params: Named }>(
+  app.get<{ Params: Named; Querystring: ListOptions }>(
     "/v1/controllers/:name/versions",
-    { config: read, schema: { operationId: "listControllerVersions" } },
-    async ({ params }) => {
+    {
+      config: read,
+      schema: {
+        operationId: "listControllerVersions",
+        summary: "List a controller's versions, newest first",
+        querystring: ControllersQuery,
+        response: { 200: listOf(ControllerVersion) },
+      },
+    },
+    async ({ params, query }) => {
       const { versions } = await controllers.get(params.name);
-      return { object: "list", data: [...versions].reverse(), has_more: false, next_cursor: null };
+      return pageInMemory([...versions].reverse(), query, ({ version }) => version);
     },
   );
 
@@ -142,7 +159,11 @@ export function controllerRoutes(app: FastifyInstance, { controllers }: Controll
     "/v1/controllers/:name",
     {
       config: write,
-      schema: { operationId: "deleteController", summary: "Remove a controller after its calls ended" },
+      schema: {
+        operationId: "deleteController",
+        summary: "Remove a controller after its calls ended",
+        response: { 204: Type.Null({ description: "Removed." }) },
+      },
     },
     async ({ params }, reply) => {
       await controllers.remove(params.name);
@@ -154,7 +175,11 @@ export function controllerRoutes(app: FastifyInstance, { controllers }: Controll
     "/v1/controllers/:name/versions/:version",
     {
       config: write,
-      schema: { operationId: "deleteControllerVersion", summary: "Drain and remove a version no alias points at" },
+      schema: {
+        operationId: "deleteControllerVersion",
+        summary: "Drain and remove a version no alias points at",
+        response: { 204: Type.Null({ description: "Removed." }) },
+      },
     },
     async ({ params }, reply) => {
       await controllers.remove(params.name, params.version);
@@ -209,7 +234,7 @@ function sendLarge(
   );
 }
 
-function document(summary: ControllerSummary): Record<string, unknown> {
+function document(summary: ControllerSummary): ControllerSummary & { object: "controller" } {
   return { object: "controller", ...summary };
 }
 

@@ -1,9 +1,12 @@
 // GET /v1/usage: tokens and cost, summed by user, team, project, model, provider, day or controller; JSON or CSV.
 import type { FastifyInstance } from "fastify";
+import { MagicError } from "#contract/errors.ts";
 import { UsageQuery, UsageReport, type UsageRow } from "#contract/wire/usage.ts";
 import type { UsageSum } from "#daemon/gateway/ledger/row.ts";
 import type { GatewayPipeline } from "#daemon/gateway/pipeline.ts";
 import { dollarsOf } from "#daemon/gateway/pricing/price.ts";
+import { rfc3339 } from "#shared/clock.ts";
+import { momentOf } from "#shared/moment.ts";
 
 export function usageRoutes(
   app: FastifyInstance,
@@ -22,7 +25,9 @@ export function usageRoutes(
     response: { 200: UsageReport },
   };
   app.get<{ Querystring: UsageQuery }>("/v1/usage", { config, schema: schema as object }, async (request, reply) => {
-    const { by = "model", since, until, environment, format = "json", ...where } = request.query;
+    const { by = "model", since: from, until: to, environment, format = "json", ...where } = request.query;
+    const since = timeOf(from, "/since");
+    const until = timeOf(to, "/until");
     const { type, environment: own } = request.principal;
     // Keys and clients belong to one environment; whoever works on this machine sees both unless they name one.
     const seen = type === "local" || type === "admin" ? environment : own;
@@ -31,6 +36,15 @@ export function usageRoutes(
     if (format === "csv") return reply.type("text/csv; charset=utf-8").serializer(String).send(csvOf(by, data));
     return { object: "list", by, data };
   });
+}
+
+// In the one form that the ledger's own times have: they are compared as texts.
+function timeOf(text: string | undefined, pointer: string): string | undefined {
+  if (text === undefined) return undefined;
+  const at = momentOf(text);
+  if (at !== null) return rfc3339(at);
+  const detail = "is a day, or a time in RFC 3339";
+  throw new MagicError("validation_failed", undefined, { problems: [{ pointer, code: "format", detail }] });
 }
 
 function rowOf(sum: UsageSum): UsageRow {

@@ -1,6 +1,7 @@
 // The controller routes' documents, and the events of a development session (`POST /v1/dev/sessions`, application/x-ndjson: one event a
 // line from `ready` on; closing the request ends the session).
 import Type from "typebox";
+import { listQuery } from "./list.ts";
 
 export const InvokeRequest = Type.Object(
   {
@@ -61,13 +62,27 @@ export const RollbackRequest = Type.Union([
   Type.Null(),
 ]);
 
+/** Whoever names no limit gets all: a root has few. */
+export const ControllersQuery = Type.Object({
+  ...listQuery({}).properties,
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 100, description: "How many at most; all, where it is not given." }),
+  ),
+});
+
+export const ControllerVersion = Type.Object({
+  version: Type.String(),
+  digest: Type.String(),
+  created_at: Type.String(),
+});
+
 export const ControllerDocument = Type.Object({
   object: Type.Literal("controller"),
   name: Type.String(),
   serving: Type.Union([Type.String(), Type.Null()]),
   aliases: Type.Record(Type.String(), Type.String()),
   rollout: Type.Union([Type.Object({ version: Type.String(), percent: Type.Integer() }), Type.Null()]),
-  versions: Type.Array(Type.Object({ version: Type.String(), digest: Type.String(), created_at: Type.String() })),
+  versions: Type.Array(ControllerVersion),
   development: Type.Boolean(),
   contract: Type.Unknown(),
 });
