@@ -20,6 +20,7 @@ import { connectionDocument } from "./integrations/connections/document.ts";
 import { createKeepers } from "./integrations/connections/kept-tokens.ts";
 import type { PlaceRules } from "./integrations/connections/places.ts";
 import { connectionSecrets } from "./integrations/connections/secret.ts";
+import { createSharedTurns } from "./integrations/connections/shared-turns.ts";
 import type { SyncExecution } from "./integrations/execution.ts";
 import { type ConnectedDatabase, databaseOf } from "./integrations/live/database.ts";
 import { createExecution } from "./integrations/live/execution.ts";
@@ -56,7 +57,8 @@ export function wireIntegrations(foundation: Foundation, origin: () => string, g
   const secrets = connectionSecrets(seals.lasting("connections"), (kind, name) =>
     kind === "secret" ? project.current().secrets?.[name] : undefined,
   );
-  const turns = createTurns();
+  const shared = storage.dialect === "postgres";
+  const turns = shared ? createSharedTurns({ units: storage.units.idempotency, clock }) : createTurns();
   const ends = { egress, root: foundation.root, manifest: (id: string) => manifestText(foundation.root, id) };
   const workers = keepSpare(startConnectionWorker);
   foundation.onClose(() => workers.close());

@@ -8,10 +8,12 @@ import Provider from "oidc-provider";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { createEgress } from "#daemon/egress/egress.ts";
 import { connectionSecrets } from "#daemon/integrations/connections/secret.ts";
+import { createSharedTurns } from "#daemon/integrations/connections/shared-turns.ts";
 import { createOAuth } from "#daemon/integrations/oauth/oauth.ts";
 import { mayHaveAnswered, oauthProvider } from "#daemon/integrations/oauth/provider.ts";
 import { openMasterKey } from "#daemon/secrets/master-key.ts";
 import { createSealer } from "#daemon/secrets/sealer.ts";
+import { systemClock } from "#shared/clock.ts";
 import { createTurns } from "#shared/turns.ts";
 import { temporaryFolder } from "#test/temporary.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
@@ -211,7 +213,7 @@ test("a refusal at the provider reaches the caller's callback; a sandbox caller 
 });
 
 // Authorizations over a daemon's storage, without the daemon's own use of them.
-function over({ app, home, root }: TestDaemon, address: string, id: string) {
+function over({ app, home, root }: TestDaemon, address: string, id: string, turns = createTurns()) {
   const { storage } = app;
   const seal = (purpose: string) => createSealer(openMasterKey(home), purpose);
   const secrets = connectionSecrets(seal("connections"), () => undefined);
@@ -219,7 +221,7 @@ function over({ app, home, root }: TestDaemon, address: string, id: string) {
   onTestFinished(() => egress.close());
   const disabled: string[] = [];
   const oauth = createOAuth({
-    ...{ storage, egress, secrets, root, sealer: seal("oauth"), turns: createTurns() },
+    ...{ storage, egress, secrets, root, sealer: seal("oauth"), turns },
     clock: { now: () => Date.now(), monotonic: () => performance.now() },
     definitionOf: async () => ({}),
     placeRules: async (provider) => ({ provider, manifest: null, oauth: {}, schema: {} }),
@@ -546,6 +548,21 @@ test("a connection that is authorized anew while its old grant is being refused 
   expect((await back).location).toContain("status=connected");
   const record = await stored();
   expect([record.status, secrets.read(record).credentials["refresh_token"]]).toEqual(["connected", "r1"]);
+});
+
+test("daemons that share a database use a refresh token once", async () => {
+  const { answers, asked, start, comeBack, daemon, origin } = await hostileServer();
+  answers.push(json({ access_token: "a0", refresh_token: "r0", expires_in: 1 }));
+  const { to } = await comeBack({ state: await start(), code: "c" });
+  const each = [1, 2].map(() => {
+    const turns = createSharedTurns({ units: daemon.app.storage.units.idempotency, clock: systemClock });
+    return over(daemon, new URL(origin).host, to["connection"] ?? "", turns);
+  });
+  const slow = json({ access_token: "a1", refresh_token: "r1", expires_in: 3600 });
+  answers.push((response) => void setTimeout(slow, 200, response), json({ error: "invalid_grant" }, 400));
+  const fresh = await Promise.all(each.map(async ({ oauth, stored }) => oauth.fresh(await stored())));
+  expect(asked).toHaveLength(2);
+  for (const record of fresh) expect(each[0]?.secrets.read(record).credentials["access_token"]).toBe("a1");
 });
 
 test("an answer may come from the site that was asked, or from the issuer that is named", () => {
