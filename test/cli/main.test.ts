@@ -1,6 +1,6 @@
 // The outer forms of the command line, on the built program: help, exit codes, what goes to which stream.
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
@@ -302,7 +302,12 @@ test("config: flag before environment before project before user before default,
   expect(await get("gateway.default")).toMatchObject({ value: "sandbox/echo", origin: "project" });
   const refused = await box.magic(["config", "set", "daemon.prot", "1", "--json"]);
   expect([refused.code, refused.stdout]).toEqual([3, ""]);
-  expect(readFileSync(join(box.folder, "magic.yaml"), "utf8")).not.toContain("prot:");
+  const project = join(box.folder, "magic.yaml");
+  expect(readFileSync(project, "utf8")).not.toContain("prot:");
+  // Secrets may stand in it.
+  chmodSync(project, 0o600);
+  await box.magic(["config", "set", "environment.seed", "7"]);
+  expect(statSync(project).mode & 0o777).toBe(0o600);
   expect((await box.magic(["config", "get", "outptu", "--json"])).code).toBe(4);
 });
 

@@ -1,6 +1,6 @@
 // Writes settings: the command line's own into the user's configuration, all others into the project's magic.yaml.
 
-import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import Conf from "conf";
 import { parse, parseDocument } from "yaml";
@@ -64,7 +64,9 @@ function changeProject(key: string, text: string | undefined, root: string | und
     throw new MagicError("config_invalid", `${file} would not be valid; nothing was written.`, {
       problems: problems.map(({ pointer, code, message, fix }) => ({ pointer, code, detail: `${message} ${fix}` })),
     });
-  writeFileSync(`${file}.new`, changed);
-  renameSync(`${file}.new`, file);
+  const itself = realpathSync(file);
+  // Secrets may stand in it: who may not read it may not do so afterwards either.
+  writeFileSync(`${itself}.new`, changed, { mode: statSync(itself).mode });
+  renameSync(`${itself}.new`, itself);
   return { key, value, file };
 }
