@@ -12,6 +12,7 @@ test("a database's URL is read as its driver reads it", () => {
   expect(place("postgres://%2Frun%2Fpostgresql/shop")).toEqual({ host: "/run/postgresql", port: 5432 });
   expect(place("mysql://u@/shop?socket=/run/mysqld.sock").host).toBe("/run/mysqld.sock");
   expect(place("postgres:///shop").host).toBe("localhost");
+  expect(place("postgres://u@10.0.0.1/shop?socket=/run/mysqld.sock").host).toBe("10.0.0.1");
   expect(() => place("postgres://u@/shop?host=db.example&host=10.0.0.1")).toThrow(/host twice/);
 });
 
@@ -55,6 +56,7 @@ test("no form of a live connection's URL reaches a private address, or has anoth
       ["mysql", `mysql://u:p@localhost:${port}/d`],
       ["mysql", `mysql://u@/d?host=127.0.0.1&port=${port}`],
       ["postgres", "postgres://u:p@example.com/d?sslmode=verify-full&sslrootcert=/etc/hostname"],
+      ["postgres", "postgres://u:p@example.com/d?sslrootcert=data/ca.pem&sslrootcert=/etc/hostname"],
     ] as const)
       expect([url, await outcome(provider, url)]).toEqual([
         url,

@@ -31,7 +31,9 @@ export function databasePlace(url: URL, defaultPort: number): { readonly host: s
   const { searchParams: given } = url;
   const twice = overriding.find((name) => given.getAll(name).length > 1);
   if (twice) throw new MagicError("invalid_request", `The database's URL has the parameter ${twice} twice.`);
-  const host = given.get("host") || given.get("socket") || decodeURIComponent(url.hostname) || "localhost";
+  // PostgreSQL's driver knows no such parameter: it would go to the host, past whoever checked the socket.
+  const socket = /^(mysql|mariadb):$/.test(url.protocol) ? given.get("socket") : null;
+  const host = given.get("host") || socket || decodeURIComponent(url.hostname) || "localhost";
   return { host, port: Number(given.get("port") || url.port || defaultPort) };
 }
 

@@ -25,7 +25,8 @@ export function fileOf(url: string, root: string): string | null {
 /** @throws MagicError `egress_blocked` for a file outside `<root>/data`, symbolic links followed; those that a URL makes its driver read too. */
 export function checkBounded(url: string, root: string): void {
   const file = fileOf(url, root);
-  const read = file === null ? certificates.map((name) => readServerUrl(url)?.searchParams.get(name)) : [file];
+  const read =
+    file === null ? certificates.flatMap((name) => readServerUrl(url)?.searchParams.getAll(name) ?? []) : [file];
   for (const path of read) if (path) checkPlace(resolve(root, path), root);
 }
 
