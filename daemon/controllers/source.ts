@@ -1,5 +1,5 @@
 // A controller's folder -> an artifact, or every problem of its contract and its sources at once.
-import { readFile } from "node:fs/promises";
+import { readFile, realpath } from "node:fs/promises";
 import { join, relative } from "node:path";
 import type { ControllerContract } from "#contract/controller.ts";
 import { readContract } from "#contract/controller-check.ts";
@@ -23,6 +23,8 @@ export interface ControllerSource {
 interface ContractReading {
   readonly contract: ControllerContract | undefined;
   readonly problems: readonly SourceProblem[];
+  /** The file that was read, which a link may lead to. */
+  readonly origin?: string;
 }
 
 /** `root`: what problems name their files relative to. */
@@ -42,15 +44,15 @@ export function openSource(folder: string, root: string): ControllerSource {
       const text = content.toString("latin1");
       if (last?.file !== file || last.text !== text)
         last = { file, text, reading: readContract(content, relative(root, file)) };
-      return last.reading;
+      return { ...last.reading, origin: await realpath(file).catch(() => file) };
     }
     return missing(join(relative(root, folder), CONTRACT_FILES[0]));
   }
 
   return {
     async read() {
-      const [{ contract, problems }, bundle] = await Promise.all([contractNow(), bundler.build()]);
-      const { inputs } = bundle;
+      const [{ contract, problems, origin }, bundle] = await Promise.all([contractNow(), bundler.build()]);
+      const inputs = origin === undefined ? bundle.inputs : [...bundle.inputs, origin];
       const built = bundle.ok
         ? []
         : bundle.problems.map((one) => ({ ...one, file: join(relative(root, folder), one.file) }));

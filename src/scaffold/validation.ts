@@ -196,9 +196,9 @@ export function contractIn(folder: string): string | undefined {
 
 /** The controllers' folders in a folder, by name. */
 export function controllersIn(folder: string): string[] {
-  return readdirSync(folder, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() && !entry.name.startsWith(".") && entry.name !== "node_modules")
-    .map((entry) => join(folder, entry.name))
+  return readdirSync(folder)
+    .filter((name) => !name.startsWith(".") && name !== "node_modules")
+    .map((name) => join(folder, name))
     .filter((path) => contractIn(path) || HANDLER_FILES.some((file) => existsSync(join(path, file))))
     .sort();
 }

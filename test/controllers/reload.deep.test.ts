@@ -6,7 +6,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import type { DevelopmentEvent } from "#contract/wire/controllers.ts";
-import { openBench } from "./harness.ts";
+import { openBench, put } from "./harness.ts";
 
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
@@ -119,4 +119,48 @@ test("1,000 deploys and rollbacks under 32-way load: no failed request", async (
   process.stdout.write(`${JSON.stringify([...outcomes])}, heap ${early.toFixed(1)} -> ${late.toFixed(1)} MB\n`);
   expect([...outcomes.keys()]).toEqual(["ok"]);
   expect(late).toBeLessThan(early + 4);
+});
+
+test("what is saved while a session over thousands of files starts is not lost", async () => {
+  const bench = await openBench();
+  const names = ["a", "b", "c", "d"];
+  for (const name of names)
+    for (let n = 0; n < 900; n++) put(join(bench.root, "controllers", name, "assets", `${n % 30}`, `${n}.md`), "");
+  for (let round = 1; round <= 6; round++) {
+    for (const name of names) bench.write(name, handler(0));
+    const opening = bench.runtime.develop({ folder: join(bench.root, "controllers") });
+    await new Promise((done) => setTimeout(done, round * 20));
+    for (const name of names) bench.write(name, handler(round));
+    bench.write(`new${round}`, handler(round));
+    const session = await opening;
+    for (const name of [...names, `new${round}`])
+      await expect
+        .poll(() => bench.invoke(name).catch(String), { message: `${name} in round ${round}`, timeout: 5_000 })
+        .toEqual({ n: round });
+    await session.close();
+  }
+});
+
+test("where the system takes no more watches, the watcher looks again and again", () => {
+  const script = `
+    import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+    import { openWatcher } from "#daemon/controllers/reload/watcher.ts";
+    const folder = mkdtempSync("/tmp/magic-watch-");
+    const files = Array.from({ length: 6 }, (_, n) => folder + "/" + n + "/handler.ts");
+    for (const file of files) { mkdirSync(file.slice(0, -11)); writeFileSync(file, "1"); }
+    const seen = new Set();
+    const watcher = openWatcher({ folder, ignored: () => false, onChange: (path) => seen.add(path), onPolling() {} });
+    await watcher.ready;
+    for (const file of files) writeFileSync(file, "22");
+    const until = Date.now() + 10_000;
+    while (seen.size < files.length && Date.now() < until) await new Promise((done) => setTimeout(done, 50));
+    await watcher.close();
+    rmSync(folder, { recursive: true });
+    console.log(files.filter((file) => seen.has(file)).length);`;
+  const limited = `echo 3 > /proc/sys/user/max_inotify_watches; exec "$0" --input-type=module -e "$1"`;
+  const seen = execFileSync("unshare", ["-U", "-r", "sh", "-c", limited, process.execPath, script], {
+    encoding: "utf8",
+    timeout: 30_000,
+  });
+  expect(Number(seen)).toBe(6);
 });

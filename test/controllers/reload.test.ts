@@ -1,9 +1,10 @@
-import { renameSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import type { DevelopmentEvent } from "#contract/wire/controllers.ts";
 import type { DevelopmentSession } from "#daemon/controllers/runtime.ts";
-import { openBench, put } from "./harness.ts";
+import { contractOf, openBench, put } from "./harness.ts";
 
 type Of<T extends DevelopmentEvent["type"]> = Extract<DevelopmentEvent, { type: T }>;
 
@@ -99,6 +100,52 @@ test("a new folder of many files is built once", async () => {
   const rest: string[] = [];
   for await (const event of session.events) rest.push(event.type);
   expect(rest.filter((type) => type === "invalid")).toEqual([]);
+});
+
+test("of two sessions on one folder, what is left serves on when the other ends", async () => {
+  const bench = await openBench();
+  bench.write("shared", "export default () => 1;");
+  const folder = join(bench.root, "controllers");
+  const [first, second] = [await bench.runtime.develop({ folder }), await bench.runtime.develop({ folder })];
+  await second.close();
+  expect(await bench.invoke("shared")).toBe(1);
+  await first.close();
+  expect(await bench.outcome("shared")).toBe("controller_not_found");
+});
+
+test("a link to a controller's folder, or to its contract, is followed: at the start and at a save behind it", async () => {
+  const bench = await openBench();
+  const elsewhere = join(bench.root, "elsewhere");
+  put(join(elsewhere, "handler.ts"), "export default ({ input }) => input;");
+  put(join(bench.root, "contract.yaml"), JSON.stringify(contractOf("linked")));
+  symlinkSync(join(bench.root, "contract.yaml"), join(elsewhere, "contract.yaml"));
+  mkdirSync(join(bench.root, "controllers"));
+  symlinkSync(elsewhere, join(bench.root, "controllers", "linked"));
+  const { session, next } = await start(join(bench.root, "controllers"), bench);
+  expect(await next("ready")).toMatchObject({ controllers: [{ name: "linked" }] });
+  put(join(elsewhere, "handler.ts"), "export default () => 2;");
+  await next("reload");
+  expect(await bench.invoke("linked", 1)).toBe(2);
+  put(join(bench.root, "contract.yaml"), JSON.stringify(contractOf("linked", { input_schema: { type: "string" } })));
+  await next("reload");
+  expect(await bench.outcome("linked", 1)).toBe("input_invalid");
+  await session.close();
+});
+
+test("builds go on where the bundler's process was killed", async () => {
+  const bench = await openBench();
+  const folder = bench.write("killed", "export default () => 1;");
+  const { session, next } = await start(join(bench.root, "controllers"), bench);
+  await next("ready");
+  const killed = execFileSync("ps", ["-o", "pid=,comm=", "--ppid", `${process.pid}`], { encoding: "utf8" })
+    .split("\n")
+    .filter((line) => line.endsWith("esbuild"));
+  expect(killed).toHaveLength(1);
+  process.kill(Number.parseInt(killed[0] as string, 10), "SIGKILL");
+  writeFileSync(join(folder, "handler.ts"), "export default () => 2;");
+  await next("reload");
+  expect(await bench.invoke("killed")).toBe(2);
+  await session.close();
 });
 
 test("a module that never ends loading gives way to the next save", async () => {

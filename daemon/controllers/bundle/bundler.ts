@@ -1,7 +1,15 @@
 // A controller's handler and everything it imports -> one script and its source map. Incremental: esbuild keeps what did not change.
 import { existsSync } from "node:fs";
 import { basename, join, relative, resolve } from "node:path";
-import { type BuildContext, type BuildOptions, context, type Message, type Metafile } from "esbuild";
+import {
+  type BuildContext,
+  type BuildOptions,
+  type BuildResult,
+  context,
+  type Message,
+  type Metafile,
+  stop,
+} from "esbuild";
 import type { SourceProblem } from "#contract/wire/controllers.ts";
 import { addonPlugin, sdkPlugin } from "./policy.ts";
 import { buildProblems } from "./problems.ts";
@@ -20,6 +28,9 @@ export const HANDLER_FILES = ["handler.ts", "handler.mts", "handler.js", "handle
 /** A bundle beyond it would not fit a load frame comfortably, and is a mistake. */
 const MAX_BUNDLE_BYTES = 12 * 1024 * 1024;
 
+/** esbuild runs in one process for everybody; how many have ended. */
+let processesEnded = 0;
+
 export function openBundler(folder: string): Bundler {
   let open: { entry: string; context: BuildContext } | null = null;
   let inputs: readonly string[] = [];
@@ -31,13 +42,29 @@ export function openBundler(folder: string): Bundler {
     return open.context;
   }
 
+  /** Once more with a new process where esbuild's was killed; what a source did wrong is thrown. */
+  async function rebuilt(entry: string): Promise<BuildResult> {
+    const ended = processesEnded;
+    try {
+      return await (await contextFor(entry)).rebuild();
+    } catch (error) {
+      if ((error as { errors?: unknown }).errors) throw error;
+      open = null;
+      // esbuild itself goes on asking the one that is gone. Who comes later finds that somebody has made room already.
+      if (ended === processesEnded) {
+        processesEnded++;
+        await stop();
+      }
+      return await (await contextFor(entry)).rebuild();
+    }
+  }
+
   return {
     async build() {
       const entry = HANDLER_FILES.find((name) => existsSync(join(folder, name)));
       if (!entry) return { ok: false, problems: [noHandler()], inputs };
-      const builder = await contextFor(entry);
       try {
-        const result = await builder.rebuild();
+        const result = await rebuilt(entry);
         inputs = inputFiles(folder, result.metafile as Metafile);
         const code = textOf(result.outputFiles, ".js");
         if (Buffer.byteLength(code) > MAX_BUNDLE_BYTES) return { ok: false, problems: [tooLarge(entry, code)], inputs };

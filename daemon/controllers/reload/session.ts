@@ -1,9 +1,8 @@
 // A development session: watches a folder of controllers and keeps what serves equal to what is on disk. A broken save changes nothing
 // but the event that says so.
 import { existsSync } from "node:fs";
-import { readdir, stat } from "node:fs/promises";
+import { readdir, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve, sep } from "node:path";
-import { watch } from "chokidar";
 import { isMagicError } from "#contract/errors.ts";
 import type { DevelopmentEvent, SourceProblem } from "#contract/wire/controllers.ts";
 import { rfc3339 } from "#shared/clock.ts";
@@ -13,6 +12,7 @@ import type { Artifact, DevelopmentSession } from "../runtime.ts";
 import { CONTRACT_FILES, type ControllerSource, openSource } from "../source.ts";
 import { eventQueue } from "./event-queue.ts";
 import { missingPackages, whenInstalled } from "./missing-packages.ts";
+import { openWatcher } from "./watcher.ts";
 
 export interface SessionHost {
   /** Makes the artifact serve under its name; resolves when it does. Throws where its module does not load, or `overtaken` fires before. */
@@ -22,6 +22,8 @@ export interface SessionHost {
 
 interface Watched {
   readonly folder: string;
+  /** Where the folder is, if it is a link. */
+  target: string | null;
   readonly source: ControllerSource;
   /** What serves; null while nothing good was seen. */
   live: { name: string; version: string; digest: string } | null;
@@ -61,22 +63,28 @@ export async function openSession(
   let closed = false;
   const time = (): string => rfc3339(Date.now());
 
-  const watcher = watch(folder, {
-    ignoreInitial: true,
+  const began = Date.now();
+  const watcher = openWatcher({
+    folder,
     ignored: (path) => IGNORED.has(basename(path)) && path !== folder,
-    followSymlinks: false,
+    onChange: (path) => void onChange(resolve(path)),
+    onPolling: () => void catchUp(),
   });
-  const ready = new Promise<void>((done) => watcher.once("ready", () => done()));
-  watcher.on("all", (_event, path) => void onChange(resolve(path)));
-  watcher.on("error", () => {});
 
   async function onChange(path: string): Promise<void> {
     const savedAt = Date.now();
-    const named = controllerOf(path);
+    const child = controllerOf(path);
+    if (child) await discover(child);
+    for (const one of controllers.values()) {
+      const named = namedIn(one, path);
+      if (concerns(one, named)) markDirty(one, named, savedAt);
+    }
+  }
+
+  async function discover(path: string): Promise<void> {
+    if (controllers.has(path) || !(path === folder || wanted(path)) || !(await isController(path))) return;
     // Every file of a new folder comes here at once: only one of them adds it.
-    if (named && !controllers.has(named) && wanted(named) && (await isController(named)) && !controllers.has(named))
-      add(named);
-    for (const one of controllers.values()) if (concerns(one, path)) markDirty(one, path, savedAt);
+    if (!controllers.has(path)) controllers.set(path, newlyWatched(path, options.root));
   }
 
   /** The controller folder that the path lies in: a child of the watched folder, or that folder itself. */
@@ -88,26 +96,6 @@ export async function openSession(
 
   function wanted(path: string): boolean {
     return !options.only || options.only.includes(basename(path));
-  }
-
-  function add(path: string): Watched {
-    const one: Watched = {
-      folder: path,
-      source: openSource(path, options.root),
-      live: null,
-      claims: null,
-      waitsFor: null,
-      invalid: false,
-      dirty: false,
-      running: null,
-      changed: new Set(),
-      savedAt: 0,
-      inputs: [],
-      stopWaiting: () => {},
-      overtake: () => {},
-    };
-    controllers.set(path, one);
-    return one;
   }
 
   function concerns(one: Watched, path: string): boolean {
@@ -134,7 +122,7 @@ export async function openSession(
         one.dirty = false;
         const changed = [...one.changed];
         one.changed = new Set();
-        await reload(one, changed);
+        await reload(one, changed).catch((error: unknown) => invalid(one, [loadProblem(one, error)]));
       }
     } finally {
       // In the same step as the last look: a save that came in between would wait for the next one.
@@ -148,6 +136,7 @@ export async function openSession(
     const started = performance.now();
     one.stopWaiting();
     if (!(await isStill(one.folder))) return await withdraw(one);
+    await follow(one);
     const result = await one.source.read();
     const buildMs = performance.now() - started;
     one.inputs = result.inputs;
@@ -242,18 +231,46 @@ export async function openSession(
     await one.source.dispose();
   }
 
+  /** What is behind a link is not watched with the folder that the link lies in. */
+  async function follow(one: Watched): Promise<void> {
+    const target = await targetOf(one.folder, folder);
+    if (target === one.target) return;
+    one.target = target;
+    if (target !== null) watcher.add(target);
+  }
+
   /** Modules that are imported from beside the controllers are watched too; packages are not. */
   function watchOutside(inputs: readonly string[]): void {
     const outside = inputs.filter(
       (path) => !path.startsWith(folder + sep) && !path.includes(`${sep}node_modules${sep}`),
     );
-    if (outside.length > 0) watcher.add(outside);
+    for (const path of outside) watcher.add(path);
   }
 
   async function first(): Promise<void> {
+    await discoverAll();
+    for (const one of controllers.values()) markDirty(one, one.folder, began);
+    await settled();
+    await watcher.ready;
+    await catchUp();
+    await settled();
+  }
+
+  /** The watcher tells nothing of what was saved before it came by. */
+  async function catchUp(): Promise<void> {
+    const known = new Set(controllers.values());
+    await discoverAll();
+    for (const one of controllers.values())
+      if (!known.has(one) || (await changedSince(one, began))) markDirty(one, one.folder, Date.now());
+  }
+
+  async function discoverAll(): Promise<void> {
     const folders = (await isController(folder)) ? [folder] : await controllersIn(folder);
-    await Promise.all(folders.filter((path) => path === folder || wanted(path)).map((path) => reload(add(path), [])));
-    await ready;
+    for (const path of folders) await discover(path);
+  }
+
+  async function settled(): Promise<void> {
+    await Promise.all([...controllers.values()].map((one) => one.running));
   }
 
   await first();
@@ -297,6 +314,51 @@ export async function openSession(
   };
 }
 
+function newlyWatched(folder: string, root: string): Watched {
+  return {
+    folder,
+    target: null,
+    source: openSource(folder, root),
+    live: null,
+    claims: null,
+    waitsFor: null,
+    invalid: false,
+    dirty: false,
+    running: null,
+    changed: new Set(),
+    savedAt: 0,
+    inputs: [],
+    stopWaiting: () => {},
+    overtake: () => {},
+  };
+}
+
+/** Where the child of `parent` is, if it is a link. */
+async function targetOf(path: string, parent: string): Promise<string | null> {
+  const [target, real] = await Promise.all([path, parent].map((one) => realpath(one).catch(() => one)));
+  return path === parent || target === join(real as string, basename(path)) ? null : (target as string);
+}
+
+/** Whether anything that the last build read, or would have read, is newer than that. */
+async function changedSince({ folder, inputs }: Watched, moment: number): Promise<boolean> {
+  const roots = [...CONTRACT_FILES, ...HANDLER_FILES].map((name) => join(folder, name));
+  const times = await Promise.all([folder, ...roots, ...inputs].map(changeTime));
+  // Some file systems count in their own, coarser ticks.
+  return Math.max(...times) > moment - 50;
+}
+
+function changeTime(path: string): Promise<number> {
+  return stat(path).then(
+    (one) => one.ctimeMs,
+    () => 0,
+  );
+}
+
+/** The path as the controller's folder has it, where the folder is a link. */
+function namedIn({ folder, target }: Watched, path: string): string {
+  return target !== null && path.startsWith(target + sep) ? folder + path.slice(target.length) : path;
+}
+
 function isRoot(name: string): boolean {
   return (CONTRACT_FILES as readonly string[]).includes(name) || (HANDLER_FILES as readonly string[]).includes(name);
 }
@@ -312,11 +374,10 @@ async function isStill(folder: string): Promise<boolean> {
   return await isController(folder);
 }
 
+/** Folders, and links to folders. */
 async function controllersIn(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
-  const paths = entries
-    .filter((entry) => entry.isDirectory() && !IGNORED.has(entry.name))
-    .map(({ name }) => join(folder, name));
+  const names = await readdir(folder).catch(() => []);
+  const paths = names.filter((name) => !IGNORED.has(name)).map((name) => join(folder, name));
   const found = await Promise.all(paths.map(async (path) => ((await isController(path)) ? path : null)));
   return found.filter((path) => path !== null).sort();
 }

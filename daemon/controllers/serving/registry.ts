@@ -8,8 +8,9 @@ export interface Registry {
   /** The instance that a call reaches: in memory at once, else read from storage. Throws `controller_not_found`. */
   find(name: string, version: string | undefined, requestId: string): Instance | Promise<Instance>;
   developing(name: string): Instance | null;
-  /** Swaps the development version in; the old one ends after its calls. */
+  /** Swaps the development version in; the session's old one ends after its calls. */
   develop(name: string, session: string, instance: Instance): void;
+  /** What another session develops under the name serves again. */
   withdraw(name: string, session: string): Promise<void>;
   /** Puts a loaded instance in place of none. */
   adopt(instance: Instance): Instance;
@@ -21,7 +22,8 @@ export interface Registry {
 export function openRegistry(catalogue: Catalogue, open: (artifact: Artifact) => Instance): Registry {
   const loaded = new Map<string, Instance>();
   const reading = new Map<string, Promise<Instance>>();
-  const development = new Map<string, { instance: Instance; session: string }>();
+  /** By name, of each session its own; the newest, which comes last, serves. */
+  const development = new Map<string, { readonly instance: Instance; readonly session: string }[]>();
   const key = (name: string, version: string): string => `${name}@${version}`;
 
   function deployed(entry: CatalogueEntry | undefined, name: string, wanted: string | undefined, requestId: string) {
@@ -49,26 +51,32 @@ export function openRegistry(catalogue: Catalogue, open: (artifact: Artifact) =>
     return under;
   }
 
+  /** Takes out what the session serves under the name. */
+  function take(name: string, session: string): Instance | undefined {
+    const held = development.get(name) ?? [];
+    const rest = held.filter((one) => one.session !== session);
+    if (rest.length > 0) development.set(name, rest);
+    else development.delete(name);
+    return held.find((one) => one.session === session)?.instance;
+  }
+
   const registry: Registry = {
     find(name, version, requestId) {
-      const developed = development.get(name)?.instance;
+      const developed = registry.developing(name);
       if (developed && (version === undefined || version === developed.artifact.contract.version)) return developed;
       const entry = catalogue.find(name);
       return entry instanceof Promise
         ? entry.then((one) => deployed(one, name, version, requestId))
         : deployed(entry, name, version, requestId);
     },
-    developing: (name) => development.get(name)?.instance ?? null,
+    developing: (name) => development.get(name)?.at(-1)?.instance ?? null,
     develop(name, session, instance) {
-      const old = development.get(name)?.instance;
-      development.set(name, { instance, session });
+      const old = take(name, session);
+      development.set(name, [...(development.get(name) ?? []), { instance, session }]);
       void old?.retire();
     },
     async withdraw(name, session) {
-      const held = development.get(name);
-      if (held?.session !== session) return;
-      development.delete(name);
-      await held.instance.retire();
+      await take(name, session)?.retire();
     },
     adopt(instance) {
       const { name, version } = instance.artifact.contract;
@@ -82,7 +90,7 @@ export function openRegistry(catalogue: Catalogue, open: (artifact: Artifact) =>
       for (const [id] of ending) loaded.delete(id);
       await Promise.all(ending.map(([, instance]) => instance.retire()));
     },
-    instances: () => [...loaded.values(), ...[...development.values()].map(({ instance }) => instance)],
+    instances: () => [...loaded.values(), ...[...development.values()].flat().map(({ instance }) => instance)],
   };
   return registry;
 }
