@@ -4,8 +4,8 @@ import { connectGateway } from "#client/gateway/connect.ts";
 import type { ApiClient } from "#client/http.ts";
 import { type Context, defineCommand } from "#commands/command.ts";
 import { readTextInput } from "#commands/json-input.ts";
-import { MagicError } from "#contract/errors.ts";
-import { askText } from "#output/prompt.ts";
+import { isMagicError, MagicError } from "#contract/errors.ts";
+import { askLine } from "#output/prompt.ts";
 
 interface Options {
   readonly model?: string;
@@ -66,7 +66,15 @@ function bodyOf({ model, maxTokens, temperature }: Options): Record<string, unkn
 
 async function say(context: Context<Options>, client: ApiClient, body: Record<string, unknown>): Promise<ChatSummary> {
   const { output, signal } = context;
-  const summary = await streamChat(client, body, output.fragment, signal);
+  let shown = false;
+  const show = (text: string) => {
+    shown = true;
+    output.fragment(text);
+  };
+  const summary = await streamChat(client, body, show, signal).catch((error: unknown) => {
+    if (shown) output.fragment("\n");
+    throw error;
+  });
   output.fragment("\n");
   output.note(output.paint.dim(costLine(summary)));
   return summary;
@@ -79,13 +87,23 @@ async function converse(
   system: readonly ChatMessage[],
 ): Promise<void> {
   const messages = [...system];
-  context.output.note(context.output.paint.dim("An empty line or Ctrl-C ends the conversation."));
+  const { output } = context;
+  output.note(output.paint.dim("An empty line or Ctrl-C ends the conversation."));
   for (;;) {
-    const content = (await askText("you")).trim();
-    if (content === "") return;
-    messages.push({ role: "user", content });
-    const { text } = await say(context, client, { ...body, messages });
-    messages.push({ role: "assistant", content: text });
+    const line = await askLine(output.paint.bold("you: "));
+    // The cursor stands behind the question.
+    if (line === null) output.note("");
+    const content = line?.trim();
+    if (!content) return;
+    const question = { role: "user", content } as const;
+    try {
+      const { text } = await say(context, client, { ...body, messages: [...messages, question] });
+      messages.push(question, { role: "assistant", content: text });
+    } catch (error) {
+      // What was said before is not to be lost for one answer.
+      if (!isMagicError(error) || error.code === "interrupted") throw error;
+      output.warn(`${error.message} The question is not part of the conversation: ask it again.`);
+    }
   }
 }
 

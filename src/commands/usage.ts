@@ -38,11 +38,11 @@ export default defineCommand<Options>({
       return output.result({ csv: text }, () => text.trimEnd());
     }
     const report = await client.request<UsageReport>("GET", "/v1/usage", { query, signal });
-    output.result(report, (paint) => show(report, paint));
+    output.result(report, (paint) => show(report, paint, output.columns));
   },
 });
 
-function show({ by, data }: UsageReport, paint: Paint): string {
+function show({ by, data }: UsageReport, paint: Paint, columns: number): string {
   if (data.length === 0) return paint.dim("No call has been made yet.");
   const costs = data.some(({ cost_usd }) => cost_usd > 0);
   const sum = (of: (row: UsageRow) => number) => data.reduce((total, row) => total + of(row), 0);
@@ -51,15 +51,20 @@ function show({ by, data }: UsageReport, paint: Paint): string {
     data.map((row) => ({
       label: row.key ?? "(none)",
       size: costs ? row.cost_usd : tokens(row),
-      text: `${dollars(row.cost_usd)}  ${row.requests} calls, ${row.prompt_tokens} + ${row.completion_tokens} tokens`,
+      text: `${dollars(row.cost_usd)}  ${calls(row.requests)}, ${row.prompt_tokens} + ${row.completion_tokens} tokens`,
     })),
     paint,
+    columns,
   );
-  const total = `${dollars(sum(({ cost_usd }) => cost_usd))} in ${sum(({ requests }) => requests)} calls, ${sum(tokens)} tokens`;
+  const total = `${dollars(sum(({ cost_usd }) => cost_usd))} in ${calls(sum(({ requests }) => requests))}, ${sum(tokens)} tokens`;
   const unpriced = sum((row) => row.unpriced_requests);
   const note =
-    unpriced > 0 ? `\n${paint.yellow(`${unpriced} calls went to models without a price and are in no sum.`)}` : "";
+    unpriced > 0 ? `\n${paint.yellow(`${calls(unpriced)} went to models without a price and are in no sum.`)}` : "";
   return `${paint.dim(`by ${by}, bars are ${costs ? "cost" : "tokens"}`)}\n${chart}\n${paint.bold(total)}${note}`;
+}
+
+function calls(count: number): string {
+  return count === 1 ? "1 call" : `${count} calls`;
 }
 
 function dollars(value: number): string {

@@ -8,22 +8,26 @@ export interface Bar {
 }
 
 const WIDTH = 32;
+const LEAST_WIDTH = 4;
 const MAX_LABEL = 40;
 const eighths = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
-export function printChart(bars: readonly Bar[], paint: Paint): string {
+/** Bars are shorter where they would not fit into the columns. */
+export function printChart(bars: readonly Bar[], paint: Paint, columns: number): string {
   const largest = Math.max(...bars.map(({ size }) => size), 0);
   const width = Math.min(MAX_LABEL, Math.max(...bars.map(({ label }) => [...label].length), 0));
+  const texts = Math.max(...bars.map(({ text }) => text.length), 0);
+  const room = Math.max(LEAST_WIDTH, Math.min(WIDTH, columns - width - texts - 4));
   return bars
     .map(({ label, size, text }) => {
-      const bar = barOf(largest > 0 ? size / largest : 0);
-      return `${fit(label, width)}  ${paint.cyan(bar)}${" ".repeat(WIDTH - [...bar].length)}  ${text}`;
+      const bar = barOf(largest > 0 ? size / largest : 0, room);
+      return `${fit(label, width)}  ${paint.cyan(bar)}${" ".repeat(room - [...bar].length)}  ${text}`;
     })
     .join("\n");
 }
 
-function barOf(share: number): string {
-  const parts = Math.round(share * WIDTH * 8);
+function barOf(share: number, width: number): string {
+  const parts = Math.round(share * width * 8);
   return "█".repeat(Math.floor(parts / 8)) + (eighths[parts % 8] ?? "");
 }
 

@@ -1,4 +1,5 @@
 // Questions to a person at a terminal. They are asked on stderr: stdout is for data. Ctrl-C is an interruption, not an answer.
+import { createInterface } from "node:readline";
 import { MagicError } from "#contract/errors.ts";
 
 const where = { output: process.stderr };
@@ -12,6 +13,20 @@ export async function askText(
   const { input } = await import("@inquirer/prompts");
   const preset = initial === undefined ? {} : { default: initial };
   return answer(input({ message, required: true, ...preset, validate: (given) => problem(given) ?? true }, where));
+}
+
+/** One line of a conversation, which may be empty; null where there is none any more (Ctrl-D). */
+export function askLine(
+  message: string,
+  input: NodeJS.ReadableStream = process.stdin,
+  output: NodeJS.WritableStream = process.stderr,
+): Promise<string | null> {
+  const lines = createInterface({ input, output, terminal: true });
+  return new Promise<string | null>((resolve, reject) => {
+    lines.on("SIGINT", () => reject(new MagicError("interrupted", "Interrupted")));
+    lines.on("close", () => resolve(null));
+    lines.question(message, resolve);
+  }).finally(() => lines.close());
 }
 
 /** Not shown while it is typed. */

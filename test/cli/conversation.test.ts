@@ -1,0 +1,33 @@
+// What a person at a terminal is asked and shown, without a terminal.
+import { PassThrough } from "node:stream";
+import { expect, test } from "vitest";
+import { printChart } from "#output/chart.ts";
+import { createPaint } from "#output/paint.ts";
+import { askLine } from "#output/prompt.ts";
+
+test("an empty line is an answer, Ctrl-D is none, Ctrl-C an interruption", async () => {
+  const asked = (typed: string) => {
+    const input = new PassThrough();
+    const line = askLine("you: ", input, new PassThrough());
+    input.write(typed);
+    return line;
+  };
+  expect(await asked("hé llo\r")).toBe("hé llo");
+  expect(await asked("\r")).toBe("");
+  expect(await asked("\x04")).toBeNull();
+  await expect(asked("half\x03")).rejects.toMatchObject({ code: "interrupted" });
+});
+
+test("bars give way where a terminal is narrow", () => {
+  const bars = [
+    { label: "one", size: 2, text: "twelve bytes" },
+    { label: "three", size: 1, text: "x" },
+  ];
+  const widths = (columns: number) =>
+    printChart(bars, createPaint(false), columns)
+      .split("\n")
+      .map((line) => line.length);
+  expect(widths(Number.POSITIVE_INFINITY)).toEqual([5 + 2 + 32 + 2 + 12, 5 + 2 + 32 + 2 + 1]);
+  expect(widths(40)[0]).toBe(40);
+  expect(widths(10)[0]).toBe(5 + 2 + 4 + 2 + 12);
+});
