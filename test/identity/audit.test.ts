@@ -193,7 +193,7 @@ test("a secret that stands where an id should is not kept", async () => {
 test("a change is in the log before its answer is: its entry needs no waiting", async () => {
   for (let index = 0; index < 20; index++) {
     const made = await daemon.call("POST", "/v1/keys", { body: { scopes: ["keys:read"] } });
-    const { rows } = await daemon.app.storage.units.audit.list({
+    const { rows } = await daemon.app.identity.audit.list({
       limit: 5,
       request_id: String(made.headers.get("x-request-id")),
     });

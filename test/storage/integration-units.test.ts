@@ -60,6 +60,41 @@ describe.each(dialects)("on $name", ({ name, open }) => {
     expect(await units.audit.append({ after: 0, rows: JSON.stringify([row]) })).toBe("appended");
   });
 
+  test("an audit log that is listed in steps lists the same, whatever their length, filters and gaps", async () => {
+    const { units } = await open();
+    const sequences = [1, 2, 3, 4, 5, 6, 7, 8, 9, 500, 501, 502];
+    const row = (n: number) => {
+      const [who, request] = [n % 3 ? "live" : "sandbox", `req_${n % 2}`];
+      return [n, `aud_${n}`, now, "key", "k", "x.get", null, "success", 200, request, who, "mac"];
+    };
+    await units.audit.append({ after: 0, rows: JSON.stringify(sequences.map(row)) });
+    const listed = async (reach: number, query: object) => {
+      const found: string[] = [];
+      let from: number | undefined;
+      do {
+        const { rows, next } = await units.audit.look({ limit: 100, ...query, from, reach });
+        found.push(...rows.map(({ id }) => id));
+        from = next ?? undefined;
+      } while (from !== undefined);
+      return found;
+    };
+    for (const query of [
+      ...[{}, { environment: "sandbox" }, { environment: "sandbox", identity: "k", outcome: "success" }],
+      ...[
+        { request_id: "req_1" },
+        { after: "aud_7" },
+        { before: "aud_7" },
+        { before: "aud_7", environment: "sandbox" },
+      ],
+      ...[{ after: "aud_gone" }, { before: "aud_gone" }, { after: "aud_1" }, { before: "aud_502" }],
+    ]) {
+      const whole = await listed(1_000, query);
+      for (const reach of [1, 3]) expect(await listed(reach, query), JSON.stringify(query)).toEqual(whole);
+    }
+    expect(await listed(2, { before: "aud_7", environment: "sandbox" })).toEqual(["aud_9", "aud_501"]);
+    expect(await listed(2, { after: "aud_500" })).toEqual([9, 8, 7, 6, 5, 4, 3, 2, 1].map((n) => `aud_${n}`));
+  });
+
   test("of many callers at once, no more than the limit make a connection", async () => {
     const { units } = await open();
     const made = await Promise.allSettled(

@@ -1,7 +1,7 @@
 // The audit log of one root: the chained log over the storage units, with its anchor, its listing, its proof and its retention.
 import type { Principal } from "#contract/identity.ts";
 import type { Environment } from "#contract/protocol.ts";
-import type { Slice } from "#daemon/storage/page.ts";
+import { type Slice, slice } from "#daemon/storage/page.ts";
 import type { ListAudit } from "#daemon/storage/repositories/audit.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import type { AuditEntryTable } from "#daemon/storage/tables/audit.ts";
@@ -52,6 +52,8 @@ export interface AuditTrailOptions {
 
 const ANCHORED_AT = "identity.audit_anchor";
 const PAGE = 1_000;
+/** Entries that one step of a list looks at: some milliseconds. */
+const LOOKED_AT = 20_000;
 const RETENTION_EVERY_MS = 6 * 3_600_000;
 
 export async function openAuditTrail(options: AuditTrailOptions): Promise<AuditTrail> {
@@ -136,10 +138,22 @@ export async function openAuditTrail(options: AuditTrailOptions): Promise<AuditT
     };
   };
 
+  // Step by step, so that whoever else asks the database is served in between.
+  async function list(query: ListAudit): Promise<Slice<AuditEntryTable>> {
+    const rows: AuditEntryTable[] = [];
+    let from: number | undefined;
+    do {
+      const step = await units.look({ ...query, from, reach: LOOKED_AT });
+      rows.push(...step.rows);
+      from = step.next ?? undefined;
+    } while (from !== undefined && rows.length <= query.limit);
+    return slice(rows, query, (row) => row);
+  }
+
   return {
     record: (call) => log.record(recordOf(call)),
     recordDurably: (call) => log.recordDurably(recordOf(call)),
-    list: (query) => units.list(query),
+    list,
     async verify() {
       await pruning;
       await log.flush();

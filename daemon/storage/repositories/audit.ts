@@ -1,6 +1,6 @@
 // The audit log's rows. The chain over them is made and proven by daemon/identity/audit.
 import { insertRows } from "../insert-rows.ts";
-import { type Page, type Slice, slice } from "../page.ts";
+import type { Page } from "../page.ts";
 import type { Db } from "../schema.ts";
 import { type AuditEntryTable, auditColumns } from "../tables/audit.ts";
 
@@ -55,9 +55,34 @@ export interface ListAudit extends Page {
   readonly until?: string | undefined;
 }
 
-/** Newest first. */
-export async function list(db: Db, args: ListAudit): Promise<Slice<AuditEntryTable>> {
-  let query = db.selectFrom("audit_entry").selectAll();
+/** Where a list goes on. */
+export interface AuditStep {
+  /** Newest first; oldest first ahead of a cursor. One more than asked for at the most. */
+  readonly rows: AuditEntryTable[];
+  /** The next place to look at; null: there is no more. */
+  readonly next: number | null;
+}
+
+export interface LookAudit extends ListAudit {
+  /** Absent: the cursor, or the newest. */
+  readonly from?: number | undefined;
+  /** How many entries are looked at, whatever fits: meanwhile others wait. */
+  readonly reach: number;
+}
+
+/** One step of a list. */
+export async function look(db: Db, args: LookAudit): Promise<AuditStep> {
+  const ahead = args.before !== undefined;
+  const start = args.from ?? (await startOf(db, args));
+  if (start === null) return { rows: [], next: null };
+  // These are found by an index, however many there are.
+  const reach = args.request_id === undefined ? args.reach - 1 : Number.MAX_SAFE_INTEGER;
+  const end = ahead ? start + reach : start - reach;
+  let query = db
+    .selectFrom("audit_entry")
+    .selectAll()
+    .where("sequence", ">=", ahead ? start : end)
+    .where("sequence", "<=", ahead ? end : start);
   const { environment, request_id, outcome, identity, action, since, until } = args;
   if (environment !== undefined) query = query.where("environment", "=", environment);
   if (request_id !== undefined) query = query.where("request_id", "=", request_id);
@@ -69,15 +94,29 @@ export async function list(db: Db, args: ListAudit): Promise<Slice<AuditEntryTab
     query = query.where((where) =>
       where.or([where("identity_id", "=", identity), where("identity_type", "=", identity)]),
     );
-  const after = args.after === undefined ? undefined : await sequenceOf(db, args.after);
-  const before = args.before === undefined ? undefined : await sequenceOf(db, args.before);
-  if (after !== undefined) query = query.where("sequence", "<", after);
-  if (before !== undefined) query = query.where("sequence", ">", before);
   const rows = await query
-    .orderBy("sequence", before === undefined ? "desc" : "asc")
+    .orderBy("sequence", ahead ? "asc" : "desc")
     .limit(args.limit + 1)
     .execute();
-  return slice(rows, args, (row) => row);
+  return { rows, next: ahead ? await nearest(db, ">", end) : await nearest(db, "<", end) };
+}
+
+async function startOf(db: Db, { after, before }: Page): Promise<number | null> {
+  if (before !== undefined) return nearest(db, ">", await sequenceOf(db, before));
+  return nearest(db, "<", after === undefined ? Number.MAX_SAFE_INTEGER : await sequenceOf(db, after));
+}
+
+// The entry next to a place: over a gap too, however wide.
+async function nearest(db: Db, side: "<" | ">", place: number): Promise<number | null> {
+  const row = await db
+    .selectFrom("audit_entry")
+    .select("sequence")
+    .where("sequence", side, place)
+    .where("sequence", "<=", Number.MAX_SAFE_INTEGER)
+    .orderBy("sequence", side === "<" ? "desc" : "asc")
+    .limit(1)
+    .executeTakeFirst();
+  return row?.sequence ?? null;
 }
 
 /** Deletes the entries up to a checkpoint, at most `limit` at a time; answers how many went. */
