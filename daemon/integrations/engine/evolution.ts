@@ -44,6 +44,16 @@ export function planChanges(columns: readonly Column[], existing: readonly Colum
   return { add, widen };
 }
 
+/** Refuses columns that the table computes itself, where nobody can see beforehand whether it comes to the source's values. */
+export function refuseComputed(columns: readonly Column[], computed: readonly string[], table: string): void {
+  const names = columns.map(({ name }) => name).filter((name) => computed.includes(name));
+  if (names.length === 0) return;
+  throw new MagicError(
+    "destination_refused",
+    `${table} computes ${names.map((name) => JSON.stringify(name)).join(", ")} itself: leave it out (name the other columns with --columns), or choose another table. Nothing was changed.`,
+  );
+}
+
 /** The table's columns after `wider` took the place of those of their names. */
 export function widened(columns: readonly Column[], wider: readonly Column[]): readonly Column[] {
   return columns.map((column) => wider.find(({ name }) => name === column.name) ?? column);

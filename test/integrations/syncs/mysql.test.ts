@@ -252,6 +252,18 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     expect((await sync({ from: pg, object: "old_engine", to: my, table: "new_engine" })).warnings).toEqual([]);
   });
 
+  test("a column that the table there computes itself is refused by name before a row is read", async () => {
+    await source.query("CREATE TABLE computing (id int PRIMARY KEY, v int AS (id * 2) STORED)");
+    await target.query("CREATE TABLE computing AS SELECT 1 AS id, 2 AS v");
+    const run = (columns: string[] | null) =>
+      sync({ from: pg, object: "computing", to: my, table: "computing" }, { columns });
+    expect(await run(null)).toMatchObject({
+      records_read: 0,
+      error: { code: "destination_refused", message: expect.stringContaining('src.computing computes "v" itself') },
+    });
+    expect(await run(["id"])).toMatchObject({ status: "completed", records_synced: 1 });
+  });
+
   test("nothing is filled in: a zero stays one in a counting column, a null that it or a timestamp would replace is quarantined", async () => {
     await source.query(
       "CREATE TABLE counting (id int AUTO_INCREMENT PRIMARY KEY, t timestamp NOT NULL DEFAULT CURRENT_TIMESTAMP)",

@@ -114,6 +114,15 @@ describe.skipIf(postgresMissing())("values", () => {
     ]);
   });
 
+  test("a column that a SQLite table computes itself is refused by name", async () => {
+    const db = new DatabaseSync(join(folder, "computing.sqlite"));
+    db.exec("CREATE TABLE c (id INTEGER PRIMARY KEY, v INT AS (id * 2))");
+    db.close();
+    await source.query("CREATE TABLE c AS SELECT 1 AS id, 2 AS v");
+    const outcome = await sync({ from, object: "c", to: join(folder, "computing.sqlite"), table: "c" });
+    expect(outcome.error?.message).toContain('c computes "v" itself');
+  });
+
   test("SQLite makes up no number for a primary key that is null", async () => {
     const db = new DatabaseSync(join(folder, "rowid.sqlite"));
     db.exec("CREATE TABLE r (id INTEGER PRIMARY KEY, v TEXT)");

@@ -12,6 +12,7 @@ export interface MysqlColumn extends ExistingColumn {
   /** How its text becomes a value, where the type alone does not say. */
   readonly form?: "float32" | "geometry";
   readonly declared: string;
+  readonly generated: boolean;
 }
 
 export interface MysqlTable {
@@ -85,6 +86,7 @@ function columnOf(row: Record<string, string | null>): MysqlColumn {
     name,
     nullable,
     declared,
+    generated: /\bgenerated\b/i.test(row["extra"] ?? "") && !/default_generated/i.test(row["extra"] ?? ""),
     fit: (source) => (fillsIn ? notNull(fitOf(column, type, source)) : fitOf(column, type, source)),
     type: found.type,
     ...(found.form ? { form: found.form } : {}),

@@ -3,7 +3,7 @@
 import { MagicError } from "#contract/errors.ts";
 import type { Reject, SyncFailure } from "#contract/sync.ts";
 import type { CommittedState, Destination, OpenRequest, WritePlan, WriteSession } from "../../engine/destination.ts";
-import { planChanges, widened } from "../../engine/evolution.ts";
+import { planChanges, refuseComputed, widened } from "../../engine/evolution.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import type { StreamState } from "../../engine/source.ts";
 import type { Column, TableSchema, Value } from "../../engine/types.ts";
@@ -273,6 +273,8 @@ async function prepareTable(
     );
     return [];
   }
+  const computed = existing.columns.filter(({ generated }) => generated).map(({ name }) => name);
+  refuseComputed(plan.columns, computed, `${existing.database}.${existing.name}`);
   const there = existing.columns.map((column) => asMade(column, plan.columns));
   const changes = planChanges(plan.columns, there, `${existing.database}.${existing.name}`);
   const { add } = changes;

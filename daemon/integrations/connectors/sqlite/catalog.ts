@@ -5,7 +5,7 @@ import { columnOf } from "./types.ts";
 
 export interface SqliteTable {
   readonly name: string;
-  readonly columns: readonly (Column & { readonly declared: string })[];
+  readonly columns: readonly (Column & { readonly declared: string; readonly generated: boolean })[];
   readonly primaryKey: readonly string[];
 }
 
@@ -21,6 +21,7 @@ export function describeTable(db: DatabaseSync, name: string): SqliteTable | nul
     type: string;
     required: number;
     pk: number;
+    hidden: number;
   }[];
   if (rows.length === 0) return null;
   return {
@@ -28,6 +29,8 @@ export function describeTable(db: DatabaseSync, name: string): SqliteTable | nul
     columns: rows.map((row) => ({
       ...columnOf(row.name, row.type, row.required === 0 && row.pk === 0),
       declared: row.type,
+      // 2: virtual, 3: stored.
+      generated: row.hidden > 1,
     })),
     primaryKey: rows
       .filter(({ pk }) => pk > 0)
@@ -46,5 +49,8 @@ export function listTables(db: DatabaseSync): SqliteTable[] {
 }
 
 export function schemaOf(table: SqliteTable): TableSchema {
-  return { columns: table.columns.map(({ declared: _, ...column }) => column), primaryKey: table.primaryKey };
+  return {
+    columns: table.columns.map(({ declared: _, generated: __, ...column }) => column),
+    primaryKey: table.primaryKey,
+  };
 }

@@ -3,7 +3,7 @@ import { existsSync, rmSync, statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import type { Reject } from "#contract/sync.ts";
 import type { CommittedState, Destination, OpenRequest, WritePlan, WriteSession } from "../../engine/destination.ts";
-import { planChanges } from "../../engine/evolution.ts";
+import { planChanges, refuseComputed } from "../../engine/evolution.ts";
 import { DOUBLED, keyedRows } from "../../engine/keys.ts";
 import { keyOf } from "../../engine/rejects.ts";
 import type { StreamState } from "../../engine/source.ts";
@@ -221,6 +221,11 @@ function prepare(db: DatabaseSync, table: string, plan: WritePlan, existing: Sql
     db.exec(`CREATE TABLE ${table} (${columns.join(", ")})`);
     return;
   }
+  refuseComputed(
+    plan.columns,
+    existing.columns.filter(({ generated }) => generated).map((column) => column.name),
+    name,
+  );
   const { add, widen } = planChanges(plan.columns, existing.columns, name);
   widenTypes(db, existing, widen);
   for (const column of add) db.exec(`ALTER TABLE ${table} ADD COLUMN ${quote(column.name)} ${declare(column)}`);
