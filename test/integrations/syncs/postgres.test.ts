@@ -335,6 +335,34 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     expect(refreshed.rejects[0]?.reason).toBe("duplicate key value violates unique constraint");
   });
 
+  test("a key or a row that is too large for a page of PostgreSQL costs that row alone", async () => {
+    const names = Array.from({ length: 1020 }, (_, at) => `c${at}`);
+    await source.query(
+      `CREATE TABLE large_keys AS SELECT 1 AS n, 'k' AS k UNION ALL SELECT 2, (SELECT string_agg(md5(i::text), '') FROM generate_series(1, 100) i);
+       CREATE TABLE large_rows (id int PRIMARY KEY, ${names.map((name) => `${name} smallint`).join(", ")}); INSERT INTO large_rows (id) VALUES (1); INSERT INTO large_rows VALUES (2, ${names.map(() => 1).join(", ")})`,
+    );
+    await target.query(
+      `CREATE TABLE large_rows (id int PRIMARY KEY, ${names.map((name) => `${name} bigint`).join(", ")})`,
+    );
+    for (const mode of ["full_refresh", "incremental"] as const) {
+      const table = `large_${mode}`;
+      for (let run = 0; run < 2; run++) {
+        const outcome = await sync(
+          { from, object: "large_keys", to, table },
+          { mode, cursor_field: "n", primary_key: ["k"] },
+        );
+        expect(outcome).toMatchObject({ status: "completed", error: null });
+        if (run === 0)
+          expect(outcome.rejects.map(({ reason }) => reason)).toEqual([expect.stringContaining("index row size")]);
+        expect(await target.lines(table)).toEqual(["(1,k)"]);
+      }
+    }
+    expect(await sync(ends("large_rows"))).toMatchObject({
+      records_synced: 1,
+      rejects: [{ key: "2", reason: expect.stringContaining("row is too big") }],
+    });
+  });
+
   test("what a deferred constraint or a computed column would refuse or change is quarantined too", async () => {
     await source.query(
       "CREATE TABLE late (id int PRIMARY KEY, v int, s int); INSERT INTO late VALUES (1, 1, 2), (2, 1, 2), (3, 3, 99), (4, 4, 8)",

@@ -13,14 +13,15 @@ export interface ServerError extends Error {
 }
 
 /**
- * Class 22 (data exception) or 23 (integrity constraint), or what a column's own input function says of a value (tsvector's is a
+ * Class 22 (data exception) or 23 (integrity constraint), a row or a key that is too large for a page, or what a column's own input function says of a value (tsvector's is a
  * syntax error, regclass's an undefined table): this row is bad, others may be good.
  */
 export function isDataError(error: unknown): error is ServerError {
-  const { code, where } = (error ?? {}) as ServerError;
+  const { code, where, message } = (error ?? {}) as ServerError;
   if (typeof code !== "string") return false;
   return (
     /^(22|23)[0-9A-Z]{3}$/.test(code) ||
+    (code === "54000" && /^(index )?row |too long for tsvector/.test(message)) ||
     (/^(0A|42|54)/.test(code) && /^COPY .*?, line \d+, column /ms.test(where ?? ""))
   );
 }
