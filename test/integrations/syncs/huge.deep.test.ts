@@ -6,6 +6,21 @@ import { expect, test } from "vitest";
 import { postgresMissing, startPostgres } from "#test/postgres.ts";
 import { connect, sync } from "./harness.ts";
 
+test.skipIf(postgresMissing())("bytes whose text is longer than any can be cost their row alone", async () => {
+  const server = await startPostgres();
+  const folder = mkdtempSync(join(tmpdir(), "magic-huge-"));
+  const from = await server.createDatabase();
+  const source = await connect(from);
+  await source.query(
+    "CREATE TABLE huge (n int, b bytea); INSERT INTO huge VALUES (1, 'a'), (2, decode(repeat('00ff', 140000000), 'hex')), (3, 'b')",
+  );
+  const outcome = await sync({ from, object: "huge", to: join(folder, "huge.jsonl"), table: "huge" });
+  expect(outcome).toMatchObject({ status: "completed", records_synced: 2, rejects: [{ key: "row 2" }] });
+  await source.end();
+  await server.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
 test.skipIf(postgresMissing())("a row of 100 MB arrives", async () => {
   const server = await startPostgres();
   const folder = mkdtempSync(join(tmpdir(), "magic-huge-"));

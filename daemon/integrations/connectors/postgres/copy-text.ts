@@ -47,9 +47,10 @@ export function lineOf(row: readonly Value[]): string {
   return `${line}\n`;
 }
 
-/** Cuts a stream of COPY text into groups of whole lines, as text. */
+/** Cuts a stream of COPY text into groups of whole lines, as text. A line of more than `longest` bytes comes alone, without its text. */
 export async function* wholeLines(
   stream: AsyncIterable<Buffer>,
+  longest = Number.POSITIVE_INFINITY,
 ): AsyncGenerator<{ lines: string[]; bytes: number; whole: Buffer }> {
   let pending: Buffer[] = [];
   for await (const chunk of stream) {
@@ -61,6 +62,16 @@ export async function* wholeLines(
     pending.push(chunk.subarray(0, last));
     const whole = pending.length === 1 ? (pending[0] as Buffer) : Buffer.concat(pending);
     pending = last + 1 < chunk.length ? [chunk.subarray(last + 1)] : [];
-    yield { lines: whole.toString("utf8").split("\n"), bytes: whole.length + 1, whole };
+    if (whole.length > longest) yield* byLine(whole, longest);
+    else yield { lines: whole.toString("utf8").split("\n"), bytes: whole.length + 1, whole };
+  }
+}
+
+function* byLine(lines: Buffer, longest: number) {
+  for (let at = 0; at <= lines.length; ) {
+    const feed = lines.indexOf(10, at);
+    const whole = lines.subarray(at, feed < 0 ? lines.length : feed);
+    yield { lines: whole.length > longest ? [] : [whole.toString("utf8")], bytes: whole.length + 1, whole };
+    at += whole.length + 1;
   }
 }

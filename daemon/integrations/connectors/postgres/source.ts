@@ -30,6 +30,8 @@ import { ident, identList, literal, qualified } from "./sql.ts";
 const RANGE_PAGES = 131_072;
 // A larger table is proven by its counts: hashing it on both sides costs a quarter of the copy.
 const CHECKSUM_PAGES = 8192;
+// Somewhat less than JavaScript's longest text: destinations put it into lines of their own.
+const LONGEST_LINE = 500 << 20;
 
 export function postgresSource(options: Omit<ConnectOptions, "side">): Source {
   const links: PostgresLink[] = [];
@@ -355,10 +357,22 @@ async function* readRows(
   const read = lineReader(columns);
   const name = formatObjectName(table.object);
   let place = 0;
+  let leftOut = false;
   try {
-    for await (const { lines, bytes, whole } of wholeLines(raw.stream as AsyncIterable<Buffer>)) {
-      yield isUtf8(whole) ? { rows: lines.map(read), bytes } : { ...readable(whole, place, read), bytes };
+    for await (const { lines, bytes, whole } of wholeLines(raw.stream as AsyncIterable<Buffer>, LONGEST_LINE)) {
+      if (lines.length === 0) {
+        const reason = `the record's text has ${bytes} bytes, of which ${LONGEST_LINE} can be held`;
+        yield { rows: [], places: [], rejects: [{ key: `row ${++place}`, column: null, reason }], bytes };
+        leftOut = true;
+        continue;
+      }
+      const first = place;
       place += lines.length;
+      if (!isUtf8(whole)) yield { ...readable(whole, first, read), bytes };
+      else {
+        const rows = lines.map(read);
+        yield leftOut ? { rows, places: rows.map((_, at) => first + at), bytes } : { rows, bytes };
+      }
       request.waiting(`rows of ${name}`);
     }
   } catch (error) {
