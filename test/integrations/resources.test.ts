@@ -244,6 +244,10 @@ test("pause and resume by PATCH; other states are nobody's to set", async () => 
   for (const status of ["running", "failed", "deleted", null, 1])
     expect((await call("PATCH", `/v1/syncs/${sync.id}`, { status })).status).toBe(422);
   expect((await call("PATCH", `/v1/syncs/${sync.id}`, { records_synced: 5 })).status).toBe(422);
+  const mapped = async (mapping: unknown) => (await call("PATCH", `/v1/syncs/${sync.id}`, { mapping })).body.mapping;
+  expect(await mapped({ id: "key", name: "title" })).toEqual({ id: "key", name: "title" });
+  expect(await mapped({ id: null, email: "mail" })).toEqual({ name: "title", email: "mail" });
+  expect(await mapped(null)).toBeNull();
 });
 
 test("the other environment's resources do not exist", async () => {

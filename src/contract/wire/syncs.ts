@@ -118,6 +118,14 @@ export const PatchSync = Type.Object(
     ...optional,
     schedule: Type.Optional(Nullable(Schedule)),
     mode: Type.Optional(Nullable(Type.Enum([...syncModes]))),
+    mapping: Type.Optional(
+      Nullable(
+        Type.Record(FieldName, Nullable(FieldName), {
+          maxProperties: 2000,
+          description: "Merged with what there is; null takes one out.",
+        }),
+      ),
+    ),
     on_bad_record: Type.Optional(Nullable(Type.Enum([...badRecordModes]))),
     metadata: Type.Optional(Nullable(MetadataPatch)),
     status: Type.Optional(Type.Enum(["active", "paused"], { description: "Resume or pause." })),
