@@ -212,11 +212,14 @@ test("a streamed completion is in the call's usage, whether the handler asked fo
     expect(output).toHaveLength(shown);
     expect(usage).toMatchObject({ llm_calls: 1, prompt_tokens: 10, completion_tokens: 3 });
   }
-  const other = await call("POST", "/v1/controllers/streams/invoke", { input: { model: "sandbox/other" } });
-  expect([other.status, await other.json()]).toMatchObject([
-    403,
-    { code: "capability_denied", detail: expect.stringContaining("scopes.llm.models") },
-  ]);
+  // Whether there is such a model, and such a provider, or not.
+  for (const model of ["sandbox/other", "openai/gpt-4o", "nonesuch"]) {
+    const other = await call("POST", "/v1/controllers/streams/invoke", { input: { model } });
+    expect([other.status, await other.json()]).toMatchObject([
+      403,
+      { code: "capability_denied", detail: expect.stringContaining("scopes.llm.models") },
+    ]);
+  }
 });
 
 test("a development session streams its events, and ends when the listener leaves", async () => {

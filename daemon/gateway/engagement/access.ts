@@ -1,4 +1,4 @@
-// Who may use which model: the environment, the engagement's lists, the token's and the controller's models, in this order.
+// Who may use which model: the controller's models, the environment, the engagement's lists and the token's models, in this order.
 // A denial names the rule and how to change it.
 import type { Principal } from "#contract/identity.ts";
 import type { CallingController } from "#daemon/gateway/call.ts";
@@ -17,10 +17,11 @@ export interface Access {
 
 export function accessOf(engagement: Engagement, principal: Principal, controller: CallingController | null): Access {
   const tokenModels = listOf(principal.gateway?.models);
-  const controllerModels = listOf(controller?.models);
   return {
     check(asked, provider, model) {
       const name = `${provider.name}/${model}`;
+      const undeclared = notInContract(controller, asked, provider.name, model);
+      if (undeclared) return undeclared;
       const foreign = otherEnvironment(principal, provider);
       if (foreign) return foreign;
       const denied = firstFit(engagement.deny, provider.name, model);
@@ -39,13 +40,24 @@ export function accessOf(engagement: Engagement, principal: Principal, controlle
           rule: "token.models",
           reason: `${name} is not among this token's models (${texts(tokenModels)}); create a token with --models ${name}`,
         };
-      if (controller && controllerModels && !lists(controllerModels, asked, provider.name, model))
-        return {
-          rule: "controller.models",
-          reason: `${name} is not among the models of the controller ${controller.name} (${texts(controllerModels)}); add it under scopes.llm.models of its contract`,
-        };
       return null;
     },
+  };
+}
+
+/** What a contract does not list is refused for that, whether it exists or not. */
+export function notInContract(
+  controller: CallingController | null,
+  asked: string,
+  provider: string,
+  model: string,
+): Denial | null {
+  const models = listOf(controller?.models);
+  if (!controller || !models || lists(models, asked, provider, model)) return null;
+  const name = provider === "" ? model : `${provider}/${model}`;
+  return {
+    rule: "controller.models",
+    reason: `${name} is not among the models of the controller ${controller.name} (${texts(models)}); add it under scopes.llm.models of its contract`,
   };
 }
 

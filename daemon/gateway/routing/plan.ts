@@ -1,8 +1,14 @@
 // The route of one call, decided before anyone is called: which candidates may serve it, in which order, and why the others may not.
 import { MagicError } from "#contract/errors.ts";
 import type { GatewayCall } from "#daemon/gateway/call.ts";
-import { type Access, accessOf } from "#daemon/gateway/engagement/access.ts";
-import { type Engagement, type PolicyCandidate, pinned, targetOf } from "#daemon/gateway/engagement/engagement.ts";
+import { type Access, accessOf, notInContract } from "#daemon/gateway/engagement/access.ts";
+import {
+  type Engagement,
+  type PolicyCandidate,
+  pinned,
+  splitModel,
+  targetOf,
+} from "#daemon/gateway/engagement/engagement.ts";
 import { priceFor, publishedFor, unpricedAdvice } from "#daemon/gateway/engagement/prices.ts";
 import { type Resolution, resolveModel } from "#daemon/gateway/engagement/resolve.ts";
 import type { ChatRequest } from "#daemon/gateway/format/request.ts";
@@ -47,7 +53,7 @@ export function planRoute(engagement: Engagement, parts: RouterParts, call: Aski
 
 /** As planRoute, but a route without candidates is an answer too: for explanations. */
 export function considerRoute(engagement: Engagement, parts: RouterParts, call: Asking, shape: RequestShape): Plan {
-  const resolution = resolveModel(engagement, parts.catalogue, modelOf(call.body));
+  const resolution = resolutionOf(engagement, parts, call);
   const access = accessOf(engagement, call.principal, call.controller);
   const consider = (entry: PolicyCandidate, isPinned: boolean) =>
     considerCandidate(engagement, parts, access, resolution.asked, call, shape, entry, isPinned);
@@ -83,6 +89,20 @@ export function considerRoute(engagement: Engagement, parts: RouterParts, call: 
     timeoutMs: policy.timeoutMs,
     totalTimeoutMs: policy.totalTimeoutMs,
   };
+}
+
+function resolutionOf(engagement: Engagement, { catalogue }: RouterParts, { body, controller }: Asking): Resolution {
+  const asked = modelOf(body);
+  try {
+    return resolveModel(engagement, catalogue, asked);
+  } catch (error) {
+    const { provider, model } = splitModel(asked ?? "") ?? { provider: "", model: asked ?? "" };
+    const denial = asked ? notInContract(controller, asked, provider, model) : null;
+    if (denial === null) throw error;
+    throw new MagicError(refusals[denial.rule], sentence(denial.reason), {
+      extra: { param: "model", rule: denial.rule },
+    });
+  }
 }
 
 function modelOf(body: Readonly<Record<string, unknown>>): string | null {

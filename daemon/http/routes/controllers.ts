@@ -174,7 +174,7 @@ export function controllerRoutes(app: FastifyInstance, { controllers }: Controll
   app.delete<{ Params: Named & { version: string } }>(
     "/v1/controllers/:name/versions/:version",
     {
-      config: write,
+      config: { ...write, fails: ["conflict"] },
       schema: {
         operationId: "deleteControllerVersion",
         summary: "Drain and remove a version no alias points at",
