@@ -109,10 +109,11 @@ async function principalOf(request: IncomingMessage, { authenticator, host }: Up
 
 // A socket outlives the request that opened it, and must not outlive its credential: revoked, rolled or expired ends it. What a
 // credential may do never changes, so who it is need not be asked again; a database that is away for a moment refuses nobody.
+const ended: ReadonlySet<string> = new Set(["invalid_key", "expired"]);
 function closeWithCredential(socket: WebSocket, authenticate: () => Promise<Principal>): void {
   const timer = setInterval(() => {
     authenticate().catch((error: unknown) => {
-      if (isMagicError(error)) socket.close(1008, "the credential is no longer good");
+      if (isMagicError(error) && ended.has(error.code)) socket.close(1008, "the credential is no longer good");
     });
   }, LOOK_EVERY).unref();
   socket.once("close", () => clearInterval(timer));
