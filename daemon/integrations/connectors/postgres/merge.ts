@@ -31,7 +31,11 @@ export async function mergeStage(target: MergeTarget, stage: string): Promise<Re
     key.length > 0
       ? `SELECT DISTINCT ON (${identList(key)}) ${identList(names)} FROM ${stage} ORDER BY ${identList(key)}, ${cursorFirst(plan)}ctid DESC`
       : `SELECT ${identList(names)} FROM ${stage}`;
-  let rejects = [...(await takeOutKeyless(link, stage, plan)), ...(await takeOutMiscomputed(target, stage))];
+  let rejects = [
+    ...(await takeOutKeyless(link, stage, plan)),
+    ...(await takeOutConfused(target, stage)),
+    ...(await takeOutMiscomputed(target, stage)),
+  ];
   await link.run(`ANALYZE ${stage}`);
   const put = await putter(target);
   const attempt = async (work: () => Promise<unknown>) => {
@@ -132,6 +136,34 @@ async function takeOutKeyless(link: PostgresLink, table: string, plan: WritePlan
     column: plan.primaryKey[0] ?? null,
     reason: "the primary key is null",
   }));
+}
+
+/**
+ * Takes out rows whose key the table's comparison (citext, a collation that ignores case) takes for that of another record: of two such
+ * records one would get the other's values. The row that is there stays, else the first.
+ */
+async function takeOutConfused({ link, table, plan }: MergeTarget, stage: string): Promise<Reject[]> {
+  const key = plan.primaryKey;
+  if (key.length === 0) return [];
+  const loose = await link.rows<{ name: string }>(
+    `SELECT a.attname AS name FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_type b ON b.oid = t.typbasetype LEFT JOIN pg_collation c ON c.oid = a.attcollation
+      WHERE a.attrelid = $1::regclass AND a.attname = ANY ($2::text[]) AND ('citext' IN (t.typname, b.typname) OR to_jsonb(c) ->> 'collisdeterministic' = 'false')`,
+    [table, [...key]],
+  );
+  if (loose.length === 0) return [];
+  const exactly = (prefix: string) =>
+    `(${loose.map(({ name }) => `${prefix}${ident(name)}::text COLLATE "C"`).join(", ")})`;
+  const shown = `concat_ws(',', ${key.map((name) => `s.${ident(name)}::text`).join(", ")}) AS key`;
+  const gone = [
+    ...(await link.rows<{ key: string }>(
+      `DELETE FROM ${stage} s USING ${table} t WHERE ${sameKey(key, "s", "t")} AND ${exactly("s.")} <> ${exactly("t.")} RETURNING ${shown}`,
+    )),
+    ...(await link.rows<{ key: string }>(
+      `DELETE FROM ${stage} s USING (SELECT DISTINCT ON (${identList(key)}) * FROM ${stage} ORDER BY ${identList(key)}, ctid) t WHERE ${sameKey(key, "s", "t")} AND ${exactly("s.")} <> ${exactly("t.")} RETURNING ${shown}`,
+    )),
+  ];
+  const reason = "another row has this key by the table's comparison";
+  return gone.map((row) => ({ key: row.key, column: key[0] ?? null, reason }));
 }
 
 /**
