@@ -53,6 +53,8 @@ export interface App extends Omit<Foundation, "close" | "onClose"> {
   readonly activity: Activity;
   /** Listens on `port`, by default on the configured one or any free one; resolves to the origin. Fails with EADDRINUSE. */
   listen(port?: number): Promise<string>;
+  /** Ends calls of the gateway that are under way, streams by an error event: for a close that has waited long enough. */
+  cut(): void;
   /** Answers what is under way, refuses what is new, then frees everything. Calling it again waits for the first call. */
   close(): Promise<void>;
 }
@@ -184,6 +186,7 @@ function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeli
       await identity.issuers.listening(url);
       return url;
     },
+    cut: () => gateway.cut(),
     close() {
       draining = true;
       closing ??= closeListener(fastify).then(foundation.close);

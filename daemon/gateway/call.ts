@@ -48,6 +48,8 @@ interface AnswerHead {
   readonly headers: Record<string, string>;
   /** Nobody has done anything for this call, and it may be made again: an Idempotency-Key is free. */
   readonly undone?: boolean;
+  /** For a stream once it has been piped: the daemon was stopped under it, and whether the provider acted is unknown. */
+  readonly cut?: () => boolean;
 }
 export type GatewayAnswer = AnswerHead &
   ({ readonly body: Buffer; readonly stream?: never } | { readonly stream: AnswerStream; readonly body?: never });

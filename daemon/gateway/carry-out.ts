@@ -43,6 +43,8 @@ export interface CarryParts {
   readonly ledger: Ledger;
   readonly observer: Observer;
   readonly tracer: Tracer;
+  /** What is dispatched and not settled. */
+  readonly underWay: Set<Work>;
 }
 
 /** A call on its way, with everything that has to be given back at its end. */
@@ -92,6 +94,7 @@ export async function carryOut(
     throw error;
   }
   const work = new Work(call.signal, plan.totalTimeoutMs, detached);
+  parts.underWay.add(work);
   const span = spanOf(parts.tracer, call, plan);
   const dispatchedAt = parts.clock.monotonic();
   const journey = {
@@ -131,8 +134,9 @@ function afforded(raised: boolean | Promise<boolean>): boolean | Promise<boolean
 
 // The signal of everything done for a call, and why it was aborted. A class: an object literal with a getter gets a hidden class of its own
 // at every call, which lives in old memory and holds the call there until the next full collection.
-class Work {
+export class Work {
   outOfTime = false;
+  stopped = false;
   readonly #source = abortSource();
   readonly #leave = () => this.#source.abort();
   readonly #timer: NodeJS.Timeout;
@@ -152,6 +156,24 @@ class Work {
 
   get signal(): AbortNotice {
     return this.#source.signal;
+  }
+
+  /** The daemon ends. */
+  stop(): void {
+    this.stopped = true;
+    this.#source.abort();
+  }
+
+  /** Why it was aborted, unless the client left. */
+  reason(plan: Plan): Failure | null {
+    if (this.outOfTime)
+      return failure("timeout", `The call took longer than its total time of ${plan.totalTimeoutMs} ms.`);
+    if (this.stopped)
+      return failure("reset", "The daemon was stopped before the answer was complete.", {
+        status: 503,
+        code: "draining",
+      });
+    return null;
   }
 
   end(): void {
@@ -201,8 +223,8 @@ async function attempt(journey: Journey, candidate: Candidate): Promise<ChatOutc
   } catch (error) {
     outcome = { kind: "failure", failure: ourFault(parts.logger, call, error), usage: null };
   }
-  if (outcome.kind === "failure" && outcome.failure.kind === "aborted" && work.outOfTime)
-    outcome = { ...outcome, failure: tookTooLong(plan) };
+  if (outcome.kind === "failure" && outcome.failure.kind === "aborted")
+    outcome = { ...outcome, failure: work.reason(plan) ?? outcome.failure };
   const failed = outcome.kind === "failure" ? outcome.failure : null;
   if (failed)
     span.end("error", {
@@ -228,7 +250,8 @@ function answer(journey: Journey, attempted: Attempted): GatewayAnswer {
     // OpenAI's clients would try again by themselves, to no use.
     if (failed.kind === "quota") headers["x-should-retry"] = "false";
     const undone = attempted.attempts.every(({ failure: one, charged }) => one && isUndone(one) && !charged);
-    return { status: failed.status, headers, undone, body: Buffer.from(failureBody(failed)) };
+    const cut = () => journey.work.stopped;
+    return { status: failed.status, headers, undone, cut, body: Buffer.from(failureBody(failed)) };
   }
   settle(journey, attempted, { result: "completed", status: 200, failure: null, usage: outcome.usage });
   const cost = costAt(candidate, outcome.usage);
@@ -248,11 +271,15 @@ function streamed(
   noteIn(headers, outcome.notes);
   headers["content-type"] = "text/event-stream; charset=utf-8";
   headers["cache-control"] = "no-cache";
+  const { work, plan } = journey;
+  let cut = false;
   const pipe = async (sink: FrameSink): Promise<void> => {
     let end = await outcome.pipe(sink);
-    if (end.result === "aborted" && journey.work.outOfTime) {
-      end = { ...end, result: "failed", failure: tookTooLong(journey.plan) };
-      sink.write(errorEvent(failureBody(tookTooLong(journey.plan))));
+    const reason = end.result === "aborted" ? work.reason(plan) : null;
+    if (reason) {
+      cut = work.stopped;
+      end = { ...end, result: "failed", failure: reason };
+      sink.write(errorEvent(failureBody(reason)));
     }
     settleBreaker(journey.parts.router.breakers, attempted.candidate.name, breakerFailure(end));
     settle(journey, attempted, {
@@ -263,7 +290,7 @@ function streamed(
       firstTokenAt,
     });
   };
-  return { status: 200, headers, stream: { pipe } };
+  return { status: 200, headers, cut: () => cut, stream: { pipe } };
 }
 
 function breakerFailure(end: StreamEnd): Failure | null {
@@ -281,6 +308,7 @@ interface Settlement {
 function settle(journey: Journey, { candidate, attempts, outcome }: Attempted, end: Settlement): void {
   const { parts, call, plan, spender, hold, reservation, work, span, dispatchedAt } = journey;
   work.end();
+  parts.underWay.delete(work);
   const { usage } = end;
   hold.release(promptTokens(usage) + completionTokens(usage));
   const earlier = outcome.kind === "failure" ? attempts.slice(0, -1) : attempts;
@@ -334,10 +362,6 @@ function decimal(pico: number): string {
   return dollars(pico)
     .toFixed(12)
     .replace(/\.?0+$/, "");
-}
-
-function tookTooLong(plan: Plan): Failure {
-  return failure("timeout", `The call took longer than its total time of ${plan.totalTimeoutMs} ms.`);
 }
 
 // A fault of our own: its message may quote what was parsed, so only its name and place are logged.

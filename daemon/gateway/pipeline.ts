@@ -12,7 +12,7 @@ import { type Clock, systemClock } from "#shared/clock.ts";
 import { createBudgets } from "./budgets/budgets.ts";
 import type { BudgetStore } from "./budgets/store.ts";
 import type { Gateway, GatewayAnswer, GatewayCall } from "./call.ts";
-import { carryOut } from "./carry-out.ts";
+import { carryOut, type Work } from "./carry-out.ts";
 import type { GatewayConfig } from "./engagement/config.ts";
 import { compileEngagement, type Engagement } from "./engagement/engagement.ts";
 import { listModels } from "./engagement/models.ts";
@@ -56,6 +56,8 @@ export interface GatewayPipeline extends Gateway {
   usage(query: UsageQuery): Promise<readonly UsageSum[]>;
   /** Writes what is not written yet. */
   flush(): Promise<void>;
+  /** Ends what is under way, streams by an error event. */
+  cut(): void;
   /** Waits for keyed calls, writes everything, stops. */
   close(): Promise<void>;
 }
@@ -78,7 +80,9 @@ export async function createPipeline(parts: PipelineParts): Promise<GatewayPipel
   const observer = createObserver({ clock, logger, metrics, ledger });
   const keyed = createKeyed(stores.keys, parts.sealer, clock, logger);
   const router: RouterParts = { catalogue, breakers, measurements, provider: parts.provider, random };
-  const carry = { clock, logger, router, limits: createLimits(clock), budgets, ledger, observer, tracer: parts.tracer };
+  const underWay = new Set<Work>();
+  const limits = createLimits(clock);
+  const carry = { clock, logger, router, limits, budgets, ledger, observer, tracer: parts.tracer, underWay };
   let engagement = compileEngagement(parts.config);
 
   const recover = async () => {
@@ -133,6 +137,9 @@ export async function createPipeline(parts: PipelineParts): Promise<GatewayPipel
     },
     usage: (query) => ledger.usage(query),
     flush: () => ledger.flush(),
+    cut() {
+      for (const work of carry.underWay) work.stop();
+    },
     async close() {
       for (const timer of timers) clearTimeout(timer);
       await keyed.idle();

@@ -11,6 +11,8 @@ import { removeOwnFiles } from "./runtime-file.ts";
 
 /** Milliseconds that answers under way get when the daemon is told to stop. */
 const DRAIN_TIMEOUT = 15_000;
+/** What is cut then gets so long to be told. */
+const CUT_TIMEOUT = 250;
 const IDLE_AFTER = 30 * 60_000;
 
 /** All that a running daemon holds. */
@@ -68,7 +70,8 @@ async function stop({ app, state, lock, logFile }: Life, reason: string): Promis
   removeOwnFiles(state);
   const hard = setTimeout(() => {
     app.logger.warn("daemon.drain_timeout", { after_ms: DRAIN_TIMEOUT });
-    app.fastify.server.closeAllConnections();
+    app.cut();
+    setTimeout(() => app.fastify.server.closeAllConnections(), CUT_TIMEOUT).unref();
     setTimeout(() => process.exit(exitCodes.ok), 1_000).unref();
   }, DRAIN_TIMEOUT);
   let code: number = exitCodes.ok;

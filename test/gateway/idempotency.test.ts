@@ -149,6 +149,36 @@ test("a keyed call runs to its end though its client leaves; an unkeyed one is c
   expect(await gateway.usage({ by: "provider" })).toMatchObject([{ key: "own", requests: 2 }]);
 });
 
+test("a daemon that may wait no longer tells every caller, charges what came, and knows no outcome of keyed calls", async () => {
+  const { chat, gateway, storage } = await testGateway({ ...config(), prices: { "own/m": { input: 1, output: 1 } } });
+  const [first = ""] = stream().split("\n\n");
+  upstream.answer = (response, _request, body) => {
+    if (!body.includes('"stream":true')) return;
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write(`${first}\n\n`);
+  };
+  const before = upstream.requests.length;
+  const calls = [false, true].flatMap((streamed) => [
+    chat({ model: "own/m", stream: streamed }),
+    chat({ model: "own/m", stream: streamed }, { idempotencyKey: `cut ${streamed}`.replace(" ", "-") }),
+  ]);
+  await expect.poll(() => upstream.requests.length - before, patient).toBe(4);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  gateway.cut();
+  for (const [index, call] of calls.entries()) {
+    const { status, text } = await call;
+    expect(status).toBe(index < 2 ? 503 : 200);
+    expect(text).toMatch(/stopped before the answer was complete.*"code":"draining"\}\}\s*$/);
+  }
+  await gateway.close();
+  const next = await testGateway(config(), { storage });
+  expect(await next.gateway.usage({ by: "model" })).toMatchObject([{ requests: 4, prompt_tokens: 4 * 8 }]);
+  for (const streamed of [false, true])
+    await expect(
+      next.chat({ model: "own/m", stream: streamed }, { idempotencyKey: `cut-${streamed}` }),
+    ).rejects.toMatchObject({ code: "idempotency_outcome_unknown" });
+});
+
 test("an answer is durable before its last byte is sent", async () => {
   const { gateway, storage } = await testGateway(config());
   const answer = await gateway.complete(

@@ -93,16 +93,16 @@ export function createKeyed(store: KeyStore, sealer: Sealer, clock: Clock, logge
     };
     if (answer.body) {
       if (answer.undone) await store.release({ owner, key });
-      else await save(false, [answer.body]);
+      // What nobody knows the outcome of stays open: that is what the next daemon says.
+      else if (!answer.cut?.()) await save(false, [answer.body]);
       return give({ status, headers, body: answer.body }, false);
     }
-    const recording = createRecording();
+    const recording = createRecording(MAX_ANSWER);
     give({ status, headers, recording }, false);
     try {
       await answer.stream.pipe(recording.sink);
-      if (recording.bytes() > MAX_ANSWER)
-        throw new MagicError("payload_too_large", "The answer is too large to be kept.");
-      await save(true, recording.frames());
+      if (recording.overflowed()) throw new MagicError("payload_too_large", "The answer is too large to be kept.");
+      if (!answer.cut?.()) await save(true, recording.frames());
     } catch (error) {
       logger.error("gateway.idempotency_failed", { request_id: call.requestId, ...errorFields(error) });
       recording.replaceEnd(Buffer.from(errorEvent(notStored)));
@@ -168,7 +168,7 @@ function stored(row: KeyRow, fingerprint: string, sealer: Sealer): Shared {
   const answer = decodeAnswer(sealer.open(row.answer, placeOf(row.owner, row.key)));
   const { status, headers } = answer;
   if (answer.body) return { status, headers, body: answer.body };
-  const recording = createRecording();
+  const recording = createRecording(Number.POSITIVE_INFINITY);
   // What was stored was complete: nothing has to be withheld.
   void answer.stream.pipe(recording.sink).then(() => recording.finish());
   return { status, headers, recording };

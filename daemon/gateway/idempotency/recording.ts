@@ -13,18 +13,20 @@ export interface Recording {
   finish(): void;
   /** Puts an error event in the place of the withheld frames: the answer could not be stored. */
   replaceEnd(frame: Uint8Array): void;
-  bytes(): number;
+  /** It has become larger than what is kept: its end is missing. */
+  overflowed(): boolean;
 }
 
 const DONE = Buffer.from("data: [DONE]\n\n");
 const ERROR = Buffer.from('data: {"error"');
 
-/** A recording whose end is withheld from its readers until `finish`. */
-export function createRecording(): Recording {
+/** A recording of at most so many bytes whose end is withheld from its readers until `finish`. */
+export function createRecording(most: number): Recording {
   const kept: Uint8Array[] = [];
   let shown = 0;
   let bytes = 0;
   let finished = false;
+  let overflowed = false;
   let waiters: (() => void)[] = [];
   const wake = () => {
     const woken = waiters;
@@ -33,12 +35,14 @@ export function createRecording(): Recording {
   };
 
   return {
-    bytes: () => bytes,
+    overflowed: () => overflowed,
     sink: {
       write(frame) {
         const copy = typeof frame === "string" ? Buffer.from(frame) : Buffer.from(frame);
-        kept.push(copy);
         bytes += copy.length;
+        overflowed ||= bytes > most;
+        if (overflowed) return true;
+        kept.push(copy);
         // Once an end was seen, everything behind it is withheld as well.
         if (shown === kept.length - 1 && !endsAnswer(copy)) {
           shown = kept.length;
