@@ -25,7 +25,7 @@ export function* sandboxRead(manifest: Manifest, name: string, state: unknown, s
   const count = seededRandom(seed, name, "count").between(40, 120);
   const at = (place: number): string | null => (cursor ? String(cursor.write(timeOf(place, count))) : null);
   // They come oldest first: what was read is what stands before.
-  const { cursor: begin } = readState(state);
+  const { cursor: begin } = readState(state, { cursorField, together: false, legacy: false });
   let place = 0;
   if (begin !== null && cursor) for (let each = 0; each < count; each++) if (at(each) === begin) place = each + 1;
   for (; place < count; place += PAGE) {

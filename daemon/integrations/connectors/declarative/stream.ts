@@ -7,6 +7,7 @@ import { emptyParts, merge } from "./http/options.ts";
 import {
   type Component,
   child,
+  children,
   isRecord,
   list,
   manifestError,
@@ -21,6 +22,7 @@ import type { Pack, PackedPage } from "./read/pack.ts";
 import { parallel } from "./read/parallel.ts";
 import {
   isPartitioned,
+  makesGroups,
   type Partition,
   parentsOf,
   partitionsOf,
@@ -30,7 +32,7 @@ import {
 import { type DataRecord, selectorOf, transformationsOf } from "./read/records.ts";
 import { type Question, retrieverOf } from "./read/retrieve.ts";
 import { schemaOf } from "./read/schema.ts";
-import { type ConnectorState, keyOf, readState, stateTracker } from "./read/state.ts";
+import { type ConnectorState, keyOf, readState, type StateForm, stateTracker } from "./read/state.ts";
 
 export type StreamEvent =
   | { readonly type: "records"; readonly records: DataRecord[]; readonly partition: Readonly<Record<string, unknown>> }
@@ -60,7 +62,7 @@ const DEFAULT_CONCURRENCY = 4;
 export function streamOf(context: Context, component: Component, concurrency = DEFAULT_CONCURRENCY): Stream {
   if (typeOf(component) === "StateDelegatingStream") return delegating(context, component, concurrency);
   const retriever = child(component, "retriever");
-  const cursor = cursorOf(context, optionalChild(component, "incremental_sync"));
+  const cursor = cursorOf(context, optionalChild(component, "incremental_sync"), retriever);
   let schema: Promise<DataRecord | undefined> | undefined;
   let loaded: DataRecord | undefined;
   const loadSchema = (): Promise<DataRecord | undefined> => {
@@ -79,6 +81,7 @@ export function streamOf(context: Context, component: Component, concurrency = D
     parentsOf(retriever["partition_router"]).map((each) => [each, streamOf(below, each, 1)] as const),
   );
   const partitioned = isPartitioned(retriever["partition_router"]);
+  const form = stateFormOf(component, cursor, partitioned && makesGroups(retriever["partition_router"]));
   return {
     name: nameOf(component),
     primaryKey: keyPaths(component["primary_key"]),
@@ -91,12 +94,15 @@ export function streamOf(context: Context, component: Component, concurrency = D
 
   async function* events(given: unknown, pack?: Pack): AsyncGenerator<StreamEvent | PackedEvent> {
     await loadSchema();
-    const known = readState(given);
-    const tracker = stateTracker(known, partitioned, context.clock);
+    const known = readState(given, form);
+    let allSeen = true;
+    const { together } = form;
+    const tracker = stateTracker(known, { partitioned, together, cursor, allSeen: () => allSeen }, context.clock);
     // Without a cursor of its own the stream is read wholly each time: so are its parents then.
     const readParent: ReadParent = async function* (component, dependent) {
       const parent = parents.get(component) ?? streamOf(below, component, 1);
       const goesOn = dependent && cursor !== undefined && parent.cursorField !== undefined;
+      if (goesOn) allSeen = false;
       for await (const event of parent.read(goesOn ? known.parents[parent.name] : undefined)) {
         if (event.type === "state") {
           if (goesOn) tracker.parentDone(parent.name, event.state);
@@ -147,6 +153,18 @@ export function streamOf(context: Context, component: Component, concurrency = D
   }
 }
 
+// Which records stand together in a group changes with every new one: no cursor of a group would be found again.
+function stateFormOf(component: Component, cursor: Cursor | undefined, grouped: boolean): StateForm {
+  const wanted = optionalChild(component, "incremental_sync")?.["global_substream_cursor"] === true;
+  const migrations = children(component, "state_migrations").map(typeOf);
+  return {
+    cursorField: cursor?.field,
+    together:
+      cursor !== undefined && (grouped || (wanted && isPartitioned(child(component, "retriever")["partition_router"]))),
+    legacy: migrations.includes("LegacyToPerPartitionStateMigration"),
+  };
+}
+
 // Two parent records with one key are one partition: its cursor says where both were read to.
 async function* distinct(partitions: AsyncIterable<Partition>): AsyncGenerator<Partition> {
   const seen = new Set<string>();
@@ -189,14 +207,16 @@ function delegating(context: Context, component: Component, concurrency: number)
   );
   const name = requiredText(component, "name");
   const retention = text(context, component, component["api_retention_period"] ?? "");
-  const cursor = cursorOf(context, optionalChild(child(component, "incremental_stream"), "incremental_sync"));
+  const changes = child(component, "incremental_stream");
+  const cursor = cursorOf(context, optionalChild(changes, "incremental_sync"), changes);
+  const form = stateFormOf(changes, cursor, false);
   // What has changed can be asked for only as far back as the vendor keeps it.
   const tooOld = (known: string | null): boolean => {
     const time = retention && known !== null ? cursor?.time(known) : undefined;
     return time !== undefined && Number(time / 1000n) < context.clock.now() - durationMs(retention);
   };
   const wholly = (given: unknown): boolean => {
-    const state = readState(given);
+    const state = readState(given, form);
     return state.empty || tooOld(state.cursor);
   };
   return {

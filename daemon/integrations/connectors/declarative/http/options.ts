@@ -91,7 +91,9 @@ export function withParams(url: string, params: Readonly<Record<string, unknown>
   const more = new URLSearchParams();
   for (const [name, value] of Object.entries(params)) {
     if (value === null || value === undefined) continue;
-    const values = list(value).map(pythonText);
+    const values = list(value)
+      .filter((each) => each !== null)
+      .map(pythonText);
     const present = target.searchParams.getAll(name);
     if (present.length === values.length && present.every((each, at) => each === values[at])) continue;
     for (const each of values) more.append(name, each);

@@ -231,10 +231,11 @@ function textValues(
     if (isQueryProperties(value)) continue;
     const evaluated = nested(context, component, value, variables);
     if (evaluated === null || evaluated === undefined || isNothing(value, evaluated)) continue;
-    out[text(context, component, name, variables)] =
-      typeof evaluated === "string" || Array.isArray(evaluated) || typeof value !== "string"
-        ? evaluated
-        : text(context, component, value, variables);
+    const asItIs = typeof evaluated === "string" || typeof value !== "string";
+    const written = asItIs ? "" : text(context, component, value, variables);
+    // `1,2` is text, though Python reads a tuple in it.
+    const isList = Array.isArray(evaluated) && /^\s*\[/.test(written);
+    out[text(context, component, name, variables)] = asItIs || isList ? evaluated : written;
   }
   return out;
 }

@@ -28,7 +28,7 @@ export function clamped(
       : new DateTime(value.us - 1_000_000n, 0);
   const last = before(floor(end));
   const intervals: [DateTime, DateTime][] = [];
-  for (let from = start; from.us < last.us; ) {
+  for (let from = ceil(start); from.us < last.us; ) {
     const to = step ? addDuration(from, step) : last;
     const top = to.us < last.us ? ceil(to) : last;
     const bottom = ceil(from);

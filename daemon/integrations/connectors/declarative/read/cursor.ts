@@ -37,6 +37,10 @@ export interface Cursor {
   wanted(record: DataRecord, cursor: string | null): boolean;
   /** The time that a cursor value means, in microseconds since the epoch; undefined: it means none. */
   time(cursor: string): bigint | undefined;
+  /** The later of two cursor values. */
+  later(a: string, b: string): string;
+  /** A cursor value so many seconds before this one, where it is a time. */
+  before(cursor: string, seconds: number): string;
   /** True: pages come newest first, and this page ends with what was read already. */
   exhausted(records: readonly DataRecord[], cursor: string | null): boolean;
 }
@@ -44,9 +48,10 @@ export interface Cursor {
 /** A manifest must not make more requests than this out of one date range. */
 const MAX_INTERVALS = 100_000;
 
-export function cursorOf(context: Context, component: Component | undefined): Cursor | undefined {
+/** `asks`: what makes the requests. */
+export function cursorOf(context: Context, component: Component | undefined, asks: Component): Cursor | undefined {
   if (!component) return undefined;
-  if (typeOf(component) === "DatetimeBasedCursor") return datetimeCursor(context, component);
+  if (typeOf(component) === "DatetimeBasedCursor") return datetimeCursor(context, component, asks);
   return typeOf(component) === "IncrementingCountCursor" ? countCursor(context, component) : refuseCustom(component);
 }
 
@@ -57,7 +62,7 @@ function fieldOf(record: DataRecord, name: string): unknown {
     .reduce<unknown>((value, key) => (isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined), record);
 }
 
-function datetimeCursor(context: Context, component: Component): Cursor {
+function datetimeCursor(context: Context, component: Component, asks: Component): Cursor {
   const field = text(context, component, requiredText(component, "cursor_field"));
   const format = requiredText(component, "datetime_format");
   const formats = [...list(component["cursor_datetime_formats"]).map(String), format];
@@ -93,18 +98,21 @@ function datetimeCursor(context: Context, component: Component): Cursor {
     bounds ??= { cursor, start: startOf(cursor), end: given() };
     return bounds;
   };
+  const endTold = isRecord(component["end_time_option"]) || JSON.stringify(asks).includes(keys[1]);
   const clientSide = component["is_client_side_incremental"] === true || component["is_data_feed"] === true;
   return {
     field,
     intervals(cursor) {
       bounds = undefined;
       const now = new DateTime(BigInt(context.clock.now()) * 1000n, 0);
-      const wanted = given() ?? now;
-      const end = wanted.us < now.us ? wanted : now;
+      // An end that the manifest names may lie ahead: what is planned has its dates there.
+      const end = given() ?? now;
       const start = startOf(cursor);
       const strict = component["is_compare_strictly"] === true;
-      if (clientSide) return [interval(keys, format, start, end, now)];
-      const ranges = split(component, start, end, duration("step"), duration("cursor_granularity"), strict);
+      // Who is not told of intervals answers with everything each time.
+      const told = isRecord(component["start_time_option"]) || isRecord(component["end_time_option"]);
+      if (clientSide && !told) return [interval(keys, format, start, end, now)];
+      const ranges = split(component, start, end, duration("step"), duration("cursor_granularity"), strict, endTold);
       // What the last interval's end cuts off is read next time; no record of an earlier one may hide what comes between.
       return ranges.map(([from, to], at) => interval(keys, format, from, to, at === ranges.length - 1 ? now : to));
     },
@@ -140,6 +148,13 @@ function datetimeCursor(context: Context, component: Component): Cursor {
       return !value || (value.us >= start.us && (!end || value.us <= end.us));
     },
     time: (cursor) => parse(cursor)?.us,
+    later: (a, b) => ((parse(b)?.us ?? 0n) > (parse(a)?.us ?? 0n) ? b : a),
+    before(cursor, seconds) {
+      const known = seconds > 0 ? parse(cursor) : undefined;
+      return known
+        ? written(new DateTime(known.us - BigInt(Math.ceil(seconds)) * 1_000_000n, known.offset), format)
+        : cursor;
+    },
     exhausted(records, cursor) {
       const last = records.at(-1);
       if (component["is_data_feed"] !== true || !last) return false;
@@ -183,23 +198,26 @@ function split(
   step: ReturnType<typeof parseDuration> | undefined,
   granularity: ReturnType<typeof parseDuration> | undefined,
   strict: boolean,
+  endTold: boolean,
 ): [DateTime, DateTime][] {
   if (start.us > end.us || (strict && start.us === end.us)) return [];
   const clamping = optionalChild(component, "clamping");
   if (clamping) return clamped(clamping, start, end, step, granularity);
   if (!step) return [[start, end]];
   const intervals: [DateTime, DateTime][] = [];
-  for (let from = start; from.us <= end.us; ) {
+  for (let from = start; ; ) {
     const next = addDuration(from, step);
     if (next.us <= from.us) throw manifestError("DatetimeBasedCursor.step must be longer than nothing");
-    const last = granularity ? addDuration(next, { months: -granularity.months, us: -granularity.us }) : next;
-    intervals.push([from, last.us < end.us ? last : end]);
-    if (intervals.length > MAX_INTERVALS)
+    // The last one ends with the end. A vendor that is told beginnings only (`?date=`) is asked for that day too.
+    if (next.us > end.us || (next.us === end.us && (endTold || !granularity))) return [...intervals, [from, end]];
+    intervals.push([
+      from,
+      granularity ? addDuration(next, { months: -granularity.months, us: -granularity.us }) : next,
+    ]);
+    if (intervals.length >= MAX_INTERVALS)
       throw manifestError(`DatetimeBasedCursor.step cuts the range into more than ${MAX_INTERVALS} intervals`);
-    if (!granularity && next.us >= end.us) break;
     from = next;
   }
-  return intervals;
 }
 
 /** A MinMaxDatetime, or text that is a date. */
@@ -253,6 +271,8 @@ function countCursor(context: Context, component: Component): Cursor {
     },
     wanted: () => true,
     time: () => undefined,
+    later: (a, b) => ((countOf(b) ?? 0) > (countOf(a) ?? 0) ? b : a),
+    before: (cursor) => cursor,
     exhausted: () => false,
   };
 }

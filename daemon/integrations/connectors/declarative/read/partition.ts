@@ -53,6 +53,13 @@ export function isPartitioned(component: unknown): boolean {
   return list(component).some(isRecord);
 }
 
+/** True where partitions are groups of others. */
+export function makesGroups(component: unknown): boolean {
+  return list(component)
+    .filter(isRecord)
+    .some((router) => typeOf(router) === "GroupingPartitionRouter");
+}
+
 /** True where one parent may be read more than once: for each partition of a router before it, or as the parent of two. */
 export function readsAgain(component: unknown): boolean {
   const parents = parentsOf(component);
@@ -106,10 +113,12 @@ function listRouter(context: Context, component: Component): Partitions {
   const field = text(context, component, requiredText(component, "cursor_field"));
   const option = optionalChild(component, "request_option");
   return async function* () {
-    const values =
-      typeof component["values"] === "string" ? native(context, component, component["values"]) : component["values"];
+    const made = typeof component["values"] === "string";
+    const values = made ? native(context, component, component["values"]) : component["values"];
     for (const each of list(values)) {
-      const value = typeof component["values"] === "string" ? each : native(context, component, each);
+      // What is written in a list is meant as it is written: "1e5" and "007" are names.
+      const isTemplate = !made && typeof each === "string" && each.includes("{{");
+      const value = isTemplate ? native(context, component, each) : each;
       const parts = emptyParts();
       if (option) inject(context, option, value, parts);
       yield { values: { [field]: value }, extra: {}, parts };
