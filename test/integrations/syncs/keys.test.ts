@@ -175,7 +175,7 @@ describe.skipIf(postgresMissing() || mysqlMissing())("asked-for keys", () => {
     ] as const)
       for (const unique of ["", "UNIQUE"]) {
         const end = ends[to] as (typeof ends)[string];
-        const table = `cases_${unique}`;
+        const table = `cases_${unique.toLowerCase()}`;
         await end.run(`CREATE TABLE ${table} (id ${type} ${unique}, c int)`);
         for (let run = 0; run < 2; run++) {
           const outcome = await sync({ from: pair.from, object: "cases", to: end.url(table), table }, ask);
