@@ -178,6 +178,19 @@ describe(`${Object.keys(attacks).length} attacks`, () => {
   });
 });
 
+test("a token that another daemon over the same database gave is good here", async () => {
+  const iss = "http://10.0.0.2:4141";
+  const token = await signed(header(), claims({ iss }));
+  expect((await use(token)).status).toBe(401);
+  const { setting } = daemon.app.storage.units;
+  const keep = 50;
+  await Promise.all(
+    [iss, "http://10.0.0.3:4141"].map((value) => setting.append({ key: "identity.issuers", value, keep })),
+  );
+  expect((await use(token)).status).toBe(200);
+  expect((await use(await signed(header(), claims({ iss: "http://10.0.0.3:4141" })))).status).toBe(200);
+});
+
 test("a token has its client's scopes at most, also when they are claimed", async () => {
   const token = await signed(header(), claims({ scope: "keys:read keys:write audit:read" }));
   expect((await use(token)).status).toBe(200);

@@ -29,8 +29,8 @@ export interface AccessTokenOptions {
   readonly clock: Clock;
   /** The issuer (RFC 8414) that new tokens name. */
   readonly issuer: () => string;
-  /** True for this issuer and those that the same account had before, at other ports. */
-  readonly isIssuer: (issuer: string) => boolean;
+  /** True for this issuer and the account's others: those before, at other ports, and those of other daemons over its database. */
+  readonly isIssuer: (issuer: string) => Promise<boolean>;
 }
 
 /** Tokens longer than this are not ours. */
@@ -72,7 +72,7 @@ export function accessTokens({ keys, clock, issuer, isIssuer }: AccessTokenOptio
           },
         );
         const { iss, sub, exp, iat, client_id: clientId, scope } = payload;
-        if (typeof iss !== "string" || !isIssuer(iss)) throw invalid("its issuer is another");
+        if (typeof iss !== "string" || !(await isIssuer(iss))) throw invalid("its issuer is another");
         if (typeof clientId !== "string" || sub !== clientId) throw invalid("its subject is not its client");
         if (typeof scope !== "string") throw invalid("its scope is no text");
         if (typeof exp !== "number" || typeof iat !== "number") throw invalid("its times are missing");

@@ -25,6 +25,15 @@ export async function putIfAbsent(db: Db, { key, value }: { key: string; value: 
   return (await get(db, { key })) ?? value;
 }
 
+/** Puts a text at the end of a list of texts, of which the newest stay; answers the list. One step: of two daemons that do so at once, both are in it. */
+export async function append(db: Db, { key, value, keep }: { key: string; value: string; keep: number }) {
+  const before = JSON.parse((await get(db, { key })) ?? "[]") as string[];
+  if (before.at(-1) === value) return before;
+  const after = [...before.filter((one) => one !== value), value].slice(-keep);
+  await put(db, { key, value: JSON.stringify(after) });
+  return after;
+}
+
 export async function remove(db: Db, { key }: { key: string }): Promise<void> {
   await db.deleteFrom("setting").where("key", "=", key).execute();
 }
