@@ -5,10 +5,11 @@ import type { Span, Tracer } from "#daemon/telemetry/trace.ts";
 import { newId } from "#shared/ids.ts";
 import type { Broker, OpenedSession } from "./broker/broker.ts";
 import { strike } from "./broker/redaction.ts";
+import { levelOf } from "./log-line.ts";
 import type { RuntimeMetrics } from "./metrics.ts";
 import type { Caller } from "./ports.ts";
 import type { Invocation, InvocationResult } from "./runtime.ts";
-import { type Instance, type InstanceResult, levelOf } from "./serving/instance.ts";
+import type { Instance, InstanceResult } from "./serving/instance.ts";
 
 /** controller:invoke inside controller:invoke, at most. */
 export const MAX_DEPTH = 8;

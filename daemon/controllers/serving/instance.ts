@@ -1,16 +1,18 @@
 // One deployed version: its compiled schemas, its cell, its limits. A call goes through here from admission to the checked output.
-import { type ErrorCode, errors, type FieldProblem, MagicError } from "#contract/errors.ts";
+import { type FieldProblem, MagicError } from "#contract/errors.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
 import type { AbortNotice } from "#shared/abort.ts";
 import type { Clock } from "#shared/clock.ts";
 import { bundleName, type StackMapper, stackMapper } from "../bundle/stack.ts";
 import { type Cell, CellGone, type CellOutcome } from "../cell/cell.ts";
-import type { GuestError, InvokeMessage, LogMessage } from "../cell/frames.ts";
+import type { InvokeMessage, LogMessage } from "../cell/frames.ts";
 import type { BrokerSession } from "../cell/streams.ts";
+import { levelOf, strayFields } from "../log-line.ts";
 import type { Artifact } from "../runtime.ts";
 import { type Admission, openAdmission } from "./admission.ts";
 import { type Breaker, openBreaker } from "./breaker.ts";
-import { checkLargeOutput, type LargeOutput } from "./large-output.ts";
+import { cellFailure, handlerFailure } from "./failures.ts";
+import { outputReader } from "./output.ts";
 import { schemaCheck } from "./slow-check.ts";
 import type { LiveCell, Watchdog } from "./watchdog.ts";
 
@@ -80,7 +82,7 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
   const memoryMb = contract.limits?.memory_mb ?? defaults.memoryMb;
   const places = contract.limits?.concurrency ?? defaults.concurrency;
   const inputCheck = schemaCheck(contract.input_schema);
-  const outputCheck = schemaCheck(contract.output_schema);
+  const readOutput = outputReader(name, contract.output_schema);
   const admission = openAdmission(name, places, places * QUEUE_FACTOR);
   const breaker: Breaker = openBreaker(name, services.clock);
   const stacks = stackMapper(artifact.map, `controllers/${contract.name}`);
@@ -153,7 +155,7 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
   function loadFailure(error: unknown): Error {
     if (error instanceof CellGone) {
       breaker.died(error.message);
-      return memoryOrCrash(error, memoryMb);
+      return cellFailure(error, memoryMb);
     }
     if ((error as { guest?: boolean }).guest !== true) return error as Error;
     const { message, stack } = error as Error;
@@ -227,7 +229,7 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
           clearTimeout(rest);
           if (!waited) return;
           leave();
-          const gone = memoryOrCrash(why, memoryMb);
+          const gone = cellFailure(why, memoryMb);
           const { code, retryAfterS } = gone;
           reject(new MagicError(code, call.redact(gone.message), retryAfterS === undefined ? {} : { retryAfterS }));
         },
@@ -293,8 +295,9 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
         const runMs = performance.now() - began;
         breaker.worked();
         if (runMs < SHORT_MS && !live.behind && ++shortCalls === TRUSTED_AFTER) live.cell.trust();
-        const checked = outputOf(outcome, call);
-        const output = checked instanceof Promise ? await checked : checked;
+        if (!outcome.ok) throw handlerFailure(outcome.error, { memoryMb, stacks, redact: call.redact });
+        const read = readOutput(outcome.output);
+        const output = read instanceof Promise ? await read : read;
         return {
           output,
           queueMs: admitted - arrived,
@@ -334,83 +337,5 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
       throw new MagicError("input_invalid", `the input does not fit ${name}'s input_schema`, { problems });
   }
 
-  function outputOf(outcome: CellOutcome, call: InstanceCall): unknown {
-    if (!outcome.ok) throw handlerFailure(outcome.error, call);
-    if (typeof outcome.output !== "string") return largeOutputOf(outcome.output);
-    const output: unknown = JSON.parse(outcome.output);
-    const problems = outputCheck.atOnce(output);
-    if (problems === null) return slowlyChecked(outcome.output, output);
-    if (problems.length > 0) throw misfit(problems);
-    return output;
-  }
-
-  async function slowlyChecked(json: string, output: unknown): Promise<unknown> {
-    const problems = await outputCheck.elsewhere(json);
-    if (problems.length > 0) throw misfit(problems);
-    return output;
-  }
-
-  async function largeOutputOf(bytes: Buffer): Promise<LargeOutput> {
-    const checked = await checkLargeOutput(bytes, contract.output_schema);
-    if ("output" in checked) return checked.output;
-    if (checked.problems) throw misfit(checked.problems);
-    throw new MagicError("output_invalid", `the output of ${name} is not JSON`);
-  }
-
-  function misfit(problems: readonly FieldProblem[]): MagicError {
-    return new MagicError("output_invalid", `the output does not fit ${name}'s output_schema`, { problems });
-  }
-
-  function handlerFailure(error: GuestError, call: InstanceCall): MagicError {
-    const message = call.redact(error.message);
-    const name = call.redact(error.name);
-    if (error.code !== undefined && allowedCode(error.code)) {
-      const add = error.code === "capability_denied" && error.add !== undefined ? call.redact(error.add) : null;
-      return new MagicError(error.code, message, add === null ? {} : { extra: { add } });
-    }
-    if (
-      /^(Array buffer allocation failed|Failed to allocate memory|WebAssembly\.Memory\(\): could not allocate memory)/.test(
-        error.message,
-      )
-    )
-      return new MagicError("memory_exceeded", `${message} (limits.memory_mb is ${memoryMb})`);
-    const stack = error.stack === undefined ? undefined : call.redact(stacks.map(error.stack));
-    // A HandlerError of this code says what the caller is to read; anything else is told as what it is.
-    const text = error.code === "handler_error" ? message : `the handler threw ${name}${message && `: ${message}`}`;
-    return new MagicError("handler_error", text, {
-      cause: Object.assign(new Error(message), { name, stack }),
-    });
-  }
-
   return instance;
-}
-
-function memoryOrCrash(gone: CellGone, memoryMb: number): MagicError {
-  if (gone.reason === "memory")
-    return new MagicError("memory_exceeded", `the cell ran ${gone.message}; limits.memory_mb is ${memoryMb}`);
-  if (gone.reason === "violation") return new MagicError("limit_exceeded", `the cell was ended: ${gone.message}`);
-  if (gone.reason === "killed")
-    return new MagicError("overloaded", `the cell that ran this call was ended: ${gone.message}`, { retryAfterS: 1 });
-  return new MagicError("handler_error", `the cell died: ${gone.message}`);
-}
-
-/** Codes that a handler may answer with: the catalogue's, but for what is about the caller's credential or the daemon itself. */
-function allowedCode(code: string): code is ErrorCode {
-  if (!Object.hasOwn(errors, code)) return false;
-  const { status } = errors[code as ErrorCode];
-  return (
-    status >= 400 && status !== 401 && code !== "insufficient_scope" && code !== "internal" && code !== "handler_error"
-  );
-}
-
-export function levelOf(level: string): "debug" | "info" | "warn" | "error" {
-  return level === "debug" || level === "warn" || level === "error" ? level : "info";
-}
-
-/** A log line's fields, the stack of a stray error in the user's lines. */
-export function strayFields(line: LogMessage, stacks: StackMapper): Record<string, unknown> {
-  const { fields } = line;
-  if (typeof fields !== "object" || fields === null) return {};
-  const stack = fields["stack"];
-  return { fields: typeof stack === "string" ? { ...fields, stack: stacks.map(stack) } : fields };
 }
