@@ -9,6 +9,10 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { WebSocket } from "ws";
 import type { AuditRecord } from "#daemon/identity/audit/chain.ts";
 import { openAuditLog } from "#daemon/identity/audit/log.ts";
+import { openAuditTrail } from "#daemon/identity/audit/trail.ts";
+import { createLogger } from "#daemon/telemetry/log.ts";
+import { systemClock } from "#shared/clock.ts";
+import { temporaryFolder, temporaryStorage } from "#test/temporary.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 import { mixedCalls } from "./mixed-calls.ts";
 
@@ -241,10 +245,41 @@ test("600 mixed calls at once: one entry each, in a valid chain", async () => {
   expect(recorded).toEqual(sent);
 });
 
+test("daemons that share a database each prove its log: one that came later too, and what retention took on another one's turn", async () => {
+  const storage = { ...(await temporaryStorage()), dialect: "postgres" as const };
+  const key = randomBytes(32);
+  const logger = createLogger({ sinks: [] });
+  const open = async (name: string) => {
+    const trail = await openAuditTrail({
+      ...{ storage, key, logger, clock: systemClock, startOver: false, retentionDays: () => null },
+      ...{ root: `/${name}`, userState: temporaryFolder() },
+    });
+    onTestFinished(() => trail.close());
+    return trail;
+  };
+  const call = { identity: { type: "local", id: null }, environment: "live", action: "keys.list" } as const;
+  const entry = { ...call, resource: null, status: 200, requestId: "req_1" };
+  const first = await open("first");
+  await first.recordDurably(entry);
+  const second = await open("second");
+  for (const trail of [second, first, second]) await trail.recordDurably(entry);
+  expect(await second.verify()).toMatchObject({ valid: true, entries: 4 });
+  // The newest stays: without it the first, which has not seen it, would give its number again.
+  expect(await first.prune(new Date(Date.now() + 1_000))).toBe(3);
+  await first.recordDurably(entry);
+  expect(await second.verify()).toMatchObject({ valid: true, entries: 2 });
+  await storage.units.setting.put({
+    key: "identity.audit_base",
+    value: JSON.stringify({ sequence: 5, mac: "", sealed: "" }),
+  });
+  expect(await first.verify()).toMatchObject({ valid: true, entries: 2 });
+  expect((await second.verify()).problems).toMatchObject([{ code: "missing" }]);
+});
+
 test("retention leaves a checkpoint: older entries go, the proof holds", async () => {
   const own = await startDaemon();
   onTestFinished(() => own.close());
-  for (let index = 0; index < 10; index++) await own.call("GET", "/v1/keys");
+  for (let index = 0; index < 11; index++) await own.call("GET", "/v1/keys");
   await own.app.identity.audit.verify();
   expect(await own.app.identity.audit.prune(new Date(Date.now() + 1_000))).toBeGreaterThanOrEqual(10);
   await own.call("GET", "/v1/keys");

@@ -35,6 +35,8 @@ export interface AuditLogOptions {
   readonly inherited?: AnchorFile | undefined;
   /** True: where the log has no anchor of this key, the proof begins anew behind what is stored. */
   readonly startOver?: boolean | undefined;
+  /** Where daemons share the log: the beginning that retention has left. One that comes later, without an anchor yet, puts its own behind what is stored. */
+  readonly joins?: ChainHead | undefined;
   readonly onError: (event: "audit.append_failed" | "audit.anchor_failed" | "audit.overflow", error: unknown) => void;
 }
 
@@ -56,7 +58,8 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   const found = (await anchors.read()) ?? (await options.inherited?.read());
   const stored = (await store.head()) ?? GENESIS;
   const afresh = options.startOver ? { head: stored, base: GENESIS, lost: stored } : undefined;
-  const anchored: Anchor | undefined = found === undefined || found === "invalid" ? afresh : found;
+  const joining = found === undefined && options.joins ? { head: stored, base: options.joins } : undefined;
+  const anchored: Anchor | undefined = found === undefined || found === "invalid" ? (afresh ?? joining) : found;
   let head: ChainHead = anchored && anchored.head.sequence >= stored.sequence ? anchored.head : stored;
   let base = anchored?.base ?? GENESIS;
   const lost = anchored?.lost;

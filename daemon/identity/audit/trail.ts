@@ -11,6 +11,7 @@ import { newId } from "#shared/ids.ts";
 import { anchorFile, anchorName, anchorPath } from "./anchor.ts";
 import type { AuditRecord, ChainedRecord, Outcome } from "./chain.ts";
 import { openAuditLog } from "./log.ts";
+import { further, sharedBase } from "./shared-base.ts";
 import { type Verification, verifyChain } from "./verify.ts";
 
 /** A call as the surfaces tell of it. */
@@ -61,6 +62,7 @@ export async function openAuditTrail(options: AuditTrailOptions): Promise<AuditT
   const { audit: units, setting } = storage.units;
   const name = anchorName(options.root);
   const anchors = anchorFile(anchorPath(options.userState, name), key);
+  const bases = sharedBase(storage.units, key);
   // A copied root finds the anchor of the root that it was copied from, once.
   const before = await setting.get({ key: ANCHORED_AT });
   const log = await openAuditLog({
@@ -68,6 +70,7 @@ export async function openAuditTrail(options: AuditTrailOptions): Promise<AuditT
     anchors,
     inherited: isOther(before) ? anchorFile(anchorPath(options.userState, before), key) : undefined,
     startOver: options.startOver,
+    joins: storage.dialect === "postgres" ? await bases.read() : undefined,
     store: {
       head: () => units.head({}),
       append: (after, rows) => units.append({ after, rows }),
@@ -107,7 +110,9 @@ export async function openAuditTrail(options: AuditTrailOptions): Promise<AuditT
     const last = await units.lastBefore({ before: rfc3339(olderThan.getTime()) });
     if (!last || last.sequence <= log.anchor().base.sequence) return 0;
     // The checkpoint first: entries before it may then be there or not.
-    await log.checkpoint({ sequence: last.sequence, mac: last.mac });
+    const base = { sequence: last.sequence, mac: last.mac };
+    await log.checkpoint(base);
+    await bases.write(base);
     pruning = removeUpTo(last.sequence);
     return pruning;
   }
@@ -157,7 +162,12 @@ export async function openAuditTrail(options: AuditTrailOptions): Promise<AuditT
     async verify() {
       await pruning;
       await log.flush();
-      return verifyChain(key, await anchors.read(), pages());
+      const anchor = await anchors.read();
+      if (anchor === undefined || anchor === "invalid") return verifyChain(key, anchor, pages());
+      const base = further(anchor.base, await bases.read());
+      // Another daemon may be at it still.
+      await removeUpTo(base.sequence);
+      return verifyChain(key, { ...anchor, base }, pages());
     },
     prune,
     async close() {

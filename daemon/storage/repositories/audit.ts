@@ -134,12 +134,13 @@ export async function prune(db: Db, { upTo, limit }: { upTo: number; limit: numb
   return rows.length;
 }
 
-/** The newest entry older than `before`: where retention puts its checkpoint. */
+/** The newest entry older than `before`: where retention puts its checkpoint. The last of all stays, by which whoever appends knows where it is. */
 export async function lastBefore(db: Db, { before }: { before: string }): Promise<AuditHead | undefined> {
   return db
     .selectFrom("audit_entry")
     .select(["sequence", "mac"])
     .where("timestamp", "<", before)
+    .where("sequence", "<", (all) => all.selectFrom("audit_entry").select((eb) => eb.fn.max("sequence").as("last")))
     .orderBy("sequence", "desc")
     .limit(1)
     .executeTakeFirst();
