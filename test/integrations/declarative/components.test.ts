@@ -327,7 +327,7 @@ test("a path is joined without empty segments; a configuration's list fits choic
 
 const one = (source: string) => read(source).then(({ records }) => records[0]);
 
-test("what a template has nothing to say for is not asked for; text that is written as empty is", async () => {
+test("what a template has nothing to say for is not asked for; nor is text that is empty", async () => {
   const asked: string[] = [];
   const origin = await vendor((request, response) => {
     asked.push(`${request.url} ${request.headers["x-none"]} ${request.body}`);
@@ -339,7 +339,7 @@ test("what a template has nothing to say for is not asked for; text that is writ
     request_body_json: { a: none, b: ["x", none], c: { d: "{{ none }}" } },
   };
   await read(manifest(origin, { requester }));
-  expect(asked).toEqual(['/items?empty=&q=1 undefined {"b":["x",null],"c":{}}']);
+  expect(asked).toEqual(['/items?q=1 undefined {"b":["x",null],"c":{}}']);
 });
 
 test("transformations name and flatten fields as the reference does", async () => {

@@ -92,26 +92,20 @@ export function condition(context: Templates, component: Component, value: unkno
   return Boolean(result);
 }
 
-/** A mapping whose keys and values are templates, nested ones too; what comes to null, or a template to no text, is left out, in a list it is null. */
+/** A mapping whose keys and values are templates, nested ones too; what comes to null or to no text is left out, in a list it is null. */
 export function nested(context: Templates, component: Component, value: unknown, more: Variables = {}): unknown {
   if (Array.isArray(value))
     return value.map((each) => {
       const inner = nested(context, component, each, more);
-      return isNothing(each, inner) ? null : inner;
+      return inner === "" ? null : inner;
     });
   if (typeof value === "object" && value !== null) {
     const out: Record<string, unknown> = {};
     for (const [key, each] of Object.entries(value)) {
       const inner = nested(context, component, each, more);
-      if (inner !== null && inner !== undefined && !isNothing(each, inner))
-        out[text(context, component, key, more)] = inner;
+      if (inner !== null && inner !== undefined && inner !== "") out[text(context, component, key, more)] = inner;
     }
     return out;
   }
   return native(context, component, value, more);
-}
-
-/** A template that came to no text: it had nothing to say. Text that is written as empty is meant so. */
-export function isNothing(template: unknown, evaluated: unknown): boolean {
-  return evaluated === "" && template !== "";
 }

@@ -14,30 +14,12 @@ import { inject } from "./options.ts";
 import { sharedToken } from "./token.ts";
 
 export function jwt(context: Context, component: Component): Authenticator {
-  const algorithm = requiredText(component, "algorithm");
-  const seconds = Number(native(context, component, component["token_duration"] ?? 1200));
-  const tokens = sharedToken(context, component, undefined, async () => {
-    const now = Math.floor(context.clock.now() / 1000);
-    const part = (field: string): Record<string, unknown> => {
-      const evaluated = nested(context, component, component[field] ?? {});
-      return isRecord(evaluated) ? evaluated : {};
-    };
-    const header = { ...part("additional_jwt_headers"), ...part("jwt_headers"), alg: algorithm };
-    const payload = {
-      ...part("additional_jwt_payload"),
-      ...part("jwt_payload"),
-      iat: now,
-      exp: now + seconds,
-      nbf: now,
-    };
-    const token = await new SignJWT(payload)
-      .setProtectedHeader(header as { alg: string })
-      .sign(await signingKey(context, component, algorithm));
-    return { value: token, expiresAt: (now + seconds) * 1000 };
-  });
+  const tokens = sharedToken(context, component, undefined, async () => ({
+    expiresAt: context.clock.now() + secondsOf(context, component) * 1000,
+    value: await signedToken(context, component),
+  }));
   const option = optionalChild(component, "request_option");
-  const prefix =
-    component["header_prefix"] === undefined ? "Bearer" : text(context, component, component["header_prefix"]);
+  const prefix = text(context, component, component["header_prefix"] ?? "");
   return {
     async apply(parts) {
       const token = await tokens.get();
@@ -48,6 +30,32 @@ export function jwt(context: Context, component: Component): Authenticator {
     },
     refresh: (used) => tokens.renew(used),
   };
+}
+
+const secondsOf = (context: Context, component: Component): number =>
+  Number(native(context, component, component["token_duration"] ?? 1200));
+
+/** A token that is good from now on. */
+export async function signedToken(context: Context, component: Component): Promise<string> {
+  const algorithm = requiredText(component, "algorithm");
+  const now = Math.floor(context.clock.now() / 1000);
+  const part = (field: string): Record<string, unknown> => {
+    const evaluated = nested(context, component, component[field] ?? {});
+    return isRecord(evaluated) ? evaluated : {};
+  };
+  const header = { typ: "JWT", ...part("additional_jwt_headers"), ...part("jwt_headers"), alg: algorithm };
+  const payload = {
+    ...part("additional_jwt_payload"),
+    ...part("jwt_payload"),
+    iat: now,
+    exp: now + secondsOf(context, component),
+    nbf: now,
+  };
+  // In the reference's order: the same token for the same second.
+  const sorted = Object.fromEntries(Object.entries(header).sort(([a], [b]) => (a < b ? -1 : 1)));
+  return new SignJWT(payload)
+    .setProtectedHeader(sorted as { alg: string })
+    .sign(await signingKey(context, component, algorithm));
 }
 
 async function signingKey(context: Context, component: Component, algorithm: string): Promise<Uint8Array | CryptoKey> {

@@ -2,11 +2,12 @@
 import { MagicError } from "#contract/errors.ts";
 import { type Context, nested, text } from "../context.ts";
 import { parseIso, strptime } from "../jinja/date-text.ts";
-import { type Component, isRecord, list, optionalChild, optionalText } from "../manifest/component.ts";
+import { type Component, child, isRecord, list, optionalChild, optionalText } from "../manifest/component.ts";
 import { type Authenticator, bearer } from "./authenticator.ts";
 import type { HttpRequest, HttpResponse } from "./client.ts";
 import { decoderOf } from "./decode.ts";
 import { retryAfterSeconds } from "./errors.ts";
+import { signedToken } from "./jwt.ts";
 import { responseVariables } from "./response.ts";
 import { refreshInTurn } from "./rotation.ts";
 import { sharedToken, type Token } from "./token.ts";
@@ -22,14 +23,13 @@ export function oauth(context: Context, component: Component): Authenticator {
   const updater = optionalChild(component, "refresh_token_updater");
   const initial: Token | undefined =
     heldToken(context.config) ??
-    (given
+    configuredToken(context, updater) ??
+    (given && (expiry || !endpoint)
       ? {
           value: given,
           expiresAt: expiry
             ? expiryOf(expiry, optionalText(component, "token_expiry_date_format"))
-            : endpoint
-              ? context.clock.now() + 60_000
-              : Number.POSITIVE_INFINITY,
+            : Number.POSITIVE_INFINITY,
         }
       : undefined);
   const refreshToken =
@@ -55,7 +55,7 @@ export function oauth(context: Context, component: Component): Authenticator {
   };
   const grant = { configured: refreshToken, of: [endpoint, value("client_id"), value("client_secret")] };
   const tokens = sharedToken(context, component, initial, (last) =>
-    refreshToken && endpoint ? refreshInTurn(context, grant, last, request) : request(""),
+    refreshToken && endpoint && !asserts(component) ? refreshInTurn(context, grant, last, request) : request(""),
   );
   return {
     async apply(parts) {
@@ -74,6 +74,18 @@ function heldToken({ oauth: authorized, access_token, expires_at }: Context["con
   return { value: access_token, expiresAt: typeof expires_at === "number" ? expires_at : Number.POSITIVE_INFINITY };
 }
 
+// Beside a refresh token that is good once stands the access token that came with it, as long as it lasts.
+function configuredToken({ config }: Context, updater: Component | undefined): Token | undefined {
+  if (!updater) return undefined;
+  const at = (field: string, otherwise: string): string | undefined =>
+    stringAt(config, list(updater[`${field}_config_path`] ?? ["credentials", otherwise]).map(String));
+  const [value, expiry] = [at("access_token", "access_token"), at("token_expiry_date", "token_expiry_date")];
+  return value && expiry ? { value, expiresAt: expiryOf(expiry, undefined) } : undefined;
+}
+
+// RFC 7523, section 2.1: a signed assertion in place of client and refresh token.
+const asserts = (component: Component): boolean => String(component["use_profile_assertion"]).toLowerCase() === "true";
+
 async function tokenAnswer(
   context: Context,
   component: Component,
@@ -83,13 +95,15 @@ async function tokenAnswer(
   const value = (field: string): string => text(context, component, component[field] ?? "");
   const grant = value("grant_type") || "refresh_token";
   const body: Record<string, unknown> = { [value("grant_type_name") || "grant_type"]: grant };
-  const clientId = value("client_id");
-  const clientSecret = value("client_secret");
+  const asserted = asserts(component);
+  if (asserted) body["assertion"] = await signedToken(context, child(component, "profile_assertion"));
+  const clientId = asserted ? "" : value("client_id");
+  const clientSecret = asserted ? "" : value("client_secret");
   if (clientId) body[value("client_id_name") || "client_id"] = clientId;
   if (clientSecret) body[value("client_secret_name") || "client_secret"] = clientSecret;
   if (refreshToken) body[value("refresh_token_name") || "refresh_token"] = refreshToken;
   const scopes = list(component["scopes"]).map((scope) => text(context, component, scope));
-  if (scopes.length) body["scopes"] = scopes.join(" ");
+  if (scopes.length) body["scopes"] = scopes;
   const more = nested(context, component, component["refresh_request_body"] ?? {});
   for (const [key, each] of Object.entries(isRecord(more) ? more : {})) if (!Object.hasOwn(body, key)) body[key] = each;
   const headers = nested(context, component, component["refresh_request_headers"] ?? {});
@@ -101,7 +115,8 @@ async function tokenAnswer(
     for (const name of ["client_id", "client_secret"]) delete body[value(`${name}_name`) || name];
   const json = sent["content-type"]?.includes("json") ?? false;
   const asQuery = component["send_refresh_request_as_query_params"] === true;
-  const form = new URLSearchParams(Object.entries(body).map(([key, each]) => [key, String(each)])).toString();
+  const pairs = Object.entries(body).flatMap(([key, each]) => list(each).map((one) => [key, String(one)]));
+  const form = new URLSearchParams(pairs).toString();
   const response = await sendPatiently(
     context,
     {

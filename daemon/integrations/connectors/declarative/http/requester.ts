@@ -1,16 +1,7 @@
 // One logical request: built from the manifest, sent within the budget, retried, and judged by the error handler.
 import { MagicError } from "#contract/errors.ts";
 import { redactText } from "#shared/redact.ts";
-import {
-  type Context,
-  emptySlice,
-  isNothing,
-  nested,
-  type Slice,
-  sliceVariables,
-  text,
-  type Variables,
-} from "../context.ts";
+import { type Context, emptySlice, nested, type Slice, sliceVariables, text, type Variables } from "../context.ts";
 import {
   type Component,
   isRecord,
@@ -63,7 +54,15 @@ export function requesterOf(context: Context, component: Component, answers?: An
     const outcome = await requesterOf(context, request).send({ slice: emptySlice });
     return "response" in outcome ? outcome.response : undefined;
   };
-  const authenticator = authenticatorOf(context, optionalChild(component, "authenticator"), login);
+  const base = { url_base: component["url_base"] ?? component["url"] };
+  const authentication = optionalChild(component, "authenticator");
+  const authenticator = authenticatorOf(
+    context,
+    authentication && typeOf(authentication) === "LegacySessionTokenAuthenticator"
+      ? { ...base, ...authentication }
+      : authentication,
+    login,
+  );
   const errors = errorHandlerOf(context, optionalChild(component, "error_handler"));
   const urlBase = (variables: Variables): string =>
     text(context, component, component["url_base"] ?? component["url"] ?? "", variables).trim();
@@ -195,7 +194,7 @@ function ownParts(context: Context, component: Component, variables: Variables, 
     : nested(context, component, component["request_headers"] ?? {}, variables);
   for (const [name, value] of Object.entries(isRecord(headers) ? headers : {})) {
     const written = text(context, component, value, variables);
-    if (!isNothing(value, written)) parts.headers[text(context, component, name, variables)] = written;
+    if (written !== "" && written !== "None") parts.headers[text(context, component, name, variables)] = written;
   }
   const { data, json } = bodyOf(component);
   let raw: string | undefined;
@@ -230,7 +229,7 @@ function textValues(
   for (const [name, value] of Object.entries(isRecord(mapping) ? mapping : {})) {
     if (isQueryProperties(value)) continue;
     const evaluated = nested(context, component, value, variables);
-    if (evaluated === null || evaluated === undefined || isNothing(value, evaluated)) continue;
+    if (evaluated === null || evaluated === undefined || evaluated === "") continue;
     const asItIs = typeof evaluated === "string" || typeof value !== "string";
     const written = asItIs ? "" : text(context, component, value, variables);
     // `1,2` is text, though Python reads a tuple in it.

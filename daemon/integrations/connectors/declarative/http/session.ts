@@ -54,7 +54,8 @@ export function legacySession(context: Context, component: Component): Authentic
       const response = await context.http.send(
         {
           method: "POST",
-          url: value("login_url"),
+          // Below the requester's base, as it is written there.
+          url: /^https?:/i.test(value("login_url")) ? value("login_url") : value("url_base") + value("login_url"),
           headers: { "content-type": "application/json" },
           body: JSON.stringify({ username: value("username"), password: value("password") }),
         },

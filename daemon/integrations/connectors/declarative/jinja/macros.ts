@@ -4,7 +4,7 @@ import { parseIso, strftime, strptime } from "./date-text.ts";
 import { DateTime, PyDate, TimeDelta } from "./datetime.ts";
 import { parseDuration } from "./duration.ts";
 import { EvaluationError, PythonTypeError, UndefinedError } from "./errors.ts";
-import { asNumber, Callable, compare, isNumber, iterate, str, Undefined } from "./python.ts";
+import { asNumber, Callable, compare, fromJson, isNumber, iterate, str, Undefined } from "./python.ts";
 import { quotePlus } from "./text-filters.ts";
 
 type Macro = (args: Arguments) => unknown;
@@ -45,6 +45,7 @@ export function globals(now: () => number): ReadonlyMap<string, Callable> {
         .text(0, "value")
         .replace(/(?!^)(?=[A-Z])/g, "_")
         .toLowerCase(),
+    json_loads: (a) => jsonLoads(a.bind("s").text(0, "s")),
     generate_uuid: () => crypto.randomUUID(),
     range: (a) => range(a),
     dict: (a) => new Map([...((a.any(0, "mapping", new Map()) as Map<unknown, unknown>) ?? []), ...a.named]),
@@ -80,6 +81,15 @@ function formatDatetime(args: Arguments): string {
 
 // Most formats that a date is written in have no place for an offset.
 const utc = ({ us }: DateTime): DateTime => new DateTime(us, 0);
+
+// A service account's key is a document within the configuration.
+function jsonLoads(text: string): unknown {
+  try {
+    return fromJson(JSON.parse(text));
+  } catch {
+    throw new EvaluationError("json_loads() needs JSON");
+  }
+}
 
 function dateText(value: unknown): string {
   if (value === null) throw new PythonTypeError("None is not a date");

@@ -1,0 +1,63 @@
+// How requests prove who asks, where vendors differ.
+import { decodeProtectedHeader, jwtVerify } from "jose";
+import { expect, test } from "vitest";
+import { json, manifest, read, vendor } from "./one-stream.ts";
+
+/** What is sent to each path, by the first request there. */
+async function sent(
+  authenticator: (origin: string) => Record<string, unknown>,
+  config: Record<string, unknown> = {},
+): Promise<Record<string, { body: string; authorization: string; session: unknown }>> {
+  const seen: Awaited<ReturnType<typeof sent>> = {};
+  const origin = await vendor((request, response) => {
+    const { authorization = "", "x-session": session } = request.headers;
+    seen[request.at.pathname] ??= { body: request.body, authorization, session };
+    json(response, { items: [{ id: 1 }], access_token: "new", id: "s1" });
+  });
+  await read(manifest(origin, { requester: { authenticator: authenticator(origin) } }), { config });
+  return seen;
+}
+
+const oauth = (origin: string) => ({
+  ...{ type: "OAuthAuthenticator", client_id: "me", client_secret: "hush", refresh_token: "r" },
+  token_refresh_endpoint: `${origin}/token`,
+});
+const key = "0123456789abcdef0123456789abcdef";
+const signer = { type: "JwtAuthenticator", secret_key: key, algorithm: "HS256", jwt_payload: { iss: "me" } };
+
+test("an access token of the configuration is used as long as it is known to last", async () => {
+  const updater = (origin: string) => ({ ...oauth(origin), refresh_token_updater: {} });
+  const credentials = { access_token: "held", refresh_token: "r" };
+  const until = (token_expiry_date: string) => ({ credentials: { ...credentials, token_expiry_date } });
+  expect((await sent(updater, until("2999-01-01T00:00:00Z")))["/items"]?.authorization).toBe("Bearer held");
+  expect((await sent(updater, until("2001-01-01T00:00:00Z")))["/items"]?.authorization).toBe("Bearer new");
+  const given = (origin: string) => ({ ...oauth(origin), access_token_value: "given" });
+  expect((await sent(given))["/items"]?.authorization).toBe("Bearer new");
+});
+
+test("a token is asked for with a signed assertion, without client and refresh token", async () => {
+  const seen = await sent((origin) => ({
+    ...{ ...oauth(origin), grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer", scopes: ["a", "b"] },
+    ...{ use_profile_assertion: true, profile_assertion: signer },
+  }));
+  const asked = new URLSearchParams(seen["/token"]?.body);
+  expect([...asked.keys()]).toEqual(["grant_type", "assertion", "scopes", "scopes"]);
+  await jwtVerify(asked.get("assertion") ?? "", Buffer.from(key), { issuer: "me" });
+});
+
+test("a signed token stands alone unless the manifest says otherwise, and its key may lie within JSON", async () => {
+  const secret_key = "{{ json_loads(config['account'])['key'] }}";
+  const seen = await sent(() => ({ ...signer, secret_key }), { account: JSON.stringify({ key }) });
+  const token = seen["/items"]?.authorization ?? "";
+  expect(decodeProtectedHeader(token)).toEqual({ alg: "HS256", typ: "JWT" });
+  await jwtVerify(token, Buffer.from(key));
+});
+
+test("a session is begun below the requester's base", async () => {
+  const seen = await sent(() => ({
+    ...{ type: "LegacySessionTokenAuthenticator", header: "X-Session", login_url: "/session", session_token: "" },
+    ...{ session_token_response_key: "id", username: "u", password: "p", validate_session_url: "/user" },
+  }));
+  expect(seen["/session"]?.body).toBe('{"username":"u","password":"p"}');
+  expect(seen["/items"]?.session).toBe("s1");
+});
