@@ -89,6 +89,24 @@ const completions: Record<string, [answer: object, said: object]> = {
     },
     { message: { content: "hi", reasoning_content: "hm" }, finish_reason: "length" },
   ],
+  "Groq and OpenRouter, thinking": [
+    {
+      id: "1",
+      object: "chat.completion",
+      created: 1,
+      model: "m",
+      choices: [
+        {
+          index: 0,
+          message: { role: "assistant", content: "hi", refusal: null, reasoning: "hm" },
+          logprobs: null,
+          finish_reason: "stop",
+        },
+      ],
+      usage,
+    },
+    { message: { content: "hi", reasoning: "hm", reasoning_content: "hm" } },
+  ],
   "a tool call without id and type, its arguments an object": [
     {
       choices: [
@@ -134,6 +152,20 @@ test.each([
   expect(shown.completion_tokens).toBe(outcome.usage.output);
   for (const count of [shown.prompt_tokens, shown.completion_tokens]) expect(count).toBeGreaterThan(0);
   for (const count of [shown.prompt_tokens, shown.completion_tokens]) expect(count).toBeLessThan(100);
+});
+
+test.each([
+  ["Moonshot, Together", { cached_tokens: 4 }],
+  ["DeepSeek", { prompt_cache_hit_tokens: 4, prompt_cache_miss_tokens: 6 }],
+  ["OpenAI", { prompt_tokens_details: { cached_tokens: 4 }, cached_tokens: 9 }],
+])("what the cache gave is counted wherever it stands: %s", async (_name, more) => {
+  const outcome = await whole({
+    choices: [{ index: 0, message: { role: "assistant", content: "hi" }, finish_reason: "stop" }],
+    usage: { ...usage, ...more },
+  });
+  if (outcome.kind !== "completion") throw new Error(JSON.stringify(outcome));
+  expect(outcome.usage).toMatchObject({ input: 6, cached: 4, output: 5 });
+  expect(JSON.parse(outcome.body.toString()).usage.prompt_tokens_details).toEqual({ cached_tokens: 4 });
 });
 
 test("a byte order mark before an answer is passed over", async () => {
@@ -185,6 +217,18 @@ const streams: Record<string, [chunks: object[], said: object]> = {
       ],
       finish: "tool_calls",
     },
+  ],
+  "Groq: reasoning of another name, usage at a place of its own": [
+    [
+      piece({ role: "assistant", content: null, reasoning: "hm" }),
+      piece({ content: "hi" }),
+      { ...piece({}, { finish_reason: "stop" }), x_groq: { id: "r", usage } },
+    ],
+    { text: "hi", reasoning: "hm", finish: "stop" },
+  ],
+  "Moonshot: usage in the last choice": [
+    [piece({ content: "hi" }), piece({}, { finish_reason: "stop", usage })],
+    { text: "hi", finish: "stop" },
   ],
   "Mistral, thinking": [
     [

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { openaiDecoder } from "#daemon/gateway/providers/openai/stream.ts";
+import { openaiWire } from "#daemon/gateway/providers/openai/wire.ts";
 import { createProviders } from "#daemon/gateway/providers/registry.ts";
 import { sharedPath } from "#test/shared.ts";
 import { specification } from "./specification.ts";
@@ -79,6 +80,45 @@ describe("what goes to the provider", () => {
     const call = callOf({ messages, user: "body", drop_unsupported: true }, { user: "token" });
     await provider.chat(call, targetOf("openai", upstream, "gpt-x"), optionsOf());
     expect(JSON.parse(upstream.requests[0]?.body ?? "")).toEqual({ messages, user: "token", model: "gpt-x" });
+  });
+});
+
+describe("services that refuse what is not their own", () => {
+  const call = { id: "call_abc", type: "function", function: { name: "f", arguments: "{}" } };
+  const request = {
+    model: "m",
+    stream: true,
+    stream_options: { include_usage: true },
+    messages: [
+      { role: "user", content: "x" },
+      { role: "assistant", content: null, refusal: null, reasoning_content: "hm", tool_calls: [call] },
+      { role: "tool", tool_call_id: "call_abc", content: "ok" },
+    ],
+  };
+  async function sent(baseUrl: string) {
+    const target = { ...targetOf("openai", upstream, "m"), baseUrl };
+    const io = { fetchImage: () => Promise.reject(new Error("unused")) };
+    const prepared = await openaiWire.prepare(callOf(request, { user: "u1" }), target, io);
+    return JSON.parse(String(prepared.request.body));
+  }
+
+  test("Mistral's is asked for no usage, told of no user and no thoughts, and gets ids as it makes them", async () => {
+    const body = await sent("https://api.mistral.ai/v1");
+    expect(Object.keys(body).sort()).toEqual(["messages", "model", "stream"]);
+    const [, assistant, result] = body.messages;
+    expect(assistant).toEqual({
+      role: "assistant",
+      content: null,
+      tool_calls: [{ ...call, id: expect.stringMatching(/^[a-zA-Z0-9]{9}$/) }],
+    });
+    expect(result.tool_call_id).toBe(assistant.tool_calls[0].id);
+  });
+
+  test("Groq's is told of no thoughts; others have theirs back", async () => {
+    const groq = await sent("https://api.groq.com/openai/v1");
+    expect(groq).toMatchObject({ user: "u1", stream_options: { include_usage: true } });
+    expect(groq.messages[1]).toEqual({ role: "assistant", content: null, tool_calls: [call] });
+    expect((await sent("https://api.deepseek.com/v1")).messages).toEqual(request.messages);
   });
 });
 

@@ -73,6 +73,7 @@ export interface AssistantMessage {
   /** Not OpenAI's either: signed thinking, as this gateway gave it out. Unchecked. */
   readonly reasoning_details?: unknown;
   readonly extra_content?: unknown;
+  readonly images?: unknown;
 }
 
 export interface ToolMessage {

@@ -93,7 +93,7 @@ export function usageFromWire(wire: unknown): TokenUsage | null {
   const completion = count(fields["completion_tokens"]);
   const promptDetails = (fields["prompt_tokens_details"] ?? {}) as Record<string, unknown>;
   const completionDetails = (fields["completion_tokens_details"] ?? {}) as Record<string, unknown>;
-  const cached = Math.min(count(promptDetails["cached_tokens"]), prompt);
+  const cached = Math.min(count(promptDetails["cached_tokens"]) || cachedBeside(fields), prompt);
   const written = Math.min(count(promptDetails["cache_write_tokens"]), prompt - cached);
   const thought = count(completionDetails["reasoning_tokens"]);
   // xAI counts reasoning beside completion_tokens: then the total says so.
@@ -110,6 +110,11 @@ export function usageFromWire(wire: unknown): TokenUsage | null {
     },
     { input_audio: count(promptDetails["audio_tokens"]), output_audio: count(completionDetails["audio_tokens"]) },
   );
+}
+
+/** What Moonshot and Together (`cached_tokens`) and DeepSeek (`prompt_cache_hit_tokens`) say of the cache outside of the details. */
+export function cachedBeside(usage: Readonly<Record<string, unknown>>): number {
+  return count(usage["cached_tokens"]) || count(usage["prompt_cache_hit_tokens"]);
 }
 
 const classOf = {

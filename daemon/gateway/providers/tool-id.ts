@@ -43,3 +43,8 @@ export function portableId(id: string, longest: number): string {
   if (id.length <= longest && /^[a-zA-Z0-9_-]+$/.test(id)) return id;
   return `call_${createHash("sha256").update(id).digest("hex").slice(0, 24)}`;
 }
+
+/** The id, or one made of it as Mistral's models want them: nine letters and digits. */
+export function shortId(id: string): string {
+  return /^[a-zA-Z0-9]{9}$/.test(id) ? id : createHash("sha256").update(id).digest("hex").slice(0, 9);
+}

@@ -2,7 +2,7 @@
 // finish reasons and service tiers of their own, contents in parts, tool calls without an id, a type or a place. Looked at in every
 // answer, so each check is a few comparisons; only what fails is mended, and only then is an answer written anew.
 import type { FinishReason } from "#daemon/gateway/format/completion.ts";
-import { count, isCount } from "#daemon/gateway/format/usage.ts";
+import { cachedBeside, count, isCount } from "#daemon/gateway/format/usage.ts";
 import { fields, list, string } from "../events.ts";
 import { failure, UpstreamError } from "../failure.ts";
 import { freshId } from "../tool-id.ts";
@@ -36,8 +36,13 @@ export function soundUsage(usage: Fields): boolean {
     isWhole(usage["completion_tokens"]) &&
     isWhole(usage["total_tokens"]) &&
     soundDetails(usage["prompt_tokens_details"]) &&
-    soundDetails(usage["completion_tokens_details"])
+    soundDetails(usage["completion_tokens_details"]) &&
+    (cachedBeside(usage) === 0 || saysCached(usage))
   );
+}
+
+function saysCached(usage: Fields): boolean {
+  return count(fields(usage["prompt_tokens_details"])["cached_tokens"]) > 0;
 }
 
 function soundDetails(details: unknown): boolean {
@@ -55,13 +60,16 @@ function isWhole(value: unknown): boolean {
 export function mendedUsage(usage: Fields): Fields {
   const { prompt_tokens_details: prompt, completion_tokens_details: completion, ...rest } = usage;
   const asked = count(usage["prompt_tokens"]);
+  const beside = saysCached(usage) ? 0 : Math.min(cachedBeside(usage), asked);
   const answered = count(usage["completion_tokens"]);
   return {
     ...rest,
     prompt_tokens: asked,
     completion_tokens: answered,
     total_tokens: count(usage["total_tokens"]) || asked + answered,
-    ...(prompt ? { prompt_tokens_details: counts(prompt) } : {}),
+    ...(prompt || beside > 0
+      ? { prompt_tokens_details: { ...counts(prompt), ...(beside > 0 ? { cached_tokens: beside } : {}) } }
+      : {}),
     ...(completion ? { completion_tokens_details: counts(completion) } : {}),
   };
 }
@@ -112,7 +120,7 @@ export function soundMessage(message: Fields): boolean {
   const { content, refusal, annotations, tool_calls: calls, function_call: old } = message;
   if (message["role"] !== "assistant" || !(typeof content === "string" || content === null)) return false;
   if (!(typeof refusal === "string" || refusal === null)) return false;
-  if (!(annotations === undefined || Array.isArray(annotations)) || old === null) return false;
+  if (!(annotations === undefined || Array.isArray(annotations)) || old === null || thoughtIn(message)) return false;
   return calls === undefined || (Array.isArray(calls) && calls.every(soundCall));
 }
 
@@ -125,16 +133,24 @@ function soundCall(call: Fields | null): boolean {
 
 export function mendedMessage(message: Fields): Fields {
   const { content, refusal, annotations, tool_calls: calls, function_call: old, ...rest } = message;
-  const parts = inParts(content);
   return {
     ...rest,
-    ...parts,
+    ...thoughtIn(message),
+    ...inParts(content),
     refusal: typeof refusal === "string" ? refusal : null,
     ...(Array.isArray(annotations) ? { annotations } : {}),
     ...(Array.isArray(calls) ? { tool_calls: calls.map(mendedCall) } : {}),
     ...(old ? { function_call: old } : {}),
     role: "assistant",
   };
+}
+
+// Groq, OpenRouter, Together, Ollama and newer vLLMs say `reasoning` where this gateway, like others, says `reasoning_content`; null where
+// there is nothing to add.
+function thoughtIn({ reasoning, reasoning_content: said }: Fields): { reasoning_content: string } | null {
+  return typeof reasoning === "string" && reasoning !== "" && typeof said !== "string"
+    ? { reasoning_content: reasoning }
+    : null;
 }
 
 // Mistral's reasoning models answer in parts: `{type: "thinking", thinking: [{type: "text", text}]}` and `{type: "text", text}`.
@@ -173,7 +189,7 @@ function mendedCall(given: unknown): Fields {
 export function soundDelta(delta: Fields): boolean {
   if (typeof delta !== "object" || Array.isArray(delta)) return false;
   const { content, refusal, tool_calls: calls } = delta;
-  if (!roles.has(delta["role"]) || delta["function_call"] === null) return false;
+  if (!roles.has(delta["role"]) || delta["function_call"] === null || thoughtIn(delta)) return false;
   if (typeof content !== "string" && content !== undefined && content !== null) return false;
   if (typeof refusal !== "string" && refusal !== undefined && refusal !== null) return false;
   return calls === undefined || (Array.isArray(calls) && calls.every(soundPiece));
@@ -197,6 +213,7 @@ export function mendedDelta(delta: Fields, last: { call: number }): Fields {
   const parts = Array.isArray(content) ? inParts(content) : {};
   return {
     ...rest,
+    ...thoughtIn(delta),
     ...(typeof role === "string" && roles.has(role) ? { role } : {}),
     ...(typeof content === "string" || content === null ? { content } : parts),
     ...(typeof refusal === "string" ? { refusal } : {}),

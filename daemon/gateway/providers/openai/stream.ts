@@ -46,33 +46,35 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
   const calls = new Map<unknown, { call: number }>();
 
   /** What goes out instead of the event's bytes; null: the bytes as they are. */
-  function event(given: string): string | null {
-    const text = given.charCodeAt(0) === BYTE_ORDER_MARK ? given.slice(1) : given;
+  function event(bytes: string): string | null {
+    const text = bytes.charCodeAt(0) === BYTE_ORDER_MARK ? bytes.slice(1) : bytes;
     const data = dataOf(text);
     // Comments keep connections alive; other events without data are nothing to a client, nor are those whose data is empty.
-    if (data === null) return given.startsWith(":") ? null : "";
+    if (data === null) return bytes.startsWith(":") ? null : "";
     if (data === "") return "";
     if (data === "[DONE]") return done();
     const chunk = parse(data);
     // vLLM's error is the event itself.
     const error = chunk["object"] === "error" ? chunk : chunk["error"];
     if (error) throw new UpstreamError(streamFailure(error, secrets));
-    const usage = chunk["usage"];
-    const counted = usage === null || usage === undefined ? null : usageFromWire(usage);
-    if (counted) {
-      metered = counted;
-      usageChunk = chunk;
-    }
     const choices = Array.isArray(chunk["choices"]) ? (chunk["choices"] as Chunk[]) : [];
     for (const choice of choices)
       if (typeof choice !== "object" || choice === null)
         throw broken("A choice of the provider's stream is no object.");
+    const usage = chunk["usage"];
+    // Moonshot counts in the last choice, Groq at a place of its own.
+    const given = usage ?? choices[0]?.["usage"] ?? fields(chunk["x_groq"])["usage"];
+    const counted = given === null || given === undefined ? null : usageFromWire(given);
+    if (counted) {
+      metered = counted;
+      usageChunk = { ...chunk, usage: given };
+    }
     // Azure's first chunk (prompt filters) and the usage chunk: not part of the answer.
     if (choices.length === 0) return "";
     if (!head["id"]) head = chunk;
     const sound = inspect(choices) && chunk["object"] === "chat.completion.chunk" && soundHead(chunk);
     if (sound && (usage === null || usage === undefined)) {
-      return isUsual(given) ? null : `data: ${data.replaceAll("\n", " ")}\n\n`;
+      return isUsual(bytes) ? null : `data: ${data.replaceAll("\n", " ")}\n\n`;
     }
     return `data: ${JSON.stringify(repaired(chunk, choices, asked))}\n\n`;
   }

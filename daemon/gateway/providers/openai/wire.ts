@@ -1,9 +1,9 @@
 // OpenAI's chat completions and embeddings, and every server that speaks them (vLLM, Ollama, Groq, Mistral, xAI...): the client's bytes
 // go on with the model's name exchanged.
 import { forwardBody } from "#daemon/gateway/format/forward.ts";
-import type { AssistantMessage, Message } from "#daemon/gateway/format/request.ts";
+import type { AssistantMessage, Message, ToolMessage } from "#daemon/gateway/format/request.ts";
 import type { ChatCall, EmbeddingCall, Target } from "../adapter.ts";
-import { isSigned, portableId } from "../tool-id.ts";
+import { isSigned, portableId, shortId } from "../tool-id.ts";
 import type { Prepared, Wire } from "../wire.ts";
 import { readCompletion } from "./completion.ts";
 import { openaiFailure } from "./errors.ts";
@@ -70,11 +70,13 @@ function chatBody(call: ChatCall, target: Target): Buffer | string {
   const { request } = call;
   const changes: Record<string, unknown> = {};
   if (request.model !== target.model) changes["model"] = target.model;
+  const plain = isMistral(target);
   // Streams are metered whether the client asked or not; stream.ts shows the usage only to who asked.
-  if (request.stream && request.stream_options?.include_usage !== true) {
-    changes["stream_options"] = { ...request.stream_options, include_usage: true };
+  if (request.stream && (plain || request.stream_options?.include_usage !== true)) {
+    changes["stream_options"] = plain ? undefined : { ...request.stream_options, include_usage: true };
   }
-  if (call.user !== null && request.user !== call.user) changes["user"] = call.user;
+  if (plain) changes["user"] = undefined;
+  else if (call.user !== null && request.user !== call.user) changes["user"] = call.user;
   if (request.drop_unsupported !== undefined) changes["drop_unsupported"] = undefined;
   const messages = portableMessages(request.messages, target);
   if (messages !== request.messages) changes["messages"] = messages;
@@ -84,37 +86,88 @@ function chatBody(call: ChatCall, target: Target): Buffer | string {
 function embeddingBody(call: EmbeddingCall, target: Target): Buffer | string {
   const changes: Record<string, unknown> = {};
   if (call.request.model !== target.model) changes["model"] = target.model;
-  if (call.user !== null && call.request.user !== call.user) changes["user"] = call.user;
+  if (isMistral(target)) changes["user"] = undefined;
+  else if (call.user !== null && call.request.user !== call.user) changes["user"] = call.user;
   return forwardBody(call.raw, call.request, changes);
 }
 
-// A conversation that began at another provider: OpenAI's own service refuses its reasoning, and every OpenAI wire the long ids that
-// carry Gemini's signatures. The same array where there is nothing to change.
+function isAt(target: Target, hosts: RegExp): boolean {
+  return target.baseUrl !== null && hosts.test(parsedUrl(target.baseUrl).hostname);
+}
+
+// Mistral's service refuses what is not its own: it counts streams without being asked and knows no users.
+function isMistral(target: Target): boolean {
+  return isAt(target, /(^|\.)mistral\.ai$/);
+}
+
+// Services that refuse what was thought elsewhere, and those of them that refuse any member of which they do not know. Others want their
+// reasoning back.
+const NARROW = /(^|\.)((openai|azure|groq)\.com|mistral\.ai)$/;
+const NARROWEST = /(^|\.)(groq\.com|mistral\.ai)$/;
+
+interface Fit {
+  readonly idOf: (id: string) => string;
+  readonly narrow: boolean;
+  readonly narrowest: boolean;
+}
+
+// A conversation that began at another provider, or passed through here: narrow services refuse its reasoning, every OpenAI wire the long
+// ids that carry Gemini's signatures, Mistral's all ids but its own. The same array where there is nothing to change.
 function portableMessages(messages: readonly Message[], target: Target): readonly Message[] {
-  const own = target.baseUrl === null || /(^|\.)(openai|azure)\.com$/.test(parsedUrl(target.baseUrl).hostname);
+  const fit: Fit = {
+    idOf: isMistral(target) ? shortId : portable,
+    narrow: target.baseUrl === null || isAt(target, NARROW),
+    narrowest: isAt(target, NARROWEST),
+  };
   let changed = false;
-  const portable = messages.map((message): Message => {
-    if (message.role === "tool" && isSigned(message.tool_call_id)) {
-      changed = true;
-      return { ...message, tool_call_id: portableId(message.tool_call_id, LONGEST_ID) };
-    }
-    if (message.role !== "assistant") return message;
-    const { reasoning_content: said, reasoning_details: details, extra_content: extra, ...rest } = message;
-    const foreign = own && (said !== undefined || details !== undefined || extra !== undefined);
-    const calls = Array.isArray(message.tool_calls) ? message.tool_calls : [];
-    const strange = calls.some((call) => isSigned(call?.id) || (own && call && "extra_content" in call));
-    if (!strange && !foreign) return message;
-    changed = true;
-    return { ...(own ? rest : message), ...(strange && { tool_calls: calls.map((call) => portableCall(call, own)) }) };
+  const made = messages.map((message): Message => {
+    const fitting = message.role === "tool" ? portableResult(message, fit) : portableAnswer(message, fit);
+    if (fitting !== message) changed = true;
+    return fitting;
   });
-  return changed ? portable : messages;
+  return changed ? made : messages;
+}
+
+// Takes anything: nobody has checked what goes to these wires.
+function portable(id: string): string {
+  return isSigned(id) ? portableId(id, LONGEST_ID) : id;
+}
+
+function portableResult(message: ToolMessage, { idOf }: Fit): Message {
+  if (typeof message.tool_call_id !== "string") return message;
+  const id = idOf(message.tool_call_id);
+  return id === message.tool_call_id ? message : { ...message, tool_call_id: id };
+}
+
+function portableAnswer(message: Message, fit: Fit): Message {
+  if (message.role !== "assistant") return message;
+  const {
+    reasoning_content: said,
+    reasoning_details: details,
+    extra_content: extra,
+    images,
+    refusal,
+    ...rest
+  } = message;
+  const foreign =
+    (fit.narrow && [said, details, extra, images].some((one) => one !== undefined)) ||
+    (fit.narrowest && refusal === null);
+  const given = Array.isArray(message.tool_calls) ? message.tool_calls : [];
+  const calls = given.map((call) => portableCall(call, fit));
+  const strange = calls.some((call, index) => call !== given[index]);
+  if (!strange && !foreign) return message;
+  const kept = fit.narrow ? { ...rest, ...(refusal ? { refusal } : {}) } : message;
+  return { ...kept, ...(strange && { tool_calls: calls }) };
 }
 
 type Call = NonNullable<AssistantMessage["tool_calls"]>[number];
 
-function portableCall(call: Call, own: boolean): Call {
-  const id = isSigned(call?.id) ? { id: portableId(call.id, LONGEST_ID) } : {};
-  if (!own || call?.type !== "function") return { ...call, ...id };
-  const { extra_content: _extra, ...rest } = call;
-  return { ...rest, ...id };
+function portableCall(call: Call, { idOf, narrow }: Fit): Call {
+  if (typeof call?.id !== "string") return call;
+  const id = idOf(call.id);
+  if (narrow && "extra_content" in call) {
+    const { extra_content: _extra, ...rest } = call;
+    return { ...rest, id };
+  }
+  return id === call.id ? call : { ...call, id };
 }
