@@ -345,6 +345,34 @@ describe("budgets", () => {
     await next.reserve([account], 50);
   });
 
+  test("a batch that is stored gives nothing to a call that waits for what another daemon has in flight", async () => {
+    const account = { key: "team:x:day:2026-01-01", limit: 100, label: "", remedy: "", alerts: [] };
+    let elsewhere = 60;
+    const budgets = createBudgets(
+      {
+        shared: true,
+        load: async () => [],
+        raise: async ({ key, lease, limit }) => ({
+          key,
+          spent: 0,
+          elsewhere,
+          lease: Math.min(lease, limit - elsewhere),
+        }),
+        recover: async () => [],
+      },
+      silentLogger,
+    );
+    const first = await budgets.reserve([account], 40);
+    const second = budgets.reserve([account], 40);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    first.settle(10);
+    const { changes, given } = budgets.takeChanges();
+    expect(changes).toEqual([{ key: account.key, spent: 10, lease: 30 }]);
+    given(true);
+    elsewhere = 0;
+    await second;
+  });
+
   test("a budget beyond nine thousand dollars is served after a restart as before it", async () => {
     upstream.answer = (response) => void response.end(completion(10, 100));
     const storage = await temporaryStorage();

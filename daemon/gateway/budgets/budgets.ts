@@ -206,8 +206,10 @@ export function createBudgets(store: BudgetStore, logger: Logger): Budgets {
       const { promise: over, resolve: end } = Promise.withResolvers<void>();
       for (const state of states.values()) {
         if (state.raising) continue;
-        // An account in use keeps its lease, so that the next call need not wait for one; not where that is in others' way.
-        const lease = state.active && !store.shared ? state.lease : state.reserved;
+        // An account in use keeps its lease, so that the next call need not wait for one; not where that is in others' way. What waits for
+        // a lease has none yet.
+        const covered = Math.min(state.reserved, Math.max(0, state.lease - state.unwritten));
+        const lease = state.active && !store.shared ? state.lease : covered;
         state.active = false;
         if (state.unwritten === 0 && lease >= state.lease) continue;
         taken.push({ state, spent: state.unwritten, lease });
