@@ -11,7 +11,7 @@ import { declare, describeTable, type MysqlColumn, type MysqlTable } from "./cat
 import { connectMysql, ident, literal, type MysqlLink } from "./connect.ts";
 import { mysqlError } from "./errors.ts";
 import { mysqlSource } from "./source.ts";
-import { insertRows, sqlValue } from "./write-rows.ts";
+import { type InsertTarget, insertRows, kindOf, sqlValue } from "./write-rows.ts";
 
 const DELETED_AT = "_magic_deleted_at";
 
@@ -218,7 +218,7 @@ function sessionOf(parts: Parts): WriteSession {
         made = false;
         await link.run("START TRANSACTION");
       }),
-    deleteMissing: (keys) => guard(() => deleteMissing(link, table, begun(), keys)),
+    deleteMissing: (keys) => guard(() => deleteMissing(link, table, begun(), forms, keys)),
     merge: () =>
       guard(async (): Promise<readonly Reject[]> => {
         if (unsure) await checkKeys(link, table, formatObjectName(request.table), begun());
@@ -339,10 +339,13 @@ async function deleteMissing(
   link: MysqlLink,
   table: string,
   plan: WritePlan,
+  forms: InsertTarget["forms"],
   keys: AsyncIterable<readonly Value[][]>,
 ): Promise<number> {
   const names = plan.primaryKey.map(ident);
-  const columns = plan.primaryKey.flatMap((name) => plan.columns.find((column) => column.name === name) ?? []);
+  const kinds = plan.primaryKey.flatMap((name) =>
+    plan.columns.filter((column) => column.name === name).map((column) => kindOf(column, forms)),
+  );
   // The key is part of the definition: an ALTER TABLE would commit the rows before the state.
   const make = (key: string) =>
     link.run(`CREATE TEMPORARY TABLE _magic_keys ${key} AS SELECT ${names.join(", ")} FROM ${table} LIMIT 0`);
@@ -351,7 +354,7 @@ async function deleteMissing(
     for (let at = 0; at < rows.length; at += 1000) {
       const values = rows
         .slice(at, at + 1000)
-        .map((row) => `(${row.map((value, i) => sqlValue(value, columns[i]?.type.kind ?? "string")).join(", ")})`);
+        .map((row) => `(${row.map((value, i) => sqlValue(value, kinds[i] ?? "string")).join(", ")})`);
       if (values.length > 0) await link.run(`INSERT IGNORE INTO _magic_keys VALUES ${values.join(", ")}`);
     }
   const join = `${table} t LEFT JOIN _magic_keys k ON ${names.map((name) => `k.${name} = t.${name}`).join(" AND ")}`;

@@ -4,7 +4,7 @@ import type { Reject } from "#contract/sync.ts";
 import type { WritePlan, WriteResult } from "../../engine/destination.ts";
 import { DOUBLED, keyedRows, keyPlaces, keyText, lastOfEach } from "../../engine/keys.ts";
 import { keyOf } from "../../engine/rejects.ts";
-import type { Row, Value } from "../../engine/types.ts";
+import type { Column, Row, Value } from "../../engine/types.ts";
 import { ident, literal, type MysqlLink } from "./connect.ts";
 import { isRowError, type ServerError } from "./errors.ts";
 import { storedGeometry } from "./geometry.ts";
@@ -37,9 +37,7 @@ export async function insertRows(
   const kept = target.upsert === "delete" && plan.kind === "upsert" ? lastOfEach(keyed.rows, plan) : null;
   const rows = kept ? kept.map((at) => keyed.rows[at] as Row) : keyed.rows;
   const placeOf = (at: number) => keyed.place(kept?.[at] ?? at);
-  const kinds = plan.columns.map(({ name, type }) =>
-    type.kind === "bool" ? type.kind : (target.forms.get(name) ?? type.kind),
-  );
+  const kinds = plan.columns.map((column) => kindOf(column, target.forms));
   const name = keyOf(plan);
   const rejects: Reject[] = [...keyed.rejects];
   let bytes = 0;
@@ -86,6 +84,11 @@ export async function insertRows(
     await flush(at + 1);
   }
   return { written: given.length - rejects.length, rejects, bytes };
+}
+
+/** What `sqlValue` needs to know of a column of the source that goes into the one of its name. */
+export function kindOf({ name, type }: Column, forms: InsertTarget["forms"]): string {
+  return type.kind === "bool" ? type.kind : (forms.get(name) ?? type.kind);
 }
 
 /** A value as a SQL literal under NO_BACKSLASH_ESCAPES. */
@@ -170,7 +173,7 @@ async function tryInsert(
         reason: `the record has ${size} bytes, the server's max_allowed_packet is ${link.maxPacket}`,
       };
   }
-  const ofTheseKeys = () => `FROM ${table} WHERE ${hasKeyOf(rows, plan, link.keyCollation)}`;
+  const ofTheseKeys = () => `FROM ${table} WHERE ${hasKeyOf(rows, target)}`;
   const removal = () => `DELETE ${ofTheseKeys()}`;
   const insertion = `INSERT INTO ${table} (${names.map(ident).join(", ")}) VALUES ${tuples.join(", ")}${onDuplicate}`;
   await link.run("SAVEPOINT magic_batch");
@@ -229,11 +232,12 @@ async function replaced(link: MysqlLink, removal: string, insertion: string): Pr
 }
 
 // By the table's own comparison, which an index may serve, and by one to which "A" is not "a".
-function hasKeyOf(rows: readonly Row[], plan: WritePlan, collation: string): string {
+function hasKeyOf(rows: readonly Row[], target: InsertTarget): string {
+  const { plan, link } = target;
   const isText = (name: string) => plan.columns.find((column) => column.name === name)?.type.kind === "string";
   const exactly = (name: string) =>
-    isText(name) ? `CONVERT(${ident(name)} USING utf8mb4) COLLATE ${collation}` : ident(name);
-  const keys = keysOf(plan, rows);
+    isText(name) ? `CONVERT(${ident(name)} USING utf8mb4) COLLATE ${link.keyCollation}` : ident(name);
+  const keys = keysOf(target, rows);
   const among = (columns: readonly string[]) => `(${columns.join(", ")}) IN (${keys})`;
   const loosely = among(plan.primaryKey.map(ident));
   return plan.primaryKey.some(isText) ? `${loosely} AND ${among(plan.primaryKey.map(exactly))}` : loosely;
@@ -248,12 +252,11 @@ function shownKey(plan: WritePlan): string {
   return `CONCAT_WS(',', ${parts.join(", ")})`;
 }
 
-function keysOf(plan: WritePlan, rows: readonly Row[]): string {
+function keysOf({ plan, forms }: InsertTarget, rows: readonly Row[]): string {
   const places = keyPlaces(plan);
+  const kinds = plan.columns.map((column) => kindOf(column, forms));
   return rows
-    .map(
-      (row) => `(${places.map((at) => sqlValue(row[at] ?? null, plan.columns[at]?.type.kind ?? "string")).join(", ")})`,
-    )
+    .map((row) => `(${places.map((at) => sqlValue(row[at] ?? null, kinds[at] ?? "string")).join(", ")})`)
     .join(", ");
 }
 
