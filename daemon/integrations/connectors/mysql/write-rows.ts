@@ -201,9 +201,10 @@ async function tryInsert(
       // The table was empty when the run began: the other row of this key is one of its own.
       if (await replaced(link, removal(), insertion)) return { line: 0, column: first, reason: DOUBLED };
     }
-    const place = placeIn((error as ServerError).message);
+    const { errno, message } = error as ServerError;
+    const place = placeIn(message);
     const refused =
-      upsert === "keys" && rows.length === 1 && (place.column === first || (error as ServerError).errno === TOO_LARGE);
+      upsert === "keys" && rows.length === 1 && (errno === TOO_LARGE || (errno === NULL && place.column === first));
     return refused && rows[0]?.[names.indexOf(first)] !== null
       ? {
           line: 0,
@@ -217,6 +218,7 @@ async function tryInsert(
 
 const DUPLICATE = 1062;
 const TOO_LARGE = 1690;
+const NULL = 1048;
 
 async function replaced(link: MysqlLink, removal: string, insertion: string): Promise<boolean> {
   try {
