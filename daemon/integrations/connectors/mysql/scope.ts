@@ -8,7 +8,8 @@ import type { MysqlColumn, MysqlTable } from "./catalog.ts";
 import { ident, literal, type MysqlLink } from "./connect.ts";
 
 // Rows of writers that commit late: what lies shortly before the cursor is read again, and the key makes that harmless.
-const LOOK_BACK = { seconds: 3600, numbers: 10_000 } as const;
+// Of numbers 10,000 whole ones.
+const LOOK_BACK = { seconds: 3600, numbers: 10_001n } as const;
 
 export interface Scope {
   /** SQL behind the table's name; empty: every row. */
@@ -53,7 +54,9 @@ function lookBack(column: MysqlColumn, before: string): string {
   const { kind } = column.type;
   if (kind === "timestamp") return `CAST(${literal(before)} AS DATETIME(6)) - INTERVAL ${LOOK_BACK.seconds} SECOND`;
   if (kind === "date") return `CAST(${literal(before)} AS DATE) - INTERVAL 1 DAY`;
-  if (kind === "int" || kind === "decimal") return `CAST(${literal(before)} AS DECIMAL(65, 20)) - ${LOOK_BACK.numbers}`;
+  // Here, not there: its DECIMAL(65, 20) has no room for 65 digits before the point.
+  const whole = /^-?\d+(?=\.\d*$|$)/.exec(before);
+  if (whole && (kind === "int" || kind === "decimal")) return String(BigInt(whole[0]) - LOOK_BACK.numbers);
   return asLiteral(column, before);
 }
 
