@@ -56,6 +56,8 @@ export interface WriteSession {
   /** The table's columns, from `begin` on as it altered them; null: it does not exist. Our own (`_magic_...`) are left out. */
   readonly existing: readonly ExistingColumn[] | null;
   readonly warnings: readonly SyncFailure[];
+  /** True where the state lies in a file of its own: the rows may be another place's. */
+  readonly stateApart?: boolean;
   /** Bytes moved so far, for progress where nobody else counts them. */
   bytes?(): number;
   /** True where the existing table has rows that are not marked as deleted; only before `begin`. */

@@ -18,6 +18,7 @@ export const nothingDone: Done = { read: 0, rejected: 0, bytes: 0, rejects: [] }
 
 interface Ours {
   readonly source?: string;
+  readonly destination?: string;
   readonly cursor_field: string | null;
   readonly run: Done & { readonly id: string };
 }
@@ -30,7 +31,7 @@ export interface Start {
   /** The last run was a full refresh: the rows are there, and nobody knows up to which cursor. */
   readonly refill: boolean;
   /** What was another one when the state was kept, which says nothing of what is read now. */
-  readonly other: { readonly what: "cursor" | "source"; readonly detail: string } | null;
+  readonly other: { readonly what: "cursor" | "source" | "destination"; readonly detail: string } | null;
 }
 
 export async function resumeFrom(spec: SyncSpec, session: WriteSession, source: Source): Promise<Start> {
@@ -40,12 +41,18 @@ export async function resumeFrom(spec: SyncSpec, session: WriteSession, source: 
   if (spec.reset || existing === null) return anew;
   if (committed.state === null) return { ...anew, refill: spec.cursor_field !== null && committed.schema !== null };
   const { _magic, ...state } = committed.state as StreamState & { _magic?: Ours };
-  const { cursor_field = spec.cursor_field, source: place = placeOf(spec.source), run } = _magic ?? {};
+  const { cursor_field = spec.cursor_field, run } = _magic ?? {};
+  const [from, to] = [placeOf(spec.source), placeOf(spec.destination)];
   if (cursor_field !== spec.cursor_field) {
     const detail = `The cursor field was ${cursor_field ?? "the source's own"} so far`;
     return { ...anew, other: { what: "cursor", detail } };
   }
-  if (place !== placeOf(spec.source) && !(await source.knows?.(state)))
+  // Where the state lies beside the rows they are the ones it tells of.
+  if (session.stateApart && (_magic?.destination ?? to) !== to)
+    return existing.length === 0
+      ? anew
+      : { ...anew, other: { what: "destination", detail: "Another file was written so far" } };
+  if ((_magic?.source ?? from) !== from && !(await source.knows?.(state)))
     return { ...anew, other: { what: "source", detail: "The address led to another source so far" } };
   // People edit their states: a number is meant as its text.
   const cursor: unknown = state.cursor;
@@ -79,6 +86,7 @@ export function lacksColumns(
 export function keptState(spec: SyncSpec, reached: StreamState, done: Done): StreamState {
   const ours: Ours = {
     source: placeOf(spec.source),
+    destination: placeOf(spec.destination),
     cursor_field: spec.cursor_field,
     run: { id: spec.run_id, ...done },
   };
@@ -103,7 +111,7 @@ export function checkResumed(
       "validation_failed",
       `${other.detail}, and without a primary key nobody can tell which records are there: run a full refresh, or name a key.`,
     );
-  if (other.what === "cursor") return [];
+  if (other.what !== "source") return [];
   return [
     {
       code: "source_changed",

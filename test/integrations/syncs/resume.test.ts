@@ -139,6 +139,25 @@ describe.skipIf(postgresMissing())("runs that go on", () => {
     await other.end();
   });
 
+  test("another file does not go on where the first one ended: it is read for anew, or refused where rows would come twice", async () => {
+    await pair.source.query(
+      "CREATE TABLE to_files (id int PRIMARY KEY, n int); INSERT INTO to_files VALUES (1, 1); CREATE TABLE to_files_log AS SELECT n FROM to_files",
+    );
+    for (const object of ["to_files", "to_files_log"]) {
+      const run = (name: string) =>
+        sync(
+          { from: pair.from, object, to: join(folder, `${object}_${name}.csv`), table: object },
+          { sync_id: "sync_files", mode: "incremental", cursor_field: "n", state_file: join(folder, `${object}.json`) },
+        );
+      expect((await run("a")).error).toBeNull();
+      // One that is not there yet begins anew.
+      expect(await run("b")).toMatchObject({ records_read: 1, error: null });
+      const back = await run("a");
+      if (object === "to_files") expect(back).toMatchObject({ records_read: 1, error: null });
+      else expect(back.error).toMatchObject({ code: "validation_failed" });
+    }
+  });
+
   test("a key that has gone at the source is drift where changed rows would come twice", async () => {
     await pair.source.query("CREATE TABLE lost_key (id int PRIMARY KEY, n int); INSERT INTO lost_key VALUES (1, 1)");
     const to = join(folder, "lost_key.csv");

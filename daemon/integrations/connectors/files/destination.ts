@@ -121,6 +121,7 @@ function sessionOf({ path, format, request, stateFile, old, committed }: Parts):
   };
   const session: WriteSession = {
     committed,
+    stateApart: true,
     get existing() {
       return old ? (plan ? columns : old.columns).map((column) => ({ ...column, untyped: true })) : null;
     },

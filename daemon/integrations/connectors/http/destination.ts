@@ -84,6 +84,7 @@ async function openSession(end: SyncEnd, dispatcher: Dispatcher, request: OpenRe
   return {
     committed: state?.committed(request.stream) ?? { state: null, schema: null },
     existing: [],
+    stateApart: true,
     warnings: [],
     bytes: () => bytes,
     rawFormats: [],
