@@ -1,17 +1,25 @@
 // A development session: watches a folder of controllers and keeps what serves equal to what is on disk. A broken save changes nothing
 // but the event that says so.
-import { existsSync } from "node:fs";
-import { readdir, realpath, stat } from "node:fs/promises";
-import { basename, dirname, join, resolve, sep } from "node:path";
-import { isMagicError } from "#contract/errors.ts";
+import { basename, join, resolve, sep } from "node:path";
 import type { DevelopmentEvent, SourceProblem } from "#contract/wire/controllers.ts";
 import { rfc3339 } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
-import { HANDLER_FILES } from "../bundle/bundler.ts";
 import type { Artifact, DevelopmentSession } from "../runtime.ts";
-import { CONTRACT_FILES, type ControllerSource, openSource } from "../source.ts";
+import { type ControllerSource, openSource } from "../source.ts";
 import { eventQueue } from "./event-queue.ts";
+import {
+  changedSince,
+  controllersIn,
+  IGNORED,
+  isController,
+  isRoot,
+  isStill,
+  namedIn,
+  savedTime,
+  targetOf,
+} from "./folders.ts";
 import { missingPackages, whenInstalled } from "./missing-packages.ts";
+import { loadProblem, twinProblem } from "./problems.ts";
 import { openWatcher } from "./watcher.ts";
 
 export interface SessionHost {
@@ -45,11 +53,8 @@ interface Watched {
 
 /** Editors write in steps: what comes within it is one save. */
 const SETTLE_MS = 6;
-/** A checkout, or a folder that is renamed away and back, is no removal: what serves is kept for so long. */
-const GONE_MS = 400;
 /** How long a module may go on loading once there is a newer save: it may never end. */
 const OVERTAKEN_MS = 1_000;
-const IGNORED = new Set(["node_modules", ".git", ".magic", "dist", "coverage"]);
 
 export async function openSession(
   options: { folder: string; root: string; only?: readonly string[] },
@@ -331,100 +336,6 @@ function newlyWatched(folder: string, root: string): Watched {
     stopWaiting: () => {},
     overtake: () => {},
   };
-}
-
-/** Where the child of `parent` is, if it is a link. */
-async function targetOf(path: string, parent: string): Promise<string | null> {
-  const [target, real] = await Promise.all([path, parent].map((one) => realpath(one).catch(() => one)));
-  return path === parent || target === join(real as string, basename(path)) ? null : (target as string);
-}
-
-/** Whether anything that the last build read, or would have read, is newer than that. */
-async function changedSince({ folder, inputs }: Watched, moment: number): Promise<boolean> {
-  const roots = [...CONTRACT_FILES, ...HANDLER_FILES].map((name) => join(folder, name));
-  const times = await Promise.all([folder, ...roots, ...inputs].map(changeTime));
-  // Some file systems count in their own, coarser ticks.
-  return Math.max(...times) > moment - 50;
-}
-
-function changeTime(path: string): Promise<number> {
-  return stat(path).then(
-    (one) => one.ctimeMs,
-    () => 0,
-  );
-}
-
-/** The path as the controller's folder has it, where the folder is a link. */
-function namedIn({ folder, target }: Watched, path: string): string {
-  return target !== null && path.startsWith(target + sep) ? folder + path.slice(target.length) : path;
-}
-
-function isRoot(name: string): boolean {
-  return (CONTRACT_FILES as readonly string[]).includes(name) || (HANDLER_FILES as readonly string[]).includes(name);
-}
-
-async function isController(folder: string): Promise<boolean> {
-  const names = await readdir(folder).catch(() => []);
-  return names.some((name) => (CONTRACT_FILES as readonly string[]).includes(name)) || names.some(isRoot);
-}
-
-async function isStill(folder: string): Promise<boolean> {
-  if (await isController(folder)) return true;
-  await new Promise((done) => setTimeout(done, GONE_MS));
-  return await isController(folder);
-}
-
-/** Folders, and links to folders. */
-async function controllersIn(folder: string): Promise<string[]> {
-  const names = await readdir(folder).catch(() => []);
-  const paths = names.filter((name) => !IGNORED.has(name)).map((name) => join(folder, name));
-  const found = await Promise.all(paths.map(async (path) => ((await isController(path)) ? path : null)));
-  return found.filter((path) => path !== null).sort();
-}
-
-/** When the save happened: the newest file's own time, unless a clock disagrees with ours. */
-async function savedTime(paths: readonly string[], seen: number): Promise<number> {
-  const times = await Promise.all(
-    paths.map((path) =>
-      stat(path).then(
-        (one) => one.mtimeMs,
-        () => 0,
-      ),
-    ),
-  );
-  const newest = Math.max(0, ...times);
-  return newest > 0 && newest <= seen && seen - newest < 2_000 ? newest : seen;
-}
-
-function twinProblem(one: Watched, twin: Watched): SourceProblem {
-  return {
-    file: join(basename(dirname(one.folder)), basename(one.folder), CONTRACT_FILES[0]),
-    line: 1,
-    column: 1,
-    pointer: "/name",
-    code: "name_taken",
-    message: `${basename(twin.folder)} has the same name.`,
-    fix: "Give one of them another name.",
-  };
-}
-
-/** A module that does not load, at the first of its own lines that the stack names. */
-function loadProblem(one: Watched, error: unknown): SourceProblem {
-  const message = error instanceof Error ? error.message : String(error);
-  const [, file, line, column] = /controllers\/[^/]+\/([^\s:()]+):(\d+):(\d+)/.exec(message) ?? [];
-  return {
-    file: join(basename(dirname(one.folder)), basename(one.folder), file ?? handlerOf(one.folder)),
-    line: Number(line ?? 1),
-    column: Number(column ?? 1),
-    pointer: "",
-    code: isMagicError(error) ? error.code : "build_failed",
-    message: message.split("\n")[0] ?? message,
-    fix: "Correct what the module does while it loads.",
-  };
-}
-
-function handlerOf(folder: string): string {
-  return HANDLER_FILES.find((name) => existsSync(join(folder, name))) ?? HANDLER_FILES[0];
 }
 
 function round(ms: number): number {

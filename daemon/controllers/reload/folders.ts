@@ -1,0 +1,78 @@
+// Which folders hold a controller, where they are, and when their files were saved.
+import { readdir, realpath, stat } from "node:fs/promises";
+import { basename, join, sep } from "node:path";
+import { HANDLER_FILES } from "../bundle/bundler.ts";
+import { CONTRACT_FILES } from "../source.ts";
+
+/** A checkout, or a folder that is renamed away and back, is no removal: what serves is kept for so long. */
+const GONE_MS = 400;
+export const IGNORED = new Set(["node_modules", ".git", ".magic", "dist", "coverage"]);
+
+/** Folders, and links to folders. */
+export async function controllersIn(folder: string): Promise<string[]> {
+  const names = await readdir(folder).catch(() => []);
+  const paths = names.filter((name) => !IGNORED.has(name)).map((name) => join(folder, name));
+  const found = await Promise.all(paths.map(async (path) => ((await isController(path)) ? path : null)));
+  return found.filter((path) => path !== null).sort();
+}
+
+export async function isController(folder: string): Promise<boolean> {
+  const names = await readdir(folder).catch(() => []);
+  return names.some((name) => (CONTRACT_FILES as readonly string[]).includes(name)) || names.some(isRoot);
+}
+
+export async function isStill(folder: string): Promise<boolean> {
+  if (await isController(folder)) return true;
+  await new Promise((done) => setTimeout(done, GONE_MS));
+  return await isController(folder);
+}
+
+export function isRoot(name: string): boolean {
+  return (CONTRACT_FILES as readonly string[]).includes(name) || (HANDLER_FILES as readonly string[]).includes(name);
+}
+
+/** Where the child of `parent` is, if it is a link. */
+export async function targetOf(path: string, parent: string): Promise<string | null> {
+  const [target, real] = await Promise.all([path, parent].map((one) => realpath(one).catch(() => one)));
+  return path === parent || target === join(real as string, basename(path)) ? null : (target as string);
+}
+
+/** The path as the controller's folder has it, where the folder is a link. */
+export function namedIn(
+  { folder, target }: { readonly folder: string; readonly target: string | null },
+  path: string,
+): string {
+  return target !== null && path.startsWith(target + sep) ? folder + path.slice(target.length) : path;
+}
+
+/** Whether anything that the last build read, or would have read, is newer than that. */
+export async function changedSince(
+  { folder, inputs }: { readonly folder: string; readonly inputs: readonly string[] },
+  moment: number,
+): Promise<boolean> {
+  const roots = [...CONTRACT_FILES, ...HANDLER_FILES].map((name) => join(folder, name));
+  const times = await Promise.all([folder, ...roots, ...inputs].map(changeTime));
+  // Some file systems count in their own, coarser ticks.
+  return Math.max(...times) > moment - 50;
+}
+
+/** When the save happened: the newest file's own time, unless a clock disagrees with ours. */
+export async function savedTime(paths: readonly string[], seen: number): Promise<number> {
+  const times = await Promise.all(
+    paths.map((path) =>
+      stat(path).then(
+        (one) => one.mtimeMs,
+        () => 0,
+      ),
+    ),
+  );
+  const newest = Math.max(0, ...times);
+  return newest > 0 && newest <= seen && seen - newest < 2_000 ? newest : seen;
+}
+
+function changeTime(path: string): Promise<number> {
+  return stat(path).then(
+    (one) => one.ctimeMs,
+    () => 0,
+  );
+}
