@@ -131,4 +131,36 @@ describe("documented answers", () => {
       }
     }
   });
+
+  test("images that Gemini drew come along, drafts of its thoughts do not", async () => {
+    const drawn = (data: string, more: object = {}) => ({ inlineData: { mimeType: "image/png", data }, ...more });
+    const parts = [drawn("ZHJhZnQ=", { thought: true }), { text: "here" }, drawn("b25l"), drawn("dHdv")];
+    const answer = {
+      candidates: [{ content: { parts }, finishReason: "STOP" }],
+      usageMetadata: { promptTokenCount: 1 },
+    };
+    const images = ["b25l", "dHdv"].map((data, index) => ({
+      type: "image_url",
+      image_url: { url: `data:image/png;base64,${data}` },
+      index,
+    }));
+    for (const stream of [false, true]) {
+      upstream.answer = (response) => {
+        if (!stream) return void response.end(JSON.stringify(answer));
+        response.writeHead(200, { "content-type": "text/event-stream" }).end(`data: ${JSON.stringify(answer)}\n\n`);
+      };
+      const asked = callOf({ messages: [{ role: "user", content: "x" }], stream });
+      const outcome = await providers.google.chat(asked, targetOf("google", upstream), optionsOf());
+      if (outcome.kind === "completion") {
+        const completion = JSON.parse(outcome.body.toString());
+        specification()?.completion(completion);
+        expect(completion.choices[0].message).toMatchObject({ content: "here", images });
+      } else {
+        const { events } = await collect(outcome);
+        for (const event of events) specification()?.chunk(event);
+        const deltas = (events as { choices: { delta: { images?: unknown[] } }[] }[]).flatMap(({ choices }) => choices);
+        expect(deltas.flatMap(({ delta }) => delta.images ?? [])).toEqual(images);
+      }
+    }
+  });
 });

@@ -134,4 +134,42 @@ describe("google", () => {
     const two = await send("google", { messages }, model);
     expect(JSON.stringify(two.body)).not.toContain("thoughtSignature");
   });
+
+  test("results stand in the order of their calls, by which Gemini tells them apart", async () => {
+    const ours = ["call_0123456789abcdef01234567", "call_123456789abcdef012345678"] as const;
+    const messages = [user("x"), called(...ours), result(ours[1], "second"), user("and?"), result(ours[0], "first")];
+    const { body } = await send("google", { messages }, model);
+    expect((body["contents"] as { parts: unknown[] }[])[2]?.parts).toEqual([
+      { functionResponse: { name: `f_${ours[0]}`, response: { result: "first" } } },
+      { text: "and?" },
+      { functionResponse: { name: `f_${ours[1]}`, response: { result: "second" } } },
+    ]);
+  });
+
+  test("strict tools are validated; a constant is an enum of one; Gemma has its system prompt in the first turn", async () => {
+    const parameters = { type: "object", properties: { const: { const: "a" }, b: { anyOf: [{ const: 1 }, {}] } } };
+    const strict = { type: "function", function: { name: "a", strict: true, parameters } };
+    const messages = [{ role: "system", content: "be brief" }, user("x")];
+    const { body } = await send("google", { messages, tools: [strict] }, model);
+    expect(body["toolConfig"]).toEqual({ functionCallingConfig: { mode: "VALIDATED" } });
+    const [declared] = (body["tools"] as [{ functionDeclarations: [{ parametersJsonSchema: object }] }])[0]
+      .functionDeclarations;
+    expect(declared.parametersJsonSchema).toEqual({
+      type: "object",
+      properties: { const: { type: "string", enum: ["a"] }, b: { anyOf: [{ type: "number", enum: [1] }, {}] } },
+    });
+    const gemma = await send("google", { messages }, "gemma-3-27b-it");
+    expect(gemma.body["systemInstruction"]).toBeUndefined();
+    expect(gemma.body["contents"]).toEqual([{ role: "user", parts: [{ text: "be brief" }, { text: "x" }] }]);
+  });
+
+  test.each([
+    ["gemini-3.7-flash", "low"],
+    ["gemini-3.7-flash-lite", "minimal"],
+    ["gemini-3-flash-preview", "minimal"],
+    ["gemini-3.1-pro-preview", "low"],
+  ])("%s thinks at least %s", async (name, least) => {
+    const { body } = await send("google", { messages: [user("x")], reasoning_effort: "minimal" }, name);
+    expect(body["generationConfig"]).toMatchObject({ thinkingConfig: { thinkingLevel: least } });
+  });
 });

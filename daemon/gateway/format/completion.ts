@@ -1,5 +1,5 @@
 // OpenAI's chat completion and its stream's chunks, as this gateway gives them out. Types only; usage is in usage.ts.
-// `reasoning_content`, `reasoning_details`, `extra_content` and `usage.cost_usd` are additions that the specification's open objects allow.
+// `reasoning_content`, `reasoning_details`, `extra_content`, `images` and `usage.cost_usd` are additions that the specification's open objects allow.
 import type { WireUsage } from "./usage.ts";
 
 export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter" | "function_call";
@@ -13,6 +13,13 @@ export type ReasoningDetail = { readonly format: string; readonly index: number 
 /** What belongs to one vendor; the form is Google's own, in its OpenAI-compatible API. */
 export interface ExtraContent {
   readonly google: { readonly thought_signature: string };
+}
+
+/** An image that the model drew, as a data URL; the form is OpenRouter's and LiteLLM's. */
+export interface DrawnImage {
+  readonly type: "image_url";
+  readonly image_url: { readonly url: string };
+  readonly index: number;
 }
 
 export interface ToolCall {
@@ -51,6 +58,7 @@ export interface AnswerMessage {
   readonly reasoning_content?: string;
   readonly reasoning_details?: readonly ReasoningDetail[];
   readonly extra_content?: ExtraContent;
+  readonly images?: readonly DrawnImage[];
   readonly annotations?: readonly UrlCitation[];
   readonly tool_calls?: readonly ToolCall[];
   readonly function_call?: { readonly name: string; readonly arguments: string };
@@ -89,6 +97,7 @@ export interface Delta {
   readonly reasoning_content?: string;
   readonly reasoning_details?: readonly ReasoningDetail[];
   readonly extra_content?: ExtraContent;
+  readonly images?: readonly DrawnImage[];
   readonly tool_calls?: readonly ToolCallDelta[];
   readonly function_call?: { readonly name?: string; readonly arguments?: string };
 }

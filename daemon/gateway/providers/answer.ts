@@ -3,6 +3,7 @@ import type {
   AnswerMessage,
   ChatCompletion,
   Choice,
+  DrawnImage,
   FinishReason,
   Logprobs,
   ReasoningDetail,
@@ -22,6 +23,7 @@ export interface AnswerChoice {
   readonly details?: readonly ReasoningDetail[];
   /** Gemini's, of the text. */
   readonly signature?: string | null;
+  readonly images?: readonly DrawnImage[];
 }
 
 export interface Answer {
@@ -54,6 +56,7 @@ function wireChoice(choice: AnswerChoice, index: number, legacy: boolean): Choic
     ...(choice.reasoning ? { reasoning_content: choice.reasoning } : {}),
     ...(choice.details?.length ? { reasoning_details: choice.details } : {}),
     ...(choice.signature ? { extra_content: { google: { thought_signature: choice.signature } } } : {}),
+    ...(choice.images?.length ? { images: choice.images } : {}),
     ...(calls[0] && legacy ? { function_call: calls[0].function } : {}),
     ...(calls.length > 0 && !legacy ? { tool_calls: calls } : {}),
   };

@@ -1,6 +1,12 @@
 // Translated answers in OpenAI's form, streamed. Keeps what a stream has to remember: which choices have begun, the index of each tool
 // call, whether anything has been said yet, and how much, for an estimate should the provider break off.
-import type { ExtraContent, FinishReason, Logprobs, ReasoningDetail } from "#daemon/gateway/format/completion.ts";
+import type {
+  DrawnImage,
+  ExtraContent,
+  FinishReason,
+  Logprobs,
+  ReasoningDetail,
+} from "#daemon/gateway/format/completion.ts";
 import { estimatePrompt } from "#daemon/gateway/format/estimate.ts";
 import { isLegacy } from "#daemon/gateway/format/modern.ts";
 import { type ChunkWriter, chunkWriter, DONE } from "#daemon/gateway/format/sse.ts";
@@ -16,6 +22,7 @@ export interface ChunkStream {
   details(details: readonly ReasoningDetail[], index?: number): void;
   /** Gemini's signature of the text. */
   extra(extra: ExtraContent, index?: number): void;
+  image(image: DrawnImage, index?: number): void;
   /** Begins a tool call and returns its number among the choice's calls. */
   toolCall(id: string, name: string, index?: number, extra?: ExtraContent): number;
   toolArguments(call: number, text: string, index?: number): void;
@@ -72,6 +79,7 @@ export function chunkStream(context: ReadContext, emit: Emit): ChunkStream {
       if (details.length > 0) emit(open(index).delta(index, { reasoning_details: details }));
     },
     extra: (extra, index = 0) => emit(open(index).delta(index, { extra_content: extra })),
+    image: (image, index = 0) => emit(open(index).delta(index, { images: [image] })),
     toolCall(callId, name, index = 0, extra) {
       const call = calls.get(index) ?? 0;
       calls.set(index, call + 1);

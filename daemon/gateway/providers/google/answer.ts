@@ -1,5 +1,5 @@
 // Gemini's whole answer in OpenAI's form. Code that Gemini ran and searches that it made are not shown as tool calls.
-import type { ToolCall } from "#daemon/gateway/format/completion.ts";
+import type { DrawnImage, ToolCall } from "#daemon/gateway/format/completion.ts";
 import { noUsage } from "#daemon/gateway/format/usage.ts";
 import { type AnswerChoice, completionBody } from "../answer.ts";
 import { parseAnswer } from "../cost.ts";
@@ -9,6 +9,7 @@ import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { ReadContext } from "../wire.ts";
 import { callArguments, callId, signatureIn } from "./calls.ts";
 import { googleError } from "./errors.ts";
+import { imageIn } from "./images.ts";
 import { googleFinish, googleLogprobs, googleUsage } from "./usage.ts";
 
 /** Throws UpstreamError for what is no answer. A blocked prompt is an answer: empty, `content_filter`. */
@@ -32,6 +33,7 @@ function choiceOf(candidate: Record<string, unknown>, context: ReadContext, sign
   let reasoning = "";
   let signature: string | null = null;
   const toolCalls: ToolCall[] = [];
+  const images: DrawnImage[] = [];
   for (const part of list(fields(candidate["content"])["parts"]).map(fields)) {
     if (typeof part["text"] === "string") {
       if (part["thought"] === true) reasoning += part["text"];
@@ -48,6 +50,9 @@ function choiceOf(candidate: Record<string, unknown>, context: ReadContext, sign
         function: { name: string(call["name"]), arguments: callArguments(call["args"]) },
         ...(extra ? { extra_content: extra } : {}),
       });
+    } else {
+      const image = imageIn(part, images.length);
+      if (image) images.push(image);
     }
   }
   return {
@@ -55,6 +60,7 @@ function choiceOf(candidate: Record<string, unknown>, context: ReadContext, sign
     reasoning,
     toolCalls,
     signature,
+    images,
     finish: googleFinish(candidate["finishReason"], toolCalls.length > 0),
     logprobs: googleLogprobs(candidate["logprobsResult"]),
   };

@@ -29,7 +29,9 @@ export async function geminiMessages(
 ): Promise<{ system: unknown[]; contents: GeminiContent[] }> {
   const system: unknown[] = [];
   const contents: GeminiContent[] = [];
-  const names = new Map<string, string>();
+  const calls = new Map<string, { readonly name: string; readonly place: number }>();
+  /** Of each result, the place of its call: Gemini tells results of one function apart by their order. */
+  const places = new Map<unknown, number>();
   const add = (role: GeminiContent["role"], parts: unknown[]) => {
     if (parts.length === 0) return;
     const last = contents.at(-1);
@@ -49,17 +51,27 @@ export async function geminiMessages(
         break;
       case "assistant":
         for (const call of message.tool_calls ?? [])
-          if (call.type === "function") names.set(call.id, call.function.name);
+          if (call.type === "function") calls.set(call.id, { name: call.function.name, place: calls.size });
         add("model", modelParts(message, options));
         break;
       case "tool": {
-        const name = names.get(message.tool_call_id) ?? "";
+        const { name, place } = calls.get(message.tool_call_id) ?? { name: "", place: 0 };
         const response = resultOf(textOf(message.content));
-        add("user", [{ functionResponse: { ...wireId(message.tool_call_id), name, response } }]);
+        const result = { functionResponse: { ...wireId(message.tool_call_id), name, response } };
+        places.set(result, place);
+        add("user", [result]);
       }
     }
   }
+  for (const { parts } of contents) sortResults(parts, places);
   return { system, contents };
+}
+
+// Results in the order of their calls, everything else where it stands.
+function sortResults(parts: unknown[], places: ReadonlyMap<unknown, number>): void {
+  const results = parts.filter((part) => places.has(part));
+  results.sort((a, b) => (places.get(a) ?? 0) - (places.get(b) ?? 0));
+  for (const [at, part] of parts.entries()) if (places.has(part)) parts[at] = results.shift();
 }
 
 // Ids that this gateway made mean nothing to Gemini.

@@ -8,7 +8,8 @@ import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { isOurs } from "../tool-id.ts";
 import type { WireIo } from "../wire.ts";
 import { signatureBack } from "./calls.ts";
-import { geminiMessages } from "./messages.ts";
+import { type GeminiContent, geminiMessages } from "./messages.ts";
+import { geminiSchema } from "./schema.ts";
 
 /** The table's refusals, and what this model refuses beyond them. */
 export function googleUnsupported(request: ChatRequest, model: string): readonly Unsupported[] {
@@ -38,12 +39,19 @@ export async function googleRequest(
   if (signatures.load) await signatures.load(caller, unsignedCalls(request));
   const { system, contents } = await geminiMessages(request, { signatures, caller, signed, io });
   if (contents.length === 0) contents.push({ role: "user", parts: somePrompt(system) });
+  // Gemma has no system prompt.
+  if (system.length > 0 && target.model.includes("gemma")) addBefore(contents, system.splice(0));
   return {
     contents,
     ...(system.length > 0 ? { systemInstruction: { parts: system } } : {}),
     ...toolsOf(request),
     generationConfig: generationConfig(request, target),
   };
+}
+
+function addBefore(contents: GeminiContent[], parts: unknown[]): void {
+  if (contents[0]?.role === "user") contents[0].parts.unshift(...parts);
+  else contents.unshift({ role: "user", parts });
 }
 
 // Those whose signatures only the memory can have.
@@ -60,9 +68,10 @@ function toolsOf(request: ChatRequest): object {
   const functionDeclarations = tools.map((tool) => ({
     name: tool.name,
     description: tool.description ?? "",
-    ...(tool.parameters ? { parametersJsonSchema: tool.parameters } : {}),
+    ...(tool.parameters ? { parametersJsonSchema: geminiSchema(tool.parameters) } : {}),
   }));
-  const modes = { auto: "AUTO", none: "NONE", required: "ANY", named: "ANY" } as const;
+  const strict = tools.some((tool) => tool.strict === true);
+  const modes = { auto: strict ? "VALIDATED" : "AUTO", none: "NONE", required: "ANY", named: "ANY" } as const;
   const config = {
     mode: modes[choice?.mode ?? "auto"],
     ...(choice?.mode === "named" ? { allowedFunctionNames: [choice.name] } : {}),
@@ -85,9 +94,15 @@ function generationConfig(request: ChatRequest, target: Target): Record<string, 
     responseLogprobs: request.logprobs || undefined,
     logprobs: request.logprobs && request.top_logprobs ? request.top_logprobs : undefined,
     responseMimeType: format && format.type !== "text" ? "application/json" : undefined,
-    responseJsonSchema: format?.type === "json_schema" ? format.json_schema.schema : undefined,
+    responseJsonSchema: format?.type === "json_schema" ? geminiSchema(format.json_schema.schema) : undefined,
     thinkingConfig: thinking(request.reasoning_effort, target.model),
   });
+}
+
+// Flash since 3.7 has no `minimal` any more; Flash-Lite has.
+function isLateFlash(model: string): boolean {
+  const [, major, minor] = /gemini-(\d+)\.(\d+)-flash(?!-lite)/.exec(model) ?? [];
+  return /gemini-flash-latest/.test(model) || Number(major) > 3 || (Number(major) === 3 && Number(minor) >= 7);
 }
 
 function given(fields: Record<string, unknown>): Record<string, unknown> {
@@ -120,7 +135,7 @@ function thinking(effort: ReasoningEffort | null | undefined, model: string): ob
     // Pro models cannot stop thinking; 128 is their least.
     return { thinkingBudget: pro ? Math.max(budgets[effort], 128) : budgets[effort], includeThoughts };
   }
-  const least = pro ? "low" : "minimal";
+  const least = pro || isLateFlash(model) ? "low" : "minimal";
   const levels = {
     none: least,
     minimal: least,

@@ -9,6 +9,7 @@ import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { Emit, ReadContext, StreamDecoder } from "../wire.ts";
 import { callArguments, callId, signatureIn, signed } from "./calls.ts";
 import { googleError } from "./errors.ts";
+import { imageIn } from "./images.ts";
 import { type PartialArguments, partialArguments } from "./partial-arguments.ts";
 import { googleFinish, googleLogprobs, googleUsage } from "./usage.ts";
 
@@ -17,6 +18,7 @@ interface Candidate {
   finish: string | null;
   /** The text's: said at the end, for it is no content, and a stream that has said nothing may still be exchanged for another. */
   signature: string;
+  images: number;
   /** A call whose arguments are still coming. */
   open: { readonly call: number; readonly args: PartialArguments } | null;
 }
@@ -55,7 +57,7 @@ export function googleDecoder(context: ReadContext, emit: Emit, signatures: Thou
 
   function take(given: Record<string, unknown>): void {
     const index = Number.isSafeInteger(given["index"]) ? Number(given["index"]) : 0;
-    const candidate = candidates.get(index) ?? { called: false, finish: null, signature: "", open: null };
+    const candidate = candidates.get(index) ?? { called: false, finish: null, signature: "", images: 0, open: null };
     candidates.set(index, candidate);
     let logprobs = googleLogprobs(given["logprobsResult"]);
     for (const part of list(fields(given["content"])["parts"]).map(fields)) {
@@ -67,6 +69,11 @@ export function googleDecoder(context: ReadContext, emit: Emit, signatures: Thou
           candidate.signature = signatureIn(part) || candidate.signature;
         }
       } else if (part["functionCall"]) functionCall(part, candidate, index);
+      else {
+        const image = imageIn(part, candidate.images);
+        if (image) chunks.image(image, index);
+        if (image) candidate.images++;
+      }
     }
     if (given["finishReason"]) {
       close(candidate, index);

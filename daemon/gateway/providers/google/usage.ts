@@ -48,6 +48,7 @@ export function googleFinish(reason: unknown, called: boolean): FinishReason {
     case "SPII":
     case "IMAGE_SAFETY":
     case "IMAGE_PROHIBITED_CONTENT":
+    case "IMAGE_RECITATION":
     case "LANGUAGE":
       return "content_filter";
     default:
