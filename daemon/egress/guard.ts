@@ -4,8 +4,7 @@ import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { MagicError } from "#contract/errors.ts";
 import { isPublic } from "./addresses.ts";
-
-export type Resolver = (hostname: string) => Promise<readonly string[]>;
+import { boundedLookups, type Resolver } from "./lookups.ts";
 
 export interface GuardOptions {
   /** `host:port` pairs that are reachable although they are private; asked anew for each connection. */
@@ -22,6 +21,7 @@ export interface Guard {
 }
 
 export function createGuard({ allowPrivate = () => [], resolver = systemResolver }: GuardOptions): Guard {
+  const lookUp = boundedLookups(resolver);
   const allowed = (host: string, port: number): boolean => {
     const wanted = hostPort(host, port);
     return allowPrivate().some((pair) => normalPair(pair) === wanted);
@@ -47,7 +47,7 @@ export function createGuard({ allowPrivate = () => [], resolver = systemResolver
     // RFC 6761 section 6.3: these never go to the DNS, whatever resolver is asked.
     if (/^(?:.+\.)?localhost\.?$/i.test(host)) return ["127.0.0.1"];
     try {
-      const found = await resolver(host);
+      const found = await lookUp(host);
       if (found.length > 0) return found;
     } catch (error) {
       throw new MagicError("upstream_error", `the name ${host} does not resolve`, { cause: error });

@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { type Agent, Agent as UnguardedAgent } from "undici";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createEgress } from "#daemon/egress/egress.ts";
+import { createGuard } from "#daemon/egress/guard.ts";
 import { loopback, ssrfVariants } from "./variants.ts";
 
 let hits = 0;
@@ -99,6 +100,27 @@ describe("names", () => {
   });
 
   test("one private address among public ones is enough", () => refused(async () => ["93.184.216.34", "127.0.0.1"]));
+
+  test("a name is asked for once at a time, and five of a guard at once: those that hang hold up nobody else", async () => {
+    const asked: string[] = [];
+    const answers = new Map<string, () => void>();
+    const guard = createGuard({
+      resolver: (name) => {
+        asked.push(name);
+        return new Promise((resolve) => answers.set(name, () => resolve(["93.184.216.34"])));
+      },
+    });
+    const found = Array.from({ length: 14 }, (_, i) => guard.addresses(`n${i >> 1}.example`, 443));
+    const first = ["n0.example", "n1.example", "n2.example", "n3.example", "n4.example"];
+    await expect.poll(() => asked).toEqual(first);
+    answers.get("n3.example")?.();
+    await Promise.all(found.slice(6, 8));
+    await expect.poll(() => asked).toEqual([...first, "n5.example"]);
+    for (const name of [...first, "n5.example"]) answers.get(name)?.();
+    await expect.poll(() => asked).toHaveLength(7);
+    answers.get("n6.example")?.();
+    expect(new Set((await Promise.all(found)).flat())).toEqual(new Set(["93.184.216.34"]));
+  });
 
   test("a name is resolved once for a connection, and the connection goes to what was checked", async () => {
     let asked = 0;

@@ -51,6 +51,8 @@ export async function spawnDaemon(options: SpawnOptions): Promise<Started> {
     stdio: ["ignore", options.foreground ? 2 : output, output, "ipc"],
     // Its current folder is another one: a relative state folder would be another one too.
     env: {
+      // Half of them look names up at the most: see daemon/egress/lookups.ts.
+      UV_THREADPOOL_SIZE: "32",
       ...compileCache(options.env),
       ...(options.env ?? process.env),
       MAGIC_HOME: userStateFolder(options.env),

@@ -1,0 +1,36 @@
+// The system looks names up on threads that the whole daemon shares, and a name whose servers are silent keeps one for ten seconds and more.
+// So each name is asked for once at a time, and one guard has only so many under way: what hangs holds up its own kind alone.
+
+export type Resolver = (hostname: string) => Promise<readonly string[]>;
+
+/** Of the sixteen that are under way in a daemon at most: half of UV_THREADPOOL_SIZE, see src/client/daemon/spawn.ts. */
+const AT_ONCE = 5;
+const MOST_WAITING = 1_000;
+
+export function boundedLookups(resolver: Resolver): Resolver {
+  const underWay = new Map<string, Promise<readonly string[]>>();
+  const waiting: (() => void)[] = [];
+  let free = AT_ONCE;
+
+  async function ask(name: string): Promise<readonly string[]> {
+    if (free > 0) free--;
+    else if (waiting.length >= MOST_WAITING) throw new Error("too many other names are waited for");
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    try {
+      return await resolver(name);
+    } finally {
+      const next = waiting.shift();
+      if (next) next();
+      else free++;
+    }
+  }
+
+  return (name) => {
+    let found = underWay.get(name);
+    if (found === undefined) {
+      found = ask(name).finally(() => underWay.delete(name));
+      underWay.set(name, found);
+    }
+    return found;
+  };
+}
