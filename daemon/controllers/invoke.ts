@@ -51,8 +51,9 @@ export async function invokeController(
       requestId: invocation.requestId,
       environment: invocation.principal.environment,
       signal: invocation.signal,
-      broker: (ended) => {
-        session = openBroker(services, instance, invocation, span, ended);
+      deadline: invocation.deadline,
+      broker: (ended, deadline) => {
+        session = openBroker(services, instance, invocation, span, { ended, deadline });
         return session;
       },
       onLog: (line) =>
@@ -85,7 +86,7 @@ function openBroker(
   instance: Instance,
   invocation: Invocation,
   span: Span,
-  ended: AbortSignal,
+  { ended, deadline }: { readonly ended: AbortSignal; readonly deadline: number },
 ): OpenedSession {
   const { name, version } = instance.artifact.contract;
   const caller: Caller = {
@@ -105,6 +106,7 @@ function openBroker(
       requestId: invocation.requestId,
       principal: invocation.principal,
       signal: caller.signal,
+      deadline,
       depth: caller.depth + 1,
       secrets: opened.secrets,
       span,

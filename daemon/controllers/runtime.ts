@@ -34,6 +34,8 @@ export interface Invocation {
   readonly signal?: AbortNotice | undefined;
   /** Nesting of controller:invoke; 0 for a call from outside. */
   readonly depth?: number | undefined;
+  /** Of the invocation around it, which this one cannot outlast: milliseconds since the epoch. */
+  readonly deadline?: number | undefined;
   /** Secrets that the invocation around it knows: they may be in its input. */
   readonly secrets?: Set<string> | undefined;
   readonly span?: Span | undefined;

@@ -211,6 +211,16 @@ test("a handler's signal is aborted when its caller leaves", async () => {
   expect(await bench.outcome("triage")).toBe("ok");
 });
 
+test("a nested call has no later deadline than the call around it", async () => {
+  await bench.deploy("inner", "export default ({ deadline }) => deadline;");
+  const outer =
+    "export default async ({ deadline, controllers }) => [deadline, await controllers.invoke('inner', {})];";
+  const contract = { capabilities: ["controller:invoke" as const], limits: { timeout_ms: 5_000 } };
+  await bench.deploy("outer", outer, contract);
+  const [around, nested] = (await bench.invoke("outer")) as number[];
+  expect(nested).toBe(around);
+});
+
 test("more calls than the contract allows wait, and more than may wait are refused as overloaded", async () => {
   const outcomes = await Promise.all(
     Array.from({ length: 90 }, () => bench.outcome("triage", { mode: "wait", ms: 5 })),

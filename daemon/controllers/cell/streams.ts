@@ -1,6 +1,6 @@
 // The broker calls of one invocation, on the daemon's side: each gets an answer, perhaps a stream each way, with credit so that neither side
 // holds more than a window of the other's bytes.
-import { isMagicError } from "#contract/errors.ts";
+import { isMagicError, MagicError } from "#contract/errors.ts";
 import { type AnswerMessage, type CallMessage, down, type GuestError, STREAM_WINDOW } from "./frames.ts";
 
 export interface BrokerAnswer {
@@ -170,7 +170,7 @@ function incomingBody(cell: Held, more: (bytes: number) => void): IncomingBody {
           yield bytes;
           more(bytes.length);
         } else if (ended) {
-          if (failed !== undefined) throw new Error(failed);
+          if (failed !== undefined) throw new MagicError("invalid_request", `the request's body broke off: ${failed}`);
           return;
         } else
           await new Promise<void>((resolve) => {

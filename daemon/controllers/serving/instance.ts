@@ -33,8 +33,10 @@ export interface InstanceCall {
   readonly requestId: string;
   readonly environment: string;
   readonly signal: AbortNotice | undefined;
-  /** Made when the handler first asks for something; `ended` is aborted when the call ends. */
-  broker(ended: AbortSignal): BrokerSession;
+  /** The deadline of the call that this one is nested in. */
+  readonly deadline: number | undefined;
+  /** Made when the handler first asks for something; `ended` is aborted when the call ends, by `deadline` at the latest. */
+  broker(ended: AbortSignal, deadline: number): BrokerSession;
   onLog(line: LogMessage): void;
   /** A secret that was handed out must not appear in what is written down. */
   redact(text: string): string;
@@ -202,10 +204,11 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
         if (over) ended.abort(ENDED);
         return ended.signal;
       };
+      const deadline = Math.min(services.clock.now() + timeoutMs, call.deadline ?? Number.POSITIVE_INFINITY);
       const message: InvokeMessage = {
         input: call.input,
         id: call.requestId,
-        deadline: services.clock.now() + timeoutMs,
+        deadline,
         environment: call.environment,
       };
       let waited = true;
@@ -213,7 +216,7 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
       let rest: NodeJS.Timeout | undefined;
       const running = live.cell.invoke({
         message,
-        broker: () => call.broker(signalOfEnd()),
+        broker: () => call.broker(signalOfEnd(), deadline),
         onLog: call.onLog,
         onEnd(outcome) {
           clearTimeout(rest);

@@ -44,7 +44,9 @@ function followed(request: Request, body: ArrayBuffer | null, status: number, lo
   if (!url) throw new HandlerError("upstream_error", `${new URL(request.url).host} redirects to what is not a URL`);
   checked(url.href);
   const headers = new Headers(request.headers);
-  if (url.origin !== new URL(request.url).origin)
+  const { origin } = new URL(request.url);
+  // The same host over TLS is the same server.
+  if (url.origin !== origin && url.origin !== origin.replace(/^http:/, "https:"))
     for (const name of ["authorization", "cookie", "proxy-authorization"]) headers.delete(name);
   const toGet = status === 303 ? request.method !== "HEAD" : status < 303 && request.method === "POST";
   if (toGet) for (const name of [...headers.keys()]) if (name.startsWith("content-")) headers.delete(name);

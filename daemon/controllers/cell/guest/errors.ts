@@ -17,6 +17,11 @@ export function toError(error: GuestError): Error {
   return made;
 }
 
+/** What a refused or failed call throws: where its own signal ended it, what the signal was aborted with, as the web has it. */
+export function failureOf(error: GuestError, signal: AbortSignal | undefined): unknown {
+  return error.code === "aborted" && signal?.aborted ? signal.reason : toError(error);
+}
+
 /** What was thrown, as data. Reads hostile objects: getters may throw, fields may be anything. */
 export function fromThrown(thrown: unknown): GuestError {
   try {

@@ -1,12 +1,13 @@
 // `fetch` inside a cell: the request goes to the daemon as a broker call, the body and the answer's body as streams with credit.
 import { STREAM_WINDOW } from "../frames.ts";
-import { toError } from "./errors.ts";
+import { failureOf } from "./errors.ts";
 import { askBroker, type BodySender, type Invocation } from "./invocation.ts";
 import {
   asyncIterator,
   BlobOf,
   byteLength,
   defineProperty,
+  ErrorOf,
   PromiseOf,
   ReadableStreamOf,
   RequestOf,
@@ -32,6 +33,7 @@ export async function brokeredFetch(
   init?: RequestInit,
 ): Promise<Response> {
   const request = new RequestOf(input, init?.body ? ({ duplex: "half", ...init } as RequestInit) : init);
+  if (request.integrity !== "") throw new ErrorOf("fetch does not check `integrity`");
   const headers: [string, string][] = [];
   request.headers.forEach((value, name) => {
     headers.push([name, value]);
@@ -51,7 +53,7 @@ export async function brokeredFetch(
     },
     { signal: request.signal, ...(body ? { body: (sender: BodySender) => void pump(body, sender) } : {}) },
   );
-  if (answer.error) throw fetchError(answer.error, request.signal);
+  if (answer.error) throw failureOf(answer.error, request.signal);
   const value = answer.value as FetchAnswer;
   const empty = value.status === 204 || value.status === 205 || value.status === 304 || request.method === "HEAD";
   if (empty) answer.stream?.cancel();
@@ -84,11 +86,6 @@ function lengthOf(body: unknown): number | undefined {
   return body instanceof BlobOf && typeof size === "number" ? size : undefined;
 }
 
-function fetchError(error: Parameters<typeof toError>[0], signal: AbortSignal): unknown {
-  if (error.code === "aborted" && signal.aborted) return signal.reason;
-  return toError(error);
-}
-
 /** Sends the body in pieces, never more than the window ahead of what the daemon has taken. */
 async function pump(body: ReadableStream<Uint8Array>, sender: BodySender): Promise<void> {
   let credit = STREAM_WINDOW;
@@ -102,6 +99,7 @@ async function pump(body: ReadableStream<Uint8Array>, sender: BodySender): Promi
     for (;;) {
       const { done, value } = await reader.read();
       if (done) break;
+      if (!(value instanceof Uint8ArrayOf)) throw new ErrorOf("its stream gave what is no Uint8Array");
       for (let at = 0; at < value.length; at += PIECE) {
         const size = Math.min(PIECE, value.length - at);
         while (credit < size) {

@@ -151,7 +151,7 @@ function cancelWith(signal: AbortSignal, invocation: Invocation, n: number): voi
     const call = take(invocation, n);
     if (!call) return;
     sendNumbers(invocation, up.cancel, n, 0);
-    call.incoming?.fail("aborted");
+    call.incoming?.abort(signal.reason);
     call.resolve({
       value: undefined,
       error: { name: "AbortError", message: "aborted", code: "aborted" },

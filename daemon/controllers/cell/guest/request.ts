@@ -1,6 +1,6 @@
 // The request object that a handler gets. It only asks: whether a power is granted is decided by the daemon, by the channel.
 import { up } from "../frames.ts";
-import { fromThrown, toError } from "./errors.ts";
+import { failureOf, fromThrown, toError } from "./errors.ts";
 import { brokeredFetch } from "./fetch.ts";
 import { type Answer, askBroker, currentInvocation, type Invocation, signalOf } from "./invocation.ts";
 import { bufferOver, defineProperty, parseJson, StringOf, stringifyJson, utf8Slice } from "./primordials.ts";
@@ -125,7 +125,7 @@ export function logText(level: string, text: unknown, fields: unknown): string {
 
 async function ask(invocation: Invocation, op: string, args: unknown, signal?: AbortSignal): Promise<Answer> {
   const answer = await askBroker(invocation, op, args, signal ? { signal } : undefined);
-  if (answer.error) throw toError(answer.error);
+  if (answer.error) throw failureOf(answer.error, signal);
   return answer;
 }
 

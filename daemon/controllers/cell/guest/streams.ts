@@ -7,6 +7,8 @@ export interface IncomingStream {
   push(bytes: Uint8Array): void;
   finish(): void;
   fail(reason: string, code?: string): void;
+  /** What reads it gets what the signal was aborted with, as from any other `fetch`. */
+  abort(reason: unknown): void;
   /** The next bytes, or null at the end; throws where the stream failed. */
   read(): Promise<Uint8Array | null>;
   cancel(): void;
@@ -21,7 +23,8 @@ export function openIncoming(host: { more(bytes: number): void; cancel(): void }
   let head: Node | null = null;
   let tail: Node | null = null;
   let ended = false;
-  let failed: { readonly message: string; readonly code: string } | null = null;
+  /** Makes the error where it is read, so that its stack names the handler's line. */
+  let failed: (() => unknown) | null = null;
   let wake: (() => void) | null = null;
   let consumed = 0;
 
@@ -44,7 +47,11 @@ export function openIncoming(host: { more(bytes: number): void; cancel(): void }
       signal();
     },
     fail(message, code = "upstream_error") {
-      failed ??= { message, code };
+      failed ??= () => toError({ name: "HandlerError", message, code });
+      signal();
+    },
+    abort(reason) {
+      failed ??= () => reason;
       signal();
     },
     async read() {
@@ -54,7 +61,7 @@ export function openIncoming(host: { more(bytes: number): void; cancel(): void }
         });
       }
       if (head === null) {
-        if (failed !== null) throw toError({ name: "HandlerError", ...failed });
+        if (failed !== null) throw failed();
         return null;
       }
       const { bytes } = head;
