@@ -124,6 +124,16 @@ const anchored = (word: string, x: object) => ({
   $defs: { x: { [`$${word === "$ref" ? "a" : "dynamicA"}nchor`]: "x", ...x } },
 });
 const dictionary = (properties: object) => ({ type: "object", properties, additionalProperties: text });
+const closed = { additionalProperties: false };
+const sealed = { unevaluatedProperties: false };
+const patterned = (more: object) => object({}, { patternProperties: { "^x": number }, ...more });
+const withNamed = (key: string, x: object) => object({ [key]: x }, { patternProperties: { "^x": number }, ...closed });
+const parts = (properties: object) => ({
+  allOf: [{ $ref: "#/$defs/x" }],
+  ...sealed,
+  $defs: { x: object({ z: text, ...properties }) },
+});
+const sealedTuple = (...places: object[]) => ({ ...tuple(...places), unevaluatedItems: false });
 function inputs(name: string, before: object, after: object, breaks: number): [string, object, object, number][] {
   return [[name, { input_schema: before }, { input_schema: after }, breaks]];
 }
@@ -232,6 +242,28 @@ test.each([
   ...inputs("a list of types becomes forms", { type: ["string", "null"] }, { anyOf: [text, { type: "null" }] }, 0),
   ...inputs("a type becomes its values", { type: ["boolean", "null"] }, { enum: [true, false, null] }, 0),
   ...inputs("a member of a map gets another type", dictionary({}), dictionary({ a: number }), 1),
+  ...inputs("members with a pattern fall away", patterned(closed), object({}, closed), 1),
+  ...inputs("members with a pattern fall under the others' type", patterned(closed), dictionary({}), 1),
+  ...inputs("a member with a pattern gets a type of its own", patterned(closed), withNamed("xa", text), 1),
+  ...inputs("a member falls away that nothing else evaluates", object({ a: text }, sealed), object({}, sealed), 1),
+  ...inputs("a member is added to evaluated ones", object({}, sealed), object({ a: text }, sealed), 0),
+  ...inputs("a member falls away from a part", parts({ a: text }), parts({}), 1),
+  ...inputs("a member is added to a part", parts({}), parts({ a: text }), 0),
+  ...inputs("a place falls away that nothing else evaluates", sealedTuple(text, text), sealedTuple(text), 1),
+  ...inputs("none becomes at least one", { contains: text, minContains: 0 }, { contains: text }, 1),
+  ...inputs("at least one is written out", { contains: text }, { contains: text, minContains: 1 }, 0),
+  ...inputs(
+    "what a reference names is no longer taken beside it",
+    { $ref: "#/$defs/x", $defs: { x: object({ a: text }) } },
+    { $ref: "#/$defs/x", ...closed, $defs: { x: object({ a: text }) } },
+    2,
+  ),
+  [
+    "a map gets a member of another type",
+    { output_schema: dictionary({}) },
+    { output_schema: dictionary({ n: number }) },
+    1,
+  ],
   ["a map's values may be anything now", { output_schema: dictionary({}) }, { output_schema: { type: "object" } }, 1],
   ["an output member is not described any more", { output_schema: object({ a: text }) }, { output_schema: {} }, 2],
   [

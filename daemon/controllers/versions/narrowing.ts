@@ -32,7 +32,7 @@ export function narrowings(from: Schema, to: Schema, pointer: string, side: Side
 
 function compare(from: Schema, to: Schema, pointer: string, context: Comparison): Break[] {
   const a = resolve(from, context.roots.from);
-  const b = resolve(to, context.roots.to);
+  const b = resolve(to, context.roots.to, "exactly");
   if (b === true || a === false) return [];
   const [textA, textB] = [canonicalJson(a), canonicalJson(b)];
   // Equal text with a reference in it may mean something else where the definitions changed.
@@ -52,6 +52,10 @@ function compareObjects(a: SchemaObject, b: Schema, pointer: string, context: Co
   const input = context.side === "input";
   if (b === false) return [say(input ? "nothing is accepted any more" : "there was no output here")];
   if (b === true) return [];
+  // What is unevaluated is what no part evaluates.
+  const evaluated = b["allOf"] !== undefined && Object.keys(EVALUATING).some((word) => b[word] !== undefined);
+  const whole = evaluated ? flat(b, context.roots.to) : null;
+  if (whole) return compare(a, whole, pointer, context);
   const values = valuesOf(a);
   if (values) return refusedValues(values, b, context).map((text) => say(`${text} ${verbOf(context)}`));
   // What is offered is one of several forms: each must fit.
@@ -113,9 +117,14 @@ const OPAQUE = [
 /** The words of `to` that are made of other schemas. */
 function composed(a: SchemaObject, b: SchemaObject, pointer: string, context: Comparison): Break[] {
   const found: Break[] = [];
-  for (const word of OPAQUE)
-    if (b[word] !== undefined && (canonicalJson(a[word]) !== canonicalJson(b[word]) || hidesChange(b[word], context)))
+  for (const word of OPAQUE) {
+    const [before, after] = [meantBy(word, a), meantBy(word, b)];
+    if (after !== undefined && (canonicalJson(before) !== canonicalJson(after) || hidesChange(after, context)))
       found.push({ pointer, detail: `${word} changed` });
+  }
+  for (const [word, beside] of Object.entries(EVALUATING))
+    if (isOpenEnded(b, word) && beside.some((one) => !evaluatesAsMuch(one, a[one], b[one])))
+      found.push({ pointer, detail: `${word}: what stands beside it changed` });
   for (const part of listOf(b["allOf"])) found.push(...compare(a, part, pointer, context));
   for (const word of ["anyOf", "oneOf"]) {
     const forms = listOf(b[word]);
@@ -126,6 +135,44 @@ function composed(a: SchemaObject, b: SchemaObject, pointer: string, context: Co
       found.push({ pointer, detail: "oneOf: its forms may both fit one value" });
   }
   return found;
+}
+
+/** Without `minContains`, `contains` wants one. */
+function meantBy(word: string, schema: SchemaObject): unknown {
+  return word === "minContains" && schema["contains"] !== undefined ? (schema[word] ?? 1) : schema[word];
+}
+
+const IN_PLACE = [
+  ...["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "contains"],
+];
+/** What of a schema, besides its own words for members and items, decides what is left for the unevaluated ones. */
+const EVALUATING: Readonly<Record<string, readonly string[]>> = {
+  unevaluatedProperties: [...IN_PLACE, "properties", "patternProperties", "additionalProperties"],
+  unevaluatedItems: [...IN_PLACE, "prefixItems", "items"],
+};
+
+/** Whether other schemas have a say in what the word is about; where none has, it is another `additionalProperties` or `items`. */
+function isOpenEnded(schema: SchemaObject, word: string): boolean {
+  return schema[word] !== undefined && IN_PLACE.some((one) => schema[one] !== undefined);
+}
+
+function evaluatesAsMuch(word: string, from: unknown, to: unknown): boolean {
+  if (word === "properties") return Object.keys(from ?? {}).every((key) => Object.hasOwn(to ?? {}, key));
+  return canonicalJson(from) === canonicalJson(to);
+}
+
+/** The parts of `allOf` and what stands beside it, as one; null where that might not be the same. */
+function flat(schema: SchemaObject, root: Schema): Schema | null {
+  const { allOf, ...rest } = schema;
+  const parts = [rest, ...listOf(allOf).map((part) => resolve(part, root, "exactly"))];
+  if (parts.some(hasOthers)) return null;
+  return parts.reduce<Schema | null>((sum, part) => (sum === null ? null : both(sum, part)), true);
+}
+
+/** What members, or items, that a schema does not describe one by one have to be. */
+function othersOf(schema: SchemaObject, word: "additionalProperties" | "items"): Schema {
+  const unevaluated = word === "items" ? "unevaluatedItems" : "unevaluatedProperties";
+  return (schema[word] ?? (isOpenEnded(schema, unevaluated) ? true : schema[unevaluated]) ?? true) as Schema;
 }
 
 function hidesChange(part: unknown, context: Comparison): boolean {
@@ -263,7 +310,7 @@ function objectBreaks(a: SchemaObject, b: SchemaObject, pointer: string, context
         pointer: `${pointer}/required`,
         detail: input ? `${key} is required now` : `${key} is no longer always there`,
       });
-  const rest = (b["additionalProperties"] ?? true) as Schema;
+  const rest = othersOf(b, "additionalProperties");
   for (const [key, schema] of Object.entries(before)) {
     const at = memberOf(pointer, key);
     const next = Object.hasOwn(after, key) ? after[key] : undefined;
@@ -271,9 +318,19 @@ function objectBreaks(a: SchemaObject, b: SchemaObject, pointer: string, context
     // A new optional member of an output is what its readers are told to ignore.
     else if (input && rest === false && schema !== false)
       found.push({ pointer: at, detail: `${key} is no longer accepted` });
-    else if (input && rest !== false) found.push(...compare(schema, rest, at, context));
+    // Where others were of one kind, whoever reads them all reads it too.
+    else if (rest !== false) found.push(...compare(schema, rest, at, context));
   }
-  const others = (a["additionalProperties"] ?? true) as Schema;
+  const patterns = Object.entries((a["patternProperties"] ?? {}) as Record<string, Schema>);
+  for (const [pattern, schema] of patterns) {
+    const at = `${pointer}/patternProperties`;
+    if (b["patternProperties"] === undefined && (input || rest !== false))
+      found.push(...compare(schema, rest, at, context));
+    for (const [key, next] of Object.entries(after))
+      if (!Object.hasOwn(before, key) && new RegExp(pattern, "u").test(key))
+        found.push(...compare(schema, next, memberOf(pointer, key), context));
+  }
+  const others = othersOf(a, "additionalProperties");
   if (others === false) return found;
   const anything = canonicalJson(others) === "{}" || others === true;
   for (const [key, schema] of Object.entries(after)) {
@@ -294,15 +351,18 @@ function memberOf(pointer: string, key: string): string {
 function arrayBreaks(a: SchemaObject, b: SchemaObject, pointer: string, context: Comparison): Break[] {
   if (!types(a).includes("array")) return [];
   const [before, after] = [listOf(a["prefixItems"]), listOf(b["prefixItems"])];
-  const rest = { before: (a["items"] ?? true) as Schema, after: (b["items"] ?? true) as Schema };
+  const rest = { before: othersOf(a, "items"), after: othersOf(b, "items") };
   const found = Array.from({ length: Math.max(before.length, after.length) }, (_, at) =>
     compare(before[at] ?? rest.before, after[at] ?? rest.after, `${pointer}/prefixItems/${at}`, context),
   );
   return [...found.flat(), ...compare(rest.before, rest.after, `${pointer}/items`, context)];
 }
 
-/** Follows local references; words beside one hold too (2020-12, section 8.2.3). */
-function resolve(schema: Schema, root: Schema): Schema {
+/**
+ * Follows local references; words beside one hold too (2020-12, section 8.2.3). Taken together they may accept more than both do: what one
+ * describes is no longer among the others of the other one. `exactly` keeps such ones apart.
+ */
+function resolve(schema: Schema, root: Schema, exactly?: "exactly"): Schema {
   let at = schema;
   for (let hops = 0; hops < 20 && typeof at === "object"; hops++) {
     const { $ref, $dynamicRef, $defs: _defs, definitions: _old, ...beside } = at;
@@ -312,9 +372,14 @@ function resolve(schema: Schema, root: Schema): Schema {
     const next = referred(decodeURIComponent(reference.slice(1)), root);
     if (next === undefined) return at;
     const whole = $ref !== undefined && $dynamicRef !== undefined ? { ...beside, $dynamicRef } : beside;
-    at = Object.keys(whole).length === 0 ? next : (both(whole, next) ?? { allOf: [next, whole] });
+    const apart = exactly !== undefined && [whole, next].some(hasOthers);
+    at = Object.keys(whole).length === 0 ? next : ((apart ? null : both(whole, next)) ?? { allOf: [next, whole] });
   }
   return at;
+}
+
+function hasOthers(schema: Schema): boolean {
+  return typeof schema === "object" && (schema["additionalProperties"] ?? schema["items"]) !== undefined;
 }
 
 /** What a JSON pointer or an anchor names. */
