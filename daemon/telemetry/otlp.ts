@@ -51,7 +51,7 @@ function otlpSpan(span: SpanRecord) {
     spanId: span.span_id,
     ...(span.parent_span_id !== null && { parentSpanId: span.parent_span_id }),
     name: span.name,
-    kind: span.parent_span_id === null ? SERVER : CLIENT,
+    kind: span.kind === "server" ? SERVER : CLIENT,
     startTimeUnixNano: String(start),
     endTimeUnixNano: String(end),
     attributes: [

@@ -11,7 +11,10 @@ export interface SpanRecord {
   readonly request_id: string;
   readonly trace_id: string;
   readonly span_id: string;
+  /** May be the caller's own span. */
   readonly parent_span_id: string | null;
+  /** The request as it came in, or something done for it. */
+  readonly kind: "server" | "client";
   readonly name: string;
   readonly started_at: string;
   readonly duration_ms: number;
@@ -236,6 +239,7 @@ class OpenSpan implements Span, EndedSpan {
       trace_id: this.traceId,
       span_id: this.spanId,
       parent_span_id: this.#parent?.spanId ?? this.#incoming?.spanId ?? null,
+      kind: this.#parent ? "client" : "server",
       name: this.#name,
       started_at: rfc3339(this.#wall),
       duration_ms: Math.round((this.#ended - this.#began) * 1000) / 1000,

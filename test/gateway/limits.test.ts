@@ -174,7 +174,9 @@ test("spans go to a collector as OTLP, parents before children", async () => {
   const spans: SpanRecord[] = [];
   const tracer = createTracer();
   tracer.onBatch(async (batch) => void spans.push(...batch.map((span) => span.record())));
-  const root = tracer.start("chat m", { requestId: "req_1" });
+  const caller = "b7ad6b7169203331";
+  const traceparent = `00-0af7651916cd43dd8448eb211c80319c-${caller}-01`;
+  const root = tracer.start("chat m", { requestId: "req_1", traceparent });
   const child = root.child("attempt", { "gen_ai.request.model": "m", "magic.attempts": 2, cost: 0.5, skip: null });
   child.end("error");
   root.end();
@@ -191,7 +193,9 @@ test("spans go to a collector as OTLP, parents before children", async () => {
   const document = JSON.parse(bodies[0]?.body ?? "") as ReturnType<typeof otlpDocument>;
   const [first, second] = document.resourceSpans[0]?.scopeSpans[0]?.spans ?? [];
   expect([first?.name, second?.name]).toEqual(["chat m", "attempt"]);
-  expect(second?.parentSpanId).toBe(first?.spanId);
+  expect([first?.parentSpanId, second?.parentSpanId]).toEqual([caller, first?.spanId]);
+  // SERVER, whoever called, and CLIENT.
+  expect([first?.kind, second?.kind]).toEqual([2, 3]);
   expect(second?.status).toEqual({ code: 2 });
   expect(second?.attributes).toEqual(
     expect.arrayContaining([

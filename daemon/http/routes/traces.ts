@@ -28,7 +28,7 @@ export function traceRoutes(app: FastifyInstance, { find }: TraceServices): void
         trace_id: first.trace_id,
         started_at: new Date(started).toISOString(),
         duration_ms: Math.round((ended - started) * 1000) / 1000,
-        spans: spans.map(({ request_id: _, trace_id: __, ...span }) => span),
+        spans: spans.map(({ request_id: _, trace_id: __, kind: ___, ...span }) => span),
       };
     },
   );
