@@ -63,8 +63,15 @@ async function follow(context: Context<Options>): Promise<ExitCode> {
   const { options, output, signal } = context;
   const filter = filterOf(options);
   const { followLogs } = await import("#client/logs.ts");
+  // A daemon that was stopped meanwhile stays so: whoever only looks on starts none anew, least of all in the way of a restart.
+  let start = true;
+  const client = async () => {
+    const found = await open(context, start);
+    start = false;
+    return found;
+  };
   const frames = followLogs({
-    client: () => open(context),
+    client,
     filter,
     signal,
     onLost: (attempt) => attempt === 1 && output.note("The connection to the daemon is lost: waiting for it."),
@@ -88,6 +95,6 @@ function filterOf({ controller, request, level, ...options }: Options): LogFilte
   };
 }
 
-function open({ globals, env, output }: Context<Options>) {
-  return connect({ root: globals.root, url: globals.url, live: globals.live, env, note: output.note });
+function open({ globals, env, output }: Context<Options>, start = true) {
+  return connect({ root: globals.root, url: globals.url, live: globals.live, env, note: output.note, start });
 }

@@ -175,6 +175,31 @@ test("--foreground leaves no daemon behind when its command is killed while it c
   await gone(pid);
 });
 
+test("a daemon that is stopped stays so while its log is followed, and the follower finds the next one", async () => {
+  const made = await project();
+  await start(made);
+  const env = { PATH: process.env["PATH"] ?? "", MAGIC_ROOT: made.root, MAGIC_HOME: made.home };
+  const follower = spawn(process.execPath, [launcher, "logs", "--follow", "--since", "1h", "--output", "ndjson"], {
+    env,
+  });
+  const said = { stdout: "", stderr: "" };
+  for (const name of ["stdout", "stderr"] as const)
+    follower[name].setEncoding("utf8").on("data", (chunk: string) => {
+      said[name] += chunk;
+    });
+  const says = (name: keyof typeof said, text: string) => until(() => expect(said[name]).toContain(text));
+  await says("stdout", "daemon.ready");
+  await made.magic(["daemon", "stop"]);
+  await says("stderr", "waiting for it");
+  // Longer than the follower's first attempts take.
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  expect((await made.magic(["daemon", "status", "--json"])).json["state"]).toBe("absent");
+  said.stdout = "";
+  await start(made);
+  await says("stdout", "daemon.ready");
+  follower.kill("SIGINT");
+});
+
 test("an uncaught error ends the daemon, is told by the next command, and leaves nothing in the way", async () => {
   const made = await project();
   const first = await startWith(made, "throw new Error('out of luck')");
