@@ -4,7 +4,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from
 import type { Principal } from "#contract/identity.ts";
 import type { Environment } from "#contract/protocol.ts";
 import type { AuditedCall, AuditTrail } from "#daemon/identity/audit/trail.ts";
+import { claimsLive } from "#daemon/identity/jwt/access-token.ts";
 import { redactText } from "#shared/redact.ts";
+import { bearerOf } from "./guards/authenticate.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -79,7 +81,10 @@ function callOf(request: FastifyRequest, status: number): AuditedCall {
 
 // Nothing is proven about an unknown credential; what it claims to be decides in which environment its entry is seen.
 function claimedEnvironment(request: FastifyRequest): Environment {
-  return /^Bearer +(sk|gt)_live_/i.test(request.headers.authorization ?? "") ? "live" : "sandbox";
+  const credential = bearerOf(request.headers) ?? "";
+  return /^(sk|gt)_live_/.test(credential) || (credential.startsWith("ey") && claimsLive(credential))
+    ? "live"
+    : "sandbox";
 }
 
 function parameterOf(request: FastifyRequest): string | null {

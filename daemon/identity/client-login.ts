@@ -1,6 +1,7 @@
 // Client credentials -> an access token (RFC 6749, section 4.4). Errors are section 5.2's.
 import { MagicError } from "#contract/errors.ts";
 import type { Scope } from "#contract/identity.ts";
+import type { Environment } from "#contract/protocol.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import type { Clock } from "#shared/clock.ts";
 import { digestOf, parseSecret, sameDigest, timeOf } from "./credentials/secret.ts";
@@ -52,6 +53,7 @@ export function createClientLogin(options: ClientLoginOptions): ClientLogin {
     if (!valid) throw new MagicError("invalid_key", "The client or its secret is not known.");
     uses.note(found.secret.id);
     const has = JSON.parse(found.credential.scopes) as Scope[];
+    const environment = found.credential.environment as Environment;
     const asked = scope?.split(" ").filter((one) => one !== "") ?? [];
     const granted = asked.length === 0 ? has : has.filter((one) => asked.includes(one));
     const missing = asked.find((one) => !has.includes(one as Scope));
@@ -63,7 +65,7 @@ export function createClientLogin(options: ClientLoginOptions): ClientLogin {
     return {
       clientId,
       answer: {
-        access_token: await accessTokens.issue(clientId, granted, expiresIn),
+        access_token: await accessTokens.issue(clientId, environment, granted, expiresIn),
         token_type: "Bearer",
         expires_in: expiresIn,
         scope: granted.join(" "),

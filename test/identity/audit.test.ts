@@ -178,6 +178,9 @@ test("what a client is given or refused is seen in its environment", async () =>
       )
     ).status,
   ).toBe(401);
+  const { access_token } = (await ask(client_secret, "again")).body;
+  await daemon.call("DELETE", `/v1/clients/${client_id}`);
+  await daemon.call("GET", "/v1/keys/none", { token: access_token, headers: { "x-request-id": "revoked" } });
   const last = async (id: string) => {
     await expect.poll(() => entriesOf(`request_id=${id}`), { timeout: 10_000, interval: 25 }).toHaveLength(1);
     return (await entriesOf(`request_id=${id}`))[0];
@@ -185,6 +188,7 @@ test("what a client is given or refused is seen in its environment", async () =>
   expect(await last("given")).toMatchObject({ environment: "live", resource: client_id, identity: { id: client_id } });
   expect(await last("refused")).toMatchObject({ environment: "live", identity: { type: "anonymous" } });
   expect(await last("malformed")).toMatchObject({ environment: "sandbox" });
+  expect(await last("revoked")).toMatchObject({ environment: "live", identity: { type: "anonymous" }, status: 401 });
 });
 
 test("a secret that stands where an id should is not kept", async () => {

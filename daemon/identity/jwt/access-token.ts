@@ -1,9 +1,10 @@
 // Access tokens: JWTs by RFC 9068 (typ at+jwt, EdDSA). Verification takes exactly what we sign and nothing else: no algorithm
 // but one, no header member but three, no key but our own by its id, one spelling of each part.
 import { randomUUID } from "node:crypto";
-import { errors as joseErrors, jwtVerify, SignJWT } from "jose";
+import { decodeJwt, errors as joseErrors, jwtVerify, SignJWT } from "jose";
 import { MagicError } from "#contract/errors.ts";
 import type { Scope } from "#contract/identity.ts";
+import type { Environment } from "#contract/protocol.ts";
 import type { Clock } from "#shared/clock.ts";
 import type { SigningKeys } from "./signing-keys.ts";
 
@@ -18,8 +19,8 @@ export interface AccessClaims {
 }
 
 export interface AccessTokens {
-  /** A token for the client; `ttlS` seconds from now. */
-  issue(clientId: string, scopes: readonly Scope[], ttlS: number): Promise<string>;
+  /** A token for a client of the environment; `ttlS` seconds from now. */
+  issue(clientId: string, environment: Environment, scopes: readonly Scope[], ttlS: number): Promise<string>;
   /** The claims of a valid token. Throws `expired`, or `invalid_key` for whatever else is wrong with it. */
   verify(token: string): Promise<AccessClaims>;
 }
@@ -38,10 +39,10 @@ const MAX_LENGTH = 8_192;
 
 export function accessTokens({ keys, clock, issuer, isIssuer }: AccessTokenOptions): AccessTokens {
   return {
-    async issue(clientId, scopes, ttlS) {
+    async issue(clientId, environment, scopes, ttlS) {
       const { kid, key } = keys.current();
       const now = Math.floor(clock.now() / 1_000);
-      return new SignJWT({ client_id: clientId, scope: scopes.join(" ") })
+      return new SignJWT({ client_id: clientId, scope: scopes.join(" "), environment })
         .setProtectedHeader({ alg: "EdDSA", typ: "at+jwt", kid })
         .setIssuer(issuer())
         .setAudience(AUDIENCE)
@@ -86,6 +87,15 @@ export function accessTokens({ keys, clock, issuer, isIssuer }: AccessTokenOptio
       }
     },
   };
+}
+
+/** What a token says of its environment, unproven: by which the refusal of one is entered in the audit log. */
+export function claimsLive(token: string): boolean {
+  try {
+    return decodeJwt(token)["environment"] === "live";
+  } catch {
+    return false;
+  }
 }
 
 // base64url has several spellings of the same bytes (unused bits, characters that decoders skip): only the canonical one is taken.
