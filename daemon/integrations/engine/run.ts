@@ -24,6 +24,7 @@ export interface RunPorts {
 const PROGRESS_MS = 250;
 const UNDO_MS = 1000;
 const MESSAGE_LENGTH = 2000;
+const CONFLICTS = 3;
 
 /** Runs the sync; never throws: a failure is in the outcome. */
 export async function runSync(spec: SyncSpec, ports: RunPorts): Promise<SyncOutcome> {
@@ -46,16 +47,20 @@ export async function runSync(spec: SyncSpec, ports: RunPorts): Promise<SyncOutc
     }
   };
   try {
-    let result: Awaited<ReturnType<typeof attemptRun>>;
-    try {
-      result = await attempt(true);
-    } catch (error) {
-      // The fast way cannot tell which row was bad: the slow one can, and keeps the good ones.
-      const bad = isMagicError(error) && error.code === "bad_record" && spec.on_bad_record !== "fail";
-      if ((!bad && !isReadByRecord(error)) || run.written > 0) throw error;
-      run.dog.stop();
-      run = freshRun(spec, syncId, ports.signal);
-      result = await attempt(false);
+    let result: Awaited<ReturnType<typeof attemptRun>> | undefined;
+    let raw = true;
+    for (let conflicts = 0; !result; ) {
+      try {
+        result = await attempt(raw);
+      } catch (error) {
+        // The fast way cannot tell which row was bad: the slow one can, and keeps the good ones.
+        const bad = isMagicError(error) && error.code === "bad_record" && spec.on_bad_record !== "fail";
+        const slower = raw && (bad || isReadByRecord(error));
+        if (run.written > 0 || (!slower && !(isConflict(error) && conflicts++ < CONFLICTS))) throw error;
+        if (slower) raw = false;
+        run.dog.stop();
+        run = freshRun(spec, syncId, ports.signal);
+      }
     }
     return { ...outcomeOf(run), status: "completed", proof: result.proof, error: null, changed: result.changed };
   } catch (thrown) {
@@ -180,6 +185,12 @@ function refuseEmptying({ read, rejects }: Run): void {
     "all_rejected",
     `Each of the ${read} records was rejected, and the rows that are there stay. The first, ${first.key}${first.column ? `, column ${first.column}` : ""}: ${first.reason}.`,
   );
+}
+
+// What a server gave up for the sake of another transaction (a deadlock, a standby that catches up): PostgreSQL's and MySQL's codes.
+function isConflict(error: unknown): boolean {
+  const { code, errno } = ((error as Error | null)?.cause ?? {}) as { code?: string; errno?: number };
+  return code === "40P01" || code === "40001" || errno === 1213;
 }
 
 // A name or a value in it may have a megabyte.

@@ -432,6 +432,26 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     expect(await strays()).toEqual([]);
   });
 
+  test("a run that is the victim of a deadlock is tried again", async () => {
+    await source.query(
+      "CREATE TABLE contended (id int PRIMARY KEY, n int); INSERT INTO contended VALUES (1, 1), (2, 1)",
+    );
+    const run = () => sync(ends("contended"), { mode: "incremental", cursor_field: "n" });
+    expect((await run()).error).toBeNull();
+    await source.query("UPDATE contended SET n = 2");
+    const other = await connect(to);
+    // Only the run's own backend looks for deadlocks in time.
+    await other.query("SET deadlock_timeout = '1min'; BEGIN; UPDATE contended SET n = 9 WHERE id = 2");
+    const outcome = run();
+    const waiting = "SELECT FROM pg_locks WHERE NOT granted";
+    while ((await target.query(waiting)).length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    await other.query("UPDATE contended SET n = 9 WHERE id = 1");
+    await other.query("COMMIT");
+    expect(await outcome).toMatchObject({ status: "completed", records_synced: 2 });
+    expect(await target.lines("contended")).toEqual(["(1,2)", "(2,2)"]);
+    await other.end();
+  });
+
   test("a run that waits for a lock is failed with what it waited for", async () => {
     const holder = await connect(from);
     await holder.query("BEGIN; LOCK TABLE proven IN ACCESS EXCLUSIVE MODE");

@@ -233,7 +233,7 @@ async function planRead(link: PostgresLink, table: TableInfo, request: ReadReque
   const name = formatObjectName(table.object);
   // The rows themselves tell which of them are new.
   if (!stamped) checkReachable(row?.cursor ?? null, column, name);
-  const horizon = stamped ? await takeHorizon(link, from, oids, request.state) : null;
+  const horizon = stamped ? await takeHorizon(link, from, oids, request.state, keyed) : null;
   const before = request.state?.cursor ?? null;
   const scope = {
     order: readInOrder(request, table.primaryKey) ? ` ORDER BY ${ident(field)} NULLS FIRST` : "",
