@@ -197,4 +197,91 @@ describe("anthropic", () => {
       { content: [{ type: "tool_result", content: "42" }] },
     ]);
   });
+
+  test.each([
+    [model, "low", 64_000, { max_tokens: 64_000, budget: 1024 }],
+    [model, "high", 60_000, { max_tokens: 64_000, budget: 4000 }],
+    ["claude-opus-4-1", "xhigh", undefined, { max_tokens: 32_000, budget: 23_808 }],
+  ])("thinking leaves room in the model's longest answer: %s %s %s", async (name, effort, asked, sent) => {
+    const request = { messages: [user("x")], reasoning_effort: effort, max_tokens: asked };
+    const { body } = await send("anthropic", request, name);
+    expect(body).toMatchObject({ max_tokens: sent.max_tokens, thinking: { budget_tokens: sent.budget } });
+    if (asked === undefined) return;
+    const converse = await send("bedrock", request, `anthropic.${name}`);
+    expect(converse.body).toMatchObject({
+      inferenceConfig: { maxTokens: sent.max_tokens },
+      additionalModelRequestFields: { thinking: { budget_tokens: sent.budget } },
+    });
+  });
+
+  test("a strict tool is one where the service can keep its schema", async () => {
+    const strict = (name: string, a: object) => ({
+      type: "function",
+      function: { name, strict: true, parameters: { type: "object", properties: { a }, required: ["a"] } },
+    });
+    const tools = [
+      strict("limited", { type: ["integer", "null"], minimum: 1 }),
+      strict("open", { type: "object", additionalProperties: { type: "string" } }),
+    ];
+    const { body } = await send("anthropic", { messages: [user("x")], tools }, model);
+    expect(body["tools"]).toMatchObject([
+      {
+        strict: true,
+        input_schema: {
+          properties: { a: { type: ["integer", "null"], description: "(minimum: 1)" } },
+          additionalProperties: false,
+        },
+      },
+      { name: "open", input_schema: tools[1]?.function.parameters },
+    ]);
+    expect((body["tools"] as object[])[1]).not.toHaveProperty("strict");
+  });
+
+  test("formats and patterns that the service does not know are told; what cannot be told, or is too much, is emulated", async () => {
+    const ask = async (properties: object) => {
+      const schema = { type: "object", properties, required: Object.keys(properties) };
+      const format = { type: "json_schema", json_schema: { name: "answer", schema } };
+      return (await send("anthropic", { messages: [user("x")], response_format: format }, model)).body;
+    };
+    const told = await ask({
+      a: { type: "string", format: "byte" },
+      b: { type: "string", format: "date", pattern: "^(?=x)" },
+      c: { oneOf: [{ type: "string" }, { type: ["object", "null"], properties: { d: {} }, required: ["d"] }] },
+    });
+    expect(told["output_config"]).toMatchObject({
+      format: {
+        schema: {
+          properties: {
+            a: { type: "string", description: '(format: "byte")' },
+            b: { type: "string", format: "date", description: '(pattern: "^(?=x)")' },
+            c: { anyOf: [{ type: "string" }, { additionalProperties: false }] },
+          },
+        },
+      },
+    });
+    const unions = Object.fromEntries(Array.from({ length: 17 }, (_, n) => [`p${n}`, { type: ["string", "null"] }]));
+    for (const properties of [{ a: { not: { type: "string" } } }, unions]) {
+      expect((await ask(properties))["tool_choice"]).toMatchObject({ name: "json" });
+    }
+  });
+
+  test("an answer to go on with ends clean; text files and images go as such, other files are refused", async () => {
+    const file = (media: string) => ({ type: "file", file: { file_data: `data:${media};base64,aGk=`, filename: "f" } });
+    const messages = [user([file("text/plain"), file("image/png")]), { role: "assistant", content: "So: \n" }];
+    const { body } = await send("anthropic", { messages }, model);
+    expect(body["messages"]).toEqual([
+      {
+        role: "user",
+        content: [
+          { type: "document", source: { type: "text", media_type: "text/plain", data: "hi" }, title: "f" },
+          { type: "image", source: { type: "base64", media_type: "image/png", data: "aGk=" } },
+        ],
+      },
+      { role: "assistant", content: [{ type: "text", text: "So:" }] },
+    ]);
+    const refused = await send("anthropic", { messages: [user([file("application/zip")])] }, model);
+    expect(refused.outcome).toMatchObject({ failure: { status: 400, param: "messages[0].content[0].file.file_data" } });
+    const converse = await send("bedrock", { messages: [user("x"), messages[1]] }, `anthropic.${model}`);
+    expect((converse.body["messages"] as object[])[1]).toEqual({ role: "assistant", content: [{ text: "So:" }] });
+  });
 });

@@ -125,4 +125,30 @@ describe("bedrock", () => {
       finish_reason: "stop",
     });
   });
+
+  test("a system prompt keeps its cache breakpoints, documents have names that Converse takes", async () => {
+    const part = { type: "text", text: "long", prompt_cache_breakpoint: { mode: "explicit" } };
+    const file = { file_data: "data:application/pdf;base64,JVBERi0=", filename: " a  b\t(1)é.pdf" };
+    const messages = [
+      { role: "system", content: [part, { type: "text", text: "short" }] },
+      user([
+        { type: "text", text: "read" },
+        { type: "file", file },
+      ]),
+    ];
+    const { body } = await send("bedrock", { messages }, model);
+    expect(body["system"]).toEqual([{ text: "long" }, { cachePoint: { type: "default" } }, { text: "short" }]);
+    expect(body["messages"]).toMatchObject([{ content: [{ text: "read" }, { document: { name: "a b (1)-" } }] }]);
+  });
+
+  test("Mistral's models get ids of nine letters and digits, OpenAI's an effort", async () => {
+    const messages = [user("x"), called("tooluse_a", "tooluse_b"), result("tooluse_b", "2"), result("tooluse_a", "1")];
+    const { body } = await send("bedrock", { messages }, "mistral.mistral-large-2407-v1:0");
+    const ids = [...JSON.stringify(body["messages"]).matchAll(/"toolUseId":"([^"]+)"/g)].map((match) => match[1]);
+    expect(ids).toEqual([ids[0], ids[1], ids[1], ids[0]]);
+    for (const id of ids) expect(id).toMatch(/^[a-zA-Z0-9]{9}$/);
+    const effort = { messages: [user("x")], reasoning_effort: "xhigh" };
+    const openai = await send("bedrock", effort, "us.openai.gpt-5.6-luna");
+    expect(openai.body["additionalModelRequestFields"]).toEqual({ reasoning_effort: "xhigh" });
+  });
 });

@@ -83,6 +83,22 @@ describe("documented answers", () => {
     },
   );
 
+  test.each([
+    ["msg_1", { result: "completed" }],
+    ["msg_2", { failure: { kind: "protocol" } }],
+  ])("anthropic: a message that begins again within itself, as %s", async (id, end) => {
+    const { answer } = cases.find((one) => one.kind === "anthropic" && Array.isArray(one.answer)) ?? { answer: [] };
+    const [start, ...rest] = answer as { message?: object }[];
+    const events = [start, { ...start, message: { ...start?.message, id } }, ...rest];
+    upstream.answer = (response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.end(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(""));
+    };
+    const asked = callOf({ messages: [{ role: "user", content: "x" }], stream: true });
+    const outcome = await providers.anthropic.chat(asked, targetOf("anthropic", upstream), optionsOf());
+    expect(outcome.kind === "stream" ? (await collect(outcome)).end : outcome).toMatchObject(end);
+  });
+
   test("Gemini's choices keep their places, and its log probabilities come along", async () => {
     const candidate = (index: number, value: string) => ({
       index,

@@ -30,7 +30,15 @@ export function anthropicMessages(
     if (last?.role === role) merge(last.content, blocks);
     else if (blocks.length > 0) turns.push({ role, content: blocks });
   }
+  const last = turns.at(-1);
+  if (last?.role === "assistant") endClean(last.content);
   return { system, turns };
+}
+
+// A last turn of the assistant's is to be gone on with; the service refuses one that ends in white space.
+function endClean(content: unknown[]): void {
+  const last = content.at(-1) as { type: string; text: string };
+  if (last.type === "text") content[content.length - 1] = { ...last, text: last.text.trimEnd() };
 }
 
 // Results of tools stand before everything else in a user's turn.
@@ -106,9 +114,13 @@ function userBlocks(message: UserMessage, index: number): unknown[] {
       }
       case "file": {
         const { mediaType, data, name } = fileOf(part, param);
-        return [
-          { type: "document", source: { type: "base64", media_type: mediaType, data }, title: name, ...cached(part) },
-        ];
+        const base64 = { type: "base64", media_type: mediaType, data };
+        if (imageTypes.has(mediaType)) return [{ type: "image", source: base64, ...cached(part) }];
+        if (mediaType !== "application/pdf" && mediaType !== "text/plain") {
+          throw invalid(`${param}.file.file_data`, "is no PDF, text or image");
+        }
+        const text = { type: "text", media_type: mediaType, data: Buffer.from(data, "base64").toString() };
+        return [{ type: "document", source: mediaType === "text/plain" ? text : base64, title: name, ...cached(part) }];
       }
       default:
         throw invalid(param, "is of a type that Anthropic does not take");

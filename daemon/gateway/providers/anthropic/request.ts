@@ -8,8 +8,8 @@ import { type ClaudeThoughts, lacksThinking } from "../thoughts/claude.ts";
 import { anthropicMessages, type Turn } from "./messages.ts";
 import { type ClaudeTraits, claudeTraits } from "./models.ts";
 import { claudeRefusals, claudeSampling } from "./refusals.ts";
-import { keepsNatively, nativeSchema } from "./schema.ts";
-import { claudeThinking, type Thinking, thinkingBudget } from "./thinking.ts";
+import { nativeSchema, schemaKeeper } from "./schema.ts";
+import { claudeThinking, type Thinking, thinkingRoom } from "./thinking.ts";
 
 export interface AnthropicRequest {
   readonly body: Record<string, unknown>;
@@ -29,29 +29,25 @@ export function anthropicRequest(given: ChatRequest, target: Target, thoughts: C
   const { system, turns } = anthropicMessages(request, reasons(request, traits) ? thoughts : null);
   if (turns.length === 0) turns.push({ role: "user", content: somePrompt(system) });
   const { tools, toolChoice, jsonTool, format, responseFormat } = toolsOf(request, traits, system);
-  const thinking = thinkingOf(
-    request,
-    traits,
-    turns,
-    toolChoice?.["type"] === "any" || toolChoice?.["type"] === "tool",
-  );
+  const answer = answerTokens(request, target, traits);
+  const forced = toolChoice?.["type"] === "any" || toolChoice?.["type"] === "tool";
+  const thinking = thinkingOf(request, traits, turns, forced, answer);
   if (!thinking.field && traits.canStopThinking) for (const turn of turns) leaveOutThinking(turn);
   const stops = stopsOf(request);
   const effort =
     thinking.effort || format
       ? { output_config: { ...(thinking.effort ? { effort: thinking.effort } : {}), ...(format ? { format } : {}) } }
       : {};
-  const budget = thinking.budget ?? 0;
   const user = request.user ?? request.safety_identifier;
   const { temperature, topP } = claudeSampling(request, traits.sampling);
   const body = {
     model: target.model,
-    max_tokens: maxTokens(request, target, traits, budget),
+    max_tokens: thinking.total ?? answer,
     ...(system.length > 0 ? { system } : {}),
     messages: turns,
     ...(tools.length > 0 ? { tools } : {}),
     ...(toolChoice ? { tool_choice: toolChoice } : {}),
-    ...(temperature === undefined || budget > 0 ? {} : { temperature }),
+    ...(temperature === undefined || thinking.total ? {} : { temperature }),
     ...(topP === undefined ? {} : { top_p: topP }),
     ...(stops.length > 0 ? { stop_sequences: stops } : {}),
     ...(thinking.field ? { thinking: thinking.field } : {}),
@@ -62,37 +58,44 @@ export function anthropicRequest(given: ChatRequest, target: Target, thoughts: C
   return { body, notes: { dropped: thinking.dropped, responseFormat }, jsonTool };
 }
 
-// Messages demands a `max_tokens`, and thinking is part of it.
-function maxTokens(request: ChatRequest, target: Target, traits: ClaudeTraits, budget: number): number {
+// Messages demands a `max_tokens`.
+function answerTokens(request: ChatRequest, target: Target, traits: ClaudeTraits): number {
   const asked = request.max_completion_tokens ?? request.max_tokens;
-  if (asked) return asked + budget;
-  return Math.max(Math.min(target.maxOutputTokens ?? traits.maxOutput, 8192 + budget), 1);
+  return asked || Math.max(Math.min(target.maxOutputTokens ?? traits.maxOutput, 8192), 1);
 }
 
 /** The `max_tokens` of this request, should it think. */
 export function anthropicLongest(request: ChatRequest, target: Target): number {
   const traits = claudeTraits(target.model);
-  return maxTokens(request, target, traits, thinkingBudget(request.reasoning_effort, traits));
+  const answer = answerTokens(request, target, traits);
+  return thinkingRoom(request.reasoning_effort, traits, answer)?.total ?? answer;
 }
 
 function toolsOf(request: ChatRequest, traits: ClaudeTraits, system: unknown[]) {
   const plan = toolPlan(request);
-  const tools: Record<string, unknown>[] = plan.tools.map((tool) => ({
-    name: tool.name,
-    ...(tool.description ? { description: tool.description } : {}),
-    input_schema: objectSchema(tool.parameters),
-    ...(tool.strict && traits.nativeSchema ? { strict: true } : {}),
-  }));
-  const once = request.parallel_tool_calls === false ? { disable_parallel_tool_use: true } : {};
-  let toolChoice: Record<string, unknown> | undefined = plan.choice ? choiceOf(plan.choice, once) : undefined;
+  const keeps = schemaKeeper();
   const wanted = request.response_format;
   const schema = wanted?.type === "json_schema" ? (wanted.json_schema.schema ?? { type: "object" }) : undefined;
+  const native = schema !== undefined && traits.nativeSchema && keeps(schema);
+  const tools: Record<string, unknown>[] = plan.tools.map((tool) => {
+    const input = objectSchema(tool.parameters);
+    // What the service cannot keep it would refuse: such a tool is an ordinary one.
+    const strict = tool.strict === true && traits.nativeSchema && keeps(input);
+    return {
+      name: tool.name,
+      ...(tool.description ? { description: tool.description } : {}),
+      input_schema: strict ? nativeSchema(input) : input,
+      ...(strict ? { strict } : {}),
+    };
+  });
+  const once = request.parallel_tool_calls === false ? { disable_parallel_tool_use: true } : {};
+  let toolChoice: Record<string, unknown> | undefined = plan.choice ? choiceOf(plan.choice, once) : undefined;
   if (wanted?.type === "json_object") {
     system.push({ type: "text", text: "Answer with one JSON object and nothing else: no prose, no code fence." });
     return { tools, toolChoice, jsonTool: undefined, format: undefined, responseFormat: "emulated" as const };
   }
   if (!schema) return { tools, toolChoice, jsonTool: undefined, format: undefined, responseFormat: undefined };
-  if (traits.nativeSchema && keepsNatively(schema)) {
+  if (native) {
     const format = { type: "json_schema", schema: nativeSchema(schema) };
     return { tools, toolChoice, jsonTool: undefined, format, responseFormat: "native" as const };
   }
@@ -122,10 +125,16 @@ function choiceOf(choice: NonNullable<ReturnType<typeof toolPlan>["choice"]>, on
   }
 }
 
-function thinkingOf(request: ChatRequest, traits: ClaudeTraits, turns: readonly Turn[], forced: boolean): Thinking {
+function thinkingOf(
+  request: ChatRequest,
+  traits: ClaudeTraits,
+  turns: readonly Turn[],
+  forced: boolean,
+  answer: number,
+): Thinking {
   if (!request.reasoning_effort) return { dropped: [] };
   const bare = lacksThinking(turns.map(({ role, content }) => ({ role, blocks: content.map(kindOf) })));
-  return claudeThinking(request.reasoning_effort, traits, { forced, bare });
+  return claudeThinking(request.reasoning_effort, traits, { forced, bare }, answer);
 }
 
 function kindOf(block: unknown) {

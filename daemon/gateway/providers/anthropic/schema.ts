@@ -5,6 +5,8 @@ type Schema = Readonly<Record<string, unknown>>;
 
 /** Beyond some ten optional members the service's grammar does not compile. */
 const MAX_OPTIONAL = 10;
+/** Members with more than one type, likewise. */
+const MAX_UNIONS = 16;
 const MAX_DEPTH = 60;
 
 /** Limits that the service refuses; `minItems` of 0 and 1 it takes. */
@@ -25,19 +27,41 @@ const limits = new Set([
 /** Keywords whose value is a map of names to schemas: the names are not keywords. */
 const maps = new Set(["properties", "$defs", "definitions", "patternProperties", "dependentSchemas"]);
 
-/** True where the service can keep the schema without losing what it says. */
-export function keepsNatively(schema: Schema): boolean {
-  const count = { optional: 0 };
-  return closes(schema, schema, [], count, 0) && count.optional <= MAX_OPTIONAL;
+/** Formats of strings that the service keeps. */
+const formats = new Set(["date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"]);
+
+/** What it can neither keep nor be told in words. */
+const unsaid = new Set([
+  "not",
+  "if",
+  "then",
+  "else",
+  "patternProperties",
+  "propertyNames",
+  "dependentSchemas",
+  "dependentRequired",
+  "prefixItems",
+  "contains",
+  "unevaluatedProperties",
+]);
+
+interface Count {
+  optional: number;
+  unions: number;
 }
 
-function closes(
-  node: unknown,
-  root: Schema,
-  path: readonly unknown[],
-  count: { optional: number },
-  depth: number,
-): boolean {
+/** Says of one schema of a request after the other whether the service can keep it without losing what it says: its limits hold for all of them. */
+export function schemaKeeper(): (schema: Schema) => boolean {
+  let taken: Count = { optional: 0, unions: 0 };
+  return (schema) => {
+    const count = { ...taken };
+    const keeps = closes(schema, schema, [], count, 0) && count.optional <= MAX_OPTIONAL && count.unions <= MAX_UNIONS;
+    if (keeps) taken = count;
+    return keeps;
+  };
+}
+
+function closes(node: unknown, root: Schema, path: readonly unknown[], count: Count, depth: number): boolean {
   if (typeof node !== "object" || node === null) return true;
   if (depth > MAX_DEPTH || path.includes(node)) return false;
   if (Array.isArray(node)) return node.every((item) => closes(item, root, path, count, depth + 1));
@@ -46,7 +70,9 @@ function closes(
   const named = typeof properties === "object" && properties !== null ? Object.keys(properties) : [];
   const extra = schema["additionalProperties"];
   if (extra !== undefined && extra !== false) return false;
-  if (schema["type"] === "object" && named.length === 0 && extra !== false) return false;
+  if (isObject(schema) && named.length === 0 && extra !== false) return false;
+  if (Object.keys(schema).some((key) => unsaid.has(key))) return false;
+  if (Array.isArray(schema["type"]) || schema["anyOf"] || schema["oneOf"]) count.unions++;
   const required = Array.isArray(schema["required"]) ? schema["required"] : [];
   count.optional += named.filter((name) => !required.includes(name)).length;
   const reference = schema["$ref"];
@@ -75,15 +101,27 @@ export function nativeSchema(node: unknown): unknown {
   const kept: Record<string, unknown> = {};
   const told: string[] = [];
   for (const [key, value] of Object.entries(node)) {
-    if (limits.has(key) || (key === "minItems" && Number(value) > 1)) told.push(`${key}: ${JSON.stringify(value)}`);
+    if (limits.has(key) || (key === "minItems" && Number(value) > 1) || isForeign(key, value))
+      told.push(`${key}: ${JSON.stringify(value)}`);
     else if (maps.has(key) && typeof value === "object" && value !== null) {
       kept[key] = Object.fromEntries(Object.entries(value).map(([name, child]) => [name, nativeSchema(child)]));
-    } else kept[key] = key === "const" || key === "enum" || key === "default" ? value : nativeSchema(value);
+    } else if (key === "oneOf") kept["anyOf"] = nativeSchema(value);
+    else kept[key] = key === "const" || key === "enum" || key === "default" ? value : nativeSchema(value);
   }
   if (told.length > 0) {
     const said = typeof kept["description"] === "string" ? `${kept["description"]} ` : "";
     kept["description"] = `${said}(${told.join(", ")})`;
   }
-  const object = kept["type"] === "object" || (kept["properties"] !== undefined && kept["type"] === undefined);
-  return object ? { ...kept, additionalProperties: false } : kept;
+  return isObject(kept) ? { ...kept, additionalProperties: false } : kept;
+}
+
+function isObject(schema: Schema): boolean {
+  const type = schema["type"];
+  return type === "object" || (Array.isArray(type) ? type.includes("object") : !type && Boolean(schema["properties"]));
+}
+
+// Formats that it does not know, and patterns with more than its regular expressions have.
+function isForeign(key: string, value: unknown): boolean {
+  if (key === "format") return !formats.has(String(value));
+  return key === "pattern" && /\(\?(?!:)|\\[bB1-9]/.test(String(value));
 }

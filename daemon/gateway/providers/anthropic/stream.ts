@@ -33,6 +33,7 @@ export function anthropicDecoder(context: ReadContext, emit: Emit, thoughts: Tho
   let held = "";
   const details: ReasoningDetail[] = [];
   const ids: string[] = [];
+  let open: string | null = null;
   let stop: unknown = null;
   let stopped = false;
 
@@ -94,7 +95,12 @@ export function anthropicDecoder(context: ReadContext, emit: Emit, thoughts: Tho
     switch (one["type"]) {
       case "message_start": {
         const message = fields(one["message"]);
-        chunks.identify(string(message["id"]), string(message["model"]));
+        // Proxies that try again are known to begin the same message twice, or another one within it.
+        const id = string(message["id"]);
+        if (open === id) return;
+        if (open !== null) throw new UpstreamError(failure("protocol", "The provider's stream has two messages."));
+        open = id;
+        chunks.identify(id, string(message["model"]));
         counted = { ...fields(message["usage"]) };
         for (const part of list(message["content"]).map(fields))
           if (part["type"] === "tool_use") close(tool(part), null);

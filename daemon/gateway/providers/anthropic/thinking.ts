@@ -16,15 +16,27 @@ export interface Thinking {
   readonly field?: Record<string, unknown>;
   /** `output_config.effort`. */
   readonly effort?: string;
-  /** Tokens that come on top of the answer's. */
-  readonly budget?: number;
+  /** With thinking on a budget: tokens of the answer and of the thinking together. */
+  readonly total?: number;
   readonly dropped: readonly string[];
 }
 
-/** Tokens that thinking may take on top of the answer's. */
-export function thinkingBudget(effort: unknown, traits: ClaudeTraits): number {
-  if (traits.thinking !== "budget" || typeof effort !== "string" || !Object.hasOwn(budgets, effort)) return 0;
-  return budgets[effort as keyof typeof budgets];
+/** The least that thinking takes. */
+const LEAST_BUDGET = 1024;
+
+/**
+ * Tokens of a thinking answer in all, and those of them that are for thinking; null where the model thinks on no budget. No answer is
+ * longer than the model's longest, and thinking has to leave room in it.
+ */
+export function thinkingRoom(
+  effort: unknown,
+  traits: ClaudeTraits,
+  answer: number,
+): { readonly total: number; readonly budget: number } | null {
+  if (traits.thinking !== "budget" || typeof effort !== "string" || !Object.hasOwn(budgets, effort)) return null;
+  const wanted = budgets[effort as keyof typeof budgets];
+  const total = Math.max(answer, Math.min(answer + wanted, traits.maxOutput));
+  return { total, budget: Math.max(total - answer, LEAST_BUDGET) };
 }
 
 /** What keeps a turn from thinking. */
@@ -35,7 +47,13 @@ export interface Held {
   readonly bare: boolean;
 }
 
-export function claudeThinking(effort: ReasoningEffort, traits: ClaudeTraits, { forced, bare }: Held): Thinking {
+/** `answer`: the tokens that the answer itself may have. */
+export function claudeThinking(
+  effort: ReasoningEffort,
+  traits: ClaudeTraits,
+  { forced, bare }: Held,
+  answer: number,
+): Thinking {
   if (traits.thinking === "none") return { dropped: [] };
   if (traits.thinking === "adaptive") {
     if (effort === "none") {
@@ -48,6 +66,7 @@ export function claudeThinking(effort: ReasoningEffort, traits: ClaudeTraits, { 
   }
   if (effort === "none") return { dropped: [] };
   if (forced || bare) return { dropped: ["reasoning_effort"] };
-  const budget = budgets[effort];
-  return { field: { type: "enabled", budget_tokens: budget }, budget, dropped: [] };
+  const room = thinkingRoom(effort, traits, answer);
+  if (!room) return { dropped: [] };
+  return { field: { type: "enabled", budget_tokens: room.budget }, total: room.total, dropped: [] };
 }

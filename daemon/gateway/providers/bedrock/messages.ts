@@ -12,29 +12,56 @@ export interface ConverseTurn {
   readonly content: Record<string, unknown>[];
 }
 
-/** `thoughts`: null where the answer will not reason. Throws UpstreamError (`invalid`) for what Converse cannot be told. */
+export interface MessageOptions {
+  /** Null where the answer will not reason. */
+  readonly thoughts: ClaudeThoughts | null;
+  /** The id of a tool call as the model takes it. */
+  readonly idOf: (id: string) => string;
+}
+
+/** A tool call's id as Converse takes it. */
+export function converseId(id: string): string {
+  return portableId(id, 64);
+}
+
+/** Throws UpstreamError (`invalid`) for what Converse cannot be told. */
 export async function converseMessages(
   request: ChatRequest,
   io: WireIo,
-  thoughts: ClaudeThoughts | null,
-): Promise<{ system: { text: string }[]; turns: ConverseTurn[] }> {
-  const system: { text: string }[] = [];
+  options: MessageOptions,
+): Promise<{ system: Record<string, unknown>[]; turns: ConverseTurn[] }> {
+  const system: Record<string, unknown>[] = [];
   const turns: ConverseTurn[] = [];
   for (const [index, message] of request.messages.entries()) {
     if (message.role === "system" || message.role === "developer") {
-      const text = textOf(message.content);
-      if (text.trim() !== "") system.push({ text });
+      for (const part of partsOf(message.content)) {
+        if (part.type !== "text" || part.text.trim() === "") continue;
+        system.push({ text: part.text }, ...cachePoint(part));
+      }
       continue;
     }
     const role = message.role === "assistant" ? "assistant" : "user";
-    const blocks = message.role === "user" ? await userBlocks(message, index, io) : otherBlocks(message, thoughts);
+    const blocks = message.role === "user" ? await userBlocks(message, index, io) : otherBlocks(message, options);
     if (blocks.length === 0) continue;
     const last = turns.at(-1);
     if (last?.role === role) last.content.push(...blocks);
     else turns.push({ role, content: blocks });
   }
   nameApart(turns);
+  const last = turns.at(-1);
+  if (last?.role === "assistant") endClean(last.content);
   return { system, turns };
+}
+
+// A last turn of the assistant's is to be gone on with; Claude refuses one that ends in white space.
+function endClean(content: Record<string, unknown>[]): void {
+  const text = content.at(-1)?.["text"];
+  if (typeof text === "string") content[content.length - 1] = { text: text.trimEnd() };
+}
+
+function cachePoint(part: ContentPart): Record<string, unknown>[] {
+  const marked = "prompt_cache_breakpoint" in part && part.prompt_cache_breakpoint;
+  return marked ? [{ cachePoint: { type: "default" } }] : [];
 }
 
 // Converse refuses two documents of one name.
@@ -51,11 +78,11 @@ function nameApart(turns: readonly ConverseTurn[]): void {
   }
 }
 
-function otherBlocks(message: Message, thoughts: ClaudeThoughts | null): Record<string, unknown>[] {
+function otherBlocks(message: Message, { thoughts, idOf }: MessageOptions): Record<string, unknown>[] {
   if (message.role === "tool") {
     const text = textOf(message.content);
     const content = [text.trim() === "" ? { json: {} } : { text }];
-    return [{ toolResult: { toolUseId: portableId(message.tool_call_id, 64), content } }];
+    return [{ toolResult: { toolUseId: idOf(message.tool_call_id), content } }];
   }
   if (message.role !== "assistant") return [];
   const blocks: Record<string, unknown>[] = [];
@@ -65,7 +92,7 @@ function otherBlocks(message: Message, thoughts: ClaudeThoughts | null): Record<
   for (const call of message.tool_calls ?? []) {
     if (call.type !== "function") continue;
     const { name, arguments: args } = call.function;
-    blocks.push({ toolUse: { toolUseId: portableId(call.id, 64), name, input: argumentsOf(args) } });
+    blocks.push({ toolUse: { toolUseId: idOf(call.id), name, input: argumentsOf(args) } });
   }
   return thoughts ? woven(blocks, thoughts.of(message), reasoningBlock) : blocks;
 }
@@ -79,10 +106,8 @@ async function userBlocks(message: UserMessage, index: number, io: WireIo): Prom
   const parts = partsOf(message.content);
   const made = await Promise.all(parts.map((part, at) => userBlock(part, `messages[${index}].content[${at}]`, io)));
   return made.flatMap((block, at) => {
-    if (block === null) return [];
     const part = parts[at];
-    const marked = part && "prompt_cache_breakpoint" in part && part.prompt_cache_breakpoint;
-    return marked ? [block, { cachePoint: { type: "default" } }] : [block];
+    return block === null || !part ? [] : [block, ...cachePoint(part)];
   });
 }
 
@@ -108,8 +133,13 @@ async function userBlock(part: ContentPart, param: string, io: WireIo): Promise<
     case "file": {
       const { mediaType, data, name } = fileOf(part, param);
       if (mediaType !== "application/pdf") throw invalid(`${param}.file.file_data`, "is no PDF");
-      const plain = name.replace(/\.pdf$/i, "").replaceAll(/[^A-Za-z0-9\s()[\]-]+/g, "-") || "file";
-      return { document: { format: "pdf", name: plain.slice(0, 200), source: { bytes: data } } };
+      // Letters, digits, hyphens, brackets, and no two blanks in a row.
+      const plain = name
+        .replace(/\.pdf$/i, "")
+        .replaceAll(/[^A-Za-z0-9\s()[\]-]+/g, "-")
+        .replaceAll(/\s+/g, " ")
+        .trim();
+      return { document: { format: "pdf", name: plain.slice(0, 200) || "file", source: { bytes: data } } };
     }
     default:
       throw invalid(param, "is of a type that Bedrock does not take here");

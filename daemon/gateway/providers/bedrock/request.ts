@@ -4,12 +4,13 @@ import type { ChatRequest, JsonSchema } from "#daemon/gateway/format/request.ts"
 import type { Notes, Target, Unsupported } from "../adapter.ts";
 import { claudeTraits } from "../anthropic/models.ts";
 import { claudeRefusals, claudeSampling } from "../anthropic/refusals.ts";
-import { claudeThinking, thinkingBudget } from "../anthropic/thinking.ts";
+import { claudeThinking, thinkingRoom } from "../anthropic/thinking.ts";
 import { answerToolName, objectSchema, somePrompt, stopsOf, toolPlan } from "../content.ts";
 import { supportOf } from "../support.ts";
 import { type ClaudeThoughts, lacksThinking } from "../thoughts/claude.ts";
+import { shortId } from "../tool-id.ts";
 import type { WireIo } from "../wire.ts";
-import { type ConverseTurn, converseMessages } from "./messages.ts";
+import { type ConverseTurn, converseId, converseMessages } from "./messages.ts";
 
 export interface ConverseRequest {
   readonly body: Record<string, unknown>;
@@ -22,7 +23,7 @@ export function bedrockUnsupported(request: ChatRequest, model: string): readonl
   const found = [...supportOf("bedrock", request)];
   const effort = request.reasoning_effort;
   if (isClaude(model)) found.push(...claudeRefusals(request, claudeTraits(model)));
-  else if (effort && effort !== "none" && !model.includes("gpt-oss")) {
+  else if (effort && effort !== "none" && !isOpenAI(model)) {
     found.push({ param: "reasoning_effort", reason: "this model cannot be told how to reason", droppable: true });
   }
   if (request.tool_choice === "none" && request.messages.some((one) => one.role === "tool")) {
@@ -32,10 +33,14 @@ export function bedrockUnsupported(request: ChatRequest, model: string): readonl
   return found;
 }
 
+/** What an answer may have beside the thinking where the request does not say. */
+const DEFAULT_ANSWER = 4096;
+
 /** With thinking on a budget `maxTokens` is that of the answer and of the thinking; else what the request or the model says. */
 export function converseLongest(request: ChatRequest, { model }: Target): number {
-  const budget = isClaude(model) ? thinkingBudget(request.reasoning_effort, claudeTraits(model)) : 0;
-  return budget === 0 ? 0 : (request.max_completion_tokens ?? request.max_tokens ?? 4096) + budget;
+  if (!isClaude(model)) return 0;
+  const answer = request.max_completion_tokens ?? request.max_tokens ?? DEFAULT_ANSWER;
+  return thinkingRoom(request.reasoning_effort, claudeTraits(model), answer)?.total ?? 0;
 }
 
 /** Throws UpstreamError (`invalid`) for what cannot be said. */
@@ -46,7 +51,9 @@ export async function converseRequest(
   thoughts: ClaudeThoughts,
 ): Promise<ConverseRequest> {
   const request = modern(given);
-  const { system, turns } = await converseMessages(request, io, reasons(request, target.model) ? thoughts : null);
+  const idOf = target.model.includes("mistral.") ? shortId : converseId;
+  const thinks = reasons(request, target.model);
+  const { system, turns } = await converseMessages(request, io, { thoughts: thinks ? thoughts : null, idOf });
   if (turns.length === 0) turns.push({ role: "user", content: somePrompt(system) });
   const wanted = request.response_format;
   const schema = wanted?.type === "json_schema" ? (wanted.json_schema.schema ?? { type: "object" }) : undefined;
@@ -54,7 +61,7 @@ export async function converseRequest(
     system.push({ text: "Answer with one JSON object and nothing else: no prose, no code fence." });
   }
   const { jsonTool, ...toolConfig } = toolsOf(request, turns, schema) ?? { tools: [] };
-  const { fields, budget, dropped } = reasoning(request, target.model, turns, forces(toolConfig));
+  const { fields, total, dropped } = reasoning(request, target.model, turns, forces(toolConfig));
   if (!(fields && "thinking" in fields) && !alwaysReasons(target.model))
     for (const turn of turns) leaveOutThinking(turn);
   const stops = stopsOf(request);
@@ -64,8 +71,8 @@ export async function converseRequest(
     isClaude(target.model) ? claudeTraits(target.model).sampling : "both",
   );
   const inferenceConfig = {
-    ...(most ? { maxTokens: most + budget } : budget > 0 ? { maxTokens: budget + 4096 } : {}),
-    ...(temperature === undefined || budget > 0 ? {} : { temperature }),
+    ...((total ?? most) ? { maxTokens: total ?? most } : {}),
+    ...(temperature === undefined || total ? {} : { temperature }),
     ...(topP === undefined ? {} : { topP }),
     ...(stops.length > 0 ? { stopSequences: stops } : {}),
   };
@@ -106,6 +113,10 @@ function isClaude(model: string): boolean {
   return model.includes("anthropic") || model.includes("claude");
 }
 
+function isOpenAI(model: string): boolean {
+  return /(^|[./])openai\./.test(model) || model.includes("gpt-oss");
+}
+
 function toolsOf(
   request: ChatRequest,
   turns: readonly ConverseTurn[],
@@ -140,21 +151,30 @@ function forces(toolConfig: { toolChoice?: object }): boolean {
   return toolConfig.toolChoice !== undefined && !("auto" in toolConfig.toolChoice);
 }
 
-function reasoning(request: ChatRequest, model: string, turns: readonly ConverseTurn[], forced: boolean) {
+interface Reasoning {
+  readonly fields?: Record<string, unknown>;
+  /** `maxTokens`, where thinking takes of them. */
+  readonly total?: number | undefined;
+  readonly dropped: readonly string[];
+}
+
+function reasoning(request: ChatRequest, model: string, turns: readonly ConverseTurn[], forced: boolean): Reasoning {
   const effort = request.reasoning_effort;
-  if (!effort) return { fields: undefined, budget: 0, dropped: [] };
+  if (!effort) return { dropped: [] };
   if (model.includes("gpt-oss")) {
     const said =
       effort === "none" || effort === "minimal" ? "low" : effort === "xhigh" || effort === "max" ? "high" : effort;
-    return { fields: { reasoning_effort: said }, budget: 0, dropped: [] };
+    return { fields: { reasoning_effort: said }, dropped: [] };
   }
-  if (!isClaude(model)) return { fields: undefined, budget: 0, dropped: [] };
+  if (isOpenAI(model)) return { fields: { reasoning_effort: effort }, dropped: [] };
+  if (!isClaude(model)) return { dropped: [] };
   const bare = lacksThinking(turns.map(({ role, content }) => ({ role, blocks: content.map(kindOf) })));
-  const thinking = claudeThinking(effort, claudeTraits(model), { forced, bare });
+  const answer = request.max_completion_tokens ?? request.max_tokens ?? DEFAULT_ANSWER;
+  const thinking = claudeThinking(effort, claudeTraits(model), { forced, bare }, answer);
   const fields = {
     ...(thinking.field ? { thinking: thinking.field } : {}),
     ...(thinking.effort ? { output_config: { effort: thinking.effort } } : {}),
   };
   const some = Object.keys(fields).length > 0;
-  return { fields: some ? fields : undefined, budget: thinking.budget ?? 0, dropped: thinking.dropped };
+  return { ...(some ? { fields } : {}), total: thinking.total, dropped: thinking.dropped };
 }
