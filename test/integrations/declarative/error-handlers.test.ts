@@ -48,3 +48,24 @@ test("of several handlers the one that knows the answer decides; tries are count
   );
   expect([tries, waits]).toEqual([3, [1, 1]]);
 });
+
+test("a status that may pass is asked again, one that says the request is wrong is not", async () => {
+  for (const [status, tries] of [
+    [409, 2],
+    [423, 2],
+    [410, 1],
+    [422, 1],
+  ] as const) {
+    let asked = 0;
+    const origin = await vendor((_request, response) => json(response, { items: [] }, asked++ === 0 ? status : 200));
+    await read(manifest(origin), { waits: [] }).catch(() => {});
+    expect([status, asked]).toEqual([status, tries]);
+  }
+});
+
+test("an answer that is no error is read although the manifest says to ignore it", async () => {
+  const origin = await vendor((_request, response) => json(response, { partial: true, items: [{ id: 1 }] }));
+  const response_filters = [{ type: "HttpResponseFilter", predicate: "{{ response.partial }}", action: "IGNORE" }];
+  const error_handler = { type: "DefaultErrorHandler", response_filters };
+  expect((await read(manifest(origin, { requester: { error_handler } }))).records).toEqual([{ id: 1 }]);
+});

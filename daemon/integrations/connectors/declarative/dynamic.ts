@@ -1,4 +1,5 @@
 // Streams that a manifest only has a template for: made from the vendor's answer, from the configuration, or from a list.
+import { parse } from "yaml";
 import { type Context, condition, emptySlice, native, text } from "./context.ts";
 import { emptyParts } from "./http/options.ts";
 import {
@@ -44,16 +45,25 @@ async function* componentValues(context: Context, resolver: Component): AsyncGen
     ).pages(emptySlice, emptyParts(), undefined, () => false);
     for await (const page of pages) yield* page;
   } else if (type === "ConfigComponentsResolver") {
-    for (const stream of children(resolver, "stream_config")) {
+    const choices = children(resolver, "stream_config").map((stream) => {
       const pointer = list(stream["configs_pointer"]).map((part) => text(context, stream, part));
-      for (const each of [...list(dpathOne(context.config, pointer)), ...list(stream["default_values"])])
-        yield isRecord(each) ? each : { value: each };
-    }
+      return [...list(dpathOne(context.config, pointer)), ...list(stream["default_values"])];
+    });
+    yield* combined(choices);
   } else if (type === "ParametrizedComponentsResolver") {
     const parameters = optionalChild(resolver, "stream_parameters");
     for (const each of list(parameters?.["list_of_parameters_for_stream"]))
       yield isRecord(each) ? each : { value: each };
   } else refuseCustom(resolver);
+}
+
+// Each of one list with each of the others, as the reference has it; so are the names of what is no object.
+function* combined([first, ...others]: readonly (readonly unknown[])[], at = 0): Generator<Record<string, unknown>> {
+  for (const [index, each] of (first ?? []).entries()) {
+    const values = isRecord(each) ? each : { value: each, [`source_config_${at}`]: [index, each] };
+    if (others.length === 0) yield values;
+    else for (const more of combined(others, at + 1)) yield { ...values, ...more };
+  }
 }
 
 function apply(
@@ -70,7 +80,20 @@ function apply(
   const value =
     kind === "string"
       ? text(context, mapping, mapping["value"], variables)
-      : native(context, mapping, mapping["value"], variables);
+      : written(native(context, mapping, mapping["value"], variables));
   const existing = dpath(stream, path);
   if (existing.length || mapping["create_or_update"] === true || !path.includes("*")) setAt(stream, path, value);
+}
+
+// A value may be written as JSON or YAML, where a component or a list is meant.
+function written(value: unknown): unknown {
+  if (typeof value !== "string") return value;
+  if (/^(true|false)$/i.test(value)) return /^true$/i.test(value);
+  if (!/^\s*[[{-]|:\s/.test(value)) return value;
+  try {
+    const found: unknown = parse(value, { maxAliasCount: 100 });
+    return typeof found === "object" && found !== null ? found : value;
+  } catch {
+    return value;
+  }
 }

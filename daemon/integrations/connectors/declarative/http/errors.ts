@@ -116,16 +116,16 @@ function byFailureType(type: string | undefined): Action | undefined {
   return type ? "fail" : undefined;
 }
 
+/** Asked again, they would be answered alike: the request itself is wrong. Others (409, 423, a vendor's own 430) may pass. */
+const FINAL: ReadonlySet<number> = new Set([
+  ...[400, 401, 402, 403, 404, 405, 406, 407, 410, 411, 412, 413, 414, 415, 416, 417],
+  ...[421, 422, 426, 428, 431, 451],
+]);
+
 function byStatus(response: HttpResponse): Verdict {
   const { status } = response;
   const action: Action =
-    status < 400
-      ? "success"
-      : status === 429
-        ? "rate_limited"
-        : status >= 500 || status === 408 || status === 425
-          ? "retry"
-          : "fail";
+    status < 400 ? "success" : status === 429 ? "rate_limited" : FINAL.has(status) ? "fail" : "retry";
   return { action, message: action === "success" ? "" : describe(response), matched: false };
 }
 

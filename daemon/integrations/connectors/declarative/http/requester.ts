@@ -265,7 +265,8 @@ async function attempt(
       const verdict = { ...judged, message: redactText(judged.message, secrets) };
       message = verdict.message;
       limits = response.status === 429 || verdict.action === "rate_limited";
-      if (verdict.action === "success") {
+      // To ignore an error is to go on without the answer. One that is none counts, as in the reference.
+      if (verdict.action === "success" || (verdict.action === "ignore" && response.status < 400)) {
         answers?.keep(asked, response);
         return { response };
       }
