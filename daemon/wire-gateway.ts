@@ -12,15 +12,19 @@ const BEYOND_ANY_ATTEMPT_MS = 3_600_000 + 60_000;
 
 export async function wireGateway(foundation: Foundation): Promise<GatewayPipeline> {
   const { clock, logger, metrics, project, seals, storage, tracer } = foundation;
+  const allowPrivate = () => project.current().egress?.allow_private ?? [];
   const egress: Egress = createEgress({
-    allowPrivate: () => project.current().egress?.allow_private ?? [],
+    allowPrivate,
     headersTimeoutMs: BEYOND_ANY_ATTEMPT_MS,
     bodyTimeoutMs: BEYOND_ANY_ATTEMPT_MS,
   });
   foundation.onClose(() => egress.close());
+  // Another guard: names that callers make up must not hold up the providers'.
+  const images = createEgress({ allowPrivate });
+  foundation.onClose(() => images.close());
   const signatures = durableMemory(storage.units.gatewaySignature, seals.passing("signatures"), clock, logger);
   foundation.onClose(() => signatures.close());
-  const providers = createProviders(egress.dispatcher, signatures);
+  const providers = createProviders(egress.dispatcher, signatures, images.dispatcher);
   const stores = gatewayStores(storage, clock);
   foundation.onClose(stores.close);
   const gateway = await createPipeline({

@@ -5,7 +5,7 @@ export type Resolver = (hostname: string) => Promise<readonly string[]>;
 
 /** Of the sixteen that are under way in a daemon at most: half of UV_THREADPOOL_SIZE, see src/client/daemon/spawn.ts. */
 const AT_ONCE = 5;
-const MOST_WAITING = 1_000;
+const MOST_WAITING = 100;
 
 export function boundedLookups(resolver: Resolver): Resolver {
   const underWay = new Map<string, Promise<readonly string[]>>();

@@ -33,23 +33,24 @@ const MAX_EMBEDDINGS = 256 * 1024 * 1024;
 const MAX_ERROR = 256 * 1024;
 const MAX_STREAM = 1024 * 1024 * 1024;
 
-export function httpProvider(wire: Wire, dispatcher: Dispatcher): Provider {
+/** `images`: the way to what callers name, beside the one to the provider. */
+export function httpProvider(wire: Wire, dispatcher: Dispatcher, images = dispatcher): Provider {
   // A request that is not even valid is refused as such, when its turn comes.
   const unsupported: Provider["unsupported"] = (request, model) =>
     wire.passesThrough || strictProblem(request) ? [] : wire.unsupported(request, model);
   const { kind, longestAnswer } = wire;
-  const base = { kind, unsupported, chat: chatOver(wire, dispatcher), ...(longestAnswer && { longestAnswer }) };
+  const base = { kind, unsupported, chat: chatOver(wire, dispatcher, images), ...(longestAnswer && { longestAnswer }) };
   return wire.prepareEmbedding ? { ...base, embed: embedOver(wire, dispatcher) } : base;
 }
 
-function chatOver(wire: Wire, dispatcher: Dispatcher): Provider["chat"] {
+function chatOver(wire: Wire, dispatcher: Dispatcher, images: Dispatcher): Provider["chat"] {
   return async (call, target, options) => {
     const checked = wire.passesThrough ? call : check(wire, call, target);
     if ("kind" in checked) return checked;
     let prepared: Prepared;
     try {
       const preparing = wire.prepare(checked, target, {
-        fetchImage: (url) => fetchImage(dispatcher, url, options),
+        fetchImage: (url) => fetchImage(images, url, options),
       });
       prepared = preparing instanceof Promise ? await preparing : preparing;
     } catch (error) {

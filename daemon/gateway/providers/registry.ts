@@ -12,19 +12,20 @@ import { type ThoughtMemory, thoughtMemory } from "./thoughts/memory.ts";
 
 /**
  * The providers over one way out: the egress guard's dispatcher, in tests any other. `signatures` may outlive the process; thinking, being
- * part of an answer, is remembered in memory alone. Anthropic's and Bedrock's Claudes take each other's.
+ * part of an answer, is remembered in memory alone. `images` is the way to addresses that callers name. Anthropic's and Bedrock's Claudes take each other's.
  */
 export function createProviders(
   dispatcher: Dispatcher,
   signatures: ThoughtMemory = thoughtMemory(),
+  images = dispatcher,
 ): Readonly<Record<ProviderKind, Provider>> {
   const thoughts = thoughtMemory();
   return {
     openai: httpProvider(openaiWire, dispatcher),
     anthropic: httpProvider(anthropicWire(thoughts), dispatcher),
     azure: httpProvider(azureWire, dispatcher),
-    bedrock: httpProvider(bedrockWire(thoughts), dispatcher),
-    google: httpProvider(googleWire(signatures), dispatcher),
+    bedrock: httpProvider(bedrockWire(thoughts), dispatcher, images),
+    google: httpProvider(googleWire(signatures), dispatcher, images),
     sandbox: sandboxProvider,
   };
 }

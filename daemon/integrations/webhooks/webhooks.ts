@@ -1,4 +1,5 @@
 // What can be done with webhooks. They are live only: their routes refuse sandbox callers before they come here.
+import { setTimeout } from "node:timers/promises";
 import { type FieldProblem, MagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
 import type { DeliveryStatus } from "#contract/states.ts";
@@ -44,6 +45,9 @@ export interface WebhooksOptions {
   /** Deliveries were put into the queue. */
   readonly wake: () => void;
 }
+
+/** Nobody waits longer for a name whose servers are silent. */
+const LOOK_UP_MS = 3_000;
 
 /** All of them sign each delivery, in one header: servers take some kilobytes. */
 const MAX_SECRETS = 10;
@@ -151,8 +155,9 @@ export function createWebhooks({ storage, sealer, egress, clock, wake }: Webhook
     const problems = urlProblems(address);
     if (problems.length > 0) throw new MagicError("validation_failed", undefined, { problems });
     const url = new URL(address);
+    const port = Number(url.port || (url.protocol === "https:" ? 443 : 80));
     try {
-      await egress.addresses(url.hostname, Number(url.port || (url.protocol === "https:" ? 443 : 80)));
+      await Promise.race([egress.addresses(url.hostname, port), setTimeout(LOOK_UP_MS, undefined, { ref: false })]);
     } catch (error) {
       if ((error as MagicError).code === "egress_blocked") throw error;
     }
