@@ -40,7 +40,10 @@ export interface ChatMessage {
   tool_call_id?: string;
 }
 
-/** OpenAI's chat completion request; `model` defaults to the first of the contract's `scopes.llm.models`, then to the gateway's default. */
+/**
+ * OpenAI's chat completion request; `model` defaults to the first of the contract's `scopes.llm.models` that is no pattern, then to the
+ * gateway's default.
+ */
 export interface ChatRequest {
   messages: readonly ChatMessage[];
   model?: string;

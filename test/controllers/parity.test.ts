@@ -29,6 +29,10 @@ const cases: Record<string, string> = {
   chat: "const c = await request.llm.chat({ messages: [{ role: 'user', content: 'hi there' }] }); return [c.object, c.choices[0].message, c.choices[0].finish_reason, typeof c.usage.cost_usd]",
   "chat, streamed":
     "let text = ''; for await (const c of await request.llm.chat({ stream: true, messages: [{ role: 'user', content: 'hi there' }] })) text += c.choices[0]?.delta.content ?? ''; return text",
+  "chat by a model of a pattern":
+    "const c = await request.llm.chat({ model: 'sandbox/echo', messages: [{ role: 'user', content: 'x' }] }); return c.choices[0].message.content",
+  "chat with a tool, streamed":
+    "const tools = [{ type: 'function', function: { name: 'look', parameters: { type: 'object' } } }]; const calls = []; let usage = false; for await (const c of await request.llm.chat({ stream: true, stream_options: { include_usage: true }, tools, tool_choice: 'required', messages: [{ role: 'user', content: 'call' }] })) { for (const one of c.choices[0]?.delta.tool_calls ?? []) calls[one.index] = (calls[one.index] ?? '') + (one.function?.name ?? ''); usage ||= Boolean(c.usage); } return [calls, usage]",
   "chat by a model that is not listed":
     "return await request.llm.chat({ model: 'sandbox/large', messages: [{ role: 'user', content: 'x' }] })",
   "chat without messages": "return await request.llm.chat({})",
@@ -40,6 +44,10 @@ const cases: Record<string, string> = {
   "kv of a bad key": "await request.kv.get(7)",
   "kv of a long key": "await request.kv.set('k'.repeat(600), 1)",
   "kv of a large value": "await request.kv.set('k', 'v'.repeat(300_000))",
+  "kv of half a character": "await request.kv.set('\\ud800', 1)",
+  "kv of a key with NUL": "return await request.kv.get('a\\0b')",
+  "kv of a time that is no number": "await request.kv.set('k', 1, { ttl_s: NaN })",
+  "kv of an endless time": "await request.kv.set('k', 1, { ttl_s: Infinity })",
   "kv of a bad time": "await request.kv.set('k', 1, { ttl_s: -1 })",
   "a secret": "return await request.secrets.get('TOKEN')",
   "a secret that is not listed": "return await request.secrets.get('OTHER')",
@@ -47,6 +55,9 @@ const cases: Record<string, string> = {
   rows: "return await request.db.query('main', 'select id, name, bytes from t where id = $1', [1])",
   "a parameter of every kind":
     "const seen = []; for (const p of [5n, null, 'x', 1.5]) seen.push((await request.db.query('main', 'select id from t where name = $1', [p])).row_count); return seen",
+  "a parameter that is no number": "return await request.db.query('main', 'select id from t where id = $1', [NaN])",
+  "a parameter that is no date":
+    "return await request.db.query('main', 'select id from t where id = $1', [new Date(NaN)])",
   "a transaction":
     "return await request.db.transaction('main', async (tx) => (await tx.query('select id from t')).rows)",
   "a transaction that is over":
@@ -149,7 +160,7 @@ beforeAll(async () => {
         "sync:trigger",
       ],
       scopes: {
-        llm: { models: ["sandbox/echo"] },
+        llm: { models: ["sandbox/ec*", "sandbox/echo"] },
         http: [{ host: "127.0.0.1", port, methods: ["GET", "POST"] }],
         db: [{ name: "main" }],
         ...{ secrets: ["TOKEN", "ABSENT"], controllers: ["echo", "absent"], syncs: ["sync_1"] },
@@ -190,7 +201,10 @@ async function faked(controller: Deployed) {
   const { default: handler } = (await import(pathToFileURL(file).href)) as { default: never };
   return testHandler(handler, {
     folder: join(root, "controllers", controller),
-    llm: (asked) => String(asked.messages.at(-1)?.content),
+    llm: (asked) => {
+      const text = String(asked.messages.at(-1)?.content);
+      return text === "call" ? calling : text;
+    },
     fetch: async (request) => {
       const { pathname } = new URL(request.url);
       const location = { "/away": "/ok", "/out": "http://undeclared.example/", "/loop": "/loop" }[pathname];
@@ -206,6 +220,22 @@ async function faked(controller: Deployed) {
 
 const rowOf = (sql: string): object =>
   sql.includes("bytes") ? { id: 1, name: "one", bytes: new Uint8Array([1, 2]) } : { id: 1 };
+
+const calling = {
+  ...{ id: "chatcmpl-1", object: "chat.completion" as const, created: 0, model: "sandbox/echo" },
+  choices: [
+    {
+      index: 0,
+      message: {
+        role: "assistant" as const,
+        content: null,
+        tool_calls: [{ id: "call_1", type: "function" as const, function: { name: "look", arguments: "{}" } }],
+      },
+      finish_reason: "tool_calls",
+    },
+  ],
+  usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+};
 
 async function bothSides(controller: Deployed, name: string): Promise<[unknown, unknown]> {
   const { port } = outside.address() as AddressInfo;

@@ -8,7 +8,8 @@ export const chat: Operation = async (session, args, _body, signal) => {
   const { ports, grants, caller } = session;
   if (!ports.llm) throw new MagicError("provider_not_configured", "this daemon has no gateway");
   session.usage.llm_calls++;
-  const model = args["model"] ?? grants.models?.[0];
+  // A pattern names no model.
+  const model = args["model"] ?? grants.models?.find((one) => !one.includes("*"));
   const options = objectOf(args["stream_options"]);
   const shown = args["stream"] !== true || options["include_usage"] === true;
   const body = {

@@ -22,7 +22,7 @@ export const getSecret: Operation = async (session, args) => {
 
 export const getKey: Operation = async (session, args) => {
   session.grants.need({ capability: "kv:read" });
-  return { value: await kv(session).get(kvScope(session), textOf(args, "key", MAX_KEY)) };
+  return { value: await kv(session).get(kvScope(session), keyOf(args)) };
 };
 
 export const setKey: Operation = async (session, args) => {
@@ -31,13 +31,13 @@ export const setKey: Operation = async (session, args) => {
   if (ttl !== undefined && ttl !== null && !(typeof ttl === "number" && ttl > 0 && ttl <= 10 * 366 * 86_400))
     throw new MagicError("invalid_request", "ttl_s must be a positive number of seconds");
   const expires = typeof ttl === "number" ? rfc3339(Date.now() + ttl * 1000) : null;
-  await kv(session).set(kvScope(session), textOf(args, "key", MAX_KEY), textOf(args, "value", MAX_VALUE), expires);
+  await kv(session).set(kvScope(session), keyOf(args), textOf(args, "value", MAX_VALUE), expires);
   return {};
 };
 
 export const deleteKey: Operation = async (session, args) => {
   session.grants.need({ capability: "kv:write" });
-  await kv(session).delete(kvScope(session), textOf(args, "key", MAX_KEY));
+  await kv(session).delete(kvScope(session), keyOf(args));
   return {};
 };
 
@@ -53,6 +53,14 @@ export const invokeController: Operation = async (session, args) => {
   session.grants.need({ capability: "controller:invoke", name });
   return { value: await session.invoke(name, args["input"]) };
 };
+
+/** A database makes one character of all halves of a pair, and PostgreSQL keeps no NUL: two keys would be one, or none. */
+function keyOf(args: Record<string, unknown>): string {
+  const key = textOf(args, "key", MAX_KEY);
+  if (!key.isWellFormed() || key.includes("\0"))
+    throw new MagicError("invalid_request", "key must be text that UTF-8 can hold, without NUL");
+  return key;
+}
 
 function kv(session: Session) {
   if (!session.ports.kv) throw new MagicError("state_unusable", "this daemon has no storage");

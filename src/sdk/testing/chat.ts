@@ -14,14 +14,20 @@ export function fakeLlm(contract: TestContract, fake: ChatFake | undefined): Llm
     if (!Array.isArray(messages) || messages.length === 0)
       throw new HandlerError("invalid_request", "messages: must be a list of at least one message");
     const models = contract.contract.scopes?.llm?.models;
-    const model = asked.model ?? models?.[0] ?? "sandbox/echo";
-    if (asked.model && models && !models.includes("*") && !models.includes(asked.model))
+    const model = asked.model ?? models?.find((one) => !one.includes("*")) ?? "sandbox/echo";
+    if (asked.model && models && !models.some((one) => fits(one, String(asked.model))))
       throw new HandlerError("capability_denied", `scopes.llm.models does not list ${asked.model}`);
     const answer = await (fake ?? likeTheSandbox)(asked);
     const completion = typeof answer === "string" ? completionOf(model, answer) : answer;
-    return stream ? chunksOf(completion) : completion;
+    return stream ? chunksOf(completion, asked) : completion;
   };
   return { chat: chat as Llm["chat"] };
+}
+
+/** `*` stands for any run of characters; a pattern without a slash fits the id alone too. */
+function fits(pattern: string, model: string): boolean {
+  const expression = new RegExp(`^${pattern.split("*").map(RegExp.escape).join(".*")}$`, "s");
+  return expression.test(model) || (!pattern.includes("/") && expression.test(model.slice(model.indexOf("/") + 1)));
 }
 
 function likeTheSandbox(asked: ChatRequest): string {
@@ -42,11 +48,17 @@ function completionOf(model: string, content: string): ChatCompletion {
   };
 }
 
-async function* chunksOf(completion: ChatCompletion): AsyncGenerator<ChatChunk> {
+async function* chunksOf(completion: ChatCompletion, asked: ChatRequest): AsyncGenerator<ChatChunk> {
   const { id, created, model } = completion;
   const base = { id, object: "chat.completion.chunk" as const, created, model };
   const choice = completion.choices[0];
   for (const word of choice?.message.content?.split(/(?<= )/) ?? [])
     yield { ...base, choices: [{ index: 0, delta: { content: word }, finish_reason: null }] };
+  for (const [index, call] of (choice?.message.tool_calls ?? []).entries()) {
+    const delta = { tool_calls: [{ index, ...call }] };
+    yield { ...base, choices: [{ index: 0, delta, finish_reason: null }] };
+  }
   yield { ...base, choices: [{ index: 0, delta: {}, finish_reason: choice?.finish_reason ?? "stop" }] };
+  const options = asked["stream_options"] as { include_usage?: boolean } | undefined;
+  if (options?.include_usage === true && completion.usage) yield { ...base, choices: [], usage: completion.usage };
 }

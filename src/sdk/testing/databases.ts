@@ -67,6 +67,8 @@ export function fakeDatabases(contract: TestContract, fake: DbFake | undefined):
 function parameter(value: unknown): unknown {
   if (typeof value === "bigint") return value.toString();
   if (value instanceof Uint8Array) return value;
+  if ((typeof value === "number" || value instanceof Date) && !Number.isFinite(+value))
+    throw new HandlerError("invalid_request", `params: ${value} cannot be sent`);
   return asJson(value) ?? null;
 }
 

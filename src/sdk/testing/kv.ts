@@ -15,6 +15,13 @@ export interface KvEntries {
   readonly expiry: Map<string, number>;
 }
 
+function keyOf(value: unknown): string {
+  const key = bounded(value, "key", MAX_KEY);
+  if (!key.isWellFormed() || key.includes("\0"))
+    throw new HandlerError("invalid_request", "key must be text that UTF-8 can hold, without NUL");
+  return key;
+}
+
 export function fakeKv(contract: TestContract, { values, expiry }: KvEntries): Kv {
   function drop(key: string): void {
     values.delete(key);
@@ -23,7 +30,7 @@ export function fakeKv(contract: TestContract, { values, expiry }: KvEntries): K
   return {
     get: async <T = Json>(key: string) => {
       contract.need({ capability: "kv:read" });
-      if ((expiry.get(bounded(key, "key", MAX_KEY)) ?? Number.POSITIVE_INFINITY) <= Date.now()) drop(key);
+      if ((expiry.get(keyOf(key)) ?? Number.POSITIVE_INFINITY) <= Date.now()) drop(key);
       return (values.has(key) ? structuredClone(values.get(key)) : null) as T | null;
     },
     set: async (key, value, options) => {
@@ -33,13 +40,13 @@ export function fakeKv(contract: TestContract, { values, expiry }: KvEntries): K
       const ttl = options?.ttl_s;
       if (ttl !== undefined && ttl !== null && !(typeof ttl === "number" && ttl > 0 && ttl <= MAX_TTL_S))
         throw new HandlerError("invalid_request", "ttl_s must be a positive number of seconds");
-      drop(bounded(key, "key", MAX_KEY));
+      drop(keyOf(key));
       values.set(key, JSON.parse(bounded(text, "value", MAX_VALUE)));
       if (ttl) expiry.set(key, Date.now() + ttl * 1000);
     },
     delete: async (key) => {
       contract.need({ capability: "kv:write" });
-      drop(bounded(key, "key", MAX_KEY));
+      drop(keyOf(key));
     },
   };
 }

@@ -43,7 +43,10 @@ export function makeRequest(invocation: Invocation, controller: Identity): objec
         const text = stringifyJson(value);
         if (text === undefined)
           throw toError({ name: "TypeError", message: "kv.set: the value is not JSON", code: "invalid_request" });
-        await ask(invocation, "kv.set", { key, value: text, ttl_s: options?.ttl_s });
+        // As text where it is no finite number: JSON would make null of it, and the key would stay for ever.
+        const ttl = options?.ttl_s;
+        const ttl_s = typeof ttl === "number" && !Number.isFinite(ttl) ? StringOf(ttl) : ttl;
+        await ask(invocation, "kv.set", { key, value: text, ttl_s });
       },
       delete: async (key: unknown) => {
         await ask(invocation, "kv.delete", { key });
@@ -165,6 +168,13 @@ function parameters(params: unknown): unknown {
   return params.map((value: unknown) => {
     if (typeof value === "bigint") return value.toString();
     if (value instanceof Uint8Array) return { $bytes: Buffer.from(value).toString("base64") };
+    // JSON would make null of it, and the database would keep that.
+    if ((typeof value === "number" || value instanceof Date) && !Number.isFinite(+value))
+      throw toError({
+        name: "HandlerError",
+        message: `params: ${StringOf(value)} cannot be sent`,
+        code: "invalid_request",
+      });
     return value;
   });
 }
