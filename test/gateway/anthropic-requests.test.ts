@@ -284,4 +284,16 @@ describe("anthropic", () => {
     const converse = await send("bedrock", { messages: [user("x"), messages[1]] }, `anthropic.${model}`);
     expect((converse.body["messages"] as object[])[1]).toEqual({ role: "assistant", content: [{ text: "So:" }] });
   });
+
+  test("a model that cannot be made to call a tool is told the schema that it cannot keep, here and on Bedrock", async () => {
+    const format = { type: "json_schema", json_schema: { name: "answer", schema: { type: "object", not: {} } } };
+    const said = 'code fence. It satisfies this JSON schema: {"type":"object","not":{}}';
+    for (const kind of ["anthropic", "bedrock"] as const) {
+      const request = { messages: [user("x")], tools: [tool("a")], response_format: format };
+      const { body, outcome } = await send(kind, request, "anthropic.claude-opus-5-5");
+      expect(JSON.stringify(body["system"])).toContain(JSON.stringify(said).slice(1, -1));
+      expect(JSON.stringify(body)).not.toContain('"any"');
+      expect(outcome).toMatchObject({ notes: { responseFormat: "emulated" } });
+    }
+  });
 });

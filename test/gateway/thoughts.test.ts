@@ -178,6 +178,33 @@ describe.each(["anthropic", "bedrock"] as const)("%s", (kind) => {
   );
 });
 
+// Claude 5 thinks unasked; since 5.1 and 5.5 what it thought counts only after the very words that it was thought after, and a client that
+// edits its history would be refused for thoughts that it has never seen.
+test.each([
+  ["claude-sonnet-5", undefined],
+  ["claude-haiku-5-5", { block_binding: { prefix_mismatch_behavior: "drop_block" }, type: "adaptive" }],
+  ["claude-opus-5-5", { block_binding: { prefix_mismatch_behavior: "drop_block" }, type: "adaptive" }],
+])("thinking goes back unasked, and passes for none after other words: %s", async (name, thinking) => {
+  const message = await answered("anthropic", false);
+  const messages = [user("edited"), bare(message), result("toolu_1", "ok")];
+  const own = { "anthropic-beta": "mine-1" };
+  upstream.answer = (response) => void response.end(JSON.stringify(whole.anthropic));
+  const target = { ...targetOf("anthropic", upstream, name), headers: own };
+  await providers.anthropic.chat(callOf({ messages }), target, optionsOf());
+  const seen = upstream.requests.at(-1);
+  const body = JSON.parse(seen?.body ?? "");
+  expect(body.messages[1].content).toEqual(blocks.anthropic);
+  expect(body.thinking).toEqual(thinking);
+  const beta = "thinking-binding-controls-2026-08-01";
+  expect(seen?.headers["anthropic-beta"]).toBe(thinking ? `mine-1,${beta}` : "mine-1");
+  const converse = await send("bedrock", { messages }, `anthropic.${name}`);
+  expect((converse.body["messages"] as { content: unknown }[])[1]?.content).toEqual(blocks.bedrock);
+  expect(converse.body["additionalModelRequestFields"]).toEqual(thinking && { thinking, anthropic_beta: [beta] });
+  // Without thoughts there is nothing to pass over.
+  const plain = await send("anthropic", { messages: [user("x")] }, name);
+  expect(plain.body["thinking"]).toBeUndefined();
+});
+
 test("a client's own idea of reasoning_details is left out, and OpenAI's service is told of none", async () => {
   const broken = [
     null,

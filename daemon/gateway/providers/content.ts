@@ -103,6 +103,12 @@ export function answerToolName(tools: readonly FunctionTool["function"][]): stri
   return name;
 }
 
+/** What is said to a model that keeps no schemas by itself and cannot be made to call a tool either. */
+export function jsonInstruction(schema?: JsonSchema): string {
+  const kept = schema ? ` It satisfies this JSON schema: ${JSON.stringify(schema)}` : "";
+  return `Answer with one JSON object and nothing else: no prose, no code fence.${kept}`;
+}
+
 export function stopsOf(request: ChatRequest): readonly string[] {
   return typeof request.stop === "string" ? [request.stop] : (request.stop ?? []);
 }

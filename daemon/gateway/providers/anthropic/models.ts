@@ -10,6 +10,12 @@ export interface ClaudeTraits {
   readonly sampling: "both" | "either" | "none";
   /** False: thinking cannot be switched off. */
   readonly canStopThinking: boolean;
+  /** It thinks where nobody says whether it shall. */
+  readonly thinksUnasked: boolean;
+  /** Its thinking counts only after the very words that it was thought after: the service refuses it elsewhere, unless asked to pass over it. */
+  readonly bindsThinking: boolean;
+  /** It can be made to call a tool. */
+  readonly forcesTools: boolean;
   /** Efforts beyond `high`. */
   readonly xhigh: boolean;
 }
@@ -20,12 +26,21 @@ const current: ClaudeTraits = {
   thinking: "adaptive",
   sampling: "none",
   canStopThinking: true,
+  thinksUnasked: false,
+  bindsThinking: false,
+  forcesTools: true,
   xhigh: true,
 };
 
 const families: readonly (readonly [RegExp, Partial<ClaudeTraits>])[] = [
-  [/(fable-5|sonnet-5-5|opus-5-5)/, { canStopThinking: false }],
-  [/(haiku-5|sonnet-5|opus-5|opus-4-[78])/, {}],
+  [
+    /((fable|mythos)-5-[1-9]|(sonnet|opus)-5-5)(?!\d)/,
+    { canStopThinking: false, thinksUnasked: true, bindsThinking: true, forcesTools: false },
+  ],
+  [/haiku-5-5(?!\d)/, { thinksUnasked: true, bindsThinking: true }],
+  [/(fable|mythos)-5/, { canStopThinking: false, thinksUnasked: true }],
+  [/(haiku|sonnet|opus)-5/, { thinksUnasked: true }],
+  [/opus-4-[78]/, {}],
   [/(sonnet-4-6|opus-4-6)/, { sampling: "either", xhigh: false }],
   [/(sonnet|haiku|opus)-4-5/, { maxOutput: 64_000, thinking: "budget", sampling: "either" }],
   [/opus-4-1/, { maxOutput: 32_000, thinking: "budget", sampling: "either" }],

@@ -18,6 +18,9 @@ export function claudeRefusals(request: ChatRequest, traits: ClaudeTraits): Unsu
     if (warm && (request.temperature ?? 0) <= 1) refuse("temperature", "this model takes none");
     if (asks(request.top_p)) refuse("top_p", "this model takes none");
   }
+  if (!traits.forcesTools && forcesTool(request)) {
+    refuse(request.tool_choice ? "tool_choice" : "function_call", "this model cannot be made to call a tool");
+  }
   if (!request.reasoning_effort || request.reasoning_effort === "none") return found;
   if (traits.thinking === "none") refuse("reasoning_effort", "this model does not reason");
   else if (traits.thinking === "budget" && forcesTool(request)) {
@@ -32,6 +35,7 @@ export function claudeRefusals(request: ChatRequest, traits: ClaudeTraits): Unsu
 
 function forcesTool(request: ChatRequest): boolean {
   const choice = modern(request).tool_choice;
+  if (typeof choice === "object" && choice?.type === "allowed_tools") return choice.allowed_tools.mode === "required";
   return Boolean(choice) && choice !== "auto" && choice !== "none";
 }
 

@@ -2,19 +2,21 @@
 import { modern } from "#daemon/gateway/format/modern.ts";
 import type { ChatRequest } from "#daemon/gateway/format/request.ts";
 import type { Notes, Target, Unsupported } from "../adapter.ts";
-import { answerToolName, objectSchema, somePrompt, stopsOf, toolPlan } from "../content.ts";
+import { answerToolName, jsonInstruction, objectSchema, somePrompt, stopsOf, toolPlan } from "../content.ts";
 import { supportOf } from "../support.ts";
 import { type ClaudeThoughts, lacksThinking } from "../thoughts/claude.ts";
 import { anthropicMessages, type Turn } from "./messages.ts";
 import { type ClaudeTraits, claudeTraits } from "./models.ts";
 import { claudeRefusals, claudeSampling } from "./refusals.ts";
 import { nativeSchema, schemaKeeper } from "./schema.ts";
-import { claudeThinking, type Thinking, thinkingRoom } from "./thinking.ts";
+import { BINDING_BETA, claudeThinking, claudeThinks, type Thinking, thinkingRoom, unbound } from "./thinking.ts";
 
 export interface AnthropicRequest {
   readonly body: Record<string, unknown>;
   readonly notes: Notes;
   readonly jsonTool: string | undefined;
+  /** The beta that the body needs. */
+  readonly beta: string | undefined;
 }
 
 /** The table's refusals, and what this model refuses beyond them. */
@@ -26,13 +28,16 @@ export function anthropicUnsupported(request: ChatRequest, model: string): reado
 export function anthropicRequest(given: ChatRequest, target: Target, thoughts: ClaudeThoughts): AnthropicRequest {
   const request = modern(given);
   const traits = claudeTraits(target.model);
-  const { system, turns } = anthropicMessages(request, reasons(request, traits) ? thoughts : null);
+  const thinks = claudeThinks(request.reasoning_effort, traits);
+  const { system, turns } = anthropicMessages(request, thinks ? thoughts : null);
   if (turns.length === 0) turns.push({ role: "user", content: somePrompt(system) });
   const { tools, toolChoice, jsonTool, format, responseFormat } = toolsOf(request, traits, system);
   const answer = answerTokens(request, target, traits);
   const forced = toolChoice?.["type"] === "any" || toolChoice?.["type"] === "tool";
   const thinking = thinkingOf(request, traits, turns, forced, answer);
-  if (!thinking.field && traits.canStopThinking) for (const turn of turns) leaveOutThinking(turn);
+  if (!thinking.field && !traits.thinksUnasked) for (const turn of turns) leaveOutThinking(turn);
+  const bound = traits.bindsThinking && turns.some(({ content }) => content.some((one) => kindOf(one) === "thinking"));
+  const field = bound ? unbound(thinking.field) : thinking.field;
   const stops = stopsOf(request);
   const effort =
     thinking.effort || format
@@ -50,12 +55,13 @@ export function anthropicRequest(given: ChatRequest, target: Target, thoughts: C
     ...(temperature === undefined || thinking.total ? {} : { temperature }),
     ...(topP === undefined ? {} : { top_p: topP }),
     ...(stops.length > 0 ? { stop_sequences: stops } : {}),
-    ...(thinking.field ? { thinking: thinking.field } : {}),
+    ...(field ? { thinking: field } : {}),
     ...effort,
     ...(user ? { metadata: { user_id: user } } : {}),
     ...(request.stream ? { stream: true } : {}),
   };
-  return { body, notes: { dropped: thinking.dropped, responseFormat }, jsonTool };
+  const notes = { dropped: thinking.dropped, responseFormat };
+  return { body, notes, jsonTool, beta: bound ? BINDING_BETA : undefined };
 }
 
 // Messages demands a `max_tokens`.
@@ -91,13 +97,17 @@ function toolsOf(request: ChatRequest, traits: ClaudeTraits, system: unknown[]) 
   const once = request.parallel_tool_calls === false ? { disable_parallel_tool_use: true } : {};
   let toolChoice: Record<string, unknown> | undefined = plan.choice ? choiceOf(plan.choice, once) : undefined;
   if (wanted?.type === "json_object") {
-    system.push({ type: "text", text: "Answer with one JSON object and nothing else: no prose, no code fence." });
+    system.push({ type: "text", text: jsonInstruction() });
     return { tools, toolChoice, jsonTool: undefined, format: undefined, responseFormat: "emulated" as const };
   }
   if (!schema) return { tools, toolChoice, jsonTool: undefined, format: undefined, responseFormat: undefined };
   if (native) {
     const format = { type: "json_schema", schema: nativeSchema(schema) };
     return { tools, toolChoice, jsonTool: undefined, format, responseFormat: "native" as const };
+  }
+  if (!traits.forcesTools) {
+    system.push({ type: "text", text: jsonInstruction(schema) });
+    return { tools, toolChoice, jsonTool: undefined, format: undefined, responseFormat: "emulated" as const };
   }
   const jsonTool = answerToolName(plan.tools);
   tools.push({
@@ -149,10 +159,6 @@ function kindOf(block: unknown) {
     default:
       return "other";
   }
-}
-
-function reasons(request: ChatRequest, traits: ClaudeTraits): boolean {
-  return !traits.canStopThinking || Boolean(request.reasoning_effort && request.reasoning_effort !== "none");
 }
 
 // Thinking goes back only to an answer that reasons as well.

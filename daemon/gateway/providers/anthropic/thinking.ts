@@ -39,6 +39,20 @@ export function thinkingRoom(
   return { total, budget: Math.max(total - answer, LEAST_BUDGET) };
 }
 
+/** True where the answer will think, and so is to be given what was thought before. */
+export function claudeThinks(effort: ReasoningEffort | null | undefined, traits: ClaudeTraits): boolean {
+  if (!traits.canStopThinking) return true;
+  return effort ? effort !== "none" : traits.thinksUnasked;
+}
+
+/** Of the services' betas: what was thought after other words is passed over, where the request would be refused else. */
+export const BINDING_BETA = "thinking-binding-controls-2026-08-01";
+
+/** The request's `thinking` where thinking goes back to a model that binds it. */
+export function unbound(field: Record<string, unknown> | undefined): Record<string, unknown> {
+  return { ...(field ?? { type: "adaptive" }), block_binding: { prefix_mismatch_behavior: "drop_block" } };
+}
+
 /** What keeps a turn from thinking. */
 export interface Held {
   /** A tool is forced. */

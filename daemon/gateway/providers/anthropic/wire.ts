@@ -18,7 +18,7 @@ export function anthropicWire(thoughts: ThoughtMemory): Wire {
     longestAnswer: anthropicLongest,
     prepare(call, target) {
       const request = call.user === null ? call.request : { ...call.request, user: call.user };
-      const { body, notes, jsonTool } = anthropicRequest(request, target, claudeThoughts(thoughts, call.caller));
+      const { body, notes, jsonTool, beta } = anthropicRequest(request, target, claudeThoughts(thoughts, call.caller));
       const base = (target.baseUrl ?? VENDOR).replace(/\/+$/, "").replace(/\/v1$/, "");
       const { origin, pathname } = new URL(`${base}/v1/messages`);
       const headers = {
@@ -26,6 +26,8 @@ export function anthropicWire(thoughts: ThoughtMemory): Wire {
         accept: "*/*",
         "accept-encoding": "identity",
         "anthropic-version": "2023-06-01",
+        // Beside those of magic.yaml.
+        ...(beta ? { "anthropic-beta": [target.headers?.["anthropic-beta"], beta].filter(Boolean).join(",") } : {}),
         ...(target.credentials.apiKey ? { "x-api-key": target.credentials.apiKey } : {}),
         ...(call.traceparent ? { traceparent: call.traceparent } : {}),
       };

@@ -4,8 +4,8 @@ import type { ChatRequest, JsonSchema } from "#daemon/gateway/format/request.ts"
 import type { Notes, Target, Unsupported } from "../adapter.ts";
 import { claudeTraits } from "../anthropic/models.ts";
 import { claudeRefusals, claudeSampling } from "../anthropic/refusals.ts";
-import { claudeThinking, thinkingRoom } from "../anthropic/thinking.ts";
-import { answerToolName, objectSchema, somePrompt, stopsOf, toolPlan } from "../content.ts";
+import { BINDING_BETA, claudeThinking, claudeThinks, thinkingRoom, unbound } from "../anthropic/thinking.ts";
+import { answerToolName, jsonInstruction, objectSchema, somePrompt, stopsOf, toolPlan } from "../content.ts";
 import { supportOf } from "../support.ts";
 import { type ClaudeThoughts, lacksThinking } from "../thoughts/claude.ts";
 import { shortId } from "../tool-id.ts";
@@ -52,24 +52,31 @@ export async function converseRequest(
 ): Promise<ConverseRequest> {
   const request = modern(given);
   const idOf = target.model.includes("mistral.") ? shortId : converseId;
-  const thinks = reasons(request, target.model);
+  const traits = isClaude(target.model) ? claudeTraits(target.model) : null;
+  const thinks = traits !== null && claudeThinks(request.reasoning_effort, traits);
   const { system, turns } = await converseMessages(request, io, { thoughts: thinks ? thoughts : null, idOf });
   if (turns.length === 0) turns.push({ role: "user", content: somePrompt(system) });
   const wanted = request.response_format;
   const schema = wanted?.type === "json_schema" ? (wanted.json_schema.schema ?? { type: "object" }) : undefined;
   if (wanted?.type === "json_object") {
-    system.push({ text: "Answer with one JSON object and nothing else: no prose, no code fence." });
+    system.push({ text: jsonInstruction() });
   }
-  const { jsonTool, ...toolConfig } = toolsOf(request, turns, schema) ?? { tools: [] };
+  const told = schema !== undefined && traits?.forcesTools === false;
+  if (told) system.push({ text: jsonInstruction(schema) });
+  const { jsonTool, ...toolConfig } = toolsOf(request, turns, told ? undefined : schema) ?? { tools: [] };
   const { fields, total, dropped } = reasoning(request, target.model, turns, forces(toolConfig));
-  if (!(fields && "thinking" in fields) && !alwaysReasons(target.model))
-    for (const turn of turns) leaveOutThinking(turn);
+  if (!fields?.["thinking"] && !traits?.thinksUnasked) for (const turn of turns) leaveOutThinking(turn);
+  const bound = traits?.bindsThinking && turns.some(({ content }) => content.some((one) => "reasoningContent" in one));
+  const more = bound
+    ? {
+        ...fields,
+        thinking: unbound(fields?.["thinking"] as Record<string, unknown> | undefined),
+        anthropic_beta: [BINDING_BETA],
+      }
+    : fields;
   const stops = stopsOf(request);
   const most = request.max_completion_tokens ?? request.max_tokens;
-  const { temperature, topP } = claudeSampling(
-    request,
-    isClaude(target.model) ? claudeTraits(target.model).sampling : "both",
-  );
+  const { temperature, topP } = claudeSampling(request, traits?.sampling ?? "both");
   const inferenceConfig = {
     ...((total ?? most) ? { maxTokens: total ?? most } : {}),
     ...(temperature === undefined || total ? {} : { temperature }),
@@ -81,19 +88,10 @@ export async function converseRequest(
     ...(system.length > 0 ? { system } : {}),
     ...(Object.keys(inferenceConfig).length > 0 ? { inferenceConfig } : {}),
     ...(toolConfig.tools.length > 0 ? { toolConfig } : {}),
-    ...(fields ? { additionalModelRequestFields: fields } : {}),
+    ...(more ? { additionalModelRequestFields: more } : {}),
   };
   const responseFormat = wanted && wanted.type !== "text" ? ("emulated" as const) : undefined;
   return { body, notes: { dropped, responseFormat }, jsonTool };
-}
-
-function reasons(request: ChatRequest, model: string): boolean {
-  if (!isClaude(model)) return false;
-  return alwaysReasons(model) || Boolean(request.reasoning_effort && request.reasoning_effort !== "none");
-}
-
-function alwaysReasons(model: string): boolean {
-  return isClaude(model) && !claudeTraits(model).canStopThinking;
 }
 
 function kindOf(block: Record<string, unknown>) {
