@@ -153,6 +153,27 @@ describe.skipIf(postgresMissing() || mysqlMissing())("asked-for keys", () => {
     expect(readFileSync(file, "utf8")).toBe('{"id":7}\n');
   });
 
+  test("the newest version is told by what a cursor's values are, also where they lie in a column of texts", async () => {
+    const file = join(folder, "versions.csv");
+    const versions = [
+      ["1,9,old", "1,10,new", "2,10,new", "2,9,old"],
+      ["1,2024-01-01T01:30:00+02:00,old", "1,2024-01-01T00:00:00Z,new", "2,2024-01-01,new"],
+      ["1,2024-02-31,new", "1,2024-02-30,old", "2,2024-01-01,new"],
+    ];
+    for (const [at, rows] of versions.entries())
+      for (const there of [false, true]) {
+        const table = `versions_${at}_${there}`;
+        if (there) await pair.target.query(`CREATE TABLE ${table} (id text, c text, v text)`);
+        writeFileSync(file, `id,c,v\n${rows.join("\n")}\n`);
+        const ask = { mode: "incremental", cursor_field: "c", primary_key: ["id"] } as const;
+        expect((await sync({ from: file, object: "versions", to: pair.to, table }, ask)).error).toBeNull();
+        expect((await pair.target.query(`SELECT id, v FROM ${table} ORDER BY id`)).map(({ v }) => v)).toEqual([
+          "new",
+          "new",
+        ]);
+      }
+  });
+
   test("JSON Lines keep the newest version of a table's rows as well", async () => {
     const to = join(folder, "to.jsonl");
     const ask = { mode: "incremental", cursor_field: "c", primary_key: ["id"] } as const;

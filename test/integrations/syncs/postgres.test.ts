@@ -188,6 +188,18 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     expect(await target.lines("blue")).toEqual(["(1,0)", "(2,5)"]);
   });
 
+  test("a cursor field is of any type that has an order, and refused by name where it has none", async () => {
+    await source.query(
+      "CREATE TABLE cursors (id int PRIMARY KEY, u uuid, p point); INSERT INTO cursors VALUES (1, '00000000-0000-0000-0000-000000000009', '(1,1)'), (2, '00000000-0000-0000-0000-000000000010', '(2,2)')",
+    );
+    const run = (cursor_field: string) => sync(ends("cursors"), { mode: "incremental", cursor_field });
+    expect((await run("p")).error).toMatchObject({ code: "validation_failed" });
+    expect(await run("u")).toMatchObject({ records_synced: 2 });
+    expect(await target.query("SELECT state->>'cursor' AS c FROM _magic_state WHERE stream = 'cursors'")).toEqual([
+      { c: "00000000-0000-0000-0000-000000000010" },
+    ]);
+  });
+
   test("without a primary key an incremental run appends each row once, late ones too", async () => {
     await source.query(
       "CREATE TABLE events (n bigint, t text); INSERT INTO events SELECT i, 'a' FROM generate_series(1, 50) i",

@@ -27,16 +27,16 @@ export async function mergeStage(target: MergeTarget, stage: string): Promise<Re
   const { link, table, plan } = target;
   const names = plan.columns.map(({ name }) => name);
   const key = plan.primaryKey;
-  const newest =
-    key.length > 0
-      ? `SELECT DISTINCT ON (${identList(key)}) ${identList(names)} FROM ${stage} ORDER BY ${identList(key)}, ${cursorFirst(plan)}ctid DESC`
-      : `SELECT ${identList(names)} FROM ${stage}`;
   let rejects = [
     ...(await takeOutKeyless(link, stage, plan)),
     ...(await takeOutConfused(target, stage)),
     ...(await takeOutMiscomputed(target, stage)),
   ];
   await link.run(`ANALYZE ${stage}`);
+  const newest =
+    key.length > 0
+      ? `SELECT DISTINCT ON (${identList(key)}) ${identList(names)} FROM ${stage} ORDER BY ${identList(key)}, ${await cursorFirst(link, stage, plan)}ctid DESC`
+      : `SELECT ${identList(names)} FROM ${stage}`;
   const put = await putter(target);
   const attempt = async (work: () => Promise<unknown>) => {
     await link.run("SAVEPOINT magic_merge");
@@ -64,10 +64,28 @@ export async function mergeStage(target: MergeTarget, stage: string): Promise<Re
   return rejects;
 }
 
-function cursorFirst({ cursorField, columns }: WritePlan): string {
-  return cursorField && columns.some(({ name }) => name === cursorField)
-    ? `${ident(cursorField)} DESC NULLS LAST, `
-    : "";
+// A cursor that lies in a column of texts is compared as what its values are: 10 comes after 9, and 00:30+02:00 before 00:00Z.
+async function cursorFirst(link: PostgresLink, table: string, plan: WritePlan): Promise<string> {
+  const { cursorField, columns } = plan;
+  if (plan.keyCertain || cursorField === null || columns.every(({ name }) => name !== cursorField)) return "";
+  const cursor = ident(cursorField);
+  const [found] = await link.rows<{ number: string | null; time: string | null }>(
+    `SELECT bool_and(v ~ '^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,4})?$')::text AS number, bool_and(v ~ '^[0-9]{4,}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?$')::text AS time
+       FROM (SELECT ${cursor}::text AS v FROM ${table} WHERE pg_typeof(${cursor}) IN ('text', 'varchar', 'bpchar')) t`,
+  );
+  const type = found?.number === "true" ? "numeric" : found?.time === "true" ? "timestamptz" : null;
+  if (type === null) return `${cursor} DESC NULLS LAST, `;
+  const typed = `${cursor}::${type} DESC NULLS LAST, ${cursor} DESC, `;
+  await link.run("SAVEPOINT magic_cursor");
+  try {
+    await link.run(`SELECT max(${cursor}::${type}) FROM ${table}; RELEASE SAVEPOINT magic_cursor`);
+    return typed;
+  } catch (error) {
+    // The 31st of February.
+    if (!/^22/.test((error as { code?: string }).code ?? "")) throw error;
+    await link.run("ROLLBACK TO SAVEPOINT magic_cursor");
+    return `${cursor} DESC NULLS LAST, `;
+  }
 }
 
 const sameKey = (key: readonly string[], a: string, b: string) =>
@@ -178,7 +196,7 @@ export async function takeOutDuplicates(link: PostgresLink, table: string, plan:
   );
   if (first?.there !== "true") return rejects;
   const doubled = await link.rows<{ key: string | null }>(
-    `WITH ranked AS (SELECT ctid AS place, row_number() OVER (PARTITION BY ${identList(key)} ORDER BY ${plan.kind === "upsert" ? cursorFirst(plan) : ""}ctid DESC) AS n FROM ${table}),
+    `WITH ranked AS (SELECT ctid AS place, row_number() OVER (PARTITION BY ${identList(key)} ORDER BY ${plan.kind === "upsert" ? await cursorFirst(link, table, plan) : ""}ctid DESC) AS n FROM ${table}),
           gone AS (DELETE FROM ${table} t USING ranked r WHERE t.ctid = r.place AND r.n > 1 RETURNING concat_ws(',', ${identList(key, "t.")}) AS key)
      SELECT key FROM gone`,
   );

@@ -227,16 +227,27 @@ async function planRead(link: PostgresLink, table: TableInfo, request: ReadReque
   request.waiting(`the greatest ${field} of ${formatObjectName(table.object)}`);
   const keyed = (request.primaryKey ?? table.primaryKey).length > 0;
   const without = stamped || keyed ? "false" : `EXISTS (SELECT FROM ${from} WHERE ${ident(field)} IS NULL)`;
-  const [row] = await link.rows<{ cursor: string | null; without: string }>(
-    `SELECT max(${ident(field)})::text AS cursor, (${without})::text AS without FROM ${from}`,
-  );
   const name = formatObjectName(table.object);
+  // max() knows fewer types than have an order: no uuid, no bytea.
+  const at = `t.${ident(field)}`;
+  const greatest = `(SELECT ${at}::text FROM ${from} t WHERE ${at} IS NOT NULL ORDER BY ${at} DESC LIMIT 1)`;
+  const [row] = await link
+    .rows<{ cursor: string | null; without: string }>(`SELECT ${greatest} AS cursor, (${without})::text AS without`)
+    .catch((error: unknown) => {
+      if ((error as { code?: string }).code !== "42883") throw error;
+      throw new MagicError(
+        "validation_failed",
+        `The cursor field ${JSON.stringify(field)} of ${name} is ${column.declared}, which has no order: name another one, or use full_refresh.`,
+      );
+    });
   // The rows themselves tell which of them are new.
   if (!stamped) checkReachable(row?.cursor ?? null, column, name);
   const horizon = stamped ? await takeHorizon(link, from, oids, request.state, keyed) : null;
   const before = request.state?.cursor ?? null;
   const scope = {
-    order: readInOrder(request, table.primaryKey) ? ` ORDER BY ${ident(field)} NULLS FIRST` : "",
+    order: readInOrder(request, table.primaryKey)
+      ? ` ORDER BY ${ident(table.object.name)}.${ident(field)} NULLS FIRST`
+      : "",
     endState: { cursor: row?.cursor ?? before, ...(horizon ? { horizon } : {}) },
     changed: true,
     warnings: row?.without === "true" ? [nullCursorWarning(field, name)] : [],
