@@ -37,7 +37,9 @@ test("start prints the document, and the same one again while it runs; tokens ou
     "admin_key api_key base_url gateway_token gateway_url local_token pid protocol root url version".split(" "),
   );
   const second = await start(made);
-  expect(second.json).toEqual(first.json);
+  expect([second.json, second.stderr]).toEqual([first.json, ""]);
+  const other = await made.magic(["daemon", "start", "--json", "--port", "1", "--tls"]);
+  expect([other.json, other.stderr]).toEqual([first.json, expect.stringContaining("--port 1 and --tls would take")]);
   expect((await fetch(`${String(first.json["url"])}/health`)).status).toBe(200);
   const stopped = await made.magic(["daemon", "stop", "--json"]);
   expect(stopped.json).toMatchObject({ stopped: true, pid: first.json["pid"], killed: false });

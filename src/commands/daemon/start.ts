@@ -5,6 +5,7 @@ import { daemonDocument, readCrashNote } from "#client/daemon/files.ts";
 import { type Context, defineCommand } from "#commands/command.ts";
 import { MagicError } from "#contract/errors.ts";
 import { exitCodes } from "#contract/exit-codes.ts";
+import type { RuntimeFile } from "#contract/protocol.ts";
 import { findRoot } from "#shared/paths.ts";
 import { addListenOptions, flagsOf, type ListenOptions, portOf, showDaemon } from "./listen-options.ts";
 
@@ -37,6 +38,11 @@ export default defineCommand<Options>({
         "daemon_owned",
         `A daemon runs for ${root} already: give --forget-sealed to \`magic daemon restart\`.`,
       );
+    const unheard = started.started ? [] : unheardBy(started.runtime, options);
+    if (unheard.length > 0)
+      output.warn(
+        `It runs already at ${started.runtime.url}: ${unheard.join(" and ")} would take \`magic daemon restart\`.`,
+      );
     output.result(
       daemonDocument(started.runtime),
       showDaemon(started.runtime, started.started ? "Started" : "Runs already"),
@@ -44,6 +50,15 @@ export default defineCommand<Options>({
     return options.foreground ? stay(context, started) : exitCodes.ok;
   },
 });
+
+// What was asked for and the daemon that runs does not do. At which of the machine's addresses it listens its URL does not tell.
+function unheardBy({ port, url }: RuntimeFile, options: Options): string[] {
+  const wanted = portOf(options.port) || port;
+  return [
+    ...(wanted === port ? [] : [`--port ${wanted}`]),
+    ...(options.tls && !url.startsWith("https:") ? ["--tls"] : []),
+  ];
+}
 
 // Until the daemon ends: by itself, or because this command was told to.
 function stay({ signal }: Context<Options>, { started }: StartResult): Promise<0 | 1> {
