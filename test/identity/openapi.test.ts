@@ -49,6 +49,10 @@ test("POSTs that take an Idempotency-Key say so, and every error that an operati
   expect(parameters("/v1/syncs")).toContain("header Idempotency-Key");
   expect(parameters("/v1/controllers/{name}/invoke")).toContain("header Idempotency-Key");
   expect(parameters("/v1/auth/token")).toEqual([]);
+  for (const path of ["/v1/chat/completions", "/v1/embeddings"]) {
+    expect(parameters(path)).toEqual(["header Idempotency-Key"]);
+    expect(document.paths[path].post.requestBody.required).toBe(true);
+  }
   expect(document.paths["/v1/syncs/{id}"].patch.responses).toHaveProperty("409");
   expect(document.paths["/v1/health"].get.responses).toHaveProperty("403");
   for (const operation of [

@@ -4,6 +4,7 @@ import type { SwaggerTransform } from "@fastify/swagger";
 import type { FastifyInstance, FastifySchema, RouteOptions } from "fastify";
 import { VERSION } from "#contract/protocol.ts";
 import { OAuthError } from "#contract/wire/auth.ts";
+import { IdempotencyKeyHeader } from "#contract/wire/params.ts";
 import { OpenAiError, Problem } from "#contract/wire/problem.ts";
 import { takesIdempotencyKey } from "../idempotency.ts";
 import { answersOf, type OperationConfig } from "./answers.ts";
@@ -107,22 +108,11 @@ const transform: SwaggerTransform = ({ schema, url, route }) => {
     summary: summaryOf(action),
     ...given,
     ...(config.deprecated && { deprecated: true }),
-    ...(takesIdempotencyKey(method, config) && { headers: idempotencyKey }),
+    ...(takesIdempotencyKey(method, config) && { headers: IdempotencyKeyHeader }),
     security: config.scope ? [{ bearerAuth: [config.scope] }] : [],
     response: answersOf(method, url, config, given),
   };
   return { schema: filled as FastifySchema, url };
-};
-
-const idempotencyKey = {
-  type: "object",
-  properties: {
-    "Idempotency-Key": {
-      type: "string",
-      pattern: "^[!-~]{1,255}$",
-      description: "The same request sent again with the same key gets the first one's answer, for 24 hours.",
-    },
-  },
 };
 
 function tagOf(url: string): string {

@@ -1,8 +1,10 @@
 // POST /v1/embeddings: OpenAI's, for OpenAI's wires and the sandbox.
 import type { FastifyInstance } from "fastify";
+import { EmbeddingRequest } from "#contract/wire/embeddings.ts";
+import { IdempotencyKeyHeader } from "#contract/wire/params.ts";
 import type { Gateway } from "#daemon/gateway/call.ts";
 import { answerCall } from "../gateway-answer.ts";
-import { useRawBodies } from "../raw-body.ts";
+import { judgedLater, useRawBodies } from "../raw-body.ts";
 
 export function embeddingRoutes(app: FastifyInstance, { gateway }: { readonly gateway: Gateway }): void {
   const config = {
@@ -13,10 +15,15 @@ export function embeddingRoutes(app: FastifyInstance, { gateway }: { readonly ga
     ownSpan: true,
     produces: ["application/json"],
   } as const;
-  const schema = { operationId: "createEmbedding", summary: "Embed texts" };
+  const schema = {
+    operationId: "createEmbedding",
+    summary: "Embed texts",
+    headers: IdempotencyKeyHeader,
+    body: EmbeddingRequest,
+  };
   app.register(async (scope) => {
     useRawBodies(scope);
-    scope.post("/v1/embeddings", { config, schema: schema as object }, (request, reply) =>
+    scope.post("/v1/embeddings", { config, schema: schema as object, ...judgedLater }, (request, reply) =>
       answerCall(gateway, "embeddings", request, reply),
     );
   });

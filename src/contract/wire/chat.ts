@@ -248,7 +248,7 @@ export const chatRequestSchema = {
     reasoning_effort: { enum: ["none", "minimal", "low", "medium", "high", "xhigh", "max", null] },
     verbosity: { enum: ["low", "medium", "high", null] },
     modalities: { type: ["array", "null"], items: { enum: ["text", "audio"] } },
-    audio: { type: ["object", "null"], required: ["voice", "format"] },
+    audio: { type: ["object", "null"], properties: { voice: {}, format: {} }, required: ["voice", "format"] },
     prediction: {
       type: ["object", "null"],
       properties: { type: { const: "content" }, content: { type: ["string", "array"] } },
