@@ -283,7 +283,7 @@ test("a configuration is changed and judged as the manifest says", async () => {
   const source = manifest(origin, {
     requester: {
       path: "/{{ config.region }}",
-      request_parameters: { old: "{{ config.get('old', 'gone') }}", made: "{{ config.made.at }}" },
+      request_parameters: { old: "{{ config.get('old', 'gone') }}", made: "{{ config.made }}" },
     },
     rules: {
       config_migrations: [
@@ -297,6 +297,7 @@ test("a configuration is changed and judged as the manifest says", async () => {
       ],
       transformations: [
         { type: "ConfigAddFields", fields: [{ path: ["made", "at"], value: "{{ config.region }}-1" }] },
+        { type: "ConfigAddFields", fields: [{ path: ["made", "as"], value: "5", value_type: "string" }] },
       ],
       validations: [
         {
@@ -307,7 +308,9 @@ test("a configuration is changed and judged as the manifest says", async () => {
     },
   });
   await read(source, { config: { region: "europe", old: "x", ids: [1, 2] } });
-  expect(asked).toEqual(["/eu?old=gone&made=eu-1"]);
+  expect(asked.map((url) => decodeURIComponent(url.replaceAll("+", " ")))).toEqual([
+    "/eu?old=gone&made={'at': 'eu-1', 'as': '5'}",
+  ]);
   await expect(read(source, { config: { region: "eu", ids: ["one"] } })).rejects.toThrow("must be integer");
 });
 

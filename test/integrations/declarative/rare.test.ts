@@ -57,6 +57,7 @@ test("a schema that the vendor tells is filtered and renamed as the manifest say
             { n: "First Name", t: "text" },
             { n: "hidden", t: "text" },
             { n: "Size", t: "int" },
+            { n: "Sizes", t: "ints" },
           ],
         },
       ],
@@ -77,6 +78,7 @@ test("a schema that the vendor tells is filtered and renamed as the manifest say
         },
         { type: "TypesMap", current_type: "int", target_type: "integer", condition: "{{ raw_schema['n'] == 'Size' }}" },
         { type: "TypesMap", current_type: "text", target_type: "string" },
+        { type: "TypesMap", current_type: "ints", target_type: { field_type: "array", items: "integer" } },
       ],
     },
     schema_filter: { type: "RecordFilter", condition: "{{ 'hidden' not in record }}" },
@@ -88,6 +90,7 @@ test("a schema that the vendor tells is filtered and renamed as the manifest say
   expect((await (await connector.stream("items")).schema())?.["properties"]).toEqual({
     first_name: { type: ["null", "string"] },
     size: { type: ["null", "integer"] },
+    sizes: { type: ["null", "array"], items: { type: ["null", "integer"] } },
   });
 });
 

@@ -18,6 +18,7 @@ import {
 } from "./manifest/component.ts";
 import type { Manifest } from "./manifest/load.ts";
 import { dpath, removeAt, setAt } from "./read/dpath.ts";
+import { fieldValue } from "./read/transform.ts";
 
 /** Throws validation_failed where the configuration does not fit the manifest. */
 export function configFor(manifest: Manifest, given: Readonly<Record<string, unknown>>): Record<string, unknown> {
@@ -104,7 +105,8 @@ function change(config: Record<string, unknown>, component: Component): void {
   const test = optionalText(component, "condition");
   if (typeOf(component) === "ConfigAddFields") {
     if (!holds()) return;
-    for (const field of children(component, "fields")) setAt(config, pathOf(field["path"]), evaluated(field["value"]));
+    for (const field of children(component, "fields"))
+      setAt(config, pathOf(field["path"]), fieldValue(templates, component, field));
   } else if (typeOf(component) === "ConfigRemoveFields") {
     const keep = (property: unknown): boolean => !holds({ property });
     for (const pointer of list(component["field_pointers"])) removeAt(config, pathOf(pointer), keep);

@@ -63,7 +63,7 @@ async function dynamic(context: Context, loader: Component): Promise<DataRecord>
     }
   }
   return {
-    $schema: "https://json-schema.org/draft/2020-12/schema",
+    $schema: "https://json-schema.org/draft-07/schema#",
     type: "object",
     additionalProperties: true,
     properties: changed(context, loader, properties),
@@ -96,7 +96,12 @@ const formats: Readonly<Record<string, DataRecord>> = {
   date: { type: ["null", "string"], format: "date" },
   "date-time": { type: ["null", "string"], format: "date-time" },
   timestamp_with_timezone: { type: ["null", "string"], format: "date-time" },
-  timestamp_without_timezone: { type: ["null", "string"], format: "date-time" },
+  timestamp_without_timezone: {
+    ...{ type: ["null", "string"], format: "date-time" },
+    airbyte_type: "timestamp_without_timezone",
+  },
+  time_with_timezone: { type: ["null", "string"], format: "time", airbyte_type: "time_with_timezone" },
+  time_without_timezone: { type: ["null", "string"], format: "time", airbyte_type: "time_without_timezone" },
 };
 
 function jsonType(type: unknown): DataRecord {
@@ -104,7 +109,7 @@ function jsonType(type: unknown): DataRecord {
   if (isRecord(type))
     return {
       type: ["null", String(type["field_type"])],
-      ...(optionalChild(type, "items") ? { items: jsonType(type["items"]) } : {}),
+      ...(type["items"] ? { items: jsonType(type["items"]) } : {}),
     };
   const name = String(type);
   return (

@@ -1,5 +1,14 @@
 // The transformations of records, each changing the record in place.
-import { type Context, condition, native, type Slice, sliceVariables, text } from "../context.ts";
+import {
+  type Context,
+  condition,
+  native,
+  type Slice,
+  sliceVariables,
+  type Templates,
+  text,
+  type Variables,
+} from "../context.ts";
 import {
   type Component,
   children,
@@ -48,6 +57,21 @@ const fits: Readonly<Record<string, (value: unknown) => boolean>> = {
   boolean: (value) => typeof value === "boolean",
 };
 
+/** What a field is to be; `known`: its template's value, where it was evaluated already. */
+export function fieldValue(
+  templates: Templates,
+  component: Component,
+  field: Component,
+  variables: Variables = {},
+  known: { readonly value: unknown } | null = null,
+): unknown {
+  const kind = String(field["value_type"] ?? "");
+  const fit = Object.hasOwn(fits, kind) ? fits[kind] : undefined;
+  const value =
+    kind === "string" ? undefined : (known ?? { value: native(templates, component, field["value"], variables) }).value;
+  return fit && !fit(value) ? text(templates, component, field["value"], variables) : value;
+}
+
 function addFields(context: Context, component: Component): Transform {
   const fields = children(component, "fields");
   const test = component["condition"];
@@ -62,13 +86,10 @@ function addFields(context: Context, component: Component): Transform {
       const early = looked ? { value: evaluated() } : null;
       if (conditional && !condition(context, component, test, { ...variables, ...early, path: field["path"] }))
         continue;
-      const kind = String(field["value_type"] ?? "");
-      const fit = Object.hasOwn(fits, kind) ? fits[kind] : undefined;
-      const value = kind === "string" ? undefined : (early ?? { value: evaluated() }).value;
       setAt(
         record,
         list(field["path"]).map((part) => text(context, component, part, variables)),
-        fit && !fit(value) ? text(context, parameters, field["value"], variables) : value,
+        fieldValue(context, parameters, field, variables, early),
       );
     }
   };
