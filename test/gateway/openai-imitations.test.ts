@@ -226,6 +226,33 @@ const streams: Record<string, [chunks: object[], said: object]> = {
     ],
     { text: "hi", reasoning: "hm", finish: "stop" },
   ],
+  "Gemini's imitation: parallel calls, all in the first place": [
+    [
+      piece({ tool_calls: [{ index: 0, id: "c1", type: "function", function: { name: "f", arguments: "{}" } }] }),
+      piece({ tool_calls: [{ index: 0, id: "c2", type: "function", function: { name: "g", arguments: '{"a"' } }] }),
+      piece({ tool_calls: [{ index: 0, function: { arguments: ":1}" } }] }),
+      piece({ tool_calls: [{ index: 0, id: "c3", type: "function", function: { name: "f", arguments: "{}" } }] }),
+      piece({ tool_calls: [{ index: 1, id: "c4", type: "function", function: { name: "g", arguments: "{}" } }] }),
+      { ...piece({}, { finish_reason: "tool_calls" }), usage },
+    ],
+    {
+      calls: [
+        ["c1", "f", "{}"],
+        ["c2", "g", '{"a":1}'],
+        ["c3", "f", "{}"],
+        ["c4", "g", "{}"],
+      ],
+    },
+  ],
+  "a call's id in every piece of it": [
+    [
+      piece({ tool_calls: [{ index: 0, id: "c1", type: "function", function: { name: "f", arguments: '{"a"' } }] }),
+      piece({ tool_calls: [{ index: 0, id: "c1", type: "function", function: { arguments: ":" } }] }),
+      piece({ tool_calls: [{ index: 0, id: "other", type: "function", function: { arguments: "1}" } }] }),
+      { ...piece({}, { finish_reason: "tool_calls" }), usage },
+    ],
+    { calls: [["c1", "f", '{"a":1}']] },
+  ],
   "Moonshot: usage in the last choice": [
     [piece({ content: "hi" }), piece({}, { finish_reason: "stop", usage })],
     { text: "hi", finish: "stop" },

@@ -76,6 +76,8 @@ describe("what a provider lacks", () => {
     ["anthropic", "claude-haiku-4-5", "top_p", { top_p: 0.5, reasoning_effort: "low" }],
     ["anthropic", "claude-sonnet-4-6", "temperature", { temperature: 0.5, reasoning_effort: "low" }],
     ["anthropic", "claude-opus-5-5", "tool_choice", { tool_choice: "required", tools: [tool("a")] }],
+    ["google", "gemini-3.8-flash", "n", { n: 2 }],
+    ["google", "gemini-3.8-flash", "presence_penalty", { presence_penalty: 0.5 }],
     ["google", "gemini-2.5-pro", "seed", { seed: 2 ** 40 }],
     ["google", "gemini-2.5-pro", "logit_bias", { logit_bias: { "1": 2 } }],
     ["google", "gemini-2.0-flash", "reasoning_effort", { reasoning_effort: "high" }],

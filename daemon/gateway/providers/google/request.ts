@@ -15,7 +15,11 @@ import { geminiSchema } from "./schema.ts";
 export function googleUnsupported(request: ChatRequest, model: string): readonly Unsupported[] {
   const found = [...supportOf("google", request)];
   const refuse = (param: string, reason: string) => found.push({ param, reason, droppable: true });
-  if ((request.n ?? 1) > 8) refuse("n", "it gives at most 8 choices");
+  if (/gemini-[3-9]/.test(model)) {
+    if ((request.n ?? 1) > 1) refuse("n", "this model gives one choice a request");
+    if (request.presence_penalty) refuse("presence_penalty", "this model has no such penalty");
+    if (request.frequency_penalty) refuse("frequency_penalty", "this model has no such penalty");
+  } else if ((request.n ?? 1) > 8) refuse("n", "it gives at most 8 choices");
   const effort = request.reasoning_effort;
   if (typeof request.seed === "number" && (request.seed < -(2 ** 31) || request.seed >= 2 ** 31)) {
     refuse("seed", "its seeds have 32 bits");

@@ -207,8 +207,39 @@ function absentOr(value: unknown, type: "string"): boolean {
   return value === undefined || typeof value === type;
 }
 
-/** `last`: the place of the choice's newest call; pieces without a place belong to it, or begin the next one. */
-export function mendedDelta(delta: Fields, last: { call: number }): Fields {
+/** The tool calls of a choice, as its stream has told them so far. */
+export interface Calls {
+  /** The place of the newest one: pieces without a place belong to it, or begin the next one. */
+  last: number;
+  /** By the place that the server gave: the call that began there last, and where it stands. */
+  readonly begun: Map<number, { readonly id: string; readonly at: number }>;
+  /** Some call does not stand where the server put it. */
+  moved: boolean;
+}
+
+export function noCalls(): Calls {
+  return { last: -1, begun: new Map(), moved: false };
+}
+
+/** Takes note of what a sound delta says; false where two calls are given one place, as Gemini's imitation of OpenAI does. */
+export function soundPlaces(delta: Fields, calls: Calls): boolean {
+  for (const piece of list(delta["tool_calls"]).map(fields)) {
+    const index = Number(piece["index"]);
+    if (calls.moved || beginsAnother(piece, calls.begun.get(index)?.id)) return false;
+    calls.last = Math.max(calls.last, index);
+    if (string(piece["id"]) !== "" && !calls.begun.has(index)) {
+      calls.begun.set(index, { id: string(piece["id"]), at: index });
+    }
+  }
+  return true;
+}
+
+function beginsAnother(piece: Fields, known: string | undefined): boolean {
+  const id = string(piece["id"]);
+  return known !== undefined && id !== "" && id !== known && string(fields(piece["function"])["name"]) !== "";
+}
+
+export function mendedDelta(delta: Fields, last: Calls): Fields {
   const { role, content, refusal, tool_calls: calls, function_call: old, ...rest } = delta;
   const parts = Array.isArray(content) ? inParts(content) : {};
   return {
@@ -222,12 +253,25 @@ export function mendedDelta(delta: Fields, last: { call: number }): Fields {
   };
 }
 
-function mendedPiece(piece: Fields, last: { call: number }): Fields {
+function placeOf(piece: Fields, begins: boolean, calls: Calls): number {
+  if (!Number.isInteger(piece["index"])) return begins ? calls.last + 1 : Math.max(0, calls.last);
+  const given = Number(piece["index"]);
+  const known = calls.begun.get(given);
+  if (!known && begins && calls.moved) return calls.last + 1;
+  if (!beginsAnother(piece, known?.id)) return known?.at ?? given;
+  calls.moved = true;
+  return calls.last + 1;
+}
+
+function mendedPiece(piece: Fields, calls: Calls): Fields {
   const { id, index: given, type: _type, function: called, ...rest } = piece;
   const { name, arguments: text, ...more } = fields(called);
   const begins = string(id) !== "" || string(name) !== "";
-  const index = Number.isInteger(given) ? Number(given) : begins ? last.call + 1 : Math.max(0, last.call);
-  last.call = Math.max(last.call, index);
+  const index = placeOf(piece, begins, calls);
+  calls.last = Math.max(calls.last, index);
+  if (Number.isInteger(given) && string(id) !== "" && calls.begun.get(Number(given))?.at !== index) {
+    calls.begun.set(Number(given), { id: string(id), at: index });
+  }
   return {
     ...rest,
     index,

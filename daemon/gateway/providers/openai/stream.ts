@@ -9,15 +9,18 @@ import { fields } from "../events.ts";
 import { failure, UpstreamError } from "../failure.ts";
 import type { Emit, ReadContext, StreamDecoder } from "../wire.ts";
 import {
+  type Calls,
   finishOf,
   mendedDelta,
   mendedHead,
   mendedLogprobs,
   mendedUsage,
+  noCalls,
   soundDelta,
   soundFinish,
   soundHead,
   soundLogprobs,
+  soundPlaces,
 } from "./conform.ts";
 import { streamFailure } from "./errors.ts";
 
@@ -42,8 +45,8 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
   let metered: TokenUsage | null = null;
   let usageChunk: Chunk | null = null;
   let head: Chunk = {};
-  /** For each choice: the place of its newest tool call. */
-  const calls = new Map<unknown, { call: number }>();
+  /** For each choice. */
+  const calls = new Map<unknown, Calls>();
 
   /** What goes out instead of the event's bytes; null: the bytes as they are. */
   function event(bytes: string): string | null {
@@ -91,6 +94,7 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
       if (content || delta["tool_calls"] || delta["function_call"] || reason) started = true;
       if (!(reason === null || soundFinish(reason)) || !Number.isInteger(choice["index"])) sound = false;
       else if (!choice["delta"] || !soundDelta(delta)) sound = false;
+      else if (delta["tool_calls"] && !soundPlaces(delta, callsOf(choice["index"]))) sound = false;
       else if (choice["logprobs"] !== undefined && !soundLogprobs(choice["logprobs"])) sound = false;
     }
     return sound;
@@ -119,15 +123,15 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
         ...choice,
         ...(choice["logprobs"] === undefined ? {} : { logprobs: mendedLogprobs(choice["logprobs"]) }),
         index: Number.isInteger(choice["index"]) ? choice["index"] : index,
-        delta: mendedDelta(fields(choice["delta"]), lastCall(choice["index"] ?? index)),
+        delta: mendedDelta(fields(choice["delta"]), callsOf(choice["index"] ?? index)),
         finish_reason: choice["finish_reason"] ? finishOf(choice["finish_reason"]) : null,
       })),
       ...(withUsage ? { usage: null } : {}),
     };
   }
 
-  function lastCall(choice: unknown): { call: number } {
-    const known = calls.get(choice) ?? { call: -1 };
+  function callsOf(choice: unknown): Calls {
+    const known = calls.get(choice) ?? noCalls();
     calls.set(choice, known);
     return known;
   }
