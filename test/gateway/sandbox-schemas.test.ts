@@ -3,8 +3,10 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { answerFor } from "#daemon/gateway/providers/sandbox/answer.ts";
 import { seededRandom } from "#daemon/gateway/providers/sandbox/random.ts";
 import { sampleForSchema } from "#daemon/gateway/providers/sandbox/sample.ts";
+import { within } from "./patience.ts";
 
 const object = (properties: object, required = Object.keys(properties), more: object = {}) => ({
   type: "object",
@@ -155,4 +157,38 @@ describe("samples satisfy", () => {
 test("the same seed gives the same value", () => {
   const one = schemas["scalars"] as object;
   expect(sampleForSchema(one, seededRandom("s"))).toEqual(sampleForSchema(one, seededRandom("s")));
+});
+
+const many = <T>(count: number, of: (n: number) => T) =>
+  Object.fromEntries(Array.from({ length: count }, (_, n) => [`p${n}`, of(n)]));
+const hostile: Record<string, object> = {
+  "properties without end": { type: "object", minProperties: 1e8 },
+  "arrays of themselves": { type: "array", items: { $ref: "#" }, minItems: 1 },
+  "a long text by a pattern": { type: "string", pattern: "^(a|b)+$", minLength: 4e8 },
+  "a pattern of half a million steps": { type: "string", pattern: "(a?){1000}".repeat(50) },
+  "patterns that nothing matches": {
+    type: "object",
+    properties: many(5_000, () => ({ type: "string", pattern: "$a" })),
+  },
+  "a large constant in many places": {
+    ...{ type: "array", minItems: 100 },
+    items: { type: "array", minItems: 100, items: { const: ["y".repeat(1e5)] } },
+  },
+  "many parts": { allOf: Array.from({ length: 10_000 }, (_, n) => ({ type: "object", properties: many(1, () => n) })) },
+  "a wide reference in many places": {
+    ...{ $defs: { wide: { type: "object", properties: many(20_000, () => ({})) } } },
+    ...{ type: "array", minItems: 100, items: { type: "array", minItems: 100, items: { $ref: "#/$defs/wide" } } },
+  },
+};
+
+test.each(Object.entries(hostile))("a stranger's schema costs little, however often: %s", (_name, schema) => {
+  const tools = Array.from({ length: 50 }, () => ({
+    type: "function" as const,
+    function: { name: "ask", parameters: schema as Record<string, unknown> },
+  }));
+  const messages = [{ role: "user" as const, content: "ask" }];
+  const started = performance.now();
+  const answer = answerFor({ model: "echo", messages, tools, n: 50 }, 1);
+  expect(performance.now() - started).toBeLessThan(within(2_000));
+  expect(JSON.stringify(answer.choices).length).toBeLessThan(20e6);
 });

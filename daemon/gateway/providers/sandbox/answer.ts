@@ -7,7 +7,7 @@ import type { ChatRequest, Content } from "#daemon/gateway/format/request.ts";
 import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
 import { invalid } from "../content.ts";
 import { seededRandom } from "./random.ts";
-import { sampleForSchema } from "./sample.ts";
+import { type Budget, sampleBudget, sampleForSchema } from "./sample.ts";
 import { plannedCalls } from "./tools.ts";
 
 export interface SandboxChoice {
@@ -62,9 +62,12 @@ export function answerFor(request: ChatRequest, seed: number): SandboxAnswer {
     .update(`${seed}\n${JSON.stringify(meaning)}`)
     .digest("hex");
   const choices: SandboxChoice[] = [];
+  const said = lastUserText(request);
+  const planned = plannedCalls(request, said);
+  const budget = sampleBudget();
   let output = 0;
   for (let index = 0; index < (request.n ?? 1); index++) {
-    const one = choice(request, digest, index);
+    const one = choice(request, said, planned, index === 0 ? digest : `${digest}/${index}`, budget);
     choices.push(one);
     output += Math.ceil((one.text?.length ?? 0) / TOKEN) + callTokens(one.toolCalls);
     // An echo of megabytes, many times over, would be gigabytes.
@@ -79,13 +82,16 @@ export function answerFor(request: ChatRequest, seed: number): SandboxAnswer {
   };
 }
 
-function choice(request: ChatRequest, digest: string, index: number): SandboxChoice {
-  const said = lastUserText(request);
-  const { calls, legacy } = plannedCalls(request, said);
-  const seed = index === 0 ? digest : `${digest}/${index}`;
+function choice(
+  request: ChatRequest,
+  said: string,
+  { calls, legacy }: ReturnType<typeof plannedCalls>,
+  seed: string,
+  budget: Budget,
+): SandboxChoice {
   if (calls.length > 0) {
     const toolCalls = calls.map((call, position): ToolCall => {
-      const args = JSON.stringify(sampleForSchema(call.parameters, seededRandom(`${seed}/${position}`)) ?? {});
+      const args = JSON.stringify(sampleForSchema(call.parameters, seededRandom(`${seed}/${position}`), budget) ?? {});
       const id = `call_${createHash("sha256").update(`${seed}/${position}`).digest("hex").slice(0, 24)}`;
       return { id, type: "function", function: { name: call.name, arguments: args } };
     });
@@ -97,13 +103,14 @@ function choice(request: ChatRequest, digest: string, index: number): SandboxCho
       finish: legacy ? "function_call" : "tool_calls",
     };
   }
-  return textChoice(request, textFor(request, said, seed));
+  return textChoice(request, textFor(request, said, seed, budget));
 }
 
-function textFor(request: ChatRequest, said: string, seed: string): string {
+function textFor(request: ChatRequest, said: string, seed: string, budget: Budget): string {
   const format = request.response_format;
   if (format?.type === "json_schema") {
-    return JSON.stringify(sampleForSchema(format.json_schema.schema ?? { type: "object" }, seededRandom(seed)) ?? null);
+    const schema = format.json_schema.schema ?? { type: "object" };
+    return JSON.stringify(sampleForSchema(schema, seededRandom(seed), budget) ?? null);
   }
   if (format?.type === "json_object" && !isJsonObject(said)) return JSON.stringify({ echo: said });
   return said;
@@ -131,6 +138,8 @@ function textChoice(request: ChatRequest, text: string): SandboxChoice {
     kept = kept.slice(0, boundary(kept, most * TOKEN));
     finish = "length";
   }
+  if (request.logprobs && (kept.length / TOKEN) * LOGPROB_WEIGHT > MOST_TOKENS)
+    throw invalid("logprobs", "would make the answer too large");
   return {
     text: kept,
     toolCalls: [],

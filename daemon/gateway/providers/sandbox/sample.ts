@@ -6,10 +6,24 @@ import type { Random } from "./random.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
 const MAX_DEPTH = 12;
+/** Of arrays within arrays. */
+const MOST_NESTING = 40;
+/** Of an array, or of an object beyond its named properties. */
+const MOST_ITEMS = 100;
+const LONGEST = 10_000;
 
-/** Contradictory schemas get some value all the same. Recursion through `$ref` ends where the schema lets it end. */
-export function sampleForSchema(schema: unknown, random: Random): unknown {
-  return value(schema, { root: (schema ?? {}) as Schema, random, depth: 0, name: "value", budget: { left: 20_000 } });
+/** Steps left for all samples of one answer: schemas are strangers', and references, lengths and patterns multiply without end. */
+export interface Budget {
+  left: number;
+}
+
+export function sampleBudget(): Budget {
+  return { left: 50_000 };
+}
+
+/** Contradictory schemas get some value all the same. Recursion through `$ref` ends where the schema lets it end, and with the budget. */
+export function sampleForSchema(schema: unknown, random: Random, budget = sampleBudget()): unknown {
+  return value(schema, { root: (schema ?? {}) as Schema, random, depth: 0, name: "value", budget });
 }
 
 interface Context {
@@ -18,16 +32,22 @@ interface Context {
   readonly depth: number;
   /** The property's name: makes strings readable. */
   readonly name: string;
-  /** Steps left: references can multiply without end. */
-  readonly budget: { left: number };
+  readonly budget: Budget;
+}
+
+// Takes steps; false when none are left.
+function spend({ budget }: Context, steps: number): boolean {
+  budget.left -= steps;
+  return budget.left >= 0;
 }
 
 function value(schema: unknown, context: Context): unknown {
   if (typeof schema !== "object" || schema === null || Array.isArray(schema)) return context.name;
   const plain = resolve(schema as Schema, context);
-  if ("const" in plain) return plain["const"];
-  if (Array.isArray(plain["enum"]) && plain["enum"].length > 0) return context.random.pick(plain["enum"]);
-  if ("default" in plain) return plain["default"];
+  if ("const" in plain) return given(plain["const"], context);
+  if (Array.isArray(plain["enum"]) && plain["enum"].length > 0)
+    return given(context.random.pick(plain["enum"]), context);
+  if ("default" in plain) return given(plain["default"], context);
   switch (typeOf(plain, context)) {
     case "object":
       return object(plain, context);
@@ -46,20 +66,28 @@ function value(schema: unknown, context: Context): unknown {
   }
 }
 
+// A value of the schema's own, which may be large and stand in many places.
+function given(found: unknown, context: Context): unknown {
+  if (context.budget.left < 0) return null;
+  if (typeof found === "string" || (typeof found === "object" && found !== null))
+    spend(context, Math.ceil(JSON.stringify(found).length / 50));
+  return found;
+}
+
 // `$ref` followed, `allOf` merged, one branch of `anyOf` / `oneOf` taken: near the depth limit the one that ends soonest.
 function resolve(schema: Schema, context: Context, hops = 0): Schema {
-  if (hops > 20 || --context.budget.left < 0) return {};
+  if (hops > 20 || context.budget.left < 0 || !spend(context, 1 + Object.keys(schema).length)) return {};
   const { $ref: reference, allOf, anyOf, oneOf, ...own } = schema;
   let merged: Schema = own;
   const add = (part: unknown) => {
-    if (typeof part === "object" && part !== null) {
-      merged = merge(merged, resolve(part as Schema, context, hops + 1));
+    if (typeof part === "object" && part !== null && context.budget.left >= 0) {
+      merged = merge(merged, resolve(part as Schema, context, hops + 1), context);
     }
   };
   if (typeof reference === "string") add(lookUp(context.root, reference));
   if (Array.isArray(allOf)) for (const part of allOf) add(part);
   for (const branches of [anyOf, oneOf]) {
-    if (!Array.isArray(branches) || branches.length === 0) continue;
+    if (!Array.isArray(branches) || branches.length === 0 || !spend(context, branches.length)) continue;
     const scalar = branches.find((branch) => !nests(branch));
     add(context.depth > 3 && scalar ? scalar : context.random.pick(branches));
   }
@@ -71,9 +99,10 @@ function nests(branch: unknown): boolean {
   return "$ref" in branch || "properties" in branch || "items" in branch;
 }
 
-function merge(a: Schema, b: Schema): Schema {
+function merge(a: Schema, b: Schema, context: Context): Schema {
   const required = [...listOf(a["required"]), ...listOf(b["required"])];
   const properties = { ...(a["properties"] as object), ...(b["properties"] as object) };
+  spend(context, Object.keys(a).length + required.length + Object.keys(properties).length);
   return {
     ...a,
     ...b,
@@ -110,9 +139,12 @@ function object(schema: Schema, context: Context): Record<string, unknown> {
   const properties = (schema["properties"] ?? {}) as Record<string, unknown>;
   const required = new Set(listOf(schema["required"]));
   const filled: Record<string, unknown> = {};
+  spend(context, Object.keys(properties).length + required.size);
+  let count = 0;
   const set = (name: string, child: unknown) => {
     // defineProperty: a schema may name a property "__proto__".
     const child_ = value(child, { ...context, depth: context.depth + 1, name });
+    if (!Object.hasOwn(filled, name)) count++;
     Object.defineProperty(filled, name, { value: child_, enumerable: true, configurable: true, writable: true });
   };
   for (const [name, child] of Object.entries(properties)) {
@@ -122,25 +154,26 @@ function object(schema: Schema, context: Context): Record<string, unknown> {
   const extra = schema["additionalProperties"];
   for (const name of required) if (!Object.hasOwn(properties, name)) set(name, typeof extra === "object" ? extra : {});
   const least = numberOf(schema["minProperties"], 0);
-  for (let n = 1; Object.keys(filled).length < least && n <= least; n++) {
+  for (let n = 1; count < least && n <= MOST_ITEMS; n++) {
     set(`key_${n}`, typeof extra === "object" ? extra : {});
   }
   return filled;
 }
 
 function array(schema: Schema, context: Context): unknown[] {
+  if (context.depth >= MOST_NESTING) return [];
   const fixed = Array.isArray(schema["prefixItems"]) ? schema["prefixItems"] : [];
   const least = numberOf(schema["minItems"], 0);
   const most = numberOf(schema["maxItems"], Math.max(least, 2));
   const wanted = context.depth > 4 ? least : Math.max(least, Math.min(most, Math.max(1, fixed.length)));
   const items: unknown[] = [];
   const seen = new Set<string>();
-  for (let tries = 0; items.length < Math.min(wanted, 100) && tries < 400; tries++) {
+  for (let tries = 0; items.length < Math.min(wanted, MOST_ITEMS) && tries < 400; tries++) {
     const of = fixed[items.length] ?? schema["items"] ?? {};
     const item = value(of, { ...context, depth: context.depth + 1, name: `${context.name}_${tries + 1}` });
     if (schema["uniqueItems"] === true) {
       const key = JSON.stringify(item);
-      if (seen.has(key)) continue;
+      if (seen.has(key) && spend(context, Math.ceil(key.length / 50))) continue;
       seen.add(key);
     }
     items.push(item);
@@ -202,13 +235,28 @@ function string(schema: Schema, context: Context): string {
   const most = numberOf(schema["maxLength"], Number.POSITIVE_INFINITY);
   const format = formats[String(schema["format"] ?? "")];
   if (format !== undefined) return format;
-  if (typeof schema["pattern"] === "string") return patterned(schema["pattern"], least, most, context.random);
-  const word = context.name.replaceAll(/[^\p{L}\p{N}]+/gu, " ").trim() || "text";
-  const text = word.padEnd(Math.min(least, 10_000), " sandbox");
+  if (context.budget.left < 0) return "";
+  if (typeof schema["pattern"] === "string")
+    return patterned(schema["pattern"], Math.min(least, LONGEST), most, context);
+  const word =
+    context.name
+      .slice(0, LONGEST)
+      .replaceAll(/[^\p{L}\p{N}]+/gu, " ")
+      .trim() || "text";
+  const text = word.padEnd(Math.min(least, LONGEST), " sandbox");
+  spend(context, Math.ceil(text.length / 50));
   return text.length > most ? text.slice(0, most) : text;
 }
 
-function patterned(pattern: string, least: number, most: number, random: Random): string {
+/** About the instructions of a compiled pattern that is still tried out; others are trusted to match. */
+const MOST_WEIGHT = 10_000;
+
+function patterned(pattern: string, least: number, most: number, context: Context): string {
+  const { random } = context;
+  const weight = pattern.length * (1 + repetitions(pattern));
+  if (weight > MOST_WEIGHT || !spend(context, 50 + weight)) return sampleForPattern(pattern, random);
+  const found = (text: string) =>
+    spend(context, 20 + Math.ceil((weight * text.length) / 100)) && expression.matcher(text).find();
   // RE2: the pattern is a stranger's, and a backtracking engine can be made to run for years.
   let expression: RE2JS;
   try {
@@ -217,17 +265,24 @@ function patterned(pattern: string, least: number, most: number, random: Random)
     return sampleForPattern(pattern, random);
   }
   let best = "";
-  for (let tries = 0; tries < 60; tries++) {
+  for (let tries = 0; tries < 60 && context.budget.left >= 0; tries++) {
     const text = sampleForPattern(pattern, random);
-    if (text.length > 400 || !expression.matcher(text).find()) continue;
+    if (text.length > 400 || !found(text)) continue;
     best = text;
     if (text.length >= least && text.length <= most) return text;
     if (text.length < least) {
       const padded = text.padEnd(least, text.at(-1) ?? "a");
-      if (expression.matcher(padded).find()) return padded;
+      if (found(padded)) return padded;
     }
   }
   return best;
+}
+
+// What `{n}` and `{n,m}` write out again.
+function repetitions(pattern: string): number {
+  let sum = 0;
+  for (const [, from, to] of pattern.matchAll(/\{(\d+)(?:,(\d*))?\}/g)) sum += Number(to || from);
+  return sum;
 }
 
 function numberOf(value: unknown, otherwise: number): number {

@@ -26,7 +26,8 @@ function fromTools(request: ChatRequest, text: string): PlannedCall[] {
   }
   if (choice === "none" || tools.length === 0) return [];
   if (choice === "auto" && request.messages.at(-1)?.role !== "user") return [];
-  const spokenOf = tools.filter((tool) => speaksOf(text, tool));
+  const lower = spoken(text);
+  const spokenOf = tools.slice(0, MOST_TOOLS).filter((tool) => speaksOf(lower, tool));
   const chosen = spokenOf.length > 0 ? spokenOf : tools.slice(0, 1);
   return (request.parallel_tool_calls === false ? chosen.slice(0, 1) : chosen).map(planned);
 }
@@ -36,7 +37,8 @@ function fromFunctions(request: ChatRequest, text: string): PlannedCall[] {
   const choice = request.function_call ?? "auto";
   if (typeof choice === "object") return called(functions, choice.name);
   if (choice === "none" || request.messages.at(-1)?.role !== "user") return [];
-  const chosen = functions.find((definition) => speaksOf(text, definition)) ?? functions[0];
+  const lower = spoken(text);
+  const chosen = functions.slice(0, MOST_TOOLS).find((definition) => speaksOf(lower, definition)) ?? functions[0];
   return chosen ? [planned(chosen)] : [];
 }
 
@@ -55,11 +57,18 @@ function nameOf(tool: Readonly<Record<string, unknown>>): unknown {
   return (tool["function"] as { name?: unknown } | undefined)?.name;
 }
 
+/** Among which it is looked for those that the message speaks of, and characters of the message: more than any conversation has. */
+const MOST_TOOLS = 1_000;
+const MOST_TEXT = 100_000;
+
+function spoken(text: string): string {
+  return text.slice(0, MOST_TEXT).toLowerCase();
+}
+
 const fillers = new Set(["get", "set", "the", "for", "and", "run", "all", "new", "with"]);
 
 // The tool's whole name, or a word of it, stands in the message.
-function speaksOf(text: string, tool: FunctionDefinition): boolean {
-  const lower = text.toLowerCase();
+function speaksOf(lower: string, tool: FunctionDefinition): boolean {
   if (lower.includes(tool.name.toLowerCase())) return true;
   const parts = tool.name
     .replaceAll(/([a-z])([A-Z])/g, "$1 $2")
