@@ -4,6 +4,7 @@ import addFormats from "ajv-formats";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { answerFor } from "#daemon/gateway/providers/sandbox/answer.ts";
+import { sandboxProvider } from "#daemon/gateway/providers/sandbox/provider.ts";
 import { seededRandom } from "#daemon/gateway/providers/sandbox/random.ts";
 import { sampleForSchema } from "#daemon/gateway/providers/sandbox/sample.ts";
 import { within } from "./patience.ts";
@@ -163,6 +164,7 @@ const many = <T>(count: number, of: (n: number) => T) =>
   Object.fromEntries(Array.from({ length: count }, (_, n) => [`p${n}`, of(n)]));
 const hostile: Record<string, object> = {
   "properties without end": { type: "object", minProperties: 1e8 },
+  "objects of themselves": { type: "object", properties: { a: { $ref: "#" } }, required: ["a"] },
   "arrays of themselves": { type: "array", items: { $ref: "#" }, minItems: 1 },
   "a long text by a pattern": { type: "string", pattern: "^(a|b)+$", minLength: 4e8 },
   "a pattern of half a million steps": { type: "string", pattern: "(a?){1000}".repeat(50) },
@@ -191,4 +193,23 @@ test.each(Object.entries(hostile))("a stranger's schema costs little, however of
   const answer = answerFor({ model: "echo", messages, tools, n: 50 }, 1);
   expect(performance.now() - started).toBeLessThan(within(2_000));
   expect(JSON.stringify(answer.choices).length).toBeLessThan(20e6);
+});
+
+test("many vectors keep nobody waiting, and too many are refused", async () => {
+  const target = { provider: "sandbox", kind: "sandbox", model: "embedding", baseUrl: null, credentials: {} } as const;
+  const embed = (count: number) =>
+    sandboxProvider.embed?.(
+      { request: { input: Array(count).fill("x"), dimensions: 4096 }, raw: null, requestId: "req_1", user: null },
+      target,
+      { signal: new AbortController().signal, timeoutMs: 1_000, cost: () => 0 },
+    );
+  expect(await embed(1025)).toMatchObject({ kind: "failure", failure: { kind: "invalid", param: "input" } });
+  let turns = 0;
+  const timer = setInterval(() => turns++, 0);
+  const answer = await embed(64);
+  clearInterval(timer);
+  expect(turns).toBeGreaterThan(3);
+  const { data, usage } = JSON.parse(answer?.kind === "completion" ? answer.body.toString() : "");
+  expect(data.map(({ index }: { index: number }) => index)).toEqual(Array.from({ length: 64 }, (_, n) => n));
+  expect(usage).toEqual({ prompt_tokens: 64, total_tokens: 64, cost_usd: 0 });
 });

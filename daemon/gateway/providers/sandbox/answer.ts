@@ -36,6 +36,7 @@ const YEAR = 31_536_000;
 const MOST_TOKENS = 8 * 1024 * 1024;
 /** How much larger an answer with log probabilities is. */
 const LOGPROB_WEIGHT = 16;
+const MOST_LOGPROBS = 500_000;
 /** A stream of a long text sends longer pieces, so that megabytes do not become millions of chunks. */
 const MOST_PIECES = 2000;
 
@@ -138,8 +139,11 @@ function textChoice(request: ChatRequest, text: string): SandboxChoice {
     kept = kept.slice(0, boundary(kept, most * TOKEN));
     finish = "length";
   }
-  if (request.logprobs && (kept.length / TOKEN) * LOGPROB_WEIGHT > MOST_TOKENS)
-    throw invalid("logprobs", "would make the answer too large");
+  // All choices are about as long.
+  const pieces = Math.min(kept.length / TOKEN, MOST_PIECES);
+  const probabilities = pieces * (1 + (request.top_logprobs ?? 0)) * (request.n ?? 1);
+  const tooMany = probabilities > MOST_LOGPROBS || (kept.length / TOKEN) * LOGPROB_WEIGHT > MOST_TOKENS;
+  if (request.logprobs && tooMany) throw invalid("logprobs", "would make the answer too large");
   return {
     text: kept,
     toolCalls: [],

@@ -7,19 +7,23 @@ import { seededRandom } from "./random.ts";
 
 const DIMENSIONS = 256;
 export const MAX_DIMENSIONS = 4096;
+/** Of all vectors of an answer: 80 MB of JSON. */
+export const MAX_NUMBERS = 4_194_304;
 
-/** OpenAI's embedding list, without `usage.cost_usd`. */
-export function embed(request: EmbeddingRequest, seed: number): { data: unknown[]; tokens: number } {
-  const size = request.dimensions ?? DIMENSIONS;
-  let tokens = 0;
-  const data = inputs(request.input).map((input, index) => {
-    tokens += typeof input === "string" ? Math.max(1, estimateTokens(input)) : input.length;
-    const vector = unitVector(`${seed}\n${typeof input === "string" ? input : input.join(" ")}`, size);
+export function sizeOf(request: EmbeddingRequest): { readonly vectors: number; readonly dimensions: number } {
+  return { vectors: inputs(request.input).length, dimensions: request.dimensions ?? DIMENSIONS };
+}
+
+/** One vector after the other, in OpenAI's form. */
+export function* embed(request: EmbeddingRequest, seed: number): Generator<{ embedding: object; tokens: number }> {
+  const { dimensions } = sizeOf(request);
+  for (const [index, input] of inputs(request.input).entries()) {
+    const tokens = typeof input === "string" ? Math.max(1, estimateTokens(input)) : input.length;
+    const vector = unitVector(`${seed}\n${typeof input === "string" ? input : input.join(" ")}`, dimensions);
     const embedding =
       request.encoding_format === "base64" ? Buffer.from(vector.buffer).toString("base64") : [...vector];
-    return { object: "embedding", index, embedding };
-  });
-  return { data, tokens };
+    yield { embedding: { object: "embedding", index, embedding }, tokens };
+  }
 }
 
 function inputs(input: EmbeddingRequest["input"]): readonly (string | readonly number[])[] {

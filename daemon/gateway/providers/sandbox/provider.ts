@@ -22,7 +22,7 @@ import type {
 import { failure, UpstreamError } from "../failure.ts";
 import { supportOf } from "../support.ts";
 import { answerFor, piecesOf, type SandboxAnswer, type SandboxChoice } from "./answer.ts";
-import { embed, MAX_DIMENSIONS } from "./embedding.ts";
+import { embed, MAX_DIMENSIONS, MAX_NUMBERS, sizeOf } from "./embedding.ts";
 
 /** Listed by `GET /v1/models`; both take chat and embeddings alike. */
 export const sandboxModels = ["echo", "embedding"] as const;
@@ -146,6 +146,8 @@ function* frames(answer: SandboxAnswer, writer: ReturnType<typeof chunkWriter>):
   }
 }
 
+const NUMBERS_A_TURN = 16_384;
+
 async function embeddings(
   call: EmbeddingCall,
   target: Target,
@@ -156,16 +158,23 @@ async function embeddings(
   if ((call.request.dimensions ?? 1) > MAX_DIMENSIONS) {
     return refused(`'dimensions' must be at most ${MAX_DIMENSIONS}.`, "dimensions");
   }
-  const { data, tokens } = embed(call.request, target.seed ?? 1);
-  const usage: TokenUsage = { input: tokens, cached: 0, cache_write: 0, output: 0, reasoning: 0 };
+  const { vectors, dimensions } = sizeOf(call.request);
+  if (vectors * dimensions > MAX_NUMBERS)
+    return refused(`'input' asks for more than ${MAX_NUMBERS} numbers (inputs times dimensions).`, "input");
+  const entries: Buffer[] = [];
+  let input = 0;
+  for (const { embedding, tokens } of embed(call.request, target.seed ?? 1)) {
+    input += tokens;
+    entries.push(Buffer.from(`${entries.length > 0 ? "," : ""}${JSON.stringify(embedding)}`));
+    // A turn of the event loop now and then: many vectors must not keep others waiting.
+    if ((entries.length * dimensions) % NUMBERS_A_TURN < dimensions) await turn();
+    if (options.signal.aborted)
+      return { kind: "failure", failure: failure("aborted", "The client left."), usage: null };
+  }
+  const usage: TokenUsage = { input, cached: 0, cache_write: 0, output: 0, reasoning: 0 };
   const cost = options.cost(usage);
-  const body = Buffer.from(
-    JSON.stringify({
-      object: "list",
-      data,
-      model: target.model,
-      usage: { prompt_tokens: tokens, total_tokens: tokens, ...(cost === undefined ? {} : { cost_usd: cost }) },
-    }),
-  );
+  const shown = { prompt_tokens: input, total_tokens: input, ...(cost === undefined ? {} : { cost_usd: cost }) };
+  const tail = `],"model":${JSON.stringify(target.model)},"usage":${JSON.stringify(shown)}}`;
+  const body = Buffer.concat([Buffer.from('{"object":"list","data":['), ...entries, Buffer.from(tail)]);
   return { kind: "completion", body, usage, notes: { dropped: [], responseFormat: undefined }, upstreamId: null };
 }

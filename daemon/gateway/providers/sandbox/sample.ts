@@ -6,7 +6,7 @@ import type { Random } from "./random.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
 const MAX_DEPTH = 12;
-/** Of arrays within arrays. */
+/** Of what must hold itself. */
 const MOST_NESTING = 40;
 /** Of an array, or of an object beyond its named properties. */
 const MOST_ITEMS = 100;
@@ -136,6 +136,7 @@ function typeOf(schema: Schema, context: Context): string {
 }
 
 function object(schema: Schema, context: Context): Record<string, unknown> {
+  if (context.depth >= MOST_NESTING) return {};
   const properties = (schema["properties"] ?? {}) as Record<string, unknown>;
   const required = new Set(listOf(schema["required"]));
   const filled: Record<string, unknown> = {};
