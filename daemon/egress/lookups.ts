@@ -1,5 +1,6 @@
 // The system looks names up on threads that the whole daemon shares, and a name whose servers are silent keeps one for ten seconds and more.
 // So each name is asked for once at a time, and one guard has only so many under way: what hangs holds up its own kind alone.
+import { openPlaces } from "#shared/places.ts";
 
 export type Resolver = (hostname: string) => Promise<readonly string[]>;
 
@@ -9,26 +10,15 @@ const MOST_WAITING = 100;
 
 export function boundedLookups(resolver: Resolver): Resolver {
   const underWay = new Map<string, Promise<readonly string[]>>();
-  const waiting: (() => void)[] = [];
-  let free = AT_ONCE;
-
-  async function ask(name: string): Promise<readonly string[]> {
-    if (free > 0) free--;
-    else if (waiting.length >= MOST_WAITING) throw new Error("too many other names are waited for");
-    else await new Promise<void>((resolve) => waiting.push(resolve));
-    try {
-      return await resolver(name);
-    } finally {
-      const next = waiting.shift();
-      if (next) next();
-      else free++;
-    }
-  }
-
+  const places = openPlaces({
+    atOnce: AT_ONCE,
+    mostWaiting: MOST_WAITING,
+    refusal: () => new Error("too many other names are waited for"),
+  });
   return (name) => {
     let found = underWay.get(name);
     if (found === undefined) {
-      found = ask(name).finally(() => underWay.delete(name));
+      found = places.hold(() => resolver(name)).finally(() => underWay.delete(name));
       underWay.set(name, found);
     }
     return found;

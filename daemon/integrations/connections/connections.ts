@@ -180,7 +180,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
       return await execution.check(secrets.open(await fresh(current)), signal);
     } catch (error) {
       // Nothing was found out about the other system.
-      if (isMagicError(error) && error.code === "master_key_mismatch") throw error;
+      if (isMagicError(error) && (error.code === "master_key_mismatch" || error.code === "rate_limited")) throw error;
       const message = error instanceof Error ? error.message : String(error);
       const latency_ms = Math.round(clock.monotonic() - started);
       // A refresh that the provider refused has disabled it: that says more than that the test failed.

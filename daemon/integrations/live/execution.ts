@@ -1,13 +1,14 @@
 // Live execution: checks, discoveries and runs, each in a worker process, so that the daemon's event loop never sees a row.
 
 import { join } from "node:path";
-import { isMagicError } from "#contract/errors.ts";
-import { DEFAULT_STALL_TIMEOUT_S, type DiscoveredObject, type SyncSpec } from "#contract/sync.ts";
+import { isMagicError, MagicError } from "#contract/errors.ts";
+import { DEFAULT_STALL_TIMEOUT_S, type DiscoveredObject, type SyncEnd, type SyncSpec } from "#contract/sync.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { makeFolder } from "#shared/make-folder.ts";
+import { openPlaces } from "#shared/places.ts";
 import { askWorker, runInWorker } from "#shared/sync-worker.ts";
 import type { KeeperOf } from "../connections/kept-tokens.ts";
-import type { OpenConnection, RunTask, SyncExecution } from "../execution.ts";
+import type { Checked, OpenConnection, RunTask, SyncExecution } from "../execution.ts";
 import { type EndPorts, endOf } from "./ends.ts";
 import type { Workers } from "./spare-worker.ts";
 
@@ -22,39 +23,34 @@ export interface ExecutionOptions extends EndPorts {
   allowPrivate(): readonly string[];
 }
 
+/** Checks and discoveries at once: each is a process of some 90 MB. */
+const QUESTIONS = 8;
+/** Who waits longer for a place would have too little time left for the answer. */
+const TURN_MS = 10_000;
+const tooMany = () =>
+  new MagicError("rate_limited", "Too many connections are being tested or discovered: this one's turn did not come.", {
+    retryAfterS: 10,
+  });
+
 export function createExecution(options: ExecutionOptions): SyncExecution {
   const { clock } = options;
   const keeper = (connection: OpenConnection) => options.keeperOf(connection.record.id);
   const { take } = options.workers;
+  const places = openPlaces({ atOnce: QUESTIONS, refusal: tooMany });
+  const inTurn = <T>(work: () => Promise<T>, signal: AbortSignal) =>
+    places.hold(work, AbortSignal.any([signal, AbortSignal.timeout(TURN_MS)]));
+  const ask = <T>(type: "check" | "discover", connection: OpenConnection, end: SyncEnd, signal: AbortSignal) => {
+    const question = { type, end, allow_private: options.allowPrivate() } as const;
+    return askWorker<T>(question, signal, keeper(connection), () => take(end));
+  };
   return {
-    async check(connection, signal) {
-      const started = clock.monotonic();
-      const health = (status: "healthy" | "unhealthy", message: string | null) => ({
-        status,
-        checked_at: rfc3339(clock.now()),
-        latency_ms: Math.round(clock.monotonic() - started),
-        message,
-      });
-      try {
-        const end = await endOf(connection, "", options);
-        const question = { type: "check", end, allow_private: options.allowPrivate() } as const;
-        await askWorker(question, signal, keeper(connection), () => take(end));
-        return { status: "connected", health: health("healthy", null) };
-      } catch (error) {
-        if (!isMagicError(error)) throw error;
-        return { status: "failed", health: health("unhealthy", error.message) };
-      }
-    },
+    check: (connection, signal) => inTurn(() => check(connection, signal), signal),
 
-    async discover(connection, signal) {
-      const end = await endOf(connection, "", options);
-      return askWorker<readonly DiscoveredObject[]>(
-        { type: "discover", end, allow_private: options.allowPrivate() },
-        signal,
-        keeper(connection),
-        () => take(end),
-      );
-    },
+    discover: (connection, signal) =>
+      inTurn(async () => {
+        const end = await endOf(connection, "", options);
+        return ask<readonly DiscoveredObject[]>("discover", connection, end, signal);
+      }, signal),
 
     async run(task, onProgress, signal) {
       const spec = await specOf(task, options);
@@ -65,6 +61,24 @@ export function createExecution(options: ExecutionOptions): SyncExecution {
     // Nothing is made at a source yet: replication slots come with cdc.
     async cleanUp() {},
   };
+
+  async function check(connection: OpenConnection, signal: AbortSignal): Promise<Checked> {
+    const started = clock.monotonic();
+    const health = (status: "healthy" | "unhealthy", message: string | null) => ({
+      status,
+      checked_at: rfc3339(clock.now()),
+      latency_ms: Math.round(clock.monotonic() - started),
+      message,
+    });
+    try {
+      const end = await endOf(connection, "", options);
+      await ask("check", connection, end, signal);
+      return { status: "connected", health: health("healthy", null) };
+    } catch (error) {
+      if (!isMagicError(error)) throw error;
+      return { status: "failed", health: health("unhealthy", error.message) };
+    }
+  }
 }
 
 async function specOf({ run, sync, source, destination }: RunTask, options: ExecutionOptions): Promise<SyncSpec> {
