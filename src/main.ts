@@ -74,7 +74,7 @@ interface Interruption {
   readonly unread: boolean;
 }
 
-/** The first Ctrl-C or SIGTERM aborts the signal; it ends a command at once that does not end by itself, as a second one does. */
+/** The first Ctrl-C, SIGTERM or end of the terminal aborts the signal; it ends a command at once that does not end by itself, as a second one does. */
 function listenToInterruption(): Interruption {
   const controller = new AbortController();
   let handled = false;
@@ -84,7 +84,7 @@ function listenToInterruption(): Interruption {
       process.exit(reportFailure(new MagicError("interrupted"), format, process, env));
     controller.abort(new MagicError("interrupted"));
   };
-  process.on("SIGINT", interrupt).on("SIGTERM", interrupt);
+  process.on("SIGINT", interrupt).on("SIGTERM", interrupt).on("SIGHUP", interrupt);
   return {
     signal(byCommand) {
       handled = byCommand;

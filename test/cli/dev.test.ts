@@ -17,6 +17,8 @@ beforeAll(async () => {
   await box.magic(["scaffold", "--name", "hello"]);
   await box.magic(["config", "set", "daemon.port", "0"]);
   handler = join(box.folder, "controllers", "hello", "handler.ts");
+  // Another command's daemon, until it is killed: the one that comes after it is the session's own.
+  await box.magic(["daemon", "start"]);
   dev = startDev(box);
 });
 afterAll(async () => {

@@ -19,6 +19,8 @@ export interface ConnectOptions {
   readonly start?: boolean;
   /** Where notes for the user go: a daemon was started, the last one crashed. */
   readonly note?: (text: string) => void;
+  /** There was none: this call started it. */
+  readonly onStarted?: () => void;
 }
 
 /** A client for the daemon that a command's options and environment name. `MAGIC_API_KEY` replaces the local token. */
@@ -98,6 +100,7 @@ async function findOrStart(options: ConnectOptions & { readonly root: string }):
     "command",
   );
   for (const text of notes) options.note?.(text);
+  if (started) options.onStarted?.();
   if (started) options.note?.(`Started the daemon at ${runtime.url} (pid ${runtime.pid}).`);
   return runtime;
 }

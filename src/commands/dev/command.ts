@@ -46,9 +46,15 @@ export default defineCommand<Options>({
       });
     const folder = resolve(root.path, controllersFolder(root.path));
     writeEditorFiles(root.path);
-    const ours = globals.url === undefined && findDaemon(root.path) === undefined;
+    // Also in the middle of the session: the first one may have been another command's, and ended with that.
+    let ours = false;
+    const onStarted = (): void => {
+      ours = true;
+    };
+    const open = (): Promise<ApiClient> =>
+      connect({ root: root.path, url: globals.url, live: globals.live, env, note: output.note, onStarted });
     try {
-      return await serve(context, root.path, folder);
+      return await serve(context, root.path, folder, open);
     } finally {
       if (ours && !options.keep) await stopDaemon(root.path);
     }
@@ -63,12 +69,16 @@ interface Session {
   level: number;
 }
 
-async function serve(context: Context<Options>, root: string, folder: string): Promise<ExitCode> {
-  const { output, cwd, globals, env, args } = context;
+async function serve(
+  context: Context<Options>,
+  root: string,
+  folder: string,
+  open: () => Promise<ApiClient>,
+): Promise<ExitCode> {
+  const { output, cwd, globals, args } = context;
   const end = new AbortController();
   const signal = AbortSignal.any([context.signal, end.signal]);
   const session: Session = { client: undefined, place: undefined, id: undefined, controllers: [], level: 0 };
-  const open = () => connect({ root, url: globals.url, live: globals.live, env, note: output.note });
   let reason = "interrupted";
   const keys = output.interactive
     ? listenToKeys(process.stdin, (key) => {
