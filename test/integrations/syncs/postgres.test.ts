@@ -64,7 +64,7 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
       "CREATE TABLE kept (id int PRIMARY KEY, t text); INSERT INTO kept SELECT i, 'n' || i FROM generate_series(1, 10) i",
     );
     await target.query(
-      "CREATE TABLE kept (id int PRIMARY KEY, t text); CREATE INDEX kept_t ON kept (t); CREATE ROLE reader; GRANT SELECT ON kept TO reader; COMMENT ON TABLE kept IS 'mine'; INSERT INTO kept VALUES (99, 'old')",
+      "CREATE UNLOGGED TABLE kept (id int PRIMARY KEY, t text) WITH (fillfactor = 70, autovacuum_enabled = off); CREATE INDEX kept_t ON kept (t); CREATE ROLE reader; GRANT SELECT ON kept TO reader; COMMENT ON TABLE kept IS 'mine'; INSERT INTO kept VALUES (99, 'old')",
     );
     expect(await sync(ends("kept"))).toMatchObject({ status: "completed" });
     expect(await target.lines("kept")).toEqual(await source.lines("kept"));
@@ -74,9 +74,9 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     ]);
     expect(
       await target.query(
-        "SELECT has_table_privilege('reader', 'kept', 'SELECT') AS ok, obj_description('kept'::regclass) AS about",
+        "SELECT has_table_privilege('reader', 'kept', 'SELECT') AS ok, obj_description(oid) AS about, reloptions::text AS options, relpersistence AS persistence FROM pg_class WHERE oid = 'kept'::regclass",
       ),
-    ).toEqual([{ ok: "t", about: "mine" }]);
+    ).toEqual([{ ok: "t", about: "mine", options: "{fillfactor=70,autovacuum_enabled=off}", persistence: "u" }]);
     await target.query("CREATE VIEW over_kept AS SELECT * FROM kept");
     await source.query("DELETE FROM kept WHERE id > 5");
     expect(await sync(ends("kept"))).toMatchObject({ status: "completed", records_read: 5 });

@@ -89,7 +89,8 @@ export async function prepare(parts: PrepareParts, plan: WritePlan, final: strin
       const stays = generated.length > 0 || (await mustStay(link, existing.oid));
       // What only passes through needs no sequence of its own.
       const less = stays ? `EXCLUDING IDENTITY ${generated.length > 0 ? "EXCLUDING GENERATED" : ""}` : "";
-      await link.run(`CREATE TABLE ${table} (LIKE ${final} INCLUDING ALL EXCLUDING INDEXES ${less})`);
+      const { kind, storage } = stays ? { kind: "", storage: "" } : await storageOf(link, existing.oid);
+      await link.run(`CREATE ${kind}TABLE ${table} (LIKE ${final} INCLUDING ALL EXCLUDING INDEXES ${less})${storage}`);
       await alter(table);
       // In place, the table itself must take the new columns.
       if (stays) await alter(final);
@@ -105,6 +106,18 @@ export async function prepare(parts: PrepareParts, plan: WritePlan, final: strin
   }
   await alter(final);
   return { loading: await makeStage(link, final, plan, generated), types, exact, hashable, generated, wider };
+}
+
+// How the old table is stored, which LIKE leaves out: fillfactor and its like, tablespace, whether it is logged.
+async function storageOf(link: PostgresLink, oid: string): Promise<{ kind: string; storage: string }> {
+  const [row] = await link.rows<Record<"persistence" | "options" | "space", string | null>>(
+    `SELECT c.relpersistence AS persistence, CASE WHEN has_tablespace_privilege(s.oid, 'CREATE') THEN quote_ident(s.spcname) END AS space,
+            (SELECT string_agg(format('%s=%L', split_part(o, '=', 1), substr(o, strpos(o, '=') + 1)), ', ') FROM unnest(c.reloptions) o) AS options
+       FROM pg_class c LEFT JOIN pg_tablespace s ON s.oid = c.reltablespace WHERE c.oid = $1::oid`,
+    [oid],
+  );
+  const parts = [row?.options ? ` WITH (${row.options})` : "", row?.space ? ` TABLESPACE ${row.space}` : ""];
+  return { kind: row?.persistence === "u" ? "UNLOGGED " : "", storage: parts.join("") };
 }
 
 export interface Prepared {
