@@ -95,6 +95,14 @@ test("a refusal before the dispatch gives the key back; a failure after it is th
   upstream.answer = (response, _request, body) => good(response, body);
   expect(await chat({ model: "own/m" }, { idempotencyKey: "f" })).toMatchObject({ status: 502, text: failed.text });
   expect(upstream.requests.length).toBe(2);
+  // What a translated provider would refuse is refused without asking it: who mends the body may keep the key.
+  const mended = (temperature: number) =>
+    chat(
+      { model: "sandbox/echo", temperature },
+      { idempotencyKey: "m", principal: principal({ environment: "sandbox" }) },
+    );
+  expect((await mended(3)).status).toBe(400);
+  expect((await mended(2)).status).toBe(200);
   await expect(chat({ model: "own/m" }, { idempotencyKey: "with space" })).rejects.toMatchObject({
     code: "idempotency_key_invalid",
   });

@@ -56,9 +56,10 @@ export function fallsThrough(f: Failure): boolean {
   }
 }
 
-/** The provider has done nothing and says so: another time, the very same request may pass. */
-export function isUndone({ kind }: Failure): boolean {
-  return kind === "rate_limit" || kind === "quota" || kind === "overloaded";
+/** Nobody has done anything: the provider says so and to come again, or it was not even asked. */
+export function isUndone({ kind, upstreamStatus }: Failure): boolean {
+  if (kind === "rate_limit" || kind === "quota" || kind === "overloaded") return true;
+  return upstreamStatus === null && (kind === "invalid" || kind === "not_found" || kind === "egress");
 }
 
 const shapes: Record<FailureKind, { status: number; type: string; code: string | null }> = {
