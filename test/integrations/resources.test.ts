@@ -167,6 +167,18 @@ test("a sandbox trigger completes at once, and a sync's records are the sum over
   );
   const objects = (await call("GET", `/v1/connections/${sync.source.connection}/objects`)).body;
   expect(objects.data[0]).toMatchObject({ primary_key: ["id"], schema: { type: "object" } });
+  // As a live database's are shown: types, their order, and nothing more.
+  expect(objects.data[0].schema).toEqual({
+    type: "object",
+    properties: {
+      id: { type: "integer" },
+      ...Object.fromEntries(["name", "email", "country"].map((name) => [name, { type: ["string", "null"] }])),
+      created_at: { type: ["string", "null"], format: "date-time" },
+      updated_at: { type: ["string", "null"], format: "date-time" },
+    },
+    required: ["id"],
+  });
+  expect(objects.data[0].cursor_candidates).toEqual(["id", "created_at", "updated_at"]);
   const path = `/v1/connections/${sync.source.connection}/objects`;
   const [first, second, third] = objects.data;
   const page = (await call("GET", `${path}?limit=1&starting_after=${first.name}`)).body;

@@ -1,22 +1,21 @@
-// What a simulated database or file holds: systems whose objects only a live connection can tell.
+// What a simulated database or file holds: systems whose objects only a live connection can tell. Shown by what shows the live ones.
+import { discoveredObject } from "../engine/discovered.ts";
+import type { Column, ColumnType } from "../engine/types.ts";
 
-const text = { type: ["null", "string"] };
-const time = { type: ["null", "string"], format: "date-time" };
+const text: ColumnType = { kind: "string" };
+const number: ColumnType = { kind: "int", bits: 64 };
+const money: ColumnType = { kind: "decimal", precision: 12, scale: 2 };
+const time: ColumnType = { kind: "timestamp", zone: true };
 
-const table = (name: string, fields: Readonly<Record<string, unknown>>) => ({
-  name,
-  schema: {
-    $schema: "https://json-schema.org/draft/2020-12/schema",
-    type: "object",
-    properties: { id: { type: "integer" }, ...fields, created_at: time, updated_at: time },
-    required: ["id"],
-  },
-  primary_key: ["id"],
-  cursor_candidates: ["updated_at", "created_at", "id"],
-});
+const column = (name: string, type: ColumnType, nullable = true): Column => ({ name, type, nullable });
+
+const table = (name: string, columns: readonly Column[]) => {
+  const own = [column("id", number, false), ...columns, column("created_at", time), column("updated_at", time)];
+  return discoveredObject(name, { columns: own, primaryKey: ["id"] }, null);
+};
 
 export const sampleObjects = [
-  table("public.customers", { name: text, email: text, country: text }),
-  table("public.orders", { customer_id: { type: "integer" }, status: text, total: { type: ["null", "number"] } }),
-  table("public.products", { sku: text, title: text, price: { type: ["null", "number"] } }),
+  table("public.customers", [column("name", text), column("email", text), column("country", text)]),
+  table("public.orders", [column("customer_id", number, false), column("status", text), column("total", money)]),
+  table("public.products", [column("sku", text), column("title", text), column("price", money)]),
 ];
