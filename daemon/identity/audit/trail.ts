@@ -143,6 +143,36 @@ export async function openAuditTrail(options: AuditTrailOptions): Promise<AuditT
     };
   };
 
+  // One walk at a time: it takes the daemon's thread for a hundredth of a second at every page. Those that come meanwhile share the next.
+  let walking: Promise<Verification> | undefined;
+  let next: Promise<Verification> | undefined;
+  function verify(): Promise<Verification> {
+    if (walking === undefined) {
+      walking = walk().finally(() => {
+        walking = undefined;
+      });
+      return walking;
+    }
+    next ??= walking
+      .catch(() => undefined)
+      .then(() => {
+        next = undefined;
+        return verify();
+      });
+    return next;
+  }
+
+  async function walk(): Promise<Verification> {
+    await pruning;
+    await log.flush();
+    const anchor = await anchors.read();
+    if (anchor === undefined || anchor === "invalid") return verifyChain(key, anchor, pages());
+    const base = further(anchor.base, await bases.read());
+    // Another daemon may be at it still.
+    await removeUpTo(base.sequence);
+    return verifyChain(key, { ...anchor, base }, pages());
+  }
+
   // Step by step, so that whoever else asks the database is served in between.
   async function list(query: ListAudit): Promise<Slice<AuditEntryTable>> {
     const rows: AuditEntryTable[] = [];
@@ -159,16 +189,7 @@ export async function openAuditTrail(options: AuditTrailOptions): Promise<AuditT
     record: (call) => log.record(recordOf(call)),
     recordDurably: (call) => log.recordDurably(recordOf(call)),
     list,
-    async verify() {
-      await pruning;
-      await log.flush();
-      const anchor = await anchors.read();
-      if (anchor === undefined || anchor === "invalid") return verifyChain(key, anchor, pages());
-      const base = further(anchor.base, await bases.read());
-      // Another daemon may be at it still.
-      await removeUpTo(base.sequence);
-      return verifyChain(key, { ...anchor, base }, pages());
-    },
+    verify,
     prune,
     async close() {
       clearInterval(timer);
