@@ -95,10 +95,10 @@ describe("services that refuse what is not their own", () => {
       { role: "tool", tool_call_id: "call_abc", content: "ok" },
     ],
   };
-  async function sent(baseUrl: string) {
+  async function sent(baseUrl: string, messages: unknown[] = request.messages) {
     const target = { ...targetOf("openai", upstream, "m"), baseUrl };
     const io = { fetchImage: () => Promise.reject(new Error("unused")) };
-    const prepared = await openaiWire.prepare(callOf(request, { user: "u1" }), target, io);
+    const prepared = await openaiWire.prepare(callOf({ ...request, messages }, { user: "u1" }), target, io);
     return JSON.parse(String(prepared.request.body));
   }
 
@@ -119,6 +119,10 @@ describe("services that refuse what is not their own", () => {
     expect(groq).toMatchObject({ user: "u1", stream_options: { include_usage: true } });
     expect(groq.messages[1]).toEqual({ role: "assistant", content: null, tool_calls: [call] });
     expect((await sent("https://api.deepseek.com/v1")).messages).toEqual(request.messages);
+    // What was added to the server's own `reasoning` does not go back to it.
+    const own = { role: "assistant", content: "hi", reasoning: "hm" };
+    const [back] = (await sent("https://openrouter.ai/api/v1", [{ ...own, reasoning_content: "hm" }])).messages;
+    expect(back).toEqual(own);
   });
 });
 

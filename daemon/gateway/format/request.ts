@@ -70,6 +70,8 @@ export interface AssistantMessage {
   readonly function_call?: { readonly name: string; readonly arguments: string } | null;
   /** Not OpenAI's: what this gateway and others give out for thinking; sent back by some clients. */
   readonly reasoning_content?: string | null;
+  /** What some servers call it. */
+  readonly reasoning?: unknown;
   /** Not OpenAI's either: signed thinking, as this gateway gave it out. Unchecked. */
   readonly reasoning_details?: unknown;
   readonly extra_content?: unknown;

@@ -149,14 +149,18 @@ function portableAnswer(message: Message, fit: Fit): Message {
     refusal,
     ...rest
   } = message;
+  // Given out beside the server's own `reasoning`, and not the server's.
+  const doubled = typeof said === "string" && said === message.reasoning;
   const foreign =
+    doubled ||
     (fit.narrow && [said, details, extra, images].some((one) => one !== undefined)) ||
     (fit.narrowest && refusal === null);
   const given = Array.isArray(message.tool_calls) ? message.tool_calls : [];
   const calls = given.map((call) => portableCall(call, fit));
   const strange = calls.some((call, index) => call !== given[index]);
   if (!strange && !foreign) return message;
-  const kept = fit.narrow ? { ...rest, ...(refusal ? { refusal } : {}) } : message;
+  const kept = fit.narrow ? { ...rest, ...(refusal ? { refusal } : {}) } : { ...message };
+  if (doubled) delete (kept as { reasoning_content?: unknown }).reasoning_content;
   return { ...kept, ...(strange && { tool_calls: calls }) };
 }
 
