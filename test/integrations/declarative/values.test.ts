@@ -1,6 +1,7 @@
 // What becomes of an answer's values: none is changed that nobody asked to be changed.
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
+import { strptime } from "#daemon/integrations/connectors/declarative/jinja/date-text.ts";
 import { createInterpolator } from "#daemon/integrations/connectors/declarative/jinja/interpolate.ts";
 import { runConnectorJob } from "#daemon/integrations/connectors/declarative/job.ts";
 import { rowsOf, tableOf } from "#daemon/integrations/connectors/declarative/rows.ts";
@@ -162,6 +163,14 @@ test.each([
   ["{{ str_to_datetime('2026-01-02T03:04:05-05:30') }}", "2026-01-02 08:34:05+00:00"],
 ])("%s is what the reference makes of it", (template, expected) => {
   expect(jinja.evaluate(template, {}, "")).toBe(expected);
+});
+
+test("a zone's name is an offset where it means one, and no date where it does not", () => {
+  const format = "%a, %d %b %Y %H:%M:%S %Z";
+  const hour = (zone: string) => strptime(`Tue, 02 Jan 2024 03:04:05 ${zone}`, format)?.us;
+  const [gmt, est] = [hour("GMT"), hour("EST")];
+  expect(est).toBe((gmt ?? 0n) + 5n * 3_600_000_000n);
+  expect(hour("IST")).toBeUndefined();
 });
 
 test("text made by the filter string has no quotes where text is wanted", () => {

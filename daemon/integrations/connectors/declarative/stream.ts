@@ -80,6 +80,8 @@ export function streamOf(context: Context, component: Component, concurrency = D
   const parents = new Map(
     parentsOf(retriever["partition_router"]).map((each) => [each, streamOf(below, each, 1)] as const),
   );
+  if (component["file_uploader"])
+    context.log("warn", `the files that records of ${nameOf(component)} name are not fetched: the records are`);
   const partitioned = isPartitioned(retriever["partition_router"]);
   const form = stateFormOf(component, cursor, partitioned && makesGroups(retriever["partition_router"]));
   return {

@@ -108,7 +108,7 @@ const patterns: Readonly<Record<string, string>> = {
   S: "(?<S>6[01]|[0-5]\\d|\\d)",
   f: "(?<f>\\d{1,6})",
   z: "(?<z>[+-]\\d\\d:?[0-5]\\d(?::?[0-5]\\d)?|Z)",
-  Z: "(?<Z>[A-Za-z]{3,4})",
+  Z: "(?<Z>[Uu][Tt][Cc]|[Gg][Mm][Tt]|[ECMP][SD]T)",
   j: "(?<j>\\d{1,3})",
   a: "(?<a>[A-Za-z]{3})",
   A: "(?<A>[A-Za-z]{6,9})",
@@ -184,12 +184,7 @@ function fromGroups(groups: Record<string, string | undefined>): DateTime | unde
     groups["ms"] === undefined
       ? Number((groups["f"] ?? "0").padEnd(6, "0"))
       : Number(groups["ms"].padEnd(3, "0")) * 1000;
-  const zone =
-    groups["z"] === undefined
-      ? groups["Z"] && /^(utc|gmt)$/i.test(groups["Z"])
-        ? null
-        : null
-      : parseOffset(groups["z"]);
+  const zone = groups["z"] === undefined ? zoneNamed(groups["Z"]) : parseOffset(groups["z"]);
   try {
     const start = fromFields(year, month, number("d", 1), hour, number("M", 0), number("S", 0), micro, zone);
     return groups["j"] === undefined
@@ -198,6 +193,23 @@ function fromGroups(groups: Record<string, string | undefined>): DateTime | unde
   } catch {
     return undefined;
   }
+}
+
+/** RFC 822, section 5.1: of all names of zones only these mean one offset. */
+const zones: Readonly<Record<string, number>> = {
+  EST: -5,
+  EDT: -4,
+  CST: -6,
+  CDT: -5,
+  MST: -7,
+  MDT: -6,
+  PST: -8,
+  PDT: -7,
+};
+
+function zoneNamed(name: string | undefined): number | null {
+  const hours = name === undefined ? undefined : zones[name];
+  return hours === undefined ? null : hours * 60;
 }
 
 function parseOffset(text: string): number {
