@@ -58,7 +58,7 @@ test.each([
   ["{{ day_delta(-1, format='%Y-%m-%d') }}", "2024-02-28"],
   ["{{ duration('P6DT23H') }}", "6 days, 23:00:00"],
   ["{{ (now_utc() - duration('P1D')).strftime('%d') }}", "28"],
-  ["{{ timestamp('2022-02-28T00:00:00-08:00') }}", "1646035200"],
+  ["{{ timestamp('2022-02-28T00:00:00-08:00') }} {{ timestamp(7.9) }}", "1646035200.0 7"],
   ["{{ format_datetime('2021-05-06', '%s') }}", "1620259200"],
   [
     "{{ format_datetime('Thu, 06 May 2021 10:00:00 +0200', '%Y-%m-%dT%H:%M:%S.%fZ', '%a, %d %b %Y %H:%M:%S %z') }}",

@@ -4,7 +4,7 @@ import { parseIso, strftime, strptime } from "./date-text.ts";
 import { DateTime, PyDate, TimeDelta } from "./datetime.ts";
 import { parseDuration } from "./duration.ts";
 import { EvaluationError, PythonTypeError, UndefinedError } from "./errors.ts";
-import { asNumber, Callable, compare, fromJson, isNumber, iterate, str, Undefined } from "./python.ts";
+import { asNumber, Callable, compare, float, fromJson, isNumber, iterate, str, Undefined } from "./python.ts";
 import { quotePlus } from "./text-filters.ts";
 
 type Macro = (args: Arguments) => unknown;
@@ -59,11 +59,11 @@ export function globals(now: () => number): ReadonlyMap<string, Callable> {
   );
 }
 
+// Of a number an int, of a date a float, as in Python: what is less than a second stays.
 function timestamp(value: unknown): unknown {
   if (isNumber(value)) return Math.trunc(asNumber(value));
-  if (value instanceof DateTime) return Number(value.us / 1_000_000n);
-  if (value instanceof PyDate) return value.days * 86_400;
-  return Number(parseIso(dateText(value)).us / 1_000_000n);
+  if (value instanceof PyDate) return float(value.days * 86_400);
+  return float(Number((value instanceof DateTime ? value : parseIso(dateText(value))).us) / 1e6);
 }
 
 function formatDatetime(args: Arguments): string {
