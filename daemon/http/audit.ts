@@ -1,5 +1,6 @@
 // One audit entry for every answered call, of every surface, refused ones too. A change that succeeded is stored before its
 // answer leaves; everything else follows within 50 ms.
+import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from "fastify";
 import type { Principal } from "#contract/identity.ts";
 import type { Environment } from "#contract/protocol.ts";
@@ -71,7 +72,7 @@ function callOf(request: FastifyRequest, status: number): AuditedCall {
   const anonymous = principal.type === "anonymous";
   return {
     identity: audit?.identity ?? { type: principal.type, id: principal.id },
-    environment: anonymous ? (audit?.environment ?? claimedEnvironment(request)) : principal.environment,
+    environment: anonymous ? (audit?.environment ?? claimedEnvironment(request.headers)) : principal.environment,
     action: request.route.action ?? "unknown",
     resource: audit?.resource ?? (request.is404 ? null : parameterOf(request)),
     status,
@@ -80,8 +81,8 @@ function callOf(request: FastifyRequest, status: number): AuditedCall {
 }
 
 // Nothing is proven about an unknown credential; what it claims to be decides in which environment its entry is seen.
-function claimedEnvironment(request: FastifyRequest): Environment {
-  const credential = bearerOf(request.headers) ?? "";
+export function claimedEnvironment(headers: IncomingHttpHeaders): Environment {
+  const credential = bearerOf(headers) ?? "";
   return /^(sk|gt)_live_/.test(credential) || (credential.startsWith("ey") && claimsLive(credential))
     ? "live"
     : "sandbox";

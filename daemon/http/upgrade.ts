@@ -6,7 +6,7 @@ import { type WebSocket, WebSocketServer } from "ws";
 import { isMagicError, MagicError } from "#contract/errors.ts";
 import type { Principal, Scope } from "#contract/identity.ts";
 import type { AuditedCall } from "#daemon/identity/audit/trail.ts";
-import { actionOf } from "./audit.ts";
+import { actionOf, claimedEnvironment } from "./audit.ts";
 import { answerFor } from "./error-forms.ts";
 import { type Authenticator, checkExposure, remoteOf } from "./guards/authenticate.ts";
 import type { HostGuard } from "./guards/host.ts";
@@ -45,7 +45,8 @@ export function useUpgrades(
   const server = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE, perMessageDeflate: false });
   app.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on("error", () => socket.destroy());
-    const caller: Caller = { principal: anonymous, action: "unknown", requestId: requestIdOf(request) };
+    const unknown = { ...anonymous, environment: claimedEnvironment(request.headers) };
+    const caller: Caller = { principal: unknown, action: "unknown", requestId: requestIdOf(request) };
     const tell = (status: number) => options.onAnswer(callOf(caller, status));
     admit(request, options, upgrades, caller).then(
       (serve) => {

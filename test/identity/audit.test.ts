@@ -140,7 +140,7 @@ test("every answer has one entry, refused and failed ones too, that says who, wh
 
 test("an upgrade is a call like any other", async () => {
   const socket = new WebSocket(`${daemon.url.replace("http:", "ws:")}/v1/logs/stream`, {
-    headers: { authorization: "Bearer wrong", "x-request-id": "upgrade" },
+    headers: { authorization: "Bearer sk_live_wrong", "x-request-id": "upgrade" },
   });
   const answer = await new Promise<IncomingMessage>((resolve) =>
     socket.once("unexpected-response", (_request, response) => resolve(response)),
@@ -156,6 +156,7 @@ test("an upgrade is a call like any other", async () => {
     action: "logs.stream",
     status: 401,
     outcome: "refused",
+    environment: "live",
   });
 });
 
