@@ -175,10 +175,14 @@ test("a byte order mark before an answer is passed over", async () => {
   expect(got.kind === "completion" && JSON.parse(got.body.toString())).toMatchObject({ object: "chat.completion" });
 });
 
-test("an answer that ends in an error is none", async () => {
-  const choices = [{ index: 0, message: { role: "assistant", content: "hal" }, finish_reason: "error" }];
-  expect(await whole({ choices, usage })).toMatchObject({ kind: "failure", failure: { kind: "server", status: 502 } });
-});
+test.each(["error", "abort", "network_error", "insufficient_system_resource"])(
+  "an answer that ends in an error is none: %s",
+  async (reason) => {
+    const choices = [{ index: 0, message: { role: "assistant", content: "hal" }, finish_reason: reason }];
+    const failed = { kind: "failure", failure: { kind: "server", status: 502 } };
+    expect(await whole({ choices, usage })).toMatchObject(failed);
+  },
+);
 
 const piece = (delta: object, more: object = {}) => ({ choices: [{ index: 0, delta, finish_reason: null, ...more }] });
 const streams: Record<string, [chunks: object[], said: object]> = {

@@ -88,6 +88,7 @@ export function finishOf(reason: unknown): FinishReason {
   switch (reason) {
     case "model_length":
     case "max_tokens":
+    case "model_context_window_exceeded":
       return "length";
     case "tool_call":
     case "tool_use":
@@ -96,7 +97,11 @@ export function finishOf(reason: unknown): FinishReason {
     case "sensitive":
     case "content-filter":
       return "content_filter";
+    // Mistral and OpenRouter, vLLM and SGLang, Zhipu, DeepSeek.
     case "error":
+    case "abort":
+    case "network_error":
+    case "insufficient_system_resource":
       throw new UpstreamError(
         failure("server", "The provider ended its answer with an error.", { upstreamStatus: 200 }),
       );
