@@ -5,7 +5,7 @@ import type { Span, Tracer } from "#daemon/telemetry/trace.ts";
 import { newId } from "#shared/ids.ts";
 import type { Broker, OpenedSession } from "./broker/broker.ts";
 import { strike } from "./broker/redaction.ts";
-import { levelOf } from "./log-line.ts";
+import { inSource, levelOf } from "./log-line.ts";
 import type { RuntimeMetrics } from "./metrics.ts";
 import type { Caller } from "./ports.ts";
 import type { Invocation, InvocationResult } from "./runtime.ts";
@@ -56,14 +56,16 @@ export async function invokeController(
         session = openBroker(services, instance, invocation, span, { ended, deadline });
         return session;
       },
-      onLog: (line) =>
+      onLog: (said) => {
+        const line = inSource(said, instance.stacks);
         services.log[levelOf(line.level)](clean(line.message), {
           request_id: invocation.requestId,
           controller: name,
           version,
           environment: invocation.principal.environment,
           ...(line.fields === undefined ? {} : { fields: JSON.parse(clean(JSON.stringify(line.fields))) as unknown }),
-        }),
+        });
+      },
       redact: clean,
     });
     return {

@@ -6,10 +6,17 @@ export function levelOf(level: string): "debug" | "info" | "warn" | "error" {
   return level === "debug" || level === "warn" || level === "error" ? level : "info";
 }
 
-/** A log line's fields, the stack of a stray error in the user's lines. */
-export function strayFields(line: LogMessage, stacks: StackMapper): Record<string, unknown> {
-  const { fields } = line;
-  if (typeof fields !== "object" || fields === null) return {};
-  const stack = fields["stack"];
-  return { fields: typeof stack === "string" ? { ...fields, stack: stacks.map(stack) } : fields };
+/** What `console.error(error)` writes is no longer; beyond it nobody means a stack. */
+const LONGEST_STACK = 16 * 1024;
+
+/** The line with its stacks as the user wrote the code: in the message, where `console` puts them, and in `fields.stack`. */
+export function inSource({ level, message, fields }: LogMessage, stacks: StackMapper): LogMessage {
+  const mapped = (text: string): string =>
+    text.length <= LONGEST_STACK && text.includes(".magic.js:") ? stacks.map(text) : text;
+  const stack = (fields as Record<string, unknown> | null | undefined)?.["stack"];
+  return {
+    level,
+    message: mapped(message),
+    ...(fields !== undefined && { fields: typeof stack === "string" ? { ...fields, stack: mapped(stack) } : fields }),
+  };
 }

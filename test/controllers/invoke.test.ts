@@ -31,6 +31,7 @@ const handler = `import { defineHandler, reply, NotFound, HandlerError } from "m
      if (mode === "wait") { await new Promise((r) => setTimeout(r, request.input.ms)); return reply({ label: "waited" }); }
      if (mode === "signal") return await new Promise((r) => request.signal.addEventListener("abort", () => r({ label: "aborted" })));
      if (mode === "console") { console.log("said %s", "hello", { a: 1 }); console.error("worse"); request.log.warn("typed", { n: 1 }); }
+     if (mode === "traced") { const error = new Error("traced"); console.error(error); request.log.error("kept", { stack: error.stack }); }
      if (mode === "denied") return await request.llm.chat({ messages: [] });
      if (mode === "fetch") return await fetch("https://example.com/");
      return reply({ label: "question", id: request.id, controller: request.controller, left: request.deadline - Date.now() });
@@ -163,6 +164,14 @@ test("a stack trace shows the user's file and line", async () => {
   const line = bench.logs.findLast((one) => one["event"] === "controller.invoked") as { error: { stack: string } };
   expect(line.error.stack).toContain("controllers/triage/handler.ts:7:");
   expect(line.error.stack).not.toContain("cell-zygote");
+  // And where a handler logs one itself.
+  bench.logs.length = 0;
+  await bench.invoke("triage", { mode: "traced" });
+  const [logged, kept] = bench.logs as { event: string; fields?: { stack: string } }[];
+  for (const stack of [logged?.event, kept?.fields?.stack]) {
+    expect(stack).toMatch(/^Error: traced\n +at .*controllers\/triage\/handler\.ts:\d+:/);
+    expect(stack).not.toContain("file:");
+  }
 });
 
 test("console and log lines carry the request's id and the level in force is in every invocation's line", async () => {

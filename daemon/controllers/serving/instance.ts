@@ -7,7 +7,7 @@ import { bundleName, type StackMapper, stackMapper } from "../bundle/stack.ts";
 import { type Cell, CellGone, type CellOutcome } from "../cell/cell.ts";
 import type { InvokeMessage, LogMessage } from "../cell/frames.ts";
 import type { BrokerSession } from "../cell/streams.ts";
-import { levelOf, strayFields } from "../log-line.ts";
+import { inSource, levelOf } from "../log-line.ts";
 import type { Artifact } from "../runtime.ts";
 import { type Admission, openAdmission } from "./admission.ts";
 import { type Breaker, openBreaker } from "./breaker.ts";
@@ -147,9 +147,11 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
     const { name: controller, version } = contract;
     const options = { controller, version, filename: bundleName(controller), memoryBytes: memoryMb * 2 ** 20 };
     // Lines of no invocation: what any of them has learned may be in such a line.
-    await cell.load(options, artifact.code, (line) => {
+    await cell.load(options, artifact.code, (said) => {
+      const line = inSource(said, stacks);
       const clean = (text: string): string => services.redact(instance, text);
-      const fields = JSON.parse(clean(JSON.stringify(strayFields(line, stacks)))) as Record<string, unknown>;
+      const more = typeof line.fields === "object" && line.fields !== null ? { fields: line.fields } : {};
+      const fields = JSON.parse(clean(JSON.stringify(more))) as Record<string, unknown>;
       services.log[levelOf(line.level)](clean(line.message), { controller, version, ...fields });
     });
   }
