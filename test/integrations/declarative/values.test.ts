@@ -106,6 +106,30 @@ test("a scroll keeps its token while its pages go on", async () => {
   expect((await read(manifest(origin, { paginator }))).records).toHaveLength(5);
 });
 
+test("pages of XML lead on by what stands in them, and pages end by the length that the vendor says", async () => {
+  const option = { type: "RequestOption", inject_into: "request_parameter", field_name: "after" };
+  const record_selector = {
+    type: "RecordSelector",
+    extractor: { type: "DpathExtractor", field_path: ["page", "item"] },
+  };
+  let page = 0;
+  const xml = await vendor((_request, response) => {
+    page++;
+    response.end(`<page><item><id>${page}</id></item>${page < 3 ? `<next>n${page}</next>` : ""}</page>`);
+  });
+  const pagination_strategy = { type: "CursorPagination", cursor_value: "{{ response.page.next }}" };
+  const retriever = { decoder: { type: "XmlDecoder" }, record_selector };
+  const pages = { page_token_option: option, pagination_strategy };
+  expect((await read(manifest(xml, { retriever, paginator: pages }))).records).toHaveLength(3);
+  let asked = 0;
+  const said = await vendor((_request, response) =>
+    response.end(JSON.stringify({ limit: 2, items: asked++ === 0 ? [{ id: 1 }, { id: 2 }] : [{ id: 3 }] })),
+  );
+  const offsets = { type: "OffsetIncrement", page_size: "{{ response['limit'] }}" };
+  await read(manifest(said, { paginator: { page_token_option: option, pagination_strategy: offsets } }));
+  expect(asked).toBe(2);
+});
+
 test.each([
   ["integer", "{{ record.half }}", "1.5"],
   ["integer", "{{ record.name }}", "ab"],

@@ -12,6 +12,8 @@ export interface Page {
   /** Records extracted from it, before any filter. */
   readonly size: number;
   readonly lastRecord: Record<string, unknown> | undefined;
+  /** What templates see as `response`, where it is not the JSON of the body. */
+  readonly decoded?: unknown;
 }
 
 export interface Paginator {
@@ -45,7 +47,7 @@ export function paginatorOf(context: Context, component: Component | undefined):
     next: strategy.next,
     parts(token) {
       const parts = emptyParts();
-      if (sizeOption && strategy.pageSize !== undefined && strategy.pageSize !== null)
+      if (sizeOption && strategy.pageSize !== undefined && strategy.pageSize !== null && strategy.pageSize !== "")
         inject(context, sizeOption, strategy.pageSize, parts);
       if (tokenOption && !asPath && token !== null && token !== undefined) inject(context, tokenOption, token, parts);
       return parts;
@@ -61,7 +63,11 @@ function strategyOf(context: Context, component: Component): Strategy {
       ? undefined
       : native(context, component, component["page_size"]);
   const onFirst = component["inject_on_first_request"] === true;
-  const short = (page: Page): boolean => page.size === 0 || (size !== undefined && page.size < Number(size));
+  // Some vendors say how long their pages are.
+  const said = typeof component["page_size"] === "string" && component["page_size"].includes("response");
+  const sizeOf = (page: Page): unknown =>
+    said ? native(context, component, component["page_size"], variablesOf(page)) : size;
+  const short = (page: Page): boolean => page.size === 0 || page.size < (Number(sizeOf(page)) || 0);
   if (type === "PageIncrement") {
     const start = Number(component["start_from_page"] ?? 0);
     return {
@@ -81,11 +87,7 @@ function strategyOf(context: Context, component: Component): Strategy {
     first: null,
     pageSize: size,
     next(page) {
-      const variables = {
-        ...responseVariables(page.response),
-        last_record: page.lastRecord ?? {},
-        last_page_size: page.size,
-      };
+      const variables = variablesOf(page);
       const stop = component["stop_condition"];
       if (stop !== undefined && stop !== null && stop !== "" && condition(context, component, stop, variables))
         return null;
@@ -104,6 +106,15 @@ function strategyOf(context: Context, component: Component): Strategy {
         (typeof token === "object" && Object.keys(token).length === 0);
       return empty ? null : token;
     },
+  };
+}
+
+function variablesOf({ response, decoded, lastRecord, size }: Page): Record<string, unknown> {
+  return {
+    ...responseVariables(response),
+    ...(decoded === undefined ? {} : { response: decoded }),
+    last_record: lastRecord ?? {},
+    last_page_size: size,
   };
 }
 

@@ -66,7 +66,8 @@ export function retrieverOf(context: Context, component: Component, selector: Se
   const onlyFirst = component["ignore_stream_slicer_parameters_on_paginated_requests"] === true;
   const reset = optionalChild(component, "pagination_reset");
   const split = reset?.["action"] === "SPLIT_USING_CURSOR";
-  const plain = (!decoder || typeOf(decoder) === "JsonDecoder") && !properties && !reset ? selector.plain : null;
+  const isJson = !decoder || typeOf(decoder) === "JsonDecoder";
+  const plain = isJson && !properties && !reset ? selector.plain : null;
   const most = Number((reset && optionalChild(reset, "limits")?.["number_of_records"]) ?? Number.POSITIVE_INFINITY);
   return {
     async *pages(slice, parts, state, stop, rest, embedded, take) {
@@ -126,9 +127,8 @@ export function retrieverOf(context: Context, component: Component, selector: Se
             token = next;
             continue;
           }
-          const parts = answers.responses.map((response) =>
-            decode(response).flatMap((value) => selector.extract(value)),
-          );
+          const decoded = answers.responses.map(decode);
+          const parts = decoded.map((values) => values.flatMap((value) => selector.extract(value)));
           const raw = parts.length === 1 ? (parts[0] ?? []) : parts.flat();
           const unread = border.size ? raw.filter((record) => !border.has(JSON.stringify(record))) : raw;
           const selected = selector.select(unread, asked.slice, state);
@@ -140,6 +140,7 @@ export function retrieverOf(context: Context, component: Component, selector: Se
             response,
             size: Math.max(...parts.map(({ length }) => length)),
             lastRecord: isRecord(last) ? (shown && shown !== last ? { ...last, ...shown } : last) : undefined,
+            ...(isJson ? {} : { decoded: decoded.at(-1)?.[0] ?? {} }),
           };
           const next = stop(records) ? null : (paginator.next(page, token) ?? null);
           goOn(next, pages);
