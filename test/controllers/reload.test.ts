@@ -137,11 +137,8 @@ test("builds go on where the bundler's process was killed", async () => {
   const folder = bench.write("killed", "export default () => 1;");
   const { session, next } = await start(join(bench.root, "controllers"), bench);
   await next("ready");
-  const killed = execFileSync("ps", ["-o", "pid=,comm=", "--ppid", `${process.pid}`], { encoding: "utf8" })
-    .split("\n")
-    .filter((line) => line.endsWith("esbuild"));
-  expect(killed).toHaveLength(1);
-  process.kill(Number.parseInt(killed[0] as string, 10), "SIGKILL");
+  const [bundler] = execFileSync("pgrep", ["-P", `${process.pid}`, "esbuild"], { encoding: "utf8" }).split("\n");
+  process.kill(Number(bundler), "SIGKILL");
   writeFileSync(join(folder, "handler.ts"), "export default () => 2;");
   await next("reload");
   expect(await bench.invoke("killed")).toBe(2);
