@@ -1,5 +1,5 @@
 // A controller's folder -> an artifact, or every problem of its contract and its sources at once.
-import { readFile, realpath } from "node:fs/promises";
+import { readFile, realpath, stat } from "node:fs/promises";
 import { join, relative } from "node:path";
 import type { ControllerContract } from "#contract/controller.ts";
 import { readContract } from "#contract/controller-check.ts";
@@ -36,7 +36,7 @@ export function openSource(folder: string, root: string): ControllerSource {
   async function contractNow(): Promise<ContractReading> {
     for (const name of CONTRACT_FILES) {
       const file = join(folder, name);
-      const content = await readFile(file).catch((error: NodeJS.ErrnoException) => error);
+      const content = await bytesOf(file).catch((error: NodeJS.ErrnoException) => error);
       if (content instanceof Error) {
         if (content.code === "ENOENT") continue;
         return unreadable(join(relative(root, folder), name), content.message);
@@ -62,6 +62,17 @@ export function openSource(folder: string, root: string): ControllerSource {
     },
     dispose: bundler.dispose,
   };
+}
+
+/** Far beyond what a contract may have; more is not read to be refused. */
+const MOST_BYTES = 16 * 1024 * 1024;
+
+async function bytesOf(file: string): Promise<Buffer> {
+  const found = await stat(file);
+  // A device, or a pipe, could be read without end.
+  if (!found.isFile() || found.size > MOST_BYTES)
+    throw new Error(found.isFile() ? "it is too large" : "it is not a file");
+  return await readFile(file);
 }
 
 function missing(file: string): ContractReading {

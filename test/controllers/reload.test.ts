@@ -132,6 +132,15 @@ test("a link to a controller's folder, or to its contract, is followed: at the s
   await session.close();
 });
 
+test("a contract that is no file is refused, and not read", async () => {
+  const bench = await openBench();
+  const folder = bench.write("device", "export default () => 1;");
+  rmSync(join(folder, "contract.yaml"));
+  symlinkSync("/dev/null", join(folder, "contract.yaml"));
+  const error = await bench.failure(bench.runtime.build(folder));
+  expect(error.message).toContain("it is not a file");
+});
+
 test("builds go on where the bundler's process was killed", async () => {
   const bench = await openBench();
   const folder = bench.write("killed", "export default () => 1;");
