@@ -2,8 +2,6 @@
 import { isUtf8 } from "node:buffer";
 import { MagicError } from "#contract/errors.ts";
 import type { DiscoveredObject, Reject, SyncFailure } from "#contract/sync.ts";
-import { checkReachable, nullCursorWarning } from "../../engine/cursor.ts";
-import { readInOrder } from "../../engine/keys.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import type {
   Batch,
@@ -13,7 +11,6 @@ import type {
   ReadRequest,
   Source,
   SourceStream,
-  StreamState,
 } from "../../engine/source.ts";
 import { jsonSchemaOf, type Row, type Value } from "../../engine/types.ts";
 import { describeTable, listTables, selectSchema, type TableColumn, type TableInfo } from "./catalog.ts";
@@ -22,12 +19,10 @@ import { type ConnectOptions, connectPostgres, type PostgresLink } from "./conne
 import { lineReader, wholeLines } from "./copy-text.ts";
 import { postgresError } from "./errors.ts";
 import { framed } from "./frames.ts";
-import { isOfThisDatabase, nothingHappened, takeHorizon, unseenSince } from "./horizon.ts";
-import { lookBack } from "./look-back.ts";
+import { isOfThisDatabase } from "./horizon.ts";
+import { partitionsOf, planRead, type Scope, where } from "./scope.ts";
 import { ident, identList, literal, qualified } from "./sql.ts";
 
-// A table of more pages than this is read in ranges: progress is seen, and a destination may take them side by side.
-const RANGE_PAGES = 131_072;
 // A larger table is proven by its counts: hashing it on both sides costs a quarter of the copy.
 const CHECKSUM_PAGES = 8192;
 // Somewhat less than JavaScript's longest text: destinations put it into lines of their own.
@@ -193,91 +188,6 @@ async function checksumBeside(
   }
 }
 
-interface Scope {
-  /** SQL after WHERE; null: every row. */
-  readonly condition: string | null;
-  readonly order: string;
-  readonly endState: StreamState | null;
-  readonly changed: boolean;
-  readonly warnings: readonly SyncFailure[];
-}
-
-// Which rows an incremental run reads, and where the next one goes on.
-async function planRead(link: PostgresLink, table: TableInfo, request: ReadRequest): Promise<Scope> {
-  if (request.mode !== "incremental")
-    return { condition: null, order: "", endState: null, changed: true, warnings: [] };
-  const parts = await partsOf(link, table);
-  const stamped = table.kind === "r" || table.kind === "p";
-  const oids = [table.oid, ...parts.map(({ oid }) => oid)];
-  // Their rows do not tell who wrote them.
-  const foreign = parts.filter(({ kind }) => kind === "f").map(({ oid }) => oid);
-  // The horizon finds every changed row by itself; the cursor is then only shown.
-  const field = request.cursorField ?? (request.anyCursor && stamped ? (table.primaryKey[0] ?? null) : null);
-  const column = table.columns.find(({ name }) => name === field);
-  if (field === null || !column)
-    throw new MagicError(
-      "validation_failed",
-      field === null
-        ? `An incremental sync of ${formatObjectName(table.object)} needs a cursor field, e.g. ${suggestCursor(table)}.`
-        : `${formatObjectName(table.object)} has no column ${JSON.stringify(field)} for the cursor.`,
-    );
-  if (stamped && foreign.length === 0 && request.state && (await nothingHappened(link, request.state)))
-    return { condition: "false", order: "", endState: request.state, changed: false, warnings: [] };
-  const from = qualified(table.object);
-  request.waiting(`the greatest ${field} of ${formatObjectName(table.object)}`);
-  const keyed = (request.primaryKey ?? table.primaryKey).length > 0;
-  const without = stamped || keyed ? "false" : `EXISTS (SELECT FROM ${from} WHERE ${ident(field)} IS NULL)`;
-  const name = formatObjectName(table.object);
-  // max() knows fewer types than have an order: no uuid, no bytea.
-  const at = `t.${ident(field)}`;
-  const greatest = `(SELECT ${at}::text FROM ${from} t WHERE ${at} IS NOT NULL ORDER BY ${at} DESC LIMIT 1)`;
-  const [row] = await link
-    .rows<{ cursor: string | null; without: string }>(`SELECT ${greatest} AS cursor, (${without})::text AS without`)
-    .catch((error: unknown) => {
-      if ((error as { code?: string }).code !== "42883") throw error;
-      throw new MagicError(
-        "validation_failed",
-        `The cursor field ${JSON.stringify(field)} of ${name} is ${column.declared}, which has no order: name another one, or use full_refresh.`,
-      );
-    });
-  // The rows themselves tell which of them are new.
-  if (!stamped) checkReachable(row?.cursor ?? null, column, name);
-  const horizon = stamped ? await takeHorizon(link, from, oids, request.state, keyed) : null;
-  const before = request.state?.cursor ?? null;
-  const scope = {
-    order: readInOrder(request, table.primaryKey)
-      ? ` ORDER BY ${ident(table.object.name)}.${ident(field)} NULLS FIRST`
-      : "",
-    endState: { cursor: row?.cursor ?? before, ...(horizon ? { horizon } : {}) },
-    changed: true,
-    warnings: row?.without === "true" ? [nullCursorWarning(field, name)] : [],
-  };
-  if (!request.state) return { condition: null, ...scope };
-  const unseen = stamped ? await unseenSince(link, request.state, oids) : null;
-  const since = before === null ? null : `${literal(before)}::${column.declared}`;
-  const again = lookBack(ident(field), since, column, keyed);
-  if (!unseen) return { condition: again, ...scope };
-  const found = [...(since === null ? [] : [`${ident(field)} > ${since}`]), unseen];
-  if (foreign.length > 0) found.push(`(tableoid IN (${foreign.join(", ")})${again === null ? "" : ` AND ${again}`})`);
-  return { condition: found.length === 1 ? unseen : `(${found.join(" OR ")})`, ...scope };
-}
-
-// Its partitions, theirs, and the tables that inherit from it.
-function partsOf(link: PostgresLink, { oid }: TableInfo): Promise<{ oid: string; kind: string }[]> {
-  return link.rows(
-    `WITH RECURSIVE below AS (SELECT inhrelid AS oid FROM pg_inherits WHERE inhparent = $1::oid UNION SELECT i.inhrelid FROM pg_inherits i JOIN below b ON i.inhparent = b.oid)
-     SELECT c.oid::text, c.relkind AS kind FROM below JOIN pg_class c ON c.oid = below.oid ORDER BY c.oid`,
-    [oid],
-  );
-}
-
-function suggestCursor(table: TableInfo): string {
-  const names = table.columns
-    .filter(({ type }) => type.kind === "timestamp" || type.kind === "int")
-    .map(({ name }) => name);
-  return names.length > 0 ? `--cursor-field ${names[0]}` : "a column whose value grows with every change";
-}
-
 function warningsOf(table: TableInfo, name: string): SyncFailure[] {
   if (!table.filtered) return [];
   return [
@@ -286,30 +196,6 @@ function warningsOf(table: TableInfo, name: string): SyncFailure[] {
       message: `Row-level security is active on ${name} for this role: rows that its policies hide were not synced. Use a role with BYPASSRLS to sync all rows.`,
     },
   ];
-}
-
-function partitionsOf(table: TableInfo, { condition, order }: Scope): Partition[] {
-  if (table.kind !== "r" || condition !== null || order !== "" || table.pages <= RANGE_PAGES)
-    return [{ id: "all", records: table.records }];
-  const parts: Partition[] = [];
-  for (let page = 0; page < table.pages; page += RANGE_PAGES) {
-    const last = page + RANGE_PAGES >= table.pages;
-    const share = Math.min(1, (table.pages - page) / RANGE_PAGES) * (RANGE_PAGES / table.pages);
-    parts.push({
-      id: last ? `${page}-` : `${page}-${page + RANGE_PAGES}`,
-      records: table.records === null ? null : Math.round(table.records * share),
-    });
-  }
-  return parts;
-}
-
-// A partition's id is its range of pages: `0-131072`; the last one is open.
-function where(partition: Partition, { condition, order }: Scope): string {
-  const range = /^(\d+)-(\d*)$/.exec(partition.id);
-  const parts = condition === null ? [] : [condition];
-  if (range) parts.push(`ctid >= '(${range[1]},0)'::tid`);
-  if (range?.[2]) parts.push(`ctid < '(${range[2]},0)'::tid`);
-  return `${parts.length > 0 ? ` WHERE ${parts.join(" AND ")}` : ""}${order}`;
 }
 
 function castTo(column: TableColumn, type: string): string {

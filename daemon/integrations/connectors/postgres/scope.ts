@@ -1,0 +1,124 @@
+// Which rows of a table a run reads, in which parts, and where the next run goes on.
+import { MagicError } from "#contract/errors.ts";
+import type { SyncFailure } from "#contract/sync.ts";
+import { checkReachable, nullCursorWarning } from "../../engine/cursor.ts";
+import { readInOrder } from "../../engine/keys.ts";
+import { formatObjectName } from "../../engine/name.ts";
+import type { Partition, ReadRequest, StreamState } from "../../engine/source.ts";
+import type { TableInfo } from "./catalog.ts";
+import type { PostgresLink } from "./connect.ts";
+import { nothingHappened, takeHorizon, unseenSince } from "./horizon.ts";
+import { lookBack } from "./look-back.ts";
+import { ident, literal, qualified } from "./sql.ts";
+
+// A table of more pages than this is read in ranges: progress is seen, and a destination may take them side by side.
+const RANGE_PAGES = 131_072;
+
+export interface Scope {
+  /** SQL after WHERE; null: every row. */
+  readonly condition: string | null;
+  readonly order: string;
+  readonly endState: StreamState | null;
+  readonly changed: boolean;
+  readonly warnings: readonly SyncFailure[];
+}
+
+// Which rows an incremental run reads, and where the next one goes on.
+export async function planRead(link: PostgresLink, table: TableInfo, request: ReadRequest): Promise<Scope> {
+  if (request.mode !== "incremental")
+    return { condition: null, order: "", endState: null, changed: true, warnings: [] };
+  const parts = await partsOf(link, table);
+  const stamped = table.kind === "r" || table.kind === "p";
+  const oids = [table.oid, ...parts.map(({ oid }) => oid)];
+  // Their rows do not tell who wrote them.
+  const foreign = parts.filter(({ kind }) => kind === "f").map(({ oid }) => oid);
+  // The horizon finds every changed row by itself; the cursor is then only shown.
+  const field = request.cursorField ?? (request.anyCursor && stamped ? (table.primaryKey[0] ?? null) : null);
+  const column = table.columns.find(({ name }) => name === field);
+  if (field === null || !column)
+    throw new MagicError(
+      "validation_failed",
+      field === null
+        ? `An incremental sync of ${formatObjectName(table.object)} needs a cursor field, e.g. ${suggestCursor(table)}.`
+        : `${formatObjectName(table.object)} has no column ${JSON.stringify(field)} for the cursor.`,
+    );
+  if (stamped && foreign.length === 0 && request.state && (await nothingHappened(link, request.state)))
+    return { condition: "false", order: "", endState: request.state, changed: false, warnings: [] };
+  const from = qualified(table.object);
+  request.waiting(`the greatest ${field} of ${formatObjectName(table.object)}`);
+  const keyed = (request.primaryKey ?? table.primaryKey).length > 0;
+  const without = stamped || keyed ? "false" : `EXISTS (SELECT FROM ${from} WHERE ${ident(field)} IS NULL)`;
+  const name = formatObjectName(table.object);
+  // max() knows fewer types than have an order: no uuid, no bytea.
+  const at = `t.${ident(field)}`;
+  const greatest = `(SELECT ${at}::text FROM ${from} t WHERE ${at} IS NOT NULL ORDER BY ${at} DESC LIMIT 1)`;
+  const [row] = await link
+    .rows<{ cursor: string | null; without: string }>(`SELECT ${greatest} AS cursor, (${without})::text AS without`)
+    .catch((error: unknown) => {
+      if ((error as { code?: string }).code !== "42883") throw error;
+      throw new MagicError(
+        "validation_failed",
+        `The cursor field ${JSON.stringify(field)} of ${name} is ${column.declared}, which has no order: name another one, or use full_refresh.`,
+      );
+    });
+  // The rows themselves tell which of them are new.
+  if (!stamped) checkReachable(row?.cursor ?? null, column, name);
+  const horizon = stamped ? await takeHorizon(link, from, oids, request.state, keyed) : null;
+  const before = request.state?.cursor ?? null;
+  const scope = {
+    order: readInOrder(request, table.primaryKey)
+      ? ` ORDER BY ${ident(table.object.name)}.${ident(field)} NULLS FIRST`
+      : "",
+    endState: { cursor: row?.cursor ?? before, ...(horizon ? { horizon } : {}) },
+    changed: true,
+    warnings: row?.without === "true" ? [nullCursorWarning(field, name)] : [],
+  };
+  if (!request.state) return { condition: null, ...scope };
+  const unseen = stamped ? await unseenSince(link, request.state, oids) : null;
+  const since = before === null ? null : `${literal(before)}::${column.declared}`;
+  const again = lookBack(ident(field), since, column, keyed);
+  if (!unseen) return { condition: again, ...scope };
+  const found = [...(since === null ? [] : [`${ident(field)} > ${since}`]), unseen];
+  if (foreign.length > 0) found.push(`(tableoid IN (${foreign.join(", ")})${again === null ? "" : ` AND ${again}`})`);
+  return { condition: found.length === 1 ? unseen : `(${found.join(" OR ")})`, ...scope };
+}
+
+// Its partitions, theirs, and the tables that inherit from it.
+function partsOf(link: PostgresLink, { oid }: TableInfo): Promise<{ oid: string; kind: string }[]> {
+  return link.rows(
+    `WITH RECURSIVE below AS (SELECT inhrelid AS oid FROM pg_inherits WHERE inhparent = $1::oid UNION SELECT i.inhrelid FROM pg_inherits i JOIN below b ON i.inhparent = b.oid)
+     SELECT c.oid::text, c.relkind AS kind FROM below JOIN pg_class c ON c.oid = below.oid ORDER BY c.oid`,
+    [oid],
+  );
+}
+
+function suggestCursor(table: TableInfo): string {
+  const names = table.columns
+    .filter(({ type }) => type.kind === "timestamp" || type.kind === "int")
+    .map(({ name }) => name);
+  return names.length > 0 ? `--cursor-field ${names[0]}` : "a column whose value grows with every change";
+}
+
+export function partitionsOf(table: TableInfo, { condition, order }: Scope): Partition[] {
+  if (table.kind !== "r" || condition !== null || order !== "" || table.pages <= RANGE_PAGES)
+    return [{ id: "all", records: table.records }];
+  const parts: Partition[] = [];
+  for (let page = 0; page < table.pages; page += RANGE_PAGES) {
+    const last = page + RANGE_PAGES >= table.pages;
+    const share = Math.min(1, (table.pages - page) / RANGE_PAGES) * (RANGE_PAGES / table.pages);
+    parts.push({
+      id: last ? `${page}-` : `${page}-${page + RANGE_PAGES}`,
+      records: table.records === null ? null : Math.round(table.records * share),
+    });
+  }
+  return parts;
+}
+
+// A partition's id is its range of pages: `0-131072`; the last one is open.
+export function where(partition: Partition, { condition, order }: Scope): string {
+  const range = /^(\d+)-(\d*)$/.exec(partition.id);
+  const parts = condition === null ? [] : [condition];
+  if (range) parts.push(`ctid >= '(${range[1]},0)'::tid`);
+  if (range?.[2]) parts.push(`ctid < '(${range[2]},0)'::tid`);
+  return `${parts.length > 0 ? ` WHERE ${parts.join(" AND ")}` : ""}${order}`;
+}
