@@ -1,6 +1,8 @@
 // How long checking against a schema may take: most schemas look at each part of a value once; patterns, and forms that refer back to
 // themselves, may look at it a number of times that only they know.
 
+import type { Schema } from "./versions/schema.ts";
+
 export type Cost =
   /** In proportion to the value. */
   | "linear"
@@ -13,7 +15,7 @@ const COSTLY =
   /"(pattern|patternProperties|format|anyOf|oneOf|allOf|not|if|contains|dependentSchemas|unevaluated\w+|\$ref|\$dynamicRef)"/;
 
 /** Takes the schema's text, where a property of such a name counts as the word: too careful rather than not enough. */
-export function costOf(schema: boolean | Record<string, unknown>): Cost {
+export function costOf(schema: Schema): Cost {
   const text = JSON.stringify(schema);
   if (!COSTLY.test(text)) return "linear";
   if (/"\$(ref|dynamicRef)"/.test(text) || text.includes('"patternProperties"')) return "unknown";

@@ -5,6 +5,7 @@ import { addFormats } from "#contract/formats.ts";
 import { OutOfTime, within } from "#contract/time-limit.ts";
 import { costOf, isTiny } from "./schema-cost.ts";
 import { uniqueItems } from "./unique-items.ts";
+import type { Schema } from "./versions/schema.ts";
 
 /** Every place where the value does not fit; empty where it fits; null where `ms` milliseconds were not enough to tell. */
 export type Check = (value: unknown, ms: number) => readonly FieldProblem[] | null;
@@ -19,7 +20,7 @@ const MAX_COMPILED = 256;
 const MAX_KEPT_TEXT = 4 * 1024 * 1024;
 let keptText = 0;
 
-export function compileSchema(schema: boolean | Record<string, unknown>): Check {
+export function compileSchema(schema: Schema): Check {
   const text = JSON.stringify(schema);
   if (text.length > MAX_KEPT_TEXT) return checkOf(schema);
   const check = compiled.get(text) ?? checkOf(schema);
@@ -33,7 +34,7 @@ export function compileSchema(schema: boolean | Record<string, unknown>): Check 
   return check;
 }
 
-function checkOf(schema: boolean | Record<string, unknown>): Check {
+function checkOf(schema: Schema): Check {
   const check = unlimited(schema);
   const cost = costOf(schema);
   if (cost === "linear") return check;
@@ -48,7 +49,7 @@ function checkOf(schema: boolean | Record<string, unknown>): Check {
   };
 }
 
-function unlimited(schema: boolean | Record<string, unknown>): (value: unknown) => readonly FieldProblem[] {
+function unlimited(schema: Schema): (value: unknown) => readonly FieldProblem[] {
   const quick = compile(schema, false);
   let thorough: ValidateFunction | undefined;
   return (value) => {
@@ -64,7 +65,7 @@ function unlimited(schema: boolean | Record<string, unknown>): (value: unknown) 
 // A member called `constructor` is not there because every object inherits one. Only such schemas pay for the look.
 const INHERITED = Object.getOwnPropertyNames(Object.prototype).map((name) => JSON.stringify(name));
 
-function compile(schema: boolean | Record<string, unknown>, allErrors: boolean): ValidateFunction {
+function compile(schema: Schema, allErrors: boolean): ValidateFunction {
   const text = JSON.stringify(schema);
   const ownProperties = INHERITED.some((name) => text.includes(name));
   const options = { strict: false, allowUnionTypes: true, logger: false, validateSchema: false } as const;

@@ -2,8 +2,7 @@
 import { Worker } from "node:worker_threads";
 import type { FieldProblem } from "#contract/errors.ts";
 import { startBehind } from "../cell/standing.ts";
-
-export type Schema = boolean | Record<string, unknown>;
+import type { Schema } from "../versions/schema.ts";
 
 export interface CheckJob {
   readonly id: number;

@@ -2,7 +2,8 @@
 // they came as, so that whoever calls another controller meanwhile does not wait.
 import type { FieldProblem } from "#contract/errors.ts";
 import { giveBack } from "../cell/large-memory.ts";
-import { checkThread, type Schema } from "./check-thread.ts";
+import type { Schema } from "../versions/schema.ts";
+import { checkThread } from "./check-thread.ts";
 
 /** JSON text that was checked. Whoever needs the value gets it by way of JSON.stringify or `value()`, and pays for it. */
 export interface LargeOutput {

@@ -1,6 +1,6 @@
 // Reads what a handler answers, and checks it against the contract: at once, or in a thread of its own where that would hold others up.
 import { type FieldProblem, MagicError } from "#contract/errors.ts";
-import type { Schema } from "./check-thread.ts";
+import type { Schema } from "../versions/schema.ts";
 import { checkLargeOutput, type LargeOutput } from "./large-output.ts";
 import { schemaCheck } from "./slow-check.ts";
 

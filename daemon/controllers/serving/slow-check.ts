@@ -2,7 +2,8 @@
 // long as whoever sends the value wants: such a check goes on in a thread of its own.
 import type { FieldProblem } from "#contract/errors.ts";
 import { compileSchema } from "../schemas.ts";
-import { checkThread, type Schema } from "./check-thread.ts";
+import type { Schema } from "../versions/schema.ts";
+import { checkThread } from "./check-thread.ts";
 
 export interface SchemaCheck {
   /** What does not fit; null where it takes longer to tell than everybody else may be held up. */

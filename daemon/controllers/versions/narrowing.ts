@@ -3,10 +3,8 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { addFormats } from "#contract/formats.ts";
 import { canonicalJson } from "../bundle/digest.ts";
-
-type SchemaObject = Record<string, unknown>;
-export type Schema = boolean | SchemaObject;
-export type Side = "input" | "output";
+import { boundBreaks } from "./bounds.ts";
+import { type Schema, type SchemaObject, type Side, types, valuesOf } from "./schema.ts";
 
 export interface Break {
   /** JSON pointer into the new contract. */
@@ -224,14 +222,6 @@ function typeBreaks(a: SchemaObject, b: SchemaObject, context: Comparison): stri
   return found;
 }
 
-/** The finite set of values that a schema allows, or null. */
-function valuesOf(schema: SchemaObject): unknown[] | null {
-  if (schema["const"] !== undefined) return [schema["const"]];
-  if (Array.isArray(schema["enum"])) return schema["enum"];
-  const values = types(schema).map((type) => (type === "boolean" ? [true, false] : type === "null" ? [null] : null));
-  return values.includes(null) ? null : values.flat();
-}
-
 /** A finite set is simply tried. */
 function refusedValues(values: readonly unknown[], to: SchemaObject, { roots }: Comparison): string[] {
   let check: ValidateFunction;
@@ -245,56 +235,6 @@ function refusedValues(values: readonly unknown[], to: SchemaObject, { roots }: 
     return ["what was allowed"];
   }
   return values.filter((value) => !check(value)).map((value) => JSON.stringify(value));
-}
-
-const ALL_TYPES = ["string", "number", "integer", "boolean", "object", "array", "null"];
-
-function types(schema: SchemaObject): string[] {
-  const { type, nullable } = schema as { type?: string | string[]; nullable?: boolean };
-  if (type === undefined) return ALL_TYPES;
-  const listed = Array.isArray(type) ? type : [type];
-  return nullable === true ? [...listed, "null"] : listed;
-}
-
-const LOWER = ["minLength", "minItems", "minProperties"];
-const UPPER = ["maxLength", "maxItems", "maxProperties"];
-const EXACT = ["pattern", "format", "uniqueItems", "dependentRequired"];
-
-function boundBreaks(a: SchemaObject, b: SchemaObject, side: Side): string[] {
-  const number = (schema: SchemaObject, word: string): number | null => {
-    const value = schema[word];
-    return typeof value === "number" ? value : null;
-  };
-  const numeric = types(a).some((type) => type === "number" || type === "integer");
-  const from = {
-    above: Math.max(number(a, "minimum") ?? -Infinity, number(a, "exclusiveMinimum") ?? -Infinity),
-    below: Math.min(number(a, "maximum") ?? Infinity, number(a, "exclusiveMaximum") ?? Infinity),
-  };
-  const [minimum, over] = [number(b, "minimum"), number(b, "exclusiveMinimum")];
-  const [maximum, under] = [number(b, "maximum"), number(b, "exclusiveMaximum")];
-  const touches = (word: string, bound: number): boolean => number(a, word) === bound;
-  const tight = [
-    numeric && minimum !== null && from.above < minimum && "minimum",
-    numeric &&
-      over !== null &&
-      (from.above < over || (from.above === over && !touches("exclusiveMinimum", over))) &&
-      "exclusiveMinimum",
-    numeric && maximum !== null && from.below > maximum && "maximum",
-    numeric &&
-      under !== null &&
-      (from.below > under || (from.below === under && !touches("exclusiveMaximum", under))) &&
-      "exclusiveMaximum",
-    numeric &&
-      b["multipleOf"] !== undefined &&
-      (number(a, "multipleOf") ?? NaN) % Number(b["multipleOf"]) !== 0 &&
-      "multipleOf",
-    ...LOWER.filter((word) => (number(b, word) ?? 0) > (number(a, word) ?? 0)),
-    ...UPPER.filter((word) => (number(b, word) ?? Infinity) < (number(a, word) ?? Infinity)),
-    ...EXACT.filter(
-      (word) => b[word] !== undefined && b[word] !== false && canonicalJson(a[word]) !== canonicalJson(b[word]),
-    ),
-  ].filter((word) => word !== false);
-  return tight.map((word) => `${word} ${side === "input" ? "is stricter" : "was stricter"}`);
 }
 
 function objectBreaks(a: SchemaObject, b: SchemaObject, pointer: string, context: Comparison): Break[] {
