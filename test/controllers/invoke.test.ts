@@ -192,16 +192,19 @@ test("console and log lines carry the request's id and the level in force is in 
 test.each(["spin", "async spin", "wait"])(
   "the caller of a handler that would %s for ever is answered at the deadline",
   async (mode) => {
-    await bench.invoke("hasty");
+    await hastyServes();
     const began = performance.now();
     expect(await bench.outcome("hasty", { mode, ms: 600_000 })).toBe("timeout");
     const late = performance.now() - began - HASTE_MS;
     expect(late).toBeGreaterThan(-5);
     // 50 ms is the figure on an idle machine; a busy one delays the timer itself.
     expect(late).toBeLessThan(2_000);
-    expect(await bench.outcome("hasty")).toBe("ok");
+    await hastyServes();
   },
 );
+
+// On a busy machine a new cell's first call may take its whole second.
+const hastyServes = () => expect.poll(() => bench.outcome("hasty"), { timeout: 10_000 }).toBe("ok");
 
 test("a call past its deadline leaves its neighbours alone while the loop turns", async () => {
   const slow = bench.outcome("hasty", { mode: "wait", ms: 600_000 });
