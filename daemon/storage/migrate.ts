@@ -29,10 +29,9 @@ export async function migrate(db: Db, dialect: DialectName): Promise<void> {
   const { error } = await migrator.migrateToLatest();
   if (error === undefined) return;
   if (/previously executed migration .* is missing/.test(String(error)))
-    throw new MagicError(
-      "state_unusable",
-      "a newer version of magic made this database; upgrade magic, the database was left as it is",
-      { cause: error },
-    );
+    throw new MagicError("state_unusable", "a newer version of magic made this database, which was left as it is", {
+      cause: error,
+      extra: { next: "Upgrade magic." },
+    });
   throw translate(error) ?? error;
 }
