@@ -74,14 +74,21 @@ interface Interruption {
   readonly unread: boolean;
 }
 
+/** Milliseconds within which one signal may reach this process twice. */
+const HANDED_ON = 300;
+
 /** The first Ctrl-C, SIGTERM or end of the terminal aborts the signal; it ends a command at once that does not end by itself, as a second one does. */
 function listenToInterruption(): Interruption {
   const controller = new AbortController();
   let handled = false;
   let unread = false;
+  let first = 0;
   const interrupt = () => {
+    // `timeout`, and the launcher under an older Node, hand on what the whole process group was sent: that is no second one.
+    if (controller.signal.aborted && performance.now() - first < HANDED_ON) return;
     if (!handled || controller.signal.aborted)
       process.exit(reportFailure(new MagicError("interrupted"), format, process, env));
+    first = performance.now();
     controller.abort(new MagicError("interrupted"));
   };
   process.on("SIGINT", interrupt).on("SIGTERM", interrupt).on("SIGHUP", interrupt);

@@ -28,14 +28,17 @@ export interface Life {
 /** From now on signals, errors and idleness end the daemon in order. */
 export function superviseProcess(life: Life): void {
   const { app, options, state, logFile } = life;
-  let ending: Promise<void> | undefined;
+  let ending = false;
   const end = (reason: string) => {
-    ending ??= stop(life, reason);
+    if (ending) return;
+    ending = true;
+    void stop(life, reason);
   };
+  let signals = 0;
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const)
     process.on(signal, () => {
-      // A second one means: now.
-      if (ending) process.exit(exitCodes.interrupted);
+      // A second one means: now. The end of the command in the foreground, which the same Ctrl-C reaches, is no first one.
+      if (++signals > 1) process.exit(exitCodes.interrupted);
       end(signal);
     });
   const crash = (error: unknown) => {

@@ -151,16 +151,24 @@ test.skipIf(process.getuid?.() === 0)("a root that cannot be written to is refus
   expect([outcome.code, outcome.failure["code"]]).toEqual([1, "state_unusable"]);
 });
 
-test("--foreground stays, logs to stderr, and ends when it is told to", async () => {
+test("--foreground stays, logs to stderr, and drains on a Ctrl-C, which its daemon hears as well", async () => {
   const made = await project();
-  const running = start(made, "--foreground");
-  const path = join(made.root, ".magic", "daemon.json");
-  const pid = await until(async () => (JSON.parse(await readFile(path, "utf8")) as { pid: number }).pid);
-  process.kill(pid, "SIGTERM");
-  const outcome = await running;
-  expect(outcome.code).toBe(0);
-  expect(outcome.json["pid"]).toBe(pid);
-  expect(outcome.stderr).toContain('"event":"daemon.stopped"');
+  const words = [launcher, "daemon", "start", "--foreground", "--port", "0", "--json"];
+  const env = { PATH: process.env["PATH"] ?? "", MAGIC_ROOT: made.root, MAGIC_HOME: made.home };
+  const command = spawn(process.execPath, words, { cwd: made.root, env, detached: true });
+  const said = { stdout: "", stderr: "" };
+  for (const name of ["stdout", "stderr"] as const)
+    command[name].setEncoding("utf8").on("data", (chunk: string) => {
+      said[name] += chunk;
+    });
+  const ended = new Promise((resolve) => command.once("close", resolve));
+  const { pid } = await until(() => JSON.parse(said.stdout) as { pid: number });
+  // Once for the group, as a terminal does, and once more for its first process, as `timeout` does.
+  process.kill(-Number(command.pid), "SIGINT");
+  command.kill("SIGINT");
+  expect(await ended).toBe(0);
+  expect(said.stderr).toContain('"event":"daemon.stopped"');
+  expect(isSameProcess(pid, null)).toBe(false);
 });
 
 test("--foreground leaves no daemon behind when its command is killed while it comes up", async () => {
@@ -291,7 +299,7 @@ test("doctor tells a stale daemon, mends it, and closes what others can read", a
   db.close();
   const newer = await made.magic(["doctor", "--json"]);
   expect([newer.code, checks(newer.json)]).toMatchObject([3, { database: "failed" }]);
-  expect(await start(made)).toMatchObject({ code: 1, failure: { code: "state_unusable" } });
+  expect(await start(made)).toMatchObject({ code: 1, failure: { code: "state_unusable", next: "Upgrade magic." } });
   await rm(join(made.root, ".magic", "magic.db"), { force: true });
   await writeFile(join(made.root, ".magic", "magic.db-wal"), "of a database that is gone");
   await writeFile(join(made.root, ".magic", "daemon.lock"), "neither is this");

@@ -60,12 +60,14 @@ function unheardBy({ port, url }: RuntimeFile, options: Options): string[] {
   ];
 }
 
-// Until the daemon ends: by itself, or because this command was told to.
+// Until the daemon ends: by itself, or because this command was told to. A terminal and a service manager signal both: the daemon
+// would take another signal from here for a second one, which means at once; the end of the channel is none.
 function stay({ signal }: Context<Options>, { started }: StartResult): Promise<0 | 1> {
   return new Promise((resolve) => {
     const child = started?.child;
+    const stop = () => child?.connected && child.disconnect();
     child?.once("exit", (code) => resolve(code === 0 || signal.aborted ? exitCodes.ok : exitCodes.internal));
-    signal.addEventListener("abort", () => child?.kill("SIGTERM"), { once: true });
-    if (signal.aborted) child?.kill("SIGTERM");
+    signal.addEventListener("abort", stop, { once: true });
+    if (signal.aborted) stop();
   });
 }
