@@ -7,11 +7,13 @@ import { isMagicError, MagicError } from "#contract/errors.ts";
 import type { Reject } from "#contract/sync.ts";
 import type { CommittedState, Destination, OpenRequest, WritePlan, WriteSession } from "../../engine/destination.ts";
 import { planChanges } from "../../engine/evolution.ts";
-import { DOUBLED, keyedRows, keyText } from "../../engine/keys.ts";
+import { DOUBLED, keyedRows, keyPlaces } from "../../engine/keys.ts";
 import { keyOf } from "../../engine/rejects.ts";
 import type { Column, Row } from "../../engine/types.ts";
 import type { FileReader, FileWriter } from "./format.ts";
 import { type FormatName, formatOf } from "./formats.ts";
+import { keepRecords } from "./kept.ts";
+import { keyForm } from "./key-form.ts";
 import { lockFile } from "./lock.ts";
 import { fileSource } from "./source.ts";
 import { openSpool, type Spool } from "./spool.ts";
@@ -58,7 +60,7 @@ function told(path: string, session: WriteSession, release: () => void): WriteSe
       return await work;
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
-      if (isMagicError(error) || typeof code !== "string" || !/^E[A-Z]+$/.test(code)) throw error;
+      if (isMagicError(error) || typeof code !== "string" || !/^E([A-Z]+|RR_SQLITE_ERROR)$/.test(code)) throw error;
       throw new MagicError("destination_refused", `${path} cannot be written: ${message}.`, { cause: error });
     }
   };
@@ -106,18 +108,6 @@ function sessionOf({ path, format, request, stateFile, old, committed }: Parts):
     const bad = await writer.write(batch);
     rows += batch.length - bad.length;
     return bad.map(({ row, column, reason }) => ({ key: name(batch[row] ?? [], first + row), column, reason }));
-  };
-  const keepOld = async (kept: FileReader, keys: readonly string[], last: ReadonlyMap<string, number> | null) => {
-    const from = columns.map(({ name }) => kept.columns.findIndex((column) => column.name === name));
-    const keyPlaces = keys.map((key) => kept.columns.findIndex(({ name }) => name === key));
-    for await (const { rows } of kept.read()) {
-      const staying =
-        last === null ? rows : rows.filter((row) => !last.has(keyText(keyPlaces.map((at) => row[at] ?? null))));
-      await put(
-        staying.map((row) => from.map((at) => (at < 0 ? null : (row[at] ?? null)))),
-        0,
-      );
-    }
   };
   const session: WriteSession = {
     committed,
@@ -175,21 +165,21 @@ function sessionOf({ path, format, request, stateFile, old, committed }: Parts):
     },
     merge: async () => {
       if (!spool) return [];
-      const { plan } = begun();
+      const { plan, writer } = begun();
       request.waiting(`the records of ${path}`);
-      const keys = plan.primaryKey;
-      const last =
-        keys.length > 0
-          ? await spool.lastOfKeys(keys.map((key) => plan.columns.findIndex(({ name }) => name === key)))
-          : null;
-      if (stays) await keepOld(stays, keys, last);
+      const places = keyPlaces(plan);
+      const form = keyForm(places.map((at) => plan.columns[at] as Column));
+      const fresh =
+        places.length > 0 ? await spool.lastOfKeys((row) => form(places.map((at) => row[at] ?? null))) : null;
+      if (stays) rows += await keepRecords({ old: stays, writer, plan, columns, fresh, path });
       const name = keyOf(plan);
       const rejects: Reject[] = [];
       const passedBy = (row: Row) => {
-        if (plan.kind === "replace") rejects.push({ key: name(row, 0), column: keys[0] ?? null, reason: DOUBLED });
+        if (plan.kind === "replace")
+          rejects.push({ key: name(row, 0), column: plan.primaryKey[0] ?? null, reason: DOUBLED });
       };
       let first = 0;
-      for await (const batch of spool.read(last, passedBy)) {
+      for await (const batch of spool.read(passedBy)) {
         const bad = await put(
           batch.map((row) => columns.map((_, at) => row[at] ?? null)),
           first,

@@ -1,12 +1,16 @@
 // What a file format must do: tell its schema, read rows, write rows. The engine's values go in and come out.
 import type { Batch, FieldCheck, RawStream } from "../../engine/source.ts";
-import type { Column, Row } from "../../engine/types.ts";
+import type { Column, Row, Value } from "../../engine/types.ts";
 
 export interface FileReader {
   readonly columns: readonly Column[];
   /** Records in the file; null where only reading tells. */
   readonly records: number | null;
   read(): AsyncIterable<Batch>;
+  /** The records as they are written, for a file that keeps them, with the values of the key; null: a line has none. */
+  lines?(
+    key: readonly Column[],
+  ): AsyncIterable<readonly { readonly line: string; readonly key: readonly Value[] | null }[]>;
   /** The file's bytes after its header, where another system reads the very same format. */
   raw?(checks: readonly FieldCheck[]): RawStream;
   close(): Promise<void>;
@@ -17,6 +21,8 @@ export interface FileWriter {
   write(
     rows: readonly Row[],
   ): Promise<readonly { readonly row: number; readonly column: string; readonly reason: string }[]>;
+  /** Takes records as `lines` gives them. */
+  keep?(lines: readonly string[]): Promise<void>;
   /** Bytes written so far. */
   readonly bytes: number;
   /** Flushes to the disk. */

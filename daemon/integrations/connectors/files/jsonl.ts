@@ -70,7 +70,13 @@ async function openJsonl(path: string): Promise<FileReader> {
     await file.close();
     throw error;
   });
-  return { columns, records, read: () => readRows(file, columns), close: file.close };
+  return {
+    columns,
+    records,
+    read: () => readRows(file, columns),
+    lines: (key) => readLines(file, key),
+    close: file.close,
+  };
 }
 
 async function survey(file: Snapshot): Promise<{ columns: readonly Column[]; records: number }> {
@@ -192,6 +198,34 @@ async function* readRows(file: Snapshot, columns: readonly Column[]): AsyncGener
       }
     }
     yield { rows, bytes, places, rejects };
+  }
+}
+
+// A line that cannot be read stays as it is, and is nobody's.
+async function* readLines(
+  file: Snapshot,
+  key: readonly Column[],
+): AsyncGenerator<{ line: string; key: Value[] | null }[]> {
+  const exact = key.some(({ type }) => type.kind === "json");
+  for await (const { lines, whole } of wholeLines(bytesOf(file))) {
+    if (!isUtf8(whole))
+      throw new MagicError(
+        "destination_refused",
+        `${file.path} holds a line that is no valid UTF-8 and would be changed: mend it, or run a full refresh.`,
+      );
+    yield lines
+      .filter((line) => line.trim() !== "")
+      .map((line) => {
+        const record = key.length > 0 ? parseObject(line) : "";
+        if (typeof record === "string") return { line, key: null };
+        const written = exact ? memberTexts(line) : null;
+        return {
+          line,
+          key: key.map(({ name, type }) =>
+            Object.hasOwn(record, name) ? fieldValue(record[name], type, written?.get(name)) : null,
+          ),
+        };
+      });
   }
 }
 

@@ -20,17 +20,23 @@ export async function textWriter(
     for (let at = 0; at < chunk.length; ) at += (await file.write(chunk, at)).bytesWritten;
     bytes += chunk.length;
   };
+  const add = async (line: string) => {
+    pending += line;
+    if (pending.length > BUFFER) await flush();
+  };
   return {
     get bytes() {
       return bytes;
+    },
+    keep: async (lines) => {
+      for (const line of lines) await add(`${line}\n`);
     },
     write: async (rows) => {
       const bad: { row: number; column: string; reason: string }[] = [];
       for (const [at, row] of rows.entries()) {
         const line = lineOf(row);
         if (typeof line !== "string") bad.push({ row: at, ...line });
-        else pending += line;
-        if (pending.length > BUFFER) await flush();
+        else await add(line);
       }
       return bad;
     },

@@ -1,0 +1,35 @@
+// Keys of a file's records beside those of the source's rows: a file may write a value otherwise than the source does (an instant in
+// RFC 3339, bytes as `\x...`, a float's or a decimal's digits), and it is the same key.
+import { microsOf } from "../../engine/temporal.ts";
+import type { Column, Value } from "../../engine/types.ts";
+
+/** The text by which keys of these columns are compared. */
+export function keyForm(columns: readonly Column[]): (values: readonly Value[]) => string {
+  const forms = columns.map(({ type }) => formOf(type.kind));
+  return (values) => JSON.stringify(values.map((value, at) => (value === null ? null : forms[at]?.(value))));
+}
+
+function formOf(kind: Column["type"]["kind"]): (value: string | Uint8Array) => string {
+  const text = ofText[kind];
+  return (value) => {
+    if (typeof value !== "string") return Buffer.from(value).toString("hex");
+    return text ? text(value) : value;
+  };
+}
+
+const ofText: { readonly [kind in Column["type"]["kind"]]?: (text: string) => string } = {
+  bytes: (text) => (/^\\x(?:[0-9a-f]{2})*$/.test(text) ? text.slice(2) : text),
+  timestamp: (text) => microsOf(text)?.toString() ?? text,
+  float: (text) => (/^-?\d/.test(text) ? String(Number(text)) : text),
+  int: bareDigits,
+  decimal: bareDigits,
+};
+
+// Without zeros that say nothing.
+function bareDigits(text: string): string {
+  const [, sign, whole, places = ""] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(text) ?? [];
+  if (whole === undefined) return text;
+  const fraction = places.replace(/0+$/, "");
+  const digits = `${whole.replace(/^0+(?=\d)/, "")}${fraction && `.${fraction}`}`;
+  return digits === "0" ? digits : sign + digits;
+}

@@ -1,0 +1,78 @@
+// Incremental runs into files: what was there stays as it was, and a key is the same key however a format writes it.
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, expect, test } from "vitest";
+import { openKeyTable } from "#daemon/integrations/connectors/files/key-table.ts";
+import { sync } from "./harness.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "magic-kept-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const incremental = { mode: "incremental", cursor_field: "c" } as const;
+test("a key that a file writes otherwise than its source is the same key", async () => {
+  const from = join(folder, "keys.sqlite");
+  const db = new DatabaseSync(from);
+  db.exec(`CREATE TABLE t (
+    instant "TEXT timestamp with time zone", moment "TEXT timestamp without time zone", raw BLOB, whole INT8,
+    amount "TEXT numeric(10,2)", float FLOAT8, js "TEXT jsonb", c INT8, v TEXT)`);
+  const put = (amount: string, c: number, v: string) =>
+    db
+      .prepare(
+        `INSERT INTO t VALUES ('2020-01-01 00:00:00.5+00', '2020-01-01 00:00:00', x'00ff', 7, ?, 1e20, '"x"', ?, ?)`,
+      )
+      .run(amount, c, v);
+  put("1.5", 1, "old");
+  const primary_key = ["instant", "moment", "raw", "whole", "amount", "float", "js"];
+  for (const ending of ["csv", "jsonl", "parquet"]) {
+    db.exec("DELETE FROM t WHERE c > 1");
+    const to = join(folder, `keys.${ending}`);
+    const run = () => sync({ from, object: "t", to, table: "t" }, { ...incremental, primary_key });
+    expect((await run()).error, ending).toBeNull();
+    put("1.50", 2, "new");
+    expect((await run()).proof.destination_count, ending).toBe(1);
+  }
+  db.close();
+});
+
+test("records of JSON Lines that stay are not written anew: NaN, JSON strings, lines of others", async () => {
+  const from = join(folder, "plain.sqlite");
+  const db = new DatabaseSync(from);
+  db.exec('CREATE TABLE t (id INTEGER PRIMARY KEY, c INT8, j "TEXT jsonb", n "TEXT numeric")');
+  db.exec(`INSERT INTO t VALUES (1, 1, '"x"', 'NaN'), (2, 1, '"y"', '1.5'), (3, 2, '{}', '1')`);
+  const to = join(folder, "plain.jsonl");
+  const run = () => sync({ from, object: "t", to, table: "t" }, incremental);
+  expect((await run()).error).toBeNull();
+  const before = readFileSync(to, "utf8");
+  expect(before).toContain('"j":"x","n":"NaN"');
+  const mine = '{"mine": 1.0, "mine": 2}\n{"id": \n';
+  writeFileSync(to, before + mine);
+  db.exec("UPDATE t SET j = '[]' WHERE id = 3");
+  db.close();
+  expect((await run()).proof.destination_count).toBe(5);
+  const [first, second] = before.split("\n");
+  expect(readFileSync(to, "utf8")).toBe(`${first}\n${second}\n${mine}{"id":3,"c":2,"j":[],"n":1}\n`);
+});
+
+test("a record that cannot be kept fails the run, and nothing is changed", async () => {
+  const from = join(folder, "more.csv");
+  const to = join(folder, "ragged.csv");
+  writeFileSync(from, "id,c\n2,2\n");
+  for (const there of ["id,c\n1\n", Buffer.from("id,c\n1,\xff\n", "latin1")]) {
+    writeFileSync(to, there);
+    const { error } = await sync({ from, object: "more", to, table: "t" }, { ...incremental, primary_key: ["id"] });
+    expect(error).toMatchObject({ code: "destination_refused", message: expect.stringContaining("row 1") });
+    expect(readFileSync(to)).toEqual(Buffer.from(there));
+  }
+});
+
+test("keys beyond what memory is for are found on the disk", async () => {
+  const path = join(folder, "keys");
+  const table = await openKeyTable(path, 3);
+  for (const [place, key] of ["a", "b", "c", "a", "d", "e", "b"].entries()) table.set(key, place);
+  expect(existsSync(path)).toBe(true);
+  expect(["a", "b", "c", "d", "e", "f"].map((key) => table.get(key))).toEqual([3, 6, 2, 4, 5, undefined]);
+  table.remove();
+  expect(existsSync(path)).toBe(false);
+});
