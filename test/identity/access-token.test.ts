@@ -2,7 +2,7 @@
 import { createHmac, generateKeyPairSync, randomBytes, sign as signBytes } from "node:crypto";
 import { type CryptoKey, exportJWK, generateKeyPair, SignJWT, UnsecuredJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { AUDIENCE } from "#daemon/identity/jwt/access-token.ts";
+import { AUDIENCE, accessTokens } from "#daemon/identity/jwt/access-token.ts";
 import { openSigningKeys, type StoredSigningKey } from "#daemon/identity/jwt/signing-keys.ts";
 import { createSealer } from "#daemon/secrets/sealer.ts";
 import { HandClock, startDaemon, type TestDaemon } from "./daemon.ts";
@@ -220,6 +220,29 @@ test("tokens are signed while the keys are read again for an unknown one", async
   const reading = keys.verifier("unknown");
   expect(keys.current().kid).toBe(rows[0]?.kid);
   expect(await reading).toBeUndefined();
+});
+
+test("a daemon signs with the key that another one over its database has made, and publishes it", async () => {
+  const clock = new HandClock();
+  let rows: StoredSigningKey[] = [];
+  const open = () =>
+    openSigningKeys({
+      store: {
+        list: async () => rows,
+        async add(key, retires_at) {
+          rows = [key, ...rows.map((row) => ({ ...row, retires_at: row.retires_at ?? retires_at }))];
+        },
+      },
+      sealer: createSealer(Buffer.alloc(32), "signing-keys"),
+      clock,
+      maxTokenTtlS: () => 60,
+    });
+  const [first, second] = [await open(), await open()];
+  await second.rotate();
+  clock.advance(2_000);
+  await accessTokens({ keys: first, clock, issuer: () => "i", isIssuer: async () => true }).issue("c", "live", [], 60);
+  expect(first.current().kid).toBe(second.current().kid);
+  expect(first.jwks().keys).toEqual(second.jwks().keys);
 });
 
 test("a token ends when magic.yaml says, to the second, also from the cache", async () => {

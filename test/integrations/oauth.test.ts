@@ -370,6 +370,20 @@ test("whatever a token endpoint answers, the caller's callback is told, and the 
     answers.push(good);
     expect((await comeBack({ state, code: "c", iss })).to).toMatchObject({ status: "connected" });
   }
+  // Whoever looks at a link before the browser follows it uses nothing up; any success will do, in JSON or as a form.
+  const form = "access_token=a&expires_in=60&token_type=bearer";
+  for (const answer of [
+    json({ access_token: "a" }, 201),
+    (response: ServerResponse) =>
+      void response.writeHead(200, { "content-type": "application/x-www-form-urlencoded; charset=utf-8" }).end(form),
+  ]) {
+    const query = { state: await start(), code: "c" };
+    const url = new URL(`/v1/connections/oauth/callback?${new URLSearchParams(query)}`, daemon.app.url);
+    const looked = await fetch(url, { method: "HEAD", redirect: "manual" });
+    expect([looked.status, looked.headers.get("allow")]).toEqual([405, "GET"]);
+    answers.push(answer);
+    expect((await comeBack(query)).to).toMatchObject({ status: "connected" });
+  }
   // Two browsers with one state: one of them.
   const state = await start();
   answers.push(good, good);
@@ -521,7 +535,15 @@ test("a refresh keeps the token it has where no new one comes; ends are read as 
     (await daemon.call("GET", `/v1/connections/${to["connection"]}`, undefined, live)).body.status;
   expect([await refreshed({ error: "invalid_grant" }), await status()]).toEqual([by("r1"), "disabled"]);
   expect([await refreshed({ error: "invalid_grant" }), await status()]).toEqual([by("r1"), "disabled"]);
-  expect(await refreshed({ access_token: "a5", expires_in: "3600" })).toEqual(by("r1"));
+  expect(await refreshed({ access_token: "a5", expires_in: 1 })).toEqual(by("r1"));
+  for (const refusal of [{ error: "bad_refresh_token" }, { ok: false, error: "invalid_refresh_token" }]) {
+    await daemon.app.storage.units.connection.setHealth({
+      ...{ id: to["connection"] ?? "", environment: "live", status: "connected", now: "2026-01-01T00:00:00.000Z" },
+      health: { status: "healthy", checked_at: null, latency_ms: null, message: null },
+    });
+    expect([await refreshed(refusal), await status()]).toEqual([by("r1"), "disabled"]);
+  }
+  expect(await refreshed({ access_token: "a6", expires_at: "2100-01-01T00:00:00Z" })).toEqual(by("r1"));
   expect([await refreshed({}), await status()]).toEqual([[], "failed"]);
 });
 
@@ -565,7 +587,7 @@ test("daemons that share a database use a refresh token once", async () => {
   for (const record of fresh) expect(each[0]?.secrets.read(record).credentials["access_token"]).toBe("a1");
 });
 
-test("an answer may come from the site that was asked, or from the issuer that is named", () => {
+test("an answer may come from the site that was asked, or from the issuer that is named", async () => {
   const provider = (authorize_url: string, issuer?: string) =>
     oauthProvider(
       {},
@@ -574,7 +596,7 @@ test("an answer may come from the site that was asked, or from the issuer that i
     );
   const xero = provider("https://login.xero.com/identity/connect/authorize");
   for (const iss of [undefined, "https://login.xero.com", "https://identity.xero.com"])
-    expect(mayHaveAnswered(xero, iss), iss).toBe(true);
+    expect(await mayHaveAnswered(xero, iss), iss).toBe(true);
   for (const iss of [
     "https://evil.com",
     "https://xero.com.evil.com",
@@ -582,10 +604,17 @@ test("an answer may come from the site that was asked, or from the issuer that i
     "https://notxero.com",
     "",
   ])
-    expect(mayHaveAnswered(xero, iss), iss).toBe(false);
-  expect(mayHaveAnswered(provider("https://10.0.0.1/a"), "https://10.1.0.1")).toBe(false);
+    expect(await mayHaveAnswered(xero, iss), iss).toBe(false);
+  for (const [asked, iss] of [
+    ["https://10.0.0.1/a", "https://10.1.0.1"],
+    ["https://login.bank.co.uk/a", "https://evil.co.uk"],
+    ["https://mine.github.io/a", "https://yours.github.io"],
+  ] as const)
+    expect(await mayHaveAnswered(provider(asked), iss), iss).toBe(false);
   const named = provider("https://login.xero.com/authorize", "https://identity.xero.com");
   expect(
-    [undefined, "https://login.xero.com", "https://identity.xero.com"].map((iss) => mayHaveAnswered(named, iss)),
+    await Promise.all(
+      [undefined, "https://login.xero.com", "https://identity.xero.com"].map((iss) => mayHaveAnswered(named, iss)),
+    ),
   ).toEqual([...[false, false, true]]);
 });

@@ -76,7 +76,10 @@ export function authRoutes(app: FastifyInstance, { login, signingKeys, issuers, 
         response: { 200: Jwks },
       },
     },
-    async (_request, reply) => reply.header("cache-control", "public, max-age=60").send(signingKeys.jwks()),
+    async (_request, reply) => {
+      await signingKeys.renew();
+      return reply.header("cache-control", "public, max-age=60").send(signingKeys.jwks());
+    },
   );
 
   app.get(

@@ -29,6 +29,8 @@ export function oauthRoutes(app: FastifyInstance, { oauth }: { oauth: OAuth }): 
     {
       // The browser comes here from the provider: what it carries is the state, good once.
       config: { scope: null, surface: "core", changes: true, produces: ["application/json", "text/html", "*/*"] },
+      // Whoever looks at a link before it is followed (HEAD) would use the state up.
+      exposeHeadRoute: false,
       schema: {
         ...{
           tags,

@@ -40,6 +40,7 @@ const MAX_LENGTH = 8_192;
 export function accessTokens({ keys, clock, issuer, isIssuer }: AccessTokenOptions): AccessTokens {
   return {
     async issue(clientId, environment, scopes, ttlS) {
+      await keys.renew();
       const { kid, key } = keys.current();
       const now = Math.floor(clock.now() / 1_000);
       return new SignJWT({ client_id: clientId, scope: scopes.join(" "), environment })

@@ -22,6 +22,8 @@ export interface SigningKeyStore {
 }
 
 export interface SigningKeys {
+  /** Reads what other daemons over the same database have made: a key that one of them replaced must sign no more, and theirs be published. */
+  renew(): Promise<void>;
   /** The key that signs now. @throws MagicError `master_key_mismatch` where none opens and none may be made. */
   current(): { readonly kid: string; readonly key: CryptoKey };
   /** A key to verify with, retired ones too until their tokens have expired; undefined for an unknown one. */
@@ -98,6 +100,15 @@ export async function openSigningKeys(options: SigningKeyOptions): Promise<Signi
     await load();
   }
 
+  // Once a second at most: anyone can ask, and send unknown key ids.
+  async function renew(): Promise<void> {
+    if (clock.monotonic() - loadedAt <= RELOAD_MS) return;
+    loading ??= load().finally(() => {
+      loading = undefined;
+    });
+    await loading;
+  }
+
   await load();
   let refused: unknown;
   if (!signing || clock.now() - signing.createdAt > (options.maxAgeMs ?? MONTH_MS))
@@ -107,18 +118,13 @@ export async function openSigningKeys(options: SigningKeyOptions): Promise<Signi
     });
 
   return {
+    renew,
     current() {
       if (!signing) throw refused ?? new Error("there is no signing key");
       return signing;
     },
     async verifier(kid) {
-      // Another replica may have rotated: look once a second at most, since anyone can send unknown key ids.
-      if (!keys.has(kid) && clock.monotonic() - loadedAt > RELOAD_MS) {
-        loading ??= load().finally(() => {
-          loading = undefined;
-        });
-        await loading;
-      }
+      if (!keys.has(kid)) await renew();
       const found = keys.get(kid);
       if (!found || (found.retiresAt !== null && found.retiresAt <= clock.now())) return undefined;
       return found.verify;

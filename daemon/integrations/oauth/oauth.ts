@@ -103,7 +103,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
         // RFC 7636: always S256.
         code_challenge: createHash("sha256").update(verifier).digest("base64url"),
         code_challenge_method: "S256",
-        ...(scopes.length > 0 ? { scope: scopes.join(" ") } : {}),
+        ...(scopes.length > 0 ? { scope: scopes.join(provider.scopeSeparator) } : {}),
       };
       for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
       return { authorizationUrl: url.href, state, expiresAt: rfc3339(expires) };
@@ -191,7 +191,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
     const settings = await settingsOf(input);
     const provider = await providerOf(input.provider, secrets.resolve(settings));
     // Another server's code must not be handed to this one.
-    if (!mayHaveAnswered(provider, iss))
+    if (!(await mayHaveAnswered(provider, iss)))
       throw new MagicError("invalid_request", "the answer is not from the server that was asked: see config.issuer");
     const grant = { grant_type: "authorization_code", code, redirect_uri: redirectUri, code_verifier: verifier };
     const tokens = await requestTokens(egress, provider, grant, clock.now());

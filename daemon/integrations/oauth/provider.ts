@@ -1,5 +1,6 @@
 // What is needed to authorize with a provider: from its definition in the catalogue, else from the connection's own settings.
 import { MagicError } from "#contract/errors.ts";
+import { sameCompany } from "../same-company.ts";
 
 export interface OAuthProvider {
   readonly authorizeUrl: string;
@@ -8,6 +9,8 @@ export interface OAuthProvider {
   /** What `iss` of its answers must be (RFC 9207); null: anything of the authorize URL's site. */
   readonly issuer: string | null;
   readonly scopes: readonly string[];
+  /** A space but where the provider asks for another. */
+  readonly scopeSeparator: string;
   readonly clientId: string;
   readonly clientSecret: string | null;
   /** Where the client's secret goes: RFC 6749 section 2.3.1 knows both. */
@@ -22,6 +25,7 @@ export interface OAuthDefinition {
   readonly token_url?: string;
   readonly revoke_url?: string;
   readonly scopes?: readonly string[];
+  readonly scope_separator?: string;
   readonly token_auth?: "basic" | "post";
   readonly authorize_parameters?: Readonly<Record<string, string>>;
 }
@@ -46,6 +50,7 @@ export function oauthProvider(definition: OAuthDefinition, config: Settings, cre
     revokeUrl: url("revoke_url"),
     issuer: setting("issuer"),
     scopes: definition.scopes ?? [],
+    scopeSeparator: definition.scope_separator ?? " ",
     clientId: found.client_id ?? "",
     clientSecret: setting("client_secret"),
     tokenAuth: definition.token_auth ?? "post",
@@ -75,16 +80,15 @@ function readers(definition: OAuthDefinition, config: Settings, credentials: Set
 }
 
 /** False for an answer that names another server than the one that was asked: a mix-up attack (RFC 9207, section 2.4). */
-export function mayHaveAnswered({ authorizeUrl, issuer }: OAuthProvider, iss: string | undefined): boolean {
+export async function mayHaveAnswered(
+  { authorizeUrl, issuer }: OAuthProvider,
+  iss: string | undefined,
+): Promise<boolean> {
   if (issuer !== null) return iss === issuer;
   if (iss === undefined) return true;
   const [from, asked] = [URL.parse(iss), new URL(authorizeUrl)];
-  return from?.origin === asked.origin || (from?.protocol === "https:" && siteOf(from) === siteOf(asked));
-}
-
-// login.xero.com and identity.xero.com are one: their last two labels. An address has no site but itself.
-function siteOf({ hostname }: URL): string {
-  return /^[\d.]+$|:/.test(hostname) ? hostname : hostname.split(".").slice(-2).join(".");
+  if (from === null || from.origin === asked.origin) return from !== null;
+  return from.protocol === "https:" && sameCompany(from.hostname, asked.hostname);
 }
 
 export function isWeb(address: string): boolean {

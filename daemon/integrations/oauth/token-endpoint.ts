@@ -21,25 +21,39 @@ export async function requestTokens(
   grant: Readonly<Record<string, string>>,
   now: number,
 ): Promise<Tokens> {
-  const { status, body } = await post(egress, provider, provider.tokenUrl, grant);
-  const document = readObject(body);
-  if (document?.["error"] === "invalid_grant")
-    throw new GrantRefused(String(document["error_description"] ?? "invalid_grant").slice(0, 300));
+  const { status, headers, body } = await post(egress, provider, provider.tokenUrl, grant);
+  const document = readObject(body, headers["content-type"]);
+  if (refusesGrant(document))
+    throw new GrantRefused(String(document?.["error_description"] ?? "invalid_grant").slice(0, 300));
   const token = document?.["access_token"];
-  if (status !== 200 || typeof token !== "string" || token === "") {
+  if (status < 200 || status > 299 || typeof token !== "string" || token === "") {
     const reason = typeof document?.["error"] === "string" ? document["error"].slice(0, 200) : `answered ${status}`;
     throw new MagicError("upstream_error", `the provider's token endpoint refused: ${reason}`);
   }
   // Kept among the credentials, it would be taken for a reference to a secret of the project.
   if (JSON.stringify(document).includes("${"))
     throw new MagicError("upstream_error", "the provider's token endpoint answered with something that is no token");
-  const seconds = Number(document?.["expires_in"]);
   return {
     access_token: token,
     refresh_token: typeof document?.["refresh_token"] === "string" ? document["refresh_token"] : null,
-    expires_at: Number.isFinite(seconds) && seconds > 0 ? now + seconds * 1000 : null,
+    expires_at: endOf(document ?? {}, now),
     scope: typeof document?.["scope"] === "string" ? document["scope"] : null,
   };
+}
+
+// Besides RFC 6749's: GitHub and Slack, with status 200; HubSpot, in a member of its own.
+const refusals = new Set(["invalid_grant", "bad_refresh_token", "invalid_refresh_token"]);
+
+function refusesGrant(document: Readonly<Record<string, unknown>> | undefined): boolean {
+  return [document?.["error"], document?.["status"]].some((code) => refusals.has(String(code).toLowerCase()));
+}
+
+// Square tells the moment and not how long.
+function endOf({ expires_in, expires_at }: Readonly<Record<string, unknown>>, now: number): number | null {
+  const seconds = Number(expires_in);
+  if (Number.isFinite(seconds) && seconds > 0) return now + seconds * 1000;
+  const end = typeof expires_at === "string" ? Date.parse(expires_at) : Number.NaN;
+  return end > now ? end : null;
 }
 
 export async function revokeToken(egress: Egress, provider: OAuthProvider, token: string): Promise<void> {
@@ -70,7 +84,10 @@ function post(egress: Egress, provider: OAuthProvider, url: string, fields: Read
   });
 }
 
-function readObject(body: Buffer): Record<string, unknown> | undefined {
+// A form where a server does so whatever it is asked for (GitHub Enterprise, older ones).
+function readObject(body: Buffer, type: string | undefined): Record<string, unknown> | undefined {
+  if (/^application\/x-www-form-urlencoded\b/i.test(type ?? ""))
+    return Object.fromEntries(new URLSearchParams(body.toString("utf8")));
   try {
     const value: unknown = JSON.parse(body.toString("utf8"));
     return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;

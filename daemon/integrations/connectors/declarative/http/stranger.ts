@@ -1,4 +1,5 @@
 // Addresses that came with the data (a next page, a record's own) are not the manifest's word: who at them may know its credentials.
+import { sameCompany } from "../../../same-company.ts";
 import type { Context } from "../context.ts";
 
 /** The server that the manifest names, or one of the same company (api2.frontapp.com names its next page as acme.api.frontapp.com). */
@@ -7,17 +8,6 @@ export async function mayKnow({ http }: Context, named: string, target: string):
   if (!from || !to || http.sameServer(from, to)) return true;
   if (from.protocol !== "https:" || to.protocol !== "https:" || from.port !== to.port) return false;
   return sameCompany(from.hostname, to.hostname);
-}
-
-// Not on the list, though strangers have names of their own under it.
-const alsoShared = new Set(["amazonaws.com", "amazonaws.com.cn"]);
-
-// By the public suffix list (https://publicsuffix.org), with the suffixes that companies let: github.io, herokuapp.com.
-async function sameCompany(from: string, to: string): Promise<boolean> {
-  // Seldom needed, and large.
-  const { getDomain } = (await import("tldts")).default;
-  const site = getDomain(from, { allowPrivateDomains: true });
-  return site !== null && !alsoShared.has(site) && site === getDomain(to, { allowPrivateDomains: true });
 }
 
 /** A run's data may name ever more. */
