@@ -123,6 +123,11 @@ test("iterators walk through every page", async () => {
   const names = [];
   for await (const { name } of sandbox.connections.iterate({ limit: 3 })) names.push(name);
   expect(names).toEqual(["c6", "c5", "c4", "c3", "c2", "c1", "c0"]);
+  const [first] = (await sandbox.connections.list()).data.slice(-1);
+  const ahead = [];
+  for await (const one of sandbox.connections.iterate({ limit: 2, endingBefore: first?.id ?? "" }))
+    ahead.push(one.name);
+  expect(ahead).toEqual(["c1", "c2", "c3", "c4", "c5", "c6"]);
 });
 
 test("a refusal is a typed error with every wrong field", async () => {
@@ -174,6 +179,38 @@ test("503 is retried after Retry-After, 500 is not, an absent daemon is connecti
   expect(calls).toBe(4);
   const absent = createClient({ baseUrl: "http://127.0.0.1:9", apiKey: "k", maxRetries: 1 });
   await expect(absent.syncs.get("x")).rejects.toMatchObject({ status: 0, code: "connection_failed" });
+});
+
+test("a removal whose answer was lost has happened; a page of another server is an error; a key is needed; who waits can leave", async () => {
+  const answers: [number, string][] = [
+    [502, ""],
+    [404, "{}"],
+    [404, "{}"],
+    [200, "<html>"],
+  ];
+  const answered: typeof fetch = async () => {
+    const [status, body] = answers.shift() ?? [200, '{"id": "run_1", "status": "running"}'];
+    return new Response(body, { status, headers: { "retry-after": "0" } });
+  };
+  const client = createClient({ baseUrl: "http://127.0.0.1:9", apiKey: "k", fetch: answered });
+  await client.syncs.delete("sync_1");
+  await expect(client.syncs.delete("sync_1")).rejects.toMatchObject({ status: 404 });
+  await expect(client.syncs.get("sync_1")).rejects.toThrow("not of this API");
+  const leave = new AbortController();
+  const waiting = client.runs.wait("run_1", { intervalMs: 60_000, signal: leave.signal });
+  setTimeout(() => leave.abort(new Error("enough")), 20);
+  await expect(waiting).rejects.toThrow("enough");
+  expect(() => createClient({ baseUrl: "http://127.0.0.1:9", apiKey: undefined })).toThrow("apiKey is missing");
+});
+
+test("without a secret nothing is trusted", () => {
+  const headers = {
+    "webhook-id": "m",
+    "webhook-timestamp": "1000",
+    "webhook-signature": sign("m", "1000", "{}", "whsec_"),
+  };
+  for (const secret of ["", "whsec_", undefined])
+    expect(() => verifyWebhook("{}", headers, secret, 1_000_000)).toThrow("no secret");
 });
 
 test("an old, a future and an unsigned message are refused", () => {

@@ -43,13 +43,15 @@ class _Resource:
 
 
 def _walk(page_of: Callable[..., Page[T]], query: Mapping[str, Any]) -> Iterator[T]:
+    # Newest first; from ``ending_before`` on towards the newest.
+    side = "starting_after" if query.get("ending_before") is None else "ending_before"
     query = {"limit": 100, **query}
     while True:
         page = page_of(**query)
-        yield from page.data
+        yield from page.data if side == "starting_after" else reversed(page.data)
         if page.next_cursor is None:
             return
-        query = {**query, "starting_after": page.next_cursor}
+        query = {**query, side: page.next_cursor}
 
 
 class Connectors(_Resource):

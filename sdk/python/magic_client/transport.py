@@ -24,14 +24,14 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 class Transport:
     def __init__(self, base_url: str, api_key: str, max_retries: int, timeout: float) -> None:
+        if not api_key:
+            raise ValueError("api_key is missing")
         self._base_url = base_url.rstrip("/")
         self._api_key = api_key
         self._max_retries = max_retries
         self._timeout = timeout
         # No redirects: the key goes to the daemon alone. No proxy variables: it is often on this machine.
         self._opener = urllib.request.build_opener(_NoRedirects, urllib.request.ProxyHandler({}))
-        #: (method, path) of every call, for tests.
-        self.calls: list[tuple[str, str]] = []
 
     def call(
         self,
@@ -42,7 +42,6 @@ class Transport:
         body: Mapping[str, Any] | None = None,
         idempotency_key: str | None = None,
     ) -> Any:
-        self.calls.append((method, path))
         given = {name: value for name, value in (query or {}).items() if value is not None}
         url = self._base_url + path + ("?" + urllib.parse.urlencode(given) if given else "")
         headers = {"Authorization": f"Bearer {self._api_key}", "Accept": "application/json"}
@@ -58,13 +57,15 @@ class Transport:
             error, again, retry_after = None, True, None
             try:
                 request = urllib.request.Request(url, data=payload, headers=headers, method=method)
-                with self._opener.open(request, timeout=self._timeout) as answer:
-                    text = answer.read()
-                    return json.loads(text) if text else None
-            except urllib.error.HTTPError as refused:
-                error = ApiError(refused.code, _problem(refused.read()))
-                again = refused.code in _AGAIN or error.code == "idempotency_in_progress"
-                retry_after = refused.headers.get("Retry-After")
+                status, headers_of_answer, text = self._send(request)
+                if 200 <= status < 300:
+                    return _document(status, text, self._base_url)
+                error = ApiError(status, _problem(text))
+                # The attempt before it may have removed it, its answer lost.
+                if method == "DELETE" and status == 404 and attempt > 0:
+                    return None
+                again = status in _AGAIN or error.code == "idempotency_in_progress"
+                retry_after = headers_of_answer.get("Retry-After")
             except (OSError, http.client.HTTPException) as lost:
                 detail = f"{self._base_url} cannot be reached: {lost}"
                 error = ApiError(0, {"code": "connection_failed", "detail": detail, "retryable": True})
@@ -72,6 +73,21 @@ class Transport:
                 raise error
             time.sleep(_pause(attempt, retry_after))
             attempt += 1
+
+    def _send(self, request: urllib.request.Request) -> tuple[int, Mapping[str, str], bytes]:
+        try:
+            with self._opener.open(request, timeout=self._timeout) as answer:
+                return answer.status, answer.headers, answer.read()
+        except urllib.error.HTTPError as refused:
+            with refused:
+                return refused.code, refused.headers, refused.read()
+
+
+def _document(status: int, text: bytes, base_url: str) -> Any:
+    try:
+        return json.loads(text) if text else None
+    except ValueError:
+        raise ApiError(status, {"detail": f"{base_url} answered something that is not of this API"}) from None
 
 
 def _pause(attempt: int, retry_after: str | None) -> float:

@@ -1,5 +1,9 @@
 """Runs against a daemon: MAGIC_URL, MAGIC_API_KEY (sandbox), MAGIC_LIVE_KEY and RECEIVER_URL say where. See test/integrations/sdk-python.test.ts."""
 
+import base64
+import contextlib
+import hashlib
+import hmac
 import json
 import os
 import re
@@ -22,9 +26,22 @@ def sandbox(**options):
     return Client(URL, os.environ["MAGIC_API_KEY"], **options)
 
 
+def recorded(client):
+    """(method, path) of every call from now on."""
+    calls, call = [], client.transport.call
+
+    def record(method, path, **rest):
+        calls.append((method, path))
+        return call(method, path, **rest)
+
+    client.transport.call = record
+    return calls
+
+
 class EveryOperation(unittest.TestCase):
     def test_every_operation_has_a_method_and_every_method_an_operation(self):
         magic = sandbox()
+        calls = recorded(magic)
         self.assertIn("instance_url", magic.connectors.get("salesforce").config_schema["properties"])
         self.assertGreaterEqual(len(list(magic.connectors.iterate(category="crm"))), 3)
         source = magic.connections.create("salesforce", metadata={"team": "crm", "x": 1})
@@ -55,6 +72,7 @@ class EveryOperation(unittest.TestCase):
         self.assertNotIn(source.id, [one.id for one in magic.connections.iterate()])
 
         live = Client(URL, os.environ["MAGIC_LIVE_KEY"])
+        live_calls = recorded(live)
         webhook = live.webhooks.create(os.environ["RECEIVER_URL"], ["sync.failed"])
         self.assertTrue(webhook.secret.startswith("whsec_"))
         self.assertNotIn(webhook.secret, repr(webhook))
@@ -85,7 +103,7 @@ class EveryOperation(unittest.TestCase):
         }
         called = {
             (method, re.sub(r"/(?:(?:conn|sync|run|wh|dlv)_[a-z0-9]+|salesforce)", "/{id}", path))
-            for method, path in magic.transport.calls + live.transport.calls
+            for method, path in calls + live_calls
         }
         self.assertEqual(called, wanted)
 
@@ -97,6 +115,9 @@ class Pages(unittest.TestCase):
             magic.connections.create("mysql", name=f"page{number}")
         names = [one.name for one in magic.connections.iterate(provider="mysql", limit=2)]
         self.assertEqual(names, ["page4", "page3", "page2", "page1", "page0"])
+        oldest = [one.id for one in magic.connections.iterate(provider="mysql")][-1]
+        ahead = [one.name for one in magic.connections.iterate(provider="mysql", limit=3, ending_before=oldest)]
+        self.assertEqual(ahead, ["page1", "page2", "page3", "page4"])
 
 
 class Refusals(unittest.TestCase):
@@ -143,6 +164,43 @@ class Retries(unittest.TestCase):
         self.assertEqual((len(keys), len(set(keys))), (3, 1))
 
 
+    def test_a_removal_whose_answer_was_lost_has_happened(self):
+        with answering([(503, b""), (404, b"{}")]) as url:
+            self.assertIsNone(Client(url, "k").syncs.delete("sync_1"))
+        with answering([(404, b"{}")]) as url, self.assertRaises(ApiError):
+            Client(url, "k").syncs.delete("sync_1")
+
+    def test_what_is_no_answer_of_the_api_is_an_error_of_its_own(self):
+        with answering([(200, b"<html>")]) as url, self.assertRaisesRegex(ApiError, "not of this API"):
+            Client(url, "k").syncs.get("sync_1")
+
+
+@contextlib.contextmanager
+def answering(answers):
+    """A server with these answers, one after the other."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            status, body = answers.pop(0)
+            self.send_response(status)
+            self.send_header("Retry-After", "0")
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_DELETE = do_GET
+
+        def log_message(self, *_):
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
 class Signatures(unittest.TestCase):
     SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
     BODY = '{"test": 2432232314}'
@@ -166,6 +224,13 @@ class Signatures(unittest.TestCase):
         ]:
             with self.assertRaisesRegex(WebhookVerificationError, "fits|old|number|missing"):
                 verify_webhook(body, headers, self.SECRET, now=now)
+
+    def test_without_a_secret_nothing_is_trusted(self):
+        signature = base64.b64encode(hmac.new(b"", b"m.1614265330.{}", hashlib.sha256).digest()).decode()
+        headers = {"webhook-id": "m", "webhook-timestamp": "1614265330", "webhook-signature": f"v1,{signature}"}
+        for secret in ["", "whsec_", None]:
+            with self.assertRaisesRegex(WebhookVerificationError, "no secret"):
+                verify_webhook("{}", headers, secret, now=1614265330)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import type * as OAuth from "#contract/wire/oauth.ts";
 import type * as Syncs from "#contract/wire/syncs.ts";
 import type * as Webhooks from "#contract/wire/webhooks.ts";
 import { type Camelized, camelize, snakify } from "./case.ts";
-import type { Call } from "./transport.ts";
+import { type Call, waited } from "./transport.ts";
 
 export type Connection = Camelized<Connections.Connection>;
 export type DataObject = Camelized<Connections.DataObject>;
@@ -43,8 +43,10 @@ export interface PostOptions {
 type Filtered<F> = ListOptions & { readonly [K in keyof F]?: F[K] };
 
 export function resources(call: Call) {
-  const get = async <T>(path: string, query = {}) =>
-    camelize(await call<T>("GET", path, { query: snakify(query) as object as Record<string, unknown> })) as never;
+  const get = async <T>(path: string, query = {}, signal?: AbortSignal) =>
+    camelize(
+      await call<T>("GET", path, { query: snakify(query) as object as Record<string, unknown>, signal }),
+    ) as never;
   const post = async (path: string, body: unknown = {}, { idempotencyKey }: PostOptions = {}) =>
     camelize(await call("POST", path, { body: snakify(body), idempotencyKey })) as never;
   const patch = async (path: string, body: unknown) =>
@@ -56,12 +58,14 @@ export function resources(call: Call) {
     list: (options: ListOptions) => Promise<Page<T>>,
     options: ListOptions = {},
   ): AsyncGenerator<T, void> {
-    let startingAfter = options.startingAfter;
+    // Newest first; from `endingBefore` on towards the newest.
+    const side = options.endingBefore === undefined ? "startingAfter" : "endingBefore";
+    let cursor = options[side];
     do {
-      const page: Page<T> = await list({ limit: 100, ...options, ...(startingAfter && { startingAfter }) });
-      yield* page.data;
-      startingAfter = page.nextCursor ?? undefined;
-    } while (startingAfter !== undefined);
+      const page: Page<T> = await list({ limit: 100, ...options, ...(cursor && { [side]: cursor }) });
+      yield* side === "startingAfter" ? page.data : page.data.toReversed();
+      cursor = page.nextCursor ?? undefined;
+    } while (cursor !== undefined);
   }
 
   const connectors = {
@@ -107,9 +111,9 @@ export function resources(call: Call) {
     ): Promise<Run> {
       for (;;) {
         signal?.throwIfAborted();
-        const run = await runs.get(id);
+        const run: Run = await get(`/v1/runs/${part(id)}`, {}, signal);
         if (run.status !== "queued" && run.status !== "running") return run;
-        await new Promise((resolve) => setTimeout(resolve, intervalMs));
+        await waited(intervalMs, signal);
       }
     },
   };

@@ -5,7 +5,7 @@ export interface ClientOptions {
   /** The daemon's origin: `base_url` of `magic daemon start --json`, without /v1. */
   readonly baseUrl: string;
   /** `sk_test_...` for the sandbox, `sk_live_...` for live. */
-  readonly apiKey: string;
+  readonly apiKey: string | undefined;
   /** How often a call is tried again after the first time. Default 3. */
   readonly maxRetries?: number;
   /** Milliseconds for one attempt. Default 30 s. */
@@ -50,6 +50,7 @@ export function createTransport({
   timeoutMs = 30_000,
   fetch: fetcher = fetch,
 }: ClientOptions): Call {
+  if (!apiKey) throw new TypeError("createClient: apiKey is missing");
   return async function call<T>(method: string, path: string, options: CallOptions = {}): Promise<T> {
     const url = new URL(path, baseUrl);
     for (const [name, value] of Object.entries(options.query ?? {}))
@@ -59,12 +60,15 @@ export function createTransport({
     if (body !== undefined) headers["content-type"] = "application/json";
     // The same key for every attempt: the API answers a repeated one with the first outcome.
     if (method === "POST") headers["idempotency-key"] = options.idempotencyKey ?? crypto.randomUUID();
+    const { signal } = options;
     for (let attempt = 0; ; attempt++) {
-      const outcome = await send(url, { method, headers, ...(body === undefined ? {} : { body }) }, options.signal);
+      const outcome = await send(url, { method, headers, ...(body === undefined ? {} : { body }) }, signal);
       if (outcome.error === undefined) return outcome.document as T;
+      // The attempt before it may have removed it, its answer lost.
+      if (method === "DELETE" && attempt > 0 && outcome.error.status === 404) return undefined as T;
       if (!outcome.again || attempt >= maxRetries) throw outcome.error;
       const pause = outcome.retryAfterMs ?? Math.min(8000, 250 * 2 ** attempt) * (0.5 + Math.random() / 2);
-      await sleep(pause, undefined, options.signal ? { signal: options.signal } : {});
+      await waited(pause, signal);
     }
   };
 
@@ -88,7 +92,11 @@ export function createTransport({
       };
     }
     const document = parse(text);
-    if (answer.ok) return { document };
+    if (answer.ok && (text === "" || document !== undefined)) return { document };
+    if (answer.ok) {
+      const detail = `${url.origin} answered something that is not of this API`;
+      return { error: new MagicApiError(answer.status, { detail }) };
+    }
     const problem = typeof document === "object" && document !== null ? document : { detail: text.slice(0, 200) };
     const error = new MagicApiError(answer.status, problem as Record<string, unknown>);
     const seconds = Number(answer.headers.get("retry-after") ?? Number.NaN);
@@ -103,6 +111,11 @@ interface Outcome {
   readonly error?: MagicApiError;
   readonly again?: boolean;
   readonly retryAfterMs?: number;
+}
+
+/** Throws the signal's reason as soon as it aborts. */
+export async function waited(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  await sleep(ms, undefined, signal ? { signal } : {}).catch(() => signal?.throwIfAborted());
 }
 
 function parse(text: string): unknown {

@@ -23,12 +23,12 @@ export class WebhookVerificationError extends Error {
 export function verifyWebhook(
   body: string | Uint8Array,
   headers: Readonly<Record<string, string | readonly string[] | undefined>> | Headers,
-  secret: string,
+  secret: string | undefined,
   now: number = Date.now(),
 ): WebhookEvent {
   const text = typeof body === "string" ? body : new TextDecoder().decode(body);
   const plain = headers instanceof Headers ? Object.fromEntries(headers) : headers;
-  const problem = signatureProblem({ body: text, headers: plain }, secret, now);
+  const problem = signatureProblem({ body: text, headers: plain }, secret ?? "", now);
   if (problem !== undefined) throw new WebhookVerificationError(problem);
   const id = Object.entries(plain).find(([name]) => name.toLowerCase() === "webhook-id")?.[1];
   try {
