@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -148,6 +148,18 @@ test("absent, running, stale, foreign and wedged are told apart", async () => {
   await rm(join(root, ".magic", "daemon.json"));
   await writeFile(join(root, ".magic", "daemon.json"), JSON.stringify(runtime("http://127.0.0.1:9")), { mode: 0o644 });
   expect(await inspectDaemon(root)).toMatchObject({ state: "foreign", detail: expect.stringContaining("mode 644") });
+});
+
+test("a copy of a project does not drive the original's daemon; a project that was moved, or is named by a link, drives its own", async () => {
+  place("http://127.0.0.1:9");
+  const [copy, link, moved] = ["copy", "link", "moved"].map((name) => `${root}-${name}`) as [string, string, string];
+  cleanups.push(() => Promise.all([copy, link, moved].map((path) => rm(path, { recursive: true, force: true }))));
+  await cp(root, copy, { recursive: true });
+  await symlink(root, link);
+  expect((await inspectDaemon(copy)).state).toBe("absent");
+  expect((await inspectDaemon(link)).state).toBe("wedged");
+  await rename(root, moved);
+  expect((await inspectDaemon(moved)).state).toBe("wedged");
 });
 
 test("a crash is told once; a daemon that crashes again and again is not started by every command", async () => {

@@ -25,9 +25,23 @@ export function readRuntimeFile(root: string): RuntimeFile | undefined {
       "state_unusable",
       `${path} can be read by other users (mode ${(mode & 0o777).toString(8)}): it must be 600.`,
     );
-  if (!isRuntimeFile(found)) return undefined;
+  if (!isRuntimeFile(found) || isCopy(root, found)) return undefined;
   if (found.url.startsWith("https:")) trustLocalCertificate(root);
   return found;
+}
+
+// A project that is copied while its daemon runs takes that daemon's file along: what is done in the copy must not be done to the
+// original. One that is moved takes its daemon along, and nothing is left where it was.
+function isCopy(root: string, { root: owner, pid, pid_started }: RuntimeFile): boolean {
+  if (owner === root) return false;
+  try {
+    const [here, there] = [root, owner].map((path) => statSync(stateFolder(path)));
+    if (here?.ino === there?.ino && here?.dev === there?.dev) return false;
+    const original = readJson<RuntimeFile>(join(stateFolder(owner), runtimeNames.runtime));
+    return original?.pid === pid && original.pid_started === pid_started;
+  } catch {
+    return false;
+  }
 }
 
 let trusted: string | undefined;
