@@ -165,7 +165,7 @@ function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeli
   });
   controllerRoutes(fastify, { controllers });
   developmentRoutes(fastify, { controllers });
-  daemonRoutes(fastify, { root, activity, isolation: async () => controllers.isolationNow(), seals });
+  daemonRoutes(fastify, { root, activity, isolation: async () => controllers.isolationNow(), seals, project });
 
   let started: Promise<void> | undefined;
   let closing: Promise<void> | undefined;

@@ -23,7 +23,7 @@ export function controllerPorts(sources: PortSources): Ports {
     databases: {
       get(name) {
         const { url, connection, mode = "read" } = project.current().databases?.[name] ?? {};
-        if (url !== undefined) return { url, mode };
+        if (url) return { url, mode };
         return connection === undefined
           ? null
           : sources.connectedDatabase(connection).then((database) => ({ ...database, mode }));

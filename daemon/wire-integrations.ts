@@ -55,7 +55,7 @@ export function wireIntegrations(foundation: Foundation, origin: () => string, g
   const catalogue = createCatalogue(projectConnectors(foundation.root));
   // Only what magic.yaml declares under `secrets` can be referred to: a caller of the API must not read the environment.
   const secrets = connectionSecrets(seals.lasting("connections"), (kind, name) =>
-    kind === "secret" ? project.current().secrets?.[name] : undefined,
+    kind === "secret" ? project.current().secrets?.[name] || undefined : undefined,
   );
   const shared = storage.dialect === "postgres";
   const turns = shared ? createSharedTurns({ units: storage.units.idempotency, clock }) : createTurns();

@@ -18,6 +18,12 @@ test("every example is a valid magic.yaml that the gateway takes", () => {
   }
 });
 
+test("a key whose variable is not set is told apart from one that nobody wrote", () => {
+  const { providers } = compileEngagement({ providers: { openai: { api_key: "" }, google: {} } });
+  expect(providers.get("openai")?.missing).toMatch(/api_key is empty: .*without the variable/);
+  expect(providers.get("google")?.missing).toBe("gateway.providers.google.api_key is not set");
+});
+
 test("every strategy and every key of usage is named", () => {
   for (const strategy of strategies) expect(text).toMatch(new RegExp(`^\\| \`${strategy}\` +\\|`, "m"));
   expect(text).toContain(`--by ${usageKeys.join("|")}`);

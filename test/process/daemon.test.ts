@@ -283,8 +283,11 @@ test("beyond loopback, plain HTTP takes no credential but the local command line
 
 test("doctor tells a stale daemon, mends it, and closes what others can read", async () => {
   const made = await project();
+  await writeFile(join(made.root, "magic.yaml"), `version: 1\nsecrets: { A: "\${env:MAGIC_TEST_UNSET}" }\n`);
   const { json } = await start(made);
-  expect(checks((await made.magic(["doctor", "--json"])).json)).toMatchObject({ daemon: "ok", secrets: "ok" });
+  const well = await made.magic(["doctor", "--json"]);
+  expect([well.code, checks(well.json)]).toMatchObject([0, { daemon: "ok", secrets: "ok", "magic.yaml": "warning" }]);
+  expect(well.stdout).toContain("MAGIC_TEST_UNSET (/secrets/A)");
   process.kill(Number(json["pid"]), "SIGKILL");
   await gone(Number(json["pid"]));
   await chmod(join(made.root, ".magic", "credentials.json"), 0o644);

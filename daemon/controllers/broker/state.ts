@@ -14,7 +14,7 @@ export const getSecret: Operation = async (session, args) => {
   if (value === null || value === undefined)
     throw new MagicError(
       "not_found",
-      `magic.yaml has no secret ${name}; add under secrets: ${name}: "\${env:${name}}"`,
+      `magic.yaml has no secret ${name}, or its variable is not set where the daemon was started; add under secrets: ${name}: "\${env:${name}}"`,
     );
   session.learn(value);
   return { value };

@@ -157,7 +157,7 @@ function configured(name: string, config: ProviderConfig): ConfiguredProvider {
     seed: config.seed,
     free: kind === "sandbox" || (own && onLoopback(baseUrl)),
     models: config.models ?? [],
-    missing: missingFor(name, kind, own, baseUrl, credentials),
+    missing: missingFor(name, kind, own, baseUrl, credentials, config),
   };
 }
 
@@ -177,18 +177,21 @@ function missingFor(
   own: boolean,
   baseUrl: string | null,
   has: Credentials,
+  config: ProviderConfig,
 ): string | null {
   const at = `gateway.providers.${name}`;
+  const unset = (key: "api_key" | "base_url" | "region") =>
+    `${at}.${key} is ${config[key] === "" ? "empty: the daemon was started without the variable that it names" : "not set"}`;
   if (kind === "sandbox") return null;
-  if (own) return baseUrl ? null : `${at}.base_url is not set`;
+  if (own) return baseUrl ? null : unset("base_url");
   if (kind === "bedrock") {
     if (!has.apiKey && !(has.accessKeyId && has.secretAccessKey))
       return `${at} has neither api_key nor access_key_id and secret_access_key`;
-    return has.region || baseUrl ? null : `${at}.region is not set`;
+    return has.region || baseUrl ? null : unset("region");
   }
-  if (kind === "azure" && !baseUrl) return `${at}.base_url is not set`;
+  if (kind === "azure" && !baseUrl) return unset("base_url");
   // A server of one's own under a vendor's name may want no key: it says so itself.
-  return has.apiKey || (baseUrl && kind !== "azure") ? null : `${at}.api_key is not set`;
+  return has.apiKey || (baseUrl && kind !== "azure") ? null : unset("api_key");
 }
 
 function onLoopback(baseUrl: string | null): boolean {

@@ -12,9 +12,13 @@ export interface DaemonServices {
   readonly isolation: () => Promise<Isolation | null>;
   /** `mismatch`: what is wrong with the master key; null where it is the right one. */
   readonly seals: { readonly mismatch: string | null };
+  readonly project: { missing(): readonly { readonly name: string; readonly pointer: string }[] };
 }
 
-export function daemonRoutes(app: FastifyInstance, { root, activity, isolation, seals }: DaemonServices): void {
+export function daemonRoutes(
+  app: FastifyInstance,
+  { root, activity, isolation, seals, project }: DaemonServices,
+): void {
   const config = { scope: "logs:read", surface: "local", quiet: true } as const;
   const schema = { operationId: "getDaemon", response: { 200: DaemonInfo } };
   app.get("/v1/daemon", { config, schema }, async (): Promise<DaemonInfo> => {
@@ -28,6 +32,7 @@ export function daemonRoutes(app: FastifyInstance, { root, activity, isolation, 
       idle_ms: Math.round(activity.idleFor()),
       held_by: (await activity.heldBy()) ?? null,
       isolation: await isolation(),
+      unset: project.missing().map(({ name, pointer }) => `${name} (${pointer})`),
       problems: seals.mismatch === null ? [] : [problemOf("master_key_mismatch", seals.mismatch)],
     };
   });

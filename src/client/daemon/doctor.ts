@@ -20,7 +20,7 @@ export async function runChecks(options: DoctorOptions): Promise<Check[]> {
     folderCheck("user state", userStateFolder(options.env), options.fix),
     folderCheck("project state", stateFolder(options.root), options.fix),
     diskCheck(options.root),
-    projectCheck(options.root),
+    projectCheck(options.root, inspection.info?.unset ?? []),
     await daemonCheck(inspection, options),
     ...stateChecks(inspection, options),
     crashCheck(options.root),
@@ -81,7 +81,7 @@ function diskCheck(root: string): Check {
   }
 }
 
-function projectCheck(root: string): Check {
+function projectCheck(root: string, unset: readonly string[]): Check {
   const name = PROJECT_FILE;
   const next = "Correct it; until then the last good one stays in force.";
   let text = "";
@@ -93,6 +93,13 @@ function projectCheck(root: string): Check {
   }
   if (text.trim() === "") return { name, status: "ok", detail: "none: every default" };
   const { problems } = readProject(text, PROJECT_FILE);
+  if (problems.length === 0 && unset.length > 0)
+    return {
+      name,
+      status: "warning",
+      detail: `valid, but the daemon was started without ${unset.join(", ")}`,
+      next: "Set those that you use, then `magic daemon restart`.",
+    };
   if (problems.length === 0) return { name, status: "ok", detail: "valid" };
   const detail = problems.map(problemLine).join("; ");
   return { name, status: "failed", detail, next };

@@ -49,6 +49,6 @@ export const gatewayErrors = {
     status: 400,
     exit: "invalid",
     title: "The provider is not configured",
-    next: "Add it under gateway.providers in magic.yaml.",
+    next: "Add it under gateway.providers in magic.yaml; a variable that it names must be set where `magic daemon restart` is run.",
   },
 } as const satisfies Record<string, ErrorEntry>;

@@ -30,6 +30,8 @@ export const DaemonInfo = Type.Object(
     idle_ms: Type.Integer(),
     held_by: Type.Union([Type.String(), Type.Null()]),
     isolation: Type.Union([Isolation, Type.Null()]),
+    /** Variables that magic.yaml names and the daemon's environment lacks, each with where it is named. */
+    unset: Type.Array(Type.String()),
     problems: Type.Array(DaemonProblem),
   },
   { $id: "DaemonInfo" },

@@ -86,7 +86,7 @@ export function databaseOperations(databases: Databases): readonly (readonly [st
     if (!target)
       throw new MagicError(
         "not_found",
-        `magic.yaml has no database ${name}; add under databases: ${name}: { url: "\${env:DATABASE_URL}", mode: ${mode} }`,
+        `magic.yaml has no database ${name}, or its variable is not set where the daemon was started; add under databases: ${name}: { url: "\${env:DATABASE_URL}", mode: ${mode} }`,
       );
     if (mode === "write" && target.mode !== "write")
       throw new MagicError(
