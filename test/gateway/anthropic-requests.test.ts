@@ -166,6 +166,23 @@ describe("anthropic", () => {
     ]);
   });
 
+  test.each([
+    ["u-1", "u-1"],
+    ["bob@example.com", expect.stringMatching(/^[0-9a-f]{64}$/)],
+    ["+49 171 1234567", expect.stringMatching(/^[0-9a-f]{64}$/)],
+    ["x".repeat(300), expect.stringMatching(/^[0-9a-f]{64}$/)],
+  ])("a user %s, of whom the service must not know who it is, goes as a hash", async (name, sent) => {
+    const { body } = await send("anthropic", { messages: [user("x")], user: "another" }, model, { user: name });
+    expect(body["metadata"]).toEqual({ user_id: sent });
+  });
+
+  test("thinking on a budget does not begin in the middle of an answer", async () => {
+    const messages = [user("x"), { role: "assistant", content: "{" }];
+    const { body, outcome } = await send("anthropic", { messages, reasoning_effort: "low" }, model);
+    expect(body["thinking"]).toBeUndefined();
+    expect(outcome).toMatchObject({ notes: { dropped: ["reasoning_effort"] } });
+  });
+
   test("images by URL and as data, PDFs; legacy functions", async () => {
     const content = [
       { type: "text", text: "see" },

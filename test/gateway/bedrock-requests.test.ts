@@ -8,6 +8,7 @@ import {
   playUpstream,
   providers,
   result,
+  schema,
   send,
   tool,
   upstream,
@@ -147,8 +148,55 @@ describe("bedrock", () => {
     const ids = [...JSON.stringify(body["messages"]).matchAll(/"toolUseId":"([^"]+)"/g)].map((match) => match[1]);
     expect(ids).toEqual([ids[0], ids[1], ids[1], ids[0]]);
     for (const id of ids) expect(id).toMatch(/^[a-zA-Z0-9]{9}$/);
-    const effort = { messages: [user("x")], reasoning_effort: "xhigh" };
-    const openai = await send("bedrock", effort, "us.openai.gpt-5.6-luna");
-    expect(openai.body["additionalModelRequestFields"]).toEqual({ reasoning_effort: "xhigh" });
+  });
+
+  test.each([
+    ["us.openai.gpt-5.6-luna", "xhigh", { reasoning: { effort: "xhigh" } }],
+    ["openai.gpt-6-sol", "minimal", { reasoning: { effort: "low" } }],
+    ["openai.gpt-oss-120b-1:0", "xhigh", { reasoning_effort: "high" }],
+    ["us.amazon.nova-2-lite-v1:0", "low", { reasoningConfig: { type: "enabled", maxReasoningEffort: "low" } }],
+    ["us.amazon.nova-2-lite-v1:0", "none", { reasoningConfig: { type: "disabled" } }],
+  ])("%s is told an effort of %s in its own words", async (name, effort, fields) => {
+    const { body } = await send("bedrock", { messages: [user("x")], reasoning_effort: effort }, name);
+    expect(body["additionalModelRequestFields"]).toEqual(fields);
+  });
+
+  test("schemas go natively where Bedrock keeps them, and by an instruction where no tool can be forced", async () => {
+    const ask = { messages: [user("x")], response_format: jsonSchema };
+    const native = await send("bedrock", { ...ask, reasoning_effort: "low" }, "us.anthropic.claude-sonnet-4-6");
+    const structure = {
+      jsonSchema: { name: "answer", schema: JSON.stringify({ ...schema, additionalProperties: false }) },
+    };
+    expect(native.body).toMatchObject({ outputConfig: { textFormat: { type: "json_schema", structure } } });
+    expect(native.body["additionalModelRequestFields"]).toMatchObject({ thinking: { type: "adaptive" } });
+    expect(native.body["toolConfig"]).toBeUndefined();
+    expect(native.outcome).toMatchObject({ notes: { responseFormat: "native" } });
+    const told = await send("bedrock", ask, "us.meta.llama3-3-70b-instruct-v1:0");
+    expect(told.body).not.toHaveProperty("toolConfig");
+    expect(JSON.stringify(told.body["system"])).toContain("JSON schema");
+    const mistral = await send("bedrock", ask, "mistral.mistral-large-2407-v1:0");
+    expect(mistral.body["toolConfig"]).toMatchObject({ toolChoice: { any: {} } });
+  });
+
+  test("Claude is kept from calling in parallel beside Converse's own choice", async () => {
+    const request = { messages: [user("x")], tools: [tool("a")], tool_choice: "required", parallel_tool_calls: false };
+    const { body } = await send("bedrock", request, "us.anthropic.claude-sonnet-4-5-20250929-v1:0");
+    expect(body).toMatchObject({
+      toolConfig: { toolChoice: { any: {} } },
+      additionalModelRequestFields: { tool_choice: { disable_parallel_tool_use: true } },
+    });
+    const { outcome } = await send("bedrock", request, model);
+    expect(outcome).toMatchObject({ kind: "failure", failure: { param: "parallel_tool_calls" } });
+  });
+
+  test("a conversation that the assistant begins gets a user's turn before it, documents a word beside them", async () => {
+    const file = { type: "file", file: { file_data: "data:application/pdf;base64,JVBERi0=", filename: "a.pdf" } };
+    const messages = [{ role: "assistant", content: "Hello!" }, user([file])];
+    const { body } = await send("bedrock", { messages }, "amazon.nova-pro-v1:0");
+    expect(body["messages"]).toMatchObject([
+      { role: "user", content: [{ text: "(The assistant begins.)" }] },
+      { role: "assistant" },
+      { role: "user", content: [{ text: "a" }, { document: { name: "a" } }] },
+    ]);
   });
 });

@@ -224,6 +224,31 @@ test("a client's own idea of reasoning_details is left out, and OpenAI's service
   }
 });
 
+test("what OpenAI's models on Bedrock thought, encrypted, comes back to them and to no Claude", async () => {
+  const gpt = "us.openai.gpt-5.6-luna";
+  const content = [
+    { reasoningContent: { redactedContent: REDACTED } },
+    { toolUse: { toolUseId: "call_gpt", name: "f", input: { a: "1" } } },
+  ];
+  const answer = { ...whole.bedrock, output: { message: { role: "assistant", content } } };
+  upstream.answer = (response) => void response.end(JSON.stringify(answer));
+  await providers.bedrock.chat(
+    callOf({ messages: [user("x")], ...ask }),
+    targetOf("bedrock", upstream, gpt),
+    optionsOf(),
+  );
+  const bare = {
+    role: "assistant",
+    content: null,
+    tool_calls: [{ id: "call_gpt", type: "function", function: { name: "f", arguments: '{"a":"1"}' } }],
+  };
+  const messages = [user("x"), bare, result("call_gpt", "ok")];
+  const { body } = await send("bedrock", { messages, ...ask }, gpt);
+  expect((body["messages"] as { content: unknown }[])[1]?.content).toEqual(content);
+  const claude = await send("bedrock", { messages, ...ask }, model.bedrock);
+  expect(JSON.stringify(claude.body["messages"])).not.toContain("reasoningContent");
+});
+
 describe("gemini", () => {
   const target = () => targetOf("google", upstream, "gemini-3-pro-preview");
   const signature = "EqUCCqICAb4+9vsh8Pd5/ZVoPzSvjWW==";

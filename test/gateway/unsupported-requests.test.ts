@@ -45,6 +45,26 @@ describe("images by URL for wires that take bytes", () => {
     );
   });
 
+  test("Anthropic, which takes no http, gets them likewise", async () => {
+    await withImages(
+      () => ({ body: Buffer.from(PIXEL, "base64") }),
+      async (origin) => {
+        const content = [{ type: "image_url", image_url: { url: `${origin}/a` } }];
+        const { body } = await send("anthropic", { messages: [user(content)] }, "claude-haiku-4-5");
+        const source = { type: "base64", media_type: "image/png", data: PIXEL };
+        expect(body["messages"]).toEqual([{ role: "user", content: [{ type: "image", source }] }]);
+      },
+    );
+  });
+
+  test("an image's bytes say what it is, whatever its data URL says", async () => {
+    for (const kind of ["anthropic", "google", "bedrock"] as const) {
+      const content = [{ type: "image_url", image_url: { url: `data:image/jpg;base64,${PIXEL}` } }];
+      const { body } = await send(kind, { messages: [user(content)] }, "claude-haiku-4-5");
+      expect(JSON.stringify(body)).toMatch(/"(media_type|mimeType)":"image\/png"|"format":"png"/);
+    }
+  });
+
   test.each([
     ["a web page", { body: Buffer.from("<html>") }],
     ["404", { status: 404, body: Buffer.from("") }],
@@ -81,6 +101,7 @@ describe("what a provider lacks", () => {
     ["google", "gemini-2.5-pro", "seed", { seed: 2 ** 40 }],
     ["google", "gemini-2.5-pro", "logit_bias", { logit_bias: { "1": 2 } }],
     ["google", "gemini-2.0-flash", "reasoning_effort", { reasoning_effort: "high" }],
+    ["bedrock", "us.amazon.nova-2-lite-v1:0", "reasoning_effort", { reasoning_effort: "high", max_tokens: 9 }],
     ["bedrock", "meta.llama3", "presence_penalty", { presence_penalty: 1 }],
     ["bedrock", "meta.llama3", "reasoning_effort", { reasoning_effort: "high" }],
     ["bedrock", "meta.llama3", "parallel_tool_calls", { parallel_tool_calls: false, tools: [tool("a")] }],
@@ -117,9 +138,10 @@ describe("what a provider lacks", () => {
       [user("x"), { role: "assistant", tool_calls: [{ id: "c", type: "custom", custom: { name: "f", input: "" } }] }],
     ],
     ["messages", [user(" "), user([{ type: "text", text: "" }])]],
+    ["messages[1]", [user("x"), { role: "assistant", content: "{" }, { role: "system", content: "go on" }]],
   ])("what cannot be told is refused: %s", async (param, messages) => {
     for (const kind of ["anthropic", "bedrock"] as const) {
-      const { outcome } = await send(kind, { messages }, "claude-haiku-4-5", { dropUnsupported: true });
+      const { outcome } = await send(kind, { messages }, "claude-opus-4-8", { dropUnsupported: true });
       expect(outcome).toMatchObject({ kind: "failure", failure: { status: 400, param } });
     }
     expect(upstream.requests).toHaveLength(0);

@@ -7,6 +7,7 @@ import type {
   JsonSchema,
   ToolChoice,
 } from "#daemon/gateway/format/request.ts";
+import { imageType } from "#daemon/gateway/upstream/image.ts";
 import { failure, UpstreamError } from "./failure.ts";
 
 /** The text of a message; parts joined with nothing between, refusals count as text. */
@@ -50,13 +51,23 @@ export function dataUrl(url: string, param: string): DataUrl | null {
   return { mediaType: mediaType.toLowerCase(), data: url.slice(comma + 1) };
 }
 
+/** An image's bytes with the media type that they have: services refuse what is declared otherwise, and `image/jpg`. */
+export function imageUrl(url: string, param: string): DataUrl | null {
+  const read = dataUrl(url, param);
+  return read && { ...read, mediaType: typeOf(read) };
+}
+
+function typeOf({ mediaType, data }: DataUrl): string {
+  return imageType(Buffer.from(data.slice(0, 32), "base64")) ?? mediaType;
+}
+
 /** A file part's bytes, by its data URL or bare base64 of a PDF. */
 export function fileOf(part: ContentPart & { type: "file" }, param: string): DataUrl & { name: string } {
   const given = part.file.file_data ?? "";
   const name = part.file.filename ?? "file.pdf";
   const read = dataUrl(given, `${param}.file_data`) ?? { mediaType: "application/pdf", data: given };
   if (read.data === "") throw invalid(`${param}.file_data`, "is empty");
-  return { ...read, name };
+  return { ...read, mediaType: typeOf(read), name };
 }
 
 /** The arguments of an earlier tool call as an object; what is no object is wrapped, so that history never fails a request. */

@@ -22,7 +22,7 @@ export function createProviders(
   const thoughts = thoughtMemory();
   return {
     openai: httpProvider(openaiWire, dispatcher),
-    anthropic: httpProvider(anthropicWire(thoughts), dispatcher),
+    anthropic: httpProvider(anthropicWire(thoughts), dispatcher, images),
     azure: httpProvider(azureWire, dispatcher),
     bedrock: httpProvider(bedrockWire(thoughts), dispatcher, images),
     google: httpProvider(googleWire(signatures), dispatcher, images),

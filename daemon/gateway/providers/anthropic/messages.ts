@@ -1,7 +1,7 @@
 // OpenAI's messages as Anthropic's: system apart, alternating turns, tool results first in the user's turn, all results of one turn together.
 import type { ReasoningDetail } from "#daemon/gateway/format/completion.ts";
 import type { CacheBreakpoint, ChatRequest, Message, UserMessage } from "#daemon/gateway/format/request.ts";
-import { argumentsOf, dataUrl, fileOf, invalid, partsOf, textOf } from "../content.ts";
+import { argumentsOf, fileOf, imageUrl, invalid, partsOf, textOf } from "../content.ts";
 import { type ClaudeThoughts, woven } from "../thoughts/claude.ts";
 import { portableId } from "../tool-id.ts";
 
@@ -101,7 +101,7 @@ function userBlocks(message: UserMessage, index: number): unknown[] {
         return blank(part.text) ? [] : [{ type: "text", text: part.text, ...cached(part) }];
       case "image_url": {
         const { url } = part.image_url;
-        const inline = dataUrl(url, `${param}.image_url.url`);
+        const inline = imageUrl(url, `${param}.image_url.url`);
         if (!inline) return [{ type: "image", source: { type: "url", url }, ...cached(part) }];
         if (!imageTypes.has(inline.mediaType)) throw invalid(`${param}.image_url.url`, "is no PNG, JPEG, GIF or WebP");
         return [

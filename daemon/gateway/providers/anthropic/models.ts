@@ -14,6 +14,8 @@ export interface ClaudeTraits {
   readonly thinksUnasked: boolean;
   /** Its thinking counts only after the very words that it was thought after: the service refuses it elsewhere, unless asked to pass over it. */
   readonly bindsThinking: boolean;
+  /** It goes on with an answer whose beginning it is given: a conversation may end with the assistant's turn. */
+  readonly continues: boolean;
   /** It can be made to call a tool. */
   readonly forcesTools: boolean;
   /** Efforts beyond `high`. */
@@ -28,9 +30,12 @@ const current: ClaudeTraits = {
   canStopThinking: true,
   thinksUnasked: false,
   bindsThinking: false,
+  continues: false,
   forcesTools: true,
   xhigh: true,
 };
+
+const early = { continues: true, sampling: "both", nativeSchema: false } as const;
 
 const families: readonly (readonly [RegExp, Partial<ClaudeTraits>])[] = [
   [
@@ -42,13 +47,13 @@ const families: readonly (readonly [RegExp, Partial<ClaudeTraits>])[] = [
   [/(haiku|sonnet|opus)-5/, { thinksUnasked: true }],
   [/opus-4-[78]/, {}],
   [/(sonnet-4-6|opus-4-6)/, { sampling: "either", xhigh: false }],
-  [/(sonnet|haiku|opus)-4-5/, { maxOutput: 64_000, thinking: "budget", sampling: "either" }],
-  [/opus-4-1/, { maxOutput: 32_000, thinking: "budget", sampling: "either" }],
-  [/sonnet-4(?!-[1-9]\b)/, { maxOutput: 64_000, thinking: "budget", sampling: "both", nativeSchema: false }],
-  [/opus-4(?!-[1-9]\b)/, { maxOutput: 32_000, thinking: "budget", sampling: "both", nativeSchema: false }],
-  [/3-7-sonnet/, { maxOutput: 64_000, thinking: "budget", sampling: "both", nativeSchema: false }],
-  [/(claude-3-5|3-5-)/, { maxOutput: 8192, thinking: "none", sampling: "both", nativeSchema: false }],
-  [/(claude-3|claude-2|instant)/, { maxOutput: 4096, thinking: "none", sampling: "both", nativeSchema: false }],
+  [/(sonnet|haiku|opus)-4-5/, { continues: true, maxOutput: 64_000, thinking: "budget", sampling: "either" }],
+  [/opus-4-1/, { continues: true, maxOutput: 32_000, thinking: "budget", sampling: "either" }],
+  [/sonnet-4(?!-[1-9]\b)/, { ...early, maxOutput: 64_000, thinking: "budget" }],
+  [/opus-4(?!-[1-9]\b)/, { ...early, maxOutput: 32_000, thinking: "budget" }],
+  [/3-7-sonnet/, { ...early, maxOutput: 64_000, thinking: "budget" }],
+  [/(claude-3-5|3-5-)/, { ...early, maxOutput: 8192, thinking: "none" }],
+  [/(claude-3|claude-2|instant)/, { ...early, maxOutput: 4096, thinking: "none" }],
 ];
 
 /** Traits of a model by its id, whatever dates, regions and vendors stand around it. */

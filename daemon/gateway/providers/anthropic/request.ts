@@ -1,4 +1,5 @@
 // OpenAI's request as Anthropic's Messages request.
+import { createHash } from "node:crypto";
 import { modern } from "#daemon/gateway/format/modern.ts";
 import type { ChatRequest } from "#daemon/gateway/format/request.ts";
 import type { Notes, Target, Unsupported } from "../adapter.ts";
@@ -57,11 +58,17 @@ export function anthropicRequest(given: ChatRequest, target: Target, thoughts: C
     ...(stops.length > 0 ? { stop_sequences: stops } : {}),
     ...(field ? { thinking: field } : {}),
     ...effort,
-    ...(user ? { metadata: { user_id: user } } : {}),
+    ...(user ? { metadata: { user_id: opaque(user) } } : {}),
     ...(request.stream ? { stream: true } : {}),
   };
   const notes = { dropped: thinking.dropped, responseFormat };
   return { body, notes, jsonTool, beta: bound ? BINDING_BETA : undefined };
+}
+
+// The service refuses what looks like an e-mail address or a telephone number, and what is long; it asks for a hash instead.
+function opaque(user: string): string {
+  const plain = user.length <= 256 && !user.includes("@") && !/^\+?[\d\s().-]{7,}$/.test(user);
+  return plain ? user : createHash("sha256").update(user).digest("hex");
 }
 
 // Messages demands a `max_tokens`.

@@ -4,6 +4,7 @@ import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { Wire } from "../wire.ts";
 import { readMessage } from "./answer.ts";
 import { anthropicFailure } from "./errors.ts";
+import { withImages } from "./images.ts";
 import { anthropicLongest, anthropicRequest, anthropicUnsupported } from "./request.ts";
 import { anthropicDecoder } from "./stream.ts";
 
@@ -16,8 +17,9 @@ export function anthropicWire(thoughts: ThoughtMemory): Wire {
     passesThrough: false,
     unsupported: anthropicUnsupported,
     longestAnswer: anthropicLongest,
-    prepare(call, target) {
-      const request = call.user === null ? call.request : { ...call.request, user: call.user };
+    async prepare(call, target, io) {
+      const asked = await withImages(call.request, io);
+      const request = call.user === null ? asked : { ...asked, user: call.user };
       const { body, notes, jsonTool, beta } = anthropicRequest(request, target, claudeThoughts(thoughts, call.caller));
       const base = (target.baseUrl ?? VENDOR).replace(/\/+$/, "").replace(/\/v1$/, "");
       const { origin, pathname } = new URL(`${base}/v1/messages`);

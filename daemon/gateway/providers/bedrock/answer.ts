@@ -8,6 +8,7 @@ import { failure, UpstreamError } from "../failure.ts";
 import { keepThoughts, redactedThought, signedThought } from "../thoughts/claude.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { ReadContext } from "../wire.ts";
+import { thoughtFormat } from "./models.ts";
 import { converseFinish, converseUsage } from "./usage.ts";
 
 /** Throws UpstreamError for what is no answer: a 200 may lack `output`. */
@@ -24,15 +25,16 @@ export function readConverse(body: Buffer, context: ReadContext, thoughts: Thoug
   let answered: string | null = null;
   const toolCalls: ToolCall[] = [];
   const details: ReasoningDetail[] = [];
+  const format = thoughtFormat(context.target.model);
   for (const [index, block] of list(content).map(fields).entries()) {
     if (typeof block["text"] === "string") text += block["text"];
     else if (block["reasoningContent"]) {
       const thought = fields(block["reasoningContent"]);
       const { text: said, signature } = fields(thought["reasoningText"]);
       reasoning += string(said);
-      if (string(signature)) details.push(signedThought(string(said), string(signature), index));
+      if (string(signature)) details.push(signedThought(string(said), string(signature), index, format));
       else if (string(thought["redactedContent"]))
-        details.push(redactedThought(string(thought["redactedContent"]), index));
+        details.push(redactedThought(string(thought["redactedContent"]), index, format));
     } else if (block["toolUse"]) {
       const use = fields(block["toolUse"]);
       const name = string(use["name"]);

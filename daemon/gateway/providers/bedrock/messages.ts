@@ -2,7 +2,7 @@
 // documents as bytes.
 import type { ReasoningDetail } from "#daemon/gateway/format/completion.ts";
 import type { ChatRequest, ContentPart, Message, UserMessage } from "#daemon/gateway/format/request.ts";
-import { argumentsOf, dataUrl, fileOf, invalid, partsOf, textOf } from "../content.ts";
+import { argumentsOf, fileOf, imageUrl, invalid, partsOf, textOf } from "../content.ts";
 import { type ClaudeThoughts, woven } from "../thoughts/claude.ts";
 import { portableId } from "../tool-id.ts";
 import type { WireIo } from "../wire.ts";
@@ -47,7 +47,10 @@ export async function converseMessages(
     if (last?.role === role) last.content.push(...blocks);
     else turns.push({ role, content: blocks });
   }
+  // Converse refuses a conversation that the assistant begins.
+  if (turns[0]?.role === "assistant") turns.unshift({ role: "user", content: [{ text: "(The assistant begins.)" }] });
   nameApart(turns);
+  for (const { content } of turns) introduce(content);
   const last = turns.at(-1);
   if (last?.role === "assistant") endClean(last.content);
   return { system, turns };
@@ -76,6 +79,13 @@ function nameApart(turns: readonly ConverseTurn[]): void {
       names.add(document.name);
     }
   }
+}
+
+// Nor does it take documents without a word beside them.
+function introduce(content: Record<string, unknown>[]): void {
+  const documents = content.filter((block) => "document" in block);
+  if (documents.length === 0 || content.some((block) => "text" in block)) return;
+  content.unshift({ text: documents.map(({ document }) => (document as { name: string }).name).join("\n") });
 }
 
 function otherBlocks(message: Message, { thoughts, idOf }: MessageOptions): Record<string, unknown>[] {
@@ -124,7 +134,7 @@ async function userBlock(part: ContentPart, param: string, io: WireIo): Promise<
       return part.text.trim() === "" ? null : { text: part.text };
     case "image_url": {
       const { url } = part.image_url;
-      const inline = dataUrl(url, `${param}.image_url.url`);
+      const inline = imageUrl(url, `${param}.image_url.url`);
       const image = inline ?? (await fetched(url, io));
       const format = formats[image.mediaType];
       if (!format) throw invalid(`${param}.image_url.url`, "is no PNG, JPEG, GIF or WebP");

@@ -1,9 +1,10 @@
 // OpenAI's request as a Converse request.
 import { modern } from "#daemon/gateway/format/modern.ts";
-import type { ChatRequest, JsonSchema } from "#daemon/gateway/format/request.ts";
+import type { ChatRequest, JsonSchema, ReasoningEffort } from "#daemon/gateway/format/request.ts";
 import type { Notes, Target, Unsupported } from "../adapter.ts";
 import { claudeTraits } from "../anthropic/models.ts";
 import { claudeRefusals, claudeSampling } from "../anthropic/refusals.ts";
+import { nativeSchema, schemaKeeper } from "../anthropic/schema.ts";
 import { BINDING_BETA, claudeThinking, claudeThinks, thinkingRoom, unbound } from "../anthropic/thinking.ts";
 import { answerToolName, jsonInstruction, objectSchema, somePrompt, stopsOf, toolPlan } from "../content.ts";
 import { supportOf } from "../support.ts";
@@ -11,6 +12,7 @@ import { type ClaudeThoughts, lacksThinking } from "../thoughts/claude.ts";
 import { shortId } from "../tool-id.ts";
 import type { WireIo } from "../wire.ts";
 import { type ConverseTurn, converseId, converseMessages } from "./messages.ts";
+import { callsOneByOne, forcesTools, isClaude, isGpt, isNova2, isOpenWeight, keepsSchemas } from "./models.ts";
 
 export interface ConverseRequest {
   readonly body: Record<string, unknown>;
@@ -20,10 +22,17 @@ export interface ConverseRequest {
 
 /** The table's refusals, and what this model refuses beyond them. */
 export function bedrockUnsupported(request: ChatRequest, model: string): readonly Unsupported[] {
-  const found = [...supportOf("bedrock", request)];
+  const can = (param: string) => param === "parallel_tool_calls" && callsOneByOne(model);
+  const found = supportOf("bedrock", request).filter(({ param }) => !can(param));
   const effort = request.reasoning_effort;
   if (isClaude(model)) found.push(...claudeRefusals(request, claudeTraits(model)));
-  else if (effort && effort !== "none" && !isOpenAI(model)) {
+  else if (isNova2(model)) {
+    const limits = [request.max_completion_tokens ?? request.max_tokens, request.temperature, request.top_p];
+    if (novaEffort(effort) === "high" && limits.some((one) => one !== undefined && one !== null)) {
+      const reason = "beside its highest effort this model takes no max_tokens, temperature or top_p";
+      found.push({ param: "reasoning_effort", reason, droppable: true });
+    }
+  } else if (effort && effort !== "none" && !isGpt(model) && !isOpenWeight(model)) {
     found.push({ param: "reasoning_effort", reason: "this model cannot be told how to reason", droppable: true });
   }
   if (request.tool_choice === "none" && request.messages.some((one) => one.role === "tool")) {
@@ -53,7 +62,7 @@ export async function converseRequest(
   const request = modern(given);
   const idOf = target.model.includes("mistral.") ? shortId : converseId;
   const traits = isClaude(target.model) ? claudeTraits(target.model) : null;
-  const thinks = traits !== null && claudeThinks(request.reasoning_effort, traits);
+  const thinks = traits ? claudeThinks(request.reasoning_effort, traits) : isGpt(target.model);
   const { system, turns } = await converseMessages(request, io, { thoughts: thinks ? thoughts : null, idOf });
   if (turns.length === 0) turns.push({ role: "user", content: somePrompt(system) });
   const wanted = request.response_format;
@@ -61,19 +70,27 @@ export async function converseRequest(
   if (wanted?.type === "json_object") {
     system.push({ text: jsonInstruction() });
   }
-  const told = schema !== undefined && traits?.forcesTools === false;
+  const native = schema !== undefined && keepsSchemas(target.model) && schemaKeeper()(schema);
+  const told = schema !== undefined && !native && !forcesTools(target.model);
   if (told) system.push({ text: jsonInstruction(schema) });
-  const { jsonTool, ...toolConfig } = toolsOf(request, turns, told ? undefined : schema) ?? { tools: [] };
+  const { jsonTool, ...toolConfig } = toolsOf(request, turns, native || told ? undefined : schema, target.model) ?? {
+    tools: [],
+  };
   const { fields, total, dropped } = reasoning(request, target.model, turns, forces(toolConfig));
-  if (!fields?.["thinking"] && !traits?.thinksUnasked) for (const turn of turns) leaveOutThinking(turn);
+  if (traits && !fields?.["thinking"] && !traits.thinksUnasked) for (const turn of turns) leaveOutThinking(turn);
   const bound = traits?.bindsThinking && turns.some(({ content }) => content.some((one) => "reasoningContent" in one));
-  const more = bound
-    ? {
-        ...fields,
-        thinking: unbound(fields?.["thinking"] as Record<string, unknown> | undefined),
-        anthropic_beta: [BINDING_BETA],
-      }
-    : fields;
+  const once = request.parallel_tool_calls === false && toolConfig.tools.length > 0;
+  const more = {
+    ...fields,
+    ...(bound
+      ? {
+          thinking: unbound(fields?.["thinking"] as Record<string, unknown> | undefined),
+          anthropic_beta: [BINDING_BETA],
+        }
+      : {}),
+    // Beside Converse's own choice, which has no such member.
+    ...(once ? { tool_choice: { disable_parallel_tool_use: true } } : {}),
+  };
   const stops = stopsOf(request);
   const most = request.max_completion_tokens ?? request.max_tokens;
   const { temperature, topP } = claudeSampling(request, traits?.sampling ?? "both");
@@ -88,10 +105,22 @@ export async function converseRequest(
     ...(system.length > 0 ? { system } : {}),
     ...(Object.keys(inferenceConfig).length > 0 ? { inferenceConfig } : {}),
     ...(toolConfig.tools.length > 0 ? { toolConfig } : {}),
-    ...(more ? { additionalModelRequestFields: more } : {}),
+    ...(native ? { outputConfig: { textFormat: textFormat(wanted, schema) } } : {}),
+    ...(Object.keys(more).length > 0 ? { additionalModelRequestFields: more } : {}),
   };
-  const responseFormat = wanted && wanted.type !== "text" ? ("emulated" as const) : undefined;
+  const emulated = wanted && wanted.type !== "text" ? ("emulated" as const) : undefined;
+  const responseFormat = native ? ("native" as const) : emulated;
   return { body, notes: { dropped, responseFormat }, jsonTool };
+}
+
+function textFormat(wanted: ChatRequest["response_format"], schema: JsonSchema): object {
+  const { name, description } = wanted?.type === "json_schema" ? wanted.json_schema : {};
+  const json = { schema: JSON.stringify(nativeSchema(schema)), ...given({ name, description }) };
+  return { type: "json_schema", structure: { jsonSchema: json } };
+}
+
+function given(members: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(members).filter((member): member is [string, string] => Boolean(member[1])));
 }
 
 function kindOf(block: Record<string, unknown>) {
@@ -107,18 +136,11 @@ function leaveOutThinking({ content }: ConverseTurn): void {
   }
 }
 
-function isClaude(model: string): boolean {
-  return model.includes("anthropic") || model.includes("claude");
-}
-
-function isOpenAI(model: string): boolean {
-  return /(^|[./])openai\./.test(model) || model.includes("gpt-oss");
-}
-
 function toolsOf(
   request: ChatRequest,
   turns: readonly ConverseTurn[],
   schema: JsonSchema | undefined,
+  model: string,
 ): { tools: object[]; toolChoice?: object; jsonTool?: string } | undefined {
   const plan = toolPlan(request);
   const spec = (name: string, description: string | undefined, json: unknown) => ({
@@ -130,7 +152,8 @@ function toolsOf(
     const description = "Give the final answer by calling this tool.";
     const jsonTool = answerToolName(given);
     tools.push(spec(jsonTool, description, objectSchema(schema)));
-    return { tools, toolChoice: given.length > 0 ? { any: {} } : { tool: { name: jsonTool } }, jsonTool };
+    const only = given.length === 0 && !model.includes("mistral");
+    return { tools, toolChoice: only ? { tool: { name: jsonTool } } : { any: {} }, jsonTool };
   }
   // A conversation that has used tools is refused without any: name those of its past.
   if (tools.length === 0) {
@@ -159,12 +182,19 @@ interface Reasoning {
 function reasoning(request: ChatRequest, model: string, turns: readonly ConverseTurn[], forced: boolean): Reasoning {
   const effort = request.reasoning_effort;
   if (!effort) return { dropped: [] };
-  if (model.includes("gpt-oss")) {
+  if (isOpenWeight(model)) {
     const said =
       effort === "none" || effort === "minimal" ? "low" : effort === "xhigh" || effort === "max" ? "high" : effort;
     return { fields: { reasoning_effort: said }, dropped: [] };
   }
-  if (isOpenAI(model)) return { fields: { reasoning_effort: effort }, dropped: [] };
+  if (isGpt(model)) return { fields: { reasoning: { effort: effort === "minimal" ? "low" : effort } }, dropped: [] };
+  if (isNova2(model)) {
+    const said = novaEffort(effort);
+    return {
+      fields: { reasoningConfig: said ? { type: "enabled", maxReasoningEffort: said } : { type: "disabled" } },
+      dropped: [],
+    };
+  }
   if (!isClaude(model)) return { dropped: [] };
   const bare = lacksThinking(turns.map(({ role, content }) => ({ role, blocks: content.map(kindOf) })));
   const answer = request.max_completion_tokens ?? request.max_tokens ?? DEFAULT_ANSWER;
@@ -175,4 +205,10 @@ function reasoning(request: ChatRequest, model: string, turns: readonly Converse
   };
   const some = Object.keys(fields).length > 0;
   return { ...(some ? { fields } : {}), total: thinking.total, dropped: thinking.dropped };
+}
+
+function novaEffort(effort: ReasoningEffort | null | undefined): "low" | "medium" | "high" | null {
+  if (!effort || effort === "none") return null;
+  if (effort === "minimal" || effort === "low") return "low";
+  return effort === "medium" ? "medium" : "high";
 }

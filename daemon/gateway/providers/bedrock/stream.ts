@@ -9,6 +9,7 @@ import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { Emit, ReadContext, StreamDecoder } from "../wire.ts";
 import { exceptionFailure } from "./errors.ts";
 import { type Frame, frameReader } from "./frames.ts";
+import { thoughtFormat } from "./models.ts";
 import { converseFinish, converseUsage } from "./usage.ts";
 
 interface Block {
@@ -27,6 +28,7 @@ interface Thought {
 export function bedrockDecoder(context: ReadContext, emit: Emit, memory: ThoughtMemory): StreamDecoder {
   const chunks = chunkStream(context, emit);
   const { jsonTool } = context.prepared;
+  const format = thoughtFormat(context.target.model);
   const blocks = new Map<unknown, Block>();
   const thoughts = new Map<unknown, Thought>();
   const details: ReasoningDetail[] = [];
@@ -78,7 +80,9 @@ export function bedrockDecoder(context: ReadContext, emit: Emit, memory: Thought
     if (!thought || (thought.signature === "" && thought.redacted === "")) return;
     const place = typeof index === "number" ? index : details.length;
     const { text, signature, redacted } = thought;
-    details.push(signature === "" ? redactedThought(redacted, place) : signedThought(text, signature, place));
+    details.push(
+      signature === "" ? redactedThought(redacted, place, format) : signedThought(text, signature, place, format),
+    );
   }
 
   function write(block: Block | undefined, piece: string): void {

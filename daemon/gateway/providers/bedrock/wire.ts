@@ -7,6 +7,7 @@ import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { Wire } from "../wire.ts";
 import { readConverse } from "./answer.ts";
 import { bedrockFailure } from "./errors.ts";
+import { thoughtFormat } from "./models.ts";
 import { bedrockUnsupported, converseLongest, converseRequest } from "./request.ts";
 import { bedrockDecoder } from "./stream.ts";
 
@@ -22,7 +23,7 @@ export function bedrockWire(thoughts: ThoughtMemory): Wire {
         call.request,
         target,
         io,
-        claudeThoughts(thoughts, call.caller),
+        claudeThoughts(thoughts, call.caller, thoughtFormat(target.model)),
       );
       const region = target.credentials.region ?? "us-east-1";
       const base = (target.baseUrl ?? `https://bedrock-runtime.${region}.amazonaws.com`).replace(/\/+$/, "");

@@ -1,6 +1,6 @@
 // OpenAI's messages as Gemini's contents: system apart, roles user and model, results of one turn's calls together, images as bytes.
 import type { AssistantMessage, ChatRequest, ContentPart, UserMessage } from "#daemon/gateway/format/request.ts";
-import { argumentsOf, dataUrl, fileOf, invalid, partsOf, textOf } from "../content.ts";
+import { argumentsOf, fileOf, imageUrl, invalid, partsOf, textOf } from "../content.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { isOurs, signatureOf } from "../tool-id.ts";
 import type { WireIo } from "../wire.ts";
@@ -122,7 +122,7 @@ async function userPart(part: ContentPart, param: string, io: WireIo): Promise<u
       return part.text === "" ? null : { text: part.text };
     case "image_url": {
       const { url } = part.image_url;
-      const inline = dataUrl(url, `${param}.image_url.url`);
+      const inline = imageUrl(url, `${param}.image_url.url`);
       if (inline) return { inlineData: { mimeType: inline.mediaType, data: inline.data } };
       if (url.startsWith("gs://") || /^https:\/\/generativelanguage\.googleapis\.com\//.test(url)) {
         return { fileData: { fileUri: url } };

@@ -6,16 +6,18 @@ import type { AssistantMessage } from "#daemon/gateway/format/request.ts";
 import { fields, list, string } from "../events.ts";
 import type { ThoughtMemory } from "./memory.ts";
 
-const FORMAT = "anthropic-claude-v1";
+export const CLAUDE = "anthropic-claude-v1";
+/** OpenAI's models on Bedrock: encrypted from beginning to end. */
+export const CONVERSE = "amazon-converse-v1";
 
 /** A thinking block that was signed. `index`: its place among the blocks of its turn. */
-export function signedThought(text: string, signature: string, index: number): ReasoningDetail {
-  return { type: "reasoning.text", text, signature, format: FORMAT, index };
+export function signedThought(text: string, signature: string, index: number, format = CLAUDE): ReasoningDetail {
+  return { type: "reasoning.text", text, signature, format, index };
 }
 
 /** A thinking block that the service has encrypted. */
-export function redactedThought(data: string, index: number): ReasoningDetail {
-  return { type: "reasoning.encrypted", data, format: FORMAT, index };
+export function redactedThought(data: string, index: number, format = CLAUDE): ReasoningDetail {
+  return { type: "reasoning.encrypted", data, format, index };
 }
 
 export interface ClaudeThoughts {
@@ -23,15 +25,15 @@ export interface ClaudeThoughts {
   of(message: AssistantMessage): readonly ReasoningDetail[];
 }
 
-export function claudeThoughts(memory: ThoughtMemory, caller: string): ClaudeThoughts {
+export function claudeThoughts(memory: ThoughtMemory, caller: string, format = CLAUDE): ClaudeThoughts {
   return {
     of(message) {
       // The memory first: it has all of them, whatever the client made of the stream.
       for (const { id } of message.tool_calls ?? []) {
         const known = memory.recall(caller, id);
-        if (known !== undefined) return detailsIn(JSON.parse(known));
+        if (known !== undefined) return detailsIn(JSON.parse(known), format);
       }
-      return detailsIn(message.reasoning_details);
+      return detailsIn(message.reasoning_details, format);
     },
   };
 }
@@ -49,17 +51,17 @@ export function keepThoughts(
 }
 
 // A client's word: other vendors' reasoning and what is not whole is left out.
-function detailsIn(value: unknown): ReasoningDetail[] {
+function detailsIn(value: unknown, format: string): ReasoningDetail[] {
   return list(value).flatMap((one, place): ReasoningDetail[] => {
     const detail = fields(one);
-    if (detail["format"] !== FORMAT) return [];
+    if (detail["format"] !== format) return [];
     const index = Number.isSafeInteger(detail["index"]) ? Number(detail["index"]) : place;
     const signature = string(detail["signature"]);
     if (detail["type"] === "reasoning.text" && signature !== "") {
-      return [signedThought(string(detail["text"]), signature, index)];
+      return [signedThought(string(detail["text"]), signature, index, format)];
     }
     const data = string(detail["data"]);
-    return detail["type"] === "reasoning.encrypted" && data !== "" ? [redactedThought(data, index)] : [];
+    return detail["type"] === "reasoning.encrypted" && data !== "" ? [redactedThought(data, index, format)] : [];
   });
 }
 
@@ -88,10 +90,11 @@ export interface TurnKind {
   readonly blocks: readonly ("thinking" | "call" | "result" | "other")[];
 }
 
-/** True where the request goes on with calls that began without thinking: a model that thinks on a budget refuses that. */
+/** True where the request goes on with calls or an answer that began without thinking: a model that thinks on a budget refuses that. */
 export function lacksThinking(turns: readonly TurnKind[]): boolean {
   let at = turns.findLastIndex(({ role }) => role === "assistant");
-  if (!turns[at]?.blocks.includes("call")) return false;
+  const begun = at >= 0 && at === turns.length - 1;
+  if (!begun && !turns[at]?.blocks.includes("call")) return false;
   while (turns[at - 1]?.blocks.includes("result") && turns[at - 2]) at -= 2;
   return turns[at]?.blocks[0] !== "thinking";
 }

@@ -1,0 +1,44 @@
+// What differs between the models that Converse serves: whose reasoning they have, whether they keep JSON schemas, whether they can be made
+// to call a tool. By their ids, whatever regions and versions stand around them.
+import { claudeTraits } from "../anthropic/models.ts";
+import { CLAUDE, CONVERSE } from "../thoughts/claude.ts";
+
+export function isClaude(model: string): boolean {
+  return model.includes("anthropic") || model.includes("claude");
+}
+
+/** OpenAI's open models, which take its old `reasoning_effort`. */
+export function isOpenWeight(model: string): boolean {
+  return model.includes("gpt-oss");
+}
+
+/** OpenAI's own: they take `reasoning.effort`, and want what they thought back, which is encrypted. */
+export function isGpt(model: string): boolean {
+  return /(^|[./])openai\./.test(model) && !isOpenWeight(model);
+}
+
+export function isNova2(model: string): boolean {
+  return /nova-2-/.test(model);
+}
+
+/** Bedrock itself keeps the answer to a schema (its documentation, "Get validated JSON results from models"). */
+export function keepsSchemas(model: string): boolean {
+  if (isClaude(model)) return /(sonnet|haiku|opus)-4-5|(sonnet|opus)-4-6/.test(model);
+  return /qwen3|deepseek\.v3|mistral-large-3|ministral-3|minimax-m2|kimi-k2-thinking|nemotron-nano-3/.test(model);
+}
+
+/** It can be made to call a tool: others refuse every choice but `auto`. An ARN does not say whose model it is. */
+export function forcesTools(model: string): boolean {
+  if (isClaude(model)) return claudeTraits(model).forcesTools;
+  return /^arn:|nova|mistral-large|gpt-oss|openai\./.test(model);
+}
+
+/** It can be kept from calling tools in parallel. */
+export function callsOneByOne(model: string): boolean {
+  return isClaude(model) && (claudeTraits(model).thinking === "adaptive" || model.includes("-4-5"));
+}
+
+/** How what it thought is called on its way through OpenAI's format, so that it comes back to none but its like. */
+export function thoughtFormat(model: string): string {
+  return isClaude(model) ? CLAUDE : CONVERSE;
+}
