@@ -26,7 +26,9 @@ export function answerOf(
   const encodings = bodyless ? null : encodingsOf(headerOf(response, "content-encoding"));
   const headers: [string, string][] = [];
   for (const [name, value] of Object.entries(response.headers)) {
-    if (HOP.test(name) || (encodings && name === "content-encoding")) continue;
+    // The length is that of the bytes as they came.
+    const told = name === "content-length" ? !encodings : !HOP.test(name);
+    if (!told || (encodings && name === "content-encoding")) continue;
     for (const one of Array.isArray(value) ? value : [value]) if (one !== undefined) headers.push([name, one]);
   }
   let bytes: AsyncIterable<Uint8Array> = response.body;
