@@ -97,7 +97,12 @@ function optionsFor(folder: string, entry: string): BuildOptions {
     logLevel: "silent",
     // A cell loads no code but its bundle: import() becomes require() of what is inside it.
     supported: { "dynamic-import": false },
-    define: { "import.meta.url": '"file:///controller/handler.js"', "import.meta.dirname": '"/controller"' },
+    define: {
+      "import.meta.url": '"file:///controller/handler.js"',
+      "import.meta.dirname": '"/controller"',
+      "import.meta.filename": '"/controller/handler.js"',
+    },
+    loader: { ".wasm": "binary" },
     plugins: [sdkPlugin, addonPlugin],
   };
 }

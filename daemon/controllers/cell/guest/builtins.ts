@@ -1,6 +1,7 @@
 // Which of Node's modules a controller may load. The kernel and the permission model refuse the rest anyway; here they are refused by
 // name, with what to use instead. A refused module can still be imported, because npm packages import more than they use: each of its
 // functions throws when it is called.
+import { harmless } from "./harmless.ts";
 import { getBuiltin } from "./realm-builtins.ts";
 
 /** Pure computation, no way to the outside. */
@@ -50,7 +51,8 @@ const stubs = new Map<string, unknown>();
 function refusing(name: string, real: unknown): unknown {
   const known = stubs.get(name);
   if (known) return known;
-  const stub = refuseMembers(name, real as Record<string, unknown>, 0);
+  const members = real as Record<string, unknown>;
+  const stub = { ...refuseMembers(name, members, 0), ...harmless[name]?.(members, (one) => requireBuiltin(one, true)) };
   stubs.set(name, stub);
   return stub;
 }
@@ -60,8 +62,9 @@ function refuseMembers(path: string, real: object, depth: number): Record<string
   for (const key of Object.getOwnPropertyNames(real)) {
     const descriptor = Object.getOwnPropertyDescriptor(real, key);
     if (!descriptor || !("value" in descriptor)) {
-      // A getter may load what is refused.
-      stub[key] = depth === 0 && key === "promises" ? promisesStub(path) : undefined;
+      // A getter may load what is refused. Those with a class's name give one, which packages extend.
+      if (depth === 0 && key === "promises") stub[key] = promisesStub(path);
+      else stub[key] = /^[A-Z]\w*[a-z]/.test(key) ? refuse(`${path}.${key}`) : undefined;
       continue;
     }
     const { value } = descriptor;
@@ -77,16 +80,17 @@ function promisesStub(path: string): Record<string, unknown> {
   return real ? refuseMembers(`${path}.promises`, real as object, 1) : {};
 }
 
-function refuse(path: string): () => never {
+function refuse(path: string): () => unknown {
   const module = path.split(".")[0] ?? path;
-  function denied(): never {
-    throw Object.assign(
-      new Error(`node:${path} is not available in a controller: ${INSTEAD[module] ?? "it is refused"}`),
-      {
-        code: "ERR_ACCESS_DENIED",
-        [Symbol.for("magic.handler.error")]: false,
-      },
-    );
-  }
-  return denied;
+  const denial = (): Error =>
+    Object.assign(new Error(`node:${path} is not available in a controller: ${INSTEAD[module] ?? "it is refused"}`), {
+      code: "ERR_ACCESS_DENIED",
+      [Symbol.for("magic.handler.error")]: false,
+    });
+  // Whoever asks for a promise handles its rejection, as that of a file which is not there.
+  const promised = /^(fs|dns)[/.]promises\./.test(path);
+  return function denied() {
+    if (promised) return Promise.reject(denial());
+    throw denial();
+  };
 }

@@ -5,12 +5,13 @@ import { defineProperty, ErrorOf, StringOf, stringifyJson, stringSlice } from ".
 const handlerBrand = Symbol.for("magic.handler.error");
 const MAX_MESSAGE = 8 * 1024;
 const MAX_STACK = 16 * 1024;
+const MAX_CAUSES = 4;
 
 /** An error that `isHandlerError` of magic/sdk recognises; made where the handler awaits, so that its stack names the handler's line. */
 export function toError(error: GuestError): Error {
   const made = new ErrorOf(error.message);
   defineProperty(made, "name", { value: error.name, configurable: true, writable: true });
-  defineProperty(made, "code", { value: error.code, enumerable: true, configurable: true });
+  defineProperty(made, "code", { value: error.code, enumerable: true, configurable: true, writable: true });
   if (error.status !== undefined) defineProperty(made, "status", { value: error.status, enumerable: true });
   if (error.add !== undefined) defineProperty(made, "add", { value: error.add, enumerable: true });
   defineProperty(made, handlerBrand, { value: true });
@@ -35,7 +36,7 @@ export function fromThrown(thrown: unknown): GuestError {
       name: cut(StringOf(error["name"] ?? "Error"), 100),
       message: cut(StringOf(error["message"] ?? ""), MAX_MESSAGE),
     };
-    if (typeof stack === "string") data["stack"] = cut(stack, MAX_STACK);
+    if (typeof stack === "string") data["stack"] = cut(stack + causesOf(error), MAX_STACK);
     if (error[handlerBrand] === true && typeof error["code"] === "string") {
       data["code"] = cut(error["code"], 64);
       if (typeof error["add"] === "string") data["add"] = cut(error["add"], MAX_MESSAGE);
@@ -44,6 +45,18 @@ export function fromThrown(thrown: unknown): GuestError {
   } catch {
     return { name: "Error", message: "an error that cannot be read was thrown" };
   }
+}
+
+/** What led to it, as Node prints it: packages wrap what went wrong in a "fetch failed". */
+function causesOf(error: Record<PropertyKey, unknown>): string {
+  let text = "";
+  let cause = error["cause"];
+  for (let depth = 0; depth < MAX_CAUSES && typeof cause === "object" && cause !== null; depth++) {
+    const { stack, message, cause: next } = cause as Record<string, unknown>;
+    text += `\n[cause]: ${StringOf(stack ?? message ?? "an object")}`;
+    cause = next;
+  }
+  return text;
 }
 
 /** Of this realm or another, or shaped like one. */

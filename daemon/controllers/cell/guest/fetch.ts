@@ -14,10 +14,10 @@ import {
   ResponseOf,
   Uint8ArrayOf,
 } from "./primordials.ts";
-import { toReadable } from "./streams.ts";
+import { type IncomingStream, toReadable } from "./streams.ts";
 
 /** The value of the answer to `http.fetch`. */
-interface FetchAnswer {
+export interface FetchAnswer {
   readonly status: number;
   readonly statusText: string;
   readonly headers: [string, string][];
@@ -39,26 +39,14 @@ export async function brokeredFetch(
     headers.push([name, value]);
   });
   const { body } = request;
-  const whole = !isStream(init?.body);
-  const answer = await askBroker(
-    invocation,
-    "http.fetch",
-    {
-      url: request.url,
-      method: request.method,
-      headers,
-      redirect: request.redirect,
-      whole,
-      length: lengthOf(init?.body),
-    },
-    { signal: request.signal, ...(body ? { body: (sender: BodySender) => void pump(body, sender) } : {}) },
-  );
-  if (answer.error) throw failureOf(answer.error, request.signal);
-  const value = answer.value as FetchAnswer;
+  const { value, stream } = await exchange(invocation, {
+    ...{ url: request.url, method: request.method, headers, redirect: request.redirect, body },
+    ...{ whole: !isStream(init?.body), length: lengthOf(init?.body), signal: request.signal },
+  });
   const empty = value.status === 204 || value.status === 205 || value.status === 304 || request.method === "HEAD";
-  if (empty) answer.stream?.cancel();
+  if (empty) stream?.cancel();
   const strange = value.status < 200 || value.status > 599;
-  const response = new ResponseOf(empty || !answer.stream ? null : toReadable(answer.stream), {
+  const response = new ResponseOf(empty || !stream ? null : toReadable(stream), {
     status: strange ? 200 : value.status,
     statusText: value.statusText,
     headers: value.headers,
@@ -71,6 +59,30 @@ export async function brokeredFetch(
   defineProperty(response, "url", { value: value.url });
   defineProperty(response, "redirected", { value: value.redirected });
   return response;
+}
+
+export interface Exchange {
+  readonly url: string;
+  readonly method: string;
+  readonly headers: readonly (readonly [string, string])[];
+  readonly redirect: string;
+  readonly body: ReadableStream<Uint8Array> | null;
+  /** The body needs nothing of the answer to go on. */
+  readonly whole: boolean;
+  /** Its bytes, where they are known. */
+  readonly length: number | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** One request and its answer; throws what a handler is to catch. */
+export async function exchange(
+  invocation: Invocation,
+  { body, signal, ...args }: Exchange,
+): Promise<{ value: FetchAnswer; stream: IncomingStream | null }> {
+  const send = body ? { body: (sender: BodySender) => void pump(body, sender) } : {};
+  const answer = await askBroker(invocation, "http.fetch", args, { signal, ...send });
+  if (answer.error) throw failureOf(answer.error, signal);
+  return { value: answer.value as FetchAnswer, stream: answer.stream };
 }
 
 /** A body that comes to be while it is sent. */

@@ -1,6 +1,7 @@
 // Takes from the realm what no handler needs: ways to the handle of the channel, to raw descriptors, to flags of the engine, to other code.
 // This is a convenience and a second fence; the boundary is the kernel's filter.
 import * as asyncHooks from "node:async_hooks";
+import * as os from "node:os";
 import * as v8 from "node:v8";
 import { requireBuiltin } from "./builtins.ts";
 import { toError } from "./errors.ts";
@@ -9,7 +10,7 @@ import { globalFetch } from "./request.ts";
 /** Functions of `process` that end it, signal, load, or look into the runtime. */
 const TAKEN = [
   ...["abort", "binding", "_linkedBinding", "chdir", "debugPort", "dlopen", "execve", "initgroups", "kill", "_kill"],
-  ...["loadEnvFile", "openStdin", "reallyExit", "setegid", "seteuid", "setgid", "setgroups", "setuid", "umask"],
+  ...["loadEnvFile", "openStdin", "reallyExit", "setegid", "seteuid", "setgid", "setgroups", "setuid"],
   ...["_debugProcess", "_debugEnd", "_startProfilerIdleNotifier", "_stopProfilerIdleNotifier", "_getActiveHandles"],
   ...["_getActiveRequests", "_rawDebug", "setUncaughtExceptionCaptureCallback"],
   ...["addUncaughtExceptionCaptureCallback", "setSourceMapsEnabled", "_eval", "_preload_modules", "report"],
@@ -17,7 +18,9 @@ const TAKEN = [
 ] as const;
 
 const UNAVAILABLE_V8 = ["setFlagsFromString", "writeHeapSnapshot", "getHeapSnapshot", "setHeapSnapshotNearHeapLimit"];
-const UNAVAILABLE_GLOBALS = ["WebSocket", "EventSource", "localStorage", "sessionStorage", "Storage"];
+const UNAVAILABLE_GLOBALS = ["localStorage", "sessionStorage", "Storage"];
+/** Packages look whether they are there before anything is connected. */
+const REFUSED_GLOBALS = ["WebSocket", "EventSource"];
 
 export function hardenRealm(): void {
   fix(globalThis, "fetch", globalFetch, true);
@@ -26,9 +29,10 @@ export function hardenRealm(): void {
   hardenAsyncHooks();
   hardenBytes();
   for (const name of UNAVAILABLE_GLOBALS) delete (globalThis as Record<string, unknown>)[name];
+  for (const name of REFUSED_GLOBALS) fix(globalThis, name, refusedClass(name), true);
 }
 
-/** What every cell needs, whatever the layers: memoryUsage without the file that the filter refuses to read. */
+/** What every cell needs, whatever the layers: answers to what the filter refuses to read. */
 export function fitRealm(): void {
   const usage = (): Record<string, number> => {
     const heap = v8.getHeapStatistics();
@@ -42,6 +46,11 @@ export function fitRealm(): void {
   };
   fix(process, "memoryUsage", Object.assign(usage, { rss: () => usage()["rss"] }));
   fix(process, "cwd", () => "/");
+  const machine = (os as unknown as { default: Record<string, unknown> }).default;
+  fix(machine, "homedir", () => "/");
+  fix(machine, "networkInterfaces", () => ({}));
+  fix(machine, "getPriority", () => 0);
+  fix(machine, "userInfo", () => ({ username: "controller", uid: -1, gid: -1, homedir: "/", shell: null }));
 }
 
 // Flags change the engine under the running code (--allow-natives-syntax, --no-harden...): nobody sets them after this line.
@@ -60,6 +69,8 @@ function hardenProcess(): void {
     });
   };
   fix(process, "exit", exit);
+  const setUmask = unavailable("process.umask");
+  fix(process, "umask", (mask?: unknown) => (mask === undefined ? 0o022 : setUmask()));
   fix(process, "getBuiltinModule", (name: unknown) => requireBuiltin(String(name), true));
   fix(process, "argv", ["node", "controller"]);
   fix(process, "execArgv", []);
@@ -89,6 +100,15 @@ function hardenBytes(): void {
 function unavailable(what: string): () => never {
   return () => {
     throw Object.assign(new Error(`${what} is not available in a controller`), { code: "ERR_ACCESS_DENIED" });
+  };
+}
+
+function refusedClass(name: string): unknown {
+  const refused = unavailable(name);
+  return class {
+    constructor() {
+      refused();
+    }
   };
 }
 

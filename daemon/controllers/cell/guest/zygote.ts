@@ -19,8 +19,10 @@ import { requireBuiltin } from "./builtins.ts";
 import { openChannel, readU32 } from "./channel.ts";
 import { consoleToFrames } from "./console.ts";
 import { fromThrown, toError } from "./errors.ts";
+import { requireBy } from "./harmless.ts";
 import {
   abortInvocation,
+  currentInvocation,
   endInvocation,
   type Invocation,
   newInvocation,
@@ -33,7 +35,7 @@ import {
 } from "./invocation.ts";
 import { byteLength, bytesSet, parseJson, stringifyJson, table, Uint8ArrayOf, utf8Slice } from "./primordials.ts";
 import { fitRealm, hardenRealm } from "./realm.ts";
-import { type Identity, logText, makeRequest } from "./request.ts";
+import { type Identity, log, logText, makeRequest } from "./request.ts";
 
 const REPLY = Symbol.for("magic.reply");
 type UserHandler = (request: object) => unknown;
@@ -54,7 +56,12 @@ export async function runZygote(): Promise<void> {
 
   const channel = openChannel(onFrame, () => endProcess(0));
   consoleToFrames(channel, () => session);
-  process.on("uncaughtException", (error) => stray("uncaught exception", error));
+  process.on("uncaughtException", (error) => {
+    const invocation = currentInvocation();
+    // Thrown beside the handler's promise, by a timer or an event: nothing would ever settle what waits for it.
+    if (invocation && running[invocation.id] === invocation) finish(invocation, up.error, failureText(error));
+    else stray("uncaught exception", error);
+  });
   process.on("unhandledRejection", (error) => stray("unhandled rejection", error));
   const hello: HelloMessage = {
     node: process.versions.node,
@@ -111,8 +118,12 @@ export async function runZygote(): Promise<void> {
       text = outputText(outputOf(returned));
     } catch (thrown) {
       type = up.error;
-      text = stringifyJson(fromThrown(thrown)) ?? "";
+      text = failureText(thrown);
     }
+    if (!invocation.over) finish(invocation, type, text, before);
+  }
+
+  function finish(invocation: Invocation, type: number, text: string, before: number | null = null): void {
     delete running[invocation.id];
     underWay--;
     endInvocation(invocation);
@@ -125,10 +136,14 @@ export async function runZygote(): Promise<void> {
     );
   }
 
-  /** An error that no invocation caught: it belongs to somebody, but to whom is not known. */
+  /** An error that nobody caught, as a line of the call whose code it came from. */
   function stray(what: string, error: unknown): void {
     const { name, message, stack } = fromThrown(error);
-    channel.sendText(up.log, 0, session, logText("error", `${what}: ${name}: ${message}`, { stack }));
+    const line = `${what}: ${name}: ${message}`;
+    const invocation = currentInvocation();
+    const request_id = invocation?.message.id;
+    if (invocation && !invocation.over) log(invocation, "error", line, { stack });
+    else channel.sendText(up.log, 0, session, logText("error", line, { stack, request_id }));
   }
 }
 
@@ -144,17 +159,30 @@ function onCallFrame(type: number, invocation: Invocation, memory: Buffer, start
   }
 }
 
+type Factory = (
+  module: { exports: Record<string, unknown> },
+  exports: unknown,
+  require: (name: string) => unknown,
+  filename: string,
+  dirname: string,
+) => void;
+
 /** The default export of the bundle. */
 function evaluate(code: string, filename: string, policy: boolean): UserHandler {
-  const factory = runInThisContext(`(function (module, exports, require) {\n${code}\n})`, {
+  const factory = runInThisContext(`(function (module, exports, require, __filename, __dirname) {\n${code}\n})`, {
     filename,
     lineOffset: -1,
-  }) as (module: { exports: Record<string, unknown> }, exports: unknown, require: (name: string) => unknown) => void;
+  }) as Factory;
   const module = { exports: {} as Record<string, unknown> };
-  factory(module, module.exports, (name) => requireBuiltin(name, policy));
+  const load = requireBy((name) => requireBuiltin(name, policy));
+  factory(module, module.exports, load, "/controller/handler.js", "/controller");
   const exported = module.exports["default"] ?? module.exports;
   if (typeof exported !== "function") throw new Error("handler has no default export that is a function");
   return exported as UserHandler;
+}
+
+function failureText(thrown: unknown): string {
+  return stringifyJson(fromThrown(thrown)) ?? "";
 }
 
 const { cpuUsage } = process;

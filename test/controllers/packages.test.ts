@@ -1,0 +1,221 @@
+// What npm packages lean on besides their own code: Node's HTTP client, and what they ask for while they load. The same code runs here in Node
+// and in a cell, and must come to the same.
+import { createHash } from "node:crypto";
+import http, { createServer } from "node:http";
+import { afterAll, expect, test } from "vitest";
+import { createEgress } from "#daemon/egress/egress.ts";
+import { openBench } from "./harness.ts";
+
+const server = createServer((request, response) => {
+  const path = (request.url ?? "").split("?")[0];
+  const hash = createHash("sha1");
+  let bytes = 0;
+  request.on("data", (piece: Buffer) => {
+    bytes += piece.length;
+    hash.update(piece);
+  });
+  if (path === "/silence") return;
+  if (path === "/cut") {
+    response.writeHead(200, { "content-length": 100 });
+    response.write("part", () => response.destroy());
+    return;
+  }
+  if (path === "/early") {
+    response.writeHead(413, { connection: "close" }).end("too much");
+    return;
+  }
+  request.on("end", () => {
+    const { method, url, headers } = request;
+    if (path === "/none") response.writeHead(204, { "x-a": "1" }).end();
+    else if (path === "/elsewhere") response.writeHead(302, "Away", { location: "/echo" }).end();
+    else if (path === "/cookies")
+      response.writeHead(200, { "set-cookie": ["a=1", "b=2"], "x-two": ["1", "2"], "content-length": 2 }).end("ok");
+    else if (path === "/large") response.end(Buffer.alloc(3_000_000, "abc"));
+    else {
+      const told = ["authorization", "content-length", "content-type", "transfer-encoding", "x-list", "x-one"];
+      const kept = Object.fromEntries(told.map((name) => [name, headers[name]]));
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify({ method, url, kept, bytes, hash: hash.digest("hex") }));
+    }
+  });
+}).listen(0, "127.0.0.1");
+await new Promise((done) => server.once("listening", done));
+const { port } = server.address() as { port: number };
+const egress = createEgress({ allowPrivate: () => [`127.0.0.1:${port}`] });
+const bench = await openBench({ ports: { egress } });
+const contract = {
+  capabilities: ["http:egress" as const],
+  scopes: { http: [{ host: "127.0.0.1", port, scheme: "http" as const }] },
+};
+
+afterAll(async () => {
+  server.closeAllConnections();
+  server.close();
+  await egress.close();
+});
+
+const client = `
+const origin = "http://127.0.0.1:${port}";
+const read = async (response) => {
+  let text = "";
+  response.setEncoding("latin1");
+  for await (const piece of response) text += piece;
+  return text.length > 10_000 ? text.length : text;
+};
+/** The answer to a request, or what became of it. */
+const answer = (request, run = (one) => one.end()) =>
+  new Promise((resolve) => {
+    const seen = [];
+    for (const event of ["timeout", "finish"]) request.on(event, () => seen.push(event));
+    request.on("error", ({ message, code }) => resolve({ message, code, seen }));
+    request.on("response", async (response) => {
+      const { statusCode, statusMessage, headers, httpVersion } = response;
+      const { location, "set-cookie": cookies, "x-two": two, "content-length": length } = headers;
+      const kept = { location, cookies, two, length };
+      const text = await read(response).catch((error) => "broken off");
+      resolve({ statusCode, statusMessage, httpVersion, kept, text, complete: response.complete, seen });
+    });
+    run(request);
+  });
+const modes = {
+  "an address": () => answer(http.request(origin + "/echo?a=1&b=%20")),
+  "a URL with options": () => answer(http.get(new URL(origin + "/echo"), { headers: { "X-List": ["1", "2"] } })),
+  "options": () => answer(http.request({ hostname: "127.0.0.1", port: ${port}, path: "/echo", auth: "user:pa ss" })),
+  "a name and a password in the address": () => answer(http.request("http://user:p%40ss@127.0.0.1:${port}/echo")),
+  "headers as a list": () => answer(http.request(origin + "/echo", { headers: ["Host", "a", "X-One", "a/b", "X-List", "1"] })),
+  "a head": () => answer(http.request(origin + "/cookies", { method: "head" })),
+  "no content": () => answer(http.request(origin + "/none")),
+  "a redirect": () => answer(http.request(origin + "/elsewhere")),
+  "headers that come twice": () => answer(http.request(origin + "/cookies")),
+  "a large answer": () => answer(http.request(origin + "/large")),
+  "a body at once": () => answer(http.request(origin + "/echo", { method: "POST", headers: { "content-length": 5 } }), (one) => one.end("hello")),
+  "a body in pieces": () =>
+    answer(http.request(origin + "/echo", { method: "PUT", headers: { "content-length": 10 } }), (one) => {
+      one.write("hello");
+      setTimeout(() => one.end("hello"), 5);
+    }),
+  "a large body": () =>
+    answer(http.request(origin + "/echo", { method: "POST" }), async (one) => {
+      const { Readable } = require("node:stream");
+      Readable.from(Array.from({ length: 40 }, (_, n) => Buffer.alloc(33_333, n))).pipe(one);
+    }),
+  "a large body of a known length": () =>
+    answer(http.request(origin + "/echo", { method: "POST", headers: { "content-length": 2_000_000 } }), (one) => one.end(Buffer.alloc(2_000_000, "x"))),
+  "a destroyed request": () => answer(http.request(origin + "/silence"), (one) => { one.end(); setTimeout(() => one.destroy(), 20); }),
+  "a destroyed request with a reason": () => answer(http.request(origin + "/silence"), (one) => { one.end(); setTimeout(() => one.destroy(new Error("mine")), 20); }),
+  "a time-out": () => answer(http.request(origin + "/silence", { timeout: 30 }), (one) => { one.end(); one.on("timeout", () => one.destroy(new Error("late"))); }),
+  "a signal": () => answer(http.request(origin + "/silence", { signal: AbortSignal.timeout(30) })).then(({ code }) => code),
+  "an answer that breaks off": () => answer(http.request(origin + "/cut")),
+  "a header after the headers": () => answer(http.request(origin + "/echo"), (one) => {
+    try { one.flushHeaders(); one.setHeader("a", "b"); } catch (error) { one.destroy(error); }
+  }),
+  "headers asked for": () => {
+    const one = http.request(origin + "/echo", { headers: { "X-A": 1 } });
+    one.setHeader("X-B", ["1", "2"]);
+    one.removeHeader("x-a");
+    const got = [one.getHeader("x-b"), one.hasHeader("X-A"), one.method, one.path, one.host, one.protocol];
+    return answer(one).then(() => got);
+  },
+  "a path with a space": () => { try { http.request({ path: "/a b" }); } catch ({ name, code }) { return { name, code }; } },
+  "the first bytes, then no more": () => new Promise((resolve) => {
+    http.get(origin + "/large", (response) => response.once("data", (piece) => { response.destroy(); resolve(piece.length > 0); }));
+  }),
+};
+`;
+const names = [...client.matchAll(/^ {2}"([^"]+)": /gm)].map(([, name]) => name as string);
+const here = new Function("http", "require", `${client}\nreturn (mode) => modes[mode]();`)(
+  http,
+  process.getBuiltinModule,
+);
+await bench.deploy(
+  "client",
+  `import http from "node:http";\n${client}\nexport default ({ input }) => modes[input]();`,
+  contract,
+);
+
+test.each(names)("Node's HTTP client in a cell does what it does in Node: %s", async (name) => {
+  const [expected, told] = [await here(name), await bench.invoke("client", name)];
+  expect(told).toEqual(JSON.parse(JSON.stringify(expected)));
+});
+
+test("what packages ask for while they load is answered, and reaches nothing", async () => {
+  const handler = `import { createRequire } from "node:module";
+    import fs from "node:fs";
+    import https from "node:https";
+    import net from "node:net";
+    import os from "node:os";
+    import tty from "node:tty";
+    import { markAsUncloneable } from "node:worker_threads";
+    const load = createRequire(import.meta.url);
+    const agent = new https.Agent({ keepAlive: true });
+    markAsUncloneable({});
+    class Extended extends fs.ReadStream {}
+    const refused = (work) => { try { work(); return "open"; } catch (error) { return error.message; } };
+    export default async () => {
+      fs.writeSync(1, "to the log");
+      return {
+        load: typeof load("node:crypto").randomUUID,
+        refused: [() => load("fs").readFileSync("/etc/passwd"), () => load("lodash"), () => new WebSocket("ws://localhost"), () => new Extended("/x"),
+          () => process.umask(0), () => fs.writeSync(3, "x")].map(refused),
+        later: await fs.promises.readFile("/x").catch(({ code }) => code),
+        told: [tty.isatty(1), net.isIP("::1"), fs.existsSync("/"), os.homedir(), process.umask(), typeof __dirname, import.meta.filename, agent.defaultPort],
+      };
+    };`;
+  await bench.deploy("loads", handler);
+  expect(await bench.invoke("loads")).toEqual({
+    load: "function",
+    refused: [
+      expect.stringContaining("node:fs.readFileSync"),
+      expect.stringContaining("Cannot find module 'lodash'"),
+      expect.stringContaining("WebSocket is not available"),
+      expect.stringContaining("node:fs.ReadStream"),
+      expect.stringContaining("process.umask"),
+      expect.stringContaining("node:fs.write"),
+    ],
+    later: "ERR_ACCESS_DENIED",
+    told: [false, 6, false, "/", 0o022, "string", "/controller/handler.js", 443],
+  });
+  expect(bench.logs.some((line) => line["event"] === "to the log")).toBe(true);
+});
+
+test("a request by Node's client is granted as a fetch is, and what only a connection could do is refused by name", async () => {
+  const handler = `import http from "node:http";
+    const failure = (options) => new Promise((resolve) => http.get(options, () => resolve("open")).on("error", resolve)).then(({ code, message }) => code + ": " + message);
+    export default ({ input }) => Promise.all(input.map(failure));`;
+  await bench.deploy("asks", handler, contract);
+  const to = { host: "127.0.0.1", port, path: "/echo" };
+  const asked = [
+    { ...to, port: port + 1 },
+    { ...to, socketPath: "/run/docker.sock" },
+    { ...to, rejectUnauthorized: false },
+    { ...to, headers: { upgrade: "websocket" } },
+    { ...to, path: "@169.254.169.254/" },
+  ];
+  expect(await bench.invoke("asks", asked)).toEqual([
+    expect.stringMatching(/^capability_denied: .*scopes: { http: /),
+    expect.stringMatching(/^capability_denied: .*socketPath/),
+    expect.stringMatching(/^capability_denied: .*certificates/),
+    expect.stringMatching(/^capability_denied: .*WebSocket/),
+    expect.stringMatching(/^(capability_denied|egress_blocked|invalid_request): /),
+  ]);
+});
+
+test("an error beside the handler's promise fails the call at once, with what led to it", async () => {
+  const handler = `import { EventEmitter } from "node:events";
+    export default ({ input }) => {
+      if (input === "rejection") {
+        Promise.reject(new Error("nobody's"));
+        return new Promise((resolve) => setTimeout(resolve, 20, "answered"));
+      }
+      setTimeout(() => new EventEmitter().emit("error", new TypeError("fetch failed", { cause: new Error("the cause") })));
+      return new Promise(() => {});
+    };`;
+  await bench.deploy("beside", handler);
+  bench.logs.length = 0;
+  const error = await bench.failure(bench.invoke("beside", "event"));
+  expect([error.code, error.message]).toEqual(["handler_error", "the handler threw TypeError: fetch failed"]);
+  const line = bench.logs.findLast((one) => one["event"] === "controller.invoked") as { error: { stack: string } };
+  expect(line.error.stack).toMatch(/fetch failed\n[\s\S]*handler\.ts:7:[\s\S]*\[cause\]: Error: the cause\n/);
+  expect(await bench.invoke("beside", "rejection")).toBe("answered");
+  expect(bench.logs.find((one) => String(one["event"]).startsWith("unhandled rejection"))).toHaveProperty("request_id");
+});
