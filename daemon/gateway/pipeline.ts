@@ -65,6 +65,8 @@ export interface GatewayPipeline extends Gateway {
 const PURGE_MS = 3_600_000;
 /** How often leases of daemons that died beside this one are looked for. */
 const RECOVER_MS = 30_000;
+/** How often the newest calls are gathered, so that whoever asks what was used does not wait for a week of them. */
+const GATHER_MS = 60_000;
 /** When the price list is loaded on its own, so that the first call does not wait for it. */
 const WARM_MS = 500;
 
@@ -90,13 +92,16 @@ export async function createPipeline(parts: PipelineParts): Promise<GatewayPipel
       logger.warn("gateway.lease_charged", { budget: key, charged_usd: dollars(charged) });
   };
   await recover();
-  const timers = [setInterval(purge, PURGE_MS), setTimeout(warm, WARM_MS)];
+  const timers = [setInterval(purge, PURGE_MS), setInterval(gather, GATHER_MS), setTimeout(warm, WARM_MS)];
   if (stores.budgets.shared) timers.push(setInterval(() => void recover().catch(() => undefined), RECOVER_MS));
   for (const timer of timers) timer.unref();
   purge();
 
   function purge(): void {
     keyed.purge().catch((error: unknown) => logger.warn("gateway.purge_failed", errorFields(error)));
+  }
+  function gather(): void {
+    stores.ledger.gather().catch((error: unknown) => logger.warn("gateway.gather_failed", errorFields(error)));
   }
   function warm(): void {
     if (hasPriced(engagement)) void catalogue.load();

@@ -5,6 +5,7 @@ import { type Clock, rfc3339 } from "#shared/clock.ts";
 import type { BudgetStore } from "./budgets/store.ts";
 import type { KeyStore } from "./idempotency/store.ts";
 import type { LedgerStore } from "./ledger/ledger.ts";
+import { createUsage } from "./ledger/usage.ts";
 
 export interface GatewayStores {
   readonly ledger: LedgerStore;
@@ -23,7 +24,7 @@ export function gatewayStores({ units, dialect }: Pick<Storage, "units" | "diale
     close: presence.close,
     ledger: {
       append: (rows, budgets) => units.ledger.append({ rows: `[${rows.join(",")}]`, budgets, process, now: now() }),
-      usage: (query) => units.ledger.usage(query),
+      ...createUsage(units.ledger),
     },
     budgets: {
       shared,

@@ -10,21 +10,32 @@ const SIZES = [64, 8, 1] as const;
 const texts = new Map<string, string>();
 
 /** @param rows JSON: arrays of strings, numbers and nulls in the order of `columns`. Names are the program's own, never a caller's. */
-export async function insertRows(
+export function insertRows(db: Db, table: keyof Database, columns: readonly string[], rows: string): Promise<void> {
+  return insertValues(db, table, columns, JSON.parse(rows) as unknown[][]);
+}
+
+/** @param conflict what becomes of a row that is there already: the rest of the statement, one text for each table. */
+export async function insertValues(
   db: Db,
   table: keyof Database,
   columns: readonly string[],
-  rows: string,
+  values: readonly (readonly unknown[])[],
+  conflict = "",
 ): Promise<void> {
-  const dialect = db.getExecutor().adapter instanceof PostgresAdapter ? "postgres" : "sqlite";
-  const values = JSON.parse(rows) as unknown[][];
+  const dialect = dialectOf(db);
   let from = 0;
   for (const size of SIZES)
     for (; values.length - from >= size; from += size) {
-      const given = size === 1 ? (values[from] ?? []) : values.slice(from, from + size).flat();
+      const given = (size === 1 ? (values[from] ?? []) : values.slice(from, from + size).flat()) as unknown[];
       const parameters = dialect === "postgres" ? given.map(keepable) : given;
-      await db.executeQuery(CompiledQuery.raw(insertText(dialect, table, columns, size), parameters));
+      const text = `${insertText(dialect, table, columns, size)} ${conflict}`;
+      await db.executeQuery(CompiledQuery.raw(text, parameters));
     }
+}
+
+/** For what the two dialects say differently. */
+export function dialectOf(db: Db): "sqlite" | "postgres" {
+  return db.getExecutor().adapter instanceof PostgresAdapter ? "postgres" : "sqlite";
 }
 
 // Postgres has no NUL in texts. What is appended has happened: a row that it refused would hold back all those behind it.

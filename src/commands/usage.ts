@@ -3,7 +3,7 @@ import { connect } from "#client/daemon/connect.ts";
 import { defineCommand } from "#commands/command.ts";
 import { betweenOf } from "#commands/option-values.ts";
 import { MagicError } from "#contract/errors.ts";
-import { type UsageReport, type UsageRow, usageKeys } from "#contract/wire/usage.ts";
+import { MOST_ROWS, type UsageReport, type UsageRow, usageKeys } from "#contract/wire/usage.ts";
 import { printChart } from "#output/chart.ts";
 import type { Paint } from "#output/paint.ts";
 
@@ -35,12 +35,18 @@ export default defineCommand<Options>({
         signal,
       });
       const text = await answer.text();
+      if (answer.headers.has("link")) output.note(more(MOST_ROWS, by));
       return output.result({ csv: text }, () => text.trimEnd());
     }
     const report = await client.request<UsageReport>("GET", "/v1/usage", { query, signal });
+    if (report.has_more) output.note(more(report.data.length, by));
     output.result(report, (paint) => show(report, paint, output.columns));
   },
 });
+
+function more(shown: number, by: string): string {
+  return `There is more than these ${shown} by ${by}: narrow it with --since and --until, or page through GET /v1/usage.`;
+}
 
 function show({ by, data }: UsageReport, paint: Paint, columns: number): string {
   if (data.length === 0) return paint.dim("No call has been made yet.");

@@ -12,6 +12,7 @@ export const migrationNames = [
   "021-trace",
   "022-gateway-signature",
   "023-gateway-replicas",
+  "024-gateway-usage",
   "031-connection",
   "032-sync",
   "040-controller",

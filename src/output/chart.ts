@@ -14,9 +14,12 @@ const eighths = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
 /** Bars are shorter where they would not fit into the columns. */
 export function printChart(bars: readonly Bar[], paint: Paint, columns: number): string {
-  const largest = Math.max(...bars.map(({ size }) => size), 0);
-  const width = Math.min(MAX_LABEL, Math.max(...bars.map(({ label }) => [...label].length), 0));
-  const texts = Math.max(...bars.map(({ text }) => text.length), 0);
+  const largest = most(bars, ({ size }) => size);
+  const width = Math.min(
+    MAX_LABEL,
+    most(bars, ({ label }) => [...label].length),
+  );
+  const texts = most(bars, ({ text }) => text.length);
   const room = Math.max(LEAST_WIDTH, Math.min(WIDTH, columns - width - texts - 4));
   return bars
     .map(({ label, size, text }) => {
@@ -24,6 +27,11 @@ export function printChart(bars: readonly Bar[], paint: Paint, columns: number):
       return `${fit(label, width)}  ${paint.cyan(bar)}${" ".repeat(room - [...bar].length)}  ${text}`;
     })
     .join("\n");
+}
+
+// One by one: what is spread are arguments, of which there cannot be a hundred thousand.
+function most(bars: readonly Bar[], of: (bar: Bar) => number): number {
+  return bars.reduce((found, bar) => Math.max(found, of(bar)), 0);
 }
 
 function barOf(share: number, width: number): string {

@@ -117,6 +117,25 @@ test("a call is answered, priced, metered and traced", async () => {
   });
 });
 
+test("usage comes in pages, and a cursor that is none is told so", async () => {
+  expect((await post("/v1/chat/completions", chat({ model: "sandbox/echo" }))).status).toBe(200);
+  const headers = { authorization: `Bearer ${app.credentials.admin_key}` };
+  const ask = (path: string) => fetch(`${app.url}${path}`, { headers });
+  type Page = { data: { key: string }[]; has_more: boolean; next_cursor: string | null };
+  const first = await ask("/v1/usage?by=model&limit=1");
+  const page = (await first.json()) as Page;
+  expect(page).toMatchObject({ data: [{ key: "openai/gpt-4o-mini" }], has_more: true });
+  const next = /^<(.*)>; rel="next"$/.exec(first.headers.get("link") ?? "")?.[1] ?? "";
+  expect(next).toContain(page.next_cursor ?? "-");
+  expect(await (await ask(next)).json()).toMatchObject({
+    data: [{ key: "sandbox/echo" }],
+    has_more: false,
+    next_cursor: null,
+  });
+  for (const cursor of ["x", "W10", Buffer.from('["a","-1"]').toString("base64url")])
+    expect((await ask(`/v1/usage?starting_after=${cursor}`)).status).toBe(422);
+});
+
 test("a call counts as use: a daemon that serves nothing else does not end as idle", async () => {
   await new Promise((resolve) => setTimeout(resolve, 50));
   const idle = app.activity.idleFor();

@@ -84,6 +84,44 @@ describe.each(dialects.filter(({ skip }) => !skip))("on $name", ({ open }) => {
     expect(await ledger.usage({ by: "user", since: "2026-03-02", until: "2026-03-03" })).toHaveLength(1);
   });
 
+  test("what is gathered and what is read call by call add up to every call once, wherever a span begins and ends", async () => {
+    const { ledger } = gatewayStores(await open(), systemClock);
+    const start = Date.parse("2026-03-01T00:00:00Z");
+    const times = Array.from({ length: 300 }, (_, index) => start + index * 1_000_000 + (index % 7));
+    const rows = times.map((at, index) => row({ at: new Date(at).toISOString(), user: `u${index % 3}` }));
+    await ledger.append(rows.slice(0, 200), []);
+    await ledger.gather();
+    await ledger.append(rows.slice(200), []);
+    const counted = async (since?: number, until?: number) => {
+      const iso = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms).toISOString());
+      const sums = await ledger.usage({ by: "user", since: iso(since), until: iso(until) });
+      return sums.reduce((total, { requests }) => total + Number(requests), 0);
+    };
+    const edges = [undefined, times[0], start + 86_400_000, times[99], Number(times[250]) + 1, start + 2 * 86_400_000];
+    for (const since of edges)
+      for (const until of edges) {
+        const fits = (at: number) => at >= (since ?? 0) && at < (until ?? Number.POSITIVE_INFINITY);
+        expect(await counted(since, until)).toBe(times.filter(fits).length);
+      }
+  });
+
+  test("sums come in pages that leave nothing out, those of equal cost too", async () => {
+    const { ledger } = gatewayStores(await open(), systemClock);
+    const costs = [7, 7, 7, 100, 20, 9, null];
+    await ledger.append(
+      costs.map((cost_pico, index) => row({ user: index === 2 ? null : `u${index}`, cost_pico })),
+      [],
+    );
+    const keys: (string | null)[] = [];
+    for (let after: { key: string | null; cost_pico: string } | undefined; ; ) {
+      const page = await ledger.usage({ by: "user", limit: 2, after });
+      keys.push(...page.map(({ key }) => key));
+      if (page.length < 2) break;
+      after = page.at(-1);
+    }
+    expect(keys).toEqual(["u3", "u4", "u5", "u0", "u1", null, "u6"]);
+  });
+
   test("budgets add up, leases go no further than the limit and are charged once, when their daemon is dead", async () => {
     const storage = await open();
     let time = Date.parse("2026-01-01");

@@ -6,11 +6,13 @@ import type { AccountChange } from "#daemon/gateway/budgets/store.ts";
 import { errorFields, type Logger } from "#daemon/telemetry/log.ts";
 import { type LedgerRow, rowText, type UsageQuery, type UsageSum } from "./row.ts";
 
-/** daemon/storage/repositories/ledger.ts satisfies it. */
+/** daemon/storage/repositories/ledger.ts and usage.ts satisfy it. */
 export interface LedgerStore {
   /** Stores rows (each as `rowText` writes it) and what became of budgets in one transaction. */
   append(rows: readonly string[], accounts: readonly AccountChange[]): Promise<void>;
   usage(query: UsageQuery): Promise<readonly UsageSum[]>;
+  /** Does what sums would have to do first. */
+  gather(): Promise<void>;
 }
 
 export interface Ledger {

@@ -44,6 +44,9 @@ export interface UsageQuery {
   readonly environment?: "sandbox" | "live" | undefined;
   /** Only rows of this name, by the same keys. */
   readonly where?: Readonly<Partial<Record<UsageKey, string>>> | undefined;
+  /** How many sums at the most, and behind which one they begin. */
+  readonly limit?: number | undefined;
+  readonly after?: Pick<UsageSum, "key" | "cost_pico"> | undefined;
 }
 
 /** Sums of one key. `cost_pico` may pass 2^53. */

@@ -1,7 +1,7 @@
 // GET /v1/usage: tokens and cost, summed by user, team, project, model, provider, day or controller; JSON or CSV.
 import type { FastifyInstance } from "fastify";
 import { MagicError } from "#contract/errors.ts";
-import { UsageQuery, UsageReport, type UsageRow } from "#contract/wire/usage.ts";
+import { MOST_ROWS, UsageQuery, UsageReport, type UsageRow } from "#contract/wire/usage.ts";
 import type { UsageSum } from "#daemon/gateway/ledger/row.ts";
 import type { GatewayPipeline } from "#daemon/gateway/pipeline.ts";
 import { dollarsOf } from "#daemon/gateway/pricing/price.ts";
@@ -25,16 +25,21 @@ export function usageRoutes(
     response: { 200: UsageReport },
   };
   app.get<{ Querystring: UsageQuery }>("/v1/usage", { config, schema: schema as object }, async (request, reply) => {
-    const { by = "model", since: from, until: to, environment, format = "json", ...where } = request.query;
+    const { by = "model", since: from, until: to, environment, format = "json", ...rest } = request.query;
+    const { limit = MOST_ROWS, starting_after: cursor, ...where } = rest;
     const since = timeOf(from, "/since");
     const until = timeOf(to, "/until");
     const { type, environment: own } = request.principal;
     // Keys and clients belong to one environment; whoever works on this machine sees both unless they name one.
     const seen = type === "local" || type === "admin" ? environment : own;
-    const sums = await gateway.usage({ by, since, until, environment: seen, where });
-    const data = sums.map(rowOf);
+    const after = placeOf(cursor);
+    const sums = await gateway.usage({ by, since, until, environment: seen, where, limit: limit + 1, after });
+    const last = sums.length > limit ? sums[limit - 1] : undefined;
+    const data = sums.slice(0, limit).map(rowOf);
+    const next_cursor = last ? cursorOf(last) : null;
+    if (next_cursor) reply.header("link", `<${nextPage(request.url, next_cursor)}>; rel="next"`);
     if (format === "csv") return reply.type("text/csv; charset=utf-8").serializer(String).send(csvOf(by, data));
-    return { object: "list", by, data };
+    return { object: "list", by, data, has_more: last !== undefined, next_cursor };
   });
 }
 
@@ -45,6 +50,32 @@ function timeOf(text: string | undefined, pointer: string): string | undefined {
   if (at !== null) return rfc3339(at);
   const detail = "is a day, or a time in RFC 3339";
   throw new MagicError("validation_failed", undefined, { problems: [{ pointer, code: "format", detail }] });
+}
+
+// Where a page ended, in the order of its rows: what a key has cost may have grown since.
+function cursorOf({ key, cost_pico }: UsageSum): string {
+  return Buffer.from(JSON.stringify([key, cost_pico])).toString("base64url");
+}
+
+function placeOf(cursor: string | undefined): Pick<UsageSum, "key" | "cost_pico"> | undefined {
+  if (cursor === undefined) return undefined;
+  try {
+    const [key, cost_pico] = JSON.parse(Buffer.from(cursor, "base64url").toString()) as unknown[];
+    if ((key === null || typeof key === "string") && typeof cost_pico === "string" && /^\d{1,40}$/.test(cost_pico))
+      return { key, cost_pico };
+  } catch {
+    // As one that was made up.
+  }
+  const detail = "is a next_cursor of this list";
+  throw new MagicError("validation_failed", undefined, {
+    problems: [{ pointer: "/starting_after", code: "cursor", detail }],
+  });
+}
+
+function nextPage(url: string, cursor: string): string {
+  const { pathname, searchParams } = new URL(url, "http://localhost");
+  searchParams.set("starting_after", cursor);
+  return `${pathname}?${searchParams}`;
 }
 
 function rowOf(sum: UsageSum): UsageRow {

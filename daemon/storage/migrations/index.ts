@@ -12,6 +12,7 @@ import * as gateway from "./020-gateway.ts";
 import * as trace from "./021-trace.ts";
 import * as gatewaySignature from "./022-gateway-signature.ts";
 import * as gatewayReplicas from "./023-gateway-replicas.ts";
+import * as gatewayUsage from "./024-gateway-usage.ts";
 import * as job from "./030-job.ts";
 import * as connection from "./031-connection.ts";
 import * as sync from "./032-sync.ts";
@@ -36,6 +37,7 @@ export const migrations: Readonly<Record<MigrationName, MigrationStep>> = {
   "021-trace": trace,
   "022-gateway-signature": gatewaySignature,
   "023-gateway-replicas": gatewayReplicas,
+  "024-gateway-usage": gatewayUsage,
   "031-connection": connection,
   "032-sync": sync,
   "040-controller": controller,

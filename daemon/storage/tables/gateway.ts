@@ -59,6 +59,29 @@ const last = ["estimated", "cost_pico", "duration_ms", "first_token_ms"] as cons
 /** The order of the members of a row in `append`. */
 export const ledgerColumns = [...text, ...more, ...numbers, ...last] as const satisfies readonly (keyof LedgerTable)[];
 
+/** The calls of one day that are alike but for their amounts: what `GET /v1/usage` sums. */
+export interface UsageTable {
+  readonly sequence: Generated<number>;
+  /** A digest of the columns up to `model`: they may be longer than an index of Postgres takes. */
+  readonly key: string;
+  readonly day: string;
+  readonly environment: string;
+  readonly end_user: string | null;
+  readonly team: string | null;
+  readonly project: string | null;
+  readonly controller: string | null;
+  readonly provider: string;
+  readonly model: string;
+  readonly requests: number;
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly cached_tokens: number;
+  readonly reasoning_tokens: number;
+  /** Whole pico-dollars. */
+  readonly cost_pico: number;
+  readonly unpriced: number;
+}
+
 /** What is spent of one budget in one period. Whole pico-dollars. */
 export interface BudgetTable {
   readonly key: string;
@@ -96,6 +119,7 @@ export interface GatewaySignatureTable {
 export interface GatewayTables {
   readonly gateway_signature: GatewaySignatureTable;
   readonly gateway_ledger: LedgerTable;
+  readonly gateway_usage: UsageTable;
   readonly gateway_budget: BudgetTable;
   readonly gateway_lease: LeaseTable;
   readonly gateway_key: GatewayKeyTable;
