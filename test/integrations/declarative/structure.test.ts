@@ -61,6 +61,22 @@ test("a name that stands twice and more aliases than can be followed are refused
   expect(resolved["definitions"]).toMatchObject({ c: { x: 3 }, d: { x: 1, y: 2 } });
 });
 
+test("a part that is referred to a thousand times is resolved once; what unfolds or nests without end is refused", () => {
+  const parse = (definitions: object, more: object = {}) =>
+    loadManifest(JSON.stringify({ ...JSON.parse(manifest("http://127.0.0.1:9")), definitions, ...more }));
+  const wide = Object.fromEntries(Array.from({ length: 3000 }, (_, at) => [`p${at}`, at]));
+  const base = { ...stream, schema_loader: { type: "InlineSchemaLoader", schema: wide } };
+  const own = (at: number) => ({ $ref: "#/definitions/base", name: `s${at}`, schema_loader: { type: "Other" } });
+  const streams = Array.from({ length: 1000 }, (_, at) => own(at));
+  expect(parse({ base }, { streams }).resolved["streams"]).toHaveLength(1000);
+  const chain = (make: (next: object) => object) =>
+    Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`d${at}`, make({ $ref: `#/definitions/d${at + 1}` })]));
+  const end = { d100: 1 };
+  expect(() => parse({ ...end, ...chain((next) => ({ a: next, b: next })) })).toThrow("unfold to too many values");
+  const deep = (next: object, levels = 150): object => (levels === 0 ? next : { a: deep(next, levels - 1) });
+  expect(() => parse({ ...chain((next) => deep(next)), ...end })).toThrow("nest too deeply");
+});
+
 test("y and n are names and texts, as to the reference's reader; yes and no are booleans", () => {
   const text = `${manifest("http://127.0.0.1:9").slice(0, -1)}, definitions: {y: n, N: Y, a: yes, b: No, c: ON, d: off}}`;
   const { resolved } = loadManifest(text);

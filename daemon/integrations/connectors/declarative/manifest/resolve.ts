@@ -4,38 +4,62 @@ import { isRecord, manifestError } from "./component.ts";
 import { customTypes, defaultTypes } from "./default-types.ts";
 
 const MAX_DEPTH = 120;
-/** Each reference is copied in, and each parameter: a manifest must not unfold to more than this many values. */
+/** Of values within values, references and all. */
+const MAX_LEVELS = 1000;
+/** Each reference stands for a copy, and each parameter: a manifest must not unfold to more than this many values. */
 const MAX_NODES = 2_000_000;
 
 /** Throws validation_failed on missing or circular references. */
 export function resolveManifest(document: Record<string, unknown>): Record<string, unknown> {
-  const budget = { nodes: 0 };
-  const resolved = dereference(document, document, [], budget) as Record<string, unknown>;
+  const references: References = { document, known: new Map(), extents: new Map() };
+  const resolved = dereference(document, references, [], 0) as Record<string, unknown>;
+  if (extentOf(resolved, references).size > MAX_NODES) throw manifestError("the references unfold to too many values");
   return propagate("", resolved, {}, { nodes: 0 });
 }
 
-function dereference(
-  value: unknown,
-  document: Record<string, unknown>,
-  path: readonly string[],
-  budget: Budget,
-): unknown {
-  if (++budget.nodes > MAX_NODES) throw manifestError("the references unfold to too many values");
-  if (path.length > MAX_DEPTH) throw manifestError("the references nest too deeply");
-  if (Array.isArray(value)) return value.map((each) => dereference(each, document, path, budget));
+interface References {
+  readonly document: Record<string, unknown>;
+  /** What references stand for: one value wherever they stand, for manifests refer to the same parts thousands of times. */
+  readonly known: Map<string, unknown>;
+  readonly extents: Map<object, Extent>;
+}
+
+/** With what is shared counted wherever it stands. */
+interface Extent {
+  size: number;
+  levels: number;
+}
+
+function extentOf(value: unknown, references: References): Extent {
+  const extent: Extent = { size: 1, levels: 1 };
+  if (typeof value !== "object" || value === null) return extent;
+  const known = references.extents.get(value);
+  if (known) return known;
+  for (const each of Object.values(value)) {
+    const { size, levels } = extentOf(each, references);
+    extent.size += size;
+    extent.levels = Math.max(extent.levels, levels + 1);
+  }
+  references.extents.set(value, extent);
+  return extent;
+}
+
+function dereference(value: unknown, references: References, path: readonly string[], level: number): unknown {
+  if (path.length > MAX_DEPTH || level > MAX_LEVELS) throw manifestError("the references nest too deeply");
+  if (Array.isArray(value)) return value.map((each) => dereference(each, references, path, level + 1));
   if (typeof value === "string")
-    return /^#\/[\w$/.\- ]+$/.test(value) && !value.includes("{{") ? follow(value, document, path, budget) : value;
+    return /^#\/[\w$/.\- ]+$/.test(value) && !value.includes("{{") ? follow(value, references, path, level) : value;
   if (!isRecord(value)) return value;
   const out: Record<string, unknown> = {};
   const reference = value["$ref"];
   if (typeof reference === "string" && reference.startsWith("#/")) {
-    const target = follow(reference, document, path, budget);
+    const target = follow(reference, references, path, level);
     if (isRecord(target)) for (const key of Object.keys(target)) put(out, key, target[key]);
     else if (Object.keys(value).length === 1) return target;
   } else if (reference !== undefined && !isRecord(reference)) put(out, "$ref", reference);
   for (const key of Object.keys(value)) {
     if (key === "$ref" && typeof reference === "string") continue;
-    const own = dereference(value[key], document, path, budget);
+    const own = dereference(value[key], references, path, level + 1);
     // Parameters beside a reference join those of what it refers to.
     put(out, key, key === "$parameters" && isRecord(own) && isRecord(out[key]) ? { ...out[key], ...own } : own);
   }
@@ -49,16 +73,20 @@ function put(target: Record<string, unknown>, key: string, value: unknown): void
   else target[key] = value;
 }
 
-function follow(
-  reference: string,
-  document: Record<string, unknown>,
-  path: readonly string[],
-  budget: Budget,
-): unknown {
+function follow(reference: string, references: References, path: readonly string[], level: number): unknown {
+  const { document, known } = references;
+  if (known.has(reference)) return within(known.get(reference), references, level);
   if (path.includes(reference)) throw manifestError(`circular reference: ${[...path, reference].join(" -> ")}`);
   const target = lookup(reference, document, 0);
   if (target === undefined) throw manifestError(`${reference} does not exist`);
-  return dereference(target, document, [...path, reference], budget);
+  const found = dereference(target, references, [...path, reference], level);
+  known.set(reference, found);
+  return within(found, references, level);
+}
+
+function within(value: unknown, references: References, level: number): unknown {
+  if (level + extentOf(value, references).levels > MAX_LEVELS) throw manifestError("the references nest too deeply");
+  return value;
 }
 
 // Keys may hold slashes themselves: at each level the shortest run of segments that is a key is tried first.
