@@ -35,6 +35,14 @@ test("an access token of the configuration is used as long as it is known to las
   expect((await sent(given))["/items"]?.authorization).toBe("Bearer new");
 });
 
+test("what the configuration lacks of a token is nothing", async () => {
+  const lacking = (origin: string) => ({
+    ...{ ...oauth(origin), access_token_value: "{{ config.get('token') }}", refresh_token_updater: {} },
+    token_expiry_date: "{{ config.get('expires') }}",
+  });
+  expect((await sent(lacking))["/items"]?.authorization).toBe("Bearer new");
+});
+
 test("a token is asked for with a signed assertion, without client and refresh token", async () => {
   const seen = await sent((origin) => ({
     ...{ ...oauth(origin), grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer", scopes: ["a", "b"] },

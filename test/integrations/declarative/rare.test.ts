@@ -14,40 +14,6 @@ const cursor = {
   start_time_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "since" },
 };
 
-test("an asynchronous job: created, asked for until it is done, its addresses asked for, downloaded, deleted", async () => {
-  const asked: string[] = [];
-  let polls = 0;
-  const origin = await vendor((request, response) => {
-    asked.push(`${request.method} ${request.url} ${request.body}`);
-    if (request.url === "/jobs") json(response, { id: 5 });
-    else if (request.at.pathname === "/jobs/5") json(response, { status: polls++ < 1 ? "busy" : "done", out: "o7" });
-    else if (request.at.pathname === "/out/o7") json(response, { files: [`${origin}/f/1`, `${origin}/f/2`] });
-    else response.end(`id,v\n${request.url?.slice(-1)},x\n`);
-  });
-  const to = (path: string, http_method = "GET", more: object = {}) => ({
-    ...{ type: "HttpRequester", url_base: origin, path, http_method },
-    ...more,
-  });
-  const source = JSON.parse(manifest(origin));
-  source.streams[0].retriever = {
-    type: "AsyncRetriever",
-    status_mapping: { type: "AsyncJobStatusMap", running: ["busy"], completed: ["done"], failed: ["bad"], timeout: [] },
-    status_extractor: { type: "DpathExtractor", field_path: ["status"] },
-    download_target_extractor: { type: "DpathExtractor", field_path: ["files"] },
-    record_selector: { type: "RecordSelector", extractor: { type: "DpathExtractor", field_path: [] } },
-    creation_requester: to("/jobs", "POST", { request_body_json: { kind: "items" } }),
-    polling_requester: to("/jobs/{{ creation_response.id }}"),
-    download_target_requester: to("/out/{{ polling_response.out }}"),
-    download_requester: to("", "GET", { url_base: "{{ download_target }}" }),
-    delete_requester: to("/jobs/{{ creation_response.id }}", "DELETE"),
-    download_decoder: { type: "CsvDecoder" },
-  };
-  const { records } = await read(JSON.stringify(source), { waits: [] });
-  expect(records).toEqual(["1", "2"].map((id) => ({ id, v: "x" })));
-  const paths = ["POST /jobs", "GET /jobs/5", "GET /jobs/5", "GET /out/o7", "GET /f/1", "GET /f/2", "DELETE /jobs/5"];
-  expect(asked).toEqual(paths.map((path) => `${path} ${path.startsWith("POST") ? '{"kind":"items"}' : ""}`));
-});
-
 test("a schema that the vendor tells is filtered and renamed as the manifest says", async () => {
   const origin = await vendor((_request, response) =>
     json(response, {

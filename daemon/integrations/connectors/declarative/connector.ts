@@ -21,6 +21,7 @@ import {
   typeOf,
 } from "./manifest/component.ts";
 import { loadManifest, type Manifest } from "./manifest/load.ts";
+import { createJobGate } from "./read/job-gate.ts";
 import { checkNames, type Stream, streamComponents, streamNamed, streamOf } from "./stream.ts";
 
 export interface ConnectorOptions {
@@ -115,6 +116,7 @@ function contextOf(resolved: Component, config: Readonly<Record<string, unknown>
     http: clientOf(options),
     clock,
     budget: createBudget(optionalChild(resolved, "api_budget"), clock),
+    jobs: createJobGate(mostJobs(resolved, config, clock)),
     signal,
     log: options.log ?? (() => {}),
     sleep: options.sleep ?? ((ms) => sleep(ms, signal)),
@@ -122,6 +124,12 @@ function contextOf(resolved: Component, config: Readonly<Record<string, unknown>
     shared: new Map(),
     tokens: options.tokens ?? memoryTokens(),
   };
+}
+
+function mostJobs(resolved: Component, config: Context["config"], clock: Clock): number {
+  const written = resolved["max_concurrent_async_job_count"];
+  if (typeof written !== "string") return Number(written ?? 1);
+  return Number(createInterpolator(() => clock.now()).evaluate(written, { config }, 1));
 }
 
 function clientOf({ dispatcher, rewrite: setting, timeoutMs, onResponse }: ConnectorOptions): HttpClient {

@@ -7,6 +7,7 @@ import type { HttpClient } from "./http/client.ts";
 import { PythonTypeError } from "./jinja/errors.ts";
 import type { Interpolator } from "./jinja/interpolate.ts";
 import type { Component } from "./manifest/component.ts";
+import type { JobGate } from "./read/job-gate.ts";
 
 export interface Context {
   readonly config: Readonly<Record<string, unknown>>;
@@ -14,6 +15,7 @@ export interface Context {
   readonly http: HttpClient;
   readonly clock: Clock;
   readonly budget: Budget;
+  readonly jobs: JobGate;
   readonly signal: AbortSignal;
   /** A line for the user: a wait, a retry, a record left out. Never holds credentials. */
   log(level: "info" | "warn", message: string): void;

@@ -20,6 +20,7 @@ import {
   writtenStreams,
 } from "./manifest/component.ts";
 import type { Manifest } from "./manifest/load.ts";
+import { createJobGate } from "./read/job-gate.ts";
 import { checkNames, nameOf, streamComponents, streamOf } from "./stream.ts";
 
 /** Streams that cannot run carry the reason; throws validation_failed with it when none can. */
@@ -80,6 +81,7 @@ export function dryContext(manifest: Manifest): Context {
     http: createHttpClient({ dispatcher: new Agent() }),
     clock: systemClock,
     budget: createBudget(optionalChild(manifest.resolved, "api_budget"), systemClock),
+    jobs: createJobGate(1),
     signal: new AbortController().signal,
     log: () => {},
     sleep: async () => {},

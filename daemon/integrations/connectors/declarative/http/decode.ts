@@ -1,6 +1,6 @@
 // The bytes of an answer -> values: JSON, JSON lines, CSV, XML, gzip, zip. A page is one or several values.
 import { isUtf8 } from "node:buffer";
-import { gunzipSync } from "node:zlib";
+import { gunzipSync, inflateSync } from "node:zlib";
 import { parse as parseCsv } from "csv-parse/sync";
 import { XMLParser } from "fast-xml-parser";
 import { unzipSync } from "fflate";
@@ -172,7 +172,7 @@ function csv(response: Parameters<Decode>[0], component: Component): unknown[] {
       skip_empty_lines: true,
       relax_column_count: true,
       relax_quotes: true,
-      cast: (value) => (nulls.includes(value) ? null : value),
+      cast: (value, { header }) => (!header && nulls.includes(value) ? null : value),
       // A row that is too short has nothing in its last columns.
       on_record: (record: Record<string, unknown>) => ({ ...absent, ...record }),
     });
@@ -181,6 +181,31 @@ function csv(response: Parameters<Decode>[0], component: Component): unknown[] {
       "upstream_error",
       `the answer of ${place(response.url)} is not CSV: ${(error as Error).message.slice(0, 200)}`,
     );
+  }
+}
+
+/** What pandas, which the reference reads files with, takes for nothing. */
+const NOTHING = [
+  ...["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>"],
+  ...["N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"],
+];
+
+/** A ResponseToFileExtractor's file: CSV, compressed or not, whatever its headers say. */
+export function fileDecoder(component: Component): Decode {
+  const set_values_to_none = component["preserve_na_values"] === true ? [""] : NOTHING;
+  return (response) => {
+    const opened = inflated(gunzip(response.body, response.url));
+    const body = opened.includes(0) ? Buffer.from(opened.filter((byte) => byte !== 0)) : opened;
+    return csv({ ...response, body }, { type: "CsvDecoder", set_values_to_none });
+  };
+}
+
+// Text may begin as compressed data would.
+function inflated(body: Buffer): Buffer {
+  try {
+    return body[0] === 0x78 ? inflateSync(body, { maxOutputLength: MAX_DECOMPRESSED }) : body;
+  } catch {
+    return body;
   }
 }
 

@@ -16,10 +16,10 @@ const TRIES = 4;
 const MAX_WAIT_MS = 15_000;
 
 export function oauth(context: Context, component: Component): Authenticator {
-  const value = (field: string): string => text(context, component, component[field] ?? "");
+  const value = (field: string): string => fieldText(context, component, field);
   const given = value("access_token_value");
   const endpoint = value("token_refresh_endpoint");
-  const expiry = component["token_expiry_date"] ? value("token_expiry_date") : "";
+  const expiry = value("token_expiry_date");
   const updater = optionalChild(component, "refresh_token_updater");
   const initial: Token | undefined =
     heldToken(context.config) ??
@@ -83,6 +83,12 @@ function configuredToken({ config }: Context, updater: Component | undefined): T
   return value && expiry ? { value, expiresAt: expiryOf(expiry, undefined) } : undefined;
 }
 
+// What a configuration may lack is nothing: `{{ config.get('access_token') }}` writes None.
+function fieldText(context: Context, component: Component, field: string): string {
+  const written = text(context, component, component[field] ?? "");
+  return written === "None" ? "" : written;
+}
+
 // RFC 7523, section 2.1: a signed assertion in place of client and refresh token.
 const asserts = (component: Component): boolean => String(component["use_profile_assertion"]).toLowerCase() === "true";
 
@@ -92,7 +98,7 @@ async function tokenAnswer(
   endpoint: string,
   refreshToken: string,
 ): Promise<unknown> {
-  const value = (field: string): string => text(context, component, component[field] ?? "");
+  const value = (field: string): string => fieldText(context, component, field);
   const grant = value("grant_type") || "refresh_token";
   const body: Record<string, unknown> = { [value("grant_type_name") || "grant_type"]: grant };
   const asserted = asserts(component);

@@ -2,6 +2,7 @@
 import { MagicError } from "#contract/errors.ts";
 import { redactText } from "#shared/redact.ts";
 import { type Context, emptySlice, nested, type Slice, sliceVariables, text, type Variables } from "../context.ts";
+import { HeaderDict } from "../jinja/python.ts";
 import {
   type Component,
   isRecord,
@@ -27,10 +28,23 @@ export interface Exchange {
   readonly parts?: RequestParts;
   /** A path or whole URL that takes the place of the requester's own. */
   readonly path?: string | undefined;
+  /** The address that began the job which this request is about: where the job itself names one, that is only data. */
+  readonly begun?: string;
 }
 
-/** null: the error handler says to go on as if there were nothing. */
-export type Outcome = { readonly response: HttpResponse } | { readonly ignored: string } | { readonly reset: true };
+/** `ignored`: the error handler says to go on as if there were nothing, whatever the answer holds. */
+export type Outcome =
+  | { readonly response: HttpResponse; readonly request: () => SentRequest }
+  | { readonly ignored: string; readonly answer: HttpResponse }
+  | { readonly reset: true };
+
+/** A request as templates see it, without what the authenticator put in. */
+export interface SentRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: HeaderDict;
+  readonly body: string | null;
+}
 
 export interface Requester {
   send(exchange: Exchange): Promise<Outcome>;
@@ -83,6 +97,7 @@ interface Built {
   readonly token: string | undefined;
   /** What the authenticator put in: a vendor may show it in its answers. */
   readonly secrets: readonly string[];
+  readonly shown: () => SentRequest;
   /** What is asked and on whose behalf, without credentials: they may change while the answer does not. */
   readonly question: () => string;
 }
@@ -101,11 +116,13 @@ async function buildRequest(
   const token = await authenticator.apply(auth);
   const parts = merge(asked, auth);
   const base = urlBase(variables);
-  const path =
-    component["path"] === undefined || component["path"] === null
-      ? ""
-      : text(context, component, component["path"], variables).trim().replace(/^\/+/, "");
-  const named = isWhole(component["path"]) ? joinUrl(base, path) : base;
+  const pathWith = (variables: Variables): string =>
+    text(context, component, component["path"], variables).trim().replace(/^\/+/, "");
+  const path = pathWith(variables);
+  const whole = isWhole(component["path"]);
+  const place = whole ? joinUrl(base, path) : base;
+  const isWritten = exchange.begun === undefined || isAtSame(place, whole ? pathWith({}) : urlBase({}));
+  const named = isWritten ? place : exchange.begun;
   const target = atServerOf(named, joinUrl(base, exchange.path ?? path));
   const url = withParams(target, parts.params);
   const question = (): string => questionOf(target, asked, own.raw, own.list, component["authenticator"]);
@@ -123,10 +140,15 @@ async function buildRequest(
     headers["content-type"] ??= "application/x-www-form-urlencoded";
   }
   const request = { method: methodOf(component), url, headers, ...(body === undefined ? {} : { body }) };
-  const built = { token, question, secrets: secretsOf(auth) };
+  const shown = (): SentRequest => ({
+    ...{ method: request.method, url: withParams(target, asked.params), body: body ?? null },
+    headers: new HeaderDict(Object.entries(asked.headers).map(([name, value]) => [name.toLowerCase(), value])),
+  });
+  const built = { token, question, shown, secrets: secretsOf(auth) };
   if (await mayKnow(context, named, target)) return { ...built, request };
   tellStranger(context, target);
-  return { ...built, request: forStranger({ ...request, url: target }, new URL(named)) };
+  const address = exchange.begun === undefined ? target : withParams(target, exchange.parts?.params ?? {});
+  return { ...built, request: forStranger({ ...request, url: address }, new URL(named)) };
 }
 
 // "Bearer abc" is told as "abc" as well.
@@ -136,6 +158,8 @@ function secretsOf(auth: RequestParts): string[] {
     .filter((value) => typeof value === "string");
   return values.flatMap((value) => [value, value.replace(/^\w+ /, "")]);
 }
+
+const isAtSame = (a: string, b: string): boolean => URL.canParse(a) && URL.parse(a)?.origin === URL.parse(b)?.origin;
 
 const isWhole = (path: unknown): boolean => typeof path === "string" && /^\s*https?:\/\//i.test(path);
 
@@ -249,11 +273,11 @@ async function attempt(
   let refreshed = false;
   for (let tries = 1, limited = 0; ; tries++) {
     context.signal.throwIfAborted();
-    const { request, token, secrets, question } = await build();
+    const { request, token, secrets, question, shown } = await build();
     const asked = answers ? question() : "";
     const known = answers?.of(asked);
     // Another stream's error handler may see in it what its own did not.
-    if (known && errors.interpret(known).action === "success") return { response: known };
+    if (known && errors.interpret(known).action === "success") return { response: known, request: shown };
     await context.budget.take(request.method, new URL(request.url), (ms) => context.sleep(ms));
     let response: HttpResponse | undefined;
     let message: string;
@@ -268,9 +292,9 @@ async function attempt(
       // To ignore an error is to go on without the answer. One that is none counts, as in the reference.
       if (verdict.action === "success" || (verdict.action === "ignore" && response.status < 400)) {
         answers?.keep(asked, response);
-        return { response };
+        return { response, request: shown };
       }
-      if (verdict.action === "ignore") return { ignored: verdict.message };
+      if (verdict.action === "ignore") return { ignored: verdict.message, answer: response };
       if (verdict.action === "reset_pagination") return { reset: true };
       if (
         (verdict.action === "refresh_token" || response.status === 401) &&

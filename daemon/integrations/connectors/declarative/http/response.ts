@@ -1,18 +1,15 @@
 // An answer as templates see it: `response` is the decoded body, `headers` has the Link header parsed under `link`.
+import { fromJson, HeaderDict } from "../jinja/python.ts";
 import type { HttpResponse } from "./client.ts";
 import { decoderOf } from "./decode.ts";
 
 const json = decoderOf(undefined);
 
-/** Header names as servers commonly write them, beside the lower-case ones: manifests use either. */
-export function headerVariables(headers: Readonly<Record<string, string>>): Record<string, unknown> {
-  const all: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(headers)) {
-    all[name] = value;
-    all[name.replace(/(^|-)([a-z])/g, (_whole, dash: string, letter: string) => dash + letter.toUpperCase())] = value;
-  }
-  all["link"] = parseLink(headers["link"] ?? "");
-  return all;
+/** Manifests write names as the vendor's documentation does: `X-RateLimit-Remaining`. */
+function headerVariables(headers: Readonly<Record<string, string>>): HeaderDict {
+  const all = new HeaderDict(Object.entries(headers));
+  if (headers["link"] !== undefined) all.set("Link", headers["link"]);
+  return all.set("link", fromJson(parseLink(headers["link"] ?? "")));
 }
 
 /** RFC 8288, as Python's requests reads it: `{next: {url, rel}}`. */

@@ -70,6 +70,19 @@ export function isPythonObject(value: unknown): value is PythonObject {
 
 export type Dict = Map<unknown, unknown>;
 
+/** A dict as `requests` has it for headers: names are found however they are written. */
+export class HeaderDict extends Map<unknown, unknown> {
+  override has(key: unknown): boolean {
+    return super.has(this.#known(key));
+  }
+  override get(key: unknown): unknown {
+    return super.get(this.#known(key));
+  }
+  #known(key: unknown): unknown {
+    return super.has(key) || typeof key !== "string" ? key : key.toLowerCase();
+  }
+}
+
 export function isDict(value: unknown): value is Dict {
   return value instanceof Map;
 }
@@ -79,6 +92,8 @@ export function fromJson(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(fromJson);
   if (value === undefined) return null;
   if (value instanceof ExactNumber) return float(Number(value.digits));
+  // A template may change what it is given.
+  if (value instanceof HeaderDict) return new HeaderDict(value);
   if (
     typeof value !== "object" ||
     value === null ||
@@ -314,6 +329,6 @@ export function contains(container: unknown, item: unknown): boolean {
       throw new PythonTypeError(`'in <string>' requires string as left operand, not ${typeName(item)}`);
     return container.includes(item);
   }
-  if (isDict(container)) return [...container.keys()].some((key) => equals(key, item));
+  if (isDict(container)) return container.has(item) || [...container.keys()].some((key) => equals(key, item));
   return iterate(container).some((candidate) => equals(candidate, item));
 }

@@ -1,28 +1,30 @@
 // Reports that the vendor prepares: create a job, ask until it is done, read what it made.
 import { MagicError } from "#contract/errors.ts";
 import { type Context, native, type Slice } from "../context.ts";
-import { decoderOf } from "../http/decode.ts";
+import { decoderOf, fileDecoder } from "../http/decode.ts";
 import type { RequestParts } from "../http/options.ts";
-import { type Requester, requesterOf } from "../http/requester.ts";
+import { type Exchange, type Requester, requesterOf, type SentRequest } from "../http/requester.ts";
 import { responseVariables } from "../http/response.ts";
-import {
-  type Component,
-  child,
-  list,
-  optionalChild,
-  optionalText,
-  refuseCustom,
-  typeOf,
-} from "../manifest/component.ts";
-import { dpath, dpathOne } from "./dpath.ts";
+import { str } from "../jinja/python.ts";
+import { type Component, child, isRecord, list, manifestError, optionalChild, typeOf } from "../manifest/component.ts";
 import { loopGuard, type Page, paginatorOf } from "./paginate.ts";
-import type { DataRecord, Selector } from "./records.ts";
+import { type DataRecord, extractorOf, type Selector } from "./records.ts";
 
 const POLL_MS = 1000;
 const MAX_POLL_MS = 30_000;
 const TRIES = 3;
+const TIMEOUT_MINUTES = 60;
 
 type Status = "running" | "completed" | "failed" | "timeout" | "skipped";
+
+interface Job {
+  readonly status: Status;
+  /** What templates see of it: `creation_response` and `polling_response`. */
+  readonly variables: Readonly<Record<string, unknown>>;
+  /** The address that began it. */
+  readonly begun: string;
+  readonly polled: unknown;
+}
 
 export interface AsyncRetriever {
   pages(
@@ -33,6 +35,7 @@ export interface AsyncRetriever {
   ): AsyncIterable<DataRecord[]>;
 }
 
+/** The records are what the download holds: of `selector` only the filter and what follows it count, as in the reference. */
 export function asyncRetrieverOf(context: Context, component: Component, selector: Selector): AsyncRetriever {
   const create = requesterOf(context, child(component, "creation_requester"));
   const poll = requesterOf(context, child(component, "polling_requester"));
@@ -41,92 +44,116 @@ export function asyncRetrieverOf(context: Context, component: Component, selecto
   const abort = optionalRequester(context, component, "abort_requester");
   const askTargets = optionalRequester(context, component, "download_target_requester");
   const decode = decoderOf(optionalChild(component, "decoder"));
-  const extractor = optionalChild(component, "download_extractor");
-  const fileDecoder = optionalChild(component, "download_decoder");
-  const decodeFile = decoderOf(
-    fileDecoder ?? (extractor && typeOf(extractor) === "ResponseToFileExtractor" ? { type: "CsvDecoder" } : undefined),
-  );
-  const minutes = Number(native(context, component, component["polling_job_timeout"] ?? 30));
+  const inFile = optionalChild(component, "download_extractor");
+  const isFile = inFile !== undefined && typeOf(inFile) === "ResponseToFileExtractor";
+  const decodeFile = isFile ? fileDecoder(inFile) : decoderOf(optionalChild(component, "download_decoder"));
+  const { extract } = extractorOf(context, (!isFile && inFile) || { type: "DpathExtractor", field_path: [] });
+  const number = (field: string): number => Number(native(context, component, component[field] ?? 0)) || 0;
   const statuses = statusesOf(child(component, "status_mapping"));
-  const statusPath = pathOf(child(component, "status_extractor"));
+  const statusOf = extractorOf(context, child(component, "status_extractor")).extract;
   const targets = optionalChild(component, "download_target_extractor");
+  const targetsIn = targets && extractorOf(context, targets).extract;
+  if (askTargets && !targetsIn) throw manifestError("AsyncRetriever.download_target_extractor is missing");
   const paginator = paginatorOf(context, optionalChild(component, "download_paginator"));
 
-  const runJob = async (
+  // Templates see the job in the slice as well: `stream_slice.extra_fields['creation_response']`.
+  const about = (
     slice: Slice,
-    parts: RequestParts,
-  ): Promise<{ status: Status; variables: Record<string, unknown>; polled: unknown }> => {
+    { variables, begun }: Pick<Job, "variables" | "begun">,
+    more: Job["variables"] = {},
+  ): Exchange => ({
+    slice: { ...slice, extra: { ...slice.extra, ...variables, ...more } },
+    variables: { ...variables, ...more },
+    begun,
+  });
+
+  // What is in the way of tidying up must not cost the records.
+  const tidy = async (requester: Requester | undefined, slice: Slice, job: Job): Promise<void> => {
+    try {
+      await requester?.send(about(slice, job));
+    } catch (error) {
+      context.signal.throwIfAborted();
+      context.log("warn", `the job stays with the vendor: ${(error as Error).message}`);
+    }
+  };
+
+  const runJob = async (slice: Slice, parts: RequestParts): Promise<Job> => {
     const created = await create.send({ slice, parts });
-    if (!("response" in created)) return { status: "skipped", variables: {}, polled: null };
-    const creation = responseVariables(created.response);
+    if (!("response" in created)) return { status: "skipped", variables: {}, begun: "", polled: null };
+    const answer = responseVariables(created.response);
+    const begun = created.request().url;
+    const variables = { creation_response: seen(answer["response"], answer["headers"], created.request) };
     const started = context.clock.monotonic();
     for (let wait = POLL_MS; ; wait = Math.min(wait * 1.5, MAX_POLL_MS)) {
-      const variables = { creation_response: { ...(creation["response"] as object), headers: creation["headers"] } };
-      const answer = await poll.send({ slice, variables });
-      if (!("response" in answer)) return { status: "skipped", variables, polled: null };
-      const polled = decode(answer.response)[0];
-      const word = String(dpathOne(polled, statusPath) ?? "");
-      const status = statuses.get(word);
+      const outcome = await poll.send(about(slice, { variables, begun }));
+      if ("reset" in outcome) throw new MagicError("upstream_error", "a job has no pages that could begin anew");
+      // An error that is ignored says no more than that it is not known yet how the job stands.
+      const known = "response" in outcome;
+      const response = known ? outcome.response : outcome.answer;
+      const polled = known ? decode(response)[0] : responseVariables(response)["response"];
+      const word = str(statusOf(polled)[0] ?? null);
+      const status = statuses.get(word) ?? (known ? undefined : "running");
       if (!status) throw new MagicError("upstream_error", `the job's status '${word}' is not in the status_mapping`);
-      if (status !== "running") {
-        const { headers } = responseVariables(answer.response);
-        const polling_response = { ...(polled as object), headers };
-        return { status, variables: { ...variables, polling_response }, polled };
+      const late = context.clock.monotonic() - started > (number("polling_job_timeout") || TIMEOUT_MINUTES) * 60_000;
+      if (status === "running" && !late) {
+        await context.sleep(wait);
+        continue;
       }
-      if (context.clock.monotonic() - started > minutes * 60_000) {
-        await abort?.send({ slice, variables });
-        return { status: "timeout", variables, polled };
-      }
-      await context.sleep(wait);
+      const { headers } = responseVariables(response);
+      const polling_response = seen(polled, headers, known ? outcome.request : undefined);
+      const ended = status === "running" ? "timeout" : status;
+      const job: Job = { status: ended, variables: { ...variables, polling_response }, begun, polled };
+      if (ended === "timeout") await tidy(abort, slice, job);
+      return job;
     }
   };
 
   return {
     async *pages(slice, parts, _state, stop) {
-      let job = await runJob(slice, parts);
-      for (let tries = 1; (job.status === "failed" || job.status === "timeout") && tries < TRIES; tries++)
-        job = await runJob(slice, parts);
+      let job = await context.jobs.run(() => runJob(slice, parts));
+      for (let tries = 1; (job.status === "failed" || job.status === "timeout") && tries < TRIES; tries++) {
+        if (job.status === "failed") await context.sleep(number("failed_retry_wait_time_in_seconds") * 1000);
+        job = await context.jobs.run(() => runJob(slice, parts));
+      }
       if (job.status === "skipped") return;
       if (job.status !== "completed")
         throw new MagicError("upstream_error", `the job ended as '${job.status}' ${TRIES} times`);
       let source = job.polled;
       if (askTargets) {
-        const answer = await askTargets.send({ slice, variables: job.variables });
+        const answer = await askTargets.send(about(slice, job));
         if (!("response" in answer)) return;
         source = decode(answer.response)[0];
       }
-      const urls = targets ? dpath(source, pathOf(targets)).flatMap(list).map(String) : [""];
+      const urls = targetsIn ? targetsIn(source).map(String) : [""];
       for (const target of urls) {
         const guard = loopGuard();
         for (let token: unknown = paginator.first; ; ) {
           const outcome = await download.send({
-            slice,
+            ...about(slice, job, { download_target: target }),
             parts: paginator.parts(token),
             path: paginator.path(token),
-            variables: { ...job.variables, download_target: target },
           });
           if (!("response" in outcome)) break;
-          const decoded = decodeFile(outcome.response);
-          const raw =
-            extractor && typeOf(extractor) !== "ResponseToFileExtractor"
-              ? decoded.flatMap((value) => dpath(value, pathOf(extractor)).flatMap(list))
-              : decoded;
-          const records = selector.select(
-            raw.flatMap((value) => selector.extract(value)),
-            slice,
-            undefined,
-          );
+          const raw = decodeFile(outcome.response).flatMap(extract);
+          const records = selector.select(raw, slice, undefined);
           yield records;
-          const page: Page = { response: outcome.response, size: raw.length, lastRecord: records.at(-1) };
+          const last = raw.at(-1);
+          const lastRecord = isRecord(last) ? last : undefined;
+          const page: Page = { response: outcome.response, size: raw.length, lastRecord };
           const next = stop(records) ? null : (paginator.next(page, token) ?? null);
           guard.check(page, { size: raw.length, first: raw[0], all: () => raw }, next);
           if (next === null) break;
           token = next;
         }
       }
-      await remove?.send({ slice, variables: job.variables });
+      await tidy(remove, slice, job);
     },
   };
+}
+
+// An answer as the templates of later requests see it: what it holds, and how it came.
+function seen(value: unknown, headers: unknown, request: (() => SentRequest) | undefined): Record<string, unknown> {
+  return { headers, ...(request && { request: request() }), ...(isRecord(value) ? value : {}) };
 }
 
 function optionalRequester(context: Context, component: Component, field: string): Requester | undefined {
@@ -134,18 +161,7 @@ function optionalRequester(context: Context, component: Component, field: string
   return inner && requesterOf(context, inner);
 }
 
-function pathOf(extractor: Component): string[] {
-  if (typeOf(extractor) !== "DpathExtractor") return refuseCustom(extractor);
-  return list(extractor["field_path"]).map(String);
-}
-
 function statusesOf(mapping: Component): ReadonlyMap<string, Status> {
   const names = ["running", "completed", "failed", "timeout", "skipped"] as const;
-  return new Map(
-    names.flatMap((name) =>
-      optionalText(mapping, name)
-        ? [[String(mapping[name]), name] as const]
-        : list(mapping[name]).map((word) => [String(word), name] as const),
-    ),
-  );
+  return new Map(names.flatMap((name) => list(mapping[name]).map((word) => [str(word), name] as const)));
 }

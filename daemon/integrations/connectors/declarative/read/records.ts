@@ -67,13 +67,13 @@ function run(transforms: readonly Transform[], record: DataRecord, slice: Slice)
   for (const transform of transforms) transform(record, slice);
 }
 
-interface Extractor {
+export interface Extractor {
   extract(value: unknown): unknown[];
   /** Null: records are made of what stands there. */
   readonly path: readonly string[] | null;
 }
 
-function extractorOf(context: Context, component: Component): Extractor {
+export function extractorOf(context: Context, component: Component): Extractor {
   if (typeOf(component) !== "DpathExtractor") return refuseCustom(component);
   const path = list(component["field_path"])
     .map((part) => text(context, component, part))
