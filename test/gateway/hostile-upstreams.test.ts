@@ -18,12 +18,13 @@ import { callOf, targetOf } from "./upstream.ts";
 
 const SEEDS = process.env["MAGIC_TEST_DEEP"] ? 400 : 8;
 const memory = thoughtMemory();
+const openai = openaiWire(memory);
 const wires: Readonly<Record<string, Wire>> = {
   anthropic: anthropicWire(memory),
   google: googleWire(memory),
   "amazon-bedrock": bedrockWire(memory),
-  openai: openaiWire,
-  "openai-compatible": openaiWire,
+  openai,
+  "openai-compatible": openai,
 };
 const root = sharedPath("provider-fixtures");
 const recordings = root
@@ -75,7 +76,7 @@ function streamed(wire: Wire, text: string, random: Random): void {
   if (random.below(5) === 0) events.splice(random.below(events.length), 1 + random.below(3));
   if (random.below(5) === 0) events.splice(random.below(events.length), 0, structuredClone(random.pick(events)));
   const said = events.map((event) => JSON.stringify(event));
-  const end = wire === openaiWire ? "data: [DONE]\n\n" : "";
+  const end = wire === openai ? "data: [DONE]\n\n" : "";
   const bytes =
     wire.kind === "bedrock"
       ? eventStreamBytes(said)

@@ -157,6 +157,8 @@ test.each([
 test.each([
   ["Moonshot, Together", { cached_tokens: 4 }],
   ["DeepSeek", { prompt_cache_hit_tokens: 4, prompt_cache_miss_tokens: 6 }],
+  ["Mistral", { num_cached_tokens: 4 }],
+  ["Mistral, of late", { prompt_token_details: { cached_tokens: 4 } }],
   ["OpenAI", { prompt_tokens_details: { cached_tokens: 4 }, cached_tokens: 9 }],
 ])("what the cache gave is counted wherever it stands: %s", async (_name, more) => {
   const outcome = await whole({

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { openaiDecoder } from "#daemon/gateway/providers/openai/stream.ts";
 import { openaiWire } from "#daemon/gateway/providers/openai/wire.ts";
 import { createProviders } from "#daemon/gateway/providers/registry.ts";
+import { thoughtMemory } from "#daemon/gateway/providers/thoughts/memory.ts";
 import { sharedPath } from "#test/shared.ts";
 import { specification } from "./specification.ts";
 import { agent, callOf, collect, optionsOf, startUpstream, targetOf, type Upstream } from "./upstream.ts";
@@ -98,7 +99,11 @@ describe("services that refuse what is not their own", () => {
   async function sent(baseUrl: string, messages: unknown[] = request.messages) {
     const target = { ...targetOf("openai", upstream, "m"), baseUrl };
     const io = { fetchImage: () => Promise.reject(new Error("unused")) };
-    const prepared = await openaiWire.prepare(callOf({ ...request, messages }, { user: "u1" }), target, io);
+    const prepared = await openaiWire(thoughtMemory()).prepare(
+      callOf({ ...request, messages }, { user: "u1" }),
+      target,
+      io,
+    );
     return JSON.parse(String(prepared.request.body));
   }
 
@@ -119,6 +124,10 @@ describe("services that refuse what is not their own", () => {
     expect(groq).toMatchObject({ user: "u1", stream_options: { include_usage: true } });
     expect(groq.messages[1]).toEqual({ role: "assistant", content: null, tool_calls: [call] });
     expect((await sent("https://api.deepseek.com/v1")).messages).toEqual(request.messages);
+    const bare = request.messages.map(({ reasoning_content: _thought, ...rest }: Record<string, unknown>) => rest);
+    // Refused without any, whoever forgot it.
+    expect((await sent("https://api.deepseek.com/v1", bare)).messages[1]).toMatchObject({ reasoning_content: " " });
+    expect((await sent("https://llm.example.com/v1", bare)).messages).toEqual(bare);
     // What was added to the server's own `reasoning` does not go back to it.
     const own = { role: "assistant", content: "hi", reasoning: "hm" };
     const [back] = (await sent("https://openrouter.ai/api/v1", [{ ...own, reasoning_content: "hm" }])).messages;
@@ -225,6 +234,7 @@ describe("streams", () => {
         cost: () => null,
       },
       (frame) => out.push(frame),
+      thoughtMemory(),
     );
     const before = process.cpuUsage();
     for (let at = 0; at < bytes.length; at += 512) decoder.push(bytes.subarray(at, at + 512));

@@ -249,6 +249,54 @@ test("what OpenAI's models on Bedrock thought, encrypted, comes back to them and
   expect(JSON.stringify(claude.body["messages"])).not.toContain("reasoningContent");
 });
 
+describe("servers of OpenAI's format that want their reasoning back", () => {
+  const call = { id: "call_0", type: "function", function: { name: "f", arguments: "{}" } };
+  const head = { id: "1", created: 1, model: "m" };
+  const thought = { role: "assistant", content: null, reasoning_content: "I must look.", tool_calls: [call] };
+  const message = {
+    ...head,
+    object: "chat.completion",
+    choices: [{ index: 0, message: thought, finish_reason: "tool_calls" }],
+  };
+  const chunks = [
+    { delta: { role: "assistant", reasoning_content: "I must " }, finish_reason: null },
+    { delta: { reasoning_content: "look." }, finish_reason: null },
+    { delta: { tool_calls: [{ index: 0, ...call }] }, finish_reason: null },
+    { delta: {}, finish_reason: "tool_calls" },
+  ].map((choice) => ({ ...head, object: "chat.completion.chunk", choices: [{ index: 0, ...choice }] }));
+  const asked = (system: string) => [{ role: "system", content: system }, user("x")];
+  const loop = (system: string) => [
+    ...asked(system),
+    { role: "assistant", content: "", tool_calls: [call] },
+    result("call_0", "ok"),
+  ];
+
+  test.each([false, true])(
+    "get it from clients that do not send it, each conversation its own; streamed: %s",
+    async (stream) => {
+      const { openai } = createProviders(agent);
+      const ask = async (messages: object[], caller = "token:a") => {
+        upstream.answer = (response) => {
+          if (!stream) return void response.end(JSON.stringify(message));
+          response.writeHead(200, { "content-type": "text/event-stream" });
+          response.end(`${chunks.map((one) => `data: ${JSON.stringify(one)}\n\n`).join("")}data: [DONE]\n\n`);
+        };
+        const outcome = await openai.chat(
+          callOf({ model: "m", messages, stream }, { caller }),
+          targetOf("openai", upstream),
+          optionsOf(),
+        );
+        if (stream) await collect(outcome);
+        return JSON.parse(upstream.requests.at(-1)?.body ?? "").messages;
+      };
+      await ask(asked("for Ann"));
+      expect((await ask(loop("for Ann")))[2]).toMatchObject({ reasoning_content: "I must look." });
+      expect(await ask(loop("for Bob"))).toEqual(loop("for Bob"));
+      expect(await ask(loop("for Ann"), "token:b")).toEqual(loop("for Ann"));
+    },
+  );
+});
+
 describe("gemini", () => {
   const target = () => targetOf("google", upstream, "gemini-3-pro-preview");
   const signature = "EqUCCqICAb4+9vsh8Pd5/ZVoPzSvjWW==";

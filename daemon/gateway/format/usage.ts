@@ -112,9 +112,12 @@ export function usageFromWire(wire: unknown): TokenUsage | null {
   );
 }
 
-/** What Moonshot and Together (`cached_tokens`) and DeepSeek (`prompt_cache_hit_tokens`) say of the cache outside of the details. */
+/** What Moonshot and Together (`cached_tokens`), DeepSeek (`prompt_cache_hit_tokens`) and Mistral say of the cache outside of the details. */
 export function cachedBeside(usage: Readonly<Record<string, unknown>>): number {
-  return count(usage["cached_tokens"]) || count(usage["prompt_cache_hit_tokens"]);
+  const details = usage["prompt_token_details"] as Record<string, unknown> | null | undefined;
+  for (const name of ["cached_tokens", "prompt_cache_hit_tokens", "num_cached_tokens"])
+    if (count(usage[name]) > 0) return count(usage[name]);
+  return count(details?.["cached_tokens"]);
 }
 
 const classOf = {

@@ -21,9 +21,9 @@ export function createProviders(
 ): Readonly<Record<ProviderKind, Provider>> {
   const thoughts = thoughtMemory();
   return {
-    openai: httpProvider(openaiWire, dispatcher),
+    openai: httpProvider(openaiWire(thoughts), dispatcher),
     anthropic: httpProvider(anthropicWire(thoughts), dispatcher, images),
-    azure: httpProvider(azureWire, dispatcher),
+    azure: httpProvider(azureWire(thoughts), dispatcher),
     bedrock: httpProvider(bedrockWire(thoughts), dispatcher, images),
     google: httpProvider(googleWire(signatures), dispatcher, images),
     sandbox: sandboxProvider,

@@ -6,6 +6,8 @@ import { type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/forma
 import { parseAnswer, spliceCost } from "../cost.ts";
 import { fields } from "../events.ts";
 import { failure, UpstreamError } from "../failure.ts";
+import type { ThoughtMemory } from "../thoughts/memory.ts";
+import { callIds, keepReasoning } from "../thoughts/reasoning.ts";
 import type { ReadContext } from "../wire.ts";
 import {
   type Fields,
@@ -23,7 +25,11 @@ import {
 import { streamFailure } from "./errors.ts";
 
 /** Throws UpstreamError for what is no completion. */
-export function readCompletion(body: Buffer, context: ReadContext): { body: Buffer; usage: TokenUsage } {
+export function readCompletion(
+  body: Buffer,
+  context: ReadContext,
+  thoughts: ThoughtMemory,
+): { body: Buffer; usage: TokenUsage } {
   const answer = parseAnswer(body);
   if (answer["error"]) {
     const key = context.target.credentials.apiKey;
@@ -34,6 +40,10 @@ export function readCompletion(body: Buffer, context: ReadContext): { body: Buff
   }
   const counted = usageFromWire(answer["usage"]);
   const choices = answer["choices"].map(fields);
+  for (const { message } of choices) {
+    const said = fields(message)["reasoning_content"];
+    if (typeof said === "string") keepReasoning(thoughts, context, callIds(fields(message)), said);
+  }
   const usage = counted ?? estimated(choices, context);
   const cost = context.cost(usage);
   const spliced = counted && sound(answer, choices) ? spliceCost(body, cost) : null;

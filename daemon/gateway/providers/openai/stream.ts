@@ -7,6 +7,8 @@ import { DONE } from "#daemon/gateway/format/sse.ts";
 import { type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/format/usage.ts";
 import { fields } from "../events.ts";
 import { failure, UpstreamError } from "../failure.ts";
+import type { ThoughtMemory } from "../thoughts/memory.ts";
+import { callIds, type StreamedReasoning, streamedReasoning } from "../thoughts/reasoning.ts";
 import type { Emit, ReadContext, StreamDecoder } from "../wire.ts";
 import {
   type Calls,
@@ -31,7 +33,7 @@ const BLANK_LINE = Buffer.from("\n\n");
 
 type Chunk = Record<string, unknown>;
 
-export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
+export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: ThoughtMemory): StreamDecoder {
   const asked = context.request.stream_options?.include_usage === true;
   const secrets = context.target.credentials.apiKey ? [context.target.credentials.apiKey] : [];
   /** What came of an event that is not over yet are the first `kept` bytes; searched when it is, since each search costs as much as all of it. */
@@ -45,6 +47,8 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
   let metered: TokenUsage | null = null;
   let usageChunk: Chunk | null = null;
   let head: Chunk = {};
+  /** What each choice thought in `reasoning_content`, and the calls that it then made. */
+  const reasoned = new Map<unknown, StreamedReasoning>();
   /** For each choice. */
   const calls = new Map<unknown, Calls>();
 
@@ -90,6 +94,9 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
       const content = delta["content"] ?? delta["reasoning_content"] ?? delta["reasoning"] ?? delta["refusal"];
       if (typeof content === "string") characters += content.length;
       if (Array.isArray(delta["tool_calls"])) characters += 16;
+      const said = delta["reasoning_content"];
+      if (typeof said === "string" && said !== "") thoughtOf(choice["index"]).add(said);
+      if (delta["tool_calls"]) reasoned.get(choice["index"])?.called(callIds(delta));
       const reason = choice["finish_reason"];
       if (content || delta["tool_calls"] || delta["function_call"] || reason) started = true;
       if (!(reason === null || soundFinish(reason)) || !Number.isInteger(choice["index"])) sound = false;
@@ -100,9 +107,16 @@ export function openaiDecoder(context: ReadContext, emit: Emit): StreamDecoder {
     return sound;
   }
 
+  function thoughtOf(choice: unknown): StreamedReasoning {
+    const known = reasoned.get(choice) ?? streamedReasoning();
+    reasoned.set(choice, known);
+    return known;
+  }
+
   function done(): string {
     finished = true;
     started = true;
+    for (const one of reasoned.values()) one.keep(thoughts, context);
     const cost = context.cost(usage());
     if (!asked) return DONE;
     const shown = usageChunk

@@ -3,6 +3,8 @@
 import { forwardBody } from "#daemon/gateway/format/forward.ts";
 import type { AssistantMessage, Message, ToolMessage } from "#daemon/gateway/format/request.ts";
 import type { ChatCall, EmbeddingCall, Target } from "../adapter.ts";
+import type { ThoughtMemory } from "../thoughts/memory.ts";
+import { isBare, withReasoning } from "../thoughts/reasoning.ts";
 import { isSigned, portableId, shortId } from "../tool-id.ts";
 import type { Prepared, Wire } from "../wire.ts";
 import { readCompletion } from "./completion.ts";
@@ -13,14 +15,18 @@ const VENDOR = "https://api.openai.com/v1";
 /** Characters that OpenAI takes in the id of a tool call. */
 const LONGEST_ID = 40;
 
-export const openaiWire: Wire = openaiFormat("openai", (target, path) => ({
-  url: `${(target.baseUrl ?? VENDOR).replace(/\/+$/, "")}${path}`,
-  headers: target.credentials.apiKey ? { authorization: `Bearer ${target.credentials.apiKey}` } : {},
-}));
+/** `thoughts` remembers the reasoning of turns that called tools. */
+export function openaiWire(thoughts: ThoughtMemory): Wire {
+  return openaiFormat("openai", thoughts, (target, path) => ({
+    url: `${(target.baseUrl ?? VENDOR).replace(/\/+$/, "")}${path}`,
+    headers: target.credentials.apiKey ? { authorization: `Bearer ${target.credentials.apiKey}` } : {},
+  }));
+}
 
 /** A wire of OpenAI's format at an address and with headers of its own. */
 export function openaiFormat(
   kind: "openai" | "azure",
+  thoughts: ThoughtMemory,
   endpoint: (target: Target, path: string) => { url: string; headers: Record<string, string> },
 ): Wire {
   function post(target: Target, path: string, body: Buffer | string, traceparent?: string) {
@@ -39,15 +45,15 @@ export function openaiFormat(
     passesThrough: true,
     unsupported: () => [],
     prepare: (call, target): Prepared => ({
-      request: post(target, "/chat/completions", chatBody(call, target), call.traceparent),
+      request: post(target, "/chat/completions", chatBody(call, target, thoughts), call.traceparent),
       notes: {
         dropped: [],
         responseFormat: call.request.response_format?.type === "json_schema" ? "native" : undefined,
       },
     }),
     prepareEmbedding: (call, target) => post(target, "/embeddings", embeddingBody(call, target)),
-    read: readCompletion,
-    decoder: openaiDecoder,
+    read: (body, context) => readCompletion(body, context, thoughts),
+    decoder: (context, emit) => openaiDecoder(context, emit, thoughts),
     failure: (status, headers, body, target) =>
       openaiFailure(status, headers, body, target.credentials.apiKey ? [target.credentials.apiKey] : []),
   };
@@ -66,7 +72,7 @@ function parsedUrl(url: string): URL {
 
 const common = { "content-type": "application/json", accept: "*/*", "accept-encoding": "identity" };
 
-function chatBody(call: ChatCall, target: Target): Buffer | string {
+function chatBody(call: ChatCall, target: Target, thoughts: ThoughtMemory): Buffer | string {
   const { request } = call;
   const changes: Record<string, unknown> = {};
   if (request.model !== target.model) changes["model"] = target.model;
@@ -78,7 +84,7 @@ function chatBody(call: ChatCall, target: Target): Buffer | string {
   if (plain) changes["user"] = undefined;
   else if (call.user !== null && request.user !== call.user) changes["user"] = call.user;
   if (request.drop_unsupported !== undefined) changes["drop_unsupported"] = undefined;
-  const messages = portableMessages(request.messages, target);
+  const messages = portableMessages(reasoned(call, target, thoughts), target);
   if (messages !== request.messages) changes["messages"] = messages;
   return forwardBody(call.raw, request, changes);
 }
@@ -105,6 +111,21 @@ function isMistral(target: Target): boolean {
 const NARROW = /(^|\.)((openai|azure|groq)\.com|mistral\.ai)$/;
 const NARROWEST = /(^|\.)(groq\.com|mistral\.ai)$/;
 
+// DeepSeek and Moonshot refuse calls without what was thought before them; where nobody knows it, they take a blank for it.
+const WANTING = /(^|\.)(deepseek\.com|moonshot\.(ai|cn)|kimi\.com)$/;
+
+function reasoned({ request, caller }: ChatCall, target: Target, thoughts: ThoughtMemory): readonly Message[] {
+  const { messages } = request;
+  if (isNarrow(target)) return messages;
+  const known = withReasoning(thoughts, caller, target, messages);
+  if (!isAt(target, WANTING) || !known.some(isBare)) return known;
+  return known.map((message) => (isBare(message) ? { ...message, reasoning_content: " " } : message));
+}
+
+function isNarrow(target: Target): boolean {
+  return target.baseUrl === null || isAt(target, NARROW);
+}
+
 interface Fit {
   readonly idOf: (id: string) => string;
   readonly narrow: boolean;
@@ -116,7 +137,7 @@ interface Fit {
 function portableMessages(messages: readonly Message[], target: Target): readonly Message[] {
   const fit: Fit = {
     idOf: isMistral(target) ? shortId : portable,
-    narrow: target.baseUrl === null || isAt(target, NARROW),
+    narrow: isNarrow(target),
     narrowest: isAt(target, NARROWEST),
   };
   let changed = false;
