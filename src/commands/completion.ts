@@ -1,7 +1,6 @@
 // magic completion: a script for the shell, made from the registry: commands, verbs and their options.
-import { Command } from "commander";
+import { Argument, Command } from "commander";
 import { type CommandEntry, defineCommand, type Group, isNoun } from "#commands/command.ts";
-import { MagicError } from "#contract/errors.ts";
 import { type Completion, completionScript, type Shell, shells } from "#output/completion.ts";
 
 const globalOptions = ["--json", "--output", "--live", "--url", "--root", "--quiet", "--help"];
@@ -9,16 +8,15 @@ const globalOptions = ["--json", "--output", "--live", "--url", "--root", "--qui
 export default defineCommand({
   configure: (command) =>
     command
-      .argument("<shell>", shells.join(", "))
+      .addArgument(new Argument("<shell>", shells.join(", ")).choices(shells))
       .addHelpText(
         "after",
         '\nFor this session: eval "$(magic completion bash)"; for good: put that line into ~/.bashrc.',
       ),
   async run({ args, output, registry }) {
-    const shell = shells.find((one) => one === args[0]);
-    if (!shell) throw new MagicError("usage", `${args[0]} is none of ${shells.join(", ")}.`);
+    const shell = args[0] as Shell;
     const script = completionScript(shell, await everything(registry));
-    output.result({ shell: shell satisfies Shell, script }, () => script);
+    output.result({ shell, script }, () => script);
   },
 });
 

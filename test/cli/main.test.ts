@@ -313,14 +313,14 @@ test("config: flag before environment before project before user before default,
 
 test("completion scripts know commands, verbs and options", async () => {
   const { stdout } = await box.magic(["completion", "bash"]);
-  const script = `${stdout}\ncomplete_() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _magic 2>/dev/null; echo "\${COMPREPLY[@]}"; }\ncomplete_ magic sca; complete_ magic daemon sto; complete_ magic scaffold --tem`;
+  const script = `${stdout}\ncomplete_() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _magic 2>/dev/null; echo "\${COMPREPLY[@]}"; }\ncomplete_ magic sca; complete_ magic daemon sto; complete_ magic scaffold --tem; complete_ magic --root = /x daemon resta; complete_ magic completion f`;
   const shell = spawn("bash", ["-c", script]);
   let said = "";
   shell.stdout.on("data", (data: Buffer) => {
     said += data.toString("utf8");
   });
   await new Promise((resolve) => shell.once("close", resolve));
-  expect(said).toBe("scaffold\nstop\n--template\n");
+  expect(said).toBe("scaffold\nstop\n--template\nrestart\nfish\n");
   for (const shell of ["zsh", "fish"]) expect((await box.magic(["completion", shell])).stdout).toContain("scaffold");
 });
 
