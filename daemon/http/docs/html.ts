@@ -45,6 +45,7 @@ details { border: 1px solid var(--edge); border-radius: 6px; margin: .4rem 0; pa
 summary { cursor: pointer } summary code { font-weight: 600 }
 code, pre { font: .875rem/1.45 ui-monospace, monospace }
 pre { border: 1px solid var(--edge); border-radius: 6px; overflow-x: auto; padding: .75rem }
+@media (max-width: 40rem) { code, td { overflow-wrap: anywhere } }
 table { border-collapse: collapse; width: 100% } th, td { border-top: 1px solid var(--edge); padding: .35rem .75rem .35rem 0; text-align: left; vertical-align: top }
 .method { display: inline-block; min-width: 4.2rem } .muted { opacity: .7 }
 `;
