@@ -134,9 +134,8 @@ function interpret(
   text: string,
   env: NodeJS.ProcessEnv,
 ): { readonly state: State } | { readonly problems: readonly Problem[] } {
-  // No file, or one with nothing but comments, is a project with every default.
-  const empty = text.split("\n").every((line) => /^\s*(#.*)?$/.test(line));
-  const { config, problems } = empty ? { config: {}, problems: [] } : readProject(text, PROJECT_FILE);
+  // No file is a project with every default.
+  const { config, problems } = text.trim() === "" ? { config: {}, problems: [] } : readProject(text, PROJECT_FILE);
   if (!config) return { problems };
   const { value, missing, secrets } = fillEnvironment(config, env);
   return { state: { text, config: value, missing, secrets } };

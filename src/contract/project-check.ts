@@ -17,6 +17,7 @@ let compiled: ValidateFunction | undefined;
 
 /** The text of magic.yaml (YAML or JSON) as a configuration, or every problem in it. `${env:...}` is left as it is written. */
 export function readProject(content: string | Uint8Array, file: string): ProjectReading {
+  if (isCommented(content)) return { config: {} as ProjectConfig, problems: [] };
   const { source, problems } = readSource(content, file);
   if (!source) return { config: undefined, problems };
   compiled ??= compileCheck(ProjectConfig);
@@ -24,6 +25,14 @@ export function readProject(content: string | Uint8Array, file: string): Project
   if (found.length === 0) found.push(...references(source, source.value as ProjectConfig));
   const sorted = sortProblems(found);
   return { config: sorted.length === 0 ? (source.value as ProjectConfig) : undefined, problems: sorted };
+}
+
+// A file all of whose lines were commented out is a project with every default; an empty one is an accident.
+function isCommented(content: string | Uint8Array): boolean {
+  const lines = String(typeof content === "string" ? content : Buffer.from(content))
+    .trim()
+    .split("\n");
+  return lines[0] !== "" && lines.every((line) => /^\s*(#.*)?$/.test(line));
 }
 
 function references(source: Source, config: ProjectConfig): Problem[] {

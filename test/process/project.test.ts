@@ -2,6 +2,7 @@ import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { readProject } from "#contract/project-check.ts";
 import { openProject, type Project } from "#daemon/project.ts";
 import { createLogger } from "#daemon/telemetry/log.ts";
 
@@ -34,6 +35,7 @@ test("no file, and one with comments alone, is a project with every default", as
   expect((await open()).current()).toEqual({});
   await save("# nothing yet\n\n");
   expect((await open()).current()).toEqual({});
+  expect(readProject("# nothing yet\n\n", "magic.yaml").problems).toEqual([]);
 });
 
 test("references to the environment are filled in; unset ones are empty and said once", async () => {
