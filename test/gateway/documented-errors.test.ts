@@ -16,12 +16,16 @@ describe("errors", () => {
   const google = (code: number, status: string, details: object[] = []) => ({
     error: { code, message: "m", status, details },
   });
-  const anthropic = (type: string) => ({ type: "error", error: { type, message: "m" }, request_id: "r" });
+  const anthropic = (type: string, message = "m") => ({ type: "error", error: { type, message }, request_id: "r" });
+  const spent = "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing for more.";
+  const capped = "You have reached your specified API usage limits. You will regain access on 2026-12-01 at 00:00 UTC.";
   const retry = [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "34.4s" }];
   const key = [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "API_KEY_INVALID" }];
 
   test.each([
     ["anthropic", 400, anthropic("invalid_request_error"), {}, { status: 400, type: "invalid_request_error" }],
+    ["anthropic", 400, anthropic("invalid_request_error", spent), {}, { status: 429, kind: "quota" }],
+    ["anthropic", 400, anthropic("invalid_request_error", capped), {}, { status: 429, kind: "quota" }],
     ["anthropic", 401, anthropic("authentication_error"), {}, { status: 401 }],
     ["anthropic", 403, anthropic("permission_error"), {}, { status: 403 }],
     ["anthropic", 404, anthropic("not_found_error"), {}, { status: 404 }],

@@ -319,6 +319,29 @@ test("a bare id goes to the one provider that serves it, and is refused where tw
     await expect(chat({ model })).rejects.toThrow(message);
 });
 
+test("a candidate may be named as a request names a model: by an alias of an alias, or by a bare id", async () => {
+  a.answer = b.answer = (response, _request, body) => good(response, body);
+  const { chat } = await testGateway({
+    providers: { a: { ...provider(a), models: ["m"] }, b: { ...provider(b), models: ["n"] } },
+    models: { aliases: { fast: "quick", quick: "b/n" } },
+    policies: {
+      chained: { candidates: ["fast"] },
+      bare: { candidates: ["m"] },
+      none: { candidates: ["neither", "n"] },
+    },
+  });
+  const served = async (model: string) => (await chat({ model })).headers["x-magic-provider"];
+  expect(await Promise.all(["chained", "bare", "none"].map(served))).toEqual(["b", "a", "b"]);
+});
+
+test("the auto that is not written asks a server of one's own for what it says it has, and nobody for another's models", async () => {
+  a.answer = (response, _request, body) => good(response, body);
+  const told = await testGateway({ providers: { a: { ...provider(a), models: ["x-*", "llama3"] } } });
+  expect((await told.chat({})).headers["x-magic-model"]).toBe("llama3");
+  const silent = await testGateway({ providers: { openai: provider(b), a: provider(a) } });
+  expect((await silent.chat({ model: "gpt-4o-mini" })).headers["x-magic-provider"]).toBe("openai");
+});
+
 test("a live credential never falls back to the sandbox; the local token may use both", async () => {
   a.answer = error(500);
   b.answer = error(500);

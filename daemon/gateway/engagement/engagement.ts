@@ -24,6 +24,7 @@ export interface ConfiguredProvider {
 }
 
 export interface PolicyCandidate {
+  /** Empty for a bare id: whoever serves it. */
   readonly provider: string;
   readonly model: string;
   readonly weight: number;
@@ -204,7 +205,8 @@ function compilePolicy(name: string, config: PolicyConfig, aliases: ReadonlyMap<
   const candidates: PolicyCandidate[] = [];
   for (const entry of config.candidates) {
     const text = typeof entry === "string" ? entry : entry.model;
-    const split = splitModel(aliases.get(text) ?? text) ?? { provider: "", model: text };
+    const meant = followAliases(aliases, text) ?? text;
+    const split = splitModel(meant) ?? { provider: "", model: meant };
     const weight = (typeof entry === "string" ? undefined : entry.weight) ?? 1;
     candidates.push({ ...split, weight });
   }
@@ -218,13 +220,32 @@ function compilePolicy(name: string, config: PolicyConfig, aliases: ReadonlyMap<
   };
 }
 
+const MAX_ALIASES = 8;
+
+/** What a name stands for in the end; undefined where its aliases lead in a circle. */
+export function followAliases(aliases: ReadonlyMap<string, string>, name: string): string | undefined {
+  let current = name;
+  for (let step = 0; step < MAX_ALIASES; step++) {
+    const next = aliases.get(current);
+    if (next === undefined || next === current) return current;
+    current = next;
+  }
+  return undefined;
+}
+
 function usualPolicy(providers: ReadonlyMap<string, ConfiguredProvider>): Policy {
-  const candidates = [...providers.values()].flatMap(({ name, kind }) => {
-    const model = usual[kind];
-    return model ? [{ provider: name, model, weight: 1 }] : [];
+  const candidates = [...providers.values()].flatMap((provider) => {
+    const model = usualModel(provider);
+    return model ? [{ provider: provider.name, model, weight: 1 }] : [];
   });
   candidates.push({ provider: "sandbox", model: "echo", weight: 1 });
   return { name: "auto", strategy: "priority", candidates, ...policyTimes };
+}
+
+// Behind an address of its own, a server that speaks OpenAI's wire has OpenAI's models as little as anybody else's.
+function usualModel({ name, kind, baseUrl, models }: ConfiguredProvider): string | undefined {
+  if (kind === "openai" && name !== "openai" && baseUrl) return models.find((model) => !model.includes("*"));
+  return usual[kind];
 }
 
 function compilePrices(config: NonNullable<GatewayConfig["prices"]>): PriceOverrides {

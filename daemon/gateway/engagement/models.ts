@@ -9,7 +9,7 @@ import { perMillion } from "#daemon/gateway/routing/explain.ts";
 import { type Access, accessOf } from "./access.ts";
 import { type ConfiguredProvider, type Engagement, type Policy, splitModel } from "./engagement.ts";
 import { priceFor, publishedFor, unpricedAdvice, vendorIdOf } from "./prices.ts";
-import { namedModels, resolveModel } from "./resolve.ts";
+import { located, namedModels, resolveModel } from "./resolve.ts";
 
 /** The catalogue must be loaded. */
 export function listModels(engagement: Engagement, catalogue: Catalogue, principal: Principal): ModelEntry[] {
@@ -66,8 +66,11 @@ function modelEntry(listing: Listing, provider: ConfiguredProvider, model: strin
 function policyEntry(listing: Listing, policy: Policy, asked: string): ModelEntry {
   const { engagement, principal } = listing;
   const simulated = !(principal.environments ?? [principal.environment]).includes("live");
-  const named = simulated ? [...policy.candidates, { provider: "sandbox", model: "echo" }] : policy.candidates;
-  const candidates = named.flatMap(({ provider: name, model }) => {
+  const named = simulated
+    ? [...policy.candidates, { provider: "sandbox", model: "echo", weight: 1 }]
+    : policy.candidates;
+  const candidates = named.flatMap((candidate) => {
+    const { provider: name, model } = located(engagement, listing.catalogue, candidate);
     const provider = engagement.providers.get(name);
     return provider ? [modelEntry(listing, provider, model, asked)] : [];
   });

@@ -2,7 +2,14 @@
 import { MagicError } from "#contract/errors.ts";
 import type { Catalogue } from "#daemon/gateway/pricing/catalogue.ts";
 import { sandboxModels } from "#daemon/gateway/providers/sandbox/provider.ts";
-import { type ConfiguredProvider, type Engagement, type Policy, splitModel } from "./engagement.ts";
+import {
+  type ConfiguredProvider,
+  type Engagement,
+  followAliases,
+  type Policy,
+  type PolicyCandidate,
+  splitModel,
+} from "./engagement.ts";
 import { modelPattern } from "./pattern.ts";
 import { publishedFor } from "./prices.ts";
 
@@ -10,7 +17,6 @@ export type Resolution =
   | { readonly kind: "pinned"; readonly asked: string; readonly provider: ConfiguredProvider; readonly model: string }
   | { readonly kind: "policy"; readonly asked: string; readonly policy: Policy };
 
-const MAX_ALIASES = 8;
 const vendorNames: ReadonlySet<string> = new Set(["openai", "anthropic", "google", "bedrock", "azure"]);
 
 /**
@@ -23,7 +29,11 @@ export function resolveModel(
   asked: string | null | undefined,
 ): Resolution {
   const name = asked || engagement.defaultModel;
-  const final = followAliases(engagement, name);
+  const final = followAliases(engagement.aliases, name);
+  if (final === undefined)
+    throw new MagicError("model_not_found", `The alias ${quoted(name)} leads in a circle (gateway.models.aliases).`, {
+      extra: { param: "model" },
+    });
   const policy = policyNamed(engagement, final);
   if (policy) return { kind: "policy", asked: name, policy };
   const split = splitModel(final);
@@ -39,18 +49,6 @@ function ownName({ kind }: ConfiguredProvider, model: string): string {
   return (kind === "google" && model.replace(/^(?:\/|models\/)+/, "")) || model;
 }
 
-function followAliases(engagement: Engagement, name: string): string {
-  let current = name;
-  for (let step = 0; step < MAX_ALIASES; step++) {
-    const next = engagement.aliases.get(current);
-    if (next === undefined || next === current) return current;
-    current = next;
-  }
-  throw new MagicError("model_not_found", `The alias ${quoted(name)} leads in a circle (gateway.models.aliases).`, {
-    extra: { param: "model" },
-  });
-}
-
 function policyNamed(engagement: Engagement, name: string): Policy | undefined {
   const found = engagement.policies.get(name);
   if (found || !name.startsWith("policy:")) return found;
@@ -60,6 +58,13 @@ function policyNamed(engagement: Engagement, name: string): Policy | undefined {
   throw new MagicError("model_not_found", `There is no policy ${quoted(name.slice(7))}; there are: ${known}.`, {
     extra: { param: "model" },
   });
+}
+
+/** A candidate with the provider that serves it, where it names none and exactly one does. */
+export function located(engagement: Engagement, catalogue: Catalogue, candidate: PolicyCandidate): PolicyCandidate {
+  if (candidate.provider !== "") return candidate;
+  const [only, another] = knownServers(engagement, catalogue, candidate.model);
+  return only && !another ? { ...candidate, provider: only.name } : candidate;
 }
 
 const served = new WeakMap<Engagement, Map<string, ConfiguredProvider>>();

@@ -10,7 +10,7 @@ import {
   targetOf,
 } from "#daemon/gateway/engagement/engagement.ts";
 import { priceFor, publishedFor, unpricedAdvice } from "#daemon/gateway/engagement/prices.ts";
-import { type Resolution, resolveModel } from "#daemon/gateway/engagement/resolve.ts";
+import { located, type Resolution, resolveModel } from "#daemon/gateway/engagement/resolve.ts";
 import type { ChatRequest } from "#daemon/gateway/format/request.ts";
 import type { Catalogue } from "#daemon/gateway/pricing/catalogue.ts";
 import { worstCost } from "#daemon/gateway/pricing/price.ts";
@@ -70,7 +70,7 @@ export function considerRoute(engagement: Engagement, parts: RouterParts, call: 
     };
   }
   const { policy } = resolution;
-  const considered = policy.candidates.map((entry) => consider(entry, false));
+  const considered = policy.candidates.map((entry) => consider(located(engagement, parts.catalogue, entry), false));
   if (sandboxStandsIn(engagement, call, resolution))
     considered.push(consider({ provider: "sandbox", model: "echo", weight: 1 }, false));
   const able = considered.flatMap(({ candidate, objection }) => (candidate && !objection ? [candidate] : []));

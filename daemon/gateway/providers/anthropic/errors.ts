@@ -18,6 +18,9 @@ const kinds: Readonly<Record<string, FailureKind>> = {
   overloaded_error: "overloaded",
 };
 
+/** An account that has spent its credit or its own limit is told so as if the request were wrong: 400, invalid_request_error. */
+const SPENT = /^Your credit balance is too low\b|^You have reached your specified (?:workspace )?API usage limits\b/;
+
 /** What an answer with an error status means. */
 export function anthropicFailure(status: number, headers: IncomingHttpHeaders, body: string, target: Target): Failure {
   let error: Record<string, unknown> = {};
@@ -27,8 +30,9 @@ export function anthropicFailure(status: number, headers: IncomingHttpHeaders, b
     // Proxies answer in HTML: the status has to do.
   }
   const type = string(error["type"]);
-  const kind = type === "billing_error" ? "quota" : kindOfStatus(status);
-  return failure(kind, string(error["message"]) || `The provider answered ${status}.`, {
+  const message = string(error["message"]);
+  const kind = type === "billing_error" || SPENT.test(message) ? "quota" : kindOfStatus(status);
+  return failure(kind, message || `The provider answered ${status}.`, {
     ...statusOf(kind, status),
     upstreamStatus: status,
     retryAfterMs: kind === "rate_limit" || kind === "overloaded" ? retryAfter(headers) : null,
