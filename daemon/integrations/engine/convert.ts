@@ -1,4 +1,5 @@
-// Values whose form differs between the source's type and that of a column that was there before: JSON arrays into PostgreSQL's.
+// Values whose form differs between the source's type and that of a column that was there before: JSON arrays into PostgreSQL's, bytes
+// that CSV and JSON Lines write as text.
 import type { Column, Row, Value } from "./types.ts";
 
 /** A function over rows, or null where every value goes as it is. */
@@ -9,6 +10,9 @@ export function converterOf(
   const places = columns.flatMap((column, at) => {
     const kind = existing?.find(({ name }) => name === column.name)?.type.kind;
     if (column.fromJson && column.type.kind === "string" && kind === "json") return [{ at, convert: jsonString }];
+    // Of a file whose texts have no type; elsewhere a text that looks so is one.
+    if (kind === "bytes" && column.type.kind === "string" && (column.fromJson || (column.untyped && column.native)))
+      return [{ at, convert: bytesOf }];
     if (column.type.kind !== "json" || kind === undefined || kind === "json" || kind === "string") return [];
     return [{ at, convert: kind === "array" ? arrayLiteral : bareText }];
   });
@@ -22,6 +26,15 @@ export function converterOf(
 // What was a JSON string is one again.
 function jsonString(value: Value): Value {
   return typeof value === "string" ? JSON.stringify(value) : value;
+}
+
+function bytesOf(value: Value): Value {
+  return typeof value === "string" && isHexBytes(value) ? Buffer.from(value.slice(2), "hex") : value;
+}
+
+/** True for bytes as CSV and JSON Lines write them: `\x00ff`. */
+export function isHexBytes(text: string): boolean {
+  return text.startsWith("\\x") && text.length % 2 === 0 && !/[^0-9a-f]/i.test(text.slice(2));
 }
 
 // A JSON string in a column of another type is its text: "NaN" among numbers.

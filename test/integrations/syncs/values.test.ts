@@ -169,6 +169,29 @@ describe.skipIf(postgresMissing())("values", () => {
     expect((await sync({ from: path, object: "x", to, table: "half" })).error?.code).toBe("validation_failed");
   });
 
+  test("bytes that a file writes as text are bytes again in a column of bytes", async () => {
+    const to = join(folder, "bytes.sqlite");
+    const db = new DatabaseSync(to);
+    db.exec("CREATE TABLE t (id TEXT, raw BLOB, plain TEXT)");
+    for (const [from, text] of [
+      ["bytes.csv", "id,raw,plain\n1,\\x00fF,\\x00\n2,\\x,\n3,\\x0,\n"],
+      [
+        "bytes.jsonl",
+        '{"id":"1","raw":"\\\\x00fF","plain":"\\\\x00"}\n{"id":"2","raw":"\\\\x"}\n{"id":"3","raw":"\\\\x0"}\n',
+      ],
+    ] as const) {
+      writeFileSync(join(folder, from), text);
+      const outcome = await sync({ from: join(folder, from), object: "bytes", to, table: "t" });
+      expect(outcome.error, from).toBeNull();
+      expect(db.prepare("SELECT hex(raw) AS raw, plain FROM t ORDER BY id").all(), from).toEqual([
+        { raw: "00FF", plain: "\\x00" },
+        { raw: "", plain: null },
+        { raw: "5C7830", plain: null },
+      ]);
+    }
+    db.close();
+  });
+
   test("a .tsv file has tabs, read and written", async () => {
     const path = join(folder, "tabs.tsv");
     writeFileSync(path, "last, first\tid\nx, y\t1\n");

@@ -1,5 +1,6 @@
 // Keys of a file's records beside those of the source's rows: a file may write a value otherwise than the source does (an instant in
 // RFC 3339, bytes as `\x...`, a float's or a decimal's digits), and it is the same key.
+import { isHexBytes } from "../../engine/convert.ts";
 import { microsOf } from "../../engine/temporal.ts";
 import type { Column, Value } from "../../engine/types.ts";
 
@@ -18,7 +19,7 @@ function formOf(kind: Column["type"]["kind"]): (value: string | Uint8Array) => s
 }
 
 const ofText: { readonly [kind in Column["type"]["kind"]]?: (text: string) => string } = {
-  bytes: (text) => (/^\\x(?:[0-9a-f]{2})*$/.test(text) ? text.slice(2) : text),
+  bytes: (text) => (isHexBytes(text) ? text.slice(2).toLowerCase() : text),
   timestamp: (text) => microsOf(text)?.toString() ?? text,
   float: (text) => (/^-?\d/.test(text) ? String(Number(text)) : text),
   int: bareDigits,
