@@ -254,6 +254,25 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     expect(await sync({ ...ends, object: "src.raw" })).toMatchObject({ records_synced: 1, records_rejected: 2 });
   });
 
+  test("a widened column keeps what else was said of it; a FLOAT is a key, and an enum's texts are a cursor", async () => {
+    await source.query(`CREATE TABLE other.wider (id int NOT NULL AUTO_INCREMENT PRIMARY KEY, a int NOT NULL DEFAULT 7 COMMENT 'a, b');
+      CREATE TABLE wider (id bigint PRIMARY KEY, a bigint); INSERT INTO wider VALUES (5000000000, 6000000000);
+      CREATE TABLE floats (k float, c enum('z', 'a'), v int); CREATE TABLE other.floats (k float, c varchar(9), v int);
+      INSERT INTO floats VALUES (0.1, 'z', 2), (0.1, 'a', 1), (16777216, 'a', 1)`);
+    const run = (table: string, more: object) =>
+      sync({ from: my, object: `src.${table}`, to: other, table }, { mode: "incremental", ...more });
+    expect((await run("wider", { cursor_field: "id" })).error).toBeNull();
+    const [[made]] = (await source.query("SHOW CREATE TABLE other.wider")) as unknown as [Record<string, string>[]];
+    expect(made?.["Create Table"]).toMatch(
+      /`id` bigint.* NOT NULL AUTO_INCREMENT,\n.*`a` bigint.* NOT NULL DEFAULT '?7'? COMMENT 'a, b'/,
+    );
+    for (let runs = 0; runs < 2; runs++) {
+      expect((await run("floats", { cursor_field: "c", primary_key: ["k"] })).error).toBeNull();
+      const [rows] = await source.query("SELECT v FROM other.floats ORDER BY k");
+      expect(rows).toEqual([{ v: 2 }, { v: 1 }]);
+    }
+  });
+
   test("a table without transactions is refused, and a server that forgets commits is told of", async () => {
     await source.query("CREATE TABLE old_engine (id bigint, v int) ENGINE = MyISAM");
     await target.query("CREATE TABLE old_engine AS SELECT 1::bigint AS id, 2 AS v");

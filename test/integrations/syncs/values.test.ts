@@ -169,6 +169,29 @@ describe.skipIf(postgresMissing())("values", () => {
     expect((await sync({ from: path, object: "x", to, table: "half" })).error?.code).toBe("validation_failed");
   });
 
+  test("a SQLite table whose key is a number, or has no index, is merged without comparing each row with each", async () => {
+    const [from, to] = [join(folder, "many.sqlite"), join(folder, "merged.sqlite")];
+    const many = new DatabaseSync(from);
+    many.exec(`CREATE TABLE t (id INT8 PRIMARY KEY, c INT8);
+      WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 12000) INSERT INTO t SELECT i, 1 FROM n`);
+    const merged = new DatabaseSync(to);
+    merged.exec("CREATE TABLE plain (id INT8, c INT8)");
+    const run = async (table: string) => {
+      const { error, proof } = await sync(
+        { from, object: "t", to, table },
+        { mode: "incremental", cursor_field: "c", deletes: "hard" },
+      );
+      expect(error).toBeNull();
+      return proof.destination_count;
+    };
+    expect([await run("plain"), await run("keyed")]).toEqual([12_000, 12_000]);
+    many.exec("DELETE FROM t WHERE id = 1; UPDATE t SET c = 2");
+    expect([await run("plain"), await run("keyed")]).toEqual([11_999, 11_999]);
+    expect(merged.prepare("SELECT name FROM sqlite_schema WHERE name = '_magic_key'").all()).toEqual([]);
+    many.close();
+    merged.close();
+  }, 8000);
+
   test("bytes that a file writes as text are bytes again in a column of bytes", async () => {
     const to = join(folder, "bytes.sqlite");
     const db = new DatabaseSync(to);

@@ -11,7 +11,7 @@ import { declare, describeTable, type MysqlColumn, type MysqlTable } from "./cat
 import { connectMysql, ident, literal, type MysqlLink } from "./connect.ts";
 import { mysqlError } from "./errors.ts";
 import { mysqlSource } from "./source.ts";
-import { type InsertTarget, insertRows, kindOf, sqlValue } from "./write-rows.ts";
+import { type Form, type InsertTarget, insertRows, kindOf, sqlValue } from "./write-rows.ts";
 
 const DELETED_AT = "_magic_deleted_at";
 
@@ -147,10 +147,10 @@ function sessionOf(parts: Parts): WriteSession {
   let unsure = false;
   let nullableKey = false;
   let wider: readonly Column[] = [];
-  const forms = new Map<string, "bits" | "geometry">();
+  const forms = new Map<string, Form>();
   for (const { name, declared, form } of existing?.columns ?? [])
     if (declared.startsWith("bit(")) forms.set(name, "bits");
-    else if (form === "geometry") forms.set(name, form);
+    else if (form) forms.set(name, form);
   let place = 0;
   let made = false;
   let moved = 0;
@@ -185,6 +185,7 @@ function sessionOf(parts: Parts): WriteSession {
         plan = wanted;
         request.waiting(`the lock of ${formatObjectName(request.table)}`);
         wider = await prepareTable(link, database, table, wanted, existing);
+        for (const { name } of wider) forms.delete(name);
         made = existing === null;
         const soft = wanted.deletes === "soft";
         const keyed = wanted.primaryKey.length > 0 && (wanted.kind === "upsert" || soft);
@@ -282,16 +283,30 @@ async function prepareTable(
   const widen = changes.widen.filter(
     (column) => column.type.kind !== "decimal" || declare(column, false, link.keyCollation).startsWith("DECIMAL"),
   );
+  const kept = widen.length > 0 ? await attributesOf(link, table, existing) : null;
   const steps = [
     ...add.map((column) => `ADD COLUMN ${ident(column.name)} ${declare(column, false, link.keyCollation)} NULL`),
     ...widen.map(
       (column) =>
-        `MODIFY COLUMN ${ident(column.name)} ${declare(column, plan.primaryKey.includes(column.name), link.keyCollation)}`,
+        `MODIFY COLUMN ${ident(column.name)} ${declare(column, plan.primaryKey.includes(column.name), link.keyCollation)}${kept?.get(column.name) ?? ""}`,
     ),
     ...(soft && !existing.columns.some(({ name }) => name === DELETED_AT) ? [`ADD COLUMN ${mark}`] : []),
   ];
   if (steps.length > 0) await link.run(`ALTER TABLE ${table} ${steps.join(", ")}`);
   return widen;
+}
+
+// What stands behind each column's type (NOT NULL, AUTO_INCREMENT, a default, a comment): MODIFY drops what it does not say again.
+async function attributesOf(link: MysqlLink, table: string, { columns }: MysqlTable): Promise<Map<string, string>> {
+  const [made] = await link.rows(`SHOW CREATE TABLE ${table}`);
+  const lines = (made?.["Create Table"] ?? "").split("\n");
+  const found = new Map<string, string>();
+  for (const { name, declared } of columns) {
+    const start = `  ${ident(name)} ${declared}`.toLowerCase();
+    const line = lines.find((one) => one.toLowerCase().startsWith(start));
+    if (line) found.set(name, line.slice(start.length).replace(/,$/, ""));
+  }
+  return found;
 }
 
 // What MySQL lacks and `declare` makes of it: booleans are TINYINT, instants DATETIME in UTC.

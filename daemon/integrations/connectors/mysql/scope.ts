@@ -34,7 +34,9 @@ export async function planRead(
   const before = request.state?.cursor ?? null;
   const end = row?.["c"] ?? null;
   const condition = keyed ? again(column, before) : once(column, before, end, request.state !== null);
-  const order = readInOrder(request, table.primaryKey) ? ` ORDER BY ${ident(field)}` : "";
+  // An enum's members are compared as texts, and sorted by their place in its list.
+  const sorted = /^(enum|set)\(/.test(column.declared) ? `CONCAT(${ident(field)})` : ident(field);
+  const order = readInOrder(request, table.primaryKey) ? ` ORDER BY ${sorted}` : "";
   return {
     condition: `${condition === "" ? "" : ` WHERE ${condition}`}${order}`,
     endState: { cursor: end ?? before },

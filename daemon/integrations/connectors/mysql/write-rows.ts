@@ -9,6 +9,9 @@ import { ident, literal, type MysqlLink } from "./connect.ts";
 import { isRowError, type ServerError } from "./errors.ts";
 import { storedGeometry } from "./geometry.ts";
 
+/** BIT takes a text in quotes for its bytes, geometry has a form of its own, and FLOAT is not equal to the text that it was made of. */
+export type Form = "bits" | "geometry" | "float32";
+
 export interface InsertTarget {
   readonly link: MysqlLink;
   /** Quoted. */
@@ -18,8 +21,7 @@ export interface InsertTarget {
   readonly upsert: "keys" | "delete" | null;
   /** True where the key's first column may be null. */
   readonly nullableKey: boolean;
-  /** Columns that are BIT (a text in quotes would be taken for its bytes) or geometry (which has a form of its own). */
-  readonly forms: ReadonlyMap<string, "bits" | "geometry">;
+  readonly forms: ReadonlyMap<string, Form>;
 }
 
 // Under the smallest max_allowed_packet that servers come with.
@@ -257,9 +259,17 @@ function shownKey(plan: WritePlan): string {
 function keysOf({ plan, forms }: InsertTarget, rows: readonly Row[]): string {
   const places = keyPlaces(plan);
   const kinds = plan.columns.map((column) => kindOf(column, forms));
+  const literalOf = (value: Value, kind: string) =>
+    kind === "float32" && typeof value === "string" ? floatValue(value) : sqlValue(value, kind);
   return rows
-    .map((row) => `(${places.map((at) => sqlValue(row[at] ?? null, kinds[at] ?? "string")).join(", ")})`)
+    .map((row) => `(${places.map((at) => literalOf(row[at] ?? null, kinds[at] ?? "string")).join(", ")})`)
     .join(", ");
+}
+
+// What a FLOAT holds of a text, as the double that it is compared as.
+function floatValue(text: string): string {
+  const value = Math.fround(Number(text));
+  return Number.isFinite(value) ? value.toExponential() : literal(text);
 }
 
 function placeIn(message: string): { line: number | null; column: string | null; reason: string } {

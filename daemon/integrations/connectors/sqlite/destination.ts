@@ -11,7 +11,7 @@ import type { TableSchema, Value } from "../../engine/types.ts";
 import { describeTable, quote, type SqliteTable } from "./catalog.ts";
 import { isBusy, isRowError, sqliteError } from "./errors.ts";
 import { sqliteSource } from "./source.ts";
-import { declare, writeValue } from "./types.ts";
+import { affinityOf, declare, writeValue } from "./types.ts";
 import { widenTypes } from "./widen.ts";
 import { DELETED_AT, endRows, type RowWriter, rowWriter, writing } from "./write-row.ts";
 
@@ -169,13 +169,15 @@ function sessionOf(
       }),
     checkpoint: async (stateAfter) => {
       await guard(() => {
+        endRows(db);
         writeState(db, request, begun(), stateAfter([]));
         db.exec("COMMIT");
         kept = true;
       });
       await begin(db, request);
+      insert = rowWriter(db, table, begun(), describeTable(db, request.table.name));
     },
-    deleteMissing: (keys) => deleteMissing(db, table, begun(), keys),
+    deleteMissing: (keys) => deleteMissing(db, request.table.name, begun(), keys),
     // Rows went into the table itself, in this transaction.
     merge: () =>
       guard(() => {
@@ -241,16 +243,31 @@ function prepare(db: DatabaseSync, table: string, plan: WritePlan, existing: Sql
 
 async function deleteMissing(
   db: DatabaseSync,
-  table: string,
+  name: string,
   plan: WritePlan,
   keys: AsyncIterable<readonly Value[][]>,
 ): Promise<number> {
+  const table = quote(name);
   const key = plan.primaryKey;
   const columns = key.flatMap((name) => plan.columns.find((column) => column.name === name) ?? []);
-  db.exec(`CREATE TEMP TABLE _magic_keys (${key.map(quote).join(", ")}, PRIMARY KEY (${key.map(quote).join(", ")}))`);
+  const there = describeTable(db, name)?.columns ?? [];
+  const declared = key.map((name) => there.find((column) => column.name === name)?.declared ?? "");
+  // Of the table's own types: SQLite looks in no index whose column is of another affinity, and would compare each key with each.
+  const made = key.map((name, at) => `${quote(name)} ${declared[at] ? quote(declared[at]) : ""}`);
+  db.exec(`CREATE TEMP TABLE _magic_keys (${made.join(", ")}, UNIQUE (${key.map(quote).join(", ")}))`);
   const insert = writing(db, `INSERT OR IGNORE INTO _magic_keys VALUES (${key.map(() => "?").join(", ")})`);
   for await (const rows of keys)
-    for (const row of rows) insert.run(...columns.map((column, at) => writeValue(row[at] ?? null, column, "blob")));
+    for (const row of rows)
+      try {
+        insert.run(
+          ...columns.map((column, at) =>
+            writeValue(row[at] ?? null, column, affinityOf(declared[at] ?? ""), declared[at]),
+          ),
+        );
+      } catch (error) {
+        // A key that its column cannot hold is in no row here.
+        if (!isRowError(error)) throw error;
+      }
   const gone = `NOT EXISTS (SELECT 1 FROM _magic_keys k WHERE ${key.map((name) => `k.${quote(name)} = t.${quote(name)}`).join(" AND ")})`;
   const sql =
     plan.deletes === "soft"

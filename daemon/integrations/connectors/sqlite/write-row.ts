@@ -11,7 +11,7 @@ export const DELETED_AT = "_magic_deleted_at";
 /** Writes a row, or throws what SQLite says. doubled: another row of this run had its key, and is gone. */
 export type RowWriter = (row: Row) => "written" | "doubled";
 
-// In the run's transaction, over an asked-for key that the table itself does not keep unique.
+// In the run's transaction, over a key that the table itself does not keep unique: without it every row would be looked for in all.
 const KEY_INDEX = "_magic_key";
 
 export function rowWriter(db: DatabaseSync, table: string, plan: WritePlan, described: SqliteTable | null): RowWriter {
@@ -24,6 +24,8 @@ export function rowWriter(db: DatabaseSync, table: string, plan: WritePlan, desc
   const unique = key.length > 0 && hasUniqueIndex(db, table, key);
   if (uncertain && !soft && !unique)
     db.exec(`CREATE UNIQUE INDEX ${KEY_INDEX} ON ${table} (${key.map(quote).join(", ")})`);
+  else if (upsert && !unique)
+    db.exec(`CREATE INDEX ${KEY_INDEX} ON ${table} (${key.map((name) => `${quote(name)} COLLATE BINARY`).join(", ")})`);
   const sets = names.filter((name) => !key.includes(name)).map((name) => `${quote(name)} = excluded.${quote(name)}`);
   if (soft) sets.push(`${quote(DELETED_AT)} = NULL`);
   // To a collation "A" may be the key "a": of such a row nothing is changed.
