@@ -1,5 +1,6 @@
 // How bodies are read: JSON alone. An empty body counts as none, since clients send the media type regardless.
 import type { FastifyInstance } from "fastify";
+import { MagicError } from "#contract/errors.ts";
 import { parseBody } from "./read-body.ts";
 import { LARGE_BODY, markLargeBody } from "./validation.ts";
 
@@ -16,7 +17,7 @@ export function useBodies(app: FastifyInstance): void {
   app.addContentTypeParser<Buffer>(
     ["application/json", "application/merge-patch+json"],
     { parseAs: "buffer" },
-    (_request, raw, done) => {
+    (request, raw, done) => {
       if (raw.length === 0) return done(null, undefined);
       let body: unknown;
       try {
@@ -24,10 +25,20 @@ export function useBodies(app: FastifyInstance): void {
       } catch (error) {
         return done(error as Error);
       }
+      // It would be kept as another text than the one that is acknowledged.
+      if (request.route.surface === "core" && /\\ud[89a-f]/i.test(raw.toString("latin1")) && holdsHalf(body))
+        return done(
+          new MagicError("invalid_request", "The body holds half of a surrogate pair, which is no character."),
+        );
       if (raw.length > LARGE_BODY) markLargeBody(body);
       done(null, body);
     },
   );
+}
+
+// Written again, whole pairs stand as they are and halves are escaped.
+function holdsHalf(body: unknown): boolean {
+  return /(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(JSON.stringify(body));
 }
 
 // "error": a body with __proto__ or constructor.prototype keys is refused, not read.

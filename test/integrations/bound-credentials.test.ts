@@ -118,6 +118,10 @@ test("a key of the API cannot have magic.yaml's secrets sent where it likes", as
     await daemon.call("POST", "/v1/connections/oauth/start", start, { ...live, token }),
   ])
     expect(refused.body).toMatchObject({ status: 422, errors: [{ pointer: "/config/deep", code: "reference" }] });
+  // The daemon's environment is for magic.yaml alone, whoever asks.
+  const credentials = { "a/b": "$" + "{env:HOME}" };
+  const named = await daemon.call("PATCH", `/v1/connections/${own.id}`, { credentials }, live);
+  expect(named.body).toMatchObject({ status: 422, errors: [{ pointer: "/credentials/a~1b", code: "reference" }] });
 });
 
 function outcome(provider: string, held: Settings, patch: Partial<Settings>, text: string | null = null) {

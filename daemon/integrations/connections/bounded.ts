@@ -1,6 +1,7 @@
 // Whose settings may name which files and secrets: by whatever way they come into a connection, they pass here.
 import { MagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
+import { escapePointer } from "#shared/json-pointer.ts";
 import { urlOf } from "../live/ends.ts";
 import { checkBounded, isBounded } from "../live/local-files.ts";
 import type { ConnectionSecret } from "./secret.ts";
@@ -23,16 +24,22 @@ export function boundedFor(
 }
 
 /**
- * Who may name one of magic.yaml's secrets may send it anywhere: that is for those who can read magic.yaml.
+ * Who may name one of magic.yaml's secrets may send it anywhere: that is for those who can read magic.yaml. The daemon's environment
+ * is for magic.yaml alone: what named it here could never be used.
  *
- * @throws MagicError `validation_failed` for a reference that a credential of the API gives.
+ * @throws MagicError `validation_failed` for a reference that the caller must not give.
  */
 export function refuseReferences(principal: Principal, { config, credentials }: GivenSettings): void {
-  if (principal.environment === "sandbox" || !isBounded(principal)) return;
+  if (principal.environment === "sandbox") return;
+  const detailOf = (text: string) => {
+    if (/\$\{env:\w+\}/.test(text)) return ofEnvironment;
+    return isBounded(principal) && text.includes("${secret:") ? ofSecret : undefined;
+  };
   const problems = Object.entries({ config, credentials }).flatMap(([part, members]) =>
-    Object.entries(members ?? {})
-      .filter(([, value]) => JSON.stringify(value)?.includes("${secret:"))
-      .map(([name]) => ({ pointer: `/${part}/${name}`, code: "reference", detail })),
+    Object.entries(members ?? {}).flatMap(([name, value]) => {
+      const detail = detailOf(JSON.stringify(value) ?? "");
+      return detail === undefined ? [] : [{ pointer: `/${part}/${escapePointer(name)}`, code: "reference", detail }];
+    }),
   );
   if (problems.length > 0) throw new MagicError("validation_failed", undefined, { problems });
 }
@@ -42,5 +49,7 @@ interface GivenSettings {
   readonly credentials?: Readonly<Record<string, unknown>> | null;
 }
 
-const detail =
+const ofEnvironment =
+  "refers to the daemon's environment, which only magic.yaml can: name it there under secrets, and refer to that secret";
+const ofSecret =
   "refers to a secret of magic.yaml: only the command line on the daemon's machine and the admin key may. Give the value itself";
