@@ -2,8 +2,6 @@
 import type { FastifyInstance } from "fastify";
 import { MagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
-import type { Connection } from "#contract/wire/connections.ts";
-import { rfc3339 } from "#shared/clock.ts";
 import { startConnectionWorker } from "#shared/sync-worker.ts";
 import { createTurns } from "#shared/turns.ts";
 import { createEgress } from "./egress/egress.ts";
@@ -16,7 +14,6 @@ import { syncRoutes } from "./http/routes/syncs.ts";
 import { webhookRoutes } from "./http/routes/webhooks.ts";
 import { createCatalogue } from "./integrations/catalogue/catalogue.ts";
 import { createConnections } from "./integrations/connections/connections.ts";
-import { connectionDocument } from "./integrations/connections/document.ts";
 import { createKeepers } from "./integrations/connections/kept-tokens.ts";
 import type { PlaceRules } from "./integrations/connections/places.ts";
 import { connectionSecrets } from "./integrations/connections/secret.ts";
@@ -91,11 +88,6 @@ export function wireIntegrations(foundation: Foundation, origin: () => string, g
   });
   foundation.onClose(retention.close);
   const webhooks = createWebhooks({ storage, sealer: webhookSealer, egress, clock, wake: deliveries.wake });
-  const onFailed = async (connection: Connection): Promise<void> => {
-    const now = rfc3339(clock.now());
-    await storage.units.webhook.emit({ environment: "live", type: "connection.failed", data: { connection }, now });
-    deliveries.wake();
-  };
   const placeRules = async (provider: string): Promise<PlaceRules> => ({
     provider,
     manifest: await ends.manifest(provider),
@@ -106,13 +98,14 @@ export function wireIntegrations(foundation: Foundation, origin: () => string, g
     ...{ storage, egress, secrets, clock, origin, turns, placeRules, root: foundation.root },
     sealer: seals.lasting("oauth"),
     definitionOf: catalogue.oauth,
-    onDisabled: (connection) => onFailed(connectionDocument(connection)),
+    onEvents: deliveries.wake,
   });
   const { fresh } = oauth;
   const live = createLiveRuns({ storage, jobs, execution, secrets, fresh, clock, logger, onEvents: deliveries.wake });
   foundation.onClose(live.close);
   const connections = createConnections({
-    ...{ storage, catalogue, secrets, execution, clock, seed, fresh, onFailed, placeRules },
+    ...{ storage, catalogue, secrets, execution, clock, seed, fresh, placeRules },
+    onEvents: deliveries.wake,
     root: foundation.root,
     onRemoved: oauth.revoke,
     stopRuns: live.stop,

@@ -1,6 +1,8 @@
 // Webhooks from subscription to the receiver, and what happens when the receiver does not take them.
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { Webhook as Verifier } from "standardwebhooks";
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { sign, signedHeaders } from "#daemon/integrations/webhooks/signature.ts";
 import { temporaryFolder } from "#test/temporary.ts";
 import { startDaemon } from "./daemon.ts";
@@ -196,6 +198,34 @@ test("only what was subscribed to is sent: a failed check of a live connection",
   await call("POST", `/v1/connections/${connection.id}/check`);
   await new Promise((resolve) => setTimeout(resolve, 100));
   expect(receiver.received).toHaveLength(1);
+
+  // Two at once find the same: it has failed once.
+  await call("PATCH", `/v1/connections/${connection.id}`, { config: { port: 2 } });
+  const check = () => call("POST", `/v1/connections/${connection.id}/check`);
+  await Promise.all([check(), check(), check()]);
+  await vi.waitFor(() => expect(receiver.received).toHaveLength(2), 20_000);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(receiver.received).toHaveLength(2);
+});
+
+test("what a check found of settings that were changed meanwhile says nothing about the new ones", async () => {
+  const { call, receiver, daemon } = await setUp();
+  const held = createServer().listen(0, "127.0.0.1");
+  onTestFinished(() => void held.close());
+  await once(held, "listening");
+  const url = (port: number) => `postgres://u@127.0.0.1:${port}/db`;
+  const { port } = held.address() as AddressInfo;
+  writeProject(daemon.root, { egress: { allow_private: [receiver.address, `127.0.0.1:${port}`] } });
+  await daemon.app.project.reload();
+  const { body: made } = await call("POST", "/v1/connections", { provider: "postgres", config: { url: url(port) } });
+  const connected = once(held, "connection");
+  const checked = call("POST", `/v1/connections/${made.id}/check`);
+  const [socket] = (await connected) as [Socket];
+  const { body: changed } = await call("PATCH", `/v1/connections/${made.id}`, { config: { url: url(1) } });
+  expect(changed).toMatchObject({ status: "pending", health: { status: "unknown" } });
+  socket.destroy();
+  expect((await checked).body).toMatchObject({ status: "pending", health: { status: "unknown" } });
+  expect(receiver.received).toHaveLength(0);
 });
 
 test("private destinations are refused, sandbox callers too, and the secret is in no file", async () => {

@@ -1,6 +1,7 @@
 // Stored credentials are bound to the place that they were given for: whoever changes where they go gives them again. They can never
 // be read, and must not be had by pointing the connection at a server of one's own.
 import { randomUUID } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import { type FieldProblem, MagicError } from "#contract/errors.ts";
 import { isObject } from "../is-object.ts";
 import { leadsElsewhere, type PlaceRules } from "./places.ts";
@@ -39,6 +40,12 @@ export function changed(rules: PlaceRules, { held, apply, authorizing = false }:
   if (missing.length > 0) throw refused(missing, granted);
   const { tokens: _old, ...rest } = held;
   return { ...rest, ...next, place: randomUUID() };
+}
+
+/** True where nothing but tokens differs, which are refreshed in use. */
+export function sameSettings(one: Settings, other: Settings): boolean {
+  const own = ({ config, credentials }: Settings) => ({ config, credentials: without(credentials, GRANTED) });
+  return isDeepStrictEqual(own(one), own(other));
 }
 
 function refused(pointers: readonly string[], granted: boolean): MagicError {

@@ -5,6 +5,7 @@ import type { ConnectionStatus } from "#contract/states.ts";
 import type { DiscoveredObject } from "#contract/sync.ts";
 import type { Connection, CreateConnection, PatchConnection } from "#contract/wire/connections.ts";
 import type { ListPage } from "#contract/wire/list.ts";
+import { connectionDocument } from "#daemon/storage/connection-document.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import type { ConnectionRecord } from "#daemon/storage/tables/connection.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
@@ -17,9 +18,8 @@ import { mergedMetadata } from "../metadata.ts";
 import { answerPage, type ListOptions, pageOf } from "../page.ts";
 import { simulateCheck, simulateObjects } from "../simulation/simulate.ts";
 import { limitOf } from "../tier-limits.ts";
-import { changed as changedSecret } from "./bound-credentials.ts";
+import { changed as changedSecret, sameSettings } from "./bound-credentials.ts";
 import { boundedFor, refuseReferences } from "./bounded.ts";
-import { connectionDocument } from "./document.ts";
 import type { PlaceRules } from "./places.ts";
 import type { ConnectionSecret, ConnectionSecrets, Settings } from "./secret.ts";
 
@@ -55,8 +55,8 @@ export interface ConnectionsOptions {
   readonly fresh: (connection: ConnectionRecord) => Promise<ConnectionRecord>;
   /** A live connection was deleted. */
   readonly onRemoved: (connection: ConnectionRecord) => Promise<void>;
-  /** A live connection has just become failed. */
-  readonly onFailed: (connection: Connection) => Promise<void>;
+  /** Events may have been put into the queue. */
+  readonly onEvents: () => void;
 }
 
 export function createConnections(options: ConnectionsOptions): Connections {
@@ -100,19 +100,22 @@ export function createConnections(options: ConnectionsOptions): Connections {
       // Read, merge, write if nobody came between: else again.
       for (let tries = 0; tries < 20; tries++) {
         const current = await find({ environment }, id);
+        // A live connection with other settings has to be tested anew.
+        const untestedNow = environment === "live" && touches(patch);
         const changed = await units.update({
           ...{ id, environment, revision: current.revision, now: rfc3339(clock.now()) },
+          untested: untestedNow,
           body: {
             name: patch.name === null ? current.provider : (patch.name ?? current.name),
-            health: current.health,
+            health: untestedNow ? untested.health : current.health,
             metadata: mergedMetadata(current.metadata, patch.metadata),
           },
           secret: touches(patch) ? await merged(principal, current, patch) : current.secret,
         });
         if (changed === null) throw missing(id);
-        if (changed !== "stale") return connectionDocument(await afterPatch(changed, patch));
+        if (changed !== "stale") return connectionDocument(changed);
       }
-      throw new MagicError("conflict", "The connection is being changed by others: send it again.");
+      throw changing();
     },
 
     async remove({ environment }, id) {
@@ -126,12 +129,19 @@ export function createConnections(options: ConnectionsOptions): Connections {
     async check({ environment }, id, signal) {
       const current = await find({ environment }, id);
       const found = environment === "sandbox" ? simulateCheck(seed(), current) : await tested(current, signal);
-      const updated = await units.setHealth({ id, environment, ...found, now: rfc3339(clock.now()) });
-      if (updated === null) throw missing(id);
-      const document = connectionDocument(updated);
-      if (environment === "live" && updated.status === "failed" && current.status !== "failed")
-        await options.onFailed(document);
-      return document;
+      for (let tries = 0; tries < 20; tries++) {
+        const latest = await find({ environment }, id);
+        // Other settings have come meanwhile: nothing was found out about them.
+        if (environment === "live" && !sameSettings(secrets.read(current), secrets.read(latest)))
+          return connectionDocument(latest);
+        const { revision } = latest;
+        const updated = await units.setHealth({ id, environment, ...found, revision, now: rfc3339(clock.now()) });
+        if (updated === null) throw missing(id);
+        if (updated === "stale") continue;
+        if (environment === "live") options.onEvents();
+        return connectionDocument(updated);
+      }
+      throw changing();
     },
 
     async objects({ environment }, id, signal) {
@@ -167,13 +177,6 @@ export function createConnections(options: ConnectionsOptions): Connections {
     return found;
   }
 
-  // A live connection with other settings has to be tested anew.
-  async function afterPatch(changed: ConnectionRecord, patch: PatchConnection): Promise<ConnectionRecord> {
-    if (changed.environment === "sandbox" || !touches(patch)) return changed;
-    const { id, environment } = changed;
-    return (await units.setHealth({ id, environment, ...untested, now: rfc3339(clock.now()) })) ?? changed;
-  }
-
   async function tested(current: ConnectionRecord, signal: AbortSignal): Promise<Checked> {
     const started = clock.monotonic();
     try {
@@ -205,6 +208,10 @@ function touches({ config, credentials }: PatchConnection): boolean {
 function patched(held: Readonly<Record<string, unknown>>, patch: unknown): Readonly<Record<string, unknown>> {
   if (patch === undefined) return held;
   return patch === null ? {} : (mergePatch(held, patch) as Record<string, unknown>);
+}
+
+function changing(): MagicError {
+  return new MagicError("conflict", "The connection is being changed by others: send it again.");
 }
 
 function missing(id: string): MagicError {

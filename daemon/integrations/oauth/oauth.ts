@@ -53,7 +53,8 @@ export interface OAuthOptions {
   readonly placeRules: (provider: string) => Promise<PlaceRules>;
   /** This daemon's origin, as the browser reaches it. */
   readonly origin: () => string;
-  readonly onDisabled: (connection: ConnectionRecord) => Promise<void>;
+  /** Events may have been put into the queue. */
+  readonly onEvents: () => void;
 }
 
 interface Begun {
@@ -70,7 +71,7 @@ const freshForMs = 60_000;
 const callbackPath = "/v1/connections/oauth/callback";
 
 export function createOAuth(options: OAuthOptions): OAuth {
-  const { storage, egress, secrets, sealer, clock, turns, definitionOf, origin, onDisabled } = options;
+  const { storage, egress, secrets, sealer, clock, turns, definitionOf, origin, onEvents } = options;
   const connections = storage.units.connection;
   const refreshing = new Map<string, Promise<ConnectionRecord>>();
   const environment = "live" as const;
@@ -206,7 +207,8 @@ export function createOAuth(options: OAuthOptions): OAuth {
         ...reauthorized(rules, held, { config, credentials }),
         bounded: bounded || held.bounded === true,
       }));
-      return (await connections.setHealth({ ...place, status: "connected", health, now })) ?? saved;
+      const found = await connections.setHealth({ ...place, status: "connected", health, now });
+      return found === null || found === "stale" ? saved : found;
     }
     const id = newId("conn", clock.now());
     const connection = {
@@ -255,8 +257,8 @@ export function createOAuth(options: OAuthOptions): OAuth {
       const message = "The provider withdrew its authorization: authorize the connection again.";
       const now = rfc3339(clock.now());
       const health = { status: "unhealthy" as const, checked_at: now, latency_ms: null, message };
-      const disabled = await connections.setHealth({ id, environment, status: "disabled", health, now });
-      if (disabled !== null && current.status !== "disabled") await onDisabled(disabled);
+      await connections.setHealth({ id, environment, status: "disabled", health, now });
+      onEvents();
       throw new MagicError("upstream_error", message, { cause: error });
     }
   }

@@ -1,6 +1,7 @@
 // Connections. Deleting one pauses its syncs in the same unit.
 import type { Environment } from "#contract/protocol.ts";
 import { type ConnectionStatus, connectionStates, mayMove } from "#contract/states.ts";
+import { connectionDocument } from "../connection-document.ts";
 import { refuseOver } from "../limit.ts";
 import { type Page, paged, type Slice, slice } from "../page.ts";
 import type { Db } from "../schema.ts";
@@ -8,6 +9,7 @@ import { writeStatus } from "../sync-rows.ts";
 import type { ConnectionBody, ConnectionRecord, ConnectionTable, Health, ResourceLimit } from "../tables/connection.ts";
 import { cancel as cancelJob } from "./job.ts";
 import { end as endRun } from "./run.ts";
+import { emit } from "./webhook.ts";
 
 export interface NewConnection extends Omit<ConnectionRecord, "revision"> {}
 
@@ -70,17 +72,23 @@ export interface ConnectionChange extends One {
   readonly revision: number;
   readonly body: ConnectionBody;
   readonly secret: string | null;
+  /** True: it becomes pending, since its settings are to be tested anew. */
+  readonly untested?: boolean;
   readonly now: string;
 }
 
 /** The changed connection; null when it has gone; "stale" when another change came first. */
 export async function update(
   db: Db,
-  { id, environment, revision, body, secret, now }: ConnectionChange,
+  { id, environment, revision, body, secret, untested = false, now }: ConnectionChange,
 ): Promise<ConnectionRecord | null | "stale"> {
   const changed = await db
     .updateTable("connection")
-    .set({ body: JSON.stringify(body), secret, revision: revision + 1, updated_at: now })
+    .set({
+      ...{ body: JSON.stringify(body), secret, revision: revision + 1, updated_at: now },
+      // From wherever it is.
+      ...(untested && { status: "pending" as const }),
+    })
     .where("id", "=", id)
     .where("environment", "=", environment)
     .where("revision", "=", revision)
@@ -90,13 +98,25 @@ export async function update(
   return (await get(db, { id, environment })) === null ? null : "stale";
 }
 
-/** Keeps what a check found, or a rotated secret; a step that the state machine does not know is left out. */
+export interface Found extends One {
+  readonly status: ConnectionStatus;
+  readonly health: Health;
+  /** What was looked at; absent: whatever it is now. */
+  readonly revision?: number;
+  readonly now: string;
+}
+
+/**
+ * Keeps what a check found, with the event where a live connection has just failed; a step that the state machine does not know is left
+ * out. Null when it has gone; "stale" when another change came first.
+ */
 export async function setHealth(
   db: Db,
-  { id, environment, status, health, now }: One & { status: ConnectionStatus; health: Health; now: string },
-): Promise<ConnectionRecord | null> {
+  { id, environment, status, health, revision, now }: Found,
+): Promise<ConnectionRecord | null | "stale"> {
   const current = await get(db, { id, environment });
   if (current === null) return null;
+  if (revision !== undefined && revision !== current.revision) return "stale";
   const { name, metadata } = current;
   const next = mayMove(connectionStates, current.status, status) ? status : current.status;
   const row = await db
@@ -110,7 +130,10 @@ export async function setHealth(
     .where("id", "=", id)
     .returningAll()
     .executeTakeFirstOrThrow();
-  return read(row);
+  const found = read(row);
+  if (environment === "live" && next !== current.status && (next === "failed" || next === "disabled"))
+    await emit(db, { environment, type: "connection.failed", data: { connection: connectionDocument(found) }, now });
+  return found;
 }
 
 export interface Removed {

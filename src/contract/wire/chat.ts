@@ -251,7 +251,7 @@ export const chatRequestSchema = {
     audio: { type: ["object", "null"], properties: { voice: {}, format: {} }, required: ["voice", "format"] },
     prediction: {
       type: ["object", "null"],
-      properties: { type: { const: "content" }, content: { type: ["string", "array"] } },
+      properties: { type: { const: "content" }, content: { type: ["string", "array"], items: {} } },
       required: ["type", "content"],
     },
     web_search_options: { type: ["object", "null"] },

@@ -1,6 +1,6 @@
-// A connection as the API shows it: never its configuration or credentials.
+// A connection as the API and the webhooks show it: never its configuration or credentials.
 import type { Connection } from "#contract/wire/connections.ts";
-import type { ConnectionRecord } from "#daemon/storage/tables/connection.ts";
+import type { ConnectionRecord } from "./tables/connection.ts";
 
 export function connectionDocument(record: ConnectionRecord): Connection {
   return {
