@@ -1,6 +1,6 @@
 // What leaves for Anthropic, case by case of its documentation, as a real server receives it.
 import { describe, expect, test } from "vitest";
-import { conversation, jsonSchema, PIXEL, playUpstream, schema, send, tool, user } from "./sent.ts";
+import { called, conversation, jsonSchema, PIXEL, playUpstream, result, schema, send, tool, user } from "./sent.ts";
 
 playUpstream();
 
@@ -181,6 +181,35 @@ describe("anthropic", () => {
     const { body, outcome } = await send("anthropic", { messages, reasoning_effort: "low" }, model);
     expect(body["thinking"]).toBeUndefined();
     expect(outcome).toMatchObject({ notes: { dropped: ["reasoning_effort"] } });
+  });
+
+  test("cache_control, as others' users write it, is heard on parts, messages, results and tools", async () => {
+    const hour = { cache_control: { type: "ephemeral", ttl: "1h" } };
+    const mark = { cache_control: { type: "ephemeral" } };
+    const request = {
+      messages: [
+        { role: "system", content: "long", ...hour },
+        user([{ type: "text", text: "x", ...mark }]),
+        called("t1"),
+        { ...result("t1", "ok"), ...mark },
+      ],
+      tools: [{ ...tool("f_t1"), ...mark }],
+    };
+    const { body } = await send("anthropic", request, model);
+    expect(body).toMatchObject({
+      system: [{ text: "long", ...hour }],
+      messages: [{ content: [{ text: "x", ...mark }] }, {}, { content: [{ type: "tool_result", ...mark }] }],
+      tools: [{ name: "f_t1", ...mark }],
+    });
+    const point = { cachePoint: { type: "default" } };
+    const claude = await send("bedrock", request, "us.anthropic.claude-sonnet-4-5-20250929-v1:0");
+    expect(claude.body).toMatchObject({
+      system: [{ text: "long" }, { cachePoint: { type: "default", ttl: "1h" } }],
+      messages: [{ content: [{ text: "x" }, point] }, {}, { content: [{ toolResult: {} }, point] }],
+      toolConfig: { tools: [{ toolSpec: {} }, point] },
+    });
+    const llama = await send("bedrock", request, "us.meta.llama3-3-70b-instruct-v1:0");
+    expect(JSON.stringify(llama.body)).not.toContain("cachePoint");
   });
 
   test("images by URL and as data, PDFs; legacy functions", async () => {

@@ -35,9 +35,8 @@ describe("google", () => {
       logprobs: true,
       top_logprobs: 3,
       reasoning_effort: "none",
-      response_format: jsonSchema,
     };
-    const { body, path, headers, outcome } = await send("google", request, model);
+    const { body, path, headers } = await send("google", request, model);
     expect(path).toBe("/v1beta/models/gemini-2.5-flash:generateContent");
     expect(headers["x-goog-api-key"]).toBe("sk-canary-0123456789abcdef");
     expect(body).toMatchObject({
@@ -56,8 +55,6 @@ describe("google", () => {
         presencePenalty: 0.5,
         responseLogprobs: true,
         logprobs: 3,
-        responseMimeType: "application/json",
-        responseJsonSchema: schema,
         thinkingConfig: { thinkingBudget: 0 },
       },
     });
@@ -80,7 +77,6 @@ describe("google", () => {
         ],
       },
     ]);
-    expect(outcome).toMatchObject({ notes: { responseFormat: "native" } });
   });
 
   test("a model with a colon or a path goes verbatim", async () => {
@@ -144,6 +140,26 @@ describe("google", () => {
       { text: "and?" },
       { functionResponse: { name: `f_${ours[1]}`, response: { result: "second" } } },
     ]);
+  });
+
+  test("before Gemini 3 the form of an answer is told in words beside tools; parameters are always an object's", async () => {
+    const request = { messages: [user("x")], tools: [tool("a")], response_format: jsonSchema };
+    const old = await send("google", request, "gemini-2.5-flash");
+    expect(JSON.stringify(old.body["systemInstruction"])).toContain("JSON schema");
+    expect(old.body["generationConfig"]).toEqual({});
+    expect(old.outcome).toMatchObject({ notes: { responseFormat: "emulated" } });
+    for (const [asked, name] of [
+      [request, "gemini-3-flash-preview"],
+      [{ ...request, tools: [] }, "gemini-2.5-flash"],
+    ] as const) {
+      const { body, outcome } = await send("google", asked, name);
+      const form = { responseMimeType: "application/json", responseJsonSchema: schema };
+      expect(body["generationConfig"]).toMatchObject(form);
+      expect(outcome).toMatchObject({ notes: { responseFormat: "native" } });
+    }
+    const bare = { type: "function", function: { name: "f", parameters: {} } };
+    const { body } = await send("google", { messages: [user("x")], tools: [bare] }, "gemini-2.5-flash");
+    expect(JSON.stringify(body["tools"])).toContain('"parametersJsonSchema":{"type":"object"}');
   });
 
   test("strict tools are validated; a constant is an enum of one; Gemma has its system prompt in the first turn", async () => {

@@ -119,6 +119,25 @@ describe("services that refuse what is not their own", () => {
     expect(result.tool_call_id).toBe(assistant.tool_calls[0].id);
   });
 
+  test("marks for Claude's cache go to no service that refuses them", async () => {
+    const cache_control = { type: "ephemeral" };
+    const messages = [{ role: "user", content: [{ type: "text", text: "x", cache_control }], cache_control }];
+    const tools = [{ type: "function", function: { name: "f", cache_control }, cache_control }];
+    const request = { model: "m", messages, tools };
+    await provider.chat(callOf(request), targetOf("openai", upstream), optionsOf());
+    expect(JSON.parse(upstream.requests.at(-1)?.body ?? "")).toEqual(request);
+    const prepared = await openaiWire(thoughtMemory()).prepare(
+      callOf(request),
+      { ...targetOf("openai", upstream, "m"), baseUrl: null },
+      { fetchImage: () => Promise.reject(new Error("unused")) },
+    );
+    expect(JSON.parse(String(prepared.request.body))).toEqual({
+      model: "m",
+      messages: [{ role: "user", content: [{ type: "text", text: "x" }] }],
+      tools: [{ type: "function", function: { name: "f" } }],
+    });
+  });
+
   test("Groq's is told of no thoughts; others have theirs back", async () => {
     const groq = await sent("https://api.groq.com/openai/v1");
     expect(groq).toMatchObject({ user: "u1", stream_options: { include_usage: true } });

@@ -7,6 +7,7 @@ import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Provider, Target } from "#daemon/gateway/providers/adapter.ts";
 import { createProviders } from "#daemon/gateway/providers/registry.ts";
+import { frame } from "./event-stream.ts";
 import { type Ecosystem, ecosystems, type GoodAnswer, good, SAID } from "./good-answers.ts";
 import { within } from "./patience.ts";
 import { saidByGatewayStream } from "./said.ts";
@@ -293,3 +294,39 @@ describe.each(ecosystems)("%s", (kind) => {
     expect(got.done).toBe(false);
   });
 });
+
+// Peers show an empty answer that is well: an agent takes it for the end of its work.
+test.each([
+  ["google", "MALFORMED_FUNCTION_CALL"],
+  ["bedrock", "malformed_tool_use"],
+] as const)(
+  "a call that %s's model got wrong (%s) is a failed attempt that was charged, whole and streamed",
+  async (kind, reason) => {
+    const usage =
+      kind === "google" ? { promptTokenCount: 7, candidatesTokenCount: 3 } : { inputTokens: 7, outputTokens: 3 };
+    const candidates = [{ content: {}, finishReason: reason }];
+    const whole =
+      kind === "google"
+        ? { candidates, usageMetadata: usage }
+        : { output: { message: { role: "assistant", content: [] } }, stopReason: reason, usage };
+    const streamed =
+      kind === "google"
+        ? [Buffer.from(`data: ${JSON.stringify(whole)}\n\n`)]
+        : [frame("messageStop", JSON.stringify({ stopReason: reason })), frame("metadata", JSON.stringify({ usage }))];
+    for (const stream of [false, true]) {
+      const it = stream ? streamed : [Buffer.from(JSON.stringify(whole))];
+      answer = (socket) => {
+        socket.write(head(stream ? good[kind].contentType : "application/json"));
+        for (const event of it) socket.write(piece(event));
+        socket.write(LAST);
+      };
+      const request = { messages: [{ role: "user", content: "x" }], stream };
+      const outcome = await createProviders(agent)[kind].chat(callOf(request), targetOf(kind, { url }), optionsOf());
+      expect(outcome).toMatchObject({
+        kind: "failure",
+        failure: { status: 502, message: expect.stringContaining(reason) },
+        usage: { input: 7, output: 3 },
+      });
+    }
+  },
+);

@@ -30,6 +30,8 @@ export interface ChunkStream {
   /** The usage chunk, if asked for, and `[DONE]`. */
   end(usage: TokenUsage): void;
   started(): boolean;
+  /** True where more than reasoning has come. */
+  answered(): boolean;
   finished(): boolean;
   /** Tokens by the length of what came. */
   estimate(): TokenUsage;
@@ -47,6 +49,7 @@ export function chunkStream(context: ReadContext, emit: Emit): ChunkStream {
   let finished = false;
   let characters = 0;
   let thought = 0;
+  let drawn = false;
 
   // The first chunk of a choice says its role.
   function open(index: number): ChunkWriter {
@@ -79,7 +82,10 @@ export function chunkStream(context: ReadContext, emit: Emit): ChunkStream {
       if (details.length > 0) emit(open(index).delta(index, { reasoning_details: details }));
     },
     extra: (extra, index = 0) => emit(open(index).delta(index, { extra_content: extra })),
-    image: (image, index = 0) => emit(open(index).delta(index, { images: [image] })),
+    image(image, index = 0) {
+      drawn = true;
+      emit(open(index).delta(index, { images: [image] }));
+    },
     toolCall(callId, name, index = 0, extra) {
       const call = calls.get(index) ?? 0;
       calls.set(index, call + 1);
@@ -111,6 +117,7 @@ export function chunkStream(context: ReadContext, emit: Emit): ChunkStream {
       emit(DONE);
     },
     started: () => started,
+    answered: () => characters > 0 || drawn,
     finished: () => finished,
     estimate: () => ({
       input: estimatePrompt(context.request),

@@ -5,9 +5,11 @@ import type {
   ContentPart,
   FunctionTool,
   JsonSchema,
+  Message,
   ToolChoice,
 } from "#daemon/gateway/format/request.ts";
 import { imageType } from "#daemon/gateway/upstream/image.ts";
+import { fields } from "./events.ts";
 import { failure, UpstreamError } from "./failure.ts";
 
 /** The text of a message; parts joined with nothing between, refusals count as text. */
@@ -59,6 +61,36 @@ export function imageUrl(url: string, param: string): DataUrl | null {
 
 function typeOf({ mediaType, data }: DataUrl): string {
   return imageType(Buffer.from(data.slice(0, 32), "base64")) ?? mediaType;
+}
+
+export type CacheMark = { readonly ttl?: "1h" } | null;
+
+/**
+ * Up to where the provider may cache the prompt: OpenAI's mark on a part, or `cache_control` on a part, a message or a tool, as Anthropic has it and
+ * OpenRouter's and LiteLLM's users write it. Null where there is none.
+ */
+export function cacheMark(marked: object): CacheMark {
+  const { cache_control: control, prompt_cache_breakpoint: own } = marked as Readonly<Record<string, unknown>>;
+  const { type, ttl } = fields(control);
+  if (type === "ephemeral") return ttl === "1h" ? { ttl } : {};
+  return own ? {} : null;
+}
+
+/** The marks of a request's functions. */
+export function toolMarks(request: ChatRequest): ReadonlyMap<FunctionTool["function"], NonNullable<CacheMark>> {
+  const marks = new Map<FunctionTool["function"], NonNullable<CacheMark>>();
+  for (const tool of request.tools ?? []) {
+    if (tool.type !== "function") continue;
+    const mark = cacheMark(tool) ?? cacheMark(tool.function);
+    if (mark) marks.set(tool.function, mark);
+  }
+  return marks;
+}
+
+/** The mark of a message, or of the last part of it that has one. */
+export function messageMark(message: Message): CacheMark {
+  const parts = Array.isArray(message.content) ? (message.content as readonly object[]) : [];
+  return cacheMark(message) ?? parts.reduce((mark, part) => cacheMark(part) ?? mark, null as CacheMark);
 }
 
 /** A file part's bytes, by its data URL or bare base64 of a PDF. */

@@ -1,5 +1,6 @@
 // What went wrong at an upstream, in one form for all providers. The pipeline decides by it whether to try again; the client
 // gets it in OpenAI's form. Its message never holds a credential: adapters build it with `failure()`.
+import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
 import { redactText } from "#shared/redact.ts";
 
 export type FailureKind =
@@ -98,9 +99,20 @@ export function failureBody(f: Failure): string {
 /** Thrown inside an adapter while it reads an answer; `attempt` turns it into an outcome. */
 export class UpstreamError extends Error {
   readonly failure: Failure;
-  constructor(f: Failure) {
+  /** What the provider says it charged all the same. */
+  readonly usage: TokenUsage | null;
+  constructor(f: Failure, usage: TokenUsage | null = null) {
     super(f.message);
     this.name = "UpstreamError";
     this.failure = f;
+    this.usage = usage;
   }
+}
+
+/** An answer that its model gave up, in the provider's word for it. */
+export function givenUp(word: string, usage: TokenUsage | null): UpstreamError {
+  return new UpstreamError(
+    failure("server", `The provider ended its answer with ${word}.`, { upstreamStatus: 200 }),
+    usage,
+  );
 }

@@ -23,7 +23,7 @@ import type {
   Target,
 } from "./adapter.ts";
 import { parseAnswer, spliceCost } from "./cost.ts";
-import { type Failure, failure, failureBody } from "./failure.ts";
+import { type Failure, failure, failureBody, UpstreamError } from "./failure.ts";
 import { hintsLeftOut } from "./support.ts";
 import type { Prepared, ReadContext, StreamDecoder, Wire } from "./wire.ts";
 
@@ -157,8 +157,13 @@ function attempt(
           parts = [];
           if (status >= 300) return resolve(failed(wire.failure(status, headers, body.toString("utf8"), target)));
           if (streamed) return resolve(failed(notAStream(wire, status, headers, body, target)));
-          const read = wire.read(body, context);
-          resolve({ kind: "completion", ...read, notes, upstreamId: upstreamId(headers) });
+          try {
+            const read = wire.read(body, context);
+            resolve({ kind: "completion", ...read, notes, upstreamId: upstreamId(headers) });
+          } catch (error) {
+            const usage = error instanceof UpstreamError ? error.usage : null;
+            resolve({ kind: "failure", failure: failureOf(error), usage });
+          }
         },
         fail(problem) {
           if (relay?.given) relay.fail(problem);

@@ -1,7 +1,17 @@
 // OpenAI's messages as Anthropic's: system apart, alternating turns, tool results first in the user's turn, all results of one turn together.
 import type { ReasoningDetail } from "#daemon/gateway/format/completion.ts";
-import type { CacheBreakpoint, ChatRequest, Message, UserMessage } from "#daemon/gateway/format/request.ts";
-import { argumentsOf, fileOf, imageUrl, invalid, partsOf, textOf } from "../content.ts";
+import type { ChatRequest, Message, UserMessage } from "#daemon/gateway/format/request.ts";
+import {
+  argumentsOf,
+  type CacheMark,
+  cacheMark,
+  fileOf,
+  imageUrl,
+  invalid,
+  messageMark,
+  partsOf,
+  textOf,
+} from "../content.ts";
 import { type ClaudeThoughts, woven } from "../thoughts/claude.ts";
 import { portableId } from "../tool-id.ts";
 
@@ -20,12 +30,15 @@ export function anthropicMessages(
   for (const [index, message] of request.messages.entries()) {
     if (message.role === "system" || message.role === "developer") {
       for (const part of partsOf(message.content)) {
-        if (part.type === "text" && !blank(part.text)) system.push({ type: "text", text: part.text, ...cached(part) });
+        if (part.type === "text" && !blank(part.text))
+          system.push({ type: "text", text: part.text, ...cached(cacheMark(part)) });
       }
+      markLast(system, message);
       continue;
     }
     const role = message.role === "assistant" ? "assistant" : "user";
     const blocks = blocksOf(message, index, thoughts);
+    markLast(blocks, message);
     const last = turns.at(-1);
     if (last?.role === role) merge(last.content, blocks);
     else if (blocks.length > 0) turns.push({ role, content: blocks });
@@ -59,7 +72,9 @@ function blocksOf(message: Message, index: number, thoughts: ClaudeThoughts | nu
       return userBlocks(message, index);
     case "tool": {
       const id = portableId(message.tool_call_id, 64);
-      return [{ type: "tool_result", tool_use_id: id, content: textOf(message.content) }];
+      return [
+        { type: "tool_result", tool_use_id: id, content: textOf(message.content), ...cached(messageMark(message)) },
+      ];
     }
     case "assistant": {
       const blocks: unknown[] = [];
@@ -87,8 +102,16 @@ function blank(text: string): boolean {
   return text.trim() === "";
 }
 
-function cached(part: CacheBreakpoint): object {
-  return part.prompt_cache_breakpoint ? { cache_control: { type: "ephemeral" } } : {};
+/** The block's `cache_control`. */
+export function cached(mark: CacheMark): object {
+  return mark ? { cache_control: { type: "ephemeral", ...mark } } : {};
+}
+
+// A message's own mark stands for its last block.
+function markLast(blocks: unknown[], message: Message): void {
+  const last = blocks.at(-1) as { type: string } | undefined;
+  const mark = cacheMark(message);
+  if (last && mark) blocks[blocks.length - 1] = { ...last, ...cached(mark) };
 }
 
 const imageTypes = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
@@ -98,29 +121,36 @@ function userBlocks(message: UserMessage, index: number): unknown[] {
     const param = `messages[${index}].content[${at}]`;
     switch (part.type) {
       case "text":
-        return blank(part.text) ? [] : [{ type: "text", text: part.text, ...cached(part) }];
+        return blank(part.text) ? [] : [{ type: "text", text: part.text, ...cached(cacheMark(part)) }];
       case "image_url": {
         const { url } = part.image_url;
         const inline = imageUrl(url, `${param}.image_url.url`);
-        if (!inline) return [{ type: "image", source: { type: "url", url }, ...cached(part) }];
+        if (!inline) return [{ type: "image", source: { type: "url", url }, ...cached(cacheMark(part)) }];
         if (!imageTypes.has(inline.mediaType)) throw invalid(`${param}.image_url.url`, "is no PNG, JPEG, GIF or WebP");
         return [
           {
             type: "image",
             source: { type: "base64", media_type: inline.mediaType, data: inline.data },
-            ...cached(part),
+            ...cached(cacheMark(part)),
           },
         ];
       }
       case "file": {
         const { mediaType, data, name } = fileOf(part, param);
         const base64 = { type: "base64", media_type: mediaType, data };
-        if (imageTypes.has(mediaType)) return [{ type: "image", source: base64, ...cached(part) }];
+        if (imageTypes.has(mediaType)) return [{ type: "image", source: base64, ...cached(cacheMark(part)) }];
         if (mediaType !== "application/pdf" && mediaType !== "text/plain") {
           throw invalid(`${param}.file.file_data`, "is no PDF, text or image");
         }
         const text = { type: "text", media_type: mediaType, data: Buffer.from(data, "base64").toString() };
-        return [{ type: "document", source: mediaType === "text/plain" ? text : base64, title: name, ...cached(part) }];
+        return [
+          {
+            type: "document",
+            source: mediaType === "text/plain" ? text : base64,
+            title: name,
+            ...cached(cacheMark(part)),
+          },
+        ];
       }
       default:
         throw invalid(param, "is of a type that Anthropic does not take");

@@ -3,10 +3,10 @@ import { createHash } from "node:crypto";
 import { modern } from "#daemon/gateway/format/modern.ts";
 import type { ChatRequest } from "#daemon/gateway/format/request.ts";
 import type { Notes, Target, Unsupported } from "../adapter.ts";
-import { answerToolName, jsonInstruction, objectSchema, somePrompt, stopsOf, toolPlan } from "../content.ts";
+import { answerToolName, jsonInstruction, objectSchema, somePrompt, stopsOf, toolMarks, toolPlan } from "../content.ts";
 import { supportOf } from "../support.ts";
 import { type ClaudeThoughts, lacksThinking } from "../thoughts/claude.ts";
-import { anthropicMessages, type Turn } from "./messages.ts";
+import { anthropicMessages, cached, type Turn } from "./messages.ts";
 import { type ClaudeTraits, claudeTraits } from "./models.ts";
 import { claudeRefusals, claudeSampling } from "./refusals.ts";
 import { nativeSchema, schemaKeeper } from "./schema.ts";
@@ -90,6 +90,7 @@ function toolsOf(request: ChatRequest, traits: ClaudeTraits, system: unknown[]) 
   const wanted = request.response_format;
   const schema = wanted?.type === "json_schema" ? (wanted.json_schema.schema ?? { type: "object" }) : undefined;
   const native = schema !== undefined && traits.nativeSchema && keeps(schema);
+  const marks = toolMarks(request);
   const tools: Record<string, unknown>[] = plan.tools.map((tool) => {
     const input = objectSchema(tool.parameters);
     // What the service cannot keep it would refuse: such a tool is an ordinary one.
@@ -99,6 +100,7 @@ function toolsOf(request: ChatRequest, traits: ClaudeTraits, system: unknown[]) 
       ...(tool.description ? { description: tool.description } : {}),
       input_schema: strict ? nativeSchema(input) : input,
       ...(strict ? { strict } : {}),
+      ...cached(marks.get(tool) ?? null),
     };
   });
   const once = request.parallel_tool_calls === false ? { disable_parallel_tool_use: true } : {};

@@ -4,12 +4,12 @@ import { noUsage } from "#daemon/gateway/format/usage.ts";
 import { completionBody } from "../answer.ts";
 import { parseAnswer } from "../cost.ts";
 import { fields, list, string } from "../events.ts";
-import { failure, UpstreamError } from "../failure.ts";
+import { failure, givenUp, UpstreamError } from "../failure.ts";
 import { keepThoughts, redactedThought, signedThought } from "../thoughts/claude.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { ReadContext } from "../wire.ts";
 import { thoughtFormat } from "./models.ts";
-import { converseFinish, converseUsage } from "./usage.ts";
+import { converseFinish, converseUsage, isGivenUp } from "./usage.ts";
 
 /** Throws UpstreamError for what is no answer: a 200 may lack `output`. */
 export function readConverse(body: Buffer, context: ReadContext, thoughts: ThoughtMemory) {
@@ -57,5 +57,7 @@ export function readConverse(body: Buffer, context: ReadContext, thoughts: Thoug
     finish: converseFinish(answer["stopReason"], answered !== null && toolCalls.length === 0),
   };
   const usage = converseUsage(answer["usage"]) ?? noUsage;
+  const said = choice.text !== "" || toolCalls.length > 0;
+  if (isGivenUp(answer["stopReason"]) && !said) throw givenUp(string(answer["stopReason"]), usage);
   return completionBody({ id: null, model: null, choices: [choice], usage }, context);
 }

@@ -2,7 +2,7 @@
 // documents as bytes.
 import type { ReasoningDetail } from "#daemon/gateway/format/completion.ts";
 import type { ChatRequest, ContentPart, Message, UserMessage } from "#daemon/gateway/format/request.ts";
-import { argumentsOf, fileOf, imageUrl, invalid, partsOf, textOf } from "../content.ts";
+import { argumentsOf, cacheMark, fileOf, imageUrl, invalid, messageMark, partsOf, textOf } from "../content.ts";
 import { type ClaudeThoughts, woven } from "../thoughts/claude.ts";
 import { portableId } from "../tool-id.ts";
 import type { WireIo } from "../wire.ts";
@@ -17,6 +17,8 @@ export interface MessageOptions {
   readonly thoughts: ClaudeThoughts | null;
   /** The id of a tool call as the model takes it. */
   readonly idOf: (id: string) => string;
+  /** Whether the model takes marks of what may be cached. */
+  readonly caches: boolean;
 }
 
 /** A tool call's id as Converse takes it. */
@@ -36,13 +38,17 @@ export async function converseMessages(
     if (message.role === "system" || message.role === "developer") {
       for (const part of partsOf(message.content)) {
         if (part.type !== "text" || part.text.trim() === "") continue;
-        system.push({ text: part.text }, ...cachePoint(part));
+        system.push({ text: part.text }, ...cachePoint(part, options));
       }
+      if (system.length > 0 && cacheMark(message)) system.push(...cachePoint(message, options));
       continue;
     }
     const role = message.role === "assistant" ? "assistant" : "user";
-    const blocks = message.role === "user" ? await userBlocks(message, index, io) : otherBlocks(message, options);
+    const blocks =
+      message.role === "user" ? await userBlocks(message, index, io, options) : otherBlocks(message, options);
     if (blocks.length === 0) continue;
+    const mark = message.role === "tool" ? messageMark(message) : cacheMark(message);
+    if (mark) blocks.push(...cachePoint(message, options, mark));
     const last = turns.at(-1);
     if (last?.role === role) last.content.push(...blocks);
     else turns.push({ role, content: blocks });
@@ -62,9 +68,9 @@ function endClean(content: Record<string, unknown>[]): void {
   if (typeof text === "string") content[content.length - 1] = { text: text.trimEnd() };
 }
 
-function cachePoint(part: ContentPart): Record<string, unknown>[] {
-  const marked = "prompt_cache_breakpoint" in part && part.prompt_cache_breakpoint;
-  return marked ? [{ cachePoint: { type: "default" } }] : [];
+// Others than Claude and Nova refuse them.
+function cachePoint(marked: object, { caches }: MessageOptions, mark = cacheMark(marked)): Record<string, unknown>[] {
+  return mark && caches ? [{ cachePoint: { type: "default", ...mark } }] : [];
 }
 
 // Converse refuses two documents of one name.
@@ -112,12 +118,17 @@ function reasoningBlock(detail: ReasoningDetail): Record<string, unknown> {
   return { reasoningContent: { reasoningText: { text: detail.text, signature: detail.signature } } };
 }
 
-async function userBlocks(message: UserMessage, index: number, io: WireIo): Promise<Record<string, unknown>[]> {
+async function userBlocks(
+  message: UserMessage,
+  index: number,
+  io: WireIo,
+  options: MessageOptions,
+): Promise<Record<string, unknown>[]> {
   const parts = partsOf(message.content);
   const made = await Promise.all(parts.map((part, at) => userBlock(part, `messages[${index}].content[${at}]`, io)));
   return made.flatMap((block, at) => {
     const part = parts[at];
-    return block === null || !part ? [] : [block, ...cachePoint(part)];
+    return block === null || !part ? [] : [block, ...cachePoint(part, options)];
   });
 }
 

@@ -33,6 +33,11 @@ export function forcesTools(model: string): boolean {
   return /^arn:|nova|mistral-large|gpt-oss|openai\./.test(model);
 }
 
+/** It takes marks of what may be cached. An ARN does not say whose model it is. */
+export function takesMarks(model: string): boolean {
+  return isClaude(model) || /^arn:|nova/.test(model);
+}
+
 /** It can be kept from calling tools in parallel. */
 export function callsOneByOne(model: string): boolean {
   return isClaude(model) && (claudeTraits(model).thinking === "adaptive" || model.includes("-4-5"));

@@ -6,13 +6,22 @@ import { claudeTraits } from "../anthropic/models.ts";
 import { claudeRefusals, claudeSampling } from "../anthropic/refusals.ts";
 import { nativeSchema, schemaKeeper } from "../anthropic/schema.ts";
 import { BINDING_BETA, claudeThinking, claudeThinks, thinkingRoom, unbound } from "../anthropic/thinking.ts";
-import { answerToolName, jsonInstruction, objectSchema, somePrompt, stopsOf, toolPlan } from "../content.ts";
+import { answerToolName, jsonInstruction, objectSchema, somePrompt, stopsOf, toolMarks, toolPlan } from "../content.ts";
 import { supportOf } from "../support.ts";
 import { type ClaudeThoughts, lacksThinking } from "../thoughts/claude.ts";
 import { shortId } from "../tool-id.ts";
 import type { WireIo } from "../wire.ts";
 import { type ConverseTurn, converseId, converseMessages } from "./messages.ts";
-import { callsOneByOne, forcesTools, isClaude, isGpt, isNova2, isOpenWeight, keepsSchemas } from "./models.ts";
+import {
+  callsOneByOne,
+  forcesTools,
+  isClaude,
+  isGpt,
+  isNova2,
+  isOpenWeight,
+  keepsSchemas,
+  takesMarks,
+} from "./models.ts";
 
 export interface ConverseRequest {
   readonly body: Record<string, unknown>;
@@ -63,7 +72,11 @@ export async function converseRequest(
   const idOf = target.model.includes("mistral.") ? shortId : converseId;
   const traits = isClaude(target.model) ? claudeTraits(target.model) : null;
   const thinks = traits ? claudeThinks(request.reasoning_effort, traits) : isGpt(target.model);
-  const { system, turns } = await converseMessages(request, io, { thoughts: thinks ? thoughts : null, idOf });
+  const { system, turns } = await converseMessages(request, io, {
+    thoughts: thinks ? thoughts : null,
+    idOf,
+    caches: takesMarks(target.model),
+  });
   if (turns.length === 0) turns.push({ role: "user", content: somePrompt(system) });
   const wanted = request.response_format;
   const schema = wanted?.type === "json_schema" ? (wanted.json_schema.schema ?? { type: "object" }) : undefined;
@@ -144,10 +157,15 @@ function toolsOf(
 ): { tools: object[]; toolChoice?: object; jsonTool?: string } | undefined {
   const plan = toolPlan(request);
   const spec = (name: string, description: string | undefined, json: unknown) => ({
-    toolSpec: { name, ...(description ? { description } : {}), inputSchema: { json } },
+    toolSpec: { name, ...(description?.trim() ? { description } : {}), inputSchema: { json } },
   });
   const given = plan.choice?.mode === "none" ? [] : plan.tools;
-  const tools = given.map((tool) => spec(tool.name, tool.description, objectSchema(tool.parameters)));
+  const marks = isClaude(model) ? toolMarks(request) : null;
+  const tools = given.flatMap((tool): object[] => {
+    const made = spec(tool.name, tool.description, objectSchema(tool.parameters));
+    const mark = marks?.get(tool);
+    return mark ? [made, { cachePoint: { type: "default", ...mark } }] : [made];
+  });
   if (schema) {
     const description = "Give the final answer by calling this tool.";
     const jsonTool = answerToolName(given);

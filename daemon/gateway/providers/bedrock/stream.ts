@@ -3,14 +3,14 @@ import type { ReasoningDetail } from "#daemon/gateway/format/completion.ts";
 import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
 import { chunkStream } from "../chunks.ts";
 import { fields, jsonEvent, string } from "../events.ts";
-import { failure, UpstreamError } from "../failure.ts";
+import { failure, givenUp, UpstreamError } from "../failure.ts";
 import { keepThoughts, redactedThought, signedThought } from "../thoughts/claude.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { Emit, ReadContext, StreamDecoder } from "../wire.ts";
 import { exceptionFailure } from "./errors.ts";
 import { type Frame, frameReader } from "./frames.ts";
 import { thoughtFormat } from "./models.ts";
-import { converseFinish, converseUsage } from "./usage.ts";
+import { converseFinish, converseUsage, isGivenUp } from "./usage.ts";
 
 interface Block {
   /** The call's number in OpenAI's list; -1 for the tool that stands for the answer. */
@@ -125,6 +125,7 @@ export function bedrockDecoder(context: ReadContext, emit: Emit, memory: Thought
   function complete(reason: string, usage: TokenUsage): void {
     keepThoughts(memory, context.caller, ids, details);
     if (!answered) chunks.text(held);
+    if (isGivenUp(reason) && !chunks.answered()) throw givenUp(reason, usage);
     chunks.details(details);
     chunks.finish(converseFinish(reason, answered && !called));
     chunks.end(usage);

@@ -21,6 +21,11 @@ export function converseUsage(value: unknown): TokenUsage | null {
   );
 }
 
+/** What the model said or called was not to be read: where nothing else came, that is no answer. */
+export function isGivenUp(reason: unknown): boolean {
+  return reason === "malformed_model_output" || reason === "malformed_tool_use";
+}
+
 /** `stopReason` in OpenAI's words. */
 export function converseFinish(reason: unknown, jsonAnswered: boolean): FinishReason {
   switch (string(reason)) {

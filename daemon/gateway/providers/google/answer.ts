@@ -4,13 +4,13 @@ import { noUsage } from "#daemon/gateway/format/usage.ts";
 import { type AnswerChoice, completionBody } from "../answer.ts";
 import { parseAnswer } from "../cost.ts";
 import { fields, list, string } from "../events.ts";
-import { failure, UpstreamError } from "../failure.ts";
+import { failure, givenUp, UpstreamError } from "../failure.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { ReadContext } from "../wire.ts";
 import { callArguments, callId, signatureIn } from "./calls.ts";
 import { googleError } from "./errors.ts";
 import { imageIn } from "./images.ts";
-import { googleFinish, googleLogprobs, googleUsage } from "./usage.ts";
+import { googleFinish, googleLogprobs, googleUsage, isGivenUp } from "./usage.ts";
 
 /** Throws UpstreamError for what is no answer. A blocked prompt is an answer: empty, `content_filter`. */
 export function readAnswer(body: Buffer, context: ReadContext, signatures: ThoughtMemory) {
@@ -24,8 +24,14 @@ export function readAnswer(body: Buffer, context: ReadContext, signatures: Thoug
   const choices: AnswerChoice[] = candidates.map((candidate) => choiceOf(candidate, context, signatures));
   if (choices.length === 0) choices.push({ text: "", reasoning: "", toolCalls: [], finish: "content_filter" });
   const usage = googleUsage(answer["usageMetadata"]) ?? noUsage;
+  const first = string(candidates[0]?.["finishReason"]);
+  if (isGivenUp(first) && choices.every(isEmpty)) throw givenUp(first, usage);
   const id = string(answer["responseId"]) || null;
   return completionBody({ id, model: string(answer["modelVersion"]) || null, choices, usage }, context);
+}
+
+function isEmpty({ text, toolCalls, images }: AnswerChoice): boolean {
+  return text === "" && toolCalls.length === 0 && !images?.length;
 }
 
 function choiceOf(candidate: Record<string, unknown>, context: ReadContext, signatures: ThoughtMemory): AnswerChoice {

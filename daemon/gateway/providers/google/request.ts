@@ -2,7 +2,7 @@
 import { modern } from "#daemon/gateway/format/modern.ts";
 import type { ChatRequest, ReasoningEffort } from "#daemon/gateway/format/request.ts";
 import type { Target, Unsupported } from "../adapter.ts";
-import { somePrompt, stopsOf, toolPlan } from "../content.ts";
+import { jsonInstruction, objectSchema, somePrompt, stopsOf, toolPlan } from "../content.ts";
 import { supportOf } from "../support.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { isOurs } from "../tool-id.ts";
@@ -42,6 +42,10 @@ export async function googleRequest(
   const signed = thinkingKind(target.model) === "level";
   if (signatures.load) await signatures.load(caller, unsignedCalls(request));
   const { system, contents } = await geminiMessages(request, { signatures, caller, signed, io });
+  if (isTold(request, target.model)) {
+    const format = request.response_format;
+    system.push({ text: jsonInstruction(format?.type === "json_schema" ? format.json_schema.schema : undefined) });
+  }
   if (contents.length === 0) contents.push({ role: "user", parts: somePrompt(system) });
   // Gemma has no system prompt.
   if (system.length > 0 && target.model.includes("gemma")) addBefore(contents, system.splice(0));
@@ -51,6 +55,13 @@ export async function googleRequest(
     ...toolsOf(request),
     generationConfig: generationConfig(request, target),
   };
+}
+
+/** True where the form of the answer is told in words: before Gemini 3 a request has tools or JSON, not both. */
+export function isTold(request: ChatRequest, model: string): boolean {
+  const format = request.response_format;
+  const tools = (request.tools?.length ?? 0) + (request.functions?.length ?? 0);
+  return Boolean(format) && format?.type !== "text" && tools > 0 && thinkingKind(model) !== "level";
 }
 
 function addBefore(contents: GeminiContent[], parts: unknown[]): void {
@@ -72,7 +83,7 @@ function toolsOf(request: ChatRequest): object {
   const functionDeclarations = tools.map((tool) => ({
     name: tool.name,
     description: tool.description ?? "",
-    ...(tool.parameters ? { parametersJsonSchema: geminiSchema(tool.parameters) } : {}),
+    ...(tool.parameters ? { parametersJsonSchema: geminiSchema(objectSchema(tool.parameters)) } : {}),
   }));
   const strict = tools.some((tool) => tool.strict === true);
   const modes = { auto: strict ? "VALIDATED" : "AUTO", none: "NONE", required: "ANY", named: "ANY" } as const;
@@ -85,7 +96,7 @@ function toolsOf(request: ChatRequest): object {
 
 function generationConfig(request: ChatRequest, target: Target): Record<string, unknown> {
   const stops = stopsOf(request);
-  const format = request.response_format;
+  const format = isTold(request, target.model) ? null : request.response_format;
   return given({
     temperature: request.temperature,
     topP: request.top_p,

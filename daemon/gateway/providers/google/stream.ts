@@ -4,14 +4,14 @@ import type { FinishReason } from "#daemon/gateway/format/completion.ts";
 import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
 import { chunkStream } from "../chunks.ts";
 import { type Event, fields, jsonEvents, list, string } from "../events.ts";
-import { failure, UpstreamError } from "../failure.ts";
+import { failure, givenUp, UpstreamError } from "../failure.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { Emit, ReadContext, StreamDecoder } from "../wire.ts";
 import { callArguments, callId, signatureIn, signed } from "./calls.ts";
 import { googleError } from "./errors.ts";
 import { imageIn } from "./images.ts";
 import { type PartialArguments, partialArguments } from "./partial-arguments.ts";
-import { googleFinish, googleLogprobs, googleUsage } from "./usage.ts";
+import { googleFinish, googleLogprobs, googleUsage, isGivenUp } from "./usage.ts";
 
 interface Candidate {
   called: boolean;
@@ -104,6 +104,8 @@ export function googleDecoder(context: ReadContext, emit: Emit, signatures: Thou
       if ((candidates.size === 0 || unfinished) && !blocked) {
         throw new UpstreamError(failure("truncated", "The provider's stream ended before its finish reason."));
       }
+      const first = candidates.values().next().value?.finish ?? "";
+      if (isGivenUp(first) && !chunks.answered()) throw givenUp(first, usage());
       if (candidates.size === 0) chunks.finish("content_filter");
       for (const [index, { finish, called, signature }] of candidates) {
         if (signature !== "") chunks.extra(signed(signature), index);

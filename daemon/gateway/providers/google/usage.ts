@@ -35,6 +35,11 @@ function tokensOf(kind: "AUDIO" | "IMAGE", details: unknown): number {
     .reduce((sum, one) => sum + count(one["tokenCount"]), 0);
 }
 
+/** The model meant to call a tool and did not get it right: where nothing else came, that is no answer. */
+export function isGivenUp(reason: unknown): boolean {
+  return /^(MALFORMED_\w+|UNEXPECTED_TOOL_CALL|TOO_MANY_TOOL_CALLS|MISSING_THOUGHT_SIGNATURE)$/.test(string(reason));
+}
+
 /** `finishReason` in OpenAI's words: STOP with calls present is `tool_calls`. */
 export function googleFinish(reason: unknown, called: boolean): FinishReason {
   switch (string(reason)) {

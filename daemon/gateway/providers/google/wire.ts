@@ -3,7 +3,7 @@ import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { Wire } from "../wire.ts";
 import { readAnswer } from "./answer.ts";
 import { googleFailure } from "./errors.ts";
-import { googleRequest, googleUnsupported } from "./request.ts";
+import { googleRequest, googleUnsupported, isTold } from "./request.ts";
 import { googleDecoder } from "./stream.ts";
 
 const VENDOR = "https://generativelanguage.googleapis.com";
@@ -29,9 +29,10 @@ export function googleWire(signatures: ThoughtMemory): Wire {
         ...(call.traceparent ? { traceparent: call.traceparent } : {}),
       };
       const json = call.request.response_format?.type === "json_schema";
+      const responseFormat = isTold(call.request, target.model) ? "emulated" : json ? "native" : undefined;
       return {
         request: { origin, method: "POST", path: pathname + search, headers, body: JSON.stringify(body) },
-        notes: { dropped: [], responseFormat: json ? "native" : undefined },
+        notes: { dropped: [], responseFormat },
       };
     },
     read: (body, context) => readAnswer(body, context, signatures),

@@ -51,7 +51,7 @@ export function readCompletion(
   const shown = counted
     ? { ...mendedUsage(answer["usage"] as Fields), ...(cost === undefined ? {} : { cost_usd: cost }) }
     : wireUsage(usage, cost);
-  return { body: Buffer.from(JSON.stringify({ ...repaired(answer, choices, context), usage: shown })), usage };
+  return { body: Buffer.from(JSON.stringify({ ...whole(answer, choices, context, counted), usage: shown })), usage };
 }
 
 function sound(answer: Fields, choices: Fields[]): boolean {
@@ -62,6 +62,15 @@ function sound(answer: Fields, choices: Fields[]): boolean {
     if (!message || !Number.isInteger(choice["index"]) || !soundLogprobs(choice["logprobs"])) return false;
     return soundFinish(choice["finish_reason"]) && soundMessage(message);
   });
+}
+
+// What ended in an error is no answer, but was charged.
+function whole(answer: Fields, choices: Fields[], context: ReadContext, counted: TokenUsage | null): Fields {
+  try {
+    return repaired(answer, choices, context);
+  } catch (error) {
+    throw error instanceof UpstreamError ? new UpstreamError(error.failure, counted) : error;
+  }
 }
 
 function repaired(answer: Fields, choices: Fields[], context: ReadContext): Fields {

@@ -7,6 +7,7 @@ import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { isBare, withReasoning } from "../thoughts/reasoning.ts";
 import { isSigned, portableId, shortId } from "../tool-id.ts";
 import type { Prepared, Wire } from "../wire.ts";
+import { unmarked } from "./cache-marks.ts";
 import { readCompletion } from "./completion.ts";
 import { openaiFailure } from "./errors.ts";
 import { openaiDecoder } from "./stream.ts";
@@ -84,7 +85,13 @@ function chatBody(call: ChatCall, target: Target, thoughts: ThoughtMemory): Buff
   if (plain) changes["user"] = undefined;
   else if (call.user !== null && request.user !== call.user) changes["user"] = call.user;
   if (request.drop_unsupported !== undefined) changes["drop_unsupported"] = undefined;
-  const messages = portableMessages(reasoned(call, target, thoughts), target);
+  const marked = isNarrow(target) && (call.raw === null || call.raw.includes('"cache_control"'));
+  const said = reasoned(call, target, thoughts);
+  const messages = portableMessages(marked ? unmarked(said, "content") : said, target);
+  if (marked && Array.isArray(request.tools)) {
+    const tools = unmarked(request.tools, "function");
+    if (tools !== request.tools) changes["tools"] = tools;
+  }
   if (messages !== request.messages) changes["messages"] = messages;
   return forwardBody(call.raw, request, changes);
 }
