@@ -2,7 +2,7 @@
 // file that only the user can read.
 
 import { randomBytes } from "node:crypto";
-import { open, readFile, rename } from "node:fs/promises";
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { MagicError } from "#contract/errors.ts";
 import type { RuntimeFile } from "#contract/protocol.ts";
 import { makeFolder } from "#shared/make-folder.ts";
@@ -28,11 +28,15 @@ export async function loadLocalCredentials(folder: string): Promise<LocalCredent
   const credentials = createLocalCredentials();
   makeFolder(folder, 0o700);
   // Whole or not at all, also when the machine stops in between.
-  const file = await open(`${path}.${process.pid}`, "w", 0o600);
-  await file.writeFile(JSON.stringify(credentials));
-  await file.sync();
-  await file.close();
-  await rename(`${path}.${process.pid}`, path);
+  const temporary = `${path}.${process.pid}`;
+  try {
+    await writeFile(temporary, JSON.stringify(credentials), { mode: 0o600, flush: true });
+    await rename(temporary, path);
+  } catch (error) {
+    // A full disk: each attempt would leave one more.
+    await rm(temporary, { force: true });
+    throw error;
+  }
   return credentials;
 }
 

@@ -43,6 +43,12 @@ export function removeStartingMark(state: string): void {
 
 function writeWhole(path: string, content: unknown): void {
   const temporary = `${path}.${process.pid}`;
-  writeFileSync(temporary, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
-  renameSync(temporary, path);
+  try {
+    writeFileSync(temporary, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
+    renameSync(temporary, path);
+  } catch (error) {
+    // A full disk: each attempt would leave one more.
+    rmSync(temporary, { force: true });
+    throw error;
+  }
 }

@@ -4,7 +4,7 @@ import { defineCommand } from "#commands/command.ts";
 import { MagicError } from "#contract/errors.ts";
 import { exitCodes } from "#contract/exit-codes.ts";
 import type { Paint } from "#output/paint.ts";
-import { writeEditorFiles } from "#scaffold/editor.ts";
+import { whereWritable, writeEditorFiles } from "#scaffold/editor.ts";
 import { controllersFolder } from "#scaffold/project.ts";
 import { chooseControllers, runTests, type TestResult, testFilesIn } from "#scaffold/tests.ts";
 import { findRoot } from "#shared/paths.ts";
@@ -19,7 +19,7 @@ export default defineCommand({
       throw new MagicError("not_found", "There are no tests: no file is called *.test.ts or *.test.js.", {
         extra: { next: "Write one beside the handler; `magic scaffold` makes an example." },
       });
-    writeEditorFiles(root.path);
+    whereWritable(() => writeEditorFiles(root.path));
     const results: TestResult[] = [];
     const started = performance.now();
     for await (const event of runTests(folders, cwd, signal)) {

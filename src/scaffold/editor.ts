@@ -17,6 +17,17 @@ export function writeEditorFiles(root: string): void {
   for (const [name, content] of Object.entries(editorFiles())) writeIfDifferent(join(state, name), content);
 }
 
+const unwritable: ReadonlySet<unknown> = new Set(["EROFS", "EACCES", "EPERM", "ENOSPC", "EDQUOT"]);
+
+/** For commands that only look: a checkout that is another's or read-only, as in CI, is no reason to fail. */
+export function whereWritable(write: () => void): void {
+  try {
+    write();
+  } catch (error) {
+    if (!unwritable.has((error as NodeJS.ErrnoException).code)) throw error;
+  }
+}
+
 function editorFiles(): Record<string, string> {
   const json = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`;
   return {

@@ -9,7 +9,7 @@ import type { ProjectConfig } from "#contract/project.ts";
 import { readProject } from "#contract/project-check.ts";
 import { TYPES_FILE, typesOf } from "#contract/types.ts";
 import { PROJECT_FILE } from "#shared/paths.ts";
-import { writeEditorFiles, writeIfDifferent } from "./editor.ts";
+import { whereWritable, writeEditorFiles, writeIfDifferent } from "./editor.ts";
 
 export const CONTRACT_FILES = ["contract.yaml", "contract.yml", "contract.json"] as const;
 export const HANDLER_FILES = ["handler.ts", "handler.mts", "handler.js", "handler.mjs"] as const;
@@ -97,7 +97,8 @@ function checkProject(root: string, work: Work): void {
     );
   for (const controller of existsSync(folder) ? controllersIn(folder) : []) checkController(controller, work);
   const tsconfig = join(root, "tsconfig.json");
-  if (existsSync(tsconfig) && readFileSync(tsconfig, "utf8").includes(".magic/tsconfig.json")) writeEditorFiles(root);
+  if (existsSync(tsconfig) && readFileSync(tsconfig, "utf8").includes(".magic/tsconfig.json"))
+    whereWritable(() => writeEditorFiles(root));
 }
 
 function checkConfiguration(path: string, work: Work): void {
@@ -136,7 +137,7 @@ function checkContract(path: string, work: Work): void {
 /** Brings contract.types.ts up to date where there is one. */
 export function refreshTypes(folder: string, contract: ControllerContract): void {
   const path = join(folder, TYPES_FILE);
-  if (existsSync(path)) writeIfDifferent(path, typesOf(contract));
+  if (existsSync(path)) whereWritable(() => writeIfDifferent(path, typesOf(contract)));
 }
 
 function duplicates(work: Work): void {

@@ -1,7 +1,7 @@
 // The whole of what a daemon must survive; a fast part of it is in daemon.test.ts.
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { chmod, chown, copyFile, mkdir, open, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { chmod, chown, copyFile, mkdir, open, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -138,6 +138,16 @@ test("a read-only disk is refused, and nothing is lost", async (context) => {
   if (outcome === undefined) return context.skip("this machine lets nobody mount a disk");
   expect([outcome.code, outcome.stdout, outcome.failure["code"]]).toEqual([1, "", "state_unusable"]);
   expect((await start(made)).code).toBe(0);
+});
+
+test("a fresh checkout on a read-only disk is validated and tested", async (context) => {
+  const made = await project();
+  await made.magic(["scaffold", "--name", "hello"]);
+  await rm(join(made.root, ".magic"), { recursive: true });
+  const validated = await made.magicReadOnly(["validate", "--json"]);
+  if (validated === undefined) return context.skip("this machine lets nobody mount a disk");
+  expect([validated.code, validated.json["valid"]]).toEqual([0, true]);
+  expect((await made.magicReadOnly(["test"]))?.code).toBe(0);
 });
 
 test("another Node than the pinned one is refused with what to do", async (context) => {
