@@ -83,6 +83,38 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     expect(await target.query("SELECT count(*) AS n FROM over_kept")).toEqual([{ n: "5" }]);
   });
 
+  test("a full refresh keeps what else hangs on a table: rules, policies, its replica identity, columns of its type, its access method", async () => {
+    await source.query("CREATE TABLE hung (id int PRIMARY KEY, v int); INSERT INTO hung VALUES (1, 1)");
+    await target.query("CREATE ACCESS METHOD heap2 TYPE TABLE HANDLER heap_tableam_handler");
+    const facts = `SELECT (SELECT count(*) FROM pg_rules WHERE tablename LIKE 'hung%') AS rules, (SELECT count(*) FROM pg_policy) AS policies, (SELECT relreplident FROM pg_class WHERE relname = 'hung') AS replica,
+      (SELECT amname FROM pg_am a JOIN pg_class c ON c.relam = a.oid WHERE relname = 'hung') AS method`;
+    for (const [more, kept] of [
+      ["CREATE RULE r AS ON DELETE TO hung WHERE old.id < 0 DO INSTEAD NOTHING", { rules: "1" }],
+      ["CREATE POLICY p ON hung USING (id > 0)", { policies: "1" }],
+      ["ALTER TABLE hung REPLICA IDENTITY FULL", { replica: "f" }],
+      ["CREATE TABLE holder (h hung, many hung[])", {}],
+      ["ALTER TABLE hung SET ACCESS METHOD heap2", { method: "heap2" }],
+    ] as const) {
+      await target.query(`DROP TABLE IF EXISTS hung CASCADE; CREATE TABLE hung (id int PRIMARY KEY, v int); ${more}`);
+      const { error } = await sync({ from, object: "hung", to, table: "hung" });
+      expect(error, more).toBeNull();
+      expect(await target.lines("hung")).toEqual(["(1,1)"]);
+      expect((await target.query(facts))[0], more).toMatchObject(kept);
+    }
+  });
+
+  test("a key that is checked at the commit only is merged into as well", async () => {
+    await source.query(
+      "CREATE TABLE at_commit (id int PRIMARY KEY, c int); INSERT INTO at_commit VALUES (1, 1), (2, 1)",
+    );
+    await target.query(
+      "CREATE TABLE at_commit (id int PRIMARY KEY DEFERRABLE, c int); INSERT INTO at_commit VALUES (1, 0)",
+    );
+    const ask = { mode: "incremental", cursor_field: "c" } as const;
+    expect((await sync({ from, object: "at_commit", to, table: "at_commit" }, ask)).error).toBeNull();
+    expect(await target.lines("at_commit")).toEqual(["(1,1)", "(2,1)"]);
+  });
+
   test("a full refresh gives nobody a privilege that the old table did not, and keeps those on columns", async () => {
     await source.query("CREATE TABLE salaries (id int PRIMARY KEY, pay int); INSERT INTO salaries VALUES (1, 2)");
     await target.query(

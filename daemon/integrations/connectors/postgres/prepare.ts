@@ -108,15 +108,19 @@ export async function prepare(parts: PrepareParts, plan: WritePlan, final: strin
   return { loading: await makeStage(link, final, plan, generated), types, exact, hashable, generated, wider };
 }
 
-// How the old table is stored, which LIKE leaves out: fillfactor and its like, tablespace, whether it is logged.
+// How the old table is stored, which LIKE leaves out: access method, fillfactor and its like, tablespace, whether it is logged.
 async function storageOf(link: PostgresLink, oid: string): Promise<{ kind: string; storage: string }> {
-  const [row] = await link.rows<Record<"persistence" | "options" | "space", string | null>>(
-    `SELECT c.relpersistence AS persistence, CASE WHEN has_tablespace_privilege(s.oid, 'CREATE') THEN quote_ident(s.spcname) END AS space,
+  const [row] = await link.rows<Record<"persistence" | "method" | "options" | "space", string | null>>(
+    `SELECT c.relpersistence AS persistence, (SELECT quote_ident(amname) FROM pg_am WHERE oid = c.relam) AS method, CASE WHEN has_tablespace_privilege(s.oid, 'CREATE') THEN quote_ident(s.spcname) END AS space,
             (SELECT string_agg(format('%s=%L', split_part(o, '=', 1), substr(o, strpos(o, '=') + 1)), ', ') FROM unnest(c.reloptions) o) AS options
        FROM pg_class c LEFT JOIN pg_tablespace s ON s.oid = c.reltablespace WHERE c.oid = $1::oid`,
     [oid],
   );
-  const parts = [row?.options ? ` WITH (${row.options})` : "", row?.space ? ` TABLESPACE ${row.space}` : ""];
+  const parts = [
+    row?.method ? ` USING ${row.method}` : "",
+    row?.options ? ` WITH (${row.options})` : "",
+    row?.space ? ` TABLESPACE ${row.space}` : "",
+  ];
   return { kind: row?.persistence === "u" ? "UNLOGGED " : "", storage: parts.join("") };
 }
 

@@ -53,12 +53,14 @@ export interface Renames {
 /** True where the table cannot simply be replaced by another one. */
 export async function mustStay(link: PostgresLink, oid: string): Promise<boolean> {
   const [row] = await link.rows<{ stay: string }>(
-    `SELECT (c.relkind <> 'r' OR c.relispartition OR c.relrowsecurity OR c.relhassubclass
+    `SELECT (c.relkind <> 'r' OR c.relispartition OR c.relrowsecurity OR c.relhassubclass OR c.relhasrules OR c.relreplident <> 'd'
+        OR EXISTS (SELECT FROM pg_policy WHERE polrelid = c.oid)
         OR EXISTS (SELECT FROM pg_trigger WHERE tgrelid = c.oid AND NOT tgisinternal)
         OR EXISTS (SELECT FROM pg_constraint WHERE confrelid = c.oid)
         OR EXISTS (SELECT FROM pg_inherits WHERE inhrelid = c.oid)
         OR EXISTS (SELECT FROM pg_publication_rel WHERE prrelid = c.oid)
-        OR EXISTS (SELECT FROM pg_depend WHERE refclassid = 'pg_class'::regclass AND refobjid = c.oid AND deptype = 'n' AND classid IN ('pg_rewrite'::regclass, 'pg_proc'::regclass)))::text AS stay
+        OR EXISTS (SELECT FROM pg_depend WHERE refclassid = 'pg_class'::regclass AND refobjid = c.oid AND deptype = 'n' AND classid IN ('pg_rewrite'::regclass, 'pg_proc'::regclass))
+        OR EXISTS (SELECT FROM pg_depend d JOIN pg_type t ON t.oid = d.refobjid WHERE d.refclassid = 'pg_type'::regclass AND c.reltype IN (t.oid, t.typelem) AND d.deptype = 'n'))::text AS stay
        FROM pg_class c WHERE c.oid = $1::oid`,
     [oid],
   );
