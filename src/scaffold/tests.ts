@@ -88,13 +88,32 @@ function reason(error: (Error & { cause?: unknown }) | undefined): string {
   return String(cause ?? error?.message ?? "failed");
 }
 
-/** A module, as a data: URL, that makes Node find magic/sdk in this installation. */
+/**
+ * A module, as a data: URL, that makes Node find magic/sdk in this installation, and take what imports and exports for a module
+ * as the daemon's bundler does, also where a package.json around it says `"type": "commonjs"`, which `npm init` writes.
+ */
 function resolver(): string {
   const urls = Object.fromEntries(
     Object.entries(sdkEntries).map(([name, { code }]) => [name, pathToFileURL(code).href]),
   );
-  const code = `import { registerHooks } from "node:module";
+  const code = `import { readFileSync } from "node:fs";
+import { registerHooks } from "node:module";
 const urls = ${JSON.stringify(urls)};
-registerHooks({ resolve: (name, context, next) => (urls[name] ? { url: urls[name], shortCircuit: true } : next(name, context)) });`;
+const isModule = (url) => {
+  try {
+    return /^\\s*(import|export)\\b/m.test(readFileSync(new URL(url), "utf8"));
+  } catch {
+    return false;
+  }
+};
+registerHooks({
+  resolve(name, context, next) {
+    if (urls[name]) return { url: urls[name], shortCircuit: true };
+    const found = next(name, context);
+    const own = /^file:.*\\.[jt]s$/.test(found.url) && !found.url.includes("/node_modules/");
+    if (!own || !found.format?.startsWith("commonjs") || !isModule(found.url)) return found;
+    return { ...found, format: found.format.replace("commonjs", "module") };
+  },
+});`;
   return `data:text/javascript,${encodeURIComponent(code)}`;
 }

@@ -202,6 +202,8 @@ test("every template validates, passes its tests and has no type error, in both 
           (await inner.magic(["scaffold", "--name", `${template}-${lang}`, "--template", template, "--lang", lang]))
             .code,
         ).toBe(0);
+    // As `npm init` makes it.
+    writeFileSync(join(inner.folder, "package.json"), '{"type": "commonjs"}');
     const validated = await inner.magic(["validate", "--json"]);
     expect(JSON.parse(validated.stdout)).toMatchObject({ valid: true, problems: [], warnings: [] });
     const tested = await inner.magic(["test", "--json"]);
