@@ -1,6 +1,7 @@
 // What leaves for Bedrock, case by case of its documentation, as a real server receives it.
 import { AwsV4Signer } from "aws4fetch";
 import { describe, expect, test } from "vitest";
+import { eventStreamBytes } from "./event-stream.ts";
 import {
   called,
   conversation,
@@ -14,7 +15,7 @@ import {
   upstream,
   user,
 } from "./sent.ts";
-import { callOf, optionsOf, targetOf } from "./upstream.ts";
+import { callOf, collect, optionsOf, targetOf } from "./upstream.ts";
 
 playUpstream();
 
@@ -176,6 +177,32 @@ describe("bedrock", () => {
     expect(JSON.stringify(told.body["system"])).toContain("JSON schema");
     const mistral = await send("bedrock", ask, "mistral.mistral-large-2407-v1:0");
     expect(mistral.body["toolConfig"]).toMatchObject({ toolChoice: { any: {} } });
+  });
+
+  test("Claude says how much of its answer it thought, whole and streamed", async () => {
+    const usage = { inputTokens: 5, outputTokens: 9 };
+    const additionalModelResponseFields = { usage: { output_tokens_details: { thinking_tokens: 6 } } };
+    const whole = { output: { message: { content: [{ text: "hi" }] } }, stopReason: "end_turn", usage };
+    const events = [
+      { contentBlockDelta: { contentBlockIndex: 0, delta: { text: "hi" } } },
+      { messageStop: { stopReason: "end_turn", additionalModelResponseFields } },
+      { metadata: { usage } },
+    ];
+    for (const stream of [false, true]) {
+      upstream.answer = (response) =>
+        void response.end(
+          stream
+            ? eventStreamBytes(events.map((event) => JSON.stringify(event)))
+            : JSON.stringify({ ...whole, additionalModelResponseFields }),
+        );
+      const request = callOf({ messages: [user("x")], reasoning_effort: "low", stream });
+      const target = targetOf("bedrock", upstream, "us.anthropic.claude-sonnet-4-6");
+      const outcome = await providers.bedrock.chat(request, target, optionsOf());
+      const counted = outcome.kind === "completion" ? outcome.usage : (await collect(outcome)).end.usage;
+      expect(counted).toEqual({ input: 5, cached: 0, cache_write: 0, output: 3, reasoning: 6 });
+      const sent = JSON.parse(upstream.requests.at(-1)?.body ?? "");
+      expect(sent.additionalModelResponseFieldPaths).toEqual(["/usage/output_tokens_details"]);
+    }
   });
 
   test("Claude is kept from calling in parallel beside Converse's own choice", async () => {

@@ -4,6 +4,7 @@ import {
   called,
   conversation,
   jsonSchema,
+  PIXEL,
   playUpstream,
   providers,
   result,
@@ -139,6 +140,19 @@ describe("google", () => {
       { functionResponse: { name: `f_${ours[0]}`, response: { result: "first" } } },
       { text: "and?" },
       { functionResponse: { name: `f_${ours[1]}`, response: { result: "second" } } },
+    ]);
+  });
+
+  test("an image that was drawn goes back with its turn, for whoever asks to change it", async () => {
+    const image = { type: "image_url", image_url: { url: `data:image/png;base64,${PIXEL}` }, index: 0 };
+    const signed = { ...image, index: 1, extra_content: { google: { thought_signature: "c2lnbmVk" } } };
+    const drawn = { role: "assistant", content: "here", images: [image, signed, "no image"] };
+    const { body } = await send("google", { messages: [user("draw"), drawn, user("in blue")] }, "gemini-3-pro-image");
+    const inlineData = { mimeType: "image/png", data: PIXEL };
+    expect((body["contents"] as { parts: unknown }[])[1]?.parts).toEqual([
+      { text: "here" },
+      { inlineData },
+      { inlineData, thoughtSignature: "c2lnbmVk" },
     ]);
   });
 

@@ -20,6 +20,7 @@ export interface DrawnImage {
   readonly type: "image_url";
   readonly image_url: { readonly url: string };
   readonly index: number;
+  readonly extra_content?: ExtraContent;
 }
 
 export interface ToolCall {

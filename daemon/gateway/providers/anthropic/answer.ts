@@ -7,6 +7,7 @@ import { fields, list, string } from "../events.ts";
 import { failure, UpstreamError } from "../failure.ts";
 import { keepThoughts, redactedThought, signedThought } from "../thoughts/claude.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
+import { freshId } from "../tool-id.ts";
 import type { ReadContext } from "../wire.ts";
 import { anthropicError } from "./errors.ts";
 import { anthropicFinish, anthropicUsage } from "./usage.ts";
@@ -44,7 +45,12 @@ export function readMessage(body: Buffer, context: ReadContext, thoughts: Though
         const args = JSON.stringify(block["input"] ?? {});
         const name = string(block["name"]);
         if (name === context.prepared.jsonTool) answered = args;
-        else toolCalls.push({ id: string(block["id"]), type: "function", function: { name, arguments: args } });
+        else
+          toolCalls.push({
+            id: string(block["id"]) || freshId(),
+            type: "function",
+            function: { name, arguments: args },
+          });
         break;
       }
     }

@@ -6,6 +6,7 @@ import { type Event, fields, jsonEvents, list, string } from "../events.ts";
 import { failure, UpstreamError } from "../failure.ts";
 import { keepThoughts, redactedThought, signedThought } from "../thoughts/claude.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
+import { freshId } from "../tool-id.ts";
 import type { Emit, ReadContext, StreamDecoder } from "../wire.ts";
 import { anthropicError } from "./errors.ts";
 import { anthropicFinish, anthropicUsage } from "./usage.ts";
@@ -51,8 +52,9 @@ export function anthropicDecoder(context: ReadContext, emit: Emit, thoughts: Tho
       return blank("tool_use", -1, initial);
     }
     called = true;
-    ids.push(string(block["id"]));
-    return blank("tool_use", chunks.toolCall(string(block["id"]), string(block["name"])), initial);
+    const id = string(block["id"]) || freshId();
+    ids.push(id);
+    return blank("tool_use", chunks.toolCall(id, string(block["name"])), initial);
   }
 
   function write(block: Block, piece: string): void {

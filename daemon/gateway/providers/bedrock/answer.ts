@@ -7,6 +7,7 @@ import { fields, list, string } from "../events.ts";
 import { failure, givenUp, UpstreamError } from "../failure.ts";
 import { keepThoughts, redactedThought, signedThought } from "../thoughts/claude.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
+import { freshId } from "../tool-id.ts";
 import type { ReadContext } from "../wire.ts";
 import { thoughtFormat } from "./models.ts";
 import { converseFinish, converseUsage, isGivenUp } from "./usage.ts";
@@ -40,7 +41,12 @@ export function readConverse(body: Buffer, context: ReadContext, thoughts: Thoug
       const name = string(use["name"]);
       const args = JSON.stringify(use["input"] ?? {});
       if (name === context.prepared.jsonTool) answered = args;
-      else toolCalls.push({ id: string(use["toolUseId"]), type: "function", function: { name, arguments: args } });
+      else
+        toolCalls.push({
+          id: string(use["toolUseId"]) || freshId(),
+          type: "function",
+          function: { name, arguments: args },
+        });
     }
   }
   keepThoughts(
@@ -56,7 +62,7 @@ export function readConverse(body: Buffer, context: ReadContext, thoughts: Thoug
     details,
     finish: converseFinish(answer["stopReason"], answered !== null && toolCalls.length === 0),
   };
-  const usage = converseUsage(answer["usage"]) ?? noUsage;
+  const usage = converseUsage(answer["usage"], answer["additionalModelResponseFields"]) ?? noUsage;
   const said = choice.text !== "" || toolCalls.length > 0;
   if (isGivenUp(answer["stopReason"]) && !said) throw givenUp(string(answer["stopReason"]), usage);
   return completionBody({ id: null, model: null, choices: [choice], usage }, context);

@@ -120,6 +120,8 @@ export async function converseRequest(
     ...(toolConfig.tools.length > 0 ? { toolConfig } : {}),
     ...(native ? { outputConfig: { textFormat: textFormat(wanted, schema) } } : {}),
     ...(Object.keys(more).length > 0 ? { additionalModelRequestFields: more } : {}),
+    // Converse's own usage does not say how much of the answer was thought.
+    ...(thinks && traits ? { additionalModelResponseFieldPaths: ["/usage/output_tokens_details"] } : {}),
   };
   const emulated = wanted && wanted.type !== "text" ? ("emulated" as const) : undefined;
   const responseFormat = native ? ("native" as const) : emulated;

@@ -6,6 +6,7 @@ import { fields, jsonEvent, string } from "../events.ts";
 import { failure, givenUp, UpstreamError } from "../failure.ts";
 import { keepThoughts, redactedThought, signedThought } from "../thoughts/claude.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
+import { freshId } from "../tool-id.ts";
 import type { Emit, ReadContext, StreamDecoder } from "../wire.ts";
 import { exceptionFailure } from "./errors.ts";
 import { type Frame, frameReader } from "./frames.ts";
@@ -38,6 +39,7 @@ export function bedrockDecoder(context: ReadContext, emit: Emit, memory: Thought
   /** Prose is kept back while an answer tool may still come. */
   let held = "";
   let stop: string | null = null;
+  let more: unknown;
   let counted: TokenUsage | null = null;
 
   function start(event: Record<string, unknown>): void {
@@ -51,8 +53,9 @@ export function bedrockDecoder(context: ReadContext, emit: Emit, memory: Thought
       return;
     }
     called = true;
-    ids.push(string(use["toolUseId"]));
-    const call = chunks.toolCall(string(use["toolUseId"]), name);
+    const id = string(use["toolUseId"]) || freshId();
+    ids.push(id);
+    const call = chunks.toolCall(id, name);
     blocks.set(event["contentBlockIndex"], { call, written: false });
   }
 
@@ -114,9 +117,10 @@ export function bedrockDecoder(context: ReadContext, emit: Emit, memory: Thought
       }
       case "messageStop":
         stop = string(event["stopReason"]);
+        more = event["additionalModelResponseFields"];
         break;
       case "metadata":
-        counted = converseUsage(event["usage"]) ?? counted;
+        counted = converseUsage(event["usage"], more) ?? counted;
         break;
     }
     if (stop !== null && counted) complete(stop, counted);

@@ -3,19 +3,22 @@ import type { FinishReason } from "#daemon/gateway/format/completion.ts";
 import { count, isCount, type TokenUsage, withParts } from "#daemon/gateway/format/usage.ts";
 import { fields, list, string } from "../events.ts";
 
-/** Null where there are no counts. */
-export function converseUsage(value: unknown): TokenUsage | null {
+/** Null where there are no counts. `more`: `additionalModelResponseFields`, where Claude says how much it thought. */
+export function converseUsage(value: unknown, more?: unknown): TokenUsage | null {
   const usage = fields(value);
   if (!isCount(usage["inputTokens"]) && !isCount(usage["outputTokens"])) return null;
   const kept = list(usage["cacheDetails"]).map(fields);
   const hourly = kept.filter(({ ttl }) => ttl === "1h").reduce((sum, one) => sum + count(one["inputTokens"]), 0);
+  const output = count(usage["outputTokens"]);
+  const details = fields(fields(fields(more)["usage"])["output_tokens_details"]);
+  const reasoning = Math.min(count(details["thinking_tokens"]), output);
   return withParts(
     {
       input: count(usage["inputTokens"]),
       cached: count(usage["cacheReadInputTokens"]),
       cache_write: count(usage["cacheWriteInputTokens"]),
-      output: count(usage["outputTokens"]),
-      reasoning: 0,
+      output: output - reasoning,
+      reasoning,
     },
     { cache_write_1h: hourly },
   );

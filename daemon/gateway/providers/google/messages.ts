@@ -5,6 +5,7 @@ import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { isOurs, signatureOf } from "../tool-id.ts";
 import type { WireIo } from "../wire.ts";
 import { signatureBack } from "./calls.ts";
+import { imagesBack } from "./images.ts";
 
 export interface GeminiContent {
   readonly role: "user" | "model";
@@ -84,6 +85,7 @@ function modelParts(message: AssistantMessage, { signatures, caller, signed }: M
   const text = textOf(message.content) || (message.refusal ?? "");
   const thought = signatureBack(message.extra_content);
   if (text !== "") parts.push({ text, ...(thought ? { thoughtSignature: thought } : {}) });
+  parts.push(...imagesBack(message.images));
   let first = true;
   for (const call of message.tool_calls ?? []) {
     if (call.type !== "function") continue;
