@@ -22,6 +22,7 @@ export function checkDrift(
       if (selected !== null && !selected.includes(old.name)) continue;
       throw drift(`Column ${JSON.stringify(old.name)} of ${object} has gone since the last run.`);
     }
+    if (column.blank || old.blank) continue;
     if (!holds(column, old) && !(sameFamily(column.type, old.type) && holds(old, column)))
       throw drift(`Column ${JSON.stringify(old.name)} of ${object} was ${nameOf(old)} and is now ${nameOf(column)}.`);
   }
@@ -88,7 +89,7 @@ export function holds(into: Column, from: Column): boolean {
 // Beyond widening: a destination that people made may hold any value as text, or parse values that had no type.
 function accepts(target: Column, column: Column): boolean {
   if (holds(target, column)) return true;
-  if (column.untyped) return true;
+  if (column.untyped || column.blank) return true;
   const { kind } = target.type;
   // Of a text whose length nobody declared, the values that are too long are rejected one by one.
   if (kind === "string")

@@ -31,6 +31,8 @@ export interface Column {
   readonly untyped?: boolean;
   /** True where the values were members of JSON objects: a text is then a JSON string, not JSON. */
   readonly fromJson?: boolean;
+  /** True where no record had a value, and the type is nobody's word. */
+  readonly blank?: boolean;
 }
 
 export interface TableSchema {

@@ -192,6 +192,21 @@ describe.skipIf(postgresMissing())("values", () => {
     merged.close();
   }, 8000);
 
+  test("a member of JSON Lines that is null in every record of a run has changed no type", async () => {
+    const [file, lite] = [join(folder, "blank.jsonl"), join(folder, "blank.sqlite")];
+    for (const [table, values] of [
+      ["numbers", ["7", "null", "8"]],
+      ["nothing", ["null", "7", "null"]],
+    ] as const)
+      for (const value of values) {
+        writeFileSync(file, `{"id":1,"v":${value}}\n`);
+        expect((await sync({ from: file, object: "blank", to: lite, table })).error, `${table} ${value}`).toBeNull();
+      }
+    writeFileSync(file, '{"id":1,"v":"x"}\n');
+    const { error } = await sync({ from: file, object: "blank", to: lite, table: "numbers" });
+    expect(error?.code).toBe("schema_drift");
+  });
+
   test("bytes that a file writes as text are bytes again in a column of bytes", async () => {
     const to = join(folder, "bytes.sqlite");
     const db = new DatabaseSync(to);

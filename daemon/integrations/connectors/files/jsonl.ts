@@ -97,7 +97,10 @@ async function survey(file: Snapshot): Promise<{ columns: readonly Column[]; rec
     }
   }
   const columns = [...kinds].map(
-    ([name, kind]): Column => ({ name, type: typeOfKind(kind), nullable: true, untyped: true, fromJson: true }),
+    ([name, kind]): Column => ({
+      ...{ name, type: typeOfKind(kind), nullable: true, untyped: true, fromJson: true },
+      ...(kind === "null" ? { blank: true } : {}),
+    }),
   );
   if (columns.length === 0 && records > 0)
     throw new MagicError("source_failed", `${file.path}: none of its ${records} lines is a JSON object with a member.`);

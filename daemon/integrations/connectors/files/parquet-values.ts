@@ -49,6 +49,10 @@ export function planOf(field: Field, native?: string): Plan {
   if (field.children.length > 0 || element.repetition_type === "REPEATED")
     return make({ kind: "json", binary: true }, nested(field));
   const { type, converted_type: converted, logical_type: logical, scale = 0, precision } = element;
+  if (logical?.type === "NULL") {
+    const plan = make({ kind: "string" }, String as never);
+    return { ...plan, column: { ...plan.column, blank: true } };
+  }
   const raw = () => {
     delete element.converted_type;
     delete element.logical_type;
