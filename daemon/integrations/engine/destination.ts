@@ -16,6 +16,7 @@ export interface Destination {
 export interface OpenRequest {
   readonly table: ObjectName;
   readonly syncId: string;
+  readonly runId: string;
   /** The source's object, as `_magic_state.stream`. */
   readonly stream: string;
   readonly stateFile: string | null;

@@ -106,6 +106,7 @@ async function attemptRun(
     const session = await destination.open({
       table: parseObjectName(spec.destination.object),
       syncId: run.syncId,
+      runId: spec.run_id,
       stream: spec.source.object,
       stateFile: spec.state_file,
       signal: dog.signal,

@@ -162,6 +162,17 @@ describe.skipIf(postgresMissing())("on the way", () => {
       records_synced: 1,
     });
     expect(got).toHaveLength(1001);
+    // A value that comes back is no batch of before; one that is sent from the same state again is.
+    const committed = readFileSync(state_file);
+    const again = () => runAndKill({ ...spec, run_id: newId("run") }, null);
+    for (let runs = 0; runs < 2; runs++) {
+      await source.query("UPDATE shared SET n = 3000 WHERE id = 1001");
+      expect(await again()).toMatchObject({ records_synced: 1 });
+    }
+    expect(new Set(ids.slice(-2)).size).toBe(2);
+    writeFileSync(state_file, committed);
+    await again();
+    expect(ids.at(-1)).toBe(ids.at(-3));
     receiver.close();
   });
 

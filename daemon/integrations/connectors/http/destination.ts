@@ -1,5 +1,6 @@
 // An HTTP endpoint as a destination: batches of records as JSON, signed by Standard Webhooks where there is a secret, at least once.
-// A batch's id is the same when it is sent again, so that the receiver can tell.
+// A batch's id is the same when it is sent again, by this run or by one that goes on from the same state, so that the receiver can tell;
+// a record that has got back an earlier value is another batch.
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
@@ -63,6 +64,7 @@ async function openSession(end: SyncEnd, dispatcher: Dispatcher, request: OpenRe
   let sent = 0;
   let bytes = 0;
   let batch = 0;
+  let reached = state?.committed(request.stream).state ?? null;
   const begun = () => {
     if (!plan) throw new Error("the session has not begun");
     return plan;
@@ -75,7 +77,8 @@ async function openSession(end: SyncEnd, dispatcher: Dispatcher, request: OpenRe
       primary_key: begun().primaryKey,
     };
     const body = `${JSON.stringify(head).slice(0, -1)},"records":[${records.join(",")}]}`;
-    const id = `msg_${createHash("sha256").update(`${batch++}:${body}`).digest("hex").slice(0, 26)}`;
+    const since = begun().kind === "replace" ? request.runId : JSON.stringify(reached);
+    const id = `msg_${createHash("sha256").update(`${since}:${batch++}:${body}`).digest("hex").slice(0, 26)}`;
     request.waiting(`an answer of ${originOf(end.url)}`);
     await deliver(end, dispatcher, id, body, request.signal);
     sent += records.length;
@@ -117,11 +120,15 @@ async function openSession(end: SyncEnd, dispatcher: Dispatcher, request: OpenRe
       if (records.length > 0) await send(records);
       return { written: rows.length, rejects: [] };
     },
-    checkpoint: (stateAfter) => keep(state, request.stream, begun(), stateAfter([])),
+    checkpoint: async (stateAfter) => {
+      reached = stateAfter([]);
+      await keep(state, request.stream, begun(), reached);
+      batch = 0;
+    },
     deleteMissing: async () => 0,
     merge: async () => [],
     count: async () => (plan ? sent : null),
-    commit: (reached) => keep(state, request.stream, begun(), reached).then(release),
+    commit: (end) => keep(state, request.stream, begun(), end).then(release),
     abort: async () => release(),
   };
 }
