@@ -15,6 +15,11 @@ const server = createServer((request, response) => {
     hash.update(piece);
   });
   if (path === "/silence") return;
+  if (path === "/drip") {
+    const more = setInterval(() => response.write("drop"), 5);
+    response.on("close", () => clearInterval(more));
+    return;
+  }
   if (path === "/cut") {
     response.writeHead(200, { "content-length": 100 });
     response.write("part", () => response.destroy());
@@ -218,4 +223,32 @@ test("an error beside the handler's promise fails the call at once, with what le
   expect(line.error.stack).toMatch(/fetch failed\n[\s\S]*handler\.ts:7:[\s\S]*\[cause\]: Error: the cause\n/);
   expect(await bench.invoke("beside", "rejection")).toBe("answered");
   expect(bench.logs.find((one) => String(one["event"]).startsWith("unhandled rejection"))).toHaveProperty("request_id");
+});
+
+test("an answer's signal holds after a collection, a clone says where it came from, an upload that is given up is canceled, and data: is fetched", async () => {
+  const handler = `export default async ({ input: origin }) => {
+    const abort = new AbortController();
+    const answer = await fetch(origin + "/drip", { signal: abort.signal });
+    const reader = answer.body.getReader();
+    await reader.read();
+    // A collection at least, which the buffers outside of the heap hurry.
+    const until = Date.now() + 300;
+    while (Date.now() < until) { new ArrayBuffer(16 << 20); await new Promise((resolve) => setTimeout(resolve)); }
+    abort.abort();
+    const read = (async () => { for (let n = 0; n < 1_000; n++) await reader.read(); })().catch(({ name }) => name);
+    const moved = await fetch(origin + "/elsewhere");
+    const { url, redirected } = moved.clone();
+    const up = new AbortController();
+    const canceled = new Promise((cancel) => {
+      const body = new ReadableStream({ start: (one) => one.enqueue(new Uint8Array(10)), cancel });
+      fetch(origin + "/silence", { method: "POST", body, duplex: "half", signal: up.signal }).catch(() => {});
+      setTimeout(() => up.abort(), 20);
+    });
+    return { read: await read, url, redirected, canceled: (await canceled).name, data: await (await fetch("data:,hello")).text() };
+  };`;
+  await bench.deploy("web", handler, { ...contract, limits: { timeout_ms: 5_000 } });
+  const origin = `http://127.0.0.1:${port}`;
+  expect(await bench.invoke("web", origin)).toEqual({
+    ...{ read: "AbortError", url: `${origin}/echo`, redirected: true, canceled: "AbortError", data: "hello" },
+  });
 });

@@ -5,10 +5,14 @@ import type { TestContract } from "./contract.ts";
 export type FetchFake = (request: Request) => Response | Promise<Response>;
 
 const MAX_REDIRECTS = 10;
+/** Before a test's is put in its place. */
+const { fetch: own } = globalThis;
 const REDIRECTS = [301, 302, 303, 307, 308];
 
 export function fakeFetch(contract: TestContract, fake: FetchFake | undefined): typeof globalThis.fetch {
   return async (target, init) => {
+    const address = target instanceof Request ? target.url : String(target);
+    if (/^(data|blob):/i.test(address)) return await own(target, init);
     let request = new Request(target, init?.body ? ({ duplex: "half", ...init } as RequestInit) : init);
     // Kept for a redirect that sends it again.
     const body = request.body ? await request.clone().arrayBuffer() : null;
@@ -62,5 +66,8 @@ function followed(request: Request, body: ArrayBuffer | null, status: number, lo
 function described(response: Response, url: string, redirected: boolean): Response {
   Object.defineProperty(response, "url", { value: url.replace(/#.*$/, "") });
   Object.defineProperty(response, "redirected", { value: redirected });
+  Object.defineProperty(response, "clone", {
+    value: () => described(Response.prototype.clone.call(response), url, redirected),
+  });
   return response;
 }

@@ -1,6 +1,6 @@
 // `fetch` inside a cell: the request goes to the daemon as a broker call, the body and the answer's body as streams with credit.
 import { STREAM_WINDOW } from "../frames.ts";
-import { failureOf } from "./errors.ts";
+import { failureOf, toError } from "./errors.ts";
 import { askBroker, type BodySender, type Invocation } from "./invocation.ts";
 import {
   asyncIterator,
@@ -8,10 +8,13 @@ import {
   byteLength,
   defineProperty,
   ErrorOf,
+  fetchOf,
   PromiseOf,
   ReadableStreamOf,
   RequestOf,
   ResponseOf,
+  responseClone,
+  StringOf,
   Uint8ArrayOf,
 } from "./primordials.ts";
 import { type IncomingStream, toReadable } from "./streams.ts";
@@ -28,11 +31,20 @@ export interface FetchAnswer {
 const PIECE = 64 * 1024;
 
 export async function brokeredFetch(
-  invocation: Invocation,
+  invocation: Invocation | undefined,
   input: string | URL | Request,
   init?: RequestInit,
 ): Promise<Response> {
-  const request = new RequestOf(input, init?.body ? ({ duplex: "half", ...init } as RequestInit) : init);
+  const target = input instanceof RequestOf ? input : StringOf(input);
+  // They reach nothing: packages carry their WebAssembly in them.
+  if (/^(data|blob):/i.test(typeof target === "string" ? target : target.url)) return await fetchOf(target, init);
+  if (!invocation)
+    throw toError({
+      name: "HandlerError",
+      message: "fetch works during an invocation only, not while the module loads",
+      code: "capability_denied",
+    });
+  const request = new RequestOf(target, init?.body ? ({ duplex: "half", ...init } as RequestInit) : init);
   if (request.integrity !== "") throw new ErrorOf("fetch does not check `integrity`");
   const headers: [string, string][] = [];
   request.headers.forEach((value, name) => {
@@ -41,7 +53,7 @@ export async function brokeredFetch(
   const { body } = request;
   const { value, stream } = await exchange(invocation, {
     ...{ url: request.url, method: request.method, headers, redirect: request.redirect, body },
-    ...{ whole: !isStream(init?.body), length: lengthOf(init?.body), signal: request.signal },
+    ...{ whole: !isStream(init?.body), length: lengthOf(init?.body), signal: request.signal, keep: [request, target] },
   });
   const empty = value.status === 204 || value.status === 205 || value.status === 304 || request.method === "HEAD";
   if (empty) stream?.cancel();
@@ -51,14 +63,18 @@ export async function brokeredFetch(
     statusText: value.statusText,
     headers: value.headers,
   });
-  // Servers send them; the constructor takes none.
+  return toldOf(response, value, strange);
+}
+
+/** What the constructor takes none of; of its clones as well. */
+function toldOf(response: Response, value: FetchAnswer, strange: boolean): Response {
   if (strange) {
     defineProperty(response, "status", { value: value.status });
     defineProperty(response, "ok", { value: false });
   }
   defineProperty(response, "url", { value: value.url });
   defineProperty(response, "redirected", { value: value.redirected });
-  return response;
+  return defineProperty(response, "clone", { value: () => toldOf(responseClone(response), value, strange) });
 }
 
 export interface Exchange {
@@ -72,15 +88,16 @@ export interface Exchange {
   /** Its bytes, where they are known. */
   readonly length: number | undefined;
   readonly signal: AbortSignal;
+  readonly keep?: unknown;
 }
 
 /** One request and its answer; throws what a handler is to catch. */
 export async function exchange(
   invocation: Invocation,
-  { body, signal, ...args }: Exchange,
+  { body, signal, keep, ...args }: Exchange,
 ): Promise<{ value: FetchAnswer; stream: IncomingStream | null }> {
   const send = body ? { body: (sender: BodySender) => void pump(body, sender) } : {};
-  const answer = await askBroker(invocation, "http.fetch", args, { signal, ...send });
+  const answer = await askBroker(invocation, "http.fetch", args, { signal, keep, ...send });
   if (answer.error) throw failureOf(answer.error, signal);
   return { value: answer.value as FetchAnswer, stream: answer.stream };
 }
@@ -102,14 +119,21 @@ function lengthOf(body: unknown): number | undefined {
 async function pump(body: ReadableStream<Uint8Array>, sender: BodySender): Promise<void> {
   let credit = STREAM_WINDOW;
   let wake: (() => void) | null = null;
+  let over = false;
   sender.onCredit((bytes) => {
     credit += bytes;
     wake?.();
   });
   try {
     const reader = body.getReader();
+    sender.onOver((reason) => {
+      over = true;
+      wake?.();
+      reader.cancel(reason).catch(() => {});
+    });
     for (;;) {
       const { done, value } = await reader.read();
+      if (over) return;
       if (done) break;
       if (!(value instanceof Uint8ArrayOf)) throw new ErrorOf("its stream gave what is no Uint8Array");
       for (let at = 0; at < value.length; at += PIECE) {
@@ -118,6 +142,7 @@ async function pump(body: ReadableStream<Uint8Array>, sender: BodySender): Promi
           await new PromiseOf<void>((resolve) => {
             wake = resolve;
           });
+          if (over) return;
         }
         credit -= size;
         sender.chunk(new Uint8ArrayOf(value.buffer, value.byteOffset + at, size));

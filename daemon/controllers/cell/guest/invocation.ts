@@ -35,6 +35,10 @@ interface PendingCall {
   incoming: IncomingStream | null;
   /** Told when the daemon is ready for more bytes of the call's body. */
   onCredit: ((bytes: number) => void) | null;
+  /** Told when nobody takes the body any more. */
+  onOver: ((reason: unknown) => void) | null;
+  /** What must not be collected while the call is under way. */
+  readonly keep: unknown;
 }
 
 export interface Answer {
@@ -100,12 +104,15 @@ export interface CallOptions {
   /** The bytes that go along with the call; pumped after it was sent. */
   readonly body?: (send: BodySender) => void;
   readonly signal?: AbortSignal | undefined;
+  /** Owners of the signal: a Request's follows another only as long as somebody holds the Request. */
+  readonly keep?: unknown;
 }
 
 export interface BodySender {
   chunk(bytes: Uint8Array): void;
   end(error?: string): void;
   onCredit(listener: (bytes: number) => void): void;
+  onOver(listener: (reason: unknown) => void): void;
 }
 
 /** Asks the daemon for something on the invocation's behalf. Never throws: the answer says what went wrong. */
@@ -121,7 +128,7 @@ export function askBroker(invocation: Invocation, op: string, args: unknown, opt
       resolve(failure("invalid_request", `${op}: the arguments are not JSON`));
       return;
     }
-    const call: PendingCall = { resolve, incoming: null, onCredit: null };
+    const call: PendingCall = { resolve, incoming: null, onCredit: null, onOver: null, keep: options?.keep };
     invocation.calls ??= table();
     invocation.calls[n] = call;
     invocation.channel.sendText(up.call, invocation.id, invocation.secret, text);
@@ -138,6 +145,9 @@ export function askBroker(invocation: Invocation, op: string, args: unknown, opt
       onCredit: (listener) => {
         call.onCredit = listener;
       },
+      onOver: (listener) => {
+        call.onOver = listener;
+      },
     });
   });
 }
@@ -148,7 +158,7 @@ function failure(code: string, message: string): Answer {
 
 function cancelWith(signal: AbortSignal, invocation: Invocation, n: number): void {
   const cancel = (): void => {
-    const call = take(invocation, n);
+    const call = take(invocation, n, signal.reason);
     if (!call) return;
     sendNumbers(invocation, up.cancel, n, 0);
     call.incoming?.abort(signal.reason);
@@ -168,9 +178,10 @@ function sendNumbers(invocation: Invocation, type: number, n: number, value: num
   if (!invocation.over) invocation.channel.sendBytes(type, invocation.id, invocation.secret, n, bytes);
 }
 
-function take(invocation: Invocation, n: number): PendingCall | undefined {
+function take(invocation: Invocation, n: number, reason?: unknown): PendingCall | undefined {
   const call = invocation.calls?.[n];
   if (call) delete invocation.calls?.[n];
+  call?.onOver?.(reason);
   return call;
 }
 

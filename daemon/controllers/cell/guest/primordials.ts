@@ -24,6 +24,9 @@ export const ReadableStreamOf = ReadableStream;
 export const RequestOf = Request;
 export const ResponseOf = Response;
 export const BlobOf = Blob;
+/** Node's own, before the realm has another. */
+export const fetchOf = fetch;
+export const responseClone = uncurry(Response.prototype.clone) as (self: Response) => Response;
 export const asyncIterator: typeof Symbol.asyncIterator = Symbol.asyncIterator;
 
 export const bytesSet = uncurry(Uint8Array.prototype.set) as (self: Uint8Array, from: Uint8Array, at?: number) => void;

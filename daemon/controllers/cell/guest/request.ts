@@ -100,14 +100,7 @@ const lazySignal: PropertyDescriptor = {
 
 /** The global `fetch`: the one of the invocation whose code runs. */
 export async function globalFetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
-  const invocation = currentInvocation();
-  if (!invocation)
-    throw toError({
-      name: "HandlerError",
-      message: "fetch works during an invocation only, not while the module loads",
-      code: "capability_denied",
-    });
-  return brokeredFetch(invocation, input, init);
+  return brokeredFetch(currentInvocation(), input, init);
 }
 
 export function log(invocation: Invocation, level: string, text: unknown, fields?: unknown): void {
