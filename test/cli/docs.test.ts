@@ -39,6 +39,23 @@ test("every documented command and option exists", async () => {
   }
 });
 
+test("docs/operating.md configures what there is and calls what there is", async () => {
+  const text = readFileSync(new URL("../../docs/operating.md", import.meta.url), "utf8");
+  const examples = [...text.matchAll(/^```yaml\n([\s\S]*?)^```/gm)].map(
+    ([, yaml = ""]) => readProject(yaml, "f").problems,
+  );
+  expect(examples).toEqual([[]]);
+  const calls = [...text.matchAll(/\bmagic ((?:[a-z]+ ?){1,2})((?: ?--[a-z-]+(?: [^\s`-][^\s`]*)?)*)/g)];
+  expect(calls.length).toBeGreaterThan(15);
+  for (const [call, words = "", flags = ""] of calls) {
+    const path = words.trim().split(" ");
+    const command = (await commandOf(path)) ?? (await commandOf(path.slice(0, 1)));
+    expect(command, call).toBeDefined();
+    const known = [...(command?.options ?? []).map(({ long }) => long), "--json", "--live", "--output"];
+    for (const [flag] of flags.matchAll(/--[a-z-]+/g)) expect(known, call).toContain(flag);
+  }
+});
+
 test("every command of the registry is documented", async () => {
   for (const { commands } of groups) {
     for (const [name, entry] of Object.entries(commands)) {
