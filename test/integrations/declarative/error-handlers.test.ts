@@ -69,3 +69,32 @@ test("an answer that is no error is read although the manifest says to ignore it
   const error_handler = { type: "DefaultErrorHandler", response_filters };
   expect((await read(manifest(origin, { requester: { error_handler } }))).records).toEqual([{ id: 1 }]);
 });
+
+test("a wait is read from the answer, headers are found however they are written, and filters know the address", async () => {
+  const answers: [number, unknown, Record<string, string>][] = [
+    [503, { retry: { after: 7 } }, {}],
+    [503, "later", {}],
+    [403, {}, { "X-RateLimit-Remaining": "0" }],
+    [404, {}, {}],
+  ];
+  const origin = await vendor((_request, response) => {
+    const [status, body, headers] = answers.shift() ?? [200, { items: [] }, {}];
+    json(response, body, status, headers);
+  });
+  const filter = (predicate: string) => ({ type: "HttpResponseFilter", predicate, action: "RETRY" });
+  const error_handler = {
+    type: "DefaultErrorHandler",
+    response_filters: [
+      filter("{{ headers.get('X-RateLimit-Remaining') == '0' }}"),
+      filter("{{ status_code == 404 and request_url.endswith('/items') }}"),
+    ],
+    backoff_strategies: [
+      { type: "WaitTimeFromResponse", wait_time_in_seconds: "{{ response.retry.after }}" },
+      { type: "ConstantBackoffStrategy", backoff_time_in_seconds: 3 },
+    ],
+  };
+  const waits: number[] = [];
+  const request_parameters = { key: "secret" };
+  await read(manifest(origin, { requester: { error_handler, request_parameters } }), { waits });
+  expect(waits).toEqual([7, 3, 3, 3]);
+});

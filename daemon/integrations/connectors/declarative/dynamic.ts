@@ -14,7 +14,7 @@ import {
   refuseCustom,
   typeOf,
 } from "./manifest/component.ts";
-import { dpath, dpathOne, setAt } from "./read/dpath.ts";
+import { copyOf, dpath, dpathOne, setAt } from "./read/dpath.ts";
 import { selectorOf } from "./read/records.ts";
 import { retrieverOf } from "./read/retrieve.ts";
 
@@ -25,19 +25,14 @@ export async function dynamicStreams(context: Context, manifest: Component): Pro
   for (const template of children(manifest, "dynamic_streams")) {
     for await (const values of componentValues(context, child(template, "components_resolver"))) {
       if (streams.length >= MAX_STREAMS) throw manifestError(`dynamic_streams make more than ${MAX_STREAMS} streams`);
-      const stream = copyOf(child(template, "stream_template")) as Record<string, unknown>;
+      // What references stand for is one value in many places: here each becomes its own.
+      const stream = copyOf<Record<string, unknown>>(child(template, "stream_template"));
       for (const mapping of children(child(template, "components_resolver"), "components_mapping"))
         apply(context, mapping, stream, values);
       streams.push(stream);
     }
   }
   return streams;
-}
-
-// Each place its own: what references stand for is one value in many places.
-function copyOf(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(copyOf);
-  return isRecord(value) ? Object.fromEntries(Object.entries(value).map(([key, each]) => [key, copyOf(each)])) : value;
 }
 
 async function* componentValues(context: Context, resolver: Component): AsyncGenerator<Record<string, unknown>> {

@@ -15,6 +15,7 @@ import { jwt } from "./jwt.ts";
 import { oauth } from "./oauth.ts";
 import { inject, type RequestParts } from "./options.ts";
 import { legacySession, sessionToken } from "./session.ts";
+import { tokenPool } from "./token-pool.ts";
 
 type Build = (context: Context, component: Component, login: Login) => Authenticator;
 
@@ -40,6 +41,7 @@ const builders: Readonly<Record<string, Build>> = {
   SessionTokenAuthenticator: sessionToken,
   LegacySessionTokenAuthenticator: legacySession,
   JwtAuthenticator: jwt,
+  RateLimitedMultipleTokenAuthenticator: tokenPool,
   SelectiveAuthenticator: selective,
 };
 
@@ -87,5 +89,9 @@ function selective(context: Context, component: Component, login: Login): Authen
       );
     return found;
   };
-  return { apply: (parts) => chosen().apply(parts), refresh: (used) => chosen().refresh(used) };
+  return {
+    apply: (parts, to) => chosen().apply(parts, to),
+    refresh: (used) => chosen().refresh(used),
+    learn: (...told) => chosen().learn?.(...told) ?? false,
+  };
 }

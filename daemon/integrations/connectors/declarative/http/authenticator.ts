@@ -3,11 +3,19 @@ import type { Component } from "../manifest/component.ts";
 import type { HttpResponse } from "./client.ts";
 import type { RequestParts } from "./options.ts";
 
+/** What a request is for. */
+export interface Destination {
+  readonly method: string;
+  readonly url: URL;
+}
+
 export interface Authenticator {
   /** Adds the credentials to a request; the token that it used, where there is one. */
-  apply(parts: RequestParts): Promise<string | undefined>;
+  apply(parts: RequestParts, to: Destination): Promise<string | undefined>;
   /** After a 401 for `used`: true when there is another token to try with. */
   refresh(used: string | undefined): Promise<boolean>;
+  /** Takes what an answer says about the token's calls: true when it has none left and another one has. */
+  learn?(used: string | undefined, to: Destination, response: HttpResponse): boolean;
 }
 
 /** Sends the login request of a session: the requester, passed in because it needs authenticators itself. */

@@ -4,12 +4,13 @@ import { DateTime } from "../jinja/datetime.ts";
 import { addDuration, parseDuration } from "../jinja/duration.ts";
 import { compileRegex } from "../jinja/regex.ts";
 import { type Component, children, list, optionalText, typeOf } from "../manifest/component.ts";
+import type { HttpResponse } from "./client.ts";
 
 export interface Budget {
   /** Waits until the request may be sent. */
   take(method: string, url: URL, sleep: (ms: number) => Promise<void>): Promise<void>;
   /** Takes what an answer says about how many calls are left, where the manifest has a budget. */
-  learn(headers: Readonly<Record<string, string>>, now: number): void;
+  learn(answer: Pick<HttpResponse, "status" | "headers">, now: number): void;
   /** No request of this connection before then (milliseconds on the monotonic clock). */
   pauseUntil(at: number): void;
 }
@@ -36,6 +37,7 @@ export function createBudget(component: Component | undefined, clock: Clock): Bu
     (optionalText(component ?? {}, field) ?? otherwise).toLowerCase();
   const remaining = header("ratelimit_remaining_header", "ratelimit-remaining");
   const reset = header("ratelimit_reset_header", "ratelimit-reset");
+  const limits = new Set(list(component?.["status_codes_for_ratelimit_hit"] ?? 429).map(Number));
   return {
     async take(method, url, sleep) {
       for (;;) {
@@ -49,8 +51,8 @@ export function createBudget(component: Component | undefined, clock: Clock): Bu
         await sleep(wait);
       }
     },
-    learn(headers, now) {
-      if (!component || !headers[reset] || Number(headers[remaining] ?? "1") > 0) return;
+    learn({ status, headers }, now) {
+      if (!component || !headers[reset] || (!limits.has(status) && Number(headers[remaining] ?? "1") > 0)) return;
       const wait = Number(headers[reset]) * 1000 - now;
       if (wait > 0 && wait <= MAX_PAUSE_MS) paused = Math.max(paused, clock.monotonic() + wait);
     },
@@ -83,7 +85,7 @@ function policyOf(component: Component): Policy {
   return { matches, windows };
 }
 
-function matcherOf(component: Component): (method: string, url: URL) => boolean {
+export function matcherOf(component: Component): (method: string, url: URL) => boolean {
   const pattern = component["url_path_pattern"] ? compileRegex(String(component["url_path_pattern"])) : undefined;
   const base = component["url_base"] ? String(component["url_base"]).replace(/\/$/, "") : undefined;
   return (method, url) =>

@@ -6,7 +6,15 @@ import { type Component, children, isRecord, list, optionalText, refuseCustom, t
 import type { HttpResponse } from "./client.ts";
 import { responseVariables } from "./response.ts";
 
-export type Action = "success" | "retry" | "ignore" | "fail" | "rate_limited" | "reset_pagination" | "refresh_token";
+export type Action =
+  | "success"
+  | "retry"
+  | "ignore"
+  | "fail"
+  | "rate_limited"
+  | "reset_pagination"
+  | "reduce_page_size"
+  | "refresh_token";
 
 export interface Verdict {
   readonly action: Action;
@@ -85,6 +93,7 @@ const actions: Readonly<Record<string, Action>> = {
   IGNORE: "ignore",
   RATE_LIMITED: "rate_limited",
   RESET_PAGINATION: "reset_pagination",
+  REDUCE_PAGE_SIZE: "reduce_page_size",
   REFRESH_TOKEN_THEN_RETRY: "refresh_token",
 };
 
@@ -186,10 +195,33 @@ function backoffOf(
     return Number(native(context, strategy, strategy["backoff_time_in_seconds"])) * 1000 + jitter(strategy);
   if (type === "ExponentialBackoffStrategy")
     return Number(native(context, strategy, strategy["factor"] ?? 5)) * 2 ** attempt * 1000 + jitter(strategy);
+  if (type === "WaitTimeFromResponse") return waitFromResponse(context, strategy, response);
   if (type === "WaitTimeFromHeader" || type === "WaitUntilTimeFromHeader")
     return waitFromHeader(context, strategy, response);
   return refuseCustom(strategy);
 }
+
+// What it makes of an answer may be nothing, or no number: then the next strategy is asked.
+function waitFromResponse(
+  context: Context,
+  strategy: Component,
+  response: HttpResponse | undefined,
+): number | undefined {
+  if (!response) return undefined;
+  let seconds: number;
+  try {
+    seconds = Number(native(context, strategy, strategy["wait_time_in_seconds"], responseVariables(response)));
+  } catch {
+    return undefined;
+  }
+  if (!(seconds > 0)) return undefined;
+  const most = strategy["max_waiting_time_in_seconds"];
+  if (most !== undefined && most !== null && seconds >= Number(native(context, strategy, most))) throw tooLong(seconds);
+  return seconds * 1000;
+}
+
+const tooLong = (seconds: number): MagicError =>
+  new MagicError("upstream_error", `the server asks to wait ${seconds} s, longer than max_waiting_time_in_seconds`);
 
 function jitter(strategy: Component): number {
   const range = strategy["jitter_range_in_seconds"];
@@ -221,15 +253,11 @@ function waitFromHeader(context: Context, strategy: Component, response: HttpRes
   if (wait === undefined) return shortest;
   if (leastS !== undefined) wait = Math.max(wait, leastS);
   const most = strategy["max_waiting_time_in_seconds"];
-  if (most !== undefined && most !== null && wait > Number(native(context, strategy, most)))
-    throw new MagicError(
-      "upstream_error",
-      `the server asks to wait ${wait} s, longer than max_waiting_time_in_seconds`,
-    );
+  if (most !== undefined && most !== null && wait > Number(native(context, strategy, most))) throw tooLong(wait);
   return Math.max(0, wait) * 1000;
 }
 
-function untilSeconds(value: string, now: number): number | undefined {
+export function untilSeconds(value: string, now: number): number | undefined {
   const seconds = Number(value);
   // Vendors give seconds or milliseconds since the epoch; seconds of that size are three thousand years away.
   const unit = seconds > 1e11 ? 1 : 1000;

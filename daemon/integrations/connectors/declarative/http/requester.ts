@@ -14,7 +14,7 @@ import {
 } from "../manifest/component.ts";
 import { type Answers, questionOf } from "./answers.ts";
 import { authenticatorOf } from "./auth.ts";
-import type { Authenticator } from "./authenticator.ts";
+import type { Authenticator, Destination } from "./authenticator.ts";
 import { forStranger, type HttpRequest, type HttpResponse } from "./client.ts";
 import { type ErrorHandler, errorHandlerOf, failure, retryAfterSeconds } from "./errors.ts";
 import { emptyParts, formBody, merge, type RequestParts, withParams } from "./options.ts";
@@ -32,11 +32,12 @@ export interface Exchange {
   readonly begun?: string;
 }
 
-/** `ignored`: the error handler says to go on as if there were nothing, whatever the answer holds. */
+/** `ignored`: the error handler says to go on as if there were nothing, whatever the answer holds. `tooMuch`: to ask for less. */
 export type Outcome =
   | { readonly response: HttpResponse; readonly request: () => SentRequest }
   | { readonly ignored: string; readonly answer: HttpResponse }
-  | { readonly reset: true };
+  | { readonly reset: true }
+  | { readonly tooMuch: string };
 
 /** A request as templates see it, without what the authenticator put in. */
 export interface SentRequest {
@@ -95,6 +96,7 @@ const methodOf = (component: Component): string => (optionalText(component, "htt
 interface Built {
   readonly request: HttpRequest;
   readonly token: string | undefined;
+  readonly to: Destination;
   /** What the authenticator put in: a vendor may show it in its answers. */
   readonly secrets: readonly string[];
   readonly shown: () => SentRequest;
@@ -112,9 +114,6 @@ async function buildRequest(
   const variables = { ...sliceVariables(exchange.slice), next_page_token: null, ...exchange.variables };
   const own = ownParts(context, component, variables, exchange.slice.extra["query_properties"]);
   const asked = merge(own.parts, exchange.parts ?? emptyParts());
-  const auth = emptyParts();
-  const token = await authenticator.apply(auth);
-  const parts = merge(asked, auth);
   const base = urlBase(variables);
   const pathWith = (variables: Variables): string =>
     text(context, component, component["path"], variables).trim().replace(/^\/+/, "");
@@ -124,6 +123,10 @@ async function buildRequest(
   const isWritten = exchange.begun === undefined || isAtSame(place, whole ? pathWith({}) : urlBase({}));
   const named = isWritten ? place : exchange.begun;
   const target = atServerOf(named, joinUrl(base, exchange.path ?? path));
+  const auth = emptyParts();
+  const to = { method: methodOf(component), url: urlOf(target) };
+  const token = await authenticator.apply(auth, to);
+  const parts = merge(asked, auth);
   const url = withParams(target, parts.params);
   const question = (): string => questionOf(target, asked, own.raw, own.list, component["authenticator"]);
   const headers: Record<string, string> = {};
@@ -139,12 +142,12 @@ async function buildRequest(
     body = formBody(parts.form);
     headers["content-type"] ??= "application/x-www-form-urlencoded";
   }
-  const request = { method: methodOf(component), url, headers, ...(body === undefined ? {} : { body }) };
+  const request = { method: to.method, url, headers, ...(body === undefined ? {} : { body }) };
   const shown = (): SentRequest => ({
     ...{ method: request.method, url: withParams(target, asked.params), body: body ?? null },
     headers: new HeaderDict(Object.entries(asked.headers).map(([name, value]) => [name.toLowerCase(), value])),
   });
-  const built = { token, question, shown, secrets: secretsOf(auth) };
+  const built = { token, to, question, shown, secrets: secretsOf(auth) };
   if (await mayKnow(context, named, target)) return { ...built, request };
   tellStranger(context, target);
   const address = exchange.begun === undefined ? target : withParams(target, exchange.parts?.params ?? {});
@@ -191,6 +194,11 @@ export function joinUrl(base: string, path: string): string {
   // As the reference joins them: `groups//{{ id }}` has no empty segment.
   url.pathname = url.pathname.replace(/\/{2,}/g, "/");
   return url.href;
+}
+
+function urlOf(text: string): URL {
+  if (!URL.canParse(text)) throw noUrl(text, "url_base");
+  return new URL(text);
 }
 
 const noUrl = (text: string, where: string): MagicError =>
@@ -273,7 +281,7 @@ async function attempt(
   let refreshed = false;
   for (let tries = 1, limited = 0; ; tries++) {
     context.signal.throwIfAborted();
-    const { request, token, secrets, question, shown } = await build();
+    const { request, token, to, secrets, question, shown } = await build();
     const asked = answers ? question() : "";
     const known = answers?.of(asked);
     // Another stream's error handler may see in it what its own did not.
@@ -282,9 +290,11 @@ async function attempt(
     let response: HttpResponse | undefined;
     let message: string;
     let limits = false;
+    let another = false;
     try {
       response = await context.http.send(request, context.signal);
-      context.budget.learn(response.headers, context.clock.now());
+      context.budget.learn(response, context.clock.now());
+      another = authenticator.learn?.(token, to, response) ?? false;
       const judged = errors.interpret(response);
       const verdict = { ...judged, message: redactText(judged.message, secrets) };
       message = verdict.message;
@@ -296,6 +306,7 @@ async function attempt(
       }
       if (verdict.action === "ignore") return { ignored: verdict.message, answer: response };
       if (verdict.action === "reset_pagination") return { reset: true };
+      if (verdict.action === "reduce_page_size") return { tooMuch: verdict.message };
       if (
         (verdict.action === "refresh_token" || response.status === 401) &&
         !refreshed &&
@@ -312,6 +323,8 @@ async function attempt(
       message = error.message;
     }
     if (tries > errors.maxRetries) throw new MagicError("upstream_error", `${message} (after ${tries} tries)`);
+    // A token that has calls left need not wait for one that has none.
+    if (limits && another) continue;
     await wait(context, errors, response, tries + limited, message, limits);
   }
 }

@@ -44,5 +44,7 @@ function variablesOf(response: HttpResponse): Record<string, unknown> {
   } catch {
     body = {};
   }
-  return { response: body, headers: headerVariables(response.headers), status_code: response.status };
+  const { origin, pathname } = new URL(response.url);
+  const request_url = origin + pathname;
+  return { response: body, headers: headerVariables(response.headers), status_code: response.status, request_url };
 }

@@ -31,6 +31,7 @@ export const defaultTypes: Readonly<Record<string, string>> = {
   "ParentStreamConfig.request_option": "RequestOption",
   "ParentStreamConfig.stream": "DeclarativeStream",
   "RecordSelector.extractor": "DpathExtractor",
+  "DpathExtractor.record_expander": "RecordExpander",
   "RecordSelector.record_filter": "RecordFilter",
   "SimpleRetriever.paginator": "NoPagination",
   "SimpleRetriever.record_selector": "RecordSelector",

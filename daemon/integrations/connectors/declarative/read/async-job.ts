@@ -86,7 +86,8 @@ export function asyncRetrieverOf(context: Context, component: Component, selecto
     const started = context.clock.monotonic();
     for (let wait = POLL_MS; ; wait = Math.min(wait * 1.5, MAX_POLL_MS)) {
       const outcome = await poll.send(about(slice, { variables, begun }));
-      if ("reset" in outcome) throw new MagicError("upstream_error", "a job has no pages that could begin anew");
+      if ("reset" in outcome || "tooMuch" in outcome)
+        throw new MagicError("upstream_error", "a job has no pages that could begin anew, or be smaller");
       // An error that is ignored says no more than that it is not known yet how the job stands.
       const known = "response" in outcome;
       const response = known ? outcome.response : outcome.answer;

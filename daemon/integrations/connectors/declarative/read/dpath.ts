@@ -40,6 +40,13 @@ function globMatcher(glob: string): (key: string) => boolean {
   return (key) => pattern.matcher(key).find();
 }
 
+/** A copy that shares nothing with it: what lies in it may be changed. */
+export function copyOf<Value>(value: Value): Value {
+  if (Array.isArray(value)) return value.map(copyOf) as Value;
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, copyOf(each)])) as Value;
+}
+
 /** Sets a value, making objects on the way; a key such as __proto__ stays data. */
 export function setAt(target: Record<string, unknown>, path: readonly string[], value: unknown): void {
   const [first = "", ...rest] = path;

@@ -1,7 +1,7 @@
 // From one page to the next: cursors, pages, offsets, and where their values go in the request. Loops are noticed.
 import { createHash } from "node:crypto";
 import { MagicError } from "#contract/errors.ts";
-import { type Context, condition, native, text } from "../context.ts";
+import { type Context, condition, native, type Slice, sliceVariables, text, type Variables } from "../context.ts";
 import type { HttpResponse } from "../http/client.ts";
 import { emptyParts, inject, type RequestParts } from "../http/options.ts";
 import { responseVariables } from "../http/response.ts";
@@ -14,6 +14,9 @@ export interface Page {
   readonly lastRecord: Record<string, unknown> | undefined;
   /** What templates see as `response`, where it is not the JSON of the body. */
   readonly decoded?: unknown;
+  /** How many records were asked for, where that is not what the manifest says. */
+  readonly asked?: number | undefined;
+  readonly slice?: Slice;
 }
 
 export interface Paginator {
@@ -21,8 +24,12 @@ export interface Paginator {
   readonly first: unknown;
   /** The token after this page, or null at the end. */
   next(page: Page, token: unknown): unknown;
-  /** Where token and page size go. */
-  parts(token: unknown): RequestParts;
+  /** True: pages may be of any size, and go on from where the last one ended. */
+  readonly resizes: boolean;
+  /** How many records a page is to have; undefined: the manifest does not say. */
+  readonly pageSize: unknown;
+  /** Where token and page size go; `size`: another one than the manifest's. */
+  parts(token: unknown, size?: number): RequestParts;
   /** The path or URL that the token is, where it is one. */
   path(token: unknown): string | undefined;
 }
@@ -35,7 +42,14 @@ interface Strategy {
 
 export function paginatorOf(context: Context, component: Component | undefined): Paginator {
   if (!component || typeOf(component) === "NoPagination")
-    return { first: null, next: () => null, parts: emptyParts, path: () => undefined };
+    return {
+      first: null,
+      next: () => null,
+      resizes: false,
+      pageSize: undefined,
+      parts: () => emptyParts(),
+      path: () => undefined,
+    };
   if (typeOf(component) !== "DefaultPaginator") return refuseCustom(component);
   const strategy = strategyOf(context, child(component, "pagination_strategy"));
   const sizeOption = optionalChild(component, "page_size_option");
@@ -45,10 +59,13 @@ export function paginatorOf(context: Context, component: Component | undefined):
   return {
     first: strategy.first,
     next: strategy.next,
-    parts(token) {
+    resizes: sizeOption !== undefined && !asPath && typeOf(child(component, "pagination_strategy")) !== "PageIncrement",
+    pageSize: strategy.pageSize,
+    parts(token, size) {
       const parts = emptyParts();
-      if (sizeOption && strategy.pageSize !== undefined && strategy.pageSize !== null && strategy.pageSize !== "")
-        inject(context, sizeOption, strategy.pageSize, parts);
+      const wanted = size ?? strategy.pageSize;
+      if (sizeOption && wanted !== undefined && wanted !== null && wanted !== "")
+        inject(context, sizeOption, wanted, parts);
       if (tokenOption && !asPath && token !== null && token !== undefined) inject(context, tokenOption, token, parts);
       return parts;
     },
@@ -66,7 +83,7 @@ function strategyOf(context: Context, component: Component): Strategy {
   // Some vendors say how long their pages are.
   const said = typeof component["page_size"] === "string" && component["page_size"].includes("response");
   const sizeOf = (page: Page): unknown =>
-    said ? native(context, component, component["page_size"], variablesOf(page)) : size;
+    page.asked ?? (said ? native(context, component, component["page_size"], variablesOf(page, size)) : size);
   const short = (page: Page): boolean => page.size === 0 || page.size < (Number(sizeOf(page)) || 0);
   if (type === "PageIncrement") {
     const start = Number(component["start_from_page"] ?? 0);
@@ -87,7 +104,7 @@ function strategyOf(context: Context, component: Component): Strategy {
     first: null,
     pageSize: size,
     next(page) {
-      const variables = variablesOf(page);
+      const variables = variablesOf(page, size);
       const stop = component["stop_condition"];
       if (stop !== undefined && stop !== null && stop !== "" && condition(context, component, stop, variables))
         return null;
@@ -109,12 +126,14 @@ function strategyOf(context: Context, component: Component): Strategy {
   };
 }
 
-function variablesOf({ response, decoded, lastRecord, size }: Page): Record<string, unknown> {
+function variablesOf({ response, decoded, lastRecord, size, asked, slice }: Page, page_size: unknown): Variables {
   return {
+    ...(slice && sliceVariables(slice)),
     ...responseVariables(response),
     ...(decoded === undefined ? {} : { response: decoded }),
     last_record: lastRecord ?? {},
     last_page_size: size,
+    ...((asked ?? page_size) === undefined ? {} : { page_size: asked ?? page_size }),
   };
 }
 

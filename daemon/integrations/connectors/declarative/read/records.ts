@@ -6,12 +6,13 @@ import {
   children,
   isRecord,
   list,
+  manifestError,
   optionalChild,
   optionalText,
   refuseCustom,
   typeOf,
 } from "../manifest/component.ts";
-import { dpath, dpathOne } from "./dpath.ts";
+import { copyOf, dpath, dpathOne, removeAt, setAt } from "./dpath.ts";
 import { normalise } from "./normalise.ts";
 import { type Transform, transformsOf } from "./transform.ts";
 
@@ -74,11 +75,14 @@ export interface Extractor {
 }
 
 export function extractorOf(context: Context, component: Component): Extractor {
+  if (typeOf(component) === "CombinedExtractor") return combined(context, component);
   if (typeOf(component) !== "DpathExtractor") return refuseCustom(component);
   const path = list(component["field_path"])
     .map((part) => text(context, component, part))
     .filter((part) => part !== "");
   const expander = optionalChild(component, "record_expander");
+  if (expander?.["truncated_list_retriever"])
+    throw manifestError("RecordExpander.truncated_list_retriever is not supported here");
   const glob = path.some((part) => part.includes("*"));
   const extract = (value: unknown): unknown[] => {
     const found = path.length === 0 ? value : glob ? dpath(value, path) : dpathOne(value, path);
@@ -92,12 +96,41 @@ export function extractorOf(context: Context, component: Component): Extractor {
   return { extract, path: expander ? null : path };
 }
 
+// What is left out as empty counts for the page all the same: null is no record.
+function combined(context: Context, component: Component): Extractor {
+  const parts = children(component, "extractors").map((each) => extractorOf(context, each).extract);
+  const skips = component["skip_empty_records"] === true;
+  const isEmpty = (record: unknown): boolean =>
+    record === null || record === "" || (typeof record === "object" && Object.keys(record).length === 0);
+  const extracted = (part: Extractor["extract"], value: unknown): unknown[] =>
+    part(value).map((record) => (skips && isEmpty(record) ? null : record));
+  const some = (records: readonly unknown[]): boolean => records.some((record) => !skips || record !== null);
+  return {
+    path: null,
+    extract: (value) => {
+      const all = parts.map((part) => extracted(part, value));
+      return optionalText(component, "mode") === "first_match" ? (all.find(some) ?? []) : all.flat();
+    },
+  };
+}
+
 function expand(context: Context, component: Component, record: unknown): unknown[] {
   const path = list(component["expand_records_from_field"]).map((part) => text(context, component, part));
   const inner = dpath(record, path).flatMap((each) => (Array.isArray(each) ? each : []));
   if (!inner.length) return optionalText(component, "on_no_records") === "emit_parent" ? [record] : [];
   const keep = component["remain_original_record"] === true;
-  return inner.filter(isRecord).map((each) => (keep ? { ...each, original_record: record } : each));
+  const fields = children(component, "parent_fields").map((field) =>
+    [field["parent_path"], field["record_path"]].map((each) => list(each).map((part) => text(context, field, part))),
+  );
+  const merges = component["merge_parent"] === true;
+  if (!keep && !merges && fields.length === 0) return inner.filter(isRecord);
+  return inner.filter(isRecord).map((each) => {
+    const parent = merges ? copyOf(record as DataRecord) : {};
+    if (merges) removeAt(parent, path);
+    const expanded: DataRecord = { ...parent, ...each };
+    for (const [from = [], to = []] of fields) setAt(expanded, to, copyOf(dpathOne(record, from) ?? null));
+    return keep ? { ...expanded, original_record: record } : expanded;
+  });
 }
 
 export function transformationsOf(stream: Component): Component[] {

@@ -5,8 +5,17 @@ import type { HttpResponse } from "../http/client.ts";
 import { decoderOf } from "../http/decode.ts";
 import { emptyParts, merge, type RequestParts } from "../http/options.ts";
 import { type Outcome, requesterOf } from "../http/requester.ts";
-import { type Component, child, isRecord, optionalChild, refuseCustom, typeOf } from "../manifest/component.ts";
+import {
+  type Component,
+  child,
+  isRecord,
+  manifestError,
+  optionalChild,
+  refuseCustom,
+  typeOf,
+} from "../manifest/component.ts";
 import { asyncRetrieverOf } from "./async-job.ts";
+import { pageSizeOf } from "./page-size.ts";
 import { loopGuard, type Page, paginatorOf } from "./paginate.ts";
 import { queryPropertiesOf } from "./query-properties.ts";
 import { type DataRecord, type Selector, selectorOf } from "./records.ts";
@@ -44,7 +53,9 @@ export interface TakenPage {
 }
 
 /** What a page took: one answer, or one for each group of fields that was asked for. */
-type Answers = { readonly responses: readonly HttpResponse[] } | Exclude<Outcome, { readonly response: HttpResponse }>;
+type Answers =
+  | { readonly responses: readonly HttpResponse[]; readonly asked: number | undefined }
+  | Exclude<Outcome, { readonly response: HttpResponse }>;
 
 /** A vendor may say so often in one slice that pages must begin anew. */
 const MAX_RESETS = 5;
@@ -65,6 +76,9 @@ export function retrieverOf(context: Context, component: Component, selector: Se
   const paginator = paginatorOf(context, optionalChild(component, "paginator"));
   const onlyFirst = component["ignore_stream_slicer_parameters_on_paginated_requests"] === true;
   const reset = optionalChild(component, "pagination_reset");
+  const reduction = optionalChild(component, "page_size_reduction");
+  if (reduction && !paginator.resizes)
+    throw manifestError("page_size_reduction is for offsets and cursors, by page_size_option");
   const split = reset?.["action"] === "SPLIT_USING_CURSOR";
   const isJson = !decoder || typeOf(decoder) === "JsonDecoder";
   const plain = isJson && !properties && !reset ? selector.plain : null;
@@ -77,14 +91,16 @@ export function retrieverOf(context: Context, component: Component, selector: Se
       let count = 0;
       /** The page before pages began anew: the first one after it begins with the same records. */
       let border: ReadonlySet<string> = new Set();
+      const size = pageSizeOf(context, reduction, paginator.pageSize);
       const send = async (token: unknown): Promise<Answers> => {
         const responses: HttpResponse[] = [];
+        const asked = size.now;
         for (const names of properties ? await properties.chunks() : [undefined]) {
           const outcome = await sendFor(names, token);
           if (!("response" in outcome)) return outcome;
           responses.push(outcome.response);
         }
-        return { responses };
+        return { responses, asked };
       };
       const sendFor = (names: readonly string[] | undefined, token: unknown): Promise<Outcome> => {
         const paged = token !== null && token !== undefined;
@@ -94,12 +110,13 @@ export function retrieverOf(context: Context, component: Component, selector: Se
           path: paginator.path(token),
           parts: merge(
             onlyFirst && paged ? { params: {}, headers: {}, form: {}, json: {} } : asked.parts,
-            paginator.parts(token),
+            paginator.parts(token, size.now),
           ),
           variables: { next_page_token: paged ? { next_page_token: token } : null, stream_state: state ?? {} },
         });
       };
-      let ahead: Promise<Answers> | undefined = embedded && Promise.resolve({ responses: [inRecord(embedded.answer)] });
+      let ahead: Promise<Answers> | undefined =
+        embedded && Promise.resolve({ responses: [inRecord(embedded.answer)], asked: undefined });
       // Who has taken a page and asks for the second will want the third: it is fetched while this one is worked on.
       const goOn = (next: unknown, pages: number): void => {
         if (next === null || pages === 1 || reset || !context.readsAhead) return;
@@ -113,16 +130,23 @@ export function retrieverOf(context: Context, component: Component, selector: Se
           if (answers.ignored) context.log("info", answers.ignored);
           return;
         }
+        if ("tooMuch" in answers) {
+          await size.reduce(answers.tooMuch);
+          pages--;
+          continue;
+        }
         if (!("reset" in answers)) {
+          size.succeeded();
+          const about = { slice: asked.slice, asked: answers.asked };
           const response = answers.responses.at(-1) as HttpResponse;
           const taken = plain && take ? take(response, plain) : null;
           if (taken) {
-            const { count: size, first, last: lastRecord } = taken;
-            const page: Page = { response, size, lastRecord };
+            const { count, first, last: lastRecord } = taken;
+            const page: Page = { ...about, response, size: count, lastRecord };
             const next = paginator.next(page, token) ?? null;
             goOn(next, pages);
             yield taken;
-            guard.check(page, { size, first, all: taken.records }, next);
+            guard.check(page, { size: count, first, all: taken.records }, next);
             if (next === null) return;
             token = next;
             continue;
@@ -137,6 +161,7 @@ export function retrieverOf(context: Context, component: Component, selector: Se
           const last = raw.at(-1);
           const shown = records.length === raw.length ? records.at(-1) : undefined;
           const page: Page = {
+            ...about,
             response,
             size: Math.max(...parts.map(({ length }) => length)),
             lastRecord: isRecord(last) ? (shown && shown !== last ? { ...last, ...shown } : last) : undefined,

@@ -1,0 +1,49 @@
+// Where records stand in an answer, and what is made of the lists within them.
+import { expect, test } from "vitest";
+import { json, manifest, read, vendor } from "./one-stream.ts";
+
+const at = (...field_path: string[]) => ({ type: "DpathExtractor", field_path });
+
+async function extracted(answer: unknown, extractor: object): Promise<Record<string, unknown>[]> {
+  const origin = await vendor((_request, response) => json(response, answer));
+  const record_selector = { type: "RecordSelector", extractor };
+  return (await read(manifest(origin, { retriever: { record_selector } }))).records;
+}
+
+test("a list within a record becomes records, with what the manifest takes over from the parent", async () => {
+  const answer = {
+    items: [
+      { id: 1, url: { x: 5 }, lines: { more: false, data: [{ id: 11, url: "own" }, { id: 12 }] } },
+      { id: 2, lines: { data: [] } },
+    ],
+  };
+  const expanded = (more: object) =>
+    extracted(answer, {
+      ...at("items"),
+      record_expander: { type: "RecordExpander", expand_records_from_field: ["lines", "data"], ...more },
+    });
+  const field = (parent_path: string[], record_path: string[]) => ({
+    type: "ParentFieldPath",
+    parent_path,
+    record_path,
+  });
+  const parent_fields = [field(["id"], ["parent", "id"]), field(["url", "x"], ["url"]), field(["gone"], ["gone"])];
+  expect(await expanded({ parent_fields })).toEqual([
+    { id: 11, url: 5, parent: { id: 1 }, gone: null },
+    { id: 12, url: 5, parent: { id: 1 }, gone: null },
+  ]);
+  expect(await expanded({ merge_parent: true })).toEqual([
+    { id: 11, url: "own", lines: { more: false } },
+    { id: 12, url: { x: 5 }, lines: { more: false } },
+  ]);
+  await expect(expanded({ truncated_list_retriever: {} })).rejects.toThrow("truncated_list_retriever");
+});
+
+test("several places are read together, or the first that has records", async () => {
+  const answer = { a: [null, {}], b: { c: [{ id: 2 }] } };
+  const both = { type: "CombinedExtractor", extractors: [at("a"), at("b", "c")] };
+  expect(await extracted(answer, both)).toEqual([{}, { id: 2 }]);
+  expect(await extracted(answer, { ...both, skip_empty_records: true })).toEqual([{ id: 2 }]);
+  expect(await extracted(answer, { ...both, mode: "first_match" })).toEqual([{}]);
+  expect(await extracted(answer, { ...both, mode: "first_match", skip_empty_records: true })).toEqual([{ id: 2 }]);
+});
