@@ -256,6 +256,33 @@ test("a path of stars takes no longer than its names are long", async () => {
   expect(performance.now() - started).toBeLessThan(10_000);
 });
 
+test("how often may be called is a template, and what is no number ends the read; dearer requests count for several", async () => {
+  const origin = await vendor((request, response) => {
+    const page = Number(request.at.searchParams.get("page") ?? 0);
+    json(response, { items: page < 4 ? [{ id: page }] : [] });
+  });
+  const source = (rate: object, matchers: readonly object[] = []) => {
+    const paginator = {
+      page_token_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "page" },
+      pagination_strategy: { type: "PageIncrement", page_size: 1, inject_on_first_request: true },
+    };
+    const rates = [{ type: "Rate", interval: "PT0.1S", ...rate }];
+    const policies = [{ type: "MovingWindowCallRatePolicy", rates, matchers }];
+    const api_budget = { type: "HTTPAPIBudget", policies };
+    return JSON.stringify({ ...JSON.parse(manifest(origin, { paginator })), api_budget });
+  };
+  const took = async (...asked: Parameters<typeof source>): Promise<number> => {
+    const began = performance.now();
+    await read(source(...asked), { config: { calls: 2 } });
+    return Math.round((performance.now() - began) / 100);
+  };
+  expect(await took({ limit: "{{ config['calls'] }}" })).toBeGreaterThanOrEqual(2);
+  const pages = { type: "HttpRequestRegexMatcher", url_path_pattern: "^/items", params: { page: 3 } };
+  const others = { ...pages, params: undefined, weight: 2 };
+  expect(await took({ limit: 2 }, [pages, others])).toBeGreaterThanOrEqual(4);
+  await expect(read(source({ limit: "{{ config['none'] }} calls" }))).rejects.toThrow("api_budget is no number");
+});
+
 test("a budget of one call in a century does not keep the processor busy", async () => {
   const origin = await vendor((_request, response) => json(response, { items: [{ id: 1 }], next: 1 }));
   const source = JSON.parse(

@@ -5,7 +5,7 @@ import type { TokenKeeper } from "#contract/tokens.ts";
 import { type Clock, systemClock } from "#shared/clock.ts";
 import { memoryTokens } from "#shared/token-ipc.ts";
 import { configFor } from "./config.ts";
-import type { Context } from "./context.ts";
+import { type Context, native } from "./context.ts";
 import { dynamicStreams } from "./dynamic.ts";
 import { createBudget } from "./http/budget.ts";
 import { createHttpClient, type HttpClient, type HttpResponse } from "./http/client.ts";
@@ -110,13 +110,15 @@ async function readOne(stream: Stream): Promise<void> {
 function contextOf(resolved: Component, config: Readonly<Record<string, unknown>>, options: ConnectorOptions): Context {
   const clock = options.clock ?? systemClock;
   const signal = options.signal ?? new AbortController().signal;
+  const jinja = createInterpolator(() => clock.now());
+  const evaluate = (value: unknown): unknown => native({ config, jinja }, {}, value);
   return {
     config,
-    jinja: createInterpolator(() => clock.now()),
+    jinja,
     http: clientOf(options),
     clock,
-    budget: createBudget(optionalChild(resolved, "api_budget"), clock),
-    jobs: createJobGate(mostJobs(resolved, config, clock)),
+    budget: createBudget(optionalChild(resolved, "api_budget"), clock, evaluate),
+    jobs: createJobGate(Number(evaluate(resolved["max_concurrent_async_job_count"] ?? 1))),
     signal,
     log: options.log ?? (() => {}),
     sleep: options.sleep ?? ((ms) => sleep(ms, signal)),
@@ -124,12 +126,6 @@ function contextOf(resolved: Component, config: Readonly<Record<string, unknown>
     shared: new Map(),
     tokens: options.tokens ?? memoryTokens(),
   };
-}
-
-function mostJobs(resolved: Component, config: Context["config"], clock: Clock): number {
-  const written = resolved["max_concurrent_async_job_count"];
-  if (typeof written !== "string") return Number(written ?? 1);
-  return Number(createInterpolator(() => clock.now()).evaluate(written, { config }, 1));
 }
 
 function clientOf({ dispatcher, rewrite: setting, timeoutMs, onResponse }: ConnectorOptions): HttpClient {

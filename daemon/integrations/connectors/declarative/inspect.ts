@@ -80,7 +80,7 @@ export function dryContext(manifest: Manifest): Context {
     jinja: createInterpolator(),
     http: createHttpClient({ dispatcher: new Agent() }),
     clock: systemClock,
-    budget: createBudget(optionalChild(manifest.resolved, "api_budget"), systemClock),
+    budget: createBudget(optionalChild(manifest.resolved, "api_budget"), systemClock, (value) => value),
     jobs: createJobGate(1),
     signal: new AbortController().signal,
     log: () => {},

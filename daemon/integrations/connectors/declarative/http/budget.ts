@@ -3,17 +3,36 @@ import type { Clock } from "#shared/clock.ts";
 import { DateTime } from "../jinja/datetime.ts";
 import { addDuration, parseDuration } from "../jinja/duration.ts";
 import { compileRegex } from "../jinja/regex.ts";
-import { type Component, children, list, optionalText, typeOf } from "../manifest/component.ts";
+import {
+  type Component,
+  children,
+  isRecord,
+  list,
+  manifestError,
+  optionalText,
+  typeOf,
+} from "../manifest/component.ts";
 import type { HttpResponse } from "./client.ts";
 
 export interface Budget {
   /** Waits until the request may be sent. */
-  take(method: string, url: URL, sleep: (ms: number) => Promise<void>): Promise<void>;
+  take(call: Call, sleep: (ms: number) => Promise<void>): Promise<void>;
   /** Takes what an answer says about how many calls are left, where the manifest has a budget. */
   learn(answer: Pick<HttpResponse, "status" | "headers">, now: number): void;
   /** No request of this connection before then (milliseconds on the monotonic clock). */
   pauseUntil(at: number): void;
 }
+
+/** A request as policies tell it from others. */
+export interface Call {
+  readonly method: string;
+  readonly url: URL;
+  /** Lower-case names. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** What a template comes to. */
+type Evaluate = (value: unknown) => unknown;
 
 interface Window {
   readonly limit: number;
@@ -23,15 +42,16 @@ interface Window {
 }
 
 interface Policy {
-  readonly matches: (method: string, url: URL) => boolean;
-  readonly windows: readonly Window[];
+  /** How many calls it counts for; undefined: it is not this policy's. */
+  weightOf(call: Call): number | undefined;
+  readonly windows: () => readonly Window[];
 }
 
 /** What a vendor says beyond that is not believed: its next answer will tell. */
 const MAX_PAUSE_MS = 3_600_000;
 
-export function createBudget(component: Component | undefined, clock: Clock): Budget {
-  const policies = component ? children(component, "policies").map(policyOf) : [];
+export function createBudget(component: Component | undefined, clock: Clock, evaluate: Evaluate): Budget {
+  const policies = component ? children(component, "policies").map((each) => policyOf(evaluate, each)) : [];
   let paused = 0;
   const header = (field: string, otherwise: string): string =>
     (optionalText(component ?? {}, field) ?? otherwise).toLowerCase();
@@ -39,13 +59,15 @@ export function createBudget(component: Component | undefined, clock: Clock): Bu
   const reset = header("ratelimit_reset_header", "ratelimit-reset");
   const limits = new Set(list(component?.["status_codes_for_ratelimit_hit"] ?? 429).map(Number));
   return {
-    async take(method, url, sleep) {
+    async take(call, sleep) {
+      const policy = policies.find((each) => each.weightOf(call) !== undefined);
+      const weight = policy?.weightOf(call) ?? 1;
+      const windows = policy?.windows() ?? [];
       for (;;) {
         const now = clock.monotonic();
-        const windows = policies.find((policy) => policy.matches(method, url))?.windows ?? [];
-        const wait = Math.max(paused - now, ...windows.map((window) => waitFor(window, now)));
+        const wait = Math.max(paused - now, ...windows.map((window) => waitFor(window, now, weight)));
         if (wait <= 0) {
-          for (const window of windows) window.sent.push(now);
+          for (const window of windows) for (let calls = 0; calls < weight; calls++) window.sent.push(now);
           return;
         }
         await sleep(wait);
@@ -62,33 +84,56 @@ export function createBudget(component: Component | undefined, clock: Clock): Bu
   };
 }
 
-function waitFor(window: Window, now: number): number {
-  while (window.sent.length && (window.sent[0] as number) <= now - window.ms) window.sent.shift();
-  if (window.sent.length < window.limit) return 0;
-  return (window.sent[window.sent.length - window.limit] as number) + window.ms - now;
+function waitFor({ sent, limit, ms }: Window, now: number, weight: number): number {
+  while (sent.length && (sent[0] as number) <= now - ms) sent.shift();
+  const over = sent.length + Math.min(weight, limit) - limit;
+  return over <= 0 ? 0 : (sent[over - 1] as number) + ms - now;
 }
 
-function policyOf(component: Component): Policy {
-  const matchers = children(component, "matchers").map(matcherOf);
-  const matches: Policy["matches"] = (method, url) =>
-    !matchers.length || matchers.some((matcher) => matcher(method, url));
-  if (typeOf(component) === "UnlimitedCallRatePolicy") return { matches, windows: [] };
+function policyOf(evaluate: Evaluate, component: Component): Policy {
+  const matchers = children(component, "matchers").map((each) => ({ matches: matcherOf(each), component: each }));
+  let windows: readonly Window[] | undefined;
+  return {
+    weightOf(call) {
+      const found = matchers.find(({ matches }) => matches(call))?.component;
+      if (!found) return matchers.length === 0 ? 1 : undefined;
+      return Math.max(1, Math.floor(numberIn(evaluate, found, "weight", 1)));
+    },
+    // Not before they are needed: a manifest can be looked at without a configuration.
+    windows: () => {
+      windows ??= windowsOf(evaluate, component);
+      return windows;
+    },
+  };
+}
+
+function windowsOf(evaluate: Evaluate, component: Component): Window[] {
+  if (typeOf(component) === "UnlimitedCallRatePolicy") return [];
   const rates =
     typeOf(component) === "FixedWindowCallRatePolicy"
       ? [{ limit: component["call_limit"], interval: component["period"] }]
       : list(component["rates"]);
-  const windows = (rates as { limit: unknown; interval: unknown }[]).map((rate) => ({
-    limit: Math.max(1, Number(rate.limit)),
-    ms: durationMs(String(rate.interval)),
+  return rates.filter(isRecord).map((rate) => ({
+    limit: Math.max(1, numberIn(evaluate, rate, "limit", 1)),
+    ms: durationMs(String(evaluate(rate["interval"]))),
     sent: [],
   }));
-  return { matches, windows };
 }
 
-export function matcherOf(component: Component): (method: string, url: URL) => boolean {
+function numberIn(evaluate: Evaluate, component: Component, field: string, otherwise: number): number {
+  const number = Number(evaluate(component[field] ?? otherwise));
+  if (!Number.isFinite(number)) throw manifestError(`${field} of the api_budget is no number`);
+  return number;
+}
+
+export function matcherOf(component: Component): (call: Call) => boolean {
   const pattern = component["url_path_pattern"] ? compileRegex(String(component["url_path_pattern"])) : undefined;
   const base = component["url_base"] ? String(component["url_base"]).replace(/\/$/, "") : undefined;
-  return (method, url) =>
+  const fits = (wanted: unknown, given: (name: string) => string | null | undefined): boolean =>
+    !isRecord(wanted) || Object.entries(wanted).every(([name, value]) => given(name) === String(value));
+  return ({ method, url, headers }) =>
+    fits(component["params"], (name) => url.searchParams.get(name)) &&
+    fits(component["headers"], (name) => headers?.[name.toLowerCase()]) &&
     (!component["method"] || String(component["method"]).toUpperCase() === method) &&
     (!base || url.href.startsWith(base)) &&
     (!pattern || pattern.matcher(url.pathname).find());

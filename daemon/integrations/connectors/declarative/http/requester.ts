@@ -286,7 +286,7 @@ async function attempt(
     const known = answers?.of(asked);
     // Another stream's error handler may see in it what its own did not.
     if (known && errors.interpret(known).action === "success") return { response: known, request: shown };
-    await context.budget.take(request.method, new URL(request.url), (ms) => context.sleep(ms));
+    await context.budget.take({ ...request, url: new URL(request.url) }, (ms) => context.sleep(ms));
     let response: HttpResponse | undefined;
     let message: string;
     let limits = false;

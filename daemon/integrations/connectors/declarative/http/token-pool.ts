@@ -205,7 +205,7 @@ function poolOf(component: Component): Pool {
   return {
     name: optionalText(component, "name") ?? "",
     component,
-    matches: matchers.length > 0 ? ({ method, url }) => matchers.some((each) => each(method, url)) : undefined,
+    matches: matchers.length > 0 ? (to) => matchers.some((each) => each(to)) : undefined,
     exhausting: list(component["exhaustion_status_codes"]).map(Number),
   };
 }
