@@ -8,6 +8,7 @@ import type {
   FastifyRequest,
   HookHandlerDoneFunction,
 } from "fastify";
+import { isMagicError } from "#contract/errors.ts";
 import { headers as names } from "#contract/protocol.ts";
 import type { Idempotency } from "#daemon/identity/idempotency/idempotency.ts";
 import { fingerprintOf, idempotencyKeyOf } from "#daemon/identity/idempotency/state.ts";
@@ -16,6 +17,8 @@ declare module "fastify" {
   interface FastifyRequest {
     /** The reservation of this request's key, while it is being answered. */
     reservation: string | null;
+    /** True where storage was lost at a moment that leaves open whether the request has taken effect. */
+    uncertain: boolean;
   }
 }
 
@@ -33,6 +36,7 @@ export function takesIdempotencyKey(
 
 export function useIdempotency(app: FastifyInstance, idempotency: Idempotency): void {
   app.decorateRequest("reservation", null);
+  app.decorateRequest("uncertain", false);
   app.addHook("onRoute", (route) => {
     if (!takesIdempotencyKey(route.method, route.config ?? {})) return;
     // One that cannot be a key is refused before the body is read.
@@ -40,7 +44,13 @@ export function useIdempotency(app: FastifyInstance, idempotency: Idempotency): 
     // After validation: a request that never reaches its handler uses up no key.
     route.preHandler = [...[route.preHandler ?? []].flat(), begin];
     route.onSend = [end, ...[route.onSend ?? []].flat()];
+    route.onError = [...[route.onError ?? []].flat(), noteUncertain];
   });
+
+  function noteUncertain(request: FastifyRequest, _reply: FastifyReply, error: Error, done: () => void): void {
+    request.uncertain = isMagicError(error) && error.extra["outcome"] === "unknown";
+    done();
+  }
 
   function checkKey(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
     idempotencyKeyOf(request.headers[names.idempotencyKey]);
@@ -77,24 +87,21 @@ export function useIdempotency(app: FastifyInstance, idempotency: Idempotency): 
     const id = request.reservation;
     request.reservation = null;
     if (id === null) done(null, payload);
-    else keep(id, reply, payload).then(() => done(null, payload), done);
+    else keep(id, reply, payload, request.uncertain).then(() => done(null, payload), done);
   }
 
-  async function keep(id: string, reply: FastifyReply, payload: unknown): Promise<void> {
+  async function keep(id: string, reply: FastifyReply, payload: unknown, uncertain: boolean): Promise<void> {
+    if (uncertain) return idempotency.abandon(id);
     // A stream is not kept: whoever sends its key again gets a new one.
     const streams =
       typeof payload !== "string" && !Buffer.isBuffer(payload) && payload !== null && payload !== undefined;
-    if (streams || transient.has(reply.statusCode)) {
-      await idempotency.release(id).catch(() => undefined);
-      return;
-    }
+    if (streams || transient.has(reply.statusCode)) return idempotency.release(id);
     const headers: Record<string, string> = {};
     for (const name of keptHeaders) {
       const value = reply.getHeader(name);
       if (value !== undefined) headers[name] = String(value);
     }
     const body = typeof payload === "string" ? payload : Buffer.isBuffer(payload) ? payload.toString("utf8") : "";
-    // Should storing it fail, the work is done all the same: the key stays taken, so that nothing is done twice.
-    await idempotency.complete(id, { status: reply.statusCode, headers, body }).catch(() => undefined);
+    await idempotency.complete(id, { status: reply.statusCode, headers, body });
   }
 }

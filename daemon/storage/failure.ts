@@ -39,10 +39,10 @@ export function fromFailure({ code, message, stack, problems, retryAfterS, extra
 /** The catalogue's word for an error of SQLite, Postgres or the file system; null where there is none. */
 export function translate(error: unknown): MagicError | null {
   if (typeof error !== "object" || error === null) return null;
-  const { errcode, code, message } = error as { errcode?: unknown; code?: unknown; message?: unknown };
+  const { errcode, code, message, syscall } = error as Readonly<Record<string, unknown>>;
   const options = { cause: error };
   if (typeof errcode === "number") return ofSqlite(errcode, String(message), options);
-  if (typeof code !== "string") return null;
+  if (typeof code !== "string") return lost.test(String(message)) ? unavailable(options) : null;
   if (code === "ENOSPC" || code === "EDQUOT" || code === "53100")
     return new MagicError("storage_full", undefined, options);
   if (
@@ -56,12 +56,23 @@ export function translate(error: unknown): MagicError | null {
     return new MagicError("state_unusable", String(message), options);
   if (code === "22021" || code === "22P05")
     return new MagicError("invalid_request", "A text holds a NUL character, which the database cannot keep.", options);
-  if (unreachable.has(code) || code.startsWith("08") || code.startsWith("57P"))
-    return new MagicError("storage_unavailable", "the Postgres that holds the state cannot be reached", options);
+  // A socket that is not there is a server that is not there.
+  if (code === "ENOENT" && syscall === "connect") return unavailable(options);
+  if (unreachable.has(code) || code.startsWith("08") || code.startsWith("57P")) return unavailable(options);
   return null;
 }
 
-const unreachable = new Set(["ECONNREFUSED", "ECONNRESET", "ENOTFOUND", "EPIPE", "ETIMEDOUT", "EAI_AGAIN", "53300"]);
+function unavailable(options: { cause: object }): MagicError {
+  return new MagicError("storage_unavailable", "the Postgres that holds the state cannot be reached", options);
+}
+
+// The driver's own, which have no code.
+const lost =
+  /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect|Client was closed)/;
+const unreachable = new Set([
+  ...["ECONNREFUSED", "ECONNRESET", "ENOTFOUND", "EPIPE", "ETIMEDOUT", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"],
+  "53300",
+]);
 
 // The low byte is SQLite's primary result code: https://sqlite.org/rescode.html
 function ofSqlite(errcode: number, message: string, options: { cause: object }): MagicError | null {

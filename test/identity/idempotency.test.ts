@@ -2,10 +2,12 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { MagicError } from "#contract/errors.ts";
 import { createIdempotency } from "#daemon/identity/idempotency/idempotency.ts";
 import { canonical, fingerprintOf } from "#daemon/identity/idempotency/state.ts";
 import { openMasterKey } from "#daemon/secrets/master-key.ts";
 import { createSealer } from "#daemon/secrets/sealer.ts";
+import { systemClock } from "#shared/clock.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 
 let daemon: TestDaemon;
@@ -150,6 +152,52 @@ test("answers are kept sealed: no secret stands in the database, and nothing to 
   expect(files.join("")).not.toContain(made.secret.slice(-52));
   expect(files.join("")).not.toContain(fingerprintOf("POST", "/v1/keys", body));
   await daemon.restart();
+});
+
+test("a key that storage could not be told about is not taken for a day", async () => {
+  const { idempotency: units } = daemon.app.storage.units;
+  let away = true;
+  const lost = () => new MagicError("storage_unavailable");
+  const unlessAway =
+    <A, R>(work: (args: A) => Promise<R>) =>
+    async (args: A) => {
+      if (away) throw lost();
+      return work(args);
+    };
+  const idempotency = createIdempotency({
+    units: {
+      ...{ reserve: units.reserve, live: units.live, isAlive: units.isAlive, sweep: units.sweep },
+      ...{ complete: unlessAway(units.complete), release: unlessAway(units.release) },
+      abandon: unlessAway(units.abandon),
+    },
+    sealer: { seal: String, open: String, digest: String },
+    clock: systemClock,
+    shared: false,
+  });
+  onTestFinished(() => idempotency.close());
+  const begin = (key: string) =>
+    idempotency.begin("key k live", key, "f").catch((error: MagicError) => error.code as string);
+  const idOf = async (key: string) => ((await begin(key)) as { id: string }).id;
+  const [done, refused, open] = [await idOf("done"), await idOf("refused"), await idOf("open")];
+  await idempotency.complete(done, { status: 201, headers: {}, body: "made" });
+  await idempotency.release(refused);
+  await idempotency.abandon(open);
+  for (const key of ["done", "refused", "open"]) expect(await begin(key), key).toBe("idempotency_in_progress");
+  away = false;
+  await vi.waitFor(async () => expect(await begin("open")).toBe("idempotency_outcome_unknown"), 10_000);
+  expect(await begin("done")).toMatchObject({ replay: { body: "made" } });
+  expect(await begin("refused")).toMatchObject({ id: expect.any(String) });
+});
+
+test("a change that storage may have kept or not is not made again by the same key; one that it has not kept is", async () => {
+  const create = vi.spyOn(daemon.app.identity.credentials, "create");
+  onTestFinished(() => create.mockRestore());
+  create.mockRejectedValueOnce(new MagicError("storage_unavailable", "lost", { extra: { outcome: "unknown" } }));
+  expect((await post("perhaps")).status).toBe(503);
+  expect((await post("perhaps")).body).toMatchObject({ status: 409, code: "idempotency_outcome_unknown" });
+  create.mockRejectedValueOnce(new MagicError("storage_unavailable"));
+  expect((await post("surely-not")).status).toBe(503);
+  expect((await post("surely-not")).status).toBe(201);
 });
 
 test("what has expired is swept as often as there is more", async () => {

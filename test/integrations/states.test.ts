@@ -39,7 +39,7 @@ test("storage refuses every step that is not drawn, for each pair of states of a
     for (const to of names) {
       const id = `sync_${from}_${to}`;
       const ends = { source_connection: "conn_a", destination_connection: "conn_b" };
-      await units.sync.create({ id, environment: "sandbox", ...ends, body, now, limit: null });
+      await units.sync.create({ id, environment: "sandbox", ...ends, body, due: null, now, limit: null });
       for (const status of ways[from]) await units.sync.writeStatus({ id, status, now });
       const step = units.sync.writeStatus({ id, status: to, now });
       if (mayMove(syncStates, from, to)) await step;

@@ -38,6 +38,7 @@ async function aSync({ units }: Storage, id = "sync_1") {
       await units.connection.create({ connection: connection(end), limit: null });
   return units.sync.create({
     ...{ id, environment, source_connection: "conn_a", destination_connection: "conn_b", now, limit: null },
+    due: null,
     body: {
       ...{ name: null, source_object: "o", destination_table: "t", schedule: "manual", timezone: null, metadata: {} },
       ...{ mode: "full_refresh", primary_key: null, cursor_field: null, columns: null, mapping: null },

@@ -1,5 +1,6 @@
 // The repository test-suite: the same behaviour on SQLite and on a real Postgres.
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createSharedLimiter } from "#daemon/identity/limits/shared-limiter.ts";
 import { openStorage } from "#daemon/storage/open.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
@@ -97,3 +98,35 @@ test.skipIf(noPostgres)(
     ]);
   },
 );
+
+test.skipIf(noPostgres)("connections to Postgres that break, in use or not, end nothing but their units", async () => {
+  const databaseUrl = await server?.createDatabase();
+  const { units } = await temporaryStorage({ databaseUrl });
+  const operator = new pg.Client(databaseUrl);
+  await operator.connect();
+  onTestFinished(() => operator.end());
+  const kept: string[] = [];
+  const failures = new Set<unknown>();
+  let over = false;
+  const write = async (worker: number) => {
+    for (let at = 0; !over; at++) {
+      const key = `${worker} ${at}`;
+      await units.setting.putIfAbsent({ key, value: key }).then(
+        () => kept.push(key),
+        (error: unknown) => failures.add((error as { code?: string }).code),
+      );
+    }
+  };
+  const writers = Promise.all(Array.from({ length: 8 }, (_, worker) => write(worker)));
+  for (let round = 0; round < 10; round++) {
+    await operator.query("SELECT pg_sleep(0.02)");
+    await operator.query(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()",
+    );
+  }
+  over = true;
+  await writers;
+  expect([...failures]).toEqual(["storage_unavailable"]);
+  const { rows } = await operator.query<{ key: string }>("SELECT key FROM setting");
+  expect(new Set(rows.map(({ key }) => key)).isSupersetOf(new Set(kept))).toBe(true);
+});

@@ -13,10 +13,12 @@ export interface Idempotency {
    * @throws MagicError `idempotency_in_progress`, `idempotency_key_reused`, `idempotency_outcome_unknown`.
    */
   begin(owner: string, key: string, fingerprint: string): Promise<{ id: string } | { replay: StoredAnswer }>;
-  /** Keeps the answer; durable when it resolves. */
+  /** Keeps the answer: it is durable when this resolves, unless storage is away; then as soon as it is back. So with the next two. */
   complete(id: string, answer: StoredAnswer): Promise<void>;
   /** Nothing was done: the key may be used again. */
   release(id: string): Promise<void>;
+  /** Whether anything was done is not known. */
+  abandon(id: string): Promise<void>;
   close(): void;
 }
 
@@ -30,6 +32,9 @@ export interface IdempotencyOptions {
 
 const SWEEP_MS = 10 * 60_000;
 const SWEPT_AT_ONCE = 1_000;
+const OWED_MS = 1_000;
+/** Answers that wait for storage. Beyond it their keys stay taken until they expire. */
+const MOST_OWED = 1_000;
 
 export function createIdempotency({ units, sealer, clock, shared }: IdempotencyOptions): Idempotency {
   const presence = createPresence({ units, clock, shared });
@@ -43,12 +48,36 @@ export function createIdempotency({ units, sealer, clock, shared }: IdempotencyO
     while ((await units.sweep(batch)) === SWEPT_AT_ONCE);
   }
 
+  // A key that storage could not be told about would stay under way for a day.
+  const owed = new Map<string, () => Promise<unknown>>();
+  let paying: NodeJS.Timeout | undefined;
+  async function surely(id: string, work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work();
+    } catch {
+      if (owed.size < MOST_OWED) owed.set(id, work);
+      paying ??= setTimeout(pay, OWED_MS).unref();
+    }
+  }
+  async function pay(): Promise<void> {
+    try {
+      for (const [id, work] of owed) {
+        await work();
+        owed.delete(id);
+      }
+      paying = undefined;
+    } catch {
+      paying = setTimeout(pay, OWED_MS).unref();
+    }
+  }
+
   return {
     async begin(owner, key, fingerprint) {
       await presence.announce();
       const now = clock.now();
-      const found = await units.reserve({
-        id: newId("idem"),
+      const id = newId("idem");
+      const reserved = units.reserve({
+        id,
         owner,
         key,
         // Keyed: a plain one would let whoever copies the database try passwords on it.
@@ -57,15 +86,29 @@ export function createIdempotency({ units, sealer, clock, shared }: IdempotencyO
         now: rfc3339(now),
         expires_at: rfc3339(now + KEEP_MS),
       });
+      const found = await reserved.catch((error: unknown) => {
+        // It may have been reserved all the same.
+        void surely(id, () => units.release({ id }));
+        throw error;
+      });
       if (found.state === "reserved") return { id: found.id };
       if (found.state !== "done") throw refusalOf(found.state);
       return { replay: JSON.parse(sealer.open(found.answer, place(found.id))) as StoredAnswer };
     },
     async complete(id, answer) {
-      await units.complete({ id, answer: sealer.seal(JSON.stringify(answer), place(id)) });
+      let sealed: string;
+      try {
+        sealed = sealer.seal(JSON.stringify(answer), place(id));
+      } catch {
+        // What cannot be kept leaves the key taken, so that nothing is done twice.
+        return;
+      }
+      await surely(id, () => units.complete({ id, answer: sealed }));
     },
-    release: (id) => units.release({ id }),
+    release: (id) => surely(id, () => units.release({ id })),
+    abandon: (id) => surely(id, () => units.abandon({ id })),
     close() {
+      clearTimeout(paying);
       clearInterval(timer);
       presence.close();
     },

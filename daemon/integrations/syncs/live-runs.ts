@@ -19,8 +19,10 @@ export interface LiveRuns {
   /** Sees to it that every schedule has its next run, now and whenever the clock is set back. */
   start(): Promise<void>;
   close(): void;
-  /** Takes up what a unit has put into the queue. */
+  /** Takes up what a unit has put into the queues. */
   wake(): void;
+  /** When the sync's next run is due (ms since the epoch); null: never, or not by the clock. */
+  dueAt(sync: Scheduled): number | null;
   /** Ends work under way for runs that are ended already. */
   stop(runIds: readonly string[]): void;
   /** Settles when the run ends here or this daemon lets go of it, or after so many milliseconds. */
@@ -43,6 +45,8 @@ export interface LiveRunsOptions {
   /** Events may have been put into the queue. */
   readonly onEvents: () => void;
 }
+
+type Scheduled = Pick<SyncRecord, "environment" | "status" | "schedule" | "timezone">;
 
 const progressEveryMs = 1000;
 // A realtime sync whose run has ended is looked after this often.
@@ -81,7 +85,12 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
 
     close: () => clearInterval(watch),
 
-    wake: () => runs.wake(),
+    wake() {
+      runs.wake();
+      schedules.wake();
+    },
+
+    dueAt,
 
     stop(runIds) {
       for (const id of runIds) {
@@ -121,8 +130,8 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
     },
   };
 
-  function dueAt(sync: SyncRecord): number | null {
-    if (sync.status === "paused") return null;
+  function dueAt(sync: Scheduled): number | null {
+    if (sync.environment !== "live" || sync.status === "paused") return null;
     return sync.schedule === "realtime" ? clock.now() : nextDue(sync, clock.now());
   }
 

@@ -74,10 +74,11 @@ export function createSyncs({ storage, catalogue, live, clock, seed }: SyncsOpti
         source_connection: input.source.connection,
         destination_connection: input.destination.connection,
         body,
+        due: live.dueAt({ ...body, environment, status: "active" }),
         now: rfc3339(ms),
         limit: limitOf(principal, "active syncs"),
       });
-      await live.reschedule(sync);
+      live.wake();
       return document(sync);
     },
 

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
+import { MagicError } from "#contract/errors.ts";
 import { unitsClient } from "../client.ts";
 import { translate } from "../failure.ts";
 import { findUnit, type Unit } from "../find-unit.ts";
@@ -18,9 +19,14 @@ const attempts: Readonly<Record<string, number>> = { "40001": 12, "40P01": 12, "
 const migrationLock = 4_141_000_001;
 
 export async function openPostgres(connectionString: string): Promise<Storage> {
-  const pool = new pg.Pool({ connectionString, max: 10, types: { getTypeParser }, connectionTimeoutMillis: 10_000 });
-  // An idle connection that breaks is replaced by the next call; without a listener it would end the process.
+  const pool = new pg.Pool({
+    ...{ connectionString, max: 10, types: { getTypeParser } },
+    ...{ connectionTimeoutMillis: 10_000, keepAlive: true },
+  });
+  // A connection that breaks is replaced by the next call, and the query under way says so: without listeners it would end the process,
+  // idle or, between two statements of a unit, in use.
   pool.on("error", () => {});
+  pool.on("connect", (client) => client.on("error", () => {}));
   const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
   try {
     await migrateOnce(pool, db);
@@ -31,14 +37,22 @@ export async function openPostgres(connectionString: string): Promise<Storage> {
 
   async function runUnit(unit: Unit, args: unknown): Promise<unknown> {
     for (let attempt = 1; ; attempt++) {
+      let committing = false;
       try {
         return await db
           .transaction()
           .setIsolationLevel("serializable")
-          .execute((transaction) => unit(transaction, args));
+          .execute(async (transaction) => {
+            const result = await unit(transaction, args);
+            committing = true;
+            return result;
+          });
       } catch (error) {
         const code = (error as { code?: unknown }).code;
-        if (typeof code !== "string" || attempt >= (attempts[code] ?? 1)) throw translate(error) ?? error;
+        if (typeof code !== "string" || attempt >= (attempts[code] ?? 1)) {
+          const known = translate(error);
+          throw known?.code === "storage_unavailable" && committing ? uncertain(error) : (known ?? error);
+        }
         await sleep(Math.random() * 4 * 2 ** Math.min(attempt, 6));
       }
     }
@@ -53,6 +67,12 @@ export async function openPostgres(connectionString: string): Promise<Storage> {
     },
     close: () => db.destroy(),
   };
+}
+
+// The server may have committed, and only its word of that been lost.
+function uncertain(cause: unknown): MagicError {
+  const detail = "the Postgres that holds the state was lost before it said whether it has kept this";
+  return new MagicError("storage_unavailable", detail, { cause, extra: { outcome: "unknown" } });
 }
 
 async function migrateOnce(pool: pg.Pool, db: Kysely<Database>): Promise<void> {

@@ -83,6 +83,11 @@ export async function complete(db: Db, { id, answer }: { id: string; answer: str
   return numUpdatedRows > 0n;
 }
 
+/** Nobody will say what became of the request: whoever sends the key again is told so. */
+export async function abandon(db: Db, { id }: { id: string }): Promise<void> {
+  await db.updateTable("idempotency").set({ process: "" }).where("id", "=", id).where("answer", "is", null).execute();
+}
+
 /** Frees the key: nothing was done, it may be used again. */
 export async function release(db: Db, { id }: { id: string }): Promise<void> {
   await db.deleteFrom("idempotency").where("id", "=", id).where("answer", "is", null).execute();

@@ -2,6 +2,7 @@
 import { MagicError } from "#contract/errors.ts";
 import type { Environment } from "#contract/protocol.ts";
 import { runStates, type SyncStatus } from "#contract/states.ts";
+import { newId } from "#shared/ids.ts";
 import { type Page, paged, type Slice, slice } from "../page.ts";
 import type { Db } from "../schema.ts";
 import {
@@ -15,6 +16,7 @@ import {
 } from "../sync-rows.ts";
 import type { ResourceLimit } from "../tables/connection.ts";
 import type { SyncBody, SyncRecord, SyncTable } from "../tables/sync.ts";
+import { put as putJob } from "./job.ts";
 import { end } from "./run.ts";
 
 export { get, writeStatus };
@@ -25,12 +27,14 @@ export interface NewSync {
   readonly source_connection: string;
   readonly destination_connection: string;
   readonly body: SyncBody;
+  /** When its first run by the schedule is due (ms since the epoch); null: not by the clock. */
+  readonly due: number | null;
   readonly now: string;
   readonly limit: ResourceLimit | null;
 }
 
 /** @throws MagicError `validation_failed` naming a connection that is not there, `limit_reached`. */
-export async function create(db: Db, { body, now, limit, ...row }: NewSync): Promise<SyncRecord> {
+export async function create(db: Db, { body, due, now, limit, ...row }: NewSync): Promise<SyncRecord> {
   const missing = await missingConnections(db, row);
   if (missing.length > 0)
     throw new MagicError("validation_failed", undefined, {
@@ -46,6 +50,10 @@ export async function create(db: Db, { body, now, limit, ...row }: NewSync): Pro
     .insertInto("sync")
     .values({ ...row, ...values, body: JSON.stringify(body), created_at: now, updated_at: now })
     .execute();
+  if (due !== null) {
+    const payload = JSON.stringify({ sync: row.id });
+    await putJob(db, { id: newId("job"), queue: "sync-schedule", key: row.id, payload, runAt: due });
+  }
   return { ...row, ...values, ...body, created_at: now, updated_at: now, lastRun: null };
 }
 
