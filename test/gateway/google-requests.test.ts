@@ -143,6 +143,15 @@ describe("google", () => {
     ]);
   });
 
+  test("a conversation that begins with a call gets a user's turn before it", async () => {
+    const { body } = await send("google", { messages: [called("t1"), result("t1", "ok")] }, "gemini-3-flash-preview");
+    expect(body["contents"]).toMatchObject([
+      { role: "user", parts: [{ text: "(The assistant begins.)" }] },
+      { role: "model" },
+      { role: "user", parts: [{ functionResponse: {} }] },
+    ]);
+  });
+
   test("an image that was drawn goes back with its turn, for whoever asks to change it", async () => {
     const image = { type: "image_url", image_url: { url: `data:image/png;base64,${PIXEL}` }, index: 0 };
     const signed = { ...image, index: 1, extra_content: { google: { thought_signature: "c2lnbmVk" } } };

@@ -147,6 +147,20 @@ describe("what a provider lacks", () => {
     expect(upstream.requests).toHaveLength(0);
   });
 
+  test.each([
+    ["gemini-2.5-pro", true],
+    ["gemini-3-pro-preview", true],
+    ["gemini-3.1-pro-preview", true],
+    ["gemini-3.5-flash", true],
+    ["gemini-3.5-flash-lite", false],
+    ["gemini-3.6-flash", false],
+    ["gemini-4-pro", false],
+  ])("%s goes on with an answer that is begun for it: %s", async (name, goesOn) => {
+    const messages = [user("x"), { role: "assistant", content: "{" }];
+    const { outcome } = await send("google", { messages }, name);
+    expect(outcome).toMatchObject(goesOn ? { kind: "completion" } : { failure: { param: "messages[1]" } });
+  });
+
   test("what changes nothing of the answer is left out and named, beside what a provider left out by itself", async () => {
     const hints = { metadata: { a: "b" }, prompt_cache_key: "k", safety_identifier: "s" };
     const google = await send("google", { messages: [user("x")], ...hints }, "gemini-2.5-pro");

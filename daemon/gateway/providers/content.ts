@@ -35,6 +35,9 @@ export function somePrompt<Part>(system: Part[]): Part[] {
   return system.splice(0);
 }
 
+/** A user's turn before a conversation that the assistant begins, for wires that demand one. */
+export const OPENING = "(The assistant begins.)";
+
 export interface DataUrl {
   readonly mediaType: string;
   /** Base64. */

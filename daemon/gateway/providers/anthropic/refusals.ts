@@ -1,8 +1,9 @@
 // What single Claude models refuse beyond what their API lacks, on Anthropic's own service and on Bedrock alike.
 import { modern } from "#daemon/gateway/format/modern.ts";
-import type { ChatRequest, Message } from "#daemon/gateway/format/request.ts";
+import type { ChatRequest } from "#daemon/gateway/format/request.ts";
 import type { Unsupported } from "../adapter.ts";
-import { partsOf, stopsOf } from "../content.ts";
+import { begunAnswer } from "../begun.ts";
+import { stopsOf } from "../content.ts";
 import type { ClaudeTraits } from "./models.ts";
 
 /** Thinking takes no lower one. */
@@ -18,11 +19,7 @@ export function claudeRefusals(request: ChatRequest, traits: ClaudeTraits): Unsu
     if (warm && (request.temperature ?? 0) <= 1) refuse("temperature", "this model takes none");
     if (asks(request.top_p)) refuse("top_p", "this model takes none");
   }
-  const begun = traits.continues ? -1 : beginning(request);
-  if (begun >= 0) {
-    const reason = "this model goes on with no answer that is begun for it: a conversation ends with a user's turn";
-    found.push({ param: `messages[${begun}]`, reason, droppable: false });
-  }
+  if (!traits.continues) found.push(...begunAnswer(request));
   if (!traits.forcesTools && forcesTool(request)) {
     refuse(request.tool_choice ? "tool_choice" : "function_call", "this model cannot be made to call a tool");
   }
@@ -36,20 +33,6 @@ export function claudeRefusals(request: ChatRequest, traits: ClaudeTraits): Unsu
       refuse("top_p", `it must be at least ${LEAST_TOP_P} while the model reasons`);
   }
   return found;
-}
-
-// The place of the assistant's words that the conversation ends with; -1 where it ends with a user's or a tool's.
-function beginning({ messages }: ChatRequest): number {
-  const last = messages.findLastIndex((one) => one.role !== "system" && one.role !== "developer" && !isBlank(one));
-  return messages[last]?.role === "assistant" ? last : -1;
-}
-
-function isBlank(message: Message): boolean {
-  if (message.role === "tool" || message.role === "function") return false;
-  if (message.role === "assistant" && (message.tool_calls?.length || message.function_call || message.refusal)) {
-    return false;
-  }
-  return partsOf(message.content).every((part) => part.type === "text" && part.text.trim() === "");
 }
 
 function forcesTool(request: ChatRequest): boolean {

@@ -2,7 +2,17 @@
 // documents as bytes.
 import type { ReasoningDetail } from "#daemon/gateway/format/completion.ts";
 import type { ChatRequest, ContentPart, Message, UserMessage } from "#daemon/gateway/format/request.ts";
-import { argumentsOf, cacheMark, fileOf, imageUrl, invalid, messageMark, partsOf, textOf } from "../content.ts";
+import {
+  argumentsOf,
+  cacheMark,
+  fileOf,
+  imageUrl,
+  invalid,
+  messageMark,
+  OPENING,
+  partsOf,
+  textOf,
+} from "../content.ts";
 import { type ClaudeThoughts, woven } from "../thoughts/claude.ts";
 import { portableId } from "../tool-id.ts";
 import type { WireIo } from "../wire.ts";
@@ -54,7 +64,7 @@ export async function converseMessages(
     else turns.push({ role, content: blocks });
   }
   // Converse refuses a conversation that the assistant begins.
-  if (turns[0]?.role === "assistant") turns.unshift({ role: "user", content: [{ text: "(The assistant begins.)" }] });
+  if (turns[0]?.role === "assistant") turns.unshift({ role: "user", content: [{ text: OPENING }] });
   nameApart(turns);
   for (const { content } of turns) introduce(content);
   const last = turns.at(-1);

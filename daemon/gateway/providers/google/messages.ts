@@ -1,6 +1,6 @@
 // OpenAI's messages as Gemini's contents: system apart, roles user and model, results of one turn's calls together, images as bytes.
 import type { AssistantMessage, ChatRequest, ContentPart, UserMessage } from "#daemon/gateway/format/request.ts";
-import { argumentsOf, fileOf, imageUrl, invalid, partsOf, textOf } from "../content.ts";
+import { argumentsOf, fileOf, imageUrl, invalid, OPENING, partsOf, textOf } from "../content.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { isOurs, signatureOf } from "../tool-id.ts";
 import type { WireIo } from "../wire.ts";
@@ -63,6 +63,10 @@ export async function geminiMessages(
         add("user", [result]);
       }
     }
+  }
+  // Gemini refuses calls that follow neither a user's turn nor a result.
+  if (contents[0]?.role === "model" && contents[0].parts.some((part) => "functionCall" in (part as object))) {
+    contents.unshift({ role: "user", parts: [{ text: OPENING }] });
   }
   for (const { parts } of contents) sortResults(parts, places);
   return { system, contents };

@@ -2,6 +2,7 @@
 import { modern } from "#daemon/gateway/format/modern.ts";
 import type { ChatRequest, ReasoningEffort } from "#daemon/gateway/format/request.ts";
 import type { Target, Unsupported } from "../adapter.ts";
+import { begunAnswer } from "../begun.ts";
 import { jsonInstruction, objectSchema, somePrompt, stopsOf, toolPlan } from "../content.ts";
 import { supportOf } from "../support.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
@@ -20,6 +21,7 @@ export function googleUnsupported(request: ChatRequest, model: string): readonly
     if (request.presence_penalty) refuse("presence_penalty", "this model has no such penalty");
     if (request.frequency_penalty) refuse("frequency_penalty", "this model has no such penalty");
   } else if ((request.n ?? 1) > 8) refuse("n", "it gives at most 8 choices");
+  if (!goesOn(model)) found.push(...begunAnswer(request));
   const effort = request.reasoning_effort;
   if (typeof request.seed === "number" && (request.seed < -(2 ** 31) || request.seed >= 2 ** 31)) {
     refuse("seed", "its seeds have 32 bits");
@@ -112,6 +114,11 @@ function generationConfig(request: ChatRequest, target: Target): Record<string, 
     responseJsonSchema: format?.type === "json_schema" ? geminiSchema(format.json_schema.schema) : undefined,
     thinkingConfig: thinking(request.reasoning_effort, target.model),
   });
+}
+
+// Those before 3.6 Flash and 3.5 Flash-Lite.
+function goesOn(model: string): boolean {
+  return /gemini-([12]\b|3(\.[0-4])?-|3\.5-flash(?!-lite)|pro-latest)|gemma|learnlm/.test(model);
 }
 
 // Flash since 3.7 has no `minimal` any more; Flash-Lite has.
