@@ -77,11 +77,12 @@ export async function carryOut(
   const shape = shapeOf(call);
   const plan = planRoute(engagement, parts.router, call, shape);
   const spender = spenderOf(call.principal, shape.user, call.controller);
-  const hold = parts.limits.take(
+  const taken = parts.limits.take(
     callerKey(call.principal),
     engagement.limits,
     shape.promptTokens + (shape.maxTokens ?? 0) * shape.n,
   );
+  const hold = taken instanceof Promise ? await taken : taken;
   let reservation: Reservation | null;
   try {
     const accounts = accountsOf(engagement, call.principal, call.controller, spender, parts.clock.now());

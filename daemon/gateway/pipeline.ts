@@ -10,7 +10,6 @@ import type { Metrics } from "#daemon/telemetry/metrics.ts";
 import type { Tracer } from "#daemon/telemetry/trace.ts";
 import { type Clock, systemClock } from "#shared/clock.ts";
 import { createBudgets } from "./budgets/budgets.ts";
-import type { BudgetStore } from "./budgets/store.ts";
 import type { Gateway, GatewayAnswer, GatewayCall } from "./call.ts";
 import { carryOut, type Work } from "./carry-out.ts";
 import type { GatewayConfig } from "./engagement/config.ts";
@@ -18,10 +17,10 @@ import { compileEngagement, type Engagement } from "./engagement/engagement.ts";
 import { listModels } from "./engagement/models.ts";
 import { chatRequest, embeddingRequest } from "./format/validate.ts";
 import { createKeyed } from "./idempotency/keyed.ts";
-import type { KeyStore } from "./idempotency/store.ts";
-import { createLedger, type LedgerStore } from "./ledger/ledger.ts";
+import { createLedger } from "./ledger/ledger.ts";
 import type { UsageQuery, UsageSum } from "./ledger/row.ts";
 import { createLimits } from "./limits/limits.ts";
+import { createSharedLimits } from "./limits/shared.ts";
 import { createGatewayMetrics } from "./observe/metrics.ts";
 import { createObserver } from "./observe/observe.ts";
 import { createCatalogue } from "./pricing/catalogue.ts";
@@ -32,12 +31,13 @@ import { explanationOf } from "./routing/explain.ts";
 import { createMeasurements } from "./routing/measurements.ts";
 import { considerRoute, type RouterParts } from "./routing/plan.ts";
 import { shapeOf } from "./routing/request-shape.ts";
+import type { GatewayStores } from "./stores.ts";
 
 export interface PipelineParts {
   /** The `gateway` section of magic.yaml at the start. */
   readonly config: GatewayConfig | undefined;
   readonly provider: (kind: ProviderKind) => Provider;
-  readonly stores: { readonly ledger: LedgerStore; readonly budgets: BudgetStore; readonly keys: KeyStore };
+  readonly stores: Omit<GatewayStores, "close">;
   readonly sealer: Sealer;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -83,7 +83,7 @@ export async function createPipeline(parts: PipelineParts): Promise<GatewayPipel
   const keyed = createKeyed(stores.keys, parts.sealer, clock, logger);
   const router: RouterParts = { catalogue, breakers, measurements, provider: parts.provider, random };
   const underWay = new Set<Work>();
-  const limits = createLimits(clock);
+  const limits = createLimits(clock, stores.limits && createSharedLimits(stores.limits));
   const carry = { clock, logger, router, limits, budgets, ledger, observer, tracer: parts.tracer, underWay };
   let engagement = compileEngagement(parts.config);
 
@@ -148,6 +148,7 @@ export async function createPipeline(parts: PipelineParts): Promise<GatewayPipel
     async close() {
       for (const timer of timers) clearTimeout(timer);
       await keyed.idle();
+      await limits.idle();
       await ledger.close();
     },
   };

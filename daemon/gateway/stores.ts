@@ -6,11 +6,14 @@ import type { BudgetStore } from "./budgets/store.ts";
 import type { KeyStore } from "./idempotency/store.ts";
 import type { LedgerStore } from "./ledger/ledger.ts";
 import { createUsage } from "./ledger/usage.ts";
+import type { LimitRounds } from "./limits/shared.ts";
 
 export interface GatewayStores {
   readonly ledger: LedgerStore;
   readonly budgets: BudgetStore;
   readonly keys: KeyStore;
+  /** Null where no other daemon can be on the same state. */
+  readonly limits: LimitRounds | null;
   close(): void;
 }
 
@@ -35,6 +38,12 @@ export function gatewayStores({ units, dialect }: Pick<Storage, "units" | "diale
       },
       recover: () => units.budget.recover({ process, now: now() }),
     },
+    limits: shared
+      ? async (callers) => {
+          await presence.announce();
+          return await units.gatewayLimit.round({ process, now: now(), callers });
+        }
+      : null,
     keys: {
       async begin(row) {
         await presence.announce();

@@ -16,6 +16,7 @@ import * as connection from "./repositories/connection.ts";
 import * as controller from "./repositories/controller.ts";
 import * as credential from "./repositories/credential.ts";
 import * as gatewayKey from "./repositories/gateway-key.ts";
+import * as gatewayLimit from "./repositories/gateway-limit.ts";
 import * as gatewaySignature from "./repositories/gateway-signature.ts";
 import * as idempotency from "./repositories/idempotency.ts";
 import * as job from "./repositories/job.ts";
@@ -36,6 +37,7 @@ export const repositories = {
   controller,
   credential,
   gatewayKey,
+  gatewayLimit,
   gatewaySignature,
   idempotency,
   job,

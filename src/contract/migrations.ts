@@ -13,6 +13,7 @@ export const migrationNames = [
   "022-gateway-signature",
   "023-gateway-replicas",
   "024-gateway-usage",
+  "025-gateway-limit",
   "031-connection",
   "032-sync",
   "040-controller",

@@ -1,4 +1,5 @@
 // The gateway's units of storage: the same figures on SQLite and on a real Postgres.
+import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type LedgerRow, rowText } from "#daemon/gateway/ledger/row.ts";
 import { gatewayStores } from "#daemon/gateway/stores.ts";
@@ -6,7 +7,7 @@ import { systemClock } from "#shared/clock.ts";
 import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
 import { temporaryStorage } from "#test/temporary.ts";
 import { within } from "./patience.ts";
-import { completion, type TestGateway, testGateway } from "./pipeline.ts";
+import { completion, principal, type TestGateway, testGateway } from "./pipeline.ts";
 import { startUpstream } from "./upstream.ts";
 
 let server: TestPostgres | undefined;
@@ -141,6 +142,27 @@ describe.each(dialects.filter(({ skip }) => !skip))("on $name", ({ open }) => {
     expect(await next.budgets.load(["a"])).toEqual([{ key: "a", spent: 100, elsewhere: 0 }]);
   });
 
+  test("calls under way of a daemon that died count no longer, and a minute later nothing does", async () => {
+    const { gatewayLimit, idempotency } = (await open()).units;
+    const now = "2026-01-01T00:00:00.000Z";
+    await idempotency.live({ process: "a", now, until: "2026-01-01T00:01:00.000Z" });
+    const limits = { concurrent: 2, requests_per_minute: 5 };
+    const take = (process: string, underWay: number, count: number, at = now) =>
+      gatewayLimit.round({
+        process,
+        now: at,
+        callers: [{ caller: "c", underWay, corrections: [], calls: Array(count).fill({ tokens: 1, limits }) }],
+      });
+    const refusals = ({ callers }: Awaited<ReturnType<typeof take>>) =>
+      callers[0]?.map(({ refused }) => refused?.limit ?? null);
+    expect(refusals(await take("a", 0, 3))).toEqual([null, null, "concurrent"]);
+    expect(refusals(await take("b", 0, 1))).toEqual(["concurrent"]);
+    expect(refusals(await take("b", 0, 1, "2026-01-01T00:01:00.000Z"))).toEqual([null]);
+    expect(refusals(await take("b", 0, 2, "2026-01-01T00:01:00.000Z"))).toEqual([null, null]);
+    const last = await take("b", 0, 1, "2026-01-01T00:01:00.000Z");
+    expect(last.callers[0]).toMatchObject([{ refused: { limit: "requests_per_minute" }, requests: 5, tokens: 5 }]);
+  });
+
   test("a key is taken by one, answered once, given back, and forgotten when it expired", async () => {
     const { keys } = gatewayStores(await open(), systemClock);
     const taking = (now: string) =>
@@ -231,3 +253,59 @@ test.skipIf(noPostgres)(
     expect(upstream.requests.length).toBe(11);
   },
 );
+
+test.skipIf(noPostgres)("daemons on one Postgres count limits together: calls, tokens, and calls at once", async () => {
+  const upstream = await startUpstream();
+  onTestFinished(() => upstream.close());
+  const databaseUrl = await server?.createDatabase();
+  const daemon = async (limits: object) =>
+    testGateway(
+      {
+        providers: { openai: { api_key: "k", base_url: `${upstream.url}/v1` } },
+        prices: { "openai/m": { input: 0, output: 0 } },
+        limits,
+      },
+      { storage: await temporaryStorage({ databaseUrl }) },
+    );
+  const waiting: (() => void)[] = [];
+  upstream.answer = (response) => void waiting.push(() => response.end(completion(10, 20)));
+  const answer = () => waiting.splice(0).forEach((each) => void each());
+  const call = ({ chat }: TestGateway, id: string, more: object = {}) =>
+    chat({ model: "openai/m", ...more }, { principal: principal({ id }) }).then(
+      ({ headers }) => headers,
+      (error: { message: string; retryAfterS: number }) => error.message,
+    );
+  const both = [await daemon({ requests_per_minute: 10 }), await daemon({ requests_per_minute: 10 })];
+  const pairOf = (index: number) => both[index % 2] as TestGateway;
+  const calls = Array.from({ length: 30 }, (_, index) => call(pairOf(index), "rate"));
+  await expect.poll(() => waiting.length, patient).toBe(10);
+  answer();
+  const answers = await Promise.all(calls);
+  expect(answers.filter((each) => typeof each === "string").length).toBe(20);
+  const left = answers.flatMap((each) => (typeof each === "string" ? [] : [each["x-ratelimit-remaining-requests"]]));
+  expect(left.map(Number).sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+
+  const few = [await daemon({ concurrent: 3 }), await daemon({ concurrent: 3 })] as const;
+  const running = [call(few[0], "many"), call(few[0], "many"), call(few[1], "many")];
+  await expect.poll(() => waiting.length, patient).toBe(3);
+  expect(await call(few[1], "many")).toMatch(/3 calls at once/);
+  answer();
+  await Promise.all(running);
+  const served = async (gateway: TestGateway, id: string, more: object = {}) => {
+    const trying = call(gateway, id, more);
+    while (!(await Promise.race([trying.then(() => true), pause(5)])) && waiting.length === 0);
+    answer();
+    return typeof (await trying) === "object";
+  };
+  // The other daemon's calls are over as soon as it has said so.
+  await expect.poll(() => served(few[1], "many"), patient).toBe(true);
+
+  const counted = [await daemon({ tokens_per_minute: 1_000 }), await daemon({ tokens_per_minute: 1_000 })] as const;
+  const dear = call(counted[0], "dear", { max_tokens: 900 });
+  await expect.poll(() => waiting.length, patient).toBe(1);
+  expect(await call(counted[1], "dear", { max_tokens: 200 })).toMatch(/1000 tokens per minute .* are left/);
+  answer();
+  await dear;
+  // What it did not use is free again.
+  await expect.poll(() => served(counted[1], "dear", { max_tokens: 200 }), patient).toBe(true);
+});

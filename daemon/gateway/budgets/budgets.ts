@@ -56,9 +56,10 @@ interface Held {
   readonly state: State;
 }
 
-/** A lease is raised by this share of the limit at once, so that few calls wait for one. */
-const HEADROOM = 0.01;
-/** And by no more than this: what a crash may charge too much. */
+/** A lease is raised to so many times what is needed, so that few calls wait for one: a crash charges it, so not by a share of the limit. */
+const HEADROOM = 4;
+/** And by no more than this share of the limit and this amount. */
+const MOST_SHARE = 0.01;
 const MOST_HEADROOM = 100 * PICO_PER_DOLLAR;
 const MAX_STATES = 20_000;
 /** How often it is looked whether another daemon's calls under way cost less than they may, before one is refused for them. */
@@ -107,7 +108,8 @@ export function createBudgets(store: BudgetStore, logger: Logger): Budgets {
     // A batch under way lowers the lease: it must not come after this.
     await state.handedOver;
     const room = store.shared ? 0 : Math.max(0, limit - committed(state));
-    const wanted = needed(state) + Math.min(room, Math.floor(limit * HEADROOM), MOST_HEADROOM);
+    const now = needed(state);
+    const wanted = now + Math.min(room, now * (HEADROOM - 1), Math.floor(limit * MOST_SHARE), MOST_HEADROOM);
     const { spent, elsewhere, lease } = await store.raise({ key, lease: wanted, limit });
     alertOver({ key, alerts }, state.spent + state.unwritten, spent + state.unwritten);
     Object.assign(state, { spent, elsewhere, lease });

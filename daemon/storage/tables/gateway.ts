@@ -116,7 +116,14 @@ export interface GatewaySignatureTable {
   readonly expires_at: string;
 }
 
+/** What daemons on one database count of a caller's calls together: JSON (repositories/gateway-limit.ts). */
+export interface GatewayLimitTable {
+  readonly caller: string;
+  readonly counts: string;
+}
+
 export interface GatewayTables {
+  readonly gateway_limit: GatewayLimitTable;
   readonly gateway_signature: GatewaySignatureTable;
   readonly gateway_ledger: LedgerTable;
   readonly gateway_usage: UsageTable;
