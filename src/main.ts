@@ -48,6 +48,14 @@ async function main(): Promise<number> {
   }
   if (!program.chosen) throw new MagicError("usage", "Name a command; `magic --help` lists them.");
   const { module, command } = program.chosen;
+  if (module.local && program.root.opts()["url"] !== undefined)
+    throw new MagicError(
+      "usage",
+      "This command is about the daemon of a root on this machine: --url has no meaning here.",
+      {
+        extra: { next: "Leave --url out, and name the root by --root." },
+      },
+    );
   const globals = globalsOf(program.root.opts(), format, env, user);
   const output = createOutput({ format, quiet: globals.quiet, env, streams: process });
   const code = await module.run({

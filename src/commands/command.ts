@@ -45,6 +45,8 @@ export interface CommandModule<Options = Record<string, unknown>> {
   readonly configure?: (command: Command) => unknown;
   /** True: Ctrl-C only aborts `signal`, and the command ends by itself (a second Ctrl-C ends it at once). */
   readonly handlesInterrupt?: boolean;
+  /** True: it is about the daemon of a root on this machine, and `--url` would be taken for the one that it is about. */
+  readonly local?: boolean;
   /** Does the work. Returns another exit code than 0 where the outcome is not an error of the command (e.g. invalid files). */
   readonly run: (context: Context<Options>) => Promise<ExitCode | undefined> | Promise<void>;
 }

@@ -86,6 +86,11 @@ test("an empty --root or --url, a variable that is not set, means no other proje
   }
 });
 
+test("daemon stop --url stops no other daemon than the one that it names: none", async () => {
+  const { code, stdout, stderr } = await box.magic(["daemon", "stop", "--url", "https://magic.example.com", "--json"]);
+  expect([code, stdout, lastLine(stderr).code]).toEqual([2, "", "usage"]);
+});
+
 test("with --json a failing command writes one document, on stderr's last line", async () => {
   // Node warns of these two on stderr, after everything else.
   const env = { NO_COLOR: "1", FORCE_COLOR: "1" };

@@ -9,6 +9,7 @@ import { findRoot } from "#shared/paths.ts";
 import { addListenOptions, flagsOf, type ListenOptions, portOf, showDaemon } from "./listen-options.ts";
 
 export default defineCommand<ListenOptions>({
+  local: true,
   configure: addListenOptions,
   async run({ output, options, globals, env, cwd }) {
     const root = findRoot(globals.root, env, cwd).path;
