@@ -136,8 +136,6 @@ function oauth(error: MagicError): ErrorAnswer {
     invalid_key: "invalid_client",
     expired: "invalid_grant",
     insufficient_scope: "invalid_scope",
-    internal: "server_error",
-    draining: "temporarily_unavailable",
     rate_limited: "temporarily_unavailable",
   };
   const status = error.code === "validation_failed" ? 400 : entry.status === 0 ? 500 : entry.status;
@@ -146,12 +144,18 @@ function oauth(error: MagicError): ErrorAnswer {
     status,
     headers: { "content-type": "application/json", "cache-control": "no-store" },
     body: {
-      error: named ?? byCode[error.code] ?? "invalid_request",
+      error: named ?? byCode[error.code] ?? ofStatus(status),
       // RFC 6749, section 5.2: printable ASCII without quotation marks and backslashes.
       error_description: error.message.replaceAll('"', "'").replace(/[^ !#-[\]-~]/gu, "?"),
       ...extra,
     },
   };
+}
+
+// A client gives up where it is told that its request is wrong.
+function ofStatus(status: number): string {
+  if (status === 503) return "temporarily_unavailable";
+  return status >= 500 ? "server_error" : "invalid_request";
 }
 
 const fastifyCodes: Readonly<Record<string, ErrorCode>> = {

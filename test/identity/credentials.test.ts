@@ -1,6 +1,8 @@
 // Keys, clients and gateway tokens over HTTP: made, rolled, revoked, and never more than their maker.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { MagicError } from "#contract/errors.ts";
 import { type Scope, scopes } from "#contract/identity.ts";
+import { answerFor } from "#daemon/http/error-forms.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 
 let daemon: TestDaemon;
@@ -266,6 +268,9 @@ describe("clients and access tokens", () => {
       (await token(`client_id=${client_id}&client_id=x`, { "content-type": "application/x-www-form-urlencoded" }))
         .status,
     ).toBe(400);
+    // Told that its request is wrong, a client would give up.
+    const unavailable = answerFor(new MagicError("storage_unavailable"), "oauth", "req_1");
+    expect([unavailable.status, unavailable.body["error"]]).toEqual([503, "temporarily_unavailable"]);
   });
 
   test("the metadata names the token endpoint and the keys", async () => {
