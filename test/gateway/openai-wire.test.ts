@@ -119,6 +119,42 @@ describe("services that refuse what is not their own", () => {
     expect(result.tool_call_id).toBe(assistant.tool_calls[0].id);
   });
 
+  test("what clients make of a message goes to Groq's and Mistral's without what these do not know", async () => {
+    const dumped = {
+      role: "assistant",
+      content: "hi",
+      refusal: null,
+      annotations: [],
+      audio: null,
+      function_call: null,
+      tool_calls: [{ ...call, index: 0 }],
+    };
+    const messages = [{ role: "user", name: "Ann", content: "x" }, dumped];
+    const [user, answer] = (await sent("https://api.groq.com/openai/v1", messages)).messages;
+    expect(user).toEqual(messages[0]);
+    expect(answer).toEqual({ role: "assistant", content: "hi", tool_calls: [call] });
+    const [nameless, plain] = (await sent("https://api.mistral.ai/v1", messages)).messages;
+    expect(nameless).toEqual({ role: "user", content: "x" });
+    expect(Object.keys(plain)).toEqual(["role", "content", "tool_calls"]);
+  });
+
+  test.each([
+    ["https://api.deepseek.com/v1", "m", { max_completion_tokens: 9 }, { max_tokens: 9 }],
+    ["http://127.0.0.1:11434/v1", "m", { max_completion_tokens: 9 }, { max_tokens: 9 }],
+    ["https://api.mistral.ai/v1", "m", { max_completion_tokens: 9, seed: 0 }, { max_tokens: 9, random_seed: 0 }],
+    ["https://api.openai.com/v1", "gpt-5.4", { max_tokens: 9 }, { max_completion_tokens: 9 }],
+    ["https://api.openai.com/v1", "gpt-4o", { max_tokens: 9 }, { max_tokens: 9 }],
+    ["https://llm.example.com/v1", "gpt-5.4", { max_tokens: 9 }, { max_tokens: 9 }],
+    ["https://llm.example.com/v1", "m", { max_completion_tokens: 9 }, { max_completion_tokens: 9 }],
+  ])("%s (%s) has %j under the names that it knows", async (baseUrl, model, asked, named) => {
+    const prepared = await openaiWire(thoughtMemory()).prepare(
+      callOf({ messages, ...asked }),
+      { ...targetOf("openai", upstream, model), baseUrl },
+      { fetchImage: () => Promise.reject(new Error("unused")) },
+    );
+    expect(JSON.parse(String(prepared.request.body))).toEqual({ model, messages, ...named });
+  });
+
   test("marks for Claude's cache go to no service that refuses them", async () => {
     const cache_control = { type: "ephemeral" };
     const messages = [{ role: "user", content: [{ type: "text", text: "x", cache_control }], cache_control }];
