@@ -2,7 +2,7 @@
 import { type ErrorCode, isMagicError, MagicError } from "#contract/errors.ts";
 import type { SyncOutcome, SyncProgress, SyncProof, SyncSpec } from "#contract/sync.ts";
 import { redactText } from "#shared/redact.ts";
-import type { Destination } from "./destination.ts";
+import type { Destination, WriteSession } from "./destination.ts";
 import { checkDrift } from "./evolution.ts";
 import { moveAll } from "./move.ts";
 import { parseObjectName } from "./name.ts";
@@ -159,7 +159,7 @@ async function attemptRun(
     run.phase = "merge";
     addRejects(run, plan, await session.merge());
     if (replaces) refuseEmptying(run);
-    if (plan.deletes !== "ignore" && plan.kind === "upsert" && stream.keys) await session.deleteMissing(stream.keys());
+    if (plan.deletes !== "ignore" && plan.kind === "upsert") await followDeletions(run, stream, session);
     run.phase = "verify";
     const proof = await prove(run, stream, session, plan, checksum);
     run.phase = "commit";
@@ -176,6 +176,16 @@ async function attemptRun(
     run.session = null;
     await Promise.race([Promise.allSettled([stream?.close(), source?.close(), destination?.close()]), later(1500)]);
   }
+}
+
+// A record that cannot be read has not gone, and an interface that gives what is new says nothing of the rest.
+async function followDeletions(run: Run, stream: SourceStream, session: WriteSession): Promise<void> {
+  if (stream.keys) await session.deleteMissing(stream.keys());
+  else
+    run.warnings.push({
+      code: "deletions_not_followed",
+      message: `Not all keys of ${run.spec.source.object} could be read, so nobody can tell which records have gone: no row was deleted or marked.`,
+    });
 }
 
 // A wrong type or a new constraint, not a source that was emptied: good rows would give place to none.

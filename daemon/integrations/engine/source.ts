@@ -131,7 +131,7 @@ export interface SourceStream {
   count?(): Promise<number | null>;
   /** See postgres/checksum.ts; null: cannot, or it would cost too much. Asked for before the first row is read. */
   checksum?(types: readonly string[]): Promise<string | null> | null;
-  /** The primary keys of all rows, for finding deleted ones. */
-  keys?(): AsyncIterable<readonly Value[][]>;
+  /** The primary keys of all rows, for finding deleted ones; absent where the source cannot tell, perhaps only after its rows were read. */
+  readonly keys?: (() => AsyncIterable<readonly Value[][]>) | undefined;
   close(): Promise<void>;
 }

@@ -207,6 +207,22 @@ describe.skipIf(postgresMissing())("values", () => {
     expect(error?.code).toBe("schema_drift");
   });
 
+  test("a record of a file that cannot be read has not gone", async () => {
+    const [file, lite] = [join(folder, "gone.jsonl"), join(folder, "gone.sqlite")];
+    const run = async (lines: string) => {
+      writeFileSync(file, lines);
+      const outcome = await sync(
+        { from: file, object: "gone", to: lite, table: "t" },
+        { mode: "incremental", cursor_field: "c", primary_key: ["id"], deletes: "hard" },
+      );
+      return [outcome.error, outcome.proof.destination_count, outcome.warnings.map(({ code }) => code)];
+    };
+    expect(await run('{"id":1,"c":1}\n{"id":2,"c":1}\n')).toEqual([null, 2, []]);
+    expect(await run('{"id":1,"c":1\n')).toMatchObject([{ code: "source_failed" }, null, []]);
+    expect(await run('{"id":1,"c":1\n{"id":3,"c":2}\n')).toEqual([null, 3, ["deletions_not_followed"]]);
+    expect(await run('{"id":1,"c":1}\n{"id":3,"c":2}\n')).toEqual([null, 2, []]);
+  });
+
   test("bytes that a file writes as text are bytes again in a column of bytes", async () => {
     const to = join(folder, "bytes.sqlite");
     const db = new DatabaseSync(to);

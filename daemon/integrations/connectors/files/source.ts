@@ -42,6 +42,7 @@ function openStream(reader: FileReader, request: ReadRequest, path: string): Sou
   const warnings: SyncFailure[] = [];
   const cursor = cursorOf(reader.columns, request, path, (warning) => warnings.push(warning));
   const { raw } = reader;
+  let unreadable = false;
   return {
     schema,
     snapshot: true,
@@ -52,13 +53,17 @@ function openStream(reader: FileReader, request: ReadRequest, path: string): Sou
     ...(raw ? { copyRaw: async (_partition, { checks }) => raw(checks ?? []) } : {}),
     endState: () => cursor?.state() ?? null,
     count: async () => reader.records,
-    keys: () => readKeys(reader, schema.primaryKey),
+    // Asked for after the records.
+    get keys() {
+      return unreadable ? undefined : () => readKeys(reader, schema.primaryKey);
+    },
     read: async function* (): AsyncGenerator<Batch> {
       for await (const batch of reader.read()) {
         if (request.signal.aborted) throw request.signal.reason;
         request.waiting(`records of ${path}`);
         const rows = cursor ? batch.rows.filter(cursor.wants) : batch.rows;
         const { places: _, ...rest } = batch;
+        unreadable ||= (batch.rejects?.length ?? 0) > 0;
         yield {
           ...(cursor ? rest : batch),
           rows: whole ? rows : rows.map((row) => places.map((at) => row[at] ?? null)),
