@@ -122,6 +122,28 @@ describe.skipIf(postgresMissing() || mysqlMissing())("asked-for keys", () => {
       }
   });
 
+  test("a row that was marked as gone and comes back is marked no longer, though deletions are not followed any more", async () => {
+    await pair.source.query("CREATE TABLE back (id int PRIMARY KEY, c int)");
+    for (const to of ["postgres", "mysql", "sqlite"] as const) {
+      const end = ends[to] as (typeof ends)[string];
+      await pair.source.query("TRUNCATE back; INSERT INTO back VALUES (1, 1), (2, 1)");
+      for (const [deletes, change] of [
+        ["soft", "DELETE FROM back WHERE id = 2"],
+        ["soft", "INSERT INTO back VALUES (2, 2)"],
+        ["ignore", ""],
+      ] as const) {
+        const { error } = await sync(
+          { from: pair.from, object: "back", to: end.url("back"), table: "back" },
+          { mode: "incremental", cursor_field: "c", deletes },
+        );
+        expect(error).toBeNull();
+        if (change !== "") await pair.source.query(change);
+      }
+      const marks = (await end.run("SELECT _magic_deleted_at AS mark FROM back")) as { mark: unknown }[];
+      expect(marks, to).toEqual([{ mark: null }, { mark: null }]);
+    }
+  });
+
   test("a full refresh of which every record is rejected leaves the rows that are there, and completes where there are none", async () => {
     await pair.source.query(
       "CREATE TABLE keyless (id int, v text); INSERT INTO keyless VALUES (NULL, 'a'), (NULL, 'b')",

@@ -151,12 +151,12 @@ function sessionOf(parts: Parts): WriteSession {
   for (const { name, declared, form } of existing?.columns ?? [])
     if (declared.startsWith("bit(")) forms.set(name, "bits");
     else if (form) forms.set(name, form);
+  const hasMark = existing?.columns.some(({ name }) => name === DELETED_AT) === true;
   let place = 0;
   let made = false;
   let moved = 0;
   // A run that finds nothing to do counts without having begun.
-  const marked = () =>
-    plan ? plan.deletes === "soft" : existing?.columns.some(({ name }) => name === DELETED_AT) === true;
+  const marked = () => (plan ? plan.deletes === "soft" : hasMark);
   const living = () => (marked() ? ` WHERE ${ident(DELETED_AT)} IS NULL` : "");
   const begun = () => {
     if (!plan) throw new Error("the session has not begun");
@@ -205,7 +205,7 @@ function sessionOf(parts: Parts): WriteSession {
         const first = place;
         place += rows.length;
         const result = await insertRows(
-          { link, table, plan: begun(), upsert, nullableKey, forms },
+          { link, table, plan: begun(), upsert, nullableKey, forms, marked: hasMark || begun().deletes === "soft" },
           rows,
           (at) => places?.[at] ?? first + at,
         );

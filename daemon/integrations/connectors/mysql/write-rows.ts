@@ -22,6 +22,8 @@ export interface InsertTarget {
   /** True where the key's first column may be null. */
   readonly nullableKey: boolean;
   readonly forms: ReadonlyMap<string, Form>;
+  /** The table has our mark of deleted rows, whatever this run does about deletions: a record that is there has not gone. */
+  readonly marked: boolean;
 }
 
 // Under the smallest max_allowed_packet that servers come with.
@@ -164,7 +166,7 @@ async function tryInsert(
     `${ident(first)} = IF(${same}, ${ident(first)}, ${raised})`,
     ...names.filter((name) => !plan.primaryKey.includes(name)).map((name) => `${ident(name)} = VALUES(${ident(name)})`),
   ];
-  if (plan.deletes === "soft") sets.push("`_magic_deleted_at` = NULL");
+  if (target.marked) sets.push("`_magic_deleted_at` = NULL");
   const onDuplicate = upsert === "keys" ? ` ON DUPLICATE KEY UPDATE ${sets.join(", ")}` : "";
   if (tuples.length === 1 && (tuples[0]?.length ?? 0) * 4 > link.maxPacket) {
     const size = Buffer.byteLength(tuples[0] ?? "");

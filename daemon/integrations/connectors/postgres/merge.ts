@@ -97,7 +97,9 @@ export async function putter({ link, table, plan, generated }: MergeTarget): Pro
   const marks = plan.kind === "replace" && plan.deletes === "soft" ? [DELETED_AT] : [];
   const names = [...plan.columns.map(({ name }) => name).filter((name) => !generated.includes(name)), ...marks];
   const sets = names.filter((name) => !key.includes(name)).map((name) => `${ident(name)} = EXCLUDED.${ident(name)}`);
-  if (plan.deletes === "soft" && marks.length === 0) sets.push(`${ident(DELETED_AT)} = NULL`);
+  // Whatever this run does about deletions: a record that is there has not gone.
+  if (marks.length === 0 && (plan.deletes === "soft" || (await hasMark(link, table))))
+    sets.push(`${ident(DELETED_AT)} = NULL`);
   const insert = (from: string) =>
     `INSERT INTO ${table} (${identList(names)}) OVERRIDING SYSTEM VALUE SELECT ${identList(names)} FROM ${from} s`;
   // What would else be checked by the commit, where nobody could tell the row.
@@ -119,6 +121,14 @@ export async function putter({ link, table, plan, generated }: MergeTarget): Pro
     await link.run(insert(from));
     await checked();
   };
+}
+
+async function hasMark(link: PostgresLink, table: string): Promise<boolean> {
+  const found = await link.rows(
+    "SELECT FROM pg_attribute WHERE attrelid = $1::regclass AND attname = $2 AND NOT attisdropped",
+    [table, DELETED_AT],
+  );
+  return found.length > 0;
 }
 
 // Deleting a row and inserting it anew is the same as updating it only where nothing else hangs on it and no column is left out.

@@ -27,7 +27,8 @@ export function rowWriter(db: DatabaseSync, table: string, plan: WritePlan, desc
   else if (upsert && !unique)
     db.exec(`CREATE INDEX ${KEY_INDEX} ON ${table} (${key.map((name) => `${quote(name)} COLLATE BINARY`).join(", ")})`);
   const sets = names.filter((name) => !key.includes(name)).map((name) => `${quote(name)} = excluded.${quote(name)}`);
-  if (soft) sets.push(`${quote(DELETED_AT)} = NULL`);
+  // Whatever this run does about deletions: a record that is there has not gone.
+  if (soft || described?.columns.some((column) => column.name === DELETED_AT)) sets.push(`${quote(DELETED_AT)} = NULL`);
   // To a collation "A" may be the key "a": of such a row nothing is changed.
   const same = key.map((name) => `${table}.${quote(name)} = excluded.${quote(name)} COLLATE BINARY`).join(" AND ");
   const conflict =
