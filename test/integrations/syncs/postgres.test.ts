@@ -220,6 +220,16 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     expect(await target.lines("blue")).toEqual(["(1,0)", "(2,5)"]);
   });
 
+  test("after a standby's promotion, which may give a lost transaction's number again, everything is read once more", async () => {
+    await source.query("CREATE TABLE led (id int PRIMARY KEY, n int); INSERT INTO led VALUES (1, 1), (2, 2)");
+    const run = () => sync(ends("led"), { mode: "incremental", cursor_field: "n" });
+    const reads = [(await run()).records_read, (await run()).records_read];
+    await target.query(
+      `UPDATE _magic_state SET state = jsonb_set(state, '{horizon,timeline}', '"0"') WHERE stream = 'led' AND state #>> '{horizon,timeline}' = '1'`,
+    );
+    expect([...reads, (await run()).records_read, (await run()).records_read]).toEqual([2, 0, 2, 0]);
+  });
+
   test("a cursor field is of any type that has an order, and refused by name where it has none", async () => {
     await source.query(
       "CREATE TABLE cursors (id int PRIMARY KEY, u uuid, p point); INSERT INTO cursors VALUES (1, '00000000-0000-0000-0000-000000000009', '(1,1)'), (2, '00000000-0000-0000-0000-000000000010', '(2,2)')",

@@ -10,6 +10,8 @@ export interface Horizon {
   readonly snapshot: string;
   /** The cluster: transaction numbers mean nothing in another one. */
   readonly system: string;
+  /** Counts promotions of standbys: a new primary may give numbers again that the old one had given to transactions which it lost. */
+  readonly timeline?: string | undefined;
   /** Transactions numbered from the snapshot's xmin on whose rows it did see, subtransactions too (a snapshot does not list these). */
   readonly seen: readonly string[];
   /** The tables so far, by oid, partitions too: one that is attached, or takes another's place, brings rows whose writers are long gone. */
@@ -29,7 +31,7 @@ export async function takeHorizon(
   before: StreamState | null,
   keyed: boolean,
 ): Promise<Horizon> {
-  const { snapshot, system } = await currentSnapshot(link);
+  const { snapshot, system, timeline } = await currentSnapshot(link);
   const [xmin, xmax] = snapshot.split(":");
   const earlier = horizonOf(before);
   const gone = (earlier?.system === system ? (earlier.parts ?? []) : []).filter((oid) => !current.includes(oid));
@@ -40,23 +42,25 @@ export async function takeHorizon(
       : await link.rows<{ oid: string }>("SELECT oid::text FROM pg_class WHERE oid = ANY ($1::oid[])", [gone]);
   const parts = [...current, ...detached.map(({ oid }) => oid)];
   // Nobody is writing: every row that this snapshot sees was written before its xmin.
-  if (xmin === xmax) return { snapshot, system, seen: [], parts };
+  if (xmin === xmax) return { snapshot, system, timeline, seen: [], parts };
   const rows = await link.rows<{ xid: string }>(
     `SELECT DISTINCT xmin::text AS xid FROM ${table} WHERE ${since(xmin)}${keyed ? ` LIMIT ${MANY_WRITERS + 1}` : ""}`,
   );
   const seen = keyed && rows.length > MANY_WRITERS ? [] : rows.map(({ xid }) => xid);
-  return { snapshot, system, seen, parts };
+  return { snapshot, system, timeline, seen, parts };
 }
 
-/** The SQL condition for rows that the earlier horizon did not see; null where it says nothing about this server's rows. */
+/** The SQL condition for rows that the earlier horizon did not see, or may not have; null where it says nothing about this server's rows. */
 export async function unseenSince(
   link: PostgresLink,
   state: StreamState | null,
   parts: readonly string[],
+  keyed: boolean,
 ): Promise<string | null> {
   const earlier = horizonOf(state);
   if (!earlier) return null;
-  const { snapshot, system } = await currentSnapshot(link);
+  const { snapshot, system, timeline } = await currentSnapshot(link);
+  if (keyed && system === earlier.system && (earlier.timeline ?? timeline) !== timeline) return "true";
   const then = BigInt(earlier.snapshot.split(":")[0] ?? "0");
   const now = BigInt(snapshot.split(":")[1] ?? "0");
   if (system !== earlier.system || now < then || now - then > TOO_OLD) return null;
@@ -74,9 +78,10 @@ export async function unseenSince(
 export async function nothingHappened(link: PostgresLink, state: StreamState | null): Promise<boolean> {
   const earlier = horizonOf(state);
   if (!earlier) return false;
-  const { snapshot, system } = await currentSnapshot(link);
+  const { snapshot, system, timeline } = await currentSnapshot(link);
   const [xmin, xmax] = earlier.snapshot.split(":");
-  return system === earlier.system && xmin === xmax && snapshot === earlier.snapshot;
+  const same = system === earlier.system && (earlier.timeline ?? timeline) === timeline;
+  return same && xmin === xmax && snapshot === earlier.snapshot;
 }
 
 /** True where the state was kept of this cluster's very database, a standby's included. */
@@ -89,20 +94,25 @@ export function horizonOf(state: StreamState | null): Horizon | null {
   const horizon = state?.["horizon"] as Partial<Horizon> | null | undefined;
   if (!horizon || typeof horizon.snapshot !== "string" || !/^\d+:\d+:/.test(horizon.snapshot)) return null;
   const numbers = (given: readonly string[]) => given.filter((one) => /^\d+$/.test(one));
-  const { snapshot, system = "", seen = [], parts } = horizon;
-  return { snapshot, system, seen: numbers(seen), ...(parts ? { parts: numbers(parts) } : {}) };
+  const { snapshot, system = "", timeline, seen = [], parts } = horizon;
+  return { snapshot, system, timeline, seen: numbers(seen), ...(parts ? { parts: numbers(parts) } : {}) };
 }
 
-async function currentSnapshot(link: PostgresLink): Promise<{ snapshot: string; system: string }> {
+async function currentSnapshot(
+  link: PostgresLink,
+): Promise<{ snapshot: string; system: string; timeline: string | undefined }> {
   const [row] = await link.rows<{ snapshot: string; place: string; told: string }>(
-    "SELECT pg_current_snapshot()::text AS snapshot, current_database() AS place, has_function_privilege('pg_control_system()', 'EXECUTE')::text AS told",
+    "SELECT pg_current_snapshot()::text AS snapshot, current_database() AS place, (has_function_privilege('pg_control_system()', 'EXECUTE') AND has_function_privilege('pg_control_checkpoint()', 'EXECUTE'))::text AS told",
   );
   // Some hosts keep the cluster's number to themselves: then a restored cluster is not told from the old one.
   const [cluster] =
     row?.told === "true"
-      ? await link.rows<{ id: string }>("SELECT system_identifier::text AS id FROM pg_control_system()")
+      ? await link.rows<{ id: string; timeline: string }>(
+          "SELECT system_identifier::text AS id, (SELECT timeline_id::text FROM pg_control_checkpoint()) AS timeline FROM pg_control_system()",
+        )
       : [];
-  return { snapshot: row?.snapshot ?? "", system: `${cluster?.id ?? "unknown"}/${row?.place ?? ""}` };
+  const system = `${cluster?.id ?? "unknown"}/${row?.place ?? ""}`;
+  return { snapshot: row?.snapshot ?? "", system, timeline: cluster?.timeline };
 }
 
 // Written by transaction `xid` or a later one. A frozen row keeps the number of its writer: beyond half of the space its age is negative.

@@ -74,7 +74,7 @@ export async function planRead(link: PostgresLink, table: TableInfo, request: Re
     warnings: row?.without === "true" ? [nullCursorWarning(field, name)] : [],
   };
   if (!request.state) return { condition: null, ...scope };
-  const unseen = stamped ? await unseenSince(link, request.state, oids) : null;
+  const unseen = stamped ? await unseenSince(link, request.state, oids, keyed) : null;
   const since = before === null ? null : `${literal(before)}::${column.declared}`;
   const again = lookBack(ident(field), since, column, keyed);
   if (!unseen) return { condition: again, ...scope };
