@@ -183,6 +183,18 @@ describe("anthropic", () => {
     expect(outcome).toMatchObject({ notes: { dropped: ["reasoning_effort"] } });
   });
 
+  test("calls of one id, as some servers give them in each turn, are told apart with their results", async () => {
+    const turn = (said: string) => [called("t"), result("t", said)];
+    const twice = [{ ...called("t"), tool_calls: [...called("t").tool_calls, ...called("t").tool_calls] }];
+    const messages = [user("x"), ...turn("1"), ...turn("2"), ...twice, result("t", "3"), result("t", "4")];
+    const expected = ["t", "t", "t-2", "t-2", "t-3", "t-4", "t-3", "t-4"];
+    for (const kind of ["anthropic", "bedrock"] as const) {
+      const { body } = await send(kind, { messages }, "anthropic.claude-haiku-4-5");
+      const ids = JSON.stringify(body["messages"]).matchAll(/"(?:toolUseId|tool_use_id|id)":"([^"]+)"/g);
+      expect([...ids].map(([, id]) => id)).toEqual(expected);
+    }
+  });
+
   test("cache_control, as others' users write it, is heard on parts, messages, results and tools", async () => {
     const hour = { cache_control: { type: "ephemeral", ttl: "1h" } };
     const mark = { cache_control: { type: "ephemeral" } };

@@ -12,6 +12,7 @@ import {
   partsOf,
   textOf,
 } from "../content.ts";
+import { distinctIds } from "../distinct-ids.ts";
 import { type ClaudeThoughts, woven } from "../thoughts/claude.ts";
 import { portableId } from "../tool-id.ts";
 
@@ -27,7 +28,7 @@ export function anthropicMessages(
 ): { system: unknown[]; turns: Turn[] } {
   const system: unknown[] = [];
   const turns: Turn[] = [];
-  for (const [index, message] of request.messages.entries()) {
+  for (const [index, message] of distinctIds(request.messages).entries()) {
     if (message.role === "system" || message.role === "developer") {
       for (const part of partsOf(message.content)) {
         if (part.type === "text" && !blank(part.text))

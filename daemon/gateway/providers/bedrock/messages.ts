@@ -13,6 +13,7 @@ import {
   partsOf,
   textOf,
 } from "../content.ts";
+import { distinctIds } from "../distinct-ids.ts";
 import { type ClaudeThoughts, woven } from "../thoughts/claude.ts";
 import { portableId } from "../tool-id.ts";
 import type { WireIo } from "../wire.ts";
@@ -44,7 +45,7 @@ export async function converseMessages(
 ): Promise<{ system: Record<string, unknown>[]; turns: ConverseTurn[] }> {
   const system: Record<string, unknown>[] = [];
   const turns: ConverseTurn[] = [];
-  for (const [index, message] of request.messages.entries()) {
+  for (const [index, message] of distinctIds(request.messages).entries()) {
     if (message.role === "system" || message.role === "developer") {
       for (const part of partsOf(message.content)) {
         if (part.type !== "text" || part.text.trim() === "") continue;
