@@ -17,14 +17,22 @@ export function otlpExporter({ endpoint, headers, serviceVersion, post }: OtlpOp
     post(url, { ...headers, "content-type": "application/json" }, JSON.stringify(otlpDocument(spans, serviceVersion)));
 }
 
-/** `OTEL_EXPORTER_OTLP_HEADERS`: `name=value` pairs, separated by commas, percent-encoded. */
+/** `OTEL_EXPORTER_OTLP_HEADERS`: `name=value` pairs, separated by commas, percent-encoded; a value that is not is taken as it stands. */
 export function otlpHeaders(text: string | undefined): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const pair of (text ?? "").split(",")) {
     const cut = pair.indexOf("=");
-    if (cut > 0) headers[pair.slice(0, cut).trim().toLowerCase()] = decodeURIComponent(pair.slice(cut + 1).trim());
+    if (cut > 0) headers[pair.slice(0, cut).trim().toLowerCase()] = decoded(pair.slice(cut + 1).trim());
   }
   return headers;
+}
+
+function decoded(value: string): string {
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    return value;
+  }
 }
 
 export function otlpDocument(spans: readonly SpanRecord[], serviceVersion: string) {

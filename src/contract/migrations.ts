@@ -14,6 +14,7 @@ export const migrationNames = [
   "023-gateway-replicas",
   "024-gateway-usage",
   "025-gateway-limit",
+  "026-gateway-gate",
   "031-connection",
   "032-sync",
   "040-controller",

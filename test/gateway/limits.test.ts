@@ -183,13 +183,18 @@ test("spans go to a collector as OTLP, parents before children", async () => {
   await tracer.flush();
   const send = otlpExporter({
     endpoint,
-    headers: otlpHeaders("x-key=a%20b, other=1"),
+    headers: otlpHeaders("x-key=a%20b, other=1, plain=100%"),
     serviceVersion: "1",
     post: async (url, headers, body) => void (await fetch(url, { method: "POST", headers, body })),
   });
   await send(sortSpans(spans));
   expect(bodies[0]?.path).toBe("/v1/traces");
-  expect(bodies[0]?.headers).toMatchObject({ "x-key": "a b", other: "1", "content-type": "application/json" });
+  expect(bodies[0]?.headers).toMatchObject({
+    "x-key": "a b",
+    other: "1",
+    plain: "100%",
+    "content-type": "application/json",
+  });
   const document = JSON.parse(bodies[0]?.body ?? "") as ReturnType<typeof otlpDocument>;
   const [first, second] = document.resourceSpans[0]?.scopeSpans[0]?.spans ?? [];
   expect([first?.name, second?.name]).toEqual(["chat m", "attempt"]);

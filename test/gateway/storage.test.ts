@@ -1,5 +1,6 @@
 // The gateway's units of storage: the same figures on SQLite and on a real Postgres.
 import { setTimeout as pause } from "node:timers/promises";
+import pg from "pg";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type LedgerRow, rowText } from "#daemon/gateway/ledger/row.ts";
 import { gatewayStores } from "#daemon/gateway/stores.ts";
@@ -251,6 +252,36 @@ test.skipIf(noPostgres)(
     expect((await second).text).toBe((await first).text);
     expect((await second).headers["idempotent-replayed"]).toBe("true");
     expect(upstream.requests.length).toBe(11);
+  },
+);
+
+test.skipIf(noPostgres)(
+  "what is numbered first and committed last is counted as well, and nobody waits for a vacuum",
+  async () => {
+    const databaseUrl = await server?.createDatabase();
+    const storage = await temporaryStorage({ databaseUrl });
+    const { ledger } = gatewayStores(storage, systemClock);
+    await ledger.append([row({ user: "first" })], []);
+    const slow = new pg.Client({ connectionString: databaseUrl });
+    await slow.connect();
+    onTestFinished(() => slow.end());
+    await slow.query("begin; lock table gateway_gate in row share mode");
+    const { ledgerColumns } = await import("#daemon/storage/tables/gateway.ts");
+    const others = ledgerColumns.filter((name) => name !== "end_user").join(", ");
+    await slow.query(
+      `insert into gateway_ledger (end_user, ${others}) select 'slow', ${others} from gateway_ledger where end_user = 'first'`,
+    );
+    await ledger.append([row({ user: "quick" })], []);
+    const sums = ledger.usage({ by: "user" });
+    await expect(Promise.race([sums.then(() => "answered"), pause(50)])).resolves.toBeUndefined();
+    await slow.query("commit");
+    expect((await sums).map(({ key }) => key).sort()).toEqual(["first", "quick", "slow"]);
+    await slow.query("begin; lock table gateway_gate in exclusive mode");
+    const appended = ledger.append([row({ user: "later" })], []).then(() => "appended");
+    await expect(Promise.race([appended, pause(50, "waits")])).resolves.toBe("waits");
+    await slow.query("commit; begin; lock table gateway_ledger in share update exclusive mode");
+    await appended;
+    expect(await ledger.usage({ by: "user" })).toHaveLength(4);
   },
 );
 

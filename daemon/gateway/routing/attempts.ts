@@ -52,7 +52,10 @@ export async function attemptRoute(plan: Plan, context: AttemptContext): Promise
     const alternative = index < plan.candidates.length - 1;
     if (!context.breakers.admit(candidate.name) && (alternative || last)) continue;
     const affordable = context.afford(candidate, attempts);
-    if (!(typeof affordable === "boolean" ? affordable : await affordable)) continue;
+    if (!(typeof affordable === "boolean" ? affordable : await affordable)) {
+      context.breakers.released(candidate.name);
+      continue;
+    }
     last = await attemptCandidate(plan, candidate, context, attempts);
     if (last.outcome.kind !== "failure" || !fallsThrough(last.outcome.failure)) return last;
     if (context.signal.aborted) return last;

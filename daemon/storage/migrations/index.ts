@@ -14,6 +14,7 @@ import * as gatewaySignature from "./022-gateway-signature.ts";
 import * as gatewayReplicas from "./023-gateway-replicas.ts";
 import * as gatewayUsage from "./024-gateway-usage.ts";
 import * as gatewayLimit from "./025-gateway-limit.ts";
+import * as gatewayGate from "./026-gateway-gate.ts";
 import * as job from "./030-job.ts";
 import * as connection from "./031-connection.ts";
 import * as sync from "./032-sync.ts";
@@ -40,6 +41,7 @@ export const migrations: Readonly<Record<MigrationName, MigrationStep>> = {
   "023-gateway-replicas": gatewayReplicas,
   "024-gateway-usage": gatewayUsage,
   "025-gateway-limit": gatewayLimit,
+  "026-gateway-gate": gatewayGate,
   "031-connection": connection,
   "032-sync": sync,
   "040-controller": controller,

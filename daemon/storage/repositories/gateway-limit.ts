@@ -2,6 +2,7 @@
 // every daemon has under way. By the database's clock, one daemon at a time.
 import { sql } from "kysely";
 import { type CallLimits, type CallRefusal, type LastMinute, refusalOf } from "../call-limits.ts";
+import { enter, ROUND } from "../gate.ts";
 import { dialectOf, insertValues } from "../insert-rows.ts";
 import type { Db } from "../schema.ts";
 import { isAlive } from "./idempotency.ts";
@@ -48,8 +49,7 @@ export async function round(
   db: Db,
   args: { readonly process: string; readonly now: string; readonly callers: readonly CallerRound[] },
 ): Promise<RoundOutcome> {
-  // Before anything is read: transactions that wait here see what the one before them wrote.
-  if (dialectOf(db) === "postgres") await sql`lock table gateway_limit in share row exclusive mode`.execute(db);
+  await enter(db, ROUND);
   const now = await databaseNow(db);
   const second = Math.floor(now / 1_000);
   const names = args.callers.map(({ caller }) => caller);

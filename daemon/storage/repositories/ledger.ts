@@ -2,7 +2,8 @@
 // in steps, since a year of calls read at once would keep everybody else waiting.
 import { createHash } from "node:crypto";
 import { type SelectQueryBuilder, sql } from "kysely";
-import { dialectOf, insertRows, insertValues } from "../insert-rows.ts";
+import { APPEND, enter, GATHER } from "../gate.ts";
+import { insertRows, insertValues } from "../insert-rows.ts";
 import type { Db } from "../schema.ts";
 import { ledgerColumns } from "../tables/gateway.ts";
 import { type BudgetChange, change } from "./budget.ts";
@@ -18,6 +19,7 @@ export async function append(
     readonly now: string;
   },
 ): Promise<void> {
+  await enter(db, APPEND);
   await insertRows(db, "gateway_ledger", ledgerColumns, args.rows);
   await change(db, { changes: args.budgets, process: args.process, now: args.now });
 }
@@ -40,7 +42,7 @@ const GATHERED = "gateway.usage_gathered";
 /** Gathers the next `limit` calls of the ledger; true while there may be more. */
 export async function gather(db: Db, { limit }: { readonly limit: number }): Promise<boolean> {
   // Of two transactions the one that numbered its rows first may commit last: its rows must not be passed over.
-  if (dialectOf(db) === "postgres") await sql`lock table gateway_ledger in share row exclusive mode`.execute(db);
+  await enter(db, GATHER);
   const from = Number((await get(db, { key: GATHERED })) ?? 0);
   const next = await db
     .selectFrom((from_) =>
