@@ -1,4 +1,5 @@
 // The controller runtime, put together.
+import { totalmem } from "node:os";
 import { resolve } from "node:path";
 import { MagicError } from "#contract/errors.ts";
 import type { Isolation } from "#contract/wire/daemon.ts";
@@ -35,6 +36,8 @@ export interface RuntimeServices {
   /** Zygotes kept ready once the first controller was asked for. */
   readonly zygotes?: number;
   readonly allowWeakSandbox?: boolean;
+  /** Cells beyond it are given back when they rest. */
+  readonly mostCells?: number;
   /** What a controller's module may take to load; 15 s by default. */
   readonly loadWithinMs?: number;
   /** True in the daemon's own process: soon after its start one zygote is made and asked what it is locked down with. */
@@ -55,12 +58,18 @@ export interface OwnedRuntime extends ControllerRuntime {
 const PREWARM_MS = 400;
 /** A cell that nobody used for that long is given back; the next call starts one from a zygote. */
 const IDLE_MS = 10 * 60_000;
+/** Cells that rest have a quarter of the machine's memory, at 64 MB each. */
+const MOST_CELLS = Math.max(16, Math.floor(totalmem() / 4 / (64 * 2 ** 20)));
 
 export function createRuntime(services: RuntimeServices): OwnedRuntime {
   const { storage, log, clock, root } = services;
   const units = storage.units.controller;
   const catalogue = openCatalogue(storage);
-  const watchdog = startWatchdog({ idleMs: IDLE_MS, onIdle: (live) => giveBack(live) });
+  const watchdog = startWatchdog({
+    idleMs: IDLE_MS,
+    most: services.mostCells ?? MOST_CELLS,
+    onIdle: (live) => giveBack(live),
+  });
   const databases = openDatabases(root);
   const operations = brokerOperations(databases);
   const brokers = new WeakMap<Instance, Broker>();
@@ -141,7 +150,12 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
   }
 
   function giveBack(live: LiveCell): void {
-    for (const instance of registry.instances()) if (instance.pid() === live.cell.pid) instance.rest(live);
+    const instance = registry.instances().find((one) => one.pid() === live.cell.pid);
+    if (!instance) return;
+    instance.rest(live);
+    const { name } = instance.artifact.contract;
+    // One that was called by its number has nobody waiting for it, and its code is megabytes.
+    void retireUnreferenced(name, instance);
   }
 
   async function entryOf(name: string): Promise<CatalogueEntry> {
@@ -173,15 +187,16 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
     };
   }
 
-  /** Ends the instances that no alias points at any more; they would hold a process for nobody. */
-  async function retireUnreferenced(name: string): Promise<void> {
+  /** Ends the instances that no alias points at any more, or the one of them; they would hold a process for nobody. */
+  async function retireUnreferenced(name: string, only?: Instance): Promise<void> {
     const entry = await catalogue.find(name);
     if (!entry) return;
     // What an alias pointed at before stays warm: a rollback is instant.
     const held = new Set(
       [...entry.aliases.values()].flatMap(({ version, candidate, previous }) => [version, candidate, previous]),
     );
-    for (const version of entry.versions.keys()) if (!held.has(version)) void registry.retire(name, version);
+    const versions = only ? [only.artifact.contract.version] : entry.versions.keys();
+    for (const version of versions) if (!held.has(version)) void registry.retire(name, version);
   }
 
   const runtime: OwnedRuntime = {

@@ -21,6 +21,7 @@ export const migrationNames = [
   "033-webhook",
   "034-oauth",
   "035-delivery-queue",
+  "041-controller-listing",
 ] as const;
 export type MigrationName = (typeof migrationNames)[number];
 

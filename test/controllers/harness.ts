@@ -50,7 +50,7 @@ afterAll(async () => {
 export const noPorts: Ports = { llm: null, egress: null, databases: null, secrets: null, kv: null, syncs: null };
 
 export async function openBench(
-  options: { ports?: Partial<Ports>; zygotes?: number; loadWithinMs?: number } = {},
+  options: { ports?: Partial<Ports>; zygotes?: number; mostCells?: number; loadWithinMs?: number } = {},
 ): Promise<Bench> {
   const root = mkdtempSync(join(tmpdir(), "magic-cell-test-"));
   const storage = await openStorage({ root });
@@ -67,6 +67,7 @@ export async function openBench(
     clock: systemClock,
     ports: { ...noPorts, ...options.ports },
     zygotes: options.zygotes ?? 2,
+    ...(options.mostCells === undefined ? {} : { mostCells: options.mostCells }),
     ...(options.loadWithinMs === undefined ? {} : { loadWithinMs: options.loadWithinMs }),
   };
   const runtime = createRuntime(services);

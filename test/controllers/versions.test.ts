@@ -24,6 +24,19 @@ test("versions are immutable, latest moves with a deploy and back with a rollbac
   expect((await bench.failure(bench.invoke("v", {}, { version: "9.9.9" }))).code).toBe("controller_not_found");
 });
 
+test("cells that rest are given back beyond a number, the longest rested first, and versions called by their number go with theirs", async () => {
+  const bench = await openBench({ mostCells: 1 });
+  for (let n = 0; n < 3; n++) await bench.deploy("v", answer(n), { version: `1.${n}.0` });
+  const cells = async (): Promise<number> => {
+    const { text } = await bench.metrics.render();
+    return Number(/^magic_controller_cells (\d+)$/m.exec(text)?.[1]);
+  };
+  for (let n = 0; n < 3; n++) expect(await bench.invoke("v", {}, { version: `1.${n}.0` })).toBe(n);
+  expect(await cells()).toBe(3);
+  await expect.poll(cells, { timeout: 5_000, interval: 100 }).toBe(1);
+  for (let n = 0; n < 3; n++) expect(await bench.invoke("v", {}, { version: `1.${n}.0` })).toBe(n);
+});
+
 test("a percentage rollout splits the calls, and rolling back gives the candidate up", async () => {
   const bench = await openBench();
   await bench.deploy("r", answer(1));

@@ -63,7 +63,11 @@ const IDLE_BURN_MS = (SWEEP_MS * SLOW) / 2;
 const BURNING_SWEEPS = 2;
 const TICKS_PER_SECOND = 100;
 
-export function startWatchdog(options: { idleMs: number; onIdle(live: LiveCell): void }): Watchdog {
+/** One that was used within it may be about to be used. */
+const SETTLED_MS = 1_000;
+
+/** `most`: cells beyond it are given back as soon as nobody uses them, those that rest longest first. */
+export function startWatchdog(options: { idleMs: number; most: number; onIdle(live: LiveCell): void }): Watchdog {
   const cells = new Set<LiveCell>();
   let timer: NodeJS.Timeout | null = null;
   let looking: NodeJS.Timeout | null = null;
@@ -84,6 +88,16 @@ export function startWatchdog(options: { idleMs: number; onIdle(live: LiveCell):
       else if (slow && idle) inspectIdle(live);
       if (slow || live.late > 0 || !idle) live.cell.ping();
     }
+    if (cells.size > options.most) giveBackSurplus();
+  }
+
+  /** Whoever calls versions one after the other would have a process of each. */
+  function giveBackSurplus(): void {
+    const settled = performance.now() - SETTLED_MS;
+    const resting = [...cells]
+      .filter((live) => live.calls + live.late === 0 && !live.retired && live.lastUsed < settled)
+      .sort((a, b) => a.lastUsed - b.lastUsed);
+    for (const live of resting.slice(0, cells.size - options.most)) options.onIdle(live);
   }
 
   /** What a sweep would see a quarter of a second late: that is long enough for a neighbour to be late a hundred times. */

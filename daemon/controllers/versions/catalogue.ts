@@ -57,7 +57,7 @@ export function openCatalogue(storage: Storage): Catalogue {
     const { versions, aliases } = await controller.list({ name: null });
     const names = new Set(versions.map(({ name }) => name));
     for (const name of entries.keys()) if (!names.has(name)) entries.delete(name);
-    for (const name of names) entries.set(name, entryOf(name, versions, aliases));
+    for (const name of names) entries.set(name, entryOf(name, versions, aliases, entries.get(name)));
     filledAt = performance.now();
     done = true;
   }
@@ -97,7 +97,7 @@ export function openCatalogue(storage: Storage): Catalogue {
       await ready();
       const { versions, aliases } = await controller.list({ name });
       if (versions.length === 0) entries.delete(name);
-      else entries.set(name, entryOf(name, versions, aliases));
+      else entries.set(name, entryOf(name, versions, aliases, entries.get(name)));
       return entries.get(name);
     },
   };
@@ -106,16 +106,23 @@ export function openCatalogue(storage: Storage): Catalogue {
 
 type Stored = Awaited<ReturnType<Storage["units"]["controller"]["list"]>>;
 
-function entryOf(name: string, versions: Stored["versions"], aliases: Stored["aliases"]): CatalogueEntry {
+/** `before`: what was known; a contract that has not changed is not read again. */
+function entryOf(
+  name: string,
+  versions: Stored["versions"],
+  aliases: Stored["aliases"],
+  before: CatalogueEntry | undefined,
+): CatalogueEntry {
+  const contractOf = ({ version, digest, contract }: Stored["versions"][number]): ControllerContract => {
+    const known = before?.versions.get(version);
+    return known?.digest === digest ? known.contract : (JSON.parse(contract) as ControllerContract);
+  };
   return {
     name,
     versions: new Map(
       versions
         .filter((row) => row.name === name)
-        .map((row) => [
-          row.version,
-          { digest: row.digest, created_at: row.created_at, contract: JSON.parse(row.contract) as ControllerContract },
-        ]),
+        .map((row) => [row.version, { digest: row.digest, created_at: row.created_at, contract: contractOf(row) }]),
     ),
     aliases: new Map(
       aliases

@@ -22,6 +22,7 @@ import * as webhook from "./033-webhook.ts";
 import * as oauth from "./034-oauth.ts";
 import * as deliveryQueue from "./035-delivery-queue.ts";
 import * as controller from "./040-controller.ts";
+import * as controllerListing from "./041-controller-listing.ts";
 
 export interface MigrationStep {
   up(db: Kysely<unknown>, dialect: DialectName): Promise<void>;
@@ -48,4 +49,5 @@ export const migrations: Readonly<Record<MigrationName, MigrationStep>> = {
   "033-webhook": webhook,
   "034-oauth": oauth,
   "035-delivery-queue": deliveryQueue,
+  "041-controller-listing": controllerListing,
 };

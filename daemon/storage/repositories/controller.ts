@@ -19,6 +19,8 @@ export async function list(db: Db, { name }: { name: string | null }): Promise<S
   let versions = db
     .selectFrom("controller_version")
     .select(["name", "version", "digest", "contract", "created_at"])
+    // As the index has them; in the order of the time alone the code of every version is read.
+    .orderBy("name")
     .orderBy("created_at");
   let aliases = db.selectFrom("controller_alias").selectAll();
   if (name !== null) {
@@ -42,15 +44,26 @@ export async function read(
   return row ?? null;
 }
 
+/** The version's digest, or null: its code stays where it is. */
+async function digestOf(db: Db, { name, version }: { name: string; version: string }): Promise<string | null> {
+  const row = await db
+    .selectFrom("controller_version")
+    .select("digest")
+    .where("name", "=", name)
+    .where("version", "=", version)
+    .executeTakeFirst();
+  return row?.digest ?? null;
+}
+
 /** Stores a version and points an alias at it, or offers it as the alias's candidate. The same version with another digest is a conflict. */
 export async function deploy(
   db: Db,
   { row, alias, percent, at }: { row: ControllerVersionTable; alias: string; percent: number; at: string },
 ): Promise<void> {
-  const known = await read(db, { name: row.name, version: row.version });
-  if (known && known.digest !== row.digest)
+  const known = await digestOf(db, row);
+  if (known !== null && known !== row.digest)
     throw new MagicError("conflict", `${row.name}@${row.version} is deployed with another digest: raise the version`);
-  if (!known) await db.insertInto("controller_version").values(row).execute();
+  if (known === null) await db.insertInto("controller_version").values(row).execute();
   await point(db, { name: row.name, alias, version: row.version, percent, at });
 }
 
@@ -60,7 +73,7 @@ export async function point(
   change: { name: string; alias: string; version: string; percent: number; at: string },
 ): Promise<void> {
   const { name, alias, version, percent, at } = change;
-  if (!(await read(db, { name, version })))
+  if ((await digestOf(db, { name, version })) === null)
     throw new MagicError("controller_not_found", `${name} has no version ${version}`);
   const current = await aliasOf(db, name, alias);
   const whole = percent >= 100 || !current;
