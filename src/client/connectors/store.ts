@@ -24,7 +24,7 @@ export function listConnectors(root: string): string[] {
 
 /** The manifest's text: of the project's connectors, else of the catalogue. A path to a file works too. Throws not_found with the names. */
 export function readConnector(root: string, name: string): string {
-  if (/[./\\]/.test(name) && existsSync(name)) return readFileSync(name, "utf8");
+  if (/[./\\]/.test(name) && existsSync(name)) return readManifest(name);
   const file = CONNECTOR_NAME.test(name)
     ? ENDINGS.map((ending) => join(connectorsFolder(root), name + ending)).find((path) => existsSync(path))
     : undefined;
@@ -37,6 +37,16 @@ export function readConnector(root: string, name: string): string {
     `There is no connector '${name}' that is a manifest. ${known.length ? `The project has: ${known.join(", ")}.` : "Add one with `magic connector add FILE`."} \`magic connector list\` shows the catalogue.`,
     { extra: { next: "Check the name." } },
   );
+}
+
+function readManifest(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const next = code === "EISDIR" ? "Name the manifest in it, such as manifest.yaml." : "Check the path.";
+    throw new MagicError("not_found", `${path} cannot be read: ${code}.`, { cause: error, extra: { next } });
+  }
 }
 
 // Our definitions are files that both programs know the place of: from source and from dist alike.
