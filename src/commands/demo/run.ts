@@ -26,9 +26,15 @@ export function magicIn(folder: string, env: NodeJS.ProcessEnv, signal: AbortSig
   return {
     json: <T>(...args: string[]) =>
       new Promise<T>((resolve, reject) => {
-        execFile(process.execPath, [program, ...args, "--json"], options, (error, stdout, stderr) => {
-          if (stdout.trim() !== "" && !error) resolve(JSON.parse(stdout) as T);
-          else reject(signal.aborted ? new MagicError("interrupted") : failure(args, stderr, error));
+        const child = execFile(process.execPath, [program, ...args, "--json"], options, (error, stdout, stderr) => {
+          const settle = () => {
+            if (stdout.trim() !== "" && !error) resolve(JSON.parse(stdout) as T);
+            else reject(signal.aborted ? new MagicError("interrupted") : failure(args, stderr, error));
+          };
+          // Aborted, this is called while the process still writes: into a project that is being removed.
+          if (child.pid !== undefined && child.exitCode === null && child.signalCode === null)
+            child.once("exit", settle);
+          else settle();
         });
       }),
     dev: () =>
