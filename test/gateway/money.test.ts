@@ -106,6 +106,12 @@ describe("golden costs", () => {
     expect(converse).toEqual(usage);
   });
 
+  test("what Qwen writes to its cache is counted as written", () => {
+    const details = { cached_tokens: 20, cache_creation_input_tokens: 30 };
+    const usage = usageFromWire({ prompt_tokens: 100, completion_tokens: 5, prompt_tokens_details: details });
+    expect(usage).toEqual({ input: 50, cached: 20, cache_write: 30, output: 5, reasoning: 0 });
+  });
+
   test("audio and images are counted, and cost what the list has for it", () => {
     // gemini-2.5-flash, 0.30 (audio 1) / 0.03 (audio 0.10) / - / 2.50: 300 x 0.3 + 500 x 1 + 100 x 0.03 + 100 x 0.1 + 10 x 2.5
     const usage = googleUsage({

@@ -100,6 +100,7 @@ describe("what a provider lacks", () => {
     ["google", "gemini-3.8-flash", "presence_penalty", { presence_penalty: 0.5 }],
     ["google", "gemini-2.5-pro", "seed", { seed: 2 ** 40 }],
     ["google", "gemini-2.5-pro", "logit_bias", { logit_bias: { "1": 2 } }],
+    ["google", "gemini-2.5-flash-image", "reasoning_effort", { reasoning_effort: "high" }],
     ["google", "gemini-2.0-flash", "reasoning_effort", { reasoning_effort: "high" }],
     ["bedrock", "us.amazon.nova-2-lite-v1:0", "reasoning_effort", { reasoning_effort: "high", max_tokens: 9 }],
     ["bedrock", "meta.llama3", "presence_penalty", { presence_penalty: 1 }],

@@ -94,7 +94,9 @@ export function usageFromWire(wire: unknown): TokenUsage | null {
   const promptDetails = (fields["prompt_tokens_details"] ?? {}) as Record<string, unknown>;
   const completionDetails = (fields["completion_tokens_details"] ?? {}) as Record<string, unknown>;
   const cached = Math.min(count(promptDetails["cached_tokens"]) || cachedBeside(fields), prompt);
-  const written = Math.min(count(promptDetails["cache_write_tokens"]), prompt - cached);
+  // Alibaba's Qwen has Anthropic's name for it.
+  const write = count(promptDetails["cache_write_tokens"]) || count(promptDetails["cache_creation_input_tokens"]);
+  const written = Math.min(write, prompt - cached);
   const thought = count(completionDetails["reasoning_tokens"]);
   // xAI counts reasoning beside completion_tokens: then the total says so.
   const total = count(fields["total_tokens"]);

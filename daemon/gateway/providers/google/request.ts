@@ -133,6 +133,7 @@ function given(fields: Record<string, unknown>): Record<string, unknown> {
 
 /** How a model is told to think: Gemini 3 by level, 2.5 by budget, earlier ones not at all. Unknown names count as new. */
 function thinkingKind(model: string): "level" | "budget" | "none" {
+  if (/gemini-2\.5-.*(image|tts)/.test(model)) return "none";
   if (/gemini-2\.5|robotics-er-1\.5/.test(model)) return "budget";
   if (/gemini-(1|2)|gemma|learnlm|aqa/.test(model)) return "none";
   return "level";
