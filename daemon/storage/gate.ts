@@ -11,6 +11,11 @@ export const ROUND = "share row exclusive";
 /** Gathers the ledger; alone. */
 export const GATHER = "exclusive";
 
+/** Of a daemon that was frozen, or is out of reach, inside: the others go on without it. */
+const LONGEST_MS = 10_000;
+
 export async function enter(db: Db, mode: typeof APPEND | typeof ROUND | typeof GATHER): Promise<void> {
-  if (dialectOf(db) === "postgres") await sql`lock table gateway_gate in ${sql.raw(mode)} mode`.execute(db);
+  if (dialectOf(db) !== "postgres") return;
+  const bound = `set local idle_in_transaction_session_timeout = ${LONGEST_MS}`;
+  await sql.raw(`${bound}; lock table gateway_gate in ${mode} mode`).execute(db);
 }
