@@ -39,7 +39,7 @@ export async function* joined(batches: AsyncIterable<Batch>): AsyncGenerator<Bat
     next = batch.places ? (batch.places.at(-1) ?? next - 1) + 1 : next + countOf(batch);
     if (rows.length === 0) rows = batch.rows as Row[];
     else for (const row of batch.rows) rows.push(row);
-    if (batch.rejects) rejects.push(...batch.rejects);
+    for (const reject of batch.rejects ?? []) rejects.push(reject);
     bytes += batch.bytes;
     const enough = bytes >= (packed.length > 0 ? JOIN_PACKED_BYTES : JOIN_BYTES) || rows.length >= JOIN_ROWS;
     if (batch.state || enough || performance.now() - since >= JOIN_MS) yield take(batch.state);

@@ -16,6 +16,12 @@ function shown(value: Value): string {
   return text.length > 200 ? `${text.slice(0, 200)}...` : text;
 }
 
+/** So many rejects, of which the first ones are told apart: nobody is shown the others. */
+export function rejectsOf(shown: readonly Reject[], count: number): readonly Reject[] {
+  const last = shown.at(-1);
+  return last ? shown.concat(new Array<Reject>(count - shown.length).fill(last)) : [];
+}
+
 export interface RejectList {
   readonly count: number;
   /** The first ones. */

@@ -223,6 +223,24 @@ describe.skipIf(postgresMissing())("values", () => {
     expect(await run('{"id":1,"c":1}\n{"id":3,"c":2}\n')).toEqual([null, 2, []]);
   });
 
+  test("many bad rows cost the server no lock each, and as many without a key as anybody likes are counted", async () => {
+    const file = join(folder, "bad.csv");
+    writeFileSync(file, `n\n${"x\n".repeat(200)}1\nx\n2\n`);
+    await target.query(`CREATE FUNCTION held() RETURNS bigint VOLATILE LANGUAGE sql AS $$ SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'transactionid' $$;
+      CREATE TABLE bad (n int, held bigint DEFAULT held())`);
+    expect(await sync({ from: file, object: "bad", to, table: "bad" })).toMatchObject({ records_rejected: 201 });
+    const [row] = await target.query("SELECT held FROM bad WHERE n = 2");
+    expect(Number(row?.["held"])).toBeLessThan(10);
+    await source.query(
+      "CREATE TABLE unkeyed AS SELECT CASE WHEN i = 1 THEN 1 END AS id FROM generate_series(1, 130000) i",
+    );
+    const { error, records_rejected, rejects } = await sync(
+      { from, object: "unkeyed", to, table: "unkeyed" },
+      { primary_key: ["id"] },
+    );
+    expect([error, records_rejected, rejects.length]).toEqual([null, 129_999, 100]);
+  });
+
   test("bytes that a file writes as text are bytes again in a column of bytes", async () => {
     const to = join(folder, "bytes.sqlite");
     const db = new DatabaseSync(to);

@@ -182,7 +182,7 @@ async function* readRows(snapshot: Snapshot, width: number, delimiter: string, e
       places.push(place - 1);
       for (const value of record) bytes += (value?.length ?? 0) + 1;
     }
-    if (rows.length >= BATCH_ROWS || bytes > 4 << 20) yield take();
+    if (rows.length + rejects.length >= BATCH_ROWS || bytes > 4 << 20) yield take();
   }
   if (rows.length > 0 || rejects.length > 0) yield take();
 }

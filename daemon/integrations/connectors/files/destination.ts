@@ -4,11 +4,11 @@ import { existsSync, renameSync, rmSync, statSync } from "node:fs";
 import { access, constants, open as openFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { isMagicError, MagicError } from "#contract/errors.ts";
-import type { Reject } from "#contract/sync.ts";
+import { REJECTS_SHOWN, type Reject } from "#contract/sync.ts";
 import type { CommittedState, Destination, OpenRequest, WritePlan, WriteSession } from "../../engine/destination.ts";
 import { planChanges } from "../../engine/evolution.ts";
 import { DOUBLED, keyedRows, keyPlaces } from "../../engine/keys.ts";
-import { keyOf } from "../../engine/rejects.ts";
+import { keyOf, rejectsOf } from "../../engine/rejects.ts";
 import type { Column, Row } from "../../engine/types.ts";
 import type { FileReader, FileWriter } from "./format.ts";
 import { type FormatName, formatOf } from "./formats.ts";
@@ -174,9 +174,11 @@ function sessionOf({ path, format, request, stateFile, old, committed }: Parts):
       if (stays) rows += await keepRecords({ old: stays, writer, plan, columns, fresh, path });
       const name = keyOf(plan);
       const rejects: Reject[] = [];
+      const doubled: Reject[] = [];
+      let passed = 0;
       const passedBy = (row: Row) => {
-        if (plan.kind === "replace")
-          rejects.push({ key: name(row, 0), column: plan.primaryKey[0] ?? null, reason: DOUBLED });
+        if (passed++ < REJECTS_SHOWN)
+          doubled.push({ key: name(row, 0), column: plan.primaryKey[0] ?? null, reason: DOUBLED });
       };
       let first = 0;
       for await (const batch of spool.read(passedBy)) {
@@ -187,7 +189,7 @@ function sessionOf({ path, format, request, stateFile, old, committed }: Parts):
         rejects.push(...bad);
         first += batch.length;
       }
-      return rejects;
+      return plan.kind === "replace" ? rejectsOf(doubled, passed).concat(rejects) : rejects;
     },
     count: async () => (plan ? rows : (old?.records ?? null)),
     commit: async (state) => {

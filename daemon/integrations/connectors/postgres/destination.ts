@@ -231,7 +231,7 @@ function sessionOf(parts: Parts): WriteSession {
           );
           return row ? { count: Number(row.n), checksum: row.checksum } : null;
         } catch (error) {
-          await link.run("ROLLBACK TO SAVEPOINT magic_checksum");
+          await link.run("ROLLBACK TO SAVEPOINT magic_checksum; RELEASE SAVEPOINT magic_checksum");
           // 42883: one of the types has no hash function (json, point, xml).
           if ((error as { code?: string }).code === "42883") return null;
           throw error;

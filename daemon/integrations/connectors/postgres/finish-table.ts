@@ -19,9 +19,9 @@ export interface MadeTable {
   waiting(what: string): void;
 }
 
-export async function finishTable(made: MadeTable): Promise<{ renames: Renames; rejects: Reject[] }> {
+export async function finishTable(made: MadeTable): Promise<{ renames: Renames; rejects: readonly Reject[] }> {
   const { link, plan, loading } = made;
-  const rejects: Reject[] = [];
+  let rejects: readonly Reject[] = [];
   let renames: Renames = { constraints: [], indexes: [] };
   // Under a savepoint: true when it was done, false when rows stand in its way.
   const built = async () => {
@@ -32,13 +32,13 @@ export async function finishTable(made: MadeTable): Promise<{ renames: Renames; 
       return true;
     } catch (error) {
       if (!isDataError(error) || plan.onBadRecord === "fail") throw error;
-      await link.run("ROLLBACK TO SAVEPOINT magic_keys");
+      await link.run("ROLLBACK TO SAVEPOINT magic_keys; RELEASE SAVEPOINT magic_keys");
       return false;
     }
   };
   if (await built()) return { renames, rejects };
   if (plan.primaryKey.length > 0) {
-    rejects.push(...(await takeOutDuplicates(link, loading.table, plan)));
+    rejects = await takeOutDuplicates(link, loading.table, plan);
     if (await built()) return { renames, rejects };
   }
   // Something else than the key: the rows go aside and come in again, into the finished table.

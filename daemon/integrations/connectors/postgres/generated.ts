@@ -38,7 +38,7 @@ export async function takeOutMiscomputed(target: ComputingTable, from: string): 
       await link.run("RELEASE SAVEPOINT magic_computed");
     } catch (error) {
       // The expression fails for some row: so will its insertion, which tells the row.
-      await link.run("ROLLBACK TO SAVEPOINT magic_computed");
+      await link.run("ROLLBACK TO SAVEPOINT magic_computed; RELEASE SAVEPOINT magic_computed");
       if (!/^22/.test((error as { code?: string }).code ?? "")) throw error;
     }
   }

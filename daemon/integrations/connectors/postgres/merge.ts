@@ -1,7 +1,8 @@
 // From the staging table into the destination's: upsert by key, duplicates, rows that have gone. All inside the run's transaction.
-import type { Reject } from "#contract/sync.ts";
+import { REJECTS_SHOWN, type Reject } from "#contract/sync.ts";
 import type { WritePlan } from "../../engine/destination.ts";
 import { DOUBLED } from "../../engine/keys.ts";
+import { rejectsOf } from "../../engine/rejects.ts";
 import type { Value } from "../../engine/types.ts";
 import type { PostgresLink } from "./connect.ts";
 import { takeOutMiscomputed } from "./generated.ts";
@@ -46,7 +47,7 @@ export async function mergeStage(target: MergeTarget, stage: string): Promise<Re
       return true;
     } catch (error) {
       if (!canSift(error, plan)) throw error;
-      await link.run("ROLLBACK TO SAVEPOINT magic_merge");
+      await link.run("ROLLBACK TO SAVEPOINT magic_merge; RELEASE SAVEPOINT magic_merge");
       return false;
     }
   };
@@ -83,7 +84,7 @@ async function cursorFirst(link: PostgresLink, table: string, plan: WritePlan): 
   } catch (error) {
     // The 31st of February.
     if (!/^22/.test((error as { code?: string }).code ?? "")) throw error;
-    await link.run("ROLLBACK TO SAVEPOINT magic_cursor");
+    await link.run("ROLLBACK TO SAVEPOINT magic_cursor; RELEASE SAVEPOINT magic_cursor");
     return `${cursor} DESC NULLS LAST, `;
   }
 }
@@ -155,15 +156,12 @@ export async function hasUniqueIndex(link: PostgresLink, table: string, key: rea
 }
 
 // Rows without the key that was asked for: they could not be told from others, and would come again at every run.
-async function takeOutKeyless(link: PostgresLink, table: string, plan: WritePlan): Promise<Reject[]> {
+async function takeOutKeyless(link: PostgresLink, table: string, plan: WritePlan): Promise<readonly Reject[]> {
   if (plan.keyCertain || plan.primaryKey.length === 0) return [];
   const missing = plan.primaryKey.map((name) => `${ident(name)} IS NULL`).join(" OR ");
   const gone = await link.run(`DELETE FROM ${table} WHERE ${missing}`);
-  return Array.from({ length: gone }, () => ({
-    key: "null",
-    column: plan.primaryKey[0] ?? null,
-    reason: "the primary key is null",
-  }));
+  const reject = { key: "null", column: plan.primaryKey[0] ?? null, reason: "the primary key is null" };
+  return gone > 0 ? rejectsOf([reject], gone) : [];
 }
 
 /**
@@ -198,21 +196,25 @@ async function takeOutConfused({ link, table, plan }: MergeTarget, stage: string
  * Takes out all but one row of each key, and rows without one. In a full refresh the last row stays and the others are rejects; else the
  * one with the greatest cursor, whose older versions the others are.
  */
-export async function takeOutDuplicates(link: PostgresLink, table: string, plan: WritePlan): Promise<Reject[]> {
+export async function takeOutDuplicates(
+  link: PostgresLink,
+  table: string,
+  plan: WritePlan,
+): Promise<readonly Reject[]> {
   const key = plan.primaryKey;
   const rejects = await takeOutKeyless(link, table, { ...plan, keyCertain: false });
   const [first] = await link.rows<{ there: string }>(
     `SELECT EXISTS (SELECT FROM ${table} GROUP BY ${identList(key)} HAVING count(*) > 1)::text AS there`,
   );
   if (first?.there !== "true") return rejects;
-  const doubled = await link.rows<{ key: string | null }>(
+  const doubled = await link.rows<{ key: string | null; n: string }>(
     `WITH ranked AS (SELECT ctid AS place, row_number() OVER (PARTITION BY ${identList(key)} ORDER BY ${plan.kind === "upsert" ? await cursorFirst(link, table, plan) : ""}ctid DESC) AS n FROM ${table}),
           gone AS (DELETE FROM ${table} t USING ranked r WHERE t.ctid = r.place AND r.n > 1 RETURNING concat_ws(',', ${identList(key, "t.")}) AS key)
-     SELECT key FROM gone`,
+     SELECT key, (SELECT count(*) FROM gone)::text AS n FROM gone LIMIT ${REJECTS_SHOWN}`,
   );
-  if (plan.kind !== "upsert")
-    for (const row of doubled) rejects.push({ key: row.key ?? "", column: key[0] ?? null, reason: DOUBLED });
-  return rejects;
+  if (plan.kind === "upsert") return rejects;
+  const shown = doubled.map((row) => ({ key: row.key ?? "", column: key[0] ?? null, reason: DOUBLED }));
+  return rejects.concat(rejectsOf(shown, Number(doubled[0]?.n ?? 0)));
 }
 
 /** A full refresh with soft deletes: rows of the old table that the new one lacks stay, marked. */

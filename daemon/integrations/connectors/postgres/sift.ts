@@ -47,7 +47,7 @@ export async function sift(sieve: Sieve): Promise<Reject[]> {
       await link.run("RELEASE SAVEPOINT magic_sift");
     } catch (error) {
       if (!isDataError(error)) throw error;
-      await link.run("ROLLBACK TO SAVEPOINT magic_sift");
+      await link.run("ROLLBACK TO SAVEPOINT magic_sift; RELEASE SAVEPOINT magic_sift");
       const middle = (from + to) >> 1;
       // The first half is on top: rows go in in their order.
       if (from < to) pending.push([middle + 1, to], [from, middle]);

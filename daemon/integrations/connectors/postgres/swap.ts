@@ -193,7 +193,7 @@ export async function exchangeRows(target: MergeTarget, shadow: string): Promise
     await put(shadow);
   } catch (error) {
     if (!canSift(error, plan)) throw error;
-    await link.run("ROLLBACK TO SAVEPOINT magic_exchange");
+    await link.run("ROLLBACK TO SAVEPOINT magic_exchange; RELEASE SAVEPOINT magic_exchange");
     const waiting = (what: string) => target.waiting(what);
     rejects = [...rejects, ...(await sift({ link, plan, rows: `SELECT * FROM ${shadow}`, put, waiting }))];
   }

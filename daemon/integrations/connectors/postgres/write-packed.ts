@@ -26,7 +26,7 @@ export async function copyTuples(
     await Promise.race([finished(stream), failed]);
   } catch (error) {
     if (!isDataError(error)) throw error;
-    await link.run("ROLLBACK TO SAVEPOINT magic_batch");
+    await link.run("ROLLBACK TO SAVEPOINT magic_batch; RELEASE SAVEPOINT magic_batch");
     return false;
   }
   await link.run("RELEASE SAVEPOINT magic_batch");

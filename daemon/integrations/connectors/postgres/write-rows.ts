@@ -23,6 +23,7 @@ export interface RowTarget {
 
 // One COPY's size: enough to make its fixed cost small, small enough that resending a part is cheap.
 const COPY_BYTES = 4 << 20;
+const FEW_LINES = 8;
 
 /** Writes the rows; throws what is not a matter of single rows. */
 export async function writeRows(
@@ -71,22 +72,33 @@ async function writeLines(
   reject: (line: number, column: string | null, reason: string) => void,
 ): Promise<void> {
   let from = 0;
+  // Among many bad rows only a few are tried at once: what follows a bad one is sent for nothing.
+  let size = lines.length;
   while (from < lines.length) {
-    const bad = await tryCopy(target, lines.slice(from));
-    if (!bad) return;
+    const part = lines.slice(from, from + size);
+    const bad = await tryCopy(target, part);
+    if (!bad) {
+      from += part.length;
+      size *= 2;
+      continue;
+    }
     if (bad.line < 0) {
       // The error names no line: halve until it can only be one.
-      const half = from + ((lines.length - from) >> 1);
-      await writeLines(target, lines.slice(from, half), (line, column, reason) => reject(from + line, column, reason));
-      return writeLines(target, lines.slice(half), (line, column, reason) => reject(half + line, column, reason));
+      const half = part.length >> 1;
+      const start = from;
+      await writeLines(target, part.slice(0, half), (line, column, reason) => reject(start + line, column, reason));
+      await writeLines(target, part.slice(half), (line, column, reason) => reject(start + half + line, column, reason));
+      from += part.length;
+      continue;
     }
     // What stood before the bad line is good: it goes in again, without it.
     if (bad.line > 0) {
-      const again = await tryCopy(target, lines.slice(from, from + bad.line));
+      const again = await tryCopy(target, part.slice(0, bad.line));
       if (again) throw again.error;
     }
     reject(from + bad.line, bad.column, bad.reason);
     from += bad.line + 1;
+    size = Math.max(FEW_LINES, bad.line * 2);
   }
 }
 
@@ -105,7 +117,7 @@ async function tryCopy(target: RowTarget, lines: readonly string[]): Promise<Bad
     await copyLines(target, lines);
   } catch (error) {
     if (!isDataError(error)) throw error;
-    await link.run("ROLLBACK TO SAVEPOINT magic_batch");
+    await link.run("ROLLBACK TO SAVEPOINT magic_batch; RELEASE SAVEPOINT magic_batch");
     return badLine(error, lines.length);
   }
   await link.run("RELEASE SAVEPOINT magic_batch");

@@ -139,7 +139,7 @@ function* batches(
     }
     if (bad) rejects.push(bad);
     else rows.push(row);
-    if (rows.length >= BATCH_ROWS || bytes > 4 << 20) {
+    if (rows.length + rejects.length >= BATCH_ROWS || bytes > 4 << 20) {
       yield { rows, rejects, bytes };
       rows = [];
       rejects = [];
