@@ -60,6 +60,33 @@ test("an entry that comes at whatever moment of a batch's end is stored, and its
   }
 });
 
+test("an entry that was stored though the answer was lost is in the log once", async () => {
+  const { units } = await temporaryStorage();
+  let lost = true;
+  const log = await openAuditLog({
+    key: randomBytes(32),
+    anchors: { read: async () => undefined, write: async () => undefined },
+    store: {
+      head: () => units.audit.head({}),
+      append: async (after, rows) => {
+        const answer = await units.audit.append({ after, rows });
+        if (!lost) return answer;
+        lost = false;
+        throw new Error("the connection broke");
+      },
+    },
+    onError: () => undefined,
+  });
+  await expect(log.recordDurably(record("aud_1"))).rejects.toThrow("broke");
+  await log.recordDurably(record("aud_2"));
+  const stored = await units.audit.page({ after: null, limit: 10 });
+  expect(stored.map(({ id, sequence }) => [sequence, id])).toEqual([
+    [1, "aud_1"],
+    [2, "aud_2"],
+  ]);
+  await log.close();
+});
+
 function record(id: string): AuditRecord {
   return {
     ...{ id, timestamp: "2026-11-21T12:00:00.000Z", identity_type: "local", identity_id: null, action: "keys.create" },

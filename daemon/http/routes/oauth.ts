@@ -1,5 +1,6 @@
 // /v1/connections/oauth: authorizes connections at their provider.
 import type { FastifyInstance } from "fastify";
+import { Type } from "typebox";
 import { OAuthCallbackQuery, StartedOAuth, StartOAuth } from "#contract/wire/oauth.ts";
 import type { OAuth } from "#daemon/integrations/oauth/oauth.ts";
 import { liveOnly } from "../live-only.ts";
@@ -38,6 +39,9 @@ export function oauthRoutes(app: FastifyInstance, { oauth }: { oauth: OAuth }): 
           summary: "The provider's redirect: sends the browser on to the caller's callback",
         },
         querystring: OAuthCallbackQuery,
+        response: {
+          302: Type.Null({ description: "To the caller's callback, with `connection` and `status`, or `error`." }),
+        },
       },
     },
     async (request, reply) => {

@@ -52,6 +52,11 @@ export function contentOf(record: AuditRecord): string {
   ]);
 }
 
+/** Of a record, from its content. */
+export function idOf(content: string): string {
+  return (JSON.parse(content) as [string])[0];
+}
+
 /** HMAC-SHA-256, base64url, of a JSON array: the MAC before it, its number and everything that the entry says. */
 export function macOf(key: Buffer, before: string, sequence: number, content: string): string {
   const covered = `[${JSON.stringify(before)},${sequence},${content.slice(1)}`;

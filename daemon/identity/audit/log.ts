@@ -1,16 +1,19 @@
 // Writes the audit log: entries wait in memory for a moment, are chained, stored in one transaction, then anchored. Order of
 // arrival is order in the chain. `record` is for the hot path; `recordDurably` is for what must not be lost with the process.
 import type { Anchor, AnchorFile } from "./anchor.ts";
-import { type AuditRecord, type ChainHead, chain, contentOf, GENESIS } from "./chain.ts";
+import { type AuditRecord, type ChainHead, chain, contentOf, GENESIS, idOf } from "./chain.ts";
 
 export interface AuditStore {
   /** The last stored entry's place; undefined in an empty log. */
   head(): Promise<ChainHead | undefined>;
   /**
    * Appends rows (JSON: arrays in the columns' order) in one transaction unless the stored log already goes beyond `after`: then answers with
-   * its head, storing nothing.
+   * its head and the ids of those rows that are there, storing nothing.
    */
-  append(after: number, rows: string): Promise<ChainHead | "appended">;
+  append(
+    after: number,
+    rows: string,
+  ): Promise<{ readonly head: ChainHead; readonly stored: readonly string[] } | "appended">;
 }
 
 export interface AuditLog {
@@ -152,16 +155,21 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     anchorTimer ??= setTimeout(() => void writeAnchor(false), wait).unref();
   }
 
-  // Another replica may have appended meanwhile: chain on behind it and try again.
+  // Another replica may have appended meanwhile, or an earlier try of this batch whose answer was lost: chain the rest on behind it and
+  // try again.
   async function append(contents: readonly string[]): Promise<void> {
+    let left = contents;
     for (let attempt = 0; attempt < 20; attempt++) {
-      const chained = chain(key, head, contents);
+      const chained = chain(key, head, left);
       const answer = await store.append(head.sequence, chained.rows);
       if (answer === "appended") {
         head = chained.head;
         return;
       }
-      head = answer;
+      head = answer.head;
+      const stored = new Set(answer.stored);
+      if (stored.size > 0) left = left.filter((content) => !stored.has(idOf(content)));
+      if (left.length === 0) return;
     }
     throw new Error("the audit log is appended to by too many others");
   }

@@ -19,16 +19,29 @@ export async function head(db: Db, _args: Record<string, never>): Promise<AuditH
     .executeTakeFirst();
 }
 
-/**
- * Appends entries (JSON: arrays in the order of `auditColumns`) unless the log goes beyond `after` already (another replica was first):
- * then answers with its head.
- */
+/** What was found where `append` expected the log's end. */
+export interface AuditBeyond {
+  readonly head: AuditHead;
+  /** The ids of the given entries that are there already: the answer to an earlier try was lost. */
+  readonly stored: readonly string[];
+}
+
+/** Appends entries (JSON: arrays in the order of `auditColumns`) unless the log goes beyond `after` already, by another replica or an earlier try. */
 export async function append(
   db: Db,
   { after, rows }: { after: number; rows: string },
-): Promise<AuditHead | "appended"> {
+): Promise<AuditBeyond | "appended"> {
   const found = await head(db, {});
-  if (found && found.sequence > after) return found;
+  if (found && found.sequence > after) {
+    const given = (JSON.parse(rows) as unknown[][]).map((row) => String(row[auditColumns.indexOf("id")]));
+    const there = await db
+      .selectFrom("audit_entry")
+      .select("id")
+      .where("sequence", ">", after)
+      .where("id", "in", given)
+      .execute();
+    return { head: found, stored: there.map(({ id }) => id) };
+  }
   await insertRows(db, "audit_entry", auditColumns, rows);
   return "appended";
 }
