@@ -136,9 +136,22 @@ function paginator(pagination: Exclude<Pagination, { type: "none" }>): Json {
         return [cursor(get(pagination.path)), { type: "RequestPath" }];
       case "cursor":
         return [cursor(get(pagination.path)), option(pagination.parameter)];
+      case "header":
+        return [cursor(`headers.get(${literal(pagination.name)})`), option(pagination.parameter)];
+      case "last":
+        return [
+          {
+            ...{ type: "CursorPagination", cursor_value: `{{ last_record.get(${literal(pagination.field)}) }}` },
+            stop_condition: `{{ not (${get(pagination.more)}) }}`,
+          },
+          option(pagination.parameter),
+        ];
       case "page":
         return [
-          { type: "PageIncrement", page_size: pagination.size, start_from_page: 1, inject_on_first_request: true },
+          {
+            ...{ type: "PageIncrement", page_size: pagination.size, start_from_page: pagination.start },
+            inject_on_first_request: true,
+          },
           option(pagination.parameter),
         ];
       default:

@@ -16,18 +16,26 @@ export type Pagination =
   | { readonly type: "next_url"; readonly path: readonly string[] }
   | { readonly type: "link" }
   | { readonly type: "cursor"; readonly path: readonly string[]; readonly parameter: string }
-  | { readonly type: "page"; readonly parameter: string; readonly size: number }
+  /** A cursor in a header of the answer. */
+  | { readonly type: "header"; readonly name: string; readonly parameter: string }
+  /** From the last record's field on, as long as the answer says that there are more. */
+  | { readonly type: "last"; readonly field: string; readonly more: readonly string[]; readonly parameter: string }
+  | { readonly type: "page"; readonly parameter: string; readonly size: number; readonly start: number }
   | { readonly type: "offset"; readonly parameter: string; readonly size: number };
 
 const isRecord = (value: unknown): value is Json =>
   typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Names that lists of records have when they are empty. */
+const listNames = /^(data|items|results?|records|values?|entries|rows|list|content|hits|elements|nodes|edges)$/i;
 
 /** The lists of objects in an answer, the longest first, shallow before deep; [] is the answer itself. */
 export function recordPaths(body: unknown): string[][] {
   const found: { readonly path: string[]; readonly length: number }[] = [];
   const visit = (value: unknown, path: string[]): void => {
     if (Array.isArray(value)) {
-      if (value.length > 0 && value.every(isRecord)) found.push({ path, length: value.length });
+      const isList = value.length > 0 ? value.every(isRecord) : path.length === 0 || listNames.test(path.at(-1) ?? "");
+      if (isList) found.push({ path, length: value.length });
     } else if (isRecord(value) && path.length < 4)
       for (const [key, each] of Object.entries(value)) visit(each, [...path, key]);
   };
@@ -78,10 +86,19 @@ const parameterOf: Readonly<Record<string, string>> = {
   end_cursor: "after",
 };
 
-/** How pages may go on, the likeliest first; "none" is not among them. */
-export function paginations(page: Page, records: number): Pagination[] {
+const offsetNames = /^(offset|\$?skip|start_?at|start_?index|start)$/i;
+const pageNames = /^(page|current_?page|page_?(number|index|no)|number)$/i;
+const headerNames = /^(?:x-)?next-?(cursor|token|page)$|^x-(cursor)$/;
+
+/** How pages may go on, the likeliest first; "none" is not among them. `key`: the field that tells records apart. */
+export function paginations(page: Page, records: number, key?: string): Pagination[] {
   const found: Pagination[] = [];
   if (/rel="?next"?/i.test(page.headers["link"] ?? "")) found.push({ type: "link" });
+  for (const [name, value] of Object.entries(page.headers)) {
+    const [, next, own] = headerNames.exec(name) ?? [];
+    const parameter = (next ?? own ?? "").replace("token", "page_token");
+    if (parameter && value) found.push({ type: "header", name, parameter });
+  }
   const scalars = scalarsOf(page.body);
   for (const { path, value } of scalars) {
     const place = path.join(".");
@@ -92,24 +109,37 @@ export function paginations(page: Page, records: number): Pagination[] {
       found.push({ type: "cursor", path, parameter: named(path) });
   }
   const query = new URL(page.url).searchParams;
-  const names = new Set([...scalars.map(({ path }) => (path.at(-1) ?? "").toLowerCase()), ...query.keys()]);
-  const more = scalars.some(
-    ({ path, value }) => /has_?(more|next)/i.test(path.at(-1) ?? "") || (isTotal(path) && Number(value) > records),
-  );
+  const counters = [
+    ...[...query].map(([name, value]) => ({ name, value: Number(value) })),
+    ...scalars.map(({ path, value }) => ({
+      name: path.at(-1) ?? "",
+      value: value === null ? Number.NaN : Number(value),
+    })),
+  ].filter(({ value }) => Number.isInteger(value));
+  const isMore = ({ path, value }: Scalar): boolean => value === true && /has_?(more|next)/i.test(path.at(-1) ?? "");
+  const more = scalars.find(isMore)?.path;
+  const larger = scalars.some(({ path, value }) => isTotal(path) && Number(value) > records);
   const size = sizeOf(scalars, query) ?? records;
-  if (names.has("offset") || names.has("skip"))
-    found.push({ type: "offset", parameter: names.has("skip") ? "skip" : "offset", size });
-  const numbered = ["page", "current_page", "page_number", "pagenumber"].find((name) => names.has(name));
-  if (numbered !== undefined)
-    found.push({ type: "page", parameter: query.has("page_number") ? "page_number" : "page", size });
+  for (const { name } of counters) if (offsetNames.test(name)) found.push({ type: "offset", parameter: name, size });
+  for (const { name, value } of counters) {
+    if (!pageNames.test(name) || value > 1) continue;
+    for (const parameter of query.has(name) ? [name] : ["page", name])
+      found.push({ type: "page", parameter, size, start: value });
+  }
+  if (more && key !== undefined)
+    for (const parameter of ["starting_after", "after", "since_id"])
+      found.push({ type: "last", field: key, more, parameter });
   // Nothing named but a total that is larger, or a round number of records: the two common ways are worth a try.
-  if (found.length === 0 && (more || (records >= 10 && records % 5 === 0)))
+  if (!found.some(({ type }) => type !== "last") && (more || larger || (records >= 10 && records % 5 === 0)))
     found.push(
-      { type: "page", parameter: "page", size: records },
+      { type: "page", parameter: "page", size: records, start: 1 },
+      { type: "page", parameter: "page", size: records, start: 0 },
       { type: "offset", parameter: "offset", size: records },
     );
-  return found;
+  return found.filter((each, at) => found.findIndex((other) => isSame(each, other)) === at);
 }
+
+const isSame = (a: Pagination, b: Pagination): boolean => JSON.stringify(a) === JSON.stringify(b);
 
 const isTotal = (path: readonly string[]): boolean =>
   /^(total|total_?count|total_?items|totalResults|count)$/i.test(path.at(-1) ?? "");
@@ -120,7 +150,7 @@ function named(path: readonly string[]): string {
 }
 
 function sizeOf(scalars: readonly Scalar[], query: URLSearchParams): number | undefined {
-  for (const name of ["per_page", "limit", "page_size", "pageSize", "size"]) {
+  for (const name of ["per_page", "limit", "page_size", "pageSize", "size", "maxResults", "max_results"]) {
     const given = query.get(name) ?? scalars.find(({ path }) => path.at(-1) === name)?.value;
     if (Number.isInteger(Number(given)) && Number(given) > 0) return Number(given);
   }

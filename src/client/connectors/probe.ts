@@ -9,6 +9,12 @@ export type Config = Readonly<Record<string, unknown>>;
 /** Throws what the request failed with: credentials_rejected, not_found, upstream_error... */
 export async function firstPage(draft: Draft, config: Config, signal: AbortSignal): Promise<Page> {
   let page: Page | undefined;
+  // What a manifest can be written for by hand is said where it is found out.
+  const explained = (error: unknown): never => {
+    if (!(error instanceof MagicError) || !error.message.includes("is not JSON")) throw error;
+    const advice = "only JSON is looked at here; for CSV, XML or lines of JSON, write a manifest with a decoder";
+    throw new MagicError("upstream_error", `${error.message.split("\n")[0]}: ${advice} (docs/connectors.md).`);
+  };
   const manifest = manifestText({ ...draft, recordsPath: [], pagination: { type: "none" }, cursor: null });
   await runConnectorWorker(
     { type: "probe", manifest, config },
@@ -18,7 +24,7 @@ export async function firstPage(draft: Draft, config: Config, signal: AbortSigna
         if (reply.type === "page") page = reply;
       },
     },
-  );
+  ).catch(explained);
   if (page === undefined) throw new MagicError("internal", "the connector's process told no page");
   return page;
 }
@@ -31,7 +37,9 @@ export async function morePages(
   config: Config,
   signal: AbortSignal,
 ): Promise<{ readonly pagination: Pagination; readonly records: readonly Json[] } | null> {
-  const first = new Set(recordsAt(page.body, draft.recordsPath).map((record) => JSON.stringify(record)));
+  const identity = (record: Json): string =>
+    JSON.stringify(draft.primaryKey.length > 0 ? draft.primaryKey.map((field) => record[field]) : record);
+  const first = new Set(recordsAt(page.body, draft.recordsPath).map(identity));
   for (const pagination of ways) {
     const records = await read({ ...draft, pagination, cursor: null }, config, first.size * 2, signal).catch(
       (error: unknown) => {
@@ -40,8 +48,9 @@ export async function morePages(
         return [];
       },
     );
-    const fresh = records.filter((record) => !first.has(JSON.stringify(record)));
-    if (fresh.length > 0 && records.length > first.size) return { pagination, records };
+    const came = new Set(records.map(identity));
+    // A way that begins at another page than the first would leave its records out.
+    if (came.size > first.size && [...first].every((each) => came.has(each))) return { pagination, records };
   }
   return null;
 }

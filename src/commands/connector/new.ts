@@ -44,7 +44,10 @@ export default defineCommand<Options>({
       .option("--stream <name>", "by default the path's last part")
       .option("--records <path>", "where the records are in the answer, e.g. data.items; found by itself")
       .option("--primary-key <fields>", "e.g. id, or a,b; found by itself")
-      .option("--pagination <how>", "none, link, next_url:PATH, cursor:PATH:PARAM, page:PARAM:SIZE, offset:PARAM:SIZE")
+      .option(
+        "--pagination <how>",
+        "none, link, next_url:PATH, cursor:PATH:PARAM, header:NAME:PARAM, page:PARAM:SIZE[:START], offset:PARAM:SIZE",
+      )
       .option("--cursor-field <field>", "read incrementally by this time of a record; needs --cursor-param")
       .option("--cursor-param <name>", "the query parameter that takes the earliest time")
       .option("--force", "replace a connector of this name")
@@ -59,7 +62,7 @@ export default defineCommand<Options>({
     const page = await firstPage(start, config, signal);
     const recordsPath = options.records === undefined ? await findRecords(context, page.body) : split(options.records);
     const found = recordsAt(page.body, recordsPath);
-    if (found.length === 0)
+    if (!found.some((record) => Object.keys(record).length > 0))
       throw new MagicError(
         "upstream_error",
         `${page.url} has no records at '${recordsPath.join(".")}': see --records.`,
@@ -67,7 +70,9 @@ export default defineCommand<Options>({
     const key = options.primaryKey?.split(",") ?? keyCandidates(found).slice(0, 1);
     const draft = { ...start, recordsPath, primaryKey: key, schema: schemaOf(found) };
     const ways =
-      options.pagination === undefined ? paginations(page, found.length) : [parsePagination(options.pagination)];
+      options.pagination === undefined
+        ? paginations(page, found.length, key.length === 1 ? key[0] : undefined)
+        : [parsePagination(options.pagination)];
     const more = await morePages(draft, ways, page, config, signal);
     const records = more?.records ?? found;
     const pagination =
@@ -76,7 +81,9 @@ export default defineCommand<Options>({
     const file = writeConnector(findRoot(globals.root, env, cwd).path, draft.name, text, options.force ?? false);
     if (key.length === 0)
       output.warn("No field tells the records apart: pass --primary-key, or each sync reads everything again.");
-    if (!more && pagination.type === "none")
+    if (recordsPath.length === 0 && !Array.isArray(page.body))
+      output.note("The answer is one object, taken for one record: if it holds a list, name it by --records.");
+    else if (!more && pagination.type === "none")
       output.note("One page came. If there are more, say how they go on: --pagination.");
     const document = {
       ...{ name: draft.name, file, streams: [draft.stream], records_path: recordsPath, primary_key: key, pagination },
@@ -181,14 +188,16 @@ function parameter(text: string): [string, string] {
 }
 
 function parsePagination(text: string): Pagination {
-  const [type = "", first = "", second = ""] = text.split(":");
+  const [type = "", first = "", second = "", third = "1"] = text.split(":");
   if (type === "none" || type === "link") return { type };
   if (type === "next_url" && first) return { type, path: split(first) };
   if (type === "cursor" && first && second) return { type, path: split(first), parameter: second };
-  if ((type === "page" || type === "offset") && first && Number(second) > 0)
-    return { type, parameter: first, size: Number(second) };
+  if (type === "header" && first && second) return { type, name: first.toLowerCase(), parameter: second };
+  if (type === "offset" && first && Number(second) > 0) return { type, parameter: first, size: Number(second) };
+  if (type === "page" && first && Number(second) > 0 && /^\d+$/.test(third))
+    return { type, parameter: first, size: Number(second), start: Number(third) };
   throw new MagicError(
     "usage",
-    `--pagination takes none, link, next_url:PATH, cursor:PATH:PARAM, page:PARAM:SIZE or offset:PARAM:SIZE, not '${text}'.`,
+    `--pagination takes none, link, next_url:PATH, cursor:PATH:PARAM, header:NAME:PARAM, page:PARAM:SIZE[:START] or offset:PARAM:SIZE, not '${text}'.`,
   );
 }

@@ -30,6 +30,10 @@ beforeAll(async () => {
     if (url.pathname === "/v1/linked")
       return json(200, numbered, page < 3 ? { link: `<${next.href}>; rel="next", <${url.href}>; rel="first"` } : {});
     if (url.pathname === "/v1/numbered") return json(200, { data: numbered, meta: { page, per_page: 10, total: 25 } });
+    if (url.pathname === "/v1/zeroed") {
+      const from = Number(url.searchParams.get("page") ?? 0);
+      return json(200, { items: all.slice(from * 10, from * 10 + 10), page: from });
+    }
     if (url.pathname === "/v1/cursors") {
       const more = offset + 10 < all.length ? String(offset + 10) : null;
       return json(200, { result: { orders: all.slice(offset, offset + 10) }, paging: { next_cursor: more } });
@@ -57,7 +61,8 @@ const make = (path: string, ...more: string[]) =>
 test("finds records, key and pages, and writes a connector that reads all", { timeout: 120_000 }, async () => {
   const wanted = [
     ["linked", [], { type: "link" }],
-    ["numbered", ["data"], { type: "page", parameter: "page", size: 10 }],
+    ["numbered", ["data"], { type: "page", parameter: "page", size: 10, start: 1 }],
+    ["zeroed", ["items"], { type: "page", parameter: "page", size: 10, start: 0 }],
     ["cursors", ["result", "orders"], { type: "cursor", path: ["paging", "next_cursor"], parameter: "cursor" }],
   ] as const;
   await Promise.all(
