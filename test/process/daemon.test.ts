@@ -288,6 +288,11 @@ test("doctor tells a stale daemon, mends it, and closes what others can read", a
   const well = await made.magic(["doctor", "--json"]);
   expect([well.code, checks(well.json)]).toMatchObject([0, { daemon: "ok", secrets: "ok", "magic.yaml": "warning" }]);
   expect(well.stdout).toContain("MAGIC_TEST_UNSET (/secrets/A)");
+  const kept = await readFile(join(made.root, "magic.yaml"), "utf8");
+  await writeFile(join(made.root, "magic.yaml"), "version: 1\ngatewy: {}\n");
+  const status = async () => JSON.stringify((await made.magic(["daemon", "status", "--json"])).json["problems"]);
+  await expect.poll(status, { timeout: 20_000 }).toMatch(/config_invalid.*not in force.*magic\.yaml:2:1 .*gatewy/);
+  await writeFile(join(made.root, "magic.yaml"), kept);
   process.kill(Number(json["pid"]), "SIGKILL");
   await gone(Number(json["pid"]));
   await chmod(join(made.root, ".magic", "credentials.json"), 0o644);

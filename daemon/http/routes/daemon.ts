@@ -1,6 +1,7 @@
 // GET /v1/daemon: proves to the command line that it talks to the daemon of its root, and tells `doctor` how it fares.
 import type { FastifyInstance } from "fastify";
 import { type ErrorCode, errors } from "#contract/errors.ts";
+import { type Problem, problemLine } from "#contract/problem.ts";
 import { PROTOCOL, VERSION } from "#contract/protocol.ts";
 import { DaemonInfo, type DaemonProblem, type Isolation } from "#contract/wire/daemon.ts";
 import type { Activity } from "../activity.ts";
@@ -12,7 +13,10 @@ export interface DaemonServices {
   readonly isolation: () => Promise<Isolation | null>;
   /** `mismatch`: what is wrong with the master key; null where it is the right one. */
   readonly seals: { readonly mismatch: string | null };
-  readonly project: { missing(): readonly { readonly name: string; readonly pointer: string }[] };
+  readonly project: {
+    missing(): readonly { readonly name: string; readonly pointer: string }[];
+    problems(): readonly Problem[];
+  };
 }
 
 export function daemonRoutes(
@@ -33,9 +37,20 @@ export function daemonRoutes(
       held_by: (await activity.heldBy()) ?? null,
       isolation: await isolation(),
       unset: project.missing().map(({ name, pointer }) => `${name} (${pointer})`),
-      problems: seals.mismatch === null ? [] : [problemOf("master_key_mismatch", seals.mismatch)],
+      problems: [
+        ...(seals.mismatch === null ? [] : [problemOf("master_key_mismatch", seals.mismatch)]),
+        ...editProblem(project.problems()),
+      ],
     };
   });
+}
+
+// Whoever has just saved it looks here for why nothing has changed.
+function editProblem([first, ...others]: readonly Problem[]): DaemonProblem[] {
+  if (!first) return [];
+  const more = others.length > 0 ? ` (and ${others.length} more)` : "";
+  const detail = `magic.yaml as it was saved last is not in force, the one before it is: ${problemLine(first)}${more}`;
+  return [problemOf("config_invalid", detail)];
 }
 
 function problemOf(code: ErrorCode, detail: string): DaemonProblem {
