@@ -220,6 +220,8 @@ describe("anthropic", () => {
       messages: [{ content: [{ text: "x" }, point] }, {}, { content: [{ toolResult: {} }, point] }],
       toolConfig: { tools: [{ toolSpec: {} }, point] },
     });
+    const older = await send("bedrock", request, "anthropic.claude-3-7-sonnet-20250219-v1:0");
+    expect(older.body["system"]).toEqual([{ text: "long" }, point]);
     const llama = await send("bedrock", request, "us.meta.llama3-3-70b-instruct-v1:0");
     expect(JSON.stringify(llama.body)).not.toContain("cachePoint");
   });

@@ -4,6 +4,7 @@ import type { ReasoningDetail } from "#daemon/gateway/format/completion.ts";
 import type { ChatRequest, ContentPart, Message, UserMessage } from "#daemon/gateway/format/request.ts";
 import {
   argumentsOf,
+  type CacheMark,
   cacheMark,
   fileOf,
   imageUrl,
@@ -28,8 +29,8 @@ export interface MessageOptions {
   readonly thoughts: ClaudeThoughts | null;
   /** The id of a tool call as the model takes it. */
   readonly idOf: (id: string) => string;
-  /** Whether the model takes marks of what may be cached. */
-  readonly caches: boolean;
+  /** The mark of what may be cached, as the model takes it; null where it takes none. */
+  readonly markOf: (mark: CacheMark) => CacheMark;
 }
 
 /** A tool call's id as Converse takes it. */
@@ -79,9 +80,9 @@ function endClean(content: Record<string, unknown>[]): void {
   if (typeof text === "string") content[content.length - 1] = { text: text.trimEnd() };
 }
 
-// Others than Claude and Nova refuse them.
-function cachePoint(marked: object, { caches }: MessageOptions, mark = cacheMark(marked)): Record<string, unknown>[] {
-  return mark && caches ? [{ cachePoint: { type: "default", ...mark } }] : [];
+function cachePoint(marked: object, { markOf }: MessageOptions, given = cacheMark(marked)): Record<string, unknown>[] {
+  const mark = markOf(given);
+  return mark ? [{ cachePoint: { type: "default", ...mark } }] : [];
 }
 
 // Converse refuses two documents of one name.

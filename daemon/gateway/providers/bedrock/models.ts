@@ -1,6 +1,7 @@
 // What differs between the models that Converse serves: whose reasoning they have, whether they keep JSON schemas, whether they can be made
 // to call a tool. By their ids, whatever regions and versions stand around them.
 import { claudeTraits } from "../anthropic/models.ts";
+import type { CacheMark } from "../content.ts";
 import { CLAUDE, CONVERSE } from "../thoughts/claude.ts";
 
 export function isClaude(model: string): boolean {
@@ -33,13 +34,19 @@ export function forcesTools(model: string): boolean {
   return /^arn:|nova|mistral-large|gpt-oss|openai\./.test(model);
 }
 
-/** It takes marks of what may be cached. An ARN does not say whose model it is. */
-export function takesMarks(model: string): boolean {
-  return isClaude(model) || /^arn:|nova/.test(model);
+/** A mark of what may be cached as the model takes it: Claude and Nova alone do, newer Claudes for an hour. An ARN does not say whose model it is. */
+export function markFor(mark: CacheMark, model: string): CacheMark {
+  if (!mark || !(isClaude(model) || /^arn:|nova/.test(model))) return null;
+  return isNewer(model) ? mark : {};
 }
 
 /** It can be kept from calling tools in parallel. */
 export function callsOneByOne(model: string): boolean {
+  return isNewer(model);
+}
+
+// Claude since 4.5.
+function isNewer(model: string): boolean {
   return isClaude(model) && (claudeTraits(model).thinking === "adaptive" || model.includes("-4-5"));
 }
 

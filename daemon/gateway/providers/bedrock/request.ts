@@ -12,16 +12,7 @@ import { type ClaudeThoughts, lacksThinking } from "../thoughts/claude.ts";
 import { shortId } from "../tool-id.ts";
 import type { WireIo } from "../wire.ts";
 import { type ConverseTurn, converseId, converseMessages } from "./messages.ts";
-import {
-  callsOneByOne,
-  forcesTools,
-  isClaude,
-  isGpt,
-  isNova2,
-  isOpenWeight,
-  keepsSchemas,
-  takesMarks,
-} from "./models.ts";
+import { callsOneByOne, forcesTools, isClaude, isGpt, isNova2, isOpenWeight, keepsSchemas, markFor } from "./models.ts";
 
 export interface ConverseRequest {
   readonly body: Record<string, unknown>;
@@ -75,7 +66,7 @@ export async function converseRequest(
   const { system, turns } = await converseMessages(request, io, {
     thoughts: thinks ? thoughts : null,
     idOf,
-    caches: takesMarks(target.model),
+    markOf: (mark) => markFor(mark, target.model),
   });
   if (turns.length === 0) turns.push({ role: "user", content: somePrompt(system) });
   const wanted = request.response_format;
@@ -165,7 +156,7 @@ function toolsOf(
   const marks = isClaude(model) ? toolMarks(request) : null;
   const tools = given.flatMap((tool): object[] => {
     const made = spec(tool.name, tool.description, objectSchema(tool.parameters));
-    const mark = marks?.get(tool);
+    const mark = markFor(marks?.get(tool) ?? null, model);
     return mark ? [made, { cachePoint: { type: "default", ...mark } }] : [made];
   });
   if (schema) {
