@@ -82,6 +82,38 @@ describe("errors", () => {
     expect(outcome).toMatchObject({ kind: "failure", failure: { message: expect.stringMatching(/m/), ...expected } });
   });
 
+  test.each([
+    ["anthropic", anthropic("invalid_request_error", "prompt is too long: 203456 tokens > 200000 maximum")],
+    [
+      "anthropic",
+      anthropic("invalid_request_error", "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000"),
+    ],
+    [
+      "google",
+      {
+        error: {
+          code: 400,
+          status: "INVALID_ARGUMENT",
+          message: "The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).",
+        },
+      },
+    ],
+    ["bedrock", { message: "Input is too long for requested model." }],
+    ["openai", { object: "error", code: 400, message: "This model's maximum context length is 4096 tokens." }],
+  ] as const)("a prompt that does not fit has OpenAI's code for it: %s %j", async (kind, body) => {
+    upstream.answer = (response) =>
+      void response.writeHead(400, { "content-type": "application/json" }).end(JSON.stringify(body));
+    const request = { messages: [{ role: "user", content: "x" }] };
+    const outcome = await providers[kind].chat(
+      callOf(request),
+      targetOf(kind, upstream, "claude-haiku-4-5"),
+      optionsOf(),
+    );
+    expect(outcome).toMatchObject({
+      failure: { status: 400, type: "invalid_request_error", code: "context_length_exceeded" },
+    });
+  });
+
   test("an error before the first content is an attempt that failed, whatever the status line said", async () => {
     const firsts: Record<Kind, Buffer> = {
       anthropic: Buffer.from(

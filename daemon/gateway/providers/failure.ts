@@ -80,6 +80,10 @@ const shapes: Record<FailureKind, { status: number; type: string; code: string |
   aborted: { status: 499, type: "server_error", code: "client_closed" },
 };
 
+/** Vendors but OpenAI say in words alone that a prompt does not fit; clients look for OpenAI's code and shorten it. */
+const TOO_LONG =
+  /(prompt|input) is too long|context (length|limit|window|size)|token count .*exceeds|input tokens exceed|tokens exceeds maximum length|maximum prompt length/i;
+
 /** Builds a failure; `secrets` are cut out of the message, which is capped at 2,000 characters. */
 export function failure(
   kind: FailureKind,
@@ -88,7 +92,22 @@ export function failure(
 ): Failure {
   const { secrets, ...fields } = more;
   const text = redactText(message.slice(0, 2000), secrets);
-  return { kind, message: text, upstreamStatus: null, param: null, retryAfterMs: null, ...shapes[kind], ...fields };
+  const made = {
+    kind,
+    message: text,
+    upstreamStatus: null,
+    param: null,
+    retryAfterMs: null,
+    ...shapes[kind],
+    ...fields,
+  };
+  return kind === "invalid" && isVague(made.code) && TOO_LONG.test(text)
+    ? { ...made, code: "context_length_exceeded" }
+    : made;
+}
+
+function isVague(code: string | null): boolean {
+  return code === null || code === "invalid_request_error" || /^\d+$/.test(code);
 }
 
 /** OpenAI's error body: `{"error": {message, type, param, code}}`. */

@@ -239,7 +239,11 @@ function refusal(plan: Plan): MagicError {
   const head = plan.policy ? `No candidate of the policy "${plan.policy}" can serve this request: ` : "";
   const param = plan.considered.find(({ objection }) => objection === furthest)?.param ?? "model";
   return new MagicError(refusals[furthest], sentence(head + reasons.join("; ")), {
-    extra: { param, rule: furthest, ...(furthest === "context_length" && { type: "invalid_request_error" }) },
+    extra: {
+      param,
+      rule: furthest,
+      ...(furthest === "context_length" && { type: "invalid_request_error", code: "context_length_exceeded" }),
+    },
   });
 }
 

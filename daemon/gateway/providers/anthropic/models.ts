@@ -60,5 +60,6 @@ const families: readonly (readonly [RegExp, Partial<ClaudeTraits>])[] = [
 export function claudeTraits(model: string): ClaudeTraits {
   const id = model.toLowerCase();
   for (const [pattern, traits] of families) if (pattern.test(id)) return { ...current, ...traits };
-  return { ...current, sampling: "either" };
+  // Others than Claude, behind other services of Anthropic's format, are asked to go on, and may refuse it.
+  return { ...current, sampling: "either", continues: !id.includes("claude") };
 }
