@@ -1,6 +1,7 @@
 // argv -> one dynamic import. The only place that ends the process.
 import { CommanderError } from "commander";
-import { createProgram, usageError, withoutStrayHelp } from "#commands/program.ts";
+import type { Context } from "#commands/command.ts";
+import { createProgram, namingCommand, usageError, withoutStrayHelp } from "#commands/program.ts";
 import { groups } from "#commands/registry.ts";
 import { formatOf, globalsOf, needValues } from "#commands/values.ts";
 import { MagicError } from "#contract/errors.ts";
@@ -58,7 +59,7 @@ async function main(): Promise<number> {
     );
   const globals = globalsOf(program.root.opts(), format, env, user);
   const output = createOutput({ format, quiet: globals.quiet, env, streams: process });
-  const code = await module.run({
+  const context: Context<never> = {
     args: command.processedArgs,
     options: command.opts() as never,
     globals,
@@ -70,9 +71,14 @@ async function main(): Promise<number> {
     registry: groups,
     signal: interruption.signal(module.handlesInterrupt === true),
     need: (wanted) => needValues(wanted, output.interactive),
-  });
-  output.end();
-  return code ?? exitCodes.ok;
+  };
+  try {
+    const code = await module.run(context);
+    output.end();
+    return code ?? exitCodes.ok;
+  } catch (error) {
+    throw namingCommand(error, command);
+  }
 }
 
 interface Interruption {

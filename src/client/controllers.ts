@@ -110,7 +110,14 @@ export function deployArtifact(client: ApiClient, artifact: Artifact, options: D
   const { contract, code, map, digest } = artifact;
   const { alias, percent, signal } = options;
   return client.request<Deployed>("POST", "/v1/controllers", {
-    body: { contract, code, map, digest, ...(alias && { alias }), ...(percent !== undefined && { percent }) },
+    body: {
+      contract,
+      code,
+      map,
+      digest,
+      ...(alias !== undefined && { alias }),
+      ...(percent !== undefined && { percent }),
+    },
     ...(signal && { signal }),
   });
 }

@@ -2,11 +2,18 @@
 import { MagicError } from "#contract/errors.ts";
 import { readJsonInput } from "./json-input.ts";
 
-/** `a,b`; a part in double quotes may hold a comma. Absent or empty: undefined. */
-export function listValue(text: string | undefined): string[] | undefined {
-  if (text === undefined || text.trim() === "") return undefined;
-  const parts = text.match(/"(?:[^"]|"")*"|[^,]+/g) ?? [];
-  return parts.map((part) => (part.startsWith('"') ? part.slice(1, -1).replaceAll('""', '"') : part.trim()));
+/** `a,b`; a part in double quotes may hold a comma. Throws `usage` where nothing is listed: a variable that is not set must not mean all. */
+export function listValue(text: string | undefined, flag: string): string[] | undefined {
+  if (text === undefined) return undefined;
+  const parts = (text.match(/\s*"(?:[^"]|"")*"|[^,]+/g) ?? []).map((part) => part.trim()).filter((part) => part !== "");
+  if (parts.length === 0) throw new MagicError("usage", `${flag} lists nothing.`);
+  return parts.map((part) => (part.startsWith('"') ? part.slice(1, -1).replaceAll('""', '"') : part));
+}
+
+/** A value that is not empty. Throws `usage`. */
+export function filled(text: string | undefined, flag: string): string | undefined {
+  if (text?.trim() === "") throw new MagicError("usage", `${flag} is empty.`);
+  return text;
 }
 
 /** A JSON object from `JSON|@FILE|-`. Throws usage, naming the flag. */

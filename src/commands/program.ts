@@ -1,6 +1,6 @@
 // argv -> the one command that it names. Only that command's file is loaded; --help loads none.
 import { Command, type CommanderError, InvalidArgumentError, Option } from "commander";
-import { MagicError } from "#contract/errors.ts";
+import { isMagicError, MagicError } from "#contract/errors.ts";
 import { formats } from "#output/output.ts";
 import { type CommandEntry, type CommandModule, isNoun } from "./command.ts";
 import { formatHelp } from "./help.ts";
@@ -142,6 +142,13 @@ function commandOf(root: Command, argv: readonly string[]): Command {
     command = next;
   }
   return command;
+}
+
+/** What a command says of its own line, with its own help in place of the general hint. */
+export function namingCommand(error: unknown, command: Command): unknown {
+  if (!isMagicError(error) || error.code !== "usage" || error.extra["next"] !== undefined) return error;
+  const extra = { ...error.extra, next: `See \`${commandPath(command)} --help\`.` };
+  return new MagicError("usage", error.message, { cause: error.cause, problems: error.problems, extra });
 }
 
 function commandPath(command: Command): string {

@@ -1,6 +1,6 @@
 // What options take for a time, whatever Date.parse would make of it.
 import { expect, test } from "vitest";
-import { betweenOf, timeOf } from "#commands/option-values.ts";
+import { betweenOf, filled, listValue, timeOf } from "#commands/option-values.ts";
 import { pathPart } from "#commands/resource-verbs.ts";
 
 test("a day or a time is taken, a day that no calendar has is not", () => {
@@ -19,6 +19,16 @@ test("a span that ends before it begins is refused: nothing could be found in it
   expect(betweenOf({ until: "2026-01-02" })).toMatchObject({ since: undefined });
   for (const until of ["2026-01-01", "2025-12-31"])
     expect(() => betweenOf({ since: "2026-01-01", until })).toThrow("is not before");
+});
+
+test("a list of nothing, a variable that is not set, does not mean everything", () => {
+  expect([listValue(undefined, "--columns"), listValue('a, "b,c" ,,d', "--columns")]).toEqual([
+    undefined,
+    ["a", "b,c", "d"],
+  ]);
+  for (const text of ["", " ", ",", " , "])
+    expect(() => listValue(text, "--columns")).toThrow("--columns lists nothing");
+  expect(() => filled("", "--cursor-field")).toThrow("--cursor-field is empty");
 });
 
 test("an id that is empty, or would climb to another path, is refused before anything is asked", () => {

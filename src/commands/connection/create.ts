@@ -43,7 +43,7 @@ const command: CommandModule<Options> = defineCommand<Options>({
     const connection = options.oauth
       ? await authorize(
           client,
-          { ...body, ...given({ scopes: listValue(options.scopes) }) },
+          { ...body, ...given({ scopes: listValue(options.scopes, "--scopes") }) },
           { ...context, browser: options.browser !== false },
         )
       : await client.request<Connection>("POST", "/v1/connections", { body });

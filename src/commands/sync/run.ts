@@ -4,6 +4,7 @@ import type { Command } from "commander";
 import { runDocument } from "#client/syncs/document.ts";
 import { syncIdOf } from "#client/syncs/state-file.ts";
 import { defineCommand } from "#commands/command.ts";
+import { filled, listValue } from "#commands/option-values.ts";
 import { knownCode, MagicError } from "#contract/errors.ts";
 import {
   type BadRecordMode,
@@ -110,11 +111,11 @@ async function specOf(
       ...(secret ? { credentials: { signing_secret: secret } } : {}),
     },
     mode: oneOf<SyncMode>("--mode", options.mode ?? "full_refresh", syncModes),
-    primary_key: listOf(options.primaryKey),
-    cursor_field: options.cursorField ?? null,
+    primary_key: listValue(options.primaryKey, "--primary-key") ?? null,
+    cursor_field: filled(options.cursorField, "--cursor-field") ?? null,
     deletes: options.deletes === undefined ? null : oneOf<DeleteMode>("--deletes", options.deletes, deleteModes),
     on_bad_record: oneOf<BadRecordMode>("--on-bad-record", options.onBadRecord ?? "quarantine", badRecordModes),
-    columns: listOf(options.columns),
+    columns: listValue(options.columns, "--columns") ?? null,
     mapping: null,
     stall_timeout_s: stall,
     state_file: stateFile,
@@ -126,13 +127,6 @@ async function specOf(
 function oneOf<T extends string>(flag: string, value: string, allowed: readonly T[]): T {
   if ((allowed as readonly string[]).includes(value)) return value as T;
   throw new MagicError("usage", `${flag} takes ${allowed.join(", ")}, not ${JSON.stringify(value)}.`);
-}
-
-/** `a,b`; a part in double quotes may hold a comma. */
-function listOf(text: string | undefined): readonly string[] | null {
-  if (text === undefined || text.trim() === "") return null;
-  const parts = text.match(/"(?:[^"]|"")*"|[^,]+/g) ?? [];
-  return parts.map((part) => (part.startsWith('"') ? part.slice(1, -1).replaceAll('""', '"') : part.trim()));
 }
 
 function isFile(url: string | undefined): boolean {

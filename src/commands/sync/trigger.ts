@@ -18,7 +18,7 @@ export default defineCommand<{ wait?: boolean; fullRefresh?: boolean; objects?: 
   async run(context) {
     const { options, output, args } = context;
     const client = await clientOf(context);
-    const objects = listValue(options.objects);
+    const objects = listValue(options.objects, "--objects");
     const body = { ...(options.fullRefresh && { full_refresh: true }), ...(objects && { objects }) };
     const run = await client.request<Run>("POST", `/v1/syncs/${pathPart(args[0])}/trigger`, { body });
     if (!options.wait) output.result(run, showRun(run));

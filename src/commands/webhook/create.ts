@@ -15,7 +15,7 @@ export default defineCommand<{ url?: string; events?: string; description?: stri
     const { options, output } = context;
     const { url, events } = await context.need({
       url: { value: options.url, flag: "--url <url>" },
-      events: { value: listValue(options.events), flag: "--events <list>" },
+      events: { value: listValue(options.events, "--events"), flag: "--events <list>" },
     });
     const body = given({ url, events, description: options.description });
     const client = await clientOf(context);

@@ -47,7 +47,7 @@ export default defineCommand<{ port?: string; events?: string; secret?: string; 
     try {
       if (secret === undefined) {
         client = await clientOf(context);
-        webhook = await subscribe(client, url, listValue(options.events) ?? [...webhookEvents]);
+        webhook = await subscribe(client, url, listValue(options.events, "--events") ?? [...webhookEvents]);
         secret = webhook.secret;
       }
       output.event({ type: "listening", url, webhook: webhook?.id ?? null }, () => `Listening on ${url}`);

@@ -16,7 +16,7 @@ export default defineCommand<{ url?: string; events?: string; description?: stri
       .option("--status <status>", "enabled | disabled"),
   async run(context) {
     const { url, events, description, status } = context.options;
-    const body = given({ url, events: listValue(events), description, status });
+    const body = given({ url, events: listValue(events, "--events"), description, status });
     const client = await clientOf(context);
     const webhook = await client.request<Webhook>("PATCH", `/v1/webhooks/${pathPart(context.args[0])}`, { body });
     context.output.result(webhook, showWebhook(webhook));
