@@ -303,3 +303,31 @@ test.each(Object.entries(streams))("streamed: %s", async (_name, [chunks, expect
   expect(said).toMatchObject(expected);
   expect(got.events.at(-1)).toMatchObject({ choices: [], usage: { ...usage, cost_usd: 0.5 } });
 });
+
+test("calls that a server ends with `stop` end with `tool_calls`, for agents that look for it, whole and streamed", async () => {
+  const call = { id: "c1", type: "function", function: { name: "f", arguments: "{}" } };
+  const outcome = await whole({
+    choices: [{ index: 0, message: { role: "assistant", content: null, tool_calls: [call] }, finish_reason: "stop" }],
+    usage,
+  });
+  expect(outcome.kind === "completion" && JSON.parse(outcome.body.toString()).choices[0].finish_reason).toBe(
+    "tool_calls",
+  );
+  const chunk = (delta: object, finish_reason: string | null) => ({
+    id: "1",
+    object: "chat.completion.chunk",
+    created: 1,
+    model: "m",
+    choices: [{ index: 0, delta, finish_reason }],
+  });
+  const piece = { tool_calls: [{ index: 0, ...call }] };
+  for (const list of [[chunk(piece, null), chunk({}, "stop")], [chunk(piece, "stop")]]) {
+    upstream.answer = (response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.end(`${list.map((one) => `data: ${JSON.stringify(one)}\n\n`).join("")}data: [DONE]\n\n`);
+    };
+    const streamed = callOf({ ...request, stream: true });
+    const { events } = await collect(await provider.chat(streamed, targetOf("openai", upstream), optionsOf()));
+    expect(events.at(-1)).toMatchObject({ choices: [{ finish_reason: "tool_calls" }] });
+  }
+});

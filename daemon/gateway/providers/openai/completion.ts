@@ -23,6 +23,7 @@ import {
   soundUsage,
 } from "./conform.ts";
 import { streamFailure } from "./errors.ts";
+import { isNarrow } from "./services.ts";
 
 /** Throws UpstreamError for what is no completion. */
 export function readCompletion(
@@ -46,7 +47,10 @@ export function readCompletion(
   }
   const usage = counted ?? estimated(choices, context);
   const cost = context.cost(usage);
-  const spliced = counted && sound(answer, choices) ? spliceCost(body, cost) : null;
+  const spliced =
+    counted && sound(answer, choices) && !choices.some((choice) => isUnsaid(choice, context))
+      ? spliceCost(body, cost)
+      : null;
   if (spliced) return { body: spliced, usage };
   const shown = counted
     ? { ...mendedUsage(answer["usage"] as Fields), ...(cost === undefined ? {} : { cost_usd: cost }) }
@@ -62,6 +66,13 @@ function sound(answer: Fields, choices: Fields[]): boolean {
     if (!message || !Number.isInteger(choice["index"]) || !soundLogprobs(choice["logprobs"])) return false;
     return soundFinish(choice["finish_reason"]) && soundMessage(message);
   });
+}
+
+// Calls under another finish reason, at which agents would stop. OpenAI's own `stop` means that the call was asked for by name.
+function isUnsaid(choice: Fields, { target }: ReadContext): boolean {
+  if (choice["finish_reason"] !== "stop" || isNarrow(target)) return false;
+  const calls = fields(choice["message"])["tool_calls"];
+  return Array.isArray(calls) && calls.length > 0;
 }
 
 // What ended in an error is no answer, but was charged.
@@ -85,7 +96,7 @@ function repaired(answer: Fields, choices: Fields[], context: ReadContext): Fiel
       index: Number.isInteger(choice["index"]) ? choice["index"] : index,
       message: mendedMessage(fields(choice["message"])),
       logprobs: mendedLogprobs(choice["logprobs"]),
-      finish_reason: finishOf(choice["finish_reason"]),
+      finish_reason: isUnsaid(choice, context) ? "tool_calls" : finishOf(choice["finish_reason"]),
     })),
   };
 }
