@@ -106,7 +106,7 @@ test("a call is answered, priced, metered and traced", async () => {
   for (const none of ["2026-13-01", "2026-02-30", "2026-11-22T25:00:00Z", "2026-11-22T10:00:00"])
     expect([none, await between(none, at)]).toEqual([none, 422]);
   const csv = await (await get("/v1/usage?by=day&format=csv")).text();
-  expect(csv).toMatch(/^day,requests,.*\r\n\d{4}-\d\d-\d\d,2,2000,1000,0\.0009,/);
+  expect(csv).toMatch(/^day,requests,.*,unpriced_requests\r\n\d{4}-\d\d-\d\d,2,2000,1000,0\.0009,/);
   const trace = (await (await get(`/v1/traces/${answer.headers.get("x-request-id")}`)).json()) as {
     spans: { name: string; attributes: Record<string, unknown> }[];
   };
@@ -117,10 +117,13 @@ test("a call is answered, priced, metered and traced", async () => {
   });
 });
 
-test("usage comes in pages, and a cursor that is none is told so", async () => {
+test("usage comes in pages, nobody's of the other environment, and a cursor that is none is told so", async () => {
   expect((await post("/v1/chat/completions", chat({ model: "sandbox/echo" }))).status).toBe(200);
   const headers = { authorization: `Bearer ${app.credentials.admin_key}` };
   const ask = (path: string) => fetch(`${app.url}${path}`, { headers });
+  const key = { authorization: `Bearer ${app.credentials.api_key}` };
+  const foreign = await fetch(`${app.url}/v1/usage?environment=live`, { headers: key });
+  expect(await foreign.json()).toMatchObject({ data: [] });
   type Page = { data: { key: string }[]; has_more: boolean; next_cursor: string | null };
   const first = await ask("/v1/usage?by=model&limit=1");
   const page = (await first.json()) as Page;

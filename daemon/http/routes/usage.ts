@@ -32,8 +32,10 @@ export function usageRoutes(
     const { type, environment: own } = request.principal;
     // Keys and clients belong to one environment; whoever works on this machine sees both unless they name one.
     const seen = type === "local" || type === "admin" ? environment : own;
+    const hidden = environment !== undefined && environment !== seen;
     const after = placeOf(cursor);
-    const sums = await gateway.usage({ by, since, until, environment: seen, where, limit: limit + 1, after });
+    const query = { by, since, until, environment: seen, where, limit: limit + 1, after };
+    const sums = hidden ? [] : await gateway.usage(query);
     const last = sums.length > limit ? sums[limit - 1] : undefined;
     const data = sums.slice(0, limit).map(rowOf);
     const next_cursor = last ? cursorOf(last) : null;
@@ -100,6 +102,7 @@ function csvOf(by: string, rows: readonly UsageRow[]): string {
     "cost_usd",
     "cached_tokens",
     "reasoning_tokens",
+    "unpriced_requests",
   ] as const;
   const cell = (text: string) => {
     const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
