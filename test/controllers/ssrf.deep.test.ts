@@ -115,12 +115,14 @@ test("at least 150 forms of a private address: none reaches the canary, nor does
   const bench = await openBench({ ports: { egress }, zygotes: 1 });
   const urls = ssrfVariants(port);
   expect(urls.length).toBeGreaterThanOrEqual(150);
+  // A data: address holds its own answer; nothing is asked for it, unless a redirect leads there.
+  const sent = urls.filter((url) => !url.startsWith("data:"));
   judge(
-    urls,
+    sent,
     await ask(
       bench,
-      urls.map((url) => [url] as const),
-      urls,
+      sent.map((url) => [url] as const),
+      sent,
     ),
   );
   // As they are where a Location header can carry them, else as the URL that they mean; what means none leads nowhere.
