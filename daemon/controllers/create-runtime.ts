@@ -205,7 +205,7 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
       try {
         const result = await source.read();
         if (result.ok) return result.artifact;
-        const code = result.problems.some((problem) => problem.code === "build_failed")
+        const code = result.problems.some(({ code }) => code === "build_failed" || code === "bundle_too_large")
           ? "build_failed"
           : "contract_invalid";
         const [first] = result.problems;

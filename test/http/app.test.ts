@@ -133,7 +133,7 @@ test.each([
   ["/v1/connections", "1 MB", 1024 * 1024],
   ["/v1/auth/token", "64 kB", 64 * 1024],
   ["/v1/controllers/echo/invoke", "8 MB", 8 * 1024 * 1024],
-  ["/v1/controllers", "32 MB", 32 * 1024 * 1024],
+  ["/v1/controllers", "48 MB", 48 * 1024 * 1024],
   ["/v1/chat/completions", "64 MB", 64 * 1024 * 1024],
   ["/v1/embeddings", "64 MB", 64 * 1024 * 1024],
   ["/v1/route/explain", "64 MB", 64 * 1024 * 1024],

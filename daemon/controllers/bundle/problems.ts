@@ -20,6 +20,9 @@ function fixFor(text: string): string {
   if (missing?.startsWith(".")) return "Correct the path, or make the file.";
   if (missing) return `Run \`npm install ${missing}\` where the controller's package.json is.`;
   if (text.includes("native addon")) return "Use a package in plain JavaScript or WebAssembly.";
+  if (text.startsWith("No loader is configured"))
+    return 'Add `with { type: "text" }` to the import, or `with { type: "bytes" }`.';
+  if (text.startsWith("No matching export")) return "Import a name that the module exports.";
   if (text.includes("Top-level await")) return "Move the await into the handler.";
   if (text.includes("is not for handlers")) return 'Import defineHandler and reply from "magic/sdk".';
   return "Correct the source at this line.";

@@ -33,7 +33,8 @@ interface Named {
 }
 
 const INPUT_LIMIT = 8 * 1024 * 1024;
-const BUNDLE_LIMIT = 32 * 1024 * 1024;
+/** The largest bundle with its source map, which may be twice as long and more. */
+const BUNDLE_LIMIT = 48 * 1024 * 1024;
 
 export function controllerRoutes(app: FastifyInstance, { controllers }: ControllerServices): void {
   const surface = "controllers" as const;
