@@ -295,7 +295,7 @@ describe.each(ecosystems)("%s", (kind) => {
   });
 });
 
-// Peers show an empty answer that is well: an agent takes it for the end of its work.
+// As an empty answer that looks well an agent would take it for the end of its work.
 test.each([
   ["google", "MALFORMED_FUNCTION_CALL"],
   ["bedrock", "malformed_tool_use"],
