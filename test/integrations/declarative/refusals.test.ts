@@ -115,4 +115,10 @@ test("a template does not cut a list into more slices than a range may have", ()
   expect(jinja.evaluate("{{ range(5)|slice(3)|list }}", {})).toEqual([[0, 1], [2, 3], [4]]);
   expect(jinja.evaluate("{{ range(100000)|slice(100000)|list|length }}", {})).toBe(100_000);
   expect(() => jinja.evaluate("{{ [1]|slice(1000000)|list }}", {})).toThrow("too many");
+  expect(jinja.evaluate("{{ [1, 2, 3]|batch(2, 0)|list }}", {})).toEqual([
+    [1, 2],
+    [3, 0],
+  ]);
+  expect(() => jinja.evaluate("{{ [1]|batch(1000000000, 0)|list }}", {})).toThrow("too many");
+  expect(() => jinja.evaluate("{{ format_datetime('2026-01-01', '%Y' * 100000) }}", {})).toThrow("too large");
 });

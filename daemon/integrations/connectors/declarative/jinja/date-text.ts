@@ -2,6 +2,8 @@
 import { DAY_US, DateTime, type Fields, fields, floorDivide, fromFields, offsetText, PyDate, pad } from "./datetime.ts";
 import { EvaluationError } from "./errors.ts";
 
+const MAX_FORMAT = 10_000;
+
 const weekdays = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 const months = [
   "January",
@@ -20,6 +22,7 @@ const months = [
 
 /** strftime in the C locale, with the formats of the manifest language: %s, %ms, %s_as_float, %epoch_microseconds, %_ms. */
 export function strftime(value: DateTime | PyDate, format: string): string {
+  if (format.length > MAX_FORMAT) throw new EvaluationError("the date's format is too large");
   const us = value instanceof PyDate ? BigInt(value.days) * DAY_US : value.us;
   if (format === "%s") return floorDivide(us, 1_000_000n).toString();
   if (format === "%s_as_float")

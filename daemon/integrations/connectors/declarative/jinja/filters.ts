@@ -214,6 +214,7 @@ function batch(value: unknown, args: Arguments): unknown[][] {
   );
   const fill = args.any(1, "fill_with", null);
   const last = rows.at(-1);
+  if (fill !== null && size > MAX_SLICES) throw new EvaluationError(`${size} are too many for one batch`);
   return fill !== null && last
     ? [...rows.slice(0, -1), [...last, ...Array<unknown>(size - last.length).fill(fill)]]
     : rows;
