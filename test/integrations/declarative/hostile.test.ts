@@ -145,6 +145,24 @@ test.each([
   expect(heard).toEqual(["Bearer geheim", given ? "Bearer geheim" : undefined]);
 });
 
+test.each([
+  ["https://api.example.com{{ stream_partition.at }}", "/items", true],
+  ["https://api.example.com{{ stream_partition.at }}", ".evil.test/items", false],
+  ["https://{{ stream_partition.at }}api.example.com", "evil.test/?", false],
+  ["https://{{ stream_partition.at }}.example.com", "shop", true],
+  ["https://{{ stream_partition.at }}", "shop.test", true],
+])("a record's text in %s that is '%s' gets the credentials: %s", async (url_base, at, given) => {
+  const heard: (string | undefined)[] = [];
+  const origin = await vendor((request, response) => {
+    heard.push(request.headers.authorization);
+    json(response, { items: [{ id: 1 }] });
+  });
+  const partition_router = { type: "ListPartitionRouter", values: [at], cursor_field: "at" };
+  const requester = { ...secret, url_base, path: "" };
+  await read(manifest(origin, { requester, retriever: { partition_router } }), { rewrite: `*=${origin}` });
+  expect(heard).toEqual([given ? "Bearer geheim" : undefined]);
+});
+
 test("that a server is asked without credentials is said once a run", async () => {
   const other = await vendor((request, response) => {
     const page = Number(request.at.pathname.slice(1));

@@ -120,8 +120,8 @@ async function buildRequest(
   const path = pathWith(variables);
   const whole = isWhole(component["path"]);
   const place = whole ? joinUrl(base, path) : base;
-  const isWritten = exchange.begun === undefined || isAtSame(place, whole ? pathWith({}) : urlBase({}));
-  const named = isWritten ? place : exchange.begun;
+  const written = whole ? pathWith(noData) : urlBase(noData);
+  const named = isAtSame(place, written) ? place : (exchange.begun ?? (hasHost(written) ? written : place));
   const target = atServerOf(named, joinUrl(base, exchange.path ?? path));
   const auth = emptyParts();
   const to = { method: methodOf(component), url: urlOf(target) };
@@ -161,6 +161,12 @@ function secretsOf(auth: RequestParts): string[] {
     .filter((value) => typeof value === "string");
   return values.flatMap((value) => [value, value.replace(/^\w+ /, "")]);
 }
+
+/** What requests may be made of besides the manifest and the configuration. */
+const noData: Variables = { stream_slice: {}, next_page_token: null, download_target: "" };
+
+// A whole one: of `https://{{ stream_partition.shop }}.example.com` nothing is left that could be compared.
+const hasHost = (text: string): boolean => /^[^.-]+(?:\.[^.]+)*$/.test(URL.parse(text)?.hostname ?? "");
 
 const isAtSame = (a: string, b: string): boolean => URL.canParse(a) && URL.parse(a)?.origin === URL.parse(b)?.origin;
 
