@@ -106,6 +106,11 @@ const modes = {
     }),
   "a large body of a known length": () =>
     answer(http.request(origin + "/echo", { method: "POST", headers: { "content-length": 2_000_000 } }), (one) => one.end(Buffer.alloc(2_000_000, "x"))),
+  "a body that waits to be asked for": () =>
+    answer(http.request(origin + "/echo", { method: "PUT", headers: { expect: "100-continue", "content-length": 2 } }), (one) => {
+      one.on("continue", () => one.end("ok"));
+      one.flushHeaders();
+    }),
   "a destroyed request": () => answer(http.request(origin + "/silence"), (one) => { one.end(); setTimeout(() => one.destroy(), 20); }),
   "a destroyed request with a reason": () => answer(http.request(origin + "/silence"), (one) => { one.end(); setTimeout(() => one.destroy(new Error("mine")), 20); }),
   "a time-out": () => answer(http.request(origin + "/silence", { timeout: 30 }), (one) => { one.end(); one.on("timeout", () => one.destroy(new Error("late"))); }),

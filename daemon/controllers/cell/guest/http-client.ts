@@ -159,7 +159,11 @@ export class ClientRequest extends Writable {
     const refused = refusedOf(options, this);
     process.nextTick(() => {
       if (refused !== null) this.destroy(denied(refused));
-      else if (!this.destroyed) this.emit("socket", this.socket);
+      else if (!this.destroyed) {
+        this.emit("socket", this.socket);
+        // The daemon takes the body at once, whatever the server would have said.
+        if (/^100-continue$/i.test(String(this.getHeader("expect")))) this.emit("continue");
+      }
     });
   }
 
