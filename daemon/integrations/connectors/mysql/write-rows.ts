@@ -29,6 +29,7 @@ export interface InsertTarget {
 // Under the smallest max_allowed_packet that servers come with.
 const STATEMENT_BYTES = 512 << 10;
 const STATEMENT_ROWS = 2000;
+const FEW_ROWS = 8;
 
 export async function insertRows(
   target: InsertTarget,
@@ -136,15 +137,23 @@ async function insertTuples(
   reject: RejectLine,
   doubled: (key: string) => void,
 ): Promise<void> {
-  const bad = await tryInsert(target, tuples, rows, doubled);
-  if (!bad) return;
-  if (tuples.length === 1) return reject(0, bad.column, bad.reason);
-  // "at row 7": what stood before it is good. An error without a row: halve until it can only be one.
-  const cut =
-    bad.line !== null && bad.line > 0 && bad.line < tuples.length ? bad.line : bad.line === 0 ? 1 : tuples.length >> 1;
-  await insertTuples(target, tuples.slice(0, cut), rows.slice(0, cut), reject, doubled);
-  const further: RejectLine = (line, column, reason) => reject(cut + line, column, reason);
-  await insertTuples(target, tuples.slice(cut), rows.slice(cut), further, doubled);
+  // Among many bad rows only a few are tried at once: what follows a bad one is sent for nothing.
+  for (let from = 0, size = tuples.length; from < tuples.length; ) {
+    const end = Math.min(from + size, tuples.length);
+    const bad = await tryInsert(target, tuples.slice(from, end), rows.slice(from, end), doubled);
+    if (!bad) {
+      from = end;
+      size *= 2;
+    } else if (end - from === 1) {
+      reject(from, bad.column, bad.reason);
+      from = end;
+      size = FEW_ROWS;
+    } else {
+      // "at row 7": what stood before it is good. An error without a row: halve until it can only be one.
+      const { line } = bad;
+      size = line === null || line >= end - from ? (end - from) >> 1 : Math.max(1, line);
+    }
+  }
 }
 
 async function tryInsert(
