@@ -329,5 +329,8 @@ test("calls that a server ends with `stop` end with `tool_calls`, for agents tha
     const streamed = callOf({ ...request, stream: true });
     const { events } = await collect(await provider.chat(streamed, targetOf("openai", upstream), optionsOf()));
     expect(events.at(-1)).toMatchObject({ choices: [{ finish_reason: "tool_calls" }] });
+    const named = callOf({ ...request, stream: true, tool_choice: { type: "function", function: { name: "f" } } });
+    const asked = await collect(await provider.chat(named, targetOf("openai", upstream), optionsOf()));
+    expect(asked.events.at(-1)).toMatchObject({ choices: [{ finish_reason: "stop" }] });
   }
 });

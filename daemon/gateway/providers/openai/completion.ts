@@ -23,7 +23,7 @@ import {
   soundUsage,
 } from "./conform.ts";
 import { streamFailure } from "./errors.ts";
-import { isNarrow } from "./services.ts";
+import { isUnsaid } from "./services.ts";
 
 /** Throws UpstreamError for what is no completion. */
 export function readCompletion(
@@ -48,7 +48,7 @@ export function readCompletion(
   const usage = counted ?? estimated(choices, context);
   const cost = context.cost(usage);
   const spliced =
-    counted && sound(answer, choices) && !choices.some((choice) => isUnsaid(choice, context))
+    counted && sound(answer, choices) && !choices.some((choice) => hidesCalls(choice, context))
       ? spliceCost(body, cost)
       : null;
   if (spliced) return { body: spliced, usage };
@@ -68,11 +68,9 @@ function sound(answer: Fields, choices: Fields[]): boolean {
   });
 }
 
-// Calls under another finish reason, at which agents would stop. OpenAI's own `stop` means that the call was asked for by name.
-function isUnsaid(choice: Fields, { target }: ReadContext): boolean {
-  if (choice["finish_reason"] !== "stop" || isNarrow(target)) return false;
+function hidesCalls(choice: Fields, { request, target }: ReadContext): boolean {
   const calls = fields(choice["message"])["tool_calls"];
-  return Array.isArray(calls) && calls.length > 0;
+  return isUnsaid(choice["finish_reason"], Array.isArray(calls) && calls.length > 0, request, target);
 }
 
 // What ended in an error is no answer, but was charged.
@@ -96,7 +94,7 @@ function repaired(answer: Fields, choices: Fields[], context: ReadContext): Fiel
       index: Number.isInteger(choice["index"]) ? choice["index"] : index,
       message: mendedMessage(fields(choice["message"])),
       logprobs: mendedLogprobs(choice["logprobs"]),
-      finish_reason: isUnsaid(choice, context) ? "tool_calls" : finishOf(choice["finish_reason"]),
+      finish_reason: hidesCalls(choice, context) ? "tool_calls" : finishOf(choice["finish_reason"]),
     })),
   };
 }

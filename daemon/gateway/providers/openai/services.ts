@@ -28,6 +28,15 @@ export function isNarrow(target: Target): boolean {
   return target.baseUrl === null || isAt(target, /(^|\.)((openai|azure|groq)\.com|mistral\.ai)$/);
 }
 
+/**
+ * Calls under a finish reason at which agents would stop. Where a call was asked for by name, `stop` is what OpenAI itself says, and whoever
+ * stands in for it.
+ */
+export function isUnsaid(reason: unknown, calls: boolean, request: ChatRequest, target: Target): boolean {
+  const named = typeof request.tool_choice === "object" || typeof request.function_call === "object";
+  return calls && reason === "stop" && !named && target.kind !== "azure" && !isNarrow(target);
+}
+
 /** It refuses any member of a message of which it does not know. */
 export function isNarrowest(target: Target): boolean {
   return isAt(target, /(^|\.)(groq\.com|mistral\.ai)$/);

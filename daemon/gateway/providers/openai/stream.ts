@@ -25,7 +25,7 @@ import {
   soundPlaces,
 } from "./conform.ts";
 import { streamFailure } from "./errors.ts";
-import { isNarrow } from "./services.ts";
+import { isUnsaid } from "./services.ts";
 
 const MAX_EVENT = 8 * 1024 * 1024;
 
@@ -104,14 +104,13 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
       else if (!choice["delta"] || !soundDelta(delta)) sound = false;
       else if (delta["tool_calls"] && !soundPlaces(delta, callsOf(choice["index"]))) sound = false;
       else if (choice["logprobs"] !== undefined && !soundLogprobs(choice["logprobs"])) sound = false;
-      if (isUnsaid(reason, choice["index"])) sound = false;
+      if (hidesCalls(reason, choice["index"])) sound = false;
     }
     return sound;
   }
 
-  // Calls that end in another reason, at which agents would stop. OpenAI's own `stop` means that the call was asked for by name.
-  function isUnsaid(reason: unknown, choice: unknown): boolean {
-    return reason === "stop" && (calls.get(choice)?.last ?? -1) >= 0 && !isNarrow(context.target);
+  function hidesCalls(reason: unknown, choice: unknown): boolean {
+    return isUnsaid(reason, (calls.get(choice)?.last ?? -1) >= 0, context.request, context.target);
   }
 
   function thoughtOf(choice: unknown): StreamedReasoning {
@@ -145,7 +144,7 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
         ...(choice["logprobs"] === undefined ? {} : { logprobs: mendedLogprobs(choice["logprobs"]) }),
         index: Number.isInteger(choice["index"]) ? choice["index"] : index,
         delta: mendedDelta(fields(choice["delta"]), callsOf(choice["index"] ?? index)),
-        finish_reason: isUnsaid(choice["finish_reason"], choice["index"] ?? index)
+        finish_reason: hidesCalls(choice["finish_reason"], choice["index"] ?? index)
           ? "tool_calls"
           : choice["finish_reason"]
             ? finishOf(choice["finish_reason"])
