@@ -47,13 +47,15 @@ function open(): Socket {
 }
 
 /** Everything that arrives until `enough`, or until the connection ends. */
-async function received(socket: Socket, enough: (bytes: Buffer) => boolean = () => false): Promise<Buffer> {
-  let bytes = Buffer.alloc(0);
+async function received(socket: Socket, enough: (end: Buffer) => boolean = () => false): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let end = Buffer.alloc(0);
   for await (const chunk of socket) {
-    bytes = Buffer.concat([bytes, chunk as Buffer]);
-    if (enough(bytes)) break;
+    chunks.push(chunk as Buffer);
+    end = Buffer.concat([end.subarray(-65_536), chunk as Buffer]);
+    if (enough(end)) break;
   }
-  return bytes;
+  return Buffer.concat(chunks);
 }
 
 interface Message {

@@ -243,7 +243,7 @@ test("killed between dispatch and save: the outcome is unknown and nothing is se
     const line = await new Promise<string>((resolve) => lines.once("line", resolve));
     return { child, ...(JSON.parse(line) as { url: string; token: string }) };
   };
-  const rounds = deep ? 100 : 3;
+  const rounds = deep ? 100 : 2;
   try {
     let daemon = await start();
     const send = (key: string) =>
