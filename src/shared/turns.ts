@@ -5,6 +5,16 @@ export interface Turns {
   take(name: string): Promise<() => void>;
 }
 
+/** Does the work when it is its turn. */
+export async function inTurn<T>(turns: Turns, name: string, work: () => Promise<T>): Promise<T> {
+  const release = await turns.take(name);
+  try {
+    return await work();
+  } finally {
+    release();
+  }
+}
+
 export function createTurns(): Turns {
   const last = new Map<string, Promise<void>>();
   return {

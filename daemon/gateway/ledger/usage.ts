@@ -3,7 +3,7 @@
 import { setImmediate as breathe } from "node:timers/promises";
 import { MagicError } from "#contract/errors.ts";
 import { rfc3339 } from "#shared/clock.ts";
-import { createTurns } from "#shared/turns.ts";
+import { createTurns, inTurn } from "#shared/turns.ts";
 import type { UsageQuery, UsageSum } from "./row.ts";
 
 type Step = Pick<UsageQuery, "by" | "environment" | "where">;
@@ -35,14 +35,6 @@ const SLICE = 10_000;
 
 export function createUsage(store: UsageStore) {
   const turns = createTurns();
-  const inTurn = async <T>(task: () => Promise<T>): Promise<T> => {
-    const done = await turns.take("usage");
-    try {
-      return await task();
-    } finally {
-      done();
-    }
-  };
   const gatherAll = async (): Promise<void> => {
     while (await store.gather({ limit: GATHERED }));
   };
@@ -70,9 +62,9 @@ export function createUsage(store: UsageStore) {
 
   return {
     /** Brings what was gathered up to the newest call. */
-    gather: () => inTurn(gatherAll),
+    gather: () => inTurn(turns, "usage", gatherAll),
     /** The dearest first; days in their order. */
-    usage: (query: UsageQuery) => inTurn(() => sumUp(query)),
+    usage: (query: UsageQuery) => inTurn(turns, "usage", () => sumUp(query)),
   };
 }
 

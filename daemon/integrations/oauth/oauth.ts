@@ -10,7 +10,7 @@ import type { Storage } from "#daemon/storage/storage.ts";
 import type { ConnectionRecord, ResourceLimit } from "#daemon/storage/tables/connection.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
-import type { Turns } from "#shared/turns.ts";
+import { inTurn, type Turns } from "#shared/turns.ts";
 import { changed } from "../connections/bound-credentials.ts";
 import { boundedFor, refuseReferences } from "../connections/bounded.ts";
 import { changeSecret } from "../connections/change-secret.ts";
@@ -43,7 +43,10 @@ export interface OAuthOptions {
   readonly secrets: ConnectionSecrets;
   readonly sealer: Sealer;
   readonly clock: Clock;
-  /** At a connection's tokens. */
+  /**
+   * At a connection's tokens. A run's process may be refreshing: what it got is found in the credentials afterwards. And what a
+   * refresh brings, or that the old grant is over, must not come after a new authorization.
+   */
   readonly turns: Turns;
   /** The project's: files below its `data` folder may be named by everybody. */
   readonly root: string;
@@ -129,7 +132,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
         }
         const { connection: known } = begun.input;
         const exchanged = () => exchange(begun, code, iss);
-        const { id: connection } = await (known === undefined ? exchanged() : inTurn(known, exchanged));
+        const { id: connection } = await (known === undefined ? exchanged() : inTurn(turns, known, exchanged));
         return { location: outcome(begun, { connection, status: "connected" }), connection };
       } catch (caught) {
         const known = caught instanceof MagicError || caught instanceof GrantRefused;
@@ -147,7 +150,9 @@ export function createOAuth(options: OAuthOptions): OAuth {
       if (typeof expires === "number" && expires > clock.now() + freshForMs) return Promise.resolve(connection);
       let under = refreshing.get(connection.id);
       if (under === undefined) {
-        under = inTurn(connection.id, () => refresh(connection.id)).finally(() => refreshing.delete(connection.id));
+        under = inTurn(turns, connection.id, () => refresh(connection.id)).finally(() =>
+          refreshing.delete(connection.id),
+        );
         refreshing.set(connection.id, under);
       }
       return under;
@@ -229,13 +234,6 @@ export function createOAuth(options: OAuthOptions): OAuth {
       await revokeToken(egress, provider, tokens.refresh_token ?? tokens.access_token).catch(() => undefined);
       throw error;
     }
-  }
-
-  // A run's process may be refreshing: what it got is found in the credentials afterwards. And what a refresh brings, or that the
-  // old grant is over, must not come after a new authorization.
-  async function inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
-    const release = await turns.take(id);
-    return work().finally(release);
   }
 
   // The rotated token is durable before anybody gets the new access token: a crash between the two must not lose the grant.

@@ -23,7 +23,7 @@ import {
   soundUsage,
 } from "./conform.ts";
 import { streamFailure } from "./errors.ts";
-import { isUnsaid } from "./services.ts";
+import { mistakesStop } from "./services.ts";
 
 /** Throws UpstreamError for what is no completion. */
 export function readCompletion(
@@ -69,8 +69,9 @@ function sound(answer: Fields, choices: Fields[]): boolean {
 }
 
 function hidesCalls(choice: Fields, { request, target }: ReadContext): boolean {
+  if (choice["finish_reason"] !== "stop") return false;
   const calls = fields(choice["message"])["tool_calls"];
-  return isUnsaid(choice["finish_reason"], Array.isArray(calls) && calls.length > 0, request, target);
+  return Array.isArray(calls) && calls.length > 0 && mistakesStop(request, target);
 }
 
 // What ended in an error is no answer, but was charged.

@@ -29,12 +29,12 @@ export function isNarrow(target: Target): boolean {
 }
 
 /**
- * Calls under a finish reason at which agents would stop. Where a call was asked for by name, `stop` is what OpenAI itself says, and whoever
- * stands in for it.
+ * Calls that end in `stop`, at which agents would stop, mean `tool_calls`. Where a call was asked for by name, `stop` is what OpenAI itself
+ * says, and whoever stands in for it.
  */
-export function isUnsaid(reason: unknown, calls: boolean, request: ChatRequest, target: Target): boolean {
+export function mistakesStop(request: ChatRequest, target: Target): boolean {
   const named = typeof request.tool_choice === "object" || typeof request.function_call === "object";
-  return calls && reason === "stop" && !named && target.kind !== "azure" && !isNarrow(target);
+  return !named && target.kind !== "azure" && !isNarrow(target);
 }
 
 /** It refuses any member of a message of which it does not know. */

@@ -25,7 +25,7 @@ import {
   soundPlaces,
 } from "./conform.ts";
 import { streamFailure } from "./errors.ts";
-import { isUnsaid } from "./services.ts";
+import { mistakesStop } from "./services.ts";
 
 const MAX_EVENT = 8 * 1024 * 1024;
 
@@ -110,7 +110,7 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
   }
 
   function hidesCalls(reason: unknown, choice: unknown): boolean {
-    return isUnsaid(reason, (calls.get(choice)?.last ?? -1) >= 0, context.request, context.target);
+    return reason === "stop" && (calls.get(choice)?.last ?? -1) >= 0 && mistakesStop(context.request, context.target);
   }
 
   function thoughtOf(choice: unknown): StreamedReasoning {
