@@ -1,4 +1,7 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
+import { definitionsFolder } from "#daemon/integrations/catalogue/catalogue.ts";
 import { json, manifest, read, vendor } from "./one-stream.ts";
 
 const constant = (seconds: number) => ({ type: "ConstantBackoffStrategy", backoff_time_in_seconds: seconds });
@@ -97,4 +100,27 @@ test("a wait is read from the answer, headers are found however they are written
   const request_parameters = { key: "secret" };
   await read(manifest(origin, { requester: { error_handler, request_parameters } }), { waits });
   expect(waits).toEqual([7, 3, 3, 3]);
+});
+
+test("GitHub's quota is waited for where no calls are left, and not after a moment's trouble", async () => {
+  const limit = (remaining: number) => ({
+    "x-ratelimit-remaining": String(remaining),
+    "x-ratelimit-reset": String(Math.round(Date.now() / 1000) + 1800),
+  });
+  const answers: [number, unknown, Record<string, string>][] = [
+    [502, { message: "Server Error" }, limit(4999)],
+    [403, { message: "API rate limit exceeded" }, limit(0)],
+    [200, [{ id: 1, full_name: "a/b" }], limit(5000)],
+  ];
+  const origin = await vendor((_request, response) => {
+    const [status, body, headers] = answers.shift() ?? [500, {}, {}];
+    json(response, body, status, headers);
+  });
+  const source = readFileSync(join(definitionsFolder(), "github.yaml"), "utf8");
+  const waits: number[] = [];
+  const config = { api_url: origin, access_token: "t" };
+  const { records } = await read(source, { stream: "repositories", config, waits });
+  expect(records).toHaveLength(1);
+  expect(waits[0]).toBe(60);
+  expect(Math.abs(waits.reduce((sum, wait) => sum + wait) - 1800)).toBeLessThan(5);
 });

@@ -4,6 +4,7 @@ import { text } from "node:stream/consumers";
 import { Agent } from "undici";
 import { onTestFinished } from "vitest";
 import { createConnector } from "#daemon/integrations/connectors/declarative/connector.ts";
+import type { Clock } from "#shared/clock.ts";
 
 type Handler = (request: IncomingMessage & { body: string; at: URL }, response: ServerResponse) => void;
 
@@ -80,6 +81,8 @@ export function manifest(
 export async function read(
   source: string,
   options: {
+    /** Which one, where it is not `items`. */
+    stream?: string;
     state?: unknown;
     config?: Record<string, unknown>;
     timeoutMs?: number;
@@ -101,13 +104,13 @@ export async function read(
     ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
     ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
     // Who counts waits does not sit them through.
-    ...(options.waits ? { sleep: async (ms: number) => void options.waits?.push(ms / 1000) } : {}),
+    ...(options.waits ? skipping(options.waits) : {}),
     log: (level, message) => void (level === "warn" && options.told?.push(message)),
     signal: AbortSignal.timeout(20_000),
   });
   const records: Record<string, unknown>[] = [];
   let state: unknown;
-  for await (const event of (await connector.stream("items")).read(options.state)) {
+  for await (const event of (await connector.stream(options.stream ?? "items")).read(options.state)) {
     if (event.type === "records") {
       records.push(...event.records);
       options.onRecords?.(event.records);
@@ -117,4 +120,15 @@ export async function read(
     }
   }
   return { records, state };
+}
+
+function skipping(waits: number[]): { clock: Clock; sleep: (ms: number) => Promise<void> } {
+  let skipped = 0;
+  return {
+    clock: { now: () => Date.now() + skipped, monotonic: () => performance.now() + skipped },
+    sleep: async (ms) => {
+      skipped += ms;
+      waits.push(ms / 1000);
+    },
+  };
 }

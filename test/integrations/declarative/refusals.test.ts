@@ -16,8 +16,9 @@ test("Retry-After is seconds or a date, once or twice; anything else says nothin
 test("a time until which to wait is in seconds or milliseconds", async () => {
   let tries = 0;
   const origin = await vendor((_request, response) => {
-    const at = Date.now() + 30_000;
-    if (++tries > 2) json(response, { items: [{ id: 1 }] });
+    // The reader's clock is ahead by what it has skipped.
+    const at = Date.now() + 30_000 * ++tries;
+    if (tries > 2) json(response, { items: [{ id: 1 }] });
     else json(response, {}, 503, { "x-ratelimit-reset": String(tries === 1 ? at : Math.round(at / 1000)) });
   });
   const strategy = { type: "WaitUntilTimeFromHeader", header: "X-RateLimit-Reset" };
