@@ -295,6 +295,12 @@ export const cases: readonly Case[] = [
     answer: converse([{ text: "a" }, { text: "b" }], "end_turn"),
     said: { text: "ab", finish: "stop" },
   },
+  {
+    kind: "bedrock",
+    name: "a text with its sources is a text",
+    answer: converse([{ citationsContent: { content: [{ text: "a" }], citations: [] } }, { text: "b" }], "end_turn"),
+    said: { text: "ab", finish: "stop" },
+  },
   { kind: "bedrock", name: "max_tokens", answer: converse([{ text: "a" }], "max_tokens"), said: { finish: "length" } },
   {
     kind: "bedrock",

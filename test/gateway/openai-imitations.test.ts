@@ -304,7 +304,7 @@ test.each(Object.entries(streams))("streamed: %s", async (_name, [chunks, expect
   expect(got.events.at(-1)).toMatchObject({ choices: [], usage: { ...usage, cost_usd: 0.5 } });
 });
 
-test("calls that a server ends with `stop` end with `tool_calls`, for agents that look for it, whole and streamed", async () => {
+test("calls that a server ends with `stop`, or without a word, end with `tool_calls`, for agents that look for it, whole and streamed", async () => {
   const call = { id: "c1", type: "function", function: { name: "f", arguments: "{}" } };
   const outcome = await whole({
     choices: [{ index: 0, message: { role: "assistant", content: null, tool_calls: [call] }, finish_reason: "stop" }],
@@ -321,7 +321,12 @@ test("calls that a server ends with `stop` end with `tool_calls`, for agents tha
     choices: [{ index: 0, delta, finish_reason }],
   });
   const piece = { tool_calls: [{ index: 0, ...call }] };
-  for (const list of [[chunk(piece, null), chunk({}, "stop")], [chunk(piece, "stop")]]) {
+  for (const list of [
+    [chunk(piece, null), chunk({}, "stop")],
+    [chunk(piece, "stop")],
+    [chunk(piece, null), chunk({}, "")],
+    [chunk(piece, null)],
+  ]) {
     upstream.answer = (response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.end(`${list.map((one) => `data: ${JSON.stringify(one)}\n\n`).join("")}data: [DONE]\n\n`);

@@ -271,7 +271,7 @@ describe("streams", () => {
 
   test("an event of megabytes in many small pieces costs as much as its bytes, not as their square", () => {
     const one = chunk([
-      { index: 0, delta: { role: "assistant", content: "x".repeat(4_000_000) }, finish_reason: null },
+      { index: 0, delta: { role: "assistant", content: "x".repeat(4_000_000) }, finish_reason: "stop" },
     ]);
     const bytes = Buffer.from(events([one]));
     const out: (Uint8Array | string)[] = [];

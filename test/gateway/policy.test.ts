@@ -108,6 +108,15 @@ test("a stream that breaks before its first content goes to the next candidate; 
   expect([a.requests.length, b.requests.length]).toEqual([2, 1]);
   expect(after.text).not.toContain("[DONE]");
   expect(after.text).toContain('data: {"error"');
+  a.answer = (response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.end(`${stream().split("\n\n")[0]}\n\ndata: {"error":{"message":"m","type":"server_error"}}\n\n`);
+  };
+  const together = await chat({ model: "p", stream: true });
+  expect([a.requests.length, b.requests.length], "content and what breaks it in one read").toEqual([3, 1]);
+  expect(together.status).toBe(200);
+  expect(together.text.startsWith(stream().split("\n\n")[0] as string)).toBe(true);
+  expect(together.text).toContain('data: {"error"');
 });
 
 test("a pinned model is asked once", async () => {

@@ -2,6 +2,7 @@
 // so that a provider that fails before it has said anything can still be exchanged for another.
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
+import { isMagicError } from "#contract/errors.ts";
 import { estimatePrompt } from "#daemon/gateway/format/estimate.ts";
 import { errorEvent } from "#daemon/gateway/format/sse.ts";
 import { strictProblem } from "#daemon/gateway/format/strict.ts";
@@ -54,7 +55,8 @@ function chatOver(wire: Wire, dispatcher: Dispatcher, images: Dispatcher): Provi
       });
       prepared = preparing instanceof Promise ? await preparing : preparing;
     } catch (error) {
-      return failed(failureOf(error));
+      if (error instanceof UpstreamError || isMagicError(error)) return failed(failureOf(error));
+      throw error;
     }
     const left = checked === call ? [] : Object.keys(call.request).filter((param) => !(param in checked.request));
     const dropped = [...left, ...hintsLeftOut(wire.kind, checked.request)];
@@ -137,8 +139,12 @@ function attempt(
         },
         data(chunk) {
           if (relay) {
-            relay.data(chunk);
-            if (relay.decoder.started() || relay.decoder.finished()) settle();
+            // Content that one read brings together with what breaks the stream is content all the same: nothing is tried again after it.
+            try {
+              relay.data(chunk);
+            } finally {
+              if (relay.decoder.started() || relay.decoder.finished()) settle();
+            }
             return;
           }
           size += chunk.length;

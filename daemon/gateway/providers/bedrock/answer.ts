@@ -29,6 +29,7 @@ export function readConverse(body: Buffer, context: ReadContext, thoughts: Thoug
   const format = thoughtFormat(context.target.model);
   for (const [index, block] of list(content).map(fields).entries()) {
     if (typeof block["text"] === "string") text += block["text"];
+    else if (block["citationsContent"]) text += cited(fields(block["citationsContent"]));
     else if (block["reasoningContent"]) {
       const thought = fields(block["reasoningContent"]);
       const { text: said, signature } = fields(thought["reasoningText"]);
@@ -66,4 +67,11 @@ export function readConverse(body: Buffer, context: ReadContext, thoughts: Thoug
   const said = choice.text !== "" || toolCalls.length > 0;
   if (isGivenUp(answer["stopReason"]) && !said) throw givenUp(string(answer["stopReason"]), usage);
   return completionBody({ id: null, model: null, choices: [choice], usage }, context);
+}
+
+// A text with its sources: the sources have no place in OpenAI's form, the text is the answer's.
+function cited(block: Record<string, unknown>): string {
+  return list(block["content"])
+    .map((part) => string(fields(part)["text"]))
+    .join("");
 }

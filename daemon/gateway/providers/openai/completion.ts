@@ -1,6 +1,7 @@
 // OpenAI's whole answer: the vendor's bytes with `cost_usd` put into the usage; written anew only where an imitation left out what the
 // specification requires.
 
+import type { FinishReason } from "#daemon/gateway/format/completion.ts";
 import { estimatePrompt } from "#daemon/gateway/format/estimate.ts";
 import { type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/format/usage.ts";
 import { parseAnswer, spliceCost } from "../cost.ts";
@@ -95,9 +96,14 @@ function repaired(answer: Fields, choices: Fields[], context: ReadContext): Fiel
       index: Number.isInteger(choice["index"]) ? choice["index"] : index,
       message: mendedMessage(fields(choice["message"])),
       logprobs: mendedLogprobs(choice["logprobs"]),
-      finish_reason: hidesCalls(choice, context) ? "tool_calls" : finishOf(choice["finish_reason"]),
+      finish_reason: finish(choice, context),
     })),
   };
+}
+
+function finish(choice: Fields, context: ReadContext): FinishReason {
+  const said = finishOf(choice["finish_reason"]);
+  return hidesCalls({ ...choice, finish_reason: said }, context) ? "tool_calls" : said;
 }
 
 function estimated(choices: Fields[], context: ReadContext): TokenUsage {

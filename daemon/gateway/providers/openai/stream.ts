@@ -2,6 +2,7 @@
 // broken one must end the stream; it is written anew only where it has to change: the usage chunk (kept back, priced, and shown only
 // to who asked), and chunks of imitations that leave out what the specification requires.
 import { isAscii } from "node:buffer";
+import type { FinishReason } from "#daemon/gateway/format/completion.ts";
 import { estimatePrompt } from "#daemon/gateway/format/estimate.ts";
 import { DONE } from "#daemon/gateway/format/sse.ts";
 import { type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/format/usage.ts";
@@ -52,6 +53,8 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
   const reasoned = new Map<unknown, StreamedReasoning>();
   /** For each choice. */
   const calls = new Map<unknown, Calls>();
+  /** Whether each choice has said how it ended. */
+  const ended = new Map<unknown, boolean>();
 
   /** What goes out instead of the event's bytes; null: the bytes as they are. */
   function event(bytes: string): string | null {
@@ -100,6 +103,8 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
       if (delta["tool_calls"]) reasoned.get(choice["index"])?.called(callIds(delta));
       const reason = choice["finish_reason"];
       if (content || delta["tool_calls"] || delta["function_call"] || reason) started = true;
+      if (reason) ended.set(choice["index"], true);
+      else if (!ended.has(choice["index"])) ended.set(choice["index"], false);
       if (!(reason === null || soundFinish(reason)) || !Number.isInteger(choice["index"])) sound = false;
       else if (!choice["delta"] || !soundDelta(delta)) sound = false;
       else if (delta["tool_calls"] && !soundPlaces(delta, callsOf(choice["index"]))) sound = false;
@@ -124,11 +129,20 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
     started = true;
     for (const one of reasoned.values()) one.keep(thoughts, context);
     const cost = context.cost(usage());
-    if (!asked) return DONE;
+    const last = untold();
+    if (!asked) return last + DONE;
     const shown = usageChunk
       ? { ...repaired({ ...usageChunk, choices: [] }, [], true), usage: priced(usageChunk["usage"], cost) }
       : { ...repaired({ ...head, choices: [] }, [], true), usage: wireUsage(usage(), cost) };
-    return `data: ${JSON.stringify(shown)}\n\n${DONE}`;
+    return `${last}data: ${JSON.stringify(shown)}\n\n${DONE}`;
+  }
+
+  // Servers that end without a word of how: clients take what has no `finish_reason` for broken off.
+  function untold(): string {
+    const open = [...ended].filter(([, said]) => !said);
+    if (open.length === 0) return "";
+    const choices = open.map(([index]) => ({ index, delta: {}, finish_reason: "stop" }));
+    return `data: ${JSON.stringify(repaired(head, choices, asked))}\n\n`;
   }
 
   function repaired(chunk: Chunk, choices: Chunk[], withUsage: boolean): Chunk {
@@ -144,14 +158,16 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
         ...(choice["logprobs"] === undefined ? {} : { logprobs: mendedLogprobs(choice["logprobs"]) }),
         index: Number.isInteger(choice["index"]) ? choice["index"] : index,
         delta: mendedDelta(fields(choice["delta"]), callsOf(choice["index"] ?? index)),
-        finish_reason: hidesCalls(choice["finish_reason"], choice["index"] ?? index)
-          ? "tool_calls"
-          : choice["finish_reason"]
-            ? finishOf(choice["finish_reason"])
-            : null,
+        finish_reason: finish(choice["finish_reason"], choice["index"] ?? index),
       })),
       ...(withUsage ? { usage: null } : {}),
     };
+  }
+
+  function finish(reason: unknown, choice: unknown): FinishReason | null {
+    if (!reason) return null;
+    const said = finishOf(reason);
+    return hidesCalls(said, choice) ? "tool_calls" : said;
   }
 
   function callsOf(choice: unknown): Calls {
@@ -200,19 +216,23 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
     // Events that go as they are leave in one piece: [run, from) has been read and not yet written.
     let run = 0;
     let from = 0;
-    while (!finished) {
-      const at = text.indexOf("\n\n", from);
-      if (at < 0) break;
-      const end = at + 2;
-      const instead = event(plain ? text.slice(from, end) : bytes.toString("utf8", from, end));
-      if (instead !== null) {
-        if (from > run) emit(bytes.subarray(run, from));
-        if (instead) emit(instead);
-        run = end;
+    try {
+      while (!finished) {
+        const at = text.indexOf("\n\n", from);
+        if (at < 0) break;
+        const end = at + 2;
+        const instead = event(plain ? text.slice(from, end) : bytes.toString("utf8", from, end));
+        if (instead !== null) {
+          if (from > run) emit(bytes.subarray(run, from));
+          if (instead) emit(instead);
+          run = end;
+        }
+        from = end;
       }
-      from = end;
+    } finally {
+      // What came before an event that breaks the stream goes out too.
+      if (from > run) emit(run === 0 && from === bytes.length ? bytes : bytes.subarray(run, from));
     }
-    if (from > run) emit(run === 0 && from === bytes.length ? bytes : bytes.subarray(run, from));
     if (from < bytes.length) keep(bytes.subarray(from));
   }
 
