@@ -26,7 +26,8 @@ export function gatewayStores({ units, dialect }: Pick<Storage, "units" | "diale
   return {
     close: presence.close,
     ledger: {
-      append: (rows, budgets) => units.ledger.append({ rows: `[${rows.join(",")}]`, budgets, process, now: now() }),
+      append: (batch, rows, budgets) =>
+        units.ledger.append({ batch, rows: `[${rows.join(",")}]`, budgets, process, now: now() }),
       ...createUsage(units.ledger),
     },
     budgets: {

@@ -15,6 +15,7 @@ export const migrationNames = [
   "024-gateway-usage",
   "025-gateway-limit",
   "026-gateway-gate",
+  "027-gateway-batch",
   "031-connection",
   "032-sync",
   "040-controller",

@@ -372,9 +372,10 @@ describe("budgets", () => {
     const second = budgets.reserve([account], 40);
     await new Promise((resolve) => setTimeout(resolve, 10));
     first.settle(10);
-    const { changes, given } = budgets.takeChanges();
-    expect(changes).toEqual([{ key: account.key, spent: 10, lease: 30 }]);
-    given(true);
+    const { accounts, stored, failed } = budgets.takeChanges();
+    expect(accounts).toEqual([{ key: account.key, spent: 10, lease: 30 }]);
+    failed(new Error("its COMMIT was not answered"));
+    stored();
     elsewhere = 0;
     await second;
   });
@@ -503,11 +504,17 @@ describe("budgets", () => {
   });
 });
 
-test("ledger, budgets and reports agree after any mixture of operations", async () => {
+test("ledger, budgets and reports agree after any mixture of operations, over a storage that fails or whose word is lost", async () => {
   const storage = await temporaryStorage();
   const stores = gatewayStores(storage, systemClock);
   const budgets = createBudgets(stores.budgets, silentLogger);
-  const ledger = createLedger(stores.ledger, budgets, silentLogger);
+  let ends: "well" | "unstored" | "unheard" = "well";
+  const append: typeof stores.ledger.append = async (...batch) => {
+    if (ends === "unstored") throw new Error("it was not stored");
+    await stores.ledger.append(...batch);
+    if (ends === "unheard") throw new Error("it was stored, and the word of it lost");
+  };
+  const ledger = createLedger({ ...stores.ledger, append }, budgets, silentLogger);
   let seed = 42;
   const random = (below: number) => {
     seed = (Math.imul(seed, 1_103_515_245) + 12_345) & 0x7fffffff;
@@ -568,7 +575,8 @@ test("ledger, budgets and reports agree after any mixture of operations", async 
     sum.completion += usage.output + usage.reasoning;
     sum.cost += BigInt(unpriced ? 0 : cost);
     expected.set(`t${team}`, sum);
-    if (random(500) === 0) await ledger.flush();
+    if (random(500) === 0)
+      for (ends of ["unstored", "unheard", "unheard", "well"] as const) await ledger.flush().catch(() => undefined);
   }
   for (const by of ["team", "model", "day"] as const) {
     const sums = await ledger.usage({ by });

@@ -63,6 +63,7 @@ describe.each(dialects.filter(({ skip }) => !skip))("on $name", ({ open }) => {
     const { ledger } = gatewayStores(await open(), systemClock);
     const large = Number.MAX_SAFE_INTEGER;
     await ledger.append(
+      1,
       [
         row({ user: "ada", cost_pico: large }),
         row({ user: "ada", cost_pico: large, model: "é 🎉" }),
@@ -91,9 +92,9 @@ describe.each(dialects.filter(({ skip }) => !skip))("on $name", ({ open }) => {
     const start = Date.parse("2026-03-01T00:00:00Z");
     const times = Array.from({ length: 300 }, (_, index) => start + index * 1_000_000 + (index % 7));
     const rows = times.map((at, index) => row({ at: new Date(at).toISOString(), user: `u${index % 3}` }));
-    await ledger.append(rows.slice(0, 200), []);
+    await ledger.append(1, rows.slice(0, 200), []);
     await ledger.gather();
-    await ledger.append(rows.slice(200), []);
+    await ledger.append(2, rows.slice(200), []);
     const counted = async (since?: number, until?: number) => {
       const iso = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms).toISOString());
       const sums = await ledger.usage({ by: "user", since: iso(since), until: iso(until) });
@@ -111,6 +112,7 @@ describe.each(dialects.filter(({ skip }) => !skip))("on $name", ({ open }) => {
     const { ledger } = gatewayStores(await open(), systemClock);
     const costs = [7, 7, 7, 100, 20, 9, null];
     await ledger.append(
+      1,
       costs.map((cost_pico, index) => row({ user: index === 2 ? null : `u${index}`, cost_pico })),
       [],
     );
@@ -124,6 +126,21 @@ describe.each(dialects.filter(({ skip }) => !skip))("on $name", ({ open }) => {
     expect(keys).toEqual(["u3", "u4", "u5", "u0", "u1", null, "u6"]);
   });
 
+  test("a batch that is tried again, since the word that it is stored was lost, is stored once", async () => {
+    const storage = await open();
+    const [{ ledger, budgets }, other] = [gatewayStores(storage, systemClock), gatewayStores(storage, systemClock)];
+    const spent = [{ key: "a", spent: 5, lease: 0 }];
+    for (const batch of [1, 1, 2, 2, 1]) await ledger.append(batch, [row({ user: `of ${batch}` })], spent);
+    await other.ledger.append(1, [row({ user: "another daemon's" })], spent);
+    const sums = await ledger.usage({ by: "user" });
+    expect(sums.map(({ key, requests }) => [key, requests]).sort()).toEqual([
+      ["another daemon's", 1],
+      ["of 1", 1],
+      ["of 2", 1],
+    ]);
+    expect(await budgets.load(["a"])).toMatchObject([{ spent: 15 }]);
+  });
+
   test("budgets add up, leases go no further than the limit and are charged once, when their daemon is dead", async () => {
     const storage = await open();
     let time = Date.parse("2026-01-01");
@@ -132,7 +149,7 @@ describe.each(dialects.filter(({ skip }) => !skip))("on $name", ({ open }) => {
     onTestFinished(() => [one, two].forEach((each) => void each.close()));
     const raise = (lease: number) => ({ key: "a", lease, limit: 100 });
     expect(await one.budgets.raise(raise(70))).toEqual({ key: "a", spent: 0, elsewhere: 0, lease: 70 });
-    await one.ledger.append([], [{ key: "a", spent: 30, lease: 40 }]);
+    await one.ledger.append(1, [], [{ key: "a", spent: 30, lease: 40 }]);
     expect(await two.budgets.raise(raise(50))).toEqual({ key: "a", spent: 30, elsewhere: 40, lease: 30 });
     expect(await two.budgets.raise(raise(10))).toMatchObject({ lease: 30 });
     expect(await one.budgets.load(["a", "b"])).toEqual([{ key: "a", spent: 30, elsewhere: 30 }]);
@@ -261,7 +278,7 @@ test.skipIf(noPostgres)(
     const databaseUrl = await server?.createDatabase();
     const storage = await temporaryStorage({ databaseUrl });
     const { ledger } = gatewayStores(storage, systemClock);
-    await ledger.append([row({ user: "first" })], []);
+    await ledger.append(1, [row({ user: "first" })], []);
     const slow = new pg.Client({ connectionString: databaseUrl });
     await slow.connect();
     onTestFinished(() => slow.end());
@@ -271,13 +288,13 @@ test.skipIf(noPostgres)(
     await slow.query(
       `insert into gateway_ledger (end_user, ${others}) select 'slow', ${others} from gateway_ledger where end_user = 'first'`,
     );
-    await ledger.append([row({ user: "quick" })], []);
+    await ledger.append(2, [row({ user: "quick" })], []);
     const sums = ledger.usage({ by: "user" });
     await expect(Promise.race([sums.then(() => "answered"), pause(50)])).resolves.toBeUndefined();
     await slow.query("commit");
     expect((await sums).map(({ key }) => key).sort()).toEqual(["first", "quick", "slow"]);
     await slow.query("begin; lock table gateway_gate in exclusive mode");
-    const appended = ledger.append([row({ user: "later" })], []).then(() => "appended");
+    const appended = ledger.append(3, [row({ user: "later" })], []).then(() => "appended");
     await expect(Promise.race([appended, pause(50, "waits")])).resolves.toBe("waits");
     await slow.query("commit; begin; lock table gateway_ledger in share update exclusive mode");
     await appended;

@@ -25,10 +25,17 @@ export interface Budgets {
    * every one is, comes at once; else a promise of it.
    */
   reserve(accounts: readonly Account[], amount: number): Reservation | Promise<Reservation>;
-  /** What has to be written since the last call: spent amounts and new leases. `given` tells how the writing ended. */
-  takeChanges(): { readonly changes: readonly AccountChange[]; given(stored: boolean): void };
+  /** What has to be written since the last call. */
+  takeChanges(): BudgetChanges;
   /** True while changes are waiting or a lease is larger than it has to be. */
   readonly dirty: boolean;
+}
+
+/** Spent amounts and new leases on their way to storage: told how each try to write them ends, until they are stored. */
+export interface BudgetChanges {
+  readonly accounts: readonly AccountChange[];
+  stored(): void;
+  failed(error: unknown): void;
 }
 
 interface State {
@@ -45,7 +52,7 @@ interface State {
   /** On disk. */
   lease: number;
   raising: Promise<void> | undefined;
-  /** Settles when what was handed over is stored, or is not. */
+  /** Settles with the try to store what was handed over that is under way, or the next one. */
   handedOver: Promise<void> | undefined;
   active: boolean;
   usedAt: number;
@@ -105,7 +112,7 @@ export function createBudgets(store: BudgetStore, logger: Logger): Budgets {
     return state.raising;
   };
   const growing = async (state: State, { key, limit, alerts }: Account): Promise<void> => {
-    // A batch under way lowers the lease: it must not come after this.
+    // A batch under way lowers the lease: it must not come after this. Where it failed it is tried again, and may be stored already.
     await state.handedOver;
     const room = store.shared ? 0 : Math.max(0, limit - committed(state));
     const now = needed(state);
@@ -205,7 +212,6 @@ export function createBudgets(store: BudgetStore, logger: Logger): Budgets {
     },
     takeChanges() {
       const taken: { readonly state: State; readonly spent: number; readonly lease: number }[] = [];
-      const { promise: over, resolve: end } = Promise.withResolvers<void>();
       for (const state of states.values()) {
         if (state.raising) continue;
         // An account in use keeps its lease, so that the next call need not wait for one; not where that is in others' way. What waits for
@@ -219,19 +225,28 @@ export function createBudgets(store: BudgetStore, logger: Logger): Budgets {
         state.writing += state.unwritten;
         state.unwritten = 0;
         state.lease = lease;
-        state.handedOver = over;
       }
+      let attempt: PromiseWithResolvers<void>;
+      const handOver = () => {
+        attempt = Promise.withResolvers<void>();
+        // Mostly nobody waits for it.
+        attempt.promise.catch(() => undefined);
+        for (const { state } of taken) state.handedOver = attempt.promise;
+      };
+      handOver();
       return {
-        changes: taken.map(({ state, spent, lease }) => ({ key: state.key, spent, lease })),
-        given(stored) {
+        accounts: taken.map(({ state, spent, lease }) => ({ key: state.key, spent, lease })),
+        stored() {
           for (const { state, spent } of taken) {
             state.writing -= spent;
             state.handedOver = undefined;
-            if (stored) continue;
-            state.spent -= spent;
-            state.unwritten += spent;
           }
-          end();
+          attempt.resolve();
+        },
+        failed(error) {
+          const { reject } = attempt;
+          handOver();
+          reject(error);
         },
       };
     },

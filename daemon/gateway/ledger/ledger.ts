@@ -1,18 +1,27 @@
 // The ledger: every dispatch becomes a row, appended in batches a tenth of a second apart together with the budgets it changed, so
 // that both agree after any crash. Nothing on a request's path waits for it.
 
-import type { Budgets } from "#daemon/gateway/budgets/budgets.ts";
+import type { BudgetChanges, Budgets } from "#daemon/gateway/budgets/budgets.ts";
 import type { AccountChange } from "#daemon/gateway/budgets/store.ts";
 import { errorFields, type Logger } from "#daemon/telemetry/log.ts";
 import { type LedgerRow, rowText, type UsageQuery, type UsageSum } from "./row.ts";
 
 /** daemon/storage/repositories/ledger.ts and usage.ts satisfy it. */
 export interface LedgerStore {
-  /** Stores rows (each as `rowText` writes it) and what became of budgets in one transaction. */
-  append(rows: readonly string[], accounts: readonly AccountChange[]): Promise<void>;
+  /**
+   * Stores rows (each as `rowText` writes it) and what became of budgets in one transaction. Batches are numbered upwards; one that is
+   * stored already, though the word of it was lost, is not stored again.
+   */
+  append(batch: number, rows: readonly string[], accounts: readonly AccountChange[]): Promise<void>;
   usage(query: UsageQuery): Promise<readonly UsageSum[]>;
   /** Does what sums would have to do first. */
   gather(): Promise<void>;
+}
+
+interface Batch {
+  readonly number: number;
+  readonly rows: readonly string[];
+  readonly changes: BudgetChanges;
 }
 
 export interface Ledger {
@@ -37,6 +46,9 @@ export function createLedger(store: LedgerStore, budgets: Budgets, logger: Logge
   let flushing: Promise<void> | undefined;
   let lost = 0;
   let closed = false;
+  let batches = 0;
+  /** Not known to be stored: it is tried again as it is, since it may be. */
+  let unsure: Batch | undefined;
 
   const schedule = (ms: number): void => {
     if (closed) return;
@@ -47,22 +59,33 @@ export function createLedger(store: LedgerStore, budgets: Budgets, logger: Logge
     timer.unref();
   };
 
-  const writeOnce = async (): Promise<void> => {
+  const nextBatch = (): Batch | undefined => {
     const rows = waiting.slice(0, MAX_BATCH);
-    const { changes, given } = budgets.takeChanges();
-    if (rows.length === 0 && changes.length === 0) return;
+    const changes = budgets.takeChanges();
+    if (rows.length === 0 && changes.accounts.length === 0) return undefined;
     waiting = waiting.slice(rows.length);
+    return { number: ++batches, rows, changes };
+  };
+
+  const writeOnce = async (): Promise<void> => {
+    const batch = unsure ?? nextBatch();
+    if (!batch) return;
     try {
-      await store.append(rows, changes);
-      given(true);
+      await store.append(batch.number, batch.rows, batch.changes.accounts);
+      unsure = undefined;
+      batch.changes.stored();
     } catch (error) {
-      given(false);
-      waiting = [...rows, ...waiting];
+      unsure = batch;
+      batch.changes.failed(error);
       if (waiting.length > MAX_WAITING) {
         lost += waiting.length - MAX_WAITING;
         waiting = waiting.slice(-MAX_WAITING);
       }
-      logger.error("gateway.ledger_failed", { waiting: waiting.length, lost, ...errorFields(error) });
+      logger.error("gateway.ledger_failed", {
+        waiting: waiting.length + batch.rows.length,
+        lost,
+        ...errorFields(error),
+      });
       throw error;
     }
   };

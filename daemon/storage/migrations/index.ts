@@ -15,6 +15,7 @@ import * as gatewayReplicas from "./023-gateway-replicas.ts";
 import * as gatewayUsage from "./024-gateway-usage.ts";
 import * as gatewayLimit from "./025-gateway-limit.ts";
 import * as gatewayGate from "./026-gateway-gate.ts";
+import * as gatewayBatch from "./027-gateway-batch.ts";
 import * as job from "./030-job.ts";
 import * as connection from "./031-connection.ts";
 import * as sync from "./032-sync.ts";
@@ -43,6 +44,7 @@ export const migrations: Readonly<Record<MigrationName, MigrationStep>> = {
   "024-gateway-usage": gatewayUsage,
   "025-gateway-limit": gatewayLimit,
   "026-gateway-gate": gatewayGate,
+  "027-gateway-batch": gatewayBatch,
   "031-connection": connection,
   "032-sync": sync,
   "040-controller": controller,

@@ -9,10 +9,14 @@ import { ledgerColumns } from "../tables/gateway.ts";
 import { type BudgetChange, change } from "./budget.ts";
 import { get, put } from "./setting.ts";
 
-/** Appends the rows (JSON: arrays in the order of `ledgerColumns`) and applies what they did to budgets, in one unit. */
+/**
+ * Appends the rows (JSON: arrays in the order of `ledgerColumns`) and applies what they did to budgets, in one unit; nothing where the
+ * process stored this batch, by its number, already.
+ */
 export async function append(
   db: Db,
   args: {
+    readonly batch: number;
     readonly rows: string;
     readonly budgets: readonly BudgetChange[];
     readonly process: string;
@@ -20,8 +24,17 @@ export async function append(
   },
 ): Promise<void> {
   await enter(db, APPEND);
+  const { batch, process, now } = args;
+  const { numInsertedOrUpdatedRows: taken } = await db
+    .insertInto("gateway_batch")
+    .values({ process, batch, stored_at: now })
+    .onConflict((conflict) =>
+      conflict.column("process").doUpdateSet({ batch, stored_at: now }).where("gateway_batch.batch", "<", batch),
+    )
+    .executeTakeFirstOrThrow();
+  if (!taken) return;
   await insertRows(db, "gateway_ledger", ledgerColumns, args.rows);
-  await change(db, { changes: args.budgets, process: args.process, now: args.now });
+  await change(db, { changes: args.budgets, process, now });
 }
 
 const shared = ["day", "environment", "end_user", "team", "project", "controller", "provider", "model"] as const;

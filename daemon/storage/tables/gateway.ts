@@ -96,6 +96,13 @@ export interface LeaseTable {
   readonly lease: number;
 }
 
+/** The last batch of the ledger that a daemon has stored. */
+export interface BatchTable {
+  readonly process: string;
+  readonly batch: number;
+  readonly stored_at: string;
+}
+
 /** An Idempotency-Key of a completion; the answer is sealed. */
 export interface GatewayKeyTable {
   readonly owner: string;
@@ -129,5 +136,6 @@ export interface GatewayTables {
   readonly gateway_usage: UsageTable;
   readonly gateway_budget: BudgetTable;
   readonly gateway_lease: LeaseTable;
+  readonly gateway_batch: BatchTable;
   readonly gateway_key: GatewayKeyTable;
 }
