@@ -58,6 +58,9 @@ export function translate(error: unknown): MagicError | null {
     return new MagicError("invalid_request", "A text holds a NUL character, which the database cannot keep.", options);
   // A socket that is not there is a server that is not there.
   if (code === "ENOENT" && syscall === "connect") return unavailable(options);
+  // Its statement_timeout: somebody holds a lock, or it has too much to do.
+  if (code === "57014")
+    return new MagicError("storage_unavailable", "the Postgres that holds the state did not answer in time", options);
   if (unreachable.has(code) || code.startsWith("08") || code.startsWith("57P")) return unavailable(options);
   return null;
 }
@@ -68,7 +71,7 @@ function unavailable(options: { cause: object }): MagicError {
 
 // The driver's own, which have no code.
 const lost =
-  /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect|Client was closed)/;
+  /^(Connection terminated|Query read timeout|Client has encountered a connection error|timeout exceeded when trying to connect|Client was closed)/;
 const unreachable = new Set([
   ...["ECONNREFUSED", "ECONNRESET", "ENOTFOUND", "EPIPE", "ETIMEDOUT", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"],
   "53300",

@@ -1,8 +1,11 @@
 // The repository test-suite: the same behaviour on SQLite and on a real Postgres.
+import { mkdirSync, rmSync } from "node:fs";
+import { createServer, connect as dial, type Socket } from "node:net";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createSharedLimiter } from "#daemon/identity/limits/shared-limiter.ts";
 import { openStorage } from "#daemon/storage/open.ts";
+import { openPostgres } from "#daemon/storage/postgres/postgres.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
 import { temporaryStorage } from "#test/temporary.ts";
@@ -130,3 +133,47 @@ test.skipIf(noPostgres)("connections to Postgres that break, in use or not, end 
   const { rows } = await operator.query<{ key: string }>("SELECT key FROM setting");
   expect(new Set(rows.map(({ key }) => key)).isSupersetOf(new Set(kept))).toBe(true);
 });
+
+test.skipIf(noPostgres)(
+  "a Postgres that holds a unit up, or says nothing at all, is waited for no longer than so",
+  async () => {
+    const url = new URL((await server?.createDatabase()) ?? "");
+    const between = `${server?.socketFolder}/between`;
+    let mute = false;
+    const sockets: Socket[] = [];
+    const proxy = createServer((client) => {
+      const upstream = dial(`${server?.socketFolder}/.s.PGSQL.5432`);
+      sockets.push(client, upstream);
+      client.on("error", () => {}).pipe(upstream);
+      upstream.on("error", () => {}).on("data", (data) => mute || client.write(data));
+    });
+    mkdirSync(between);
+    await new Promise<void>((resolve) => proxy.listen(`${between}/.s.PGSQL.5432`, resolve));
+    url.searchParams.set("host", between);
+    const { units, check, close } = await openPostgres(url.href, { connectMs: 400, statementMs: 100, heldMs: 300 });
+    onTestFinished(async () => {
+      await close();
+      for (const socket of sockets) socket.destroy();
+      proxy.close();
+      rmSync(between, { recursive: true });
+    });
+    const operator = new pg.Client(url.href.replace("/between", "").replace("%2Fbetween", ""));
+    await operator.connect();
+    onTestFinished(() => operator.end());
+    await operator.query("begin; lock table setting in access exclusive mode");
+    const locked = await Promise.allSettled(
+      Array.from({ length: 20 }, () => units.setting.put({ key: "a", value: "1" })),
+    );
+    expect(new Set(locked.map((each) => each.status === "rejected" && each.reason.code))).toEqual(
+      new Set(["storage_unavailable"]),
+    );
+    await check();
+    await operator.query("rollback");
+    await units.setting.put({ key: "a", value: "2" });
+    mute = true;
+    const unheard = units.setting.put({ key: "a", value: "3" });
+    await expect(unheard).rejects.toMatchObject({ code: "storage_unavailable" });
+    mute = false;
+    expect(await units.setting.get({ key: "a" })).toBe("2");
+  },
+);

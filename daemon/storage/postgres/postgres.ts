@@ -13,27 +13,28 @@ import type { Storage } from "../storage.ts";
 
 // How often a unit is tried: serialization_failure, deadlock_detected, and the unique_violation that a serializable transaction
 // may meet instead of them (https://www.postgresql.org/docs/current/mvcc-serialization-failure-handling.html). A key that is
-// really taken is refused again at once, so that one gets fewer tries.
-const attempts: Readonly<Record<string, number>> = { "40001": 12, "40P01": 12, "23505": 4 };
+// really taken is refused again at once, so that one gets fewer tries. At too_many_connections one of the pool's may soon be free.
+const attempts: Readonly<Record<string, number>> = { "40001": 12, "40P01": 12, "23505": 4, "53300": 8 };
 // Any number that is ours: the key of the advisory lock under which one replica migrates while the others wait.
 const migrationLock = 4_141_000_001;
 
-export async function openPostgres(connectionString: string): Promise<Storage> {
-  const pool = new pg.Pool({
-    ...{ connectionString, max: 10, types: { getTypeParser } },
-    ...{ connectionTimeoutMillis: 10_000, keepAlive: true },
-  });
-  // A connection that breaks is replaced by the next call, and the query under way says so: without listeners it would end the process,
-  // idle or, between two statements of a unit, in use.
-  pool.on("error", () => {});
-  pool.on("connect", (client) => client.on("error", () => {}));
+interface Bounds {
+  /** How long one waits for a connection, */
+  readonly connectMs: number;
+  /** the server for a lock or whatever else holds a statement up, */
+  readonly statementMs: number;
+  /** and who has a connection for a server that says nothing at all. */
+  readonly heldMs: number;
+}
+const ofUnits: Bounds = { connectMs: 10_000, statementMs: 15_000, heldMs: 20_000 };
+const ofChecks: Bounds = { connectMs: 2_000, statementMs: 2_000, heldMs: 2_000 };
+
+export async function openPostgres(connectionString: string, bounds = ofUnits): Promise<Storage> {
+  await migrateOnce(connectionString);
+  const pool = poolOf({ connectionString, max: 10, types: { getTypeParser } }, bounds);
+  // A connection of its own, which is kept: that all others are busy does not mean that the server is away.
+  const probe = poolOf({ connectionString, max: 1, idleTimeoutMillis: 0 }, ofChecks);
   const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
-  try {
-    await migrateOnce(pool, db);
-  } catch (error) {
-    await db.destroy();
-    throw translate(error) ?? error;
-  }
 
   async function runUnit(unit: Unit, args: unknown): Promise<unknown> {
     for (let attempt = 1; ; attempt++) {
@@ -63,10 +64,37 @@ export async function openPostgres(connectionString: string): Promise<Storage> {
     units,
     dialect: "postgres",
     async check() {
-      await units.setting.get({ key: "" });
+      await probe.query("select 1");
     },
-    close: () => db.destroy(),
+    async close() {
+      await Promise.all([db.destroy(), probe.end()]);
+    },
   };
+}
+
+function poolOf(config: pg.PoolConfig, { connectMs, statementMs, heldMs }: Bounds): pg.Pool {
+  const setting = { text: `set statement_timeout = ${statementMs}`, query_timeout: connectMs };
+  const pool = new pg.Pool({
+    ...config,
+    ...{ connectionTimeoutMillis: connectMs, keepAlive: true },
+    // Not among the parameters of the connection, where a pooler in between may refuse it.
+    onConnect: (client) => client.query(setting),
+  });
+  // A connection that breaks is replaced by the next call, and the query under way says so: without listeners it would end the process,
+  // idle or, between two statements of a unit, in use.
+  pool.on("error", () => {});
+  pool.on("connect", (client) => client.on("error", () => {}));
+  // A server that is frozen, or that a network has forgotten, answers nothing and closes nothing: such a connection is given up.
+  const ends = new Map<pg.PoolClient, NodeJS.Timeout>();
+  pool.on("acquire", (client) => {
+    const { connection } = client as unknown as { readonly connection: { readonly stream: { destroy(): void } } };
+    ends.set(client, setTimeout(() => connection.stream.destroy(), heldMs).unref());
+  });
+  pool.on("release", (_error, client) => {
+    clearTimeout(ends.get(client));
+    ends.delete(client);
+  });
+  return pool;
 }
 
 // The server may have committed, and only its word of that been lost.
@@ -75,16 +103,27 @@ function uncertain(cause: unknown): MagicError {
   return new MagicError("storage_unavailable", detail, { cause, extra: { outcome: "unknown" } });
 }
 
-async function migrateOnce(pool: pg.Pool, db: Kysely<Database>): Promise<void> {
-  const holder = await pool.connect();
+// Over connections without bounds: a migration may take long, and another daemon waits for it.
+async function migrateOnce(connectionString: string): Promise<void> {
+  const pool = new pg.Pool({ connectionString, max: 2, connectionTimeoutMillis: ofUnits.connectMs });
+  pool.on("error", () => {});
+  pool.on("connect", (client) => client.on("error", () => {}));
+  const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
   try {
-    await holder.query("SELECT pg_advisory_lock($1)", [migrationLock]);
-    await migrate(db, "postgres");
-    await holder.query("SELECT pg_advisory_unlock($1)", [migrationLock]);
-    holder.release();
+    const holder = await pool.connect();
+    try {
+      await holder.query("SELECT pg_advisory_lock($1)", [migrationLock]);
+      await migrate(db, "postgres");
+      await holder.query("SELECT pg_advisory_unlock($1)", [migrationLock]);
+      holder.release();
+    } catch (error) {
+      holder.release(true);
+      throw error;
+    }
   } catch (error) {
-    holder.release(true);
-    throw error;
+    throw translate(error) ?? error;
+  } finally {
+    await db.destroy();
   }
 }
 
