@@ -51,7 +51,7 @@ export function validatePaths(paths: readonly string[], root: string | undefined
   return {
     valid: work.problems.length === 0,
     problems: sortProblems(work.problems),
-    warnings: sortProblems(unconfigured(work)),
+    warnings: sortProblems([...unconfigured(work), ...nowhere(work)]),
     checked: work.checked,
   };
 }
@@ -189,6 +189,42 @@ function unconfigured(work: Work): Problem[] {
       ),
     ];
   });
+}
+
+// Models of the gateway that no provider of magic.yaml serves: a policy passes over such a candidate without a word, a default is a 404.
+function nowhere({ config, checked }: Work): Problem[] {
+  const gateway = config?.gateway;
+  if (!gateway) return [];
+  const { providers = {}, policies = {}, models: { aliases = {} } = {} } = gateway;
+  const served = Object.values(providers).flatMap(({ models = [] }) => models);
+  const known = (model: string) => {
+    const [provider = "", ...rest] = model.split("/");
+    if (rest.length === 0 || provider === "sandbox" || Object.hasOwn(providers, provider)) return true;
+    if (Object.hasOwn(aliases, model) || Object.hasOwn(policies, model)) return true;
+    return served.some((one) => one === model || (one.includes("*") && model.startsWith(one.split("*")[0] ?? "")));
+  };
+  const named: [pointer: string, model: string][] = [
+    ...(gateway.default === undefined ? [] : [["/default", gateway.default] as [string, string]]),
+    ...Object.entries(aliases).map(([name, model]): [string, string] => [`/models/aliases/${name}`, model]),
+    ...Object.entries(policies).flatMap(([name, { candidates }]) =>
+      candidates.map((one, at): [string, string] => [
+        `/policies/${name}/candidates/${at}`,
+        typeof one === "string" ? one : one.model,
+      ]),
+    ),
+  ];
+  const file = checked.find(({ kind }) => kind === "project")?.file ?? PROJECT_FILE;
+  return named
+    .filter(([, model]) => !known(model))
+    .map(([pointer, model]) => ({
+      file,
+      line: 1,
+      column: 1,
+      pointer: `/gateway${pointer}`,
+      code: "unknown_name",
+      message: `No provider under gateway.providers serves \`${model}\` (gateway${pointer.replaceAll("/", ".")}).`,
+      fix: `Add \`${model.split("/")[0]}\` under gateway.providers, or correct the name.`,
+    }));
 }
 
 export function contractIn(folder: string): string | undefined {

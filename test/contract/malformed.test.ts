@@ -328,3 +328,26 @@ test("a folder of broken contracts: every file is named, nothing stops the rest"
     rmSync(folder, { recursive: true, force: true });
   }
 });
+
+test("models that no provider of magic.yaml serves are warned of, wherever they are named", () => {
+  const folder = join(tmpdir(), `magic-unserved-${process.pid}`);
+  const gateway = {
+    providers: { openai: {}, mine: { type: "openai", base_url: "http://127.0.0.1:1/v1", models: ["meta/*"] } },
+    models: { aliases: { good: "openai/a", bad: "opnai/a" } },
+    policies: { p: { candidates: ["openai/a", { model: "gogle/b" }, "meta/c", "sandbox/echo", "good"] } },
+    default: "nobody/d",
+  };
+  try {
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "magic.yaml"), JSON.stringify({ version: 1, gateway }));
+    const { problems, warnings } = validatePaths([], folder, folder);
+    expect(problems).toEqual([]);
+    expect(warnings.map(({ pointer }) => pointer)).toEqual([
+      "/gateway/default",
+      "/gateway/models/aliases/bad",
+      "/gateway/policies/p/candidates/1",
+    ]);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});

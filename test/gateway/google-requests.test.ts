@@ -211,4 +211,17 @@ describe("google", () => {
     const { body } = await send("google", { messages: [user("x")], reasoning_effort: "minimal" }, name);
     expect(body["generationConfig"]).toMatchObject({ thinkingConfig: { thinkingLevel: least } });
   });
+
+  test("what samples as it always does is sent no sampling, and the answer says so; names that say nothing are sent it", async () => {
+    const request = { messages: [user("x")], temperature: 0.2, top_p: 0.5 };
+    for (const name of ["gemini-3.6-flash", "gemini-3.5-flash-lite", "gemini-4-pro"]) {
+      const { body, outcome } = await send("google", request, name);
+      expect(body["generationConfig"], name).toEqual({});
+      expect(outcome).toMatchObject({ notes: { dropped: ["temperature", "top_p"] } });
+    }
+    for (const name of ["gemini-3.5-flash", "gemini-3-pro-preview", "mine"]) {
+      const { body } = await send("google", request, name);
+      expect(body["generationConfig"], name).toEqual({ temperature: 0.2, topP: 0.5 });
+    }
+  });
 });

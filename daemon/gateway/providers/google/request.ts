@@ -99,9 +99,9 @@ function toolsOf(request: ChatRequest): object {
 function generationConfig(request: ChatRequest, target: Target): Record<string, unknown> {
   const stops = stopsOf(request);
   const format = isTold(request, target.model) ? null : request.response_format;
+  const sampling = samplesAsFixed(target.model) ? {} : { temperature: request.temperature, topP: request.top_p };
   return given({
-    temperature: request.temperature,
-    topP: request.top_p,
+    ...sampling,
     maxOutputTokens: request.max_completion_tokens ?? request.max_tokens,
     candidateCount: (request.n ?? 1) > 1 ? request.n : undefined,
     stopSequences: stops.length > 0 ? stops : undefined,
@@ -119,6 +119,17 @@ function generationConfig(request: ChatRequest, target: Target): Record<string, 
 // Those before 3.6 Flash and 3.5 Flash-Lite.
 function goesOn(model: string): boolean {
   return /gemini-([12]\b|3(\.[0-4])?-|3\.5-flash(?!-lite)|pro-latest)|gemma|learnlm/.test(model);
+}
+
+/** What such a model passes over (and the next ones are said to refuse): it samples as it always does. */
+export function samplingLeftOut(request: ChatRequest, model: string): string[] {
+  if (!samplesAsFixed(model)) return [];
+  return (["temperature", "top_p"] as const).filter((param) => typeof request[param] === "number");
+}
+
+// 3.6 Flash, 3.5 Flash-Lite, and what came after them; a name that says nothing is sent what was asked for.
+function samplesAsFixed(model: string): boolean {
+  return /gemini-(3\.5-flash-lite|3\.([6-9]|\d\d)|[4-9]|flash(-lite)?-latest)/.test(model);
 }
 
 // Flash since 3.7 has no `minimal` any more; Flash-Lite has.
