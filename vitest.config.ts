@@ -7,6 +7,8 @@ import { defineConfig } from "vitest/config";
 // their own (keys, anchors, configuration). As open as /tmp itself: PostgreSQL and some probes are nobody where tests run as root.
 const folder = mkdtempSync(join(tmpdir(), "magic-test-"));
 chmodSync(folder, 0o1777);
+// Compiled once and not by each of some two hundred test processes and as many daemons: a third of their time.
+process.env["NODE_COMPILE_CACHE"] = join(folder, "compile-cache");
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
 export default defineConfig({

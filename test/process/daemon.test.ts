@@ -29,7 +29,7 @@ const checks = (document: Record<string, unknown>) =>
 
 const start = (made: Project, ...more: string[]) => made.magic(["daemon", "start", "--json", "--port", "0", ...more]);
 
-test("start prints the document, and the same one again while it runs; tokens outlive a restart", async () => {
+test("start prints the document, and the same one again while it runs; tokens outlive a restart; state is the user's alone", async () => {
   const made = await project();
   const first = await start(made);
   expect(first.code).toBe(0);
@@ -41,6 +41,12 @@ test("start prints the document, and the same one again while it runs; tokens ou
   const other = await made.magic(["daemon", "start", "--json", "--port", "1", "--tls"]);
   expect([other.json, other.stderr]).toEqual([first.json, expect.stringContaining("--port 1 and --tls would take")]);
   expect((await fetch(`${String(first.json["url"])}/health`)).status).toBe(200);
+  const state = join(made.root, ".magic");
+  expect((await stat(state)).mode & 0o777).toBe(0o700);
+  await until(() => stat(join(state, "logs", "daemon.log")));
+  for (const name of ["daemon.json", "credentials.json", "daemon.lock", "logs/daemon.log"])
+    expect([name, (await stat(join(state, name))).mode & 0o077]).toEqual([name, 0]);
+  expect(await readFile(join(state, ".gitignore"), "utf8")).toBe("*\n");
   const stopped = await made.magic(["daemon", "stop", "--json"]);
   expect(stopped.json).toMatchObject({ stopped: true, pid: first.json["pid"], killed: false });
   expect(isSameProcess(Number(first.json["pid"]), null)).toBe(false);
@@ -50,17 +56,6 @@ test("start prints the document, and the same one again while it runs; tokens ou
     expect(third.json[name]).toBe(first.json[name]);
 });
 
-test("state is the user's alone and git ignores it", async () => {
-  const made = await project();
-  await start(made);
-  const state = join(made.root, ".magic");
-  expect((await stat(state)).mode & 0o777).toBe(0o700);
-  await until(() => stat(join(state, "logs", "daemon.log")));
-  for (const name of ["daemon.json", "credentials.json", "daemon.lock", "logs/daemon.log"])
-    expect([name, (await stat(join(state, name))).mode & 0o077]).toEqual([name, 0]);
-  expect(await readFile(join(state, ".gitignore"), "utf8")).toBe("*\n");
-});
-
 test("five commands that start a daemon at once get the same one", async () => {
   const made = await project();
   const outcomes = await Promise.all(Array.from({ length: 5 }, () => start(made)));
@@ -68,7 +63,7 @@ test("five commands that start a daemon at once get the same one", async () => {
   expect(new Set(outcomes.map(({ json }) => json["pid"])).size).toBe(1);
 });
 
-test("after kill -9 the next start takes over the stale files", async () => {
+test("after kill -9 the next start takes over the stale files, and no process that has the pid now is believed or signalled", async () => {
   const made = await project();
   const first = await start(made);
   process.kill(Number(first.json["pid"]), "SIGKILL");
@@ -78,11 +73,6 @@ test("after kill -9 the next start takes over the stale files", async () => {
   expect(second.code).toBe(0);
   expect(second.json["pid"]).not.toBe(first.json["pid"]);
   expect(second.json["local_token"]).toBe(first.json["local_token"]);
-});
-
-test("a runtime file whose pid now belongs to another process is not believed, nor is that process signalled", async () => {
-  const made = await project();
-  await start(made);
   const path = join(made.root, ".magic", "daemon.json");
   const runtime = JSON.parse(await readFile(path, "utf8")) as Record<string, unknown>;
   await made.magic(["daemon", "stop"]);

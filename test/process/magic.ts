@@ -81,7 +81,7 @@ function run({ args, cwd, env, uid, under = [] }: Run): Promise<Outcome> {
   const [program = process.execPath, ...words] = [...under, process.execPath, launcher, ...args];
   const child = spawn(program, words, {
     cwd,
-    env: { PATH: process.env["PATH"] ?? "", HOME: cwd, ...env },
+    env: { PATH: process.env["PATH"] ?? "", NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"], HOME: cwd, ...env },
     ...(uid !== undefined && { uid, gid: uid }),
     stdio: ["ignore", "pipe", "pipe"],
   });

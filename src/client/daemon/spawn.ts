@@ -110,8 +110,9 @@ function openOutput(root: string): number | "ignore" {
   }
 }
 
-// Node makes the folder itself, and never returns where it cannot be (in /proc).
+// Node makes the folder itself, and never returns where it cannot be (in /proc). One that the environment names is used as Node uses it.
 function compileCache(env: NodeJS.ProcessEnv = process.env): { NODE_COMPILE_CACHE?: string } {
+  if (env["NODE_COMPILE_CACHE"]) return {};
   const folder = join(userStateFolder(env), "compile-cache");
   try {
     makeFolder(folder, 0o700);

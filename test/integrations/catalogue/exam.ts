@@ -111,8 +111,9 @@ async function read(desk: Desk, name: string, state?: unknown): Promise<Reading>
   return { records, state: last, waitedMs: waited() };
 }
 
-function expect(holds: boolean, otherwise: string): asserts holds {
-  if (!holds) throw new Error(otherwise);
+/** What is asked of every value says what is wrong only when it is. */
+function expect(holds: boolean, otherwise: string | (() => string)): asserts holds {
+  if (!holds) throw new Error(typeof otherwise === "string" ? otherwise : otherwise());
 }
 
 async function examineStream(desk: Desk, name: string, collection: Collection): Promise<void> {
@@ -154,11 +155,12 @@ async function isExact(
   const wanted = sent.map(({ record, parent }) => collection.expect?.(record, parent) ?? record);
   for (const record of wanted) {
     const read = found.get(keyOf(record));
-    expect(read !== undefined, `records: ${keyOf(record)} is missing; ${got.length} of ${wanted.length} came`);
+    expect(read !== undefined, () => `records: ${keyOf(record)} is missing; ${got.length} of ${wanted.length} came`);
     for (const [field, value] of Object.entries(record))
       expect(
         isDeepStrictEqual(read[field], value),
-        `records: ${field} is ${JSON.stringify(read[field])?.slice(0, 100)}, not ${JSON.stringify(value)?.slice(0, 100)}`,
+        () =>
+          `records: ${field} is ${JSON.stringify(read[field])?.slice(0, 100)}, not ${JSON.stringify(value)?.slice(0, 100)}`,
       );
   }
   expect(got.length === wanted.length, `records: ${got.length} came instead of ${wanted.length}`);
