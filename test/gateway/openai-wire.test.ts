@@ -239,11 +239,13 @@ describe("what comes back whole", () => {
 
 describe("streams", () => {
   const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
+  const custom = { index: 0, id: "c1", type: "custom", custom: { name: "f", input: "" } };
   const list = [
     chunk([{ index: 0, delta: { role: "assistant", content: "" }, finish_reason: null }], { usage: null }),
     chunk([{ index: 0, delta: { content: "hé" }, finish_reason: null }], { usage: null }),
     chunk([{ index: 0, delta: { content: " 🎉" }, finish_reason: null }], { usage: null }),
-    chunk([{ index: 0, delta: {}, finish_reason: "stop" }], { usage: null }),
+    chunk([{ index: 0, delta: { tool_calls: [custom] }, finish_reason: null }], { usage: null }),
+    chunk([{ index: 0, delta: {}, finish_reason: "tool_calls" }], { usage: null }),
     chunk([], { usage }),
   ];
 

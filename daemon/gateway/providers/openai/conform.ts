@@ -202,10 +202,16 @@ export function soundDelta(delta: Fields): boolean {
 
 function soundPiece(piece: Fields | null): boolean {
   if (!piece || !Number.isInteger(piece["index"]) || !absentOr(piece["id"], "string")) return false;
+  if (isCustom(piece)) return true;
   if (piece["type"] !== undefined && piece["type"] !== "function") return false;
   const called = piece["function"] as Fields | null | undefined;
   if (called === undefined) return true;
   return called !== null && absentOr(called["name"], "string") && absentOr(called["arguments"], "string");
+}
+
+// The specification's chunks know functions alone; OpenAI streams calls of custom tools all the same.
+function isCustom(piece: Fields): boolean {
+  return typeof piece["custom"] === "object" && piece["custom"] !== null;
 }
 
 function absentOr(value: unknown, type: "string"): boolean {
@@ -269,6 +275,7 @@ function placeOf(piece: Fields, begins: boolean, calls: Calls): number {
 }
 
 function mendedPiece(piece: Fields, calls: Calls): Fields {
+  if (isCustom(piece)) return piece;
   const { id, index: given, type: _type, function: called, ...rest } = piece;
   const { name, arguments: text, ...more } = fields(called);
   const begins = string(id) !== "" || string(name) !== "";
