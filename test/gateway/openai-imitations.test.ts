@@ -339,3 +339,28 @@ test("calls that a server ends with `stop`, or without a word, end with `tool_ca
     expect(asked.events.at(-1)).toMatchObject({ choices: [{ finish_reason: "stop" }] });
   }
 });
+
+test("thoughts beside an empty `content` are shown as they come, not held until the answer begins", async () => {
+  const piece = (delta: object, finish_reason: string | null = null) =>
+    `data: ${JSON.stringify({ id: "1", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
+  for (const delta of [
+    { content: "", reasoning: "hm" },
+    { content: "", reasoning_content: "hm" },
+    { content: "", reasoning_details: [{ type: "reasoning.text", text: "hm" }] },
+  ]) {
+    let end = () => {};
+    upstream.answer = (response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write(piece(delta));
+      end = () => void response.end(`${piece({ content: "a" })}${piece({}, "stop")}data: [DONE]\n\n`);
+    };
+    const outcome = await provider.chat(
+      callOf({ ...request, stream: true }),
+      targetOf("openai", upstream),
+      optionsOf({ timeoutMs: 1_000 }),
+    );
+    expect(outcome.kind, JSON.stringify(delta)).toBe("stream");
+    end();
+    await collect(outcome);
+  }
+});

@@ -95,14 +95,15 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
     let sound = true;
     for (const choice of choices) {
       const delta = (choice["delta"] ?? {}) as Chunk;
-      const content = delta["content"] ?? delta["reasoning_content"] ?? delta["reasoning"] ?? delta["refusal"];
+      // OpenRouter and Zhipu say an empty `content` beside every piece of a thought.
+      const content = delta["content"] || delta["reasoning_content"] || delta["reasoning"] || delta["refusal"];
       if (typeof content === "string") characters += content.length;
       if (Array.isArray(delta["tool_calls"])) characters += 16;
       const said = delta["reasoning_content"];
       if (typeof said === "string" && said !== "") thoughtOf(choice["index"]).add(said);
       if (delta["tool_calls"]) reasoned.get(choice["index"])?.called(callIds(delta));
       const reason = choice["finish_reason"];
-      if (content || delta["tool_calls"] || delta["function_call"] || reason) started = true;
+      if (content || delta["tool_calls"] || delta["function_call"] || reason || holdsMore(delta)) started = true;
       if (reason) ended.set(choice["index"], true);
       else if (!ended.has(choice["index"])) ended.set(choice["index"], false);
       if (!(reason === null || soundFinish(reason)) || !Number.isInteger(choice["index"])) sound = false;
@@ -251,6 +252,11 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
 }
 
 const BYTE_ORDER_MARK = 0xfeff;
+
+/** Something for the client that is neither a text nor a call. */
+function holdsMore(delta: Chunk): boolean {
+  return Boolean(delta["audio"] || delta["images"] || delta["reasoning_details"]);
+}
 
 // OpenAI's own form, which simple clients take for the only one: one line, `data: ` before it, no `event:`, no `id:`, no byte order mark.
 function isUsual(text: string): boolean {
