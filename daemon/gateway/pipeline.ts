@@ -18,6 +18,7 @@ import { listModels } from "./engagement/models.ts";
 import { chatRequest, embeddingRequest } from "./format/validate.ts";
 import { createKeyed } from "./idempotency/keyed.ts";
 import { createLedger } from "./ledger/ledger.ts";
+import { retain } from "./ledger/retention.ts";
 import type { UsageQuery, UsageSum } from "./ledger/row.ts";
 import { createLimits } from "./limits/limits.ts";
 import { createSharedLimits } from "./limits/shared.ts";
@@ -67,6 +68,8 @@ const PURGE_MS = 3_600_000;
 const RECOVER_MS = 30_000;
 /** How often the newest calls are gathered, so that whoever asks what was used does not wait for a week of them. */
 const GATHER_MS = 60_000;
+/** When retention is looked at first: not while everything starts. */
+const FIRST_RETENTION_MS = 60_000;
 /** When the price list is loaded on its own, so that the first call does not wait for it. */
 const WARM_MS = 500;
 
@@ -92,7 +95,9 @@ export async function createPipeline(parts: PipelineParts): Promise<GatewayPipel
       logger.warn("gateway.lease_charged", { budget: key, charged_usd: dollars(charged) });
   };
   await recover();
+  let closed = false;
   const timers = [setInterval(purge, PURGE_MS), setInterval(gather, GATHER_MS), setTimeout(warm, WARM_MS)];
+  timers.push(setTimeout(keep, FIRST_RETENTION_MS), setInterval(keep, PURGE_MS));
   if (stores.budgets.shared) timers.push(setInterval(() => void recover().catch(() => undefined), RECOVER_MS));
   for (const timer of timers) timer.unref();
   purge();
@@ -102,6 +107,11 @@ export async function createPipeline(parts: PipelineParts): Promise<GatewayPipel
   }
   function gather(): void {
     stores.ledger.gather().catch((error: unknown) => logger.warn("gateway.gather_failed", errorFields(error)));
+  }
+  function keep(): void {
+    retain({ ...stores, clock }, engagement.retentionDays, () => closed).catch((error: unknown) => {
+      if (!closed) logger.warn("gateway.retention_failed", errorFields(error));
+    });
   }
   function warm(): void {
     if (hasPriced(engagement)) void catalogue.load();
@@ -146,6 +156,7 @@ export async function createPipeline(parts: PipelineParts): Promise<GatewayPipel
       for (const work of carry.underWay) work.stop();
     },
     async close() {
+      closed = true;
       for (const timer of timers) clearTimeout(timer);
       await keyed.idle();
       await limits.idle();

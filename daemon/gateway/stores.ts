@@ -37,6 +37,7 @@ export function gatewayStores({ units, dialect }: Pick<Storage, "units" | "diale
         await presence.announce();
         return await units.budget.raise({ ...account, process });
       },
+      forget: (before, after) => units.budget.forget({ before, after, limit: 1_000 }),
       recover: () => units.budget.recover({ process, now: now() }),
     },
     limits: shared

@@ -170,6 +170,14 @@ export const GatewayConfig = Type.Object(
       ),
     ),
     budgets: Type.Optional(Type.Array(BudgetConfig)),
+    retention_days: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 36_500,
+        description: "Days that single calls are kept, by default 400; sums by day are kept for ever.",
+        examples: [400],
+      }),
+    ),
     allow_unpriced: Type.Optional(
       Type.Boolean({ description: "Serve models whose price is unknown; their cost_usd is null.", examples: [true] }),
     ),

@@ -365,6 +365,7 @@ describe("budgets", () => {
           lease: Math.min(lease, limit - elsewhere),
         }),
         recover: async () => [],
+        forget: async () => null,
       },
       silentLogger,
     );

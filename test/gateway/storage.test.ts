@@ -2,6 +2,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { retain } from "#daemon/gateway/ledger/retention.ts";
 import { type LedgerRow, rowText } from "#daemon/gateway/ledger/row.ts";
 import { gatewayStores } from "#daemon/gateway/stores.ts";
 import { systemClock } from "#shared/clock.ts";
@@ -126,6 +127,44 @@ describe.each(dialects.filter(({ skip }) => !skip))("on $name", ({ open }) => {
     expect(keys).toEqual(["u3", "u4", "u5", "u0", "u1", null, "u6"]);
   });
 
+  test("calls are kept their days, sums by day for ever, and a span that cuts a day without its calls is refused", async () => {
+    const storage = await open();
+    const now = Date.parse("2026-03-10T12:00:00Z");
+    const stores = gatewayStores(storage, { now: () => now, monotonic: () => now });
+    const days = Array.from({ length: 2_500 }, (_, index) => `2026-03-0${1 + (index % 5)}T08:00:00.000Z`);
+    await stores.ledger.append(
+      1,
+      days.map((at) => row({ at })),
+      [{ key: "team:t:day:2026-03-01", spent: 7, lease: 0 }],
+    );
+    await retain({ ...stores, clock: { now: () => now, monotonic: () => now } }, 6, () => false);
+    const kept = (await storage.units.ledger.between({
+      by: "day",
+      since: "2026-01-01",
+      until: "2027-01-01",
+    })) as object[];
+    expect(kept).toMatchObject([
+      { key: "2026-03-04", requests: 500 },
+      { key: "2026-03-05", requests: 500 },
+    ]);
+    const counted = async (since?: string, until?: string) =>
+      (await stores.ledger.usage({ by: "provider", since, until })).map(({ requests }) => requests);
+    expect(await counted()).toEqual([2_500]);
+    expect(await counted("2026-03-01T00:00:00Z", "2026-03-04T07:00:00Z")).toEqual([1_500]);
+    await expect(counted("2026-03-01T07:00:00Z")).rejects.toMatchObject({
+      code: "validation_failed",
+      message: expect.stringContaining("2026-03-04"),
+    });
+    expect(await stores.budgets.load(["team:t:day:2026-03-01"])).toMatchObject([{ spent: 7 }]);
+    await stores.ledger.append(2, [], [{ key: "token:x:total", spent: 7, lease: 0 }]);
+    const later = now + 63 * 86_400_000;
+    await retain({ ...stores, clock: { now: () => later, monotonic: () => later } }, 6, () => false);
+    expect(await stores.budgets.load(["team:t:day:2026-03-01", "token:x:total"])).toMatchObject([
+      { key: "token:x:total", spent: 7 },
+    ]);
+    expect(await counted()).toEqual([2_500]);
+  });
+
   test("a batch that is tried again, since the word that it is stored was lost, is stored once", async () => {
     const storage = await open();
     const [{ ledger, budgets }, other] = [gatewayStores(storage, systemClock), gatewayStores(storage, systemClock)];
@@ -193,7 +232,7 @@ describe.each(dialects.filter(({ skip }) => !skip))("on $name", ({ open }) => {
     await keys.release({ owner: "o", key: "k" });
     expect(await taking("2026-01-01")).toMatchObject({ state: "done", answer: "sealed" });
     expect(await taking("2026-01-03")).toBeNull();
-    expect(await keys.purge({ now: "2026-01-04" })).toBe(1);
+    expect(await keys.purge({ now: "2026-01-04", limit: 10 })).toBe(1);
   });
 
   test("of a call's signatures the newest is kept; expired ones and the oldest beyond a number are forgotten", async () => {

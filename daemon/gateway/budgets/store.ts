@@ -30,6 +30,8 @@ export interface BudgetStore {
     readonly lease: number;
     readonly limit: number;
   }): Promise<StoredAccount & { readonly lease: number }>;
+  /** Removes some of what was last changed before then, longer ago than any period; where to go on, or null. */
+  forget(before: string, after: string): Promise<string | null>;
   /** Charges the leases that dead daemons left behind, and names them. */
   recover(): Promise<readonly { readonly key: string; readonly charged: number }[]>;
 }

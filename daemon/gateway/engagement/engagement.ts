@@ -52,6 +52,8 @@ export interface Engagement {
   readonly dropUnsupported: boolean;
   readonly limits: LimitsConfig;
   readonly budgets: readonly BudgetConfig[];
+  /** How long single calls are kept in the ledger. */
+  readonly retentionDays: number;
 }
 
 export interface PriceOverrides {
@@ -95,6 +97,7 @@ export function compileEngagement(config: GatewayConfig = {}): Engagement {
     prices: compilePrices(config.prices ?? {}),
     allowUnpriced: config.allow_unpriced ?? false,
     dropUnsupported: config.drop_unsupported ?? false,
+    retentionDays: config.retention_days ?? 400,
     limits: config.limits ?? {},
     budgets: config.budgets ?? [],
   };

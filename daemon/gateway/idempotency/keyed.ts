@@ -25,6 +25,8 @@ export interface Keyed {
 
 const KEY = /^[\x21-\x7e]{1,255}$/;
 const KEPT_MS = 24 * 3_600_000;
+/** At once, while others wait: an answer may be large. */
+const PURGED = 100;
 const MAX_ANSWER = 64 * 1024 * 1024;
 /** How often the answer of another daemon's call is looked for: at first, and at the last. */
 const FIRST_LOOK_MS = 50;
@@ -141,7 +143,7 @@ export function createKeyed(store: KeyStore, sealer: Sealer, clock: Clock, logge
       return answerFrom(await shared, replay);
     },
     async purge() {
-      await store.purge({ now: rfc3339(clock.now()) });
+      while ((await store.purge({ now: rfc3339(clock.now()), limit: PURGED })) === PURGED);
     },
     async idle() {
       await Promise.all([...underWay.values()].map(({ over }) => over));

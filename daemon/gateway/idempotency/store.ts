@@ -28,6 +28,6 @@ export interface KeyStore {
   finish(row: { readonly owner: string; readonly key: string; readonly answer: string }): Promise<void>;
   /** Gives an open key back: nothing was dispatched. */
   release(row: { readonly owner: string; readonly key: string }): Promise<void>;
-  /** Forgets what has expired; returns how many rows that were. */
-  purge(row: { readonly now: string }): Promise<number>;
+  /** Forgets what has expired, at most `limit`; returns how many rows that were. */
+  purge(row: { readonly now: string; readonly limit: number }): Promise<number>;
 }

@@ -16,6 +16,8 @@ export interface LedgerStore {
   usage(query: UsageQuery): Promise<readonly UsageSum[]>;
   /** Does what sums would have to do first. */
   gather(): Promise<void>;
+  /** Removes some of the calls of before that day (UTC), but not from sums over whole days; true while there may be more. */
+  forget(before: string): Promise<boolean>;
 }
 
 interface Batch {

@@ -19,6 +19,8 @@ export interface UsageStore {
       readonly toDay?: string | undefined;
     },
   ): Promise<{ readonly sums: readonly UsageSum[]; readonly next: number | null }>;
+  keptFrom(args: Record<string, never>): Promise<string | null>;
+  forget(args: { readonly before: string; readonly limit: number }): Promise<boolean>;
   between(query: Step & { readonly since: string; readonly until: string }): Promise<readonly UsageSum[]>;
 }
 
@@ -57,15 +59,26 @@ export function createUsage(store: UsageStore) {
           sums,
           await store.between({ ...step, since: rfc3339(at), until: rfc3339(Math.min(until, at + SPAN_MS)) }),
         );
+    // Asked last: what has gone meanwhile is missing as well.
+    const cut = spans.filter(([since, until]) => since < until);
+    const from = cut.length > 0 ? await store.keptFrom({}) : null;
+    if (from !== null && cut.some(([since]) => since < Date.parse(from))) throw cutTooFarBack(from);
     return first(sums, query);
   };
 
   return {
     /** Brings what was gathered up to the newest call. */
     gather: () => inTurn(turns, "usage", gatherAll),
+    /** Removes some of the calls of before that day, which sums over whole days go on to count; true while there may be more. */
+    forget: (before: string) => inTurn(turns, "usage", () => store.forget({ before, limit: GATHERED })),
     /** The dearest first; days in their order. */
     usage: (query: UsageQuery) => inTurn(turns, "usage", () => sumUp(query)),
   };
+}
+
+function cutTooFarBack(from: string): MagicError {
+  const detail = `Calls of before ${from} are kept by day alone (gateway.retention_days): since and until must be at midnight UTC there.`;
+  return new MagicError("validation_failed", detail, { problems: [{ pointer: "/since", code: "not_kept", detail }] });
 }
 
 type Span = readonly [from: number, to: number];

@@ -71,6 +71,29 @@ export async function recover(db: Db, { process, now }: { readonly process: stri
   return [...charged].map(([key, lease]) => ({ key, charged: lease }));
 }
 
+/**
+ * Removes what was spent of periods that are over, and the last batches of daemons that are gone: last changed before then, which must
+ * be longer ago than a month. Looks at `limit` budgets behind `after`; the place to go on, or null.
+ */
+export async function forget(
+  db: Db,
+  { before, after, limit }: { readonly before: string; readonly after: string; readonly limit: number },
+): Promise<string | null> {
+  await db.deleteFrom("gateway_batch").where("stored_at", "<", before).execute();
+  const seen = await db
+    .selectFrom("gateway_budget")
+    .select(["key", "updated_at"])
+    .where("key", ">", after)
+    .orderBy("key")
+    .limit(limit)
+    .execute();
+  // A token's own has no period.
+  const over = seen.filter(({ key, updated_at }) => updated_at < before && !key.endsWith(":total"));
+  const keys = over.map(({ key }) => key);
+  if (keys.length > 0) await db.deleteFrom("gateway_budget").where("key", "in", keys).execute();
+  return seen.length === limit ? (seen.at(-1)?.key ?? null) : null;
+}
+
 async function spend(db: Db, key: string, spent: number, now: string): Promise<void> {
   await db
     .insertInto("gateway_budget")

@@ -61,8 +61,15 @@ export async function release(db: Db, args: KeyName): Promise<void> {
     .execute();
 }
 
-/** Forgets what has expired. */
-export async function purge(db: Db, { now }: { readonly now: string }): Promise<number> {
-  const gone = await db.deleteFrom("gateway_key").where("expires_at", "<=", now).executeTakeFirst();
-  return Number(gone.numDeletedRows);
+/** Forgets what has expired, at most `limit`; answers how many went. */
+export async function purge(db: Db, { now, limit }: { readonly now: string; readonly limit: number }): Promise<number> {
+  const expired = await db
+    .selectFrom("gateway_key")
+    .select(["owner", "key"])
+    .where("expires_at", "<=", now)
+    .limit(limit)
+    .execute();
+  for (const { owner, key } of expired)
+    await db.deleteFrom("gateway_key").where("owner", "=", owner).where("key", "=", key).execute();
+  return expired.length;
 }

@@ -87,6 +87,35 @@ export async function gather(db: Db, { limit }: { readonly limit: number }): Pro
   return Number(next.rows) === limit;
 }
 
+/** The setting that says from which day on every call is still there. */
+const KEPT_FROM = "gateway.calls_kept_from";
+
+/** The first day (UTC) whose calls are all there; null: every day. */
+export async function keptFrom(db: Db, _args: Record<string, never>): Promise<string | null> {
+  return await get(db, { key: KEPT_FROM });
+}
+
+/** Removes calls of before that day, the oldest first, at most `limit`, once they are gathered; true while there may be more. */
+export async function forget(db: Db, { before, limit }: { readonly before: string; readonly limit: number }) {
+  // What is gathered must not change meanwhile, and calls of now that are appended must not meet this.
+  await enter(db, GATHER);
+  const gathered = Number((await get(db, { key: GATHERED })) ?? 0);
+  const old = await db
+    .selectFrom("gateway_ledger")
+    .select("sequence")
+    .where("at", "<", before)
+    .where("sequence", "<=", gathered)
+    .orderBy("at")
+    .limit(limit)
+    .execute();
+  if (old.length === 0) return false;
+  const from = await keptFrom(db, {});
+  if (from === null || from < before) await put(db, { key: KEPT_FROM, value: before });
+  const sequences = old.map(({ sequence }) => sequence);
+  await db.deleteFrom("gateway_ledger").where("sequence", "in", sequences).execute();
+  return old.length === limit;
+}
+
 const columns = {
   user: "end_user",
   team: "team",
