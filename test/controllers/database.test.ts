@@ -23,6 +23,9 @@ const databases = { get: (name: string) => targets[name] ?? null };
 const handler = `export default async ({ input, db }) => {
   const run = async () => {
     if (input.sql) return (await db.query(input.db, input.sql, input.params)).rows;
+    if (input.together)
+      return await db.transaction(input.db, async (tx) =>
+        (await Promise.all(input.together.map((sql) => tx.query(sql)))).map(({ rows }) => rows[0].a.length));
     return await db.transaction(input.db, async (tx) => {
       const out = [];
       for (const sql of input.transaction) out.push((await tx.query(sql)).rows);
@@ -52,6 +55,16 @@ async function endsWithItsTransaction(driver: Driver): Promise<void> {
     await expect(session.query("insert into t (id) values (7)", [])).rejects.toThrow();
     session.destroy();
   }
+  await driver.close();
+}
+
+/** A session that is given up while its statement runs: `running` sees it in the server's list, then no more. */
+async function endsWhatItLeft(driver: Driver, statement: string, running: () => Promise<unknown>): Promise<void> {
+  const session = await driver.begin(new AbortController().signal);
+  session.query(statement, []).catch(() => {});
+  await vi.waitFor(async () => expect(await running()).toBe(1));
+  session.destroy();
+  await vi.waitFor(async () => expect(await running()).toBe(0), 5_000);
   await driver.close();
 }
 
@@ -333,6 +346,24 @@ describe.skipIf(postgresMissing())("postgres", () => {
     expect(await ask({ sql: "select id from t where id = 30" })).toEqual({ rows: [] });
   });
 
+  test("statements of one transaction that are sent together are counted each by itself", async () => {
+    const together = Array.from({ length: 3 }, () => "select repeat('x', 6000000) as a");
+    expect(await ask({ together })).toEqual({ rows: [6_000_000, 6_000_000, 6_000_000] });
+  });
+
+  test("a statement whose caller has gone is ended at the server, also one that would not be cancelled", async () => {
+    const owner = new pg.Client({ connectionString: targets["super"]?.url ?? "" });
+    await owner.connect();
+    const stubborn = `do $$ begin loop begin perform pg_sleep(60); exception when query_canceled then null; end; end loop; end $$`;
+    await endsWhatItLeft(openPostgres(targets["pg"]?.url ?? "", "read"), stubborn, async () => {
+      const { rows } = await owner.query(
+        "select count(*)::int as n from pg_stat_activity where query like 'do %' and state = 'active'",
+      );
+      return rows[0].n;
+    });
+    await owner.end();
+  });
+
   test("a write grant writes, in a transaction whole or not at all", async () => {
     await bench.invoke("w", { db: "pg", transaction: ["insert into t (id) values (20)"], fail: true });
     await bench.invoke("w", { db: "pg", sql: "insert into t (id) values ($1)", params: [21] });
@@ -386,6 +417,21 @@ describe.skipIf(mysqlMissing())("mysql", () => {
   test("a server ends a statement by itself in the end, in a session that was reset too", async () => {
     for (let times = 0; times < 2; times++)
       expect(await ask({ sql: "select @@max_statement_time as s" })).toEqual({ rows: [{ s: 60 }] });
+  });
+
+  test("a statement whose caller has gone is ended at the server", async () => {
+    const root = await createConnection(targets["myroot"]?.url ?? "");
+    await endsWhatItLeft(openMysql(targets["my"]?.url ?? "", "read"), "select sleep(60)", async () => {
+      const [rows] = await root.query(
+        "select count(*) as n from information_schema.processlist where info like 'select sleep%'",
+      );
+      return (rows as { n: number }[])[0]?.n;
+    });
+    await root.end();
+  });
+
+  test("an answer that the driver cannot read is refused at once", async () => {
+    expect(await ask({ sql: "select 1 as `__proto__`" })).toMatchObject({ code: "upstream_error" });
   });
 
   test.each(["insert into t (id) values (2)", "create table u (a int)", "delete from t", "select 1; delete from t"])(

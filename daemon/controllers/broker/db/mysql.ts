@@ -1,4 +1,5 @@
 // MySQL and MariaDB for db:query: one transaction of a session that is reset afterwards. A login with FILE or SUPER is refused.
+import type { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import { createConnection, type Connection as MysqlConnection } from "mysql2/promise";
 import { MagicError } from "#contract/errors.ts";
@@ -14,6 +15,7 @@ import {
   STATEMENT_TIMEOUT_MS,
 } from "./driver.ts";
 import { driverValue, openMeter, refused, wireValue } from "./meter.ts";
+import { openReaper } from "./reaper.ts";
 import { openSlots } from "./slots.ts";
 import { questionMarks } from "./statement.ts";
 import { countBytes } from "./wire-cap.ts";
@@ -33,6 +35,12 @@ export function openMysql(url: string, mode: Mode, address?: string): Driver {
   const slots = openSlots(caps.sessions);
   const idle = new Map<MysqlConnection, NodeJS.Timeout>();
   let closed = false;
+  const reap = openReaper(async (threads) => {
+    const connection = await connect();
+    // One that has ended by itself is unknown by then.
+    for (const thread of threads) await connection.query(`KILL CONNECTION ${thread}`).catch(() => {});
+    connection.destroy();
+  });
 
   async function connect(): Promise<MysqlConnection> {
     const connection = await createConnection({
@@ -113,10 +121,11 @@ export function openMysql(url: string, mode: Mode, address?: string): Driver {
       await slots.take(signal);
       try {
         const connection = await open();
-        return session(connection, mode, (reusable) => {
-          slots.give();
+        return session(connection, mode, (reusable, running) => {
           if (reusable && !closed) keep(connection);
           else connection.destroy();
+          if (running) void reap(connection.threadId).then(slots.give);
+          else slots.give();
         });
       } catch (error) {
         slots.give();
@@ -130,18 +139,24 @@ export function openMysql(url: string, mode: Mode, address?: string): Driver {
   };
 }
 
-function session(connection: MysqlConnection, mode: Mode, give: (reusable: boolean) => void): Session {
+function session(
+  connection: MysqlConnection,
+  mode: Mode,
+  give: (reusable: boolean, running: boolean) => void,
+): Session {
   let given = false;
+  let running = 0;
   const end = (reusable: boolean): void => {
     if (given) return;
     given = true;
-    give(reusable);
+    give(reusable, running > 0);
   };
   const destroy = (): void => end(false);
   return {
     async query(sql, params) {
       try {
-        const { status, ...answer } = await run(connection, sql, params);
+        running++;
+        const { status, ...answer } = await run(connection, sql, params, () => running--);
         // Whatever the statement's text hid: outside the broker's read-only transaction nothing more is sent.
         if (mode === "read" && status !== null && (status & READ_ONLY_TRANSACTION) === 0)
           throw new MagicError("invalid_request", ENDED);
@@ -173,12 +188,18 @@ function session(connection: MysqlConnection, mode: Mode, give: (reusable: boole
 /** `status`: the server's, after a statement that returns no rows; null after others, which cannot change it. */
 type Ran = QueryAnswer & { readonly status: number | null };
 
-async function run(connection: MysqlConnection, sql: string, params: readonly unknown[]): Promise<Ran> {
+/** `onOver`: the server has ended the statement. */
+async function run(
+  connection: MysqlConnection,
+  sql: string,
+  params: readonly unknown[],
+  onOver: () => void,
+): Promise<Ran> {
   const marked = questionMarks(sql, params.map(driverValue));
   const meter = openMeter();
   return await new Promise<Ran>((resolve, reject) => {
     // A prepared statement is one statement; its rows come one by one.
-    const under = (connection as unknown as { connection: unknown }).connection as {
+    const under = (connection as unknown as { connection: unknown }).connection as EventEmitter & {
       stream: Socket;
       execute(
         options: object,
@@ -188,6 +209,17 @@ async function run(connection: MysqlConnection, sql: string, params: readonly un
       };
     };
     const uncounted = countBytes(under.stream, reject);
+    const over = (): void => {
+      uncounted();
+      under.off("error", lost);
+      onOver();
+    };
+    // A lost connection, or an answer that the driver cannot read, is told to the connection only.
+    const lost = (error: Error): void => {
+      over();
+      reject(error);
+    };
+    under.on("error", lost);
     const query = under.execute({ sql: marked.sql, typeCast: typeCast }, marked.params);
     let changed = 0;
     let status: number | null = null;
@@ -202,12 +234,9 @@ async function run(connection: MysqlConnection, sql: string, params: readonly un
           reject(error);
         }
     });
-    query.on("error", (error: Error) => {
-      uncounted();
-      reject(error);
-    });
+    query.on("error", lost);
     query.on("end", () => {
-      uncounted();
+      over();
       resolve({ rows: meter.rows, row_count: meter.rows.length || changed, status });
     });
   });

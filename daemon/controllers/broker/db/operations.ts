@@ -8,16 +8,26 @@ import { checkStatement } from "./statement.ts";
 
 const MAX_TRANSACTIONS = 4;
 
+const OVER = "the transaction is over";
+
+interface Transaction {
+  readonly session: Session;
+  readonly database: string;
+  /** The statements so far: one after another, so that each answer is counted by itself. */
+  last: Promise<unknown>;
+  over: boolean;
+}
+
 export function databaseOperations(databases: Databases): readonly (readonly [string, Operation])[] {
   /** The transactions that an invocation holds open, by the number that its handler knows. */
-  const open = new WeakMap<BrokerSession, Map<number, { session: Session; database: string }>>();
+  const open = new WeakMap<BrokerSession, Map<number, Transaction>>();
 
   const begin: Operation = async (broker, args) => {
     const name = textOf(args, "database", 200);
     const driver = await driverFor(broker, name);
     let transactions = open.get(broker);
     if (!transactions) {
-      const held = new Map<number, { session: Session; database: string }>();
+      const held = new Map<number, Transaction>();
       transactions = held;
       open.set(broker, held);
       // A handler that forgets its transaction, or never got that far.
@@ -34,7 +44,7 @@ export function databaseOperations(databases: Databases): readonly (readonly [st
       throw new MagicError("timeout", "the invocation has ended");
     }
     const number = Math.max(0, ...transactions.keys()) + 1;
-    transactions.set(number, { session, database: name });
+    transactions.set(number, { session, database: name, last: Promise.resolve(), over: false });
     return { value: number };
   };
 
@@ -48,8 +58,13 @@ export function databaseOperations(databases: Databases): readonly (readonly [st
     broker.usage.db_queries++;
     const held = typeof args["tx"] === "number" ? open.get(broker)?.get(args["tx"]) : undefined;
     if (args["tx"] !== undefined) {
-      if (!held || held.database !== name) throw new MagicError("invalid_request", "the transaction is over");
-      return { value: await within(held.session, signal, () => held.session.query(sql, params)) };
+      if (held?.database !== name) throw new MagicError("invalid_request", OVER);
+      const answer = held.last.then(() => {
+        if (held.over) throw new MagicError("invalid_request", OVER);
+        return within(held.session, signal, () => held.session.query(sql, params));
+      });
+      held.last = answer.catch(() => {});
+      return { value: await answer };
     }
     const driver = await driverFor(broker, name);
     const session = await driver.begin(broker.caller.signal);
@@ -70,11 +85,15 @@ export function databaseOperations(databases: Databases): readonly (readonly [st
       open.get(broker)?.delete(number);
       if (!held) {
         if (!commit) return {};
-        throw new MagicError("invalid_request", "the transaction is over");
+        throw new MagicError("invalid_request", OVER);
       }
       try {
-        if (commit) await held.session.commit();
+        if (commit) {
+          await held.last;
+          await held.session.commit();
+        }
       } finally {
+        held.over = true;
         await held.session.release();
       }
       return {};

@@ -15,6 +15,7 @@ import {
   STATEMENT_TIMEOUT_MS,
 } from "./driver.ts";
 import { driverValue, openMeter, refused, wireValue } from "./meter.ts";
+import { openReaper } from "./reaper.ts";
 import { openSlots } from "./slots.ts";
 import { countBytes } from "./wire-cap.ts";
 
@@ -58,6 +59,13 @@ export function openPostgres(url: string, mode: Mode, address?: string): Driver 
   const slots = openSlots(caps.sessions);
   const idle: Held[] = [];
   let closed = false;
+  // Ended, not cancelled: a DO block can catch the latter, and do without a statement_timeout.
+  const reap = openReaper(async (pids) => {
+    const client = await connect();
+    await client
+      .query("select pg_terminate_backend(pid) from unnest($1::int[]) pid", [pids])
+      .finally(() => void client.end().catch(() => {}));
+  });
 
   async function connect(): Promise<pg.Client> {
     const client = new pg.Client({
@@ -99,21 +107,20 @@ export function openPostgres(url: string, mode: Mode, address?: string): Driver 
   function session(client: pg.Client): Session {
     let open = true;
     let given = false;
-    const end = (): boolean => {
-      if (given) return false;
-      given = true;
-      slots.give();
-      return true;
-    };
+    let running = 0;
     const destroy = (): void => {
       open = false;
-      if (!end()) return;
-      cancel(client);
+      if (given) return;
+      given = true;
+      socketOf(client).destroy();
+      if (running > 0) void reap((client as unknown as { processID: number }).processID).then(slots.give);
+      else slots.give();
     };
     return {
       async query(sql, params) {
         try {
-          const answer = await stream(client, sql, params.map(driverValue));
+          running++;
+          const answer = await stream(client, sql, params.map(driverValue), () => running--);
           // Whatever the statement's text hid: outside the broker's transaction nothing more is sent.
           if (client.getTransactionStatus() === "I") throw new MagicError("invalid_request", ENDED);
           return answer;
@@ -144,7 +151,9 @@ export function openPostgres(url: string, mode: Mode, address?: string): Driver 
           if (open) await client.query("ROLLBACK");
           // Settings, temporary tables, advisory locks and prepared statements are the next caller's business no more.
           await client.query("DISCARD ALL");
-          if (!end()) return;
+          if (given) return;
+          given = true;
+          slots.give();
           if (closed) void client.end().catch(() => {});
           else keep(client);
         } catch {
@@ -187,8 +196,8 @@ export function openPostgres(url: string, mode: Mode, address?: string): Driver 
   };
 }
 
-/** Runs one statement (the extended protocol takes no second), its rows counted as they come. */
-function stream(client: pg.Client, text: string, values: readonly unknown[]): Promise<QueryAnswer> {
+/** Runs one statement (the extended protocol takes no second), its rows counted as they come. `onOver`: the server has ended it. */
+function stream(client: pg.Client, text: string, values: readonly unknown[], onOver: () => void): Promise<QueryAnswer> {
   return new Promise((resolve, reject) => {
     const meter = openMeter();
     const uncounted = countBytes(socketOf(client), reject);
@@ -203,19 +212,16 @@ function stream(client: pg.Client, text: string, values: readonly unknown[]): Pr
     });
     query.on("end", (result) => {
       uncounted();
+      onOver();
       resolve({ rows: meter.rows, row_count: result?.rowCount ?? meter.rows.length });
     });
     query.on("error", (error) => {
       uncounted();
+      onOver();
       reject(error);
     });
     client.query(query as never);
   });
-}
-
-/** Ends the connection without waiting for the statement that it runs. */
-function cancel(client: pg.Client): void {
-  socketOf(client).destroy();
 }
 
 function socketOf(client: pg.Client): Socket {
