@@ -200,11 +200,19 @@ test("what never ends is over at the deadline, and no connection is left to it",
 test("an answer whose signal is aborted breaks off with the signal's reason; a body of what are no bytes is not sent as none", async () => {
   const aborted = `export default async ({ input }) => {
     const stream = new ReadableStream({ start(one) { one.enqueue("text"); one.close(); } });
-    const init = input.text ? { method: "POST", body: stream, duplex: "half" } : { signal: AbortSignal.timeout(100) };
+    const signal = input.late ? AbortSignal.abort(new RangeError("late")) : AbortSignal.timeout(100);
+    const init = input.text ? { method: "POST", body: stream, duplex: "half" } : { signal };
     return fetch(input.url, init).then((answer) => answer.text()).catch(({ name, code, message }) => ({ name, code, message }));
   };`;
   await bench.deploy("aborted", aborted, contract);
   expect(await bench.invoke("aborted", { url: urlOf("slow-body") })).toMatchObject({ name: "TimeoutError" });
+  // One that was aborted before is not sent at all.
+  let asked = false;
+  answers["late"] = () => {
+    asked = true;
+  };
+  expect(await bench.invoke("aborted", { url: urlOf("late"), late: true })).toMatchObject({ name: "RangeError" });
   const text = await bench.invoke("aborted", { url: urlOf("echo"), text: true });
+  expect(asked).toBe(false);
   expect(text).toMatchObject({ code: "invalid_request", message: expect.stringContaining("Uint8Array") });
 });

@@ -96,6 +96,11 @@ export async function exchange(
   invocation: Invocation,
   { body, signal, keep, ...args }: Exchange,
 ): Promise<{ value: FetchAnswer; stream: IncomingStream | null }> {
+  if (signal.aborted) {
+    // Nothing is sent, and what would have been is let go of.
+    body?.cancel(signal.reason).catch(() => {});
+    throw signal.reason;
+  }
   const send = body ? { body: (sender: BodySender) => void pump(body, sender) } : {};
   const answer = await askBroker(invocation, "http.fetch", args, { signal, keep, ...send });
   if (answer.error) throw failureOf(answer.error, signal);

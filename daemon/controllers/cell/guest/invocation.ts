@@ -115,11 +115,21 @@ export interface BodySender {
   onOver(listener: (reason: unknown) => void): void;
 }
 
+const ABORTED: Answer = {
+  value: undefined,
+  error: { name: "AbortError", message: "aborted", code: "aborted" },
+  stream: null,
+};
+
 /** Asks the daemon for something on the invocation's behalf. Never throws: the answer says what went wrong. */
 export function askBroker(invocation: Invocation, op: string, args: unknown, options?: CallOptions): Promise<Answer> {
   return new PromiseOf<Answer>((resolve) => {
     if (invocation.over) {
       resolve(failure("handler_error", `${op} was called after the invocation had ended`));
+      return;
+    }
+    if (options?.signal?.aborted) {
+      resolve(ABORTED);
       return;
     }
     const n = invocation.nextCall++;
@@ -162,14 +172,9 @@ function cancelWith(signal: AbortSignal, invocation: Invocation, n: number): voi
     if (!call) return;
     sendNumbers(invocation, up.cancel, n, 0);
     call.incoming?.abort(signal.reason);
-    call.resolve({
-      value: undefined,
-      error: { name: "AbortError", message: "aborted", code: "aborted" },
-      stream: null,
-    });
+    call.resolve(ABORTED);
   };
-  if (signal.aborted) cancel();
-  else signal.addEventListener("abort", cancel, { once: true });
+  signal.addEventListener("abort", cancel, { once: true });
 }
 
 function sendNumbers(invocation: Invocation, type: number, n: number, value: number): void {
