@@ -37,12 +37,23 @@ export function useValidation(app: FastifyInstance): void {
       const kind = httpPart !== "body" ? "text" : large ? "largeBody" : "body";
       compiled[kind] ??= compilers[kind].compile(withShared(app, compilers[kind], schema));
       const check = compiled[kind];
-      if (check(value)) return { value };
-      return { error: asError(check.errors ?? []) };
+      const odd = kind === "text" ? oddIntegers(schema, value) : [];
+      if (check(value) && odd.length === 0) return { value };
+      return { error: asError([...odd, ...(check.errors ?? [])]) };
     };
   });
   // Answers are written from documents that the routes make member by member: nothing needs to be stripped from them.
   app.setSerializerCompiler(() => (value) => JSON.stringify(value));
+}
+
+// Coercion takes whatever Number() takes: 1e1, 0x10 and " 5" are no integers to anybody who writes a query.
+function oddIntegers(schema: unknown, value: unknown): ErrorObject[] {
+  const { properties = {} } = schema as { properties?: Record<string, { type?: string }> };
+  return Object.entries(value ?? {}).flatMap(([name, text]) => {
+    if (properties[name]?.type !== "integer" || typeof text !== "string" || /^-?\d*$/.test(text)) return [];
+    const instancePath = `/${escapePointer(name)}`;
+    return [{ instancePath, schemaPath: "", keyword: "type", params: {}, message: "must be integer" }];
+  });
 }
 
 /** The problems of a failed validation; each pointer names the missing or unknown key itself. */

@@ -26,8 +26,8 @@ export interface QueueOptions<T> {
   readonly concurrency: number;
   /** After so long without a sign of life another process may take a job over. */
   readonly leaseMs?: number;
-  /** True: a job is put for now, or soon after a failure. One that lies further ahead was put before the clock was set back. */
-  readonly soon?: boolean;
+  /** How far ahead (ms) a job is put at most, but after a failure: one that lies further ahead was put before the clock was set back. */
+  readonly aheadMs?: () => number;
 }
 
 export interface Queue<T> {
@@ -69,7 +69,6 @@ export function createJobs({ storage, clock = systemClock, logger }: JobsOptions
   return {
     define<T>(name: string, options: QueueOptions<T>): Queue<T> {
       const { handle, concurrency, leaseMs = 60_000 } = options;
-      const aheadMs = options.soon ? maxPauseMs : undefined;
       // A lease seems to have ended when the clock jumps ahead, as after a machine's sleep.
       const here = new Set<string>();
       let active = 0;
@@ -90,6 +89,7 @@ export function createJobs({ storage, clock = systemClock, logger }: JobsOptions
           while (lookAgain && active < concurrency && !stopping.signal.aborted) {
             lookAgain = false;
             const limit = concurrency - active;
+            const aheadMs = options.aheadMs && Math.max(options.aheadMs(), maxPauseMs);
             const claimed = await units.claim({ queue: name, owner, now: clock.now(), leaseMs, limit, aheadMs });
             if (claimed.length === limit) lookAgain = true;
             for (const job of claimed) {

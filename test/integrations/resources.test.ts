@@ -129,6 +129,8 @@ test("lists are newest first and page both ways, with deleted ids as cursors too
     "limit=0",
     "limit=101",
     "limit=x",
+    "limit=1e1",
+    "limit=%205",
     "starting_after=%27",
     `starting_after=${ids[0]}&ending_before=${ids[1]}`,
   ])

@@ -108,7 +108,7 @@ test("a clock that is set back keeps nothing waiting, one that jumps ahead runs 
   let release = (): void => {};
   const jobs = createJobs({ storage, clock });
   const queue = jobs.define<string>("test", {
-    ...{ concurrency: 4, soon: true },
+    ...{ concurrency: 4, aheadMs: () => 0 },
     async handle({ payload }) {
       seen.push(payload);
       if (payload === "long")

@@ -116,6 +116,19 @@ describe.each(dialects)("on $name", ({ name, open }) => {
     expect(await units.connection.update({ ...change, id: "conn_x" })).toBeNull();
   });
 
+  test("a sync's next run moves with its schedule, in one transaction", async () => {
+    const storage = await open();
+    const { units } = storage;
+    const { id, revision, ...body } = await aSync(storage);
+    const change = { id, environment, body, status: null, now, limit: null };
+    const times = () => units.job.times({ queue: "sync-schedule" });
+    await units.sync.update({ ...change, revision, due: 500 });
+    expect(await units.sync.update({ ...change, revision, due: 900 })).toBe("stale");
+    expect(await times()).toEqual([{ key: id, run_at: 500 }]);
+    await units.sync.update({ ...change, revision: revision + 1, status: "paused", due: null });
+    expect(await times()).toEqual([]);
+  });
+
   test("lists page both ways and filter", async () => {
     const { units } = await open();
     for (let i = 0; i < 6; i++)
@@ -305,9 +318,13 @@ describe.each(dialects)("on $name", ({ name, open }) => {
     expect([...(await of("wh_2")), ...(await of("wh_3"))]).toEqual([]);
     const claim = { queue: "webhook", owner: "w", now: Date.parse(now), leaseMs: 1000, limit: 10 };
     expect(await units.job.claim(claim)).toMatchObject([{ key: "wh_1" }]);
-    const due = (except: string[]) => units.webhook.dueDeliveries({ webhookId: "wh_1", now, limit: 10, except });
+    const reach = { now, ahead: "2026-01-02T00:00:00.000Z" };
+    const due = (except: string[]) => units.webhook.dueDeliveries({ webhookId: "wh_1", ...reach, limit: 10, except });
     const [first] = await due([]);
     expect(await due([first?.id ?? ""])).toHaveLength(1);
+    // Put when the clock stood a year ahead.
+    await units.webhook.defer({ id: first?.id ?? "", until: "2027-01-01T00:00:00.000Z" });
+    expect(await due([])).toHaveLength(2);
     const [delivery] = await of("wh_1");
     const attempt = { at: now, response_code: 500, duration_ms: 1, error: "answered 500" };
     const failed = {

@@ -27,8 +27,6 @@ export interface LiveRuns {
   stop(runIds: readonly string[]): void;
   /** Settles when the run ends here or this daemon lets go of it, or after so many milliseconds. */
   ended(runId: string, withinMs: number): Promise<void>;
-  /** Puts the sync's next run where its schedule and status want it. */
-  reschedule(sync: SyncRecord): Promise<void>;
   /** Cleans up after a sync that is gone. */
   removed(sync: SyncRecord): Promise<void>;
 }
@@ -65,7 +63,7 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
   const underWay = new Map<string, AbortController>();
   const endings = new EventEmitter().setMaxListeners(0);
   const runs = jobs.define<{ run: string }>("sync-run", {
-    ...{ concurrency: 8, soon: true },
+    ...{ concurrency: 8, aheadMs: () => 0 },
     handle: (job) => handleRun(job).finally(() => endings.emit(job.payload.run)),
   });
   const schedules = jobs.define<{ sync: string }>("sync-schedule", { concurrency: 4, handle: handleSchedule });
@@ -109,13 +107,6 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
         const timer = setTimeout(settle, withinMs).unref();
         endings.on(id, settle);
       }),
-
-    async reschedule(sync) {
-      if (sync.environment !== "live") return;
-      const at = dueAt(sync);
-      if (at === null) await schedules.cancel(sync.id);
-      else await schedules.put({ sync: sync.id }, { key: sync.id, runAt: at });
-    },
 
     async removed(sync) {
       if (sync.environment !== "live") return;

@@ -95,16 +95,17 @@ export function createSyncs({ storage, catalogue, live, clock, seed }: SyncsOpti
       const { environment } = principal;
       for (let tries = 0; tries < 20; tries++) {
         const current = await find(principal, id);
+        const body = patchedBody(bodyOf(current), patch);
         const changed = await units.sync.update({
-          ...{ id, environment, revision: current.revision, now: now() },
-          body: patchedBody(bodyOf(current), patch),
+          ...{ id, environment, revision: current.revision, body, now: now() },
           status: patch.status ?? null,
+          due: live.dueAt({ ...body, environment, status: patch.status ?? current.status }),
           limit: limitOf(principal, "active syncs"),
         });
         if (changed === null) throw missing("sync", id);
         if (changed === "stale") continue;
         live.stop(changed.canceledRuns);
-        await live.reschedule(changed.sync);
+        live.wake();
         return document(changed.sync);
       }
       throw new MagicError("conflict", "The sync is being changed by others: send it again.");

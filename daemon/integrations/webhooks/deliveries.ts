@@ -31,6 +31,8 @@ export interface DeliveriesOptions {
   readonly secretsOf: (webhook: WebhookRecord) => readonly SigningSecret[];
 }
 
+/** Seconds that a receiver may ask for by Retry-After. */
+const LONGEST_WAIT_S = 86_400;
 /** Of an answer that are read, so that its connection serves again. */
 const maxResponseBytes = 64 * 1024;
 
@@ -44,7 +46,10 @@ const LOOK_MS = 250;
 export function createDeliveries(options: DeliveriesOptions): { wake(): void } {
   const { storage, jobs, egress, clock, logger, settings, secretsOf } = options;
   const units = storage.units.webhook;
-  return jobs.define<{ webhook: string }>("webhook", { concurrency: RECEIVERS, handle });
+  // No attempt is ever put further ahead: one that lies there was put before the clock was set back, and is due. A minute is what
+  // a clock is corrected by without anybody noticing.
+  const aheadMs = (): number => Math.max(LONGEST_WAIT_S, ...settings().retryScheduleS) * 1000 + 60_000;
+  return jobs.define<{ webhook: string }>("webhook", { concurrency: RECEIVERS, handle, aheadMs });
 
   // Sends what is due at one webhook until nothing is.
   async function handle({ payload, signal }: Job<{ webhook: string }>): Promise<Outcome> {
@@ -53,7 +58,9 @@ export function createDeliveries(options: DeliveriesOptions): { wake(): void } {
     const failures: unknown[] = [];
     const due = async (limit: number) => {
       const except = [...underWay.keys()];
-      return limit === 0 ? [] : units.dueDeliveries({ webhookId, now: rfc3339(clock.now()), limit, except });
+      const now = clock.now();
+      const reach = { now: rfc3339(now), ahead: rfc3339(now + aheadMs()) };
+      return limit === 0 ? [] : units.dueDeliveries({ webhookId, ...reach, limit, except });
     };
     const failed = (error: unknown): void => void failures.push(error);
     for (;;) {
@@ -85,8 +92,9 @@ export function createDeliveries(options: DeliveriesOptions): { wake(): void } {
       return;
     }
     const { retryScheduleS, timeoutS } = settings();
-    const firstAt = Date.parse(delivery.queued_at) + (retryScheduleS[0] ?? 0) * 1000;
-    if (made === 0 && firstAt > clock.now()) {
+    const firstMs = (retryScheduleS[0] ?? 0) * 1000;
+    const firstAt = Date.parse(delivery.queued_at) + firstMs;
+    if (made === 0 && firstAt > clock.now() && firstAt <= clock.now() + firstMs) {
       await units.defer({ id: delivery.id, until: rfc3339(firstAt) });
       return;
     }
@@ -168,5 +176,5 @@ function attemptOf(at: number, durationMs: number, response_code: number | null,
 function retryAfter(value: string | undefined, now: number): number {
   if (value === undefined) return 0;
   const seconds = /^\d+$/.test(value) ? Number(value) : (Date.parse(value) - now) / 1000;
-  return Number.isFinite(seconds) ? Math.min(86_400, Math.max(0, seconds)) : 0;
+  return Number.isFinite(seconds) ? Math.min(LONGEST_WAIT_S, Math.max(0, seconds)) : 0;
 }

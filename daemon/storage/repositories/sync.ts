@@ -16,7 +16,7 @@ import {
 } from "../sync-rows.ts";
 import type { ResourceLimit } from "../tables/connection.ts";
 import type { SyncBody, SyncRecord, SyncTable } from "../tables/sync.ts";
-import { put as putJob } from "./job.ts";
+import { cancel as cancelJob, put as putJob } from "./job.ts";
 import { end } from "./run.ts";
 
 export { get, writeStatus };
@@ -50,11 +50,15 @@ export async function create(db: Db, { body, due, now, limit, ...row }: NewSync)
     .insertInto("sync")
     .values({ ...row, ...values, body: JSON.stringify(body), created_at: now, updated_at: now })
     .execute();
-  if (due !== null) {
-    const payload = JSON.stringify({ sync: row.id });
-    await putJob(db, { id: newId("job"), queue: "sync-schedule", key: row.id, payload, runAt: due });
-  }
+  if (due !== null) await schedule(db, row.id, due);
   return { ...row, ...values, ...body, created_at: now, updated_at: now, lastRun: null };
+}
+
+// In the transaction of what decides it: of two changes at once the later one's time stands.
+async function schedule(db: Db, id: string, due: number | null): Promise<void> {
+  const queue = "sync-schedule";
+  if (due === null) return cancelJob(db, { queue, key: id });
+  await putJob(db, { id: newId("job"), queue, key: id, payload: JSON.stringify({ sync: id }), runAt: due });
 }
 
 export interface SyncFilter {
@@ -91,6 +95,8 @@ export interface SyncChange extends One {
   readonly body: SyncBody;
   /** null: it stays. */
   readonly status: "active" | "paused" | null;
+  /** When its next run by the schedule is due (ms since the epoch); null: not by the clock. */
+  readonly due: number | null;
   readonly now: string;
   readonly limit: ResourceLimit | null;
 }
@@ -104,7 +110,7 @@ export interface SyncChanged {
 /** @throws MagicError `connection_missing` or `limit_reached` on a resume. */
 export async function update(
   db: Db,
-  { id, environment, revision, body, status, now, limit }: SyncChange,
+  { id, environment, revision, body, status, due, now, limit }: SyncChange,
 ): Promise<SyncChanged | null | "stale"> {
   const current = await get(db, { id, environment });
   if (current === null) return null;
@@ -127,6 +133,7 @@ export async function update(
     .set({ body: JSON.stringify(body), revision: revision + 1, updated_at: now })
     .where("id", "=", id)
     .execute();
+  if (environment === "live") await schedule(db, id, due);
   const sync = await get(db, { id, environment });
   return sync === null ? null : { sync, canceledRuns };
 }

@@ -143,14 +143,18 @@ async function getDelivery(db: Db, id: string): Promise<DeliveryRecord | null> {
 export interface Due {
   readonly webhookId: string;
   readonly now: string;
+  /** What lies further ahead is due as well. */
+  readonly ahead: string;
   readonly limit: number;
   /** Those that are being sent. */
   readonly except: readonly string[];
 }
 
 /** What one webhook has to be sent now, longest due first. */
-export async function dueDeliveries(db: Db, { webhookId, now, limit, except }: Due): Promise<DeliveryRecord[]> {
-  let query = pendingOf(db, webhookId).selectAll().where("next_attempt_at", "<=", now);
+export async function dueDeliveries(db: Db, { webhookId, now, ahead, limit, except }: Due): Promise<DeliveryRecord[]> {
+  let query = pendingOf(db, webhookId)
+    .selectAll()
+    .where((eb) => eb.or([eb("next_attempt_at", "<=", now), eb("next_attempt_at", ">", ahead)]));
   if (except.length > 0) query = query.where("id", "not in", except);
   const rows = await query.orderBy("next_attempt_at").limit(limit).execute();
   return rows.map(readDelivery);
