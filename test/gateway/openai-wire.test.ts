@@ -214,6 +214,28 @@ describe("what comes back whole", () => {
     expect(JSON.stringify(outcome)).not.toContain("canary");
   });
 
+  test("an error behind 200 is the same failure where a stream was asked for; an answer there has been charged", async () => {
+    const ask = async (answer: object) => {
+      upstream.answer = (response) =>
+        void response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(answer));
+      const call = callOf({ model: "m", messages, stream: true });
+      return await provider.chat(call, targetOf("openai", upstream), optionsOf());
+    };
+    expect(await ask({ error: { message: "slow", code: 429 } })).toMatchObject({ failure: { kind: "rate_limit" } });
+    const choices = [{ index: 0, message: { role: "assistant", content: "hi" }, finish_reason: "stop" }];
+    const whole = await ask({ choices, usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 } });
+    expect(whole).toMatchObject({ failure: { kind: "protocol" }, usage: { input: 3, output: 2 } });
+  });
+
+  test.each([
+    ['{"detail":[{"loc":["body","n"],"msg":"too many","input":"secret"}]}', "body.n: too many"],
+    ['{"object":"error","message":{"detail":[{"loc":["body","n"],"msg":"no"},{"msg":"b"}]}}', "body.n: no; b"],
+  ])("what FastAPI and Mistral say is wrong is shown: %s", async (body, message) => {
+    upstream.answer = (response) => void response.writeHead(422).end(body);
+    const outcome = await provider.chat(callOf({ model: "m", messages }), targetOf("openai", upstream), optionsOf());
+    expect(outcome).toMatchObject({ failure: { status: 422, message } });
+  });
+
   test.each([
     [400, '{"error":{"message":"bad","type":"invalid_request_error","param":"messages","code":"x"}}', "invalid", 400],
     [401, '{"error":{"message":"no"}}', "auth", 401],

@@ -162,9 +162,9 @@ function attempt(
           const body = joined(parts);
           parts = [];
           if (status >= 300) return resolve(failed(wire.failure(status, headers, body.toString("utf8"), target)));
-          if (streamed) return resolve(failed(notAStream(wire, status, headers, body, target)));
           try {
             const read = wire.read(body, context);
+            if (streamed) return resolve({ kind: "failure", failure: noStream, usage: read.usage });
             resolve({ kind: "completion", ...read, notes, upstreamId: upstreamId(headers) });
           } catch (error) {
             const usage = error instanceof UpstreamError ? error.usage : null;
@@ -309,14 +309,10 @@ function isStream(headers: IncomingHttpHeaders): boolean {
   return !type.includes("json") && !type.startsWith("text/html");
 }
 
-// A whole answer where a stream was asked for: an error in disguise, or a server that cannot stream.
-function notAStream(wire: Wire, status: number, headers: IncomingHttpHeaders, body: Buffer, target: Target): Failure {
-  const text = body.toString("utf8");
-  if (/"error"\s*:/.test(text.slice(0, 2000))) return { ...wire.failure(status, headers, text, target) };
-  return failure("protocol", "The provider answered a streamed request with something that is no stream.", {
-    upstreamStatus: status,
-  });
-}
+// A whole answer where a stream was asked for, by a server that cannot stream: it has been charged. An error in its place tells itself.
+const noStream = failure("protocol", "The provider answered a streamed request with something that is no stream.", {
+  upstreamStatus: 200,
+});
 
 function upstreamId(headers: IncomingHttpHeaders): string | null {
   const id =

@@ -97,6 +97,19 @@ function readError(error: unknown): WireError {
   const fields = (typeof error === "object" && error !== null ? error : {}) as Record<string, unknown>;
   const text = (name: string) => (typeof fields[name] === "string" ? (fields[name] as string) : null);
   const code = typeof fields["code"] === "number" ? String(fields["code"]) : text("code");
-  const message = text("message") ?? text("detail") ?? "";
+  const message = said(fields["message"]) || said(fields["detail"]);
   return { message, type: text("type"), code, param: text("param") };
+}
+
+// FastAPI (vLLM, llama.cpp's Python server) lists what is wrong, `[{loc, msg}]`, as its `detail`; Mistral has such a `detail` in its `message`.
+function said(value: unknown, depth = 0): string {
+  if (typeof value === "string") return value;
+  if (typeof value !== "object" || value === null || depth > 3) return "";
+  if (Array.isArray(value)) {
+    const parts = value.slice(0, 5).map((one) => said(one, depth + 1));
+    return parts.filter(Boolean).join("; ");
+  }
+  const { message, detail, msg, loc } = value as Record<string, unknown>;
+  const text = said(message ?? detail ?? msg, depth + 1);
+  return text && Array.isArray(loc) ? `${loc.join(".")}: ${text}` : text;
 }
