@@ -1,5 +1,5 @@
 // What the engine needs of a destination. Rows are staged, merged and committed together with the state, or nothing is visible.
-import type { DeleteMode, DiscoveredObject, Reject, SyncFailure } from "#contract/sync.ts";
+import type { DeleteMode, DiscoveredObject, Reject, SyncFailure, SyncSpec } from "#contract/sync.ts";
 import type { ExistingColumn } from "./fit.ts";
 import type { ObjectName } from "./name.ts";
 import type { PackedRows, RawStream, StreamState } from "./source.ts";
@@ -27,7 +27,11 @@ export interface OpenRequest {
 /** What was committed by the last run: the source's place, and the schema it was read with. */
 export interface CommittedState {
   readonly state: StreamState | null;
-  readonly schema: TableSchema | null;
+  readonly schema: KeptSchema | null;
+}
+
+export interface KeptSchema extends TableSchema {
+  readonly mapping?: SyncSpec["mapping"];
 }
 
 export interface WritePlan {
@@ -36,14 +40,16 @@ export interface WritePlan {
   /** In the order of the rows' values, with the destination's names. */
   readonly columns: readonly Column[];
   readonly primaryKey: readonly string[];
+  /** What the rows there were told apart by in the last run; null where there was none. */
+  readonly formerKey: readonly string[] | null;
   /** The source vouches for it that the key is unique and never null. */
   readonly keyCertain: boolean;
   readonly deletes: DeleteMode;
   /** Decides between two rows of one key in one run: the later in reading order wins where null. */
   readonly cursorField: string | null;
   readonly onBadRecord: "quarantine" | "fail";
-  /** The schema to keep with the state, as the source gave it. */
-  readonly sourceSchema: TableSchema;
+  /** The schema to keep with the state, as the source gave it, and the names that its columns got. */
+  readonly sourceSchema: KeptSchema;
 }
 
 export interface WriteResult {

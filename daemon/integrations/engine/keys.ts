@@ -14,6 +14,18 @@ export interface KeyedRows {
   readonly rejects: readonly Reject[];
 }
 
+/** True where both name the same columns, in whatever order. */
+export function sameKey(one: readonly string[], other: readonly string[]): boolean {
+  return one.length === other.length && one.every((name) => other.includes(name));
+}
+
+/** True where a table that is filled anew has the key that the sync gave it, and the sync has another one now. */
+export function outlived(key: readonly string[], { kind, formerKey, primaryKey }: WritePlan): boolean {
+  return (
+    kind === "replace" && key.length > 0 && formerKey !== null && sameKey(key, formerKey) && !sameKey(key, primaryKey)
+  );
+}
+
 /** The rows that have a key: one whose key is null cannot be told from others, and would come again at every run. */
 export function keyedRows(rows: readonly Row[], plan: WritePlan, placeOf: (at: number) => number): KeyedRows {
   const columns = plan.keyCertain ? [] : keyPlaces(plan);

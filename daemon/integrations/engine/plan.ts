@@ -28,7 +28,13 @@ export function checkSpec(spec: SyncSpec): void {
  * How rows are written, from the spec and the source's schema. `snapshot`: it is one consistent picture. `refill`: the rows that are there
  * are this sync's own, and all of them are read again.
  */
-export function writePlan(spec: SyncSpec, source: TableSchema, snapshot: boolean, refill: boolean): WritePlan {
+export function writePlan(
+  spec: SyncSpec,
+  source: TableSchema,
+  snapshot: boolean,
+  refill: boolean,
+  formerKey: readonly string[] | null,
+): WritePlan {
   const mapping = new Map(Object.entries(spec.mapping ?? {}));
   const rename = (name: string) => mapping.get(name) ?? name;
   for (const name of mapping.keys())
@@ -67,11 +73,12 @@ export function writePlan(spec: SyncSpec, source: TableSchema, snapshot: boolean
     kind: replace ? "replace" : primaryKey.length > 0 ? "upsert" : "append",
     columns,
     primaryKey,
+    formerKey,
     keyCertain: snapshot && spec.primary_key === null,
     deletes,
     cursorField: spec.cursor_field === null ? null : rename(spec.cursor_field),
     onBadRecord: spec.on_bad_record,
-    sourceSchema: source,
+    sourceSchema: { ...source, mapping: spec.mapping },
   };
 }
 

@@ -3,6 +3,7 @@
 import { MagicError } from "#contract/errors.ts";
 import type { Reject, SyncFailure, SyncSpec } from "#contract/sync.ts";
 import type { WritePlan, WriteSession } from "./destination.ts";
+import { sameKey } from "./keys.ts";
 import { placeOf } from "./plan.ts";
 import type { Source, SourceStream, StreamState } from "./source.ts";
 
@@ -31,7 +32,7 @@ export interface Start {
   /** The last run was a full refresh: the rows are there, and nobody knows up to which cursor. */
   readonly refill: boolean;
   /** What was another one when the state was kept, which says nothing of what is read now. */
-  readonly other: { readonly what: "cursor" | "source" | "destination"; readonly detail: string } | null;
+  readonly other: { readonly what: "cursor" | "mapping" | "source" | "destination"; readonly detail: string } | null;
 }
 
 export async function resumeFrom(spec: SyncSpec, session: WriteSession, source: Source): Promise<Start> {
@@ -47,6 +48,10 @@ export async function resumeFrom(spec: SyncSpec, session: WriteSession, source: 
     const detail = `The cursor field was ${cursor_field ?? "the source's own"} so far`;
     return { ...anew, other: { what: "cursor", detail } };
   }
+  // A column that has another's name now would hold the values of both.
+  const { mapping = spec.mapping, columns = [] } = committed.schema ?? {};
+  if (columns.some(({ name }) => mapped(mapping, name) !== mapped(spec.mapping, name)))
+    return { ...anew, other: { what: "mapping", detail: "The columns had other names so far" } };
   // Where the state lies beside the rows they are the ones it tells of.
   if (session.stateApart && (_magic?.destination ?? to) !== to)
     return existing.length === 0
@@ -73,13 +78,23 @@ export function lacksColumns(
   { committed, existing }: WriteSession,
 ): boolean {
   if (!snapshot || schema.primaryKey.length === 0) return false;
-  const target = (name: string) => spec.mapping?.[name] ?? name;
   return schema.columns.some(
     ({ name }) =>
       committed.schema?.columns.every((column) => column.name !== name) ||
       // An HTTP endpoint has none.
-      (existing?.length && existing.every((column) => column.name !== target(name))),
+      (existing?.length && existing.every((column) => column.name !== mapped(spec.mapping, name))),
   );
+}
+
+/** What the rows there were told apart by, under the destination's names; null where no run has told. */
+export function formerKey(spec: SyncSpec, { committed, existing }: WriteSession): readonly string[] | null {
+  if (existing === null) return null;
+  const { mapping = spec.mapping, primaryKey } = committed.schema ?? {};
+  return primaryKey?.map((name) => mapped(mapping, name)) ?? null;
+}
+
+function mapped(mapping: SyncSpec["mapping"], name: string): string {
+  return mapping && Object.hasOwn(mapping, name) ? (mapping[name] as string) : name;
 }
 
 /** A source's place as it is committed. */
@@ -96,10 +111,15 @@ export function keptState(spec: SyncSpec, reached: StreamState, done: Done): Str
 /** Refuses what would bring every record a second time. */
 export function checkResumed(
   { state, other }: Start,
-  { kind }: WritePlan,
-  { schema }: WriteSession["committed"],
+  { kind, primaryKey, formerKey }: WritePlan,
 ): readonly SyncFailure[] {
-  const key = schema?.primaryKey ?? [];
+  const key = formerKey ?? [];
+  // The old key's index would refuse records that the new one tells apart, and what it refused would not be read again.
+  if (kind === "upsert" && key.length > 0 && other?.what !== "destination" && !sameKey(key, primaryKey))
+    throw new MagicError(
+      "schema_drift",
+      `Records were told apart by ${key.join(", ")} so far, and now by ${primaryKey.join(", ")}: run a full refresh, or name the former key with --primary-key. Nothing was changed.`,
+    );
   if (kind === "append" && state !== null && key.length > 0)
     throw new MagicError(
       "schema_drift",

@@ -8,7 +8,7 @@ import { moveAll } from "./move.ts";
 import { parseObjectName } from "./name.ts";
 import { checkSpec, derivedSyncId, writePlan } from "./plan.ts";
 import { countBoth, emptyProof, prove, startChecksum } from "./proof.ts";
-import { checkResumed, keptState, lacksColumns, resumeFrom } from "./resume.ts";
+import { checkResumed, formerKey, keptState, lacksColumns, resumeFrom } from "./resume.ts";
 import { addRejects, doneOf, freshRun, outcomeOf, progressOf, type Run } from "./run-record.ts";
 import { readServerUrl } from "./server-url.ts";
 import { isReadByRecord, type Source, type SourceStream } from "./source.ts";
@@ -134,8 +134,8 @@ async function attemptRun(
     }
     const told = stream.warnings.length;
     run.warnings.push(...stream.warnings, ...session.warnings);
-    const plan = writePlan(spec, stream.schema, stream.snapshot, from.refill);
-    run.warnings.push(...checkResumed(from, plan, session.committed));
+    const plan = writePlan(spec, stream.schema, stream.snapshot, from.refill, formerKey(spec, session));
+    run.warnings.push(...checkResumed(from, plan));
     if (plan.kind !== "replace") run.before = from.done;
     if (!spec.reset)
       checkDrift(

@@ -518,6 +518,23 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     await holder.end();
   });
 
+  test("who waits to alter the table while it is read does not keep the proof waiting behind it", async () => {
+    const [holder, waiter] = [await connect(from), await connect(from)];
+    const queued = async (n: number) => {
+      const sql = "SELECT FROM pg_locks WHERE NOT granted AND relation = 'proven'::regclass";
+      while ((await source.query(sql)).length < n) await new Promise((resolve) => setTimeout(resolve, 10));
+    };
+    await holder.query("BEGIN; LOCK TABLE proven IN ACCESS EXCLUSIVE MODE");
+    const outcome = sync(ends("proven"), { stall_timeout_s: 5 });
+    await queued(1);
+    const altered = waiter.query("ALTER TABLE proven SET (fillfactor = 90)");
+    await queued(2);
+    await holder.query("ROLLBACK");
+    expect(await outcome).toMatchObject({ status: "completed" });
+    await altered;
+    await Promise.all([holder.end(), waiter.end()]);
+  });
+
   test("a cancelled run ends within two seconds, and the old rows stay", async () => {
     const holder = await connect(from);
     await holder.query("BEGIN; LOCK TABLE kept IN ACCESS EXCLUSIVE MODE");

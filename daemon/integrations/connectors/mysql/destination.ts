@@ -4,6 +4,7 @@ import { MagicError } from "#contract/errors.ts";
 import type { Reject, SyncFailure } from "#contract/sync.ts";
 import type { CommittedState, Destination, OpenRequest, WritePlan, WriteSession } from "../../engine/destination.ts";
 import { planChanges, refuseComputed, widened } from "../../engine/evolution.ts";
+import { outlived } from "../../engine/keys.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import type { StreamState } from "../../engine/source.ts";
 import type { Column, TableSchema, Value } from "../../engine/types.ts";
@@ -293,6 +294,11 @@ async function prepareTable(
     ...(soft && !existing.columns.some(({ name }) => name === DELETED_AT) ? [`ADD COLUMN ${mark}`] : []),
   ];
   if (steps.length > 0) await link.run(`ALTER TABLE ${table} ${steps.join(", ")}`);
+  if (outlived(existing.primaryKey, plan) && plan.primaryKey.length > 0)
+    // Where the rows that are still there do not fit the new key the old one stays, and refuses what it refuses.
+    await link
+      .run(`ALTER TABLE ${table} DROP PRIMARY KEY, ADD PRIMARY KEY (${plan.primaryKey.map(ident).join(", ")})`)
+      .catch(() => {});
   return widen;
 }
 

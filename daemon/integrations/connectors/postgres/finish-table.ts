@@ -1,6 +1,7 @@
 // After the last row of a table that this run made: its keys, indexes and constraints. Rows that these refuse are taken out.
 import type { Reject } from "#contract/sync.ts";
 import type { WritePlan } from "../../engine/destination.ts";
+import { outlived } from "../../engine/keys.ts";
 import type { TableInfo } from "./catalog.ts";
 import type { PostgresLink } from "./connect.ts";
 import { isDataError } from "./errors.ts";
@@ -65,8 +66,11 @@ export async function finishTable(made: MadeTable): Promise<{ renames: Renames; 
 async function build({ link, target, existing, plan, loading }: MadeTable): Promise<Renames> {
   const key = plan.primaryKey;
   const swapped = loading.how === "shadow" && existing !== null && !loading.stays;
-  const renames = swapped ? await copyIndexes(link, existing.oid, loading.table) : { constraints: [], indexes: [] };
-  if (key.length === 0 || (swapped && existing.primaryKey.length > 0)) return renames;
+  const keeps = swapped && existing.primaryKey.length > 0 && !outlived(existing.primaryKey, plan);
+  const renames = swapped
+    ? await copyIndexes(link, existing.oid, loading.table, keeps)
+    : { constraints: [], indexes: [] };
+  if (key.length === 0 || keeps) return renames;
   const ours = loading.how === "shadow" ? keyName(loading.name) : await freeName(link, target);
   await link.run(`ALTER TABLE ${loading.table} ADD CONSTRAINT ${ident(ours)} PRIMARY KEY (${identList(key)})`);
   if (loading.how === "shadow") renames.constraints.push([ours, keyName(target.name)]);

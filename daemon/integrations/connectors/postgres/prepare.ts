@@ -2,6 +2,7 @@
 import { MagicError } from "#contract/errors.ts";
 import type { WritePlan } from "../../engine/destination.ts";
 import { planChanges } from "../../engine/evolution.ts";
+import { outlived } from "../../engine/keys.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import type { Column } from "../../engine/types.ts";
 import type { TableInfo } from "./catalog.ts";
@@ -68,12 +69,18 @@ export async function prepare(parts: PrepareParts, plan: WritePlan, final: strin
   const generated = plan.columns.filter((column) => thereOf(column)?.generated).map(({ name }) => name);
   const hashable =
     generated.length === 0 && plan.columns.every((column) => hashedAlike(nativeOf(column), thereOf(column)));
+  // Columns of a former key that no value comes for any more.
+  const left =
+    existing && outlived(existing.primaryKey, plan)
+      ? existing.primaryKey.filter((key) => plan.columns.every(({ name }) => name !== key))
+      : [];
   const alter = async (table: string) => {
     const lacksMark = soft && !existing?.columns.some(({ name }) => name === DELETED_AT);
     const steps = [
       ...changes.add.map((column) => `ADD COLUMN ${ident(column.name)} ${nativeOf(column)}`),
       ...wider.map((column) => `ALTER COLUMN ${ident(column.name)} TYPE ${nativeOf(column)}`),
       ...(lacksMark ? [`ADD COLUMN ${ident(DELETED_AT)} timestamptz`] : []),
+      ...(table === final ? [] : left.map((name) => `ALTER COLUMN ${ident(name)} DROP NOT NULL`)),
     ];
     if (steps.length > 0) await link.run(`ALTER TABLE ${table} ${steps.join(", ")}`);
   };

@@ -165,7 +165,8 @@ async function exportSnapshot(link: PostgresLink): Promise<string | null> {
   }
 }
 
-// The checksum is computed on a connection of its own while the rows are copied, on one core.
+// The checksum is computed on a connection of its own while the rows are copied, on one core. Who waits to alter the table waits
+// for the rows, and this connection behind it: it gives up, or both would wait for ever, and everybody else who reads the table.
 async function checksumBeside(
   connect: () => Promise<PostgresLink>,
   snapshot: string | null,
@@ -178,7 +179,7 @@ async function checksumBeside(
   signal.addEventListener("abort", stop, { once: true });
   try {
     await link.run(
-      `SET max_parallel_workers_per_gather = 0; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT ${literal(snapshot)}`,
+      `SET max_parallel_workers_per_gather = 0; SET lock_timeout = 1000; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT ${literal(snapshot)}`,
     );
     const [row] = await link.rows<{ checksum: string }>(sql);
     return row?.checksum ?? null;

@@ -16,11 +16,11 @@ export interface Place {
   readonly oid: string | null;
 }
 
-/** Indexes and constraints of the old table, made on the loaded shadow under names of ours. */
-export async function copyIndexes(link: PostgresLink, old: string, shadow: string): Promise<Renames> {
+/** Indexes and constraints of the old table, with its primary key or without, made on the loaded shadow under names of ours. */
+export async function copyIndexes(link: PostgresLink, old: string, shadow: string, key: boolean): Promise<Renames> {
   const constraints = await link.rows<{ name: string; def: string }>(
-    "SELECT conname AS name, pg_get_constraintdef(oid) AS def FROM pg_constraint WHERE conrelid = $1::oid AND contype IN ('p', 'u', 'x', 'f') ORDER BY contype DESC",
-    [old],
+    "SELECT conname AS name, pg_get_constraintdef(oid) AS def FROM pg_constraint WHERE conrelid = $1::oid AND contype IN ('p', 'u', 'x', 'f') AND (contype <> 'p' OR $2::boolean) ORDER BY contype DESC",
+    [old, String(key)],
   );
   const indexes = await link.rows<{ name: string; def: string; quoted: string }>(
     `SELECT c.relname AS name, pg_get_indexdef(i.indexrelid) AS def, quote_ident(n.nspname) || '.' || quote_ident(t.relname) AS quoted

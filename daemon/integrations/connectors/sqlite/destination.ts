@@ -4,7 +4,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { Reject } from "#contract/sync.ts";
 import type { CommittedState, Destination, OpenRequest, WritePlan, WriteSession } from "../../engine/destination.ts";
 import { planChanges, refuseComputed } from "../../engine/evolution.ts";
-import { DOUBLED, keyedRows } from "../../engine/keys.ts";
+import { DOUBLED, keyedRows, outlived } from "../../engine/keys.ts";
 import { keyOf } from "../../engine/rejects.ts";
 import type { StreamState } from "../../engine/source.ts";
 import type { TableSchema, Value } from "../../engine/types.ts";
@@ -214,7 +214,10 @@ function prepare(db: DatabaseSync, table: string, plan: WritePlan, existing: Sql
     "CREATE TABLE IF NOT EXISTS _magic_state (sync_id TEXT NOT NULL, stream TEXT NOT NULL, state TEXT, schema TEXT, updated_at TEXT NOT NULL, PRIMARY KEY (sync_id, stream))",
   );
   const soft = plan.deletes === "soft";
-  if (!existing) {
+  // SQLite cannot give a table another key: one that is only what the sync made is made anew.
+  const remade = existing !== null && !soft && outlived(existing.primaryKey, plan) && isBare(db, existing, plan);
+  if (remade) db.exec(`DROP TABLE ${table}`);
+  if (!existing || remade) {
     const columns = plan.columns.map(
       (column) => `${quote(column.name)} ${declare(column)}${plan.primaryKey.includes(column.name) ? " NOT NULL" : ""}`,
     );
@@ -239,6 +242,13 @@ function prepare(db: DatabaseSync, table: string, plan: WritePlan, existing: Sql
       `UPDATE ${table} SET ${quote(DELETED_AT)} = coalesce(${quote(DELETED_AT)}, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))`,
     );
   else db.exec(`DELETE FROM ${table}`);
+}
+
+function isBare(db: DatabaseSync, { name, columns }: SqliteTable, plan: WritePlan): boolean {
+  const hung = db.prepare("SELECT 1 FROM sqlite_master WHERE tbl_name = ? AND type <> 'table' AND sql IS NOT NULL");
+  return (
+    hung.get(name) === undefined && columns.every((column) => plan.columns.some((one) => one.name === column.name))
+  );
 }
 
 async function deleteMissing(
