@@ -7,7 +7,8 @@ import { DatabaseSync } from "node:sqlite";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { WebSocket } from "ws";
-import type { AuditRecord } from "#daemon/identity/audit/chain.ts";
+import { anchorFile } from "#daemon/identity/audit/anchor.ts";
+import { type AuditRecord, GENESIS } from "#daemon/identity/audit/chain.ts";
 import { openAuditLog } from "#daemon/identity/audit/log.ts";
 import { openAuditTrail } from "#daemon/identity/audit/trail.ts";
 import { createLogger } from "#daemon/telemetry/log.ts";
@@ -370,6 +371,14 @@ test.each([
     expect(body.valid).toBe(false);
     expect(body.problems.map((problem: { code: string }) => problem.code)).toEqual(codes);
   }
+});
+
+test("anchors that are written at once, as after a freeze, leave a whole one, the last", async () => {
+  const folder = temporaryFolder();
+  const anchors = anchorFile(join(folder, "audit", "a.json"), Buffer.alloc(32));
+  const placed = (sequence: number) => ({ head: { sequence, mac: "m".repeat(sequence) }, base: GENESIS });
+  await Promise.all([900, 5, 40, 1_000, 3].map((sequence) => anchors.write(placed(sequence))));
+  expect(await anchors.read()).toEqual(placed(3));
 });
 
 test("a log without its anchor, or with another log's, is not valid", async () => {

@@ -5,6 +5,7 @@ import { createHmac, hash } from "node:crypto";
 import { open, readFile, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { makeFolder } from "#shared/make-folder.ts";
+import { createTurns, inTurn } from "#shared/turns.ts";
 import { sameDigest } from "../credentials/secret.ts";
 import { type ChainHead, GENESIS } from "./chain.ts";
 
@@ -36,6 +37,7 @@ export function anchorPath(userState: string, name: string): string {
 }
 
 export function anchorFile(path: string, key: Buffer): AnchorFile {
+  const turns = createTurns();
   const macOfAnchor = ({ head, base, lost }: Anchor): string => {
     const places = [head, base, ...(lost ? [lost] : [])].flatMap(({ sequence, mac }) => [sequence, mac]);
     return createHmac("sha256", key)
@@ -56,18 +58,21 @@ export function anchorFile(path: string, key: Buffer): AnchorFile {
         return "invalid";
       }
     },
-    async write({ head, base, lost }, durable = false) {
-      const place = ({ sequence, mac }: ChainHead) => ({ sequence, mac });
-      const anchor: Anchor = { head: place(head), base: place(base), ...(lost && { lost: place(lost) }) };
-      makeFolder(dirname(path), 0o700);
-      const file = await open(`${path}.new`, "w", 0o600);
-      try {
-        await file.writeFile(`${JSON.stringify({ ...anchor, mac: macOfAnchor(anchor) })}\n`);
-        if (durable) await file.sync();
-      } finally {
-        await file.close();
-      }
-      await rename(`${path}.new`, path);
-    },
+    // In turn: two at once, as after a freeze, would write one file.
+    write: (anchor, durable = false) => inTurn(turns, path, () => replace(anchor, durable)),
   };
+
+  async function replace({ head, base, lost }: Anchor, durable: boolean): Promise<void> {
+    const place = ({ sequence, mac }: ChainHead) => ({ sequence, mac });
+    const anchor: Anchor = { head: place(head), base: place(base), ...(lost && { lost: place(lost) }) };
+    makeFolder(dirname(path), 0o700);
+    const file = await open(`${path}.new`, "w", 0o600);
+    try {
+      await file.writeFile(`${JSON.stringify({ ...anchor, mac: macOfAnchor(anchor) })}\n`);
+      if (durable) await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(`${path}.new`, path);
+  }
 }
