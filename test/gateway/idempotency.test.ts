@@ -6,6 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { MagicError } from "#contract/errors.ts";
+import { temporaryStorage } from "#test/temporary.ts";
 import { type Answered, callOf, collected, completion, principal, stream, testGateway } from "./pipeline.ts";
 import { startUpstream, type Upstream } from "./upstream.ts";
 
@@ -45,6 +47,41 @@ test("two hundred identical requests at once on each of many keys: one upstream 
     expect(own.filter(({ headers }) => headers["idempotent-replayed"] === undefined).length).toBe(1);
     expect(own[0]?.text).toContain(key % 2 === 1 ? "data: [DONE]" : "hello");
   }
+});
+
+test("a key of whose taking no word came is used by who took it; one whose call was sent is not, whatever is lost after", async () => {
+  const storage = await temporaryStorage();
+  const { gatewayKey } = storage.units;
+  const faults: ("begin, unheard" | "finish")[] = [];
+  const unheard = (): never => {
+    faults.shift();
+    throw new MagicError("storage_unavailable", "no word of it", { extra: { outcome: "unknown" } });
+  };
+  const begin: typeof gatewayKey.begin = async (row) => {
+    const found = await gatewayKey.begin(row);
+    return faults[0] === "begin, unheard" ? unheard() : found;
+  };
+  const finish: typeof gatewayKey.finish = async (row) => {
+    if (faults[0] === "finish") unheard();
+    await gatewayKey.finish(row);
+  };
+  const keys = { ...gatewayKey, begin, finish, release: gatewayKey.release, purge: gatewayKey.purge };
+  const units = new Proxy(storage.units, {
+    get: (all, noun) => (noun === "gatewayKey" ? keys : Reflect.get(all, noun)),
+  });
+  const { chat } = await testGateway(config(), { storage: { ...storage, units } });
+  const outcome = (key: string) =>
+    chat({ model: "own/m" }, { idempotencyKey: key }).then(
+      ({ status }) => status,
+      (error: MagicError) => error.code,
+    );
+  faults.push("begin, unheard");
+  expect([await outcome("a"), await outcome("a"), await outcome("a")]).toEqual(["storage_unavailable", 200, 200]);
+  expect(upstream.requests).toHaveLength(1);
+  faults.push("finish", "begin, unheard");
+  const unknown = ["storage_unavailable", "storage_unavailable", "idempotency_outcome_unknown"];
+  expect([await outcome("b"), await outcome("b"), await outcome("b")]).toEqual(unknown);
+  expect(upstream.requests).toHaveLength(2);
 });
 
 test("a later request gets the stored answer, streams byte for byte, also from another process; another body is refused", async () => {

@@ -47,17 +47,29 @@ interface UnderWay {
 
 export function createKeyed(store: KeyStore, sealer: Sealer, clock: Clock, logger: Logger): Keyed {
   const underWay = new Map<string, UnderWay>();
+  /** Keys of which the storage did not say whether they were taken, and for which nothing was sent since: whoever finds them taken has them. */
+  const unsure = new Set<string>();
+  /** Keys that are this process's, and stay so where nobody knows what became of the call. */
+  const taken = new Set<string>();
 
   const begin = async (call: GatewayCall, owner: string, key: string, fingerprint: string): Promise<KeyRow | null> => {
     const now = clock.now();
-    return await store.begin({
-      owner,
-      key,
-      fingerprint,
-      request_id: call.requestId,
-      now: rfc3339(now),
-      expires_at: rfc3339(now + KEPT_MS),
-    });
+    const id = idOf(owner, key);
+    try {
+      const row = await store.begin({
+        owner,
+        key,
+        fingerprint,
+        request_id: call.requestId,
+        now: rfc3339(now),
+        expires_at: rfc3339(now + KEPT_MS),
+      });
+      const own = unsure.delete(id) && row?.own && row.state === "open" && row.fingerprint === fingerprint;
+      return own ? null : row;
+    } catch (error) {
+      if (isUncertain(error) && !taken.has(id)) unsure.add(id);
+      throw error;
+    }
   };
 
   // Joins a call that another daemon on the same state has under way, as long as the client waits.
@@ -81,20 +93,30 @@ export function createKeyed(store: KeyStore, sealer: Sealer, clock: Clock, logge
   ): Promise<void> => {
     const row = await beginOrJoin(call, owner, key, fingerprint);
     if (row) return give(stored(row, fingerprint, sealer), true);
+    const id = idOf(owner, key);
+    taken.add(id);
+    // Nothing was sent: should the storage not take it back, it is this process's to use.
+    const release = async () => {
+      taken.delete(id);
+      unsure.add(id);
+      await store.release({ owner, key });
+      unsure.delete(id);
+    };
     let answer: GatewayAnswer;
     try {
       answer = await execute();
     } catch (error) {
-      if (error instanceof MagicError && error.code !== "internal") await store.release({ owner, key });
+      if (error instanceof MagicError && error.code !== "internal") await release();
       throw error;
     }
     const { status, headers } = answer;
-    const save = (stream: boolean, body: readonly Uint8Array[]) => {
+    const save = async (stream: boolean, body: readonly Uint8Array[]) => {
       const plain = encodeAnswer(answer, stream, body);
-      return store.finish({ owner, key, answer: sealer.seal(plain, placeOf(owner, key)) });
+      await store.finish({ owner, key, answer: sealer.seal(plain, placeOf(owner, key)) });
+      taken.delete(id);
     };
     if (answer.body) {
-      if (answer.undone) await store.release({ owner, key });
+      if (answer.undone) await release();
       // What nobody knows the outcome of stays open: that is what the next daemon says.
       else if (!answer.cut?.()) await save(false, [answer.body]);
       return give({ status, headers, body: answer.body }, false);
@@ -124,7 +146,7 @@ export function createKeyed(store: KeyStore, sealer: Sealer, clock: Clock, logge
       const owner = ownerOf(call);
       // Keyed: a plain one would let whoever copies the database try what was asked.
       const fingerprint = sealer.digest(fingerprintOf(call));
-      const id = `${owner}\0${key}`;
+      const id = idOf(owner, key);
       const known = underWay.get(id);
       if (known) {
         if (known.fingerprint !== fingerprint) throw reused();
@@ -185,6 +207,15 @@ function answerFrom(shared: Shared, replayed: boolean): GatewayAnswer {
 
 function reused(): MagicError {
   return new MagicError("idempotency_key_reused", "This Idempotency-Key was used with another body.");
+}
+
+function idOf(owner: string, key: string): string {
+  return `${owner}\0${key}`;
+}
+
+/** Whether what failed may have been done all the same. */
+function isUncertain(error: unknown): boolean {
+  return error instanceof MagicError && error.extra["outcome"] === "unknown";
 }
 
 function ownerOf({ principal }: GatewayCall): string {

@@ -10,6 +10,8 @@ export interface KeyRow {
   /** `open`: dispatched, or about to be. `done`: `answer` holds the sealed answer. */
   readonly state: "open" | "done";
   readonly answer: string | null;
+  /** This process took it. */
+  readonly own: boolean;
   /** Another daemon on the same state is at work on it. */
   readonly alive: boolean;
 }

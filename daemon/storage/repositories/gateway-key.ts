@@ -38,8 +38,9 @@ export async function begin(
     .where("owner", "=", row.owner)
     .where("key", "=", row.key)
     .executeTakeFirstOrThrow();
-  const alive = found.state === "open" && process !== row.process && (await isAlive(db, process, now));
-  return { ...found, alive };
+  const own = process === row.process;
+  const alive = found.state === "open" && !own && (await isAlive(db, process, now));
+  return { ...found, own, alive };
 }
 
 export async function finish(db: Db, args: KeyName & { readonly answer: string }): Promise<void> {
