@@ -40,6 +40,8 @@ const cases: Record<string, string> = {
   kv: "const { kv } = request; await kv.set('k', { a: [1, undefined], at: new Date(0) }); const one = await kv.get('k'); await kv.delete('k'); return [one, await kv.get('k'), await kv.get('absent')]",
   "kv that expires":
     "const { kv } = request; await kv.set('t', 1, { ttl_s: 0.05 }); await kv.set('u', 1, { ttl_s: 60 }); await new Promise((r) => setTimeout(r, 80)); return [await kv.get('t'), await kv.get('u')]",
+  "kv of many keys at once":
+    "const { kv } = request; await Promise.all(Array.from({ length: 300 }, (_, i) => kv.set('k' + i, i))); return await kv.get('k299')",
   "kv without a value": "await request.kv.set('k', undefined)",
   "kv of a bad key": "await request.kv.get(7)",
   "kv of a long key": "await request.kv.set('k'.repeat(600), 1)",

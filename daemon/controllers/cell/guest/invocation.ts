@@ -25,6 +25,11 @@ export interface Invocation {
   /** By number; null until the first broker call. */
   calls: Record<number, PendingCall> | null;
   nextCall: number;
+  underWay: number;
+  /** Calls that wait for others to end, by number; null until the first. */
+  waiting: Record<number, () => void> | null;
+  lastWaiting: number;
+  nextWaiting: number;
   abort: AbortController | null;
   abortReason: string | null;
   over: boolean;
@@ -73,6 +78,10 @@ export function newInvocation(id: number, channel: Channel, memory: Buffer, star
     channel,
     calls: null,
     nextCall: 1,
+    underWay: 0,
+    waiting: null,
+    lastWaiting: 0,
+    nextWaiting: 1,
     abort: null,
     abortReason: null,
     over: false,
@@ -115,6 +124,9 @@ export interface BodySender {
   onOver(listener: (reason: unknown) => void): void;
 }
 
+/** Of one invocation, at the same time. The daemon ends a cell that has more than 256, and may hear of an end later than of a beginning. */
+const MOST_UNDER_WAY = 200;
+
 const ABORTED: Answer = {
   value: undefined,
   error: { name: "AbortError", message: "aborted", code: "aborted" },
@@ -128,37 +140,54 @@ export function askBroker(invocation: Invocation, op: string, args: unknown, opt
       resolve(failure("handler_error", `${op} was called after the invocation had ended`));
       return;
     }
-    if (options?.signal?.aborted) {
-      resolve(ABORTED);
-      return;
-    }
     const n = invocation.nextCall++;
+    // Before it waits: the handler may change the arguments.
     const text = stringifyJson({ n, op, args, body: options?.body !== undefined });
     if (text === undefined) {
       resolve(failure("invalid_request", `${op}: the arguments are not JSON`));
       return;
     }
-    const call: PendingCall = { resolve, incoming: null, onCredit: null, onOver: null, keep: options?.keep };
-    invocation.calls ??= table();
-    invocation.calls[n] = call;
-    invocation.channel.sendText(up.call, invocation.id, invocation.secret, text);
-    if (options?.signal) cancelWith(options.signal, invocation, n);
-    options?.body?.({
-      chunk: (bytes) => invocation.channel.sendBytes(up.chunk, invocation.id, invocation.secret, n, bytes),
-      end: (error) =>
-        invocation.channel.sendText(
-          up.end,
-          invocation.id,
-          invocation.secret,
-          stringifyJson(error === undefined ? { n } : { n, error }) ?? "",
-        ),
-      onCredit: (listener) => {
-        call.onCredit = listener;
-      },
-      onOver: (listener) => {
-        call.onOver = listener;
-      },
-    });
+    if (options?.signal?.aborted) resolve(ABORTED);
+    else if (invocation.underWay < MOST_UNDER_WAY) begin(invocation, n, text, resolve, options);
+    else {
+      invocation.waiting ??= table();
+      invocation.waiting[++invocation.lastWaiting] = () => {
+        if (invocation.over) resolve(failure("handler_error", "the invocation has ended"));
+        else if (options?.signal?.aborted) resolve(ABORTED);
+        else begin(invocation, n, text, resolve, options);
+      };
+    }
+  });
+}
+
+function begin(
+  invocation: Invocation,
+  n: number,
+  text: string,
+  resolve: (answer: Answer) => void,
+  options: CallOptions | undefined,
+): void {
+  const call: PendingCall = { resolve, incoming: null, onCredit: null, onOver: null, keep: options?.keep };
+  invocation.calls ??= table();
+  invocation.calls[n] = call;
+  invocation.underWay++;
+  invocation.channel.sendText(up.call, invocation.id, invocation.secret, text);
+  if (options?.signal) cancelWith(options.signal, invocation, n);
+  options?.body?.({
+    chunk: (bytes) => invocation.channel.sendBytes(up.chunk, invocation.id, invocation.secret, n, bytes),
+    end: (error) =>
+      invocation.channel.sendText(
+        up.end,
+        invocation.id,
+        invocation.secret,
+        stringifyJson(error === undefined ? { n } : { n, error }) ?? "",
+      ),
+    onCredit: (listener) => {
+      call.onCredit = listener;
+    },
+    onOver: (listener) => {
+      call.onOver = listener;
+    },
   });
 }
 
@@ -185,9 +214,23 @@ function sendNumbers(invocation: Invocation, type: number, n: number, value: num
 
 function take(invocation: Invocation, n: number, reason?: unknown): PendingCall | undefined {
   const call = invocation.calls?.[n];
-  if (call) delete invocation.calls?.[n];
-  call?.onOver?.(reason);
+  if (!call) return undefined;
+  delete invocation.calls?.[n];
+  invocation.underWay--;
+  call.onOver?.(reason);
+  startNext(invocation);
   return call;
+}
+
+/** One that was aborted meanwhile takes no place. */
+function startNext(invocation: Invocation): void {
+  const { waiting } = invocation;
+  while (waiting && invocation.nextWaiting <= invocation.lastWaiting) {
+    if (invocation.underWay >= MOST_UNDER_WAY) return;
+    const start = waiting[invocation.nextWaiting] as () => void;
+    delete waiting[invocation.nextWaiting++];
+    start();
+  }
 }
 
 export function onAnswer(invocation: Invocation, answer: AnswerMessage): void {
