@@ -8,6 +8,7 @@ import { type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/forma
 import { createLedger } from "#daemon/gateway/ledger/ledger.ts";
 import { createCatalogue } from "#daemon/gateway/pricing/catalogue.ts";
 import { estimateChatTokens } from "#daemon/gateway/pricing/estimate.ts";
+import { maxOutputTokens } from "#daemon/gateway/pricing/output-limits.ts";
 import { costOf, dollars } from "#daemon/gateway/pricing/price.ts";
 import { anthropicUsage } from "#daemon/gateway/providers/anthropic/usage.ts";
 import { converseUsage } from "#daemon/gateway/providers/bedrock/usage.ts";
@@ -598,4 +599,18 @@ test("ledger, budgets and reports agree after any mixture of operations, over a 
   const stored = await stores.budgets.load(accounts.map(({ key }) => key));
   expect(new Map(stored.map(({ key, spent: amount }) => [key, BigInt(amount)]))).toEqual(spent);
   expect(await gatewayStores(storage, systemClock).budgets.recover()).toEqual([]);
+});
+
+test.each([
+  ["us.anthropic.claude-opus-4-6-v1", 128_000],
+  ["anthropic.claude-sonnet-5", 128_000],
+  ["anthropic.claude-opus-4-1-20250805-v1:0", 32_000],
+  ["claude-3-5-haiku-20241022", 8_192],
+  ["us.amazon.nova-2-lite-v1:0", 65_536],
+  ["amazon.nova-pro-v1:0", 10_000],
+  ["us.deepseek.r1-v1:0", 32_768],
+  ["gemini-flash-latest", 65_536],
+  ["mine", undefined],
+])("%s answers with at most %s tokens: so much is reserved where nobody says less", (model, tokens) => {
+  expect(maxOutputTokens(model)).toBe(tokens);
 });

@@ -7,9 +7,16 @@ const limits: readonly (readonly [prefix: string, tokens: number])[] = [
   ["gpt-4o", 16_384],
   ["gpt-4.1", 32_768],
   ["gpt-5", 128_000],
+  ["gpt-audio", 16_384],
+  ["gpt-oss", 65_536],
+  ["chatgpt-4o", 16_384],
   ["o1", 100_000],
   ["o3", 100_000],
   ["o4", 100_000],
+  // Those since 4.6, and what will follow.
+  ["claude", 128_000],
+  ["claude-2", 4_096],
+  ["claude-instant", 4_096],
   ["claude-3-haiku", 4_096],
   ["claude-3-opus", 4_096],
   ["claude-3-sonnet", 4_096],
@@ -19,10 +26,18 @@ const limits: readonly (readonly [prefix: string, tokens: number])[] = [
   ["claude-sonnet-4", 64_000],
   ["claude-opus-4", 32_000],
   ["claude-opus-4-5", 64_000],
+  ["claude-opus-4-6", 128_000],
+  ["claude-opus-4-7", 128_000],
+  ["claude-opus-4-8", 128_000],
+  ["claude-sonnet-4-6", 128_000],
+  ["gemini", 65_536],
   ["gemini-1.5", 8_192],
   ["gemini-2.0", 8_192],
-  ["gemini-2.5", 65_536],
-  ["gemini-3", 65_536],
+  ["nova-", 10_000],
+  ["nova-2-", 65_536],
+  ["deepseek-chat", 8_192],
+  ["deepseek-reasoner", 65_536],
+  ["r1-", 32_768],
 ];
 
 /** What is reserved for a model that nobody knows and a request that names no `max_tokens`. */
@@ -30,7 +45,7 @@ export const UNKNOWN_MODEL_OUTPUT = 4_096;
 
 /** The model's largest answer in tokens, or undefined. Bedrock's regional and vendor prefixes are looked through. */
 export function maxOutputTokens(model: string): number | undefined {
-  const name = model.replace(/^(?:[a-z-]+\.)?(?:anthropic|openai|google)\./, "");
+  const name = model.replace(/^(?:[a-z-]+\.)?(?:anthropic|openai|google|amazon|deepseek)\./, "");
   let best: readonly [string, number] | undefined;
   for (const limit of limits) if (name.startsWith(limit[0]) && limit[0].length > (best?.[0].length ?? 0)) best = limit;
   return best?.[1];
