@@ -570,6 +570,27 @@ test("a connection that is authorized anew while its old grant is being refused 
   expect([record.status, secrets.read(record).credentials["refresh_token"]]).toEqual(["connected", "r1"]);
 });
 
+test("what a vendor tells of the account while it authorizes is kept, where the caller has not said it", async () => {
+  const { answers, comeBack, daemon, origin } = await hostileServer();
+  const authorized = async (provider: string, config: object, parameters: object, answer: object) => {
+    const settings = { client_id: "magic", authorize_url: `${origin}/auth`, token_url: `${origin}/token`, ...config };
+    const body = { provider, callback_url: "https://app.example.com/done", config: settings };
+    const { state } = (await daemon.call("POST", "/v1/connections/oauth/start", body, live)).body;
+    answers.push(json({ access_token: "a", ...answer }));
+    const { to } = await comeBack({ state, code: "c", ...parameters });
+    const { secrets, stored } = over(daemon, new URL(origin).host, to["connection"] ?? "");
+    return secrets.read(await stored()).config;
+  };
+  const instance_url = "https://acme.my.salesforce.com";
+  expect(await authorized("salesforce", {}, { instance_url: "https://evil.example" }, { instance_url })).toMatchObject({
+    instance_url,
+  });
+  const own = { instance_url: "https://own.my.salesforce.com" };
+  expect(await authorized("salesforce", own, {}, { instance_url })).toMatchObject(own);
+  expect(await authorized("quickbooks", {}, { realmId: "1234" }, {})).toMatchObject({ realm_id: "1234" });
+  expect(await authorized("quickbooks", {}, { realmId: "../x" }, { realmId: "9" })).not.toHaveProperty("realm_id");
+});
+
 test("daemons that share a database use a refresh token once", async () => {
   const { answers, asked, start, comeBack, daemon, origin } = await hostileServer();
   answers.push(json({ access_token: "a0", refresh_token: "r0", expires_in: 1 }));

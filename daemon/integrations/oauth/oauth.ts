@@ -17,7 +17,14 @@ import { changeSecret } from "../connections/change-secret.ts";
 import type { PlaceRules } from "../connections/places.ts";
 import type { ConnectionSecret, ConnectionSecrets, Settings } from "../connections/secret.ts";
 import { limitOf } from "../tier-limits.ts";
-import { isWeb, mayHaveAnswered, type OAuthDefinition, type OAuthProvider, oauthProvider } from "./provider.ts";
+import {
+  isWeb,
+  learnedSettings,
+  mayHaveAnswered,
+  type OAuthDefinition,
+  type OAuthProvider,
+  oauthProvider,
+} from "./provider.ts";
 import { GrantRefused, requestTokens, revokeToken, type Tokens } from "./token-endpoint.ts";
 
 export interface OAuth {
@@ -113,7 +120,8 @@ export function createOAuth(options: OAuthOptions): OAuth {
       return { authorizationUrl: url.href, state, expiresAt: rfc3339(expires) };
     },
 
-    async callback({ state, code, iss, error, error_description }) {
+    async callback(query) {
+      const { state, code, iss, error, error_description } = query;
       const id = digest(state);
       const payload = await storage.units.oauth.take({ id, now: clock.now() });
       if (payload === null)
@@ -131,7 +139,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
           return { location: outcome(begun, problem), connection: null };
         }
         const { connection: known } = begun.input;
-        const exchanged = () => exchange(begun, code, iss);
+        const exchanged = () => exchange(begun, code, iss, query);
         const { id: connection } = await (known === undefined ? exchanged() : inTurn(turns, known, exchanged));
         return { location: outcome(begun, { connection, status: "connected" }), connection };
       } catch (caught) {
@@ -193,6 +201,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
     { input, verifier, redirectUri, limit, bounded }: Begun,
     code: string,
     iss: string | undefined,
+    callback: OAuthCallbackQuery,
   ): Promise<ConnectionRecord> {
     const settings = await settingsOf(input);
     const provider = await providerOf(input.provider, secrets.resolve(settings));
@@ -201,7 +210,8 @@ export function createOAuth(options: OAuthOptions): OAuth {
       throw new MagicError("invalid_request", "the answer is not from the server that was asked: see config.issuer");
     const grant = { grant_type: "authorization_code", code, redirect_uri: redirectUri, code_verifier: verifier };
     const tokens = await requestTokens(egress, provider, grant, clock.now());
-    const config = input.config ?? {};
+    const told = learnedSettings(provider, settings.config, { callback, token: tokens.answer });
+    const config = { ...told, ...input.config };
     const credentials = { ...input.credentials, ...kept(tokens) };
     const now = rfc3339(clock.now());
     const health = { status: "healthy" as const, checked_at: now, latency_ms: null, message: null };
@@ -272,7 +282,7 @@ function reauthorized(rules: PlaceRules, held: ConnectionSecret, given: Settings
 }
 
 // A provider that does not rotate sends no new refresh token: the old one stays.
-function kept({ refresh_token, ...tokens }: Tokens): Record<string, unknown> {
+function kept({ refresh_token, answer: _, ...tokens }: Tokens): Record<string, unknown> {
   return { oauth: true, ...tokens, ...(refresh_token ? { refresh_token } : {}) };
 }
 

@@ -17,6 +17,7 @@ export interface OAuthProvider {
   readonly tokenAuth: "basic" | "post";
   /** More parameters of the authorization URL, such as `access_type=offline`. */
   readonly authorizeParameters: Readonly<Record<string, string>>;
+  readonly learned: Readonly<Record<string, string>>;
 }
 
 /** `metadata.magic.oauth` of a manifest. `{name}` in a URL is the config's member of that name. */
@@ -28,6 +29,8 @@ export interface OAuthDefinition {
   readonly scope_separator?: string;
   readonly token_auth?: "basic" | "post";
   readonly authorize_parameters?: Readonly<Record<string, string>>;
+  /** Settings that the vendor tells: `token.NAME` is a member of its token endpoint's answer, `callback.NAME` a parameter of its redirect. */
+  readonly learned?: Readonly<Record<string, string>>;
 }
 
 type Settings = Readonly<Record<string, unknown>>;
@@ -55,7 +58,26 @@ export function oauthProvider(definition: OAuthDefinition, config: Settings, cre
     clientSecret: setting("client_secret"),
     tokenAuth: definition.token_auth ?? "post",
     authorizeParameters: definition.authorize_parameters ?? {},
+    learned: definition.learned ?? {},
   };
+}
+
+/** What the vendor has told of the settings that are not there yet. */
+export function learnedSettings(
+  { learned }: OAuthProvider,
+  known: Settings,
+  { callback, token }: { readonly callback: Settings; readonly token: Settings },
+): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const [name, place] of Object.entries(learned)) {
+    const [from, member = ""] = place.split(".");
+    const value = (from === "callback" ? callback : token)[member];
+    if (known[name] !== undefined || typeof value !== "string" || value.length > 2048) continue;
+    // A redirect comes by the browser, and its word becomes a part of addresses.
+    if (from === "callback" && !/^\w[\w-]*$/.test(value)) continue;
+    found[name] = value;
+  }
+  return found;
 }
 
 /** Where tokens and the client's secret go; null: nowhere. */

@@ -9,6 +9,8 @@ export interface Tokens {
   /** Milliseconds since the epoch; null: unknown. */
   readonly expires_at: number | null;
   readonly scope: string | null;
+  /** The whole answer, which tells more with some vendors. */
+  readonly answer: Readonly<Record<string, unknown>>;
 }
 
 /** The provider says that the grant is no longer good: it must be authorized anew. */
@@ -38,6 +40,7 @@ export async function requestTokens(
     refresh_token: typeof document?.["refresh_token"] === "string" ? document["refresh_token"] : null,
     expires_at: endOf(document ?? {}, now),
     scope: typeof document?.["scope"] === "string" ? document["scope"] : null,
+    answer: document ?? {},
   };
 }
 
