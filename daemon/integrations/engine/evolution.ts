@@ -28,6 +28,14 @@ export function checkDrift(
   }
 }
 
+/** The columns, with a mark on those whose values alone tell the type and have told a narrower one in the run `before`. */
+export function grown(columns: readonly Column[], before: TableSchema | null): readonly Column[] {
+  return columns.map((column) => {
+    const old = column.untyped && before?.columns.find(({ name }) => name === column.name);
+    return old && !old.blank && holds(column, old) && !holds(old, column) ? { ...column, grown: true } : column;
+  });
+}
+
 /** What the destination's table must change to take `columns`; throws schema_drift where no change can. */
 export function planChanges(columns: readonly Column[], existing: readonly Column[], table: string): Changes {
   const add: Column[] = [];
@@ -35,7 +43,7 @@ export function planChanges(columns: readonly Column[], existing: readonly Colum
   for (const column of columns) {
     const target = existing.find(({ name }) => name === column.name);
     if (!target) add.push(column);
-    else if (accepts(target, column)) continue;
+    else if (accepts(target, column) && !(column.grown && holds(column, target) && !holds(target, column))) continue;
     else if (holds(column, target)) widen.push(column);
     else
       throw drift(

@@ -3,7 +3,7 @@ import { type ErrorCode, isMagicError, MagicError } from "#contract/errors.ts";
 import type { SyncOutcome, SyncProgress, SyncProof, SyncSpec } from "#contract/sync.ts";
 import { redactText } from "#shared/redact.ts";
 import type { Destination, WriteSession } from "./destination.ts";
-import { checkDrift } from "./evolution.ts";
+import { checkDrift, grown } from "./evolution.ts";
 import { moveAll } from "./move.ts";
 import { parseObjectName } from "./name.ts";
 import { checkSpec, derivedSyncId, writePlan } from "./plan.ts";
@@ -134,7 +134,8 @@ async function attemptRun(
     }
     const told = stream.warnings.length;
     run.warnings.push(...stream.warnings, ...session.warnings);
-    const plan = writePlan(spec, stream.schema, stream.snapshot, from.refill, formerKey(spec, session));
+    const schema = { ...stream.schema, columns: grown(stream.schema.columns, session.committed.schema) };
+    const plan = writePlan(spec, schema, stream.snapshot, from.refill, formerKey(spec, session));
     run.warnings.push(...checkResumed(from, plan));
     if (plan.kind !== "replace") run.before = from.done;
     if (!spec.reset)

@@ -29,6 +29,8 @@ export interface Column {
   readonly native?: string;
   /** True where values have no declared type (CSV): they may be parsed into whatever type the destination has. */
   readonly untyped?: boolean;
+  /** True where values that came before made a narrower type of it: the destination's column is to take the wider ones too. */
+  readonly grown?: boolean;
   /** True where the values were members of JSON objects: a text is then a JSON string, not JSON. */
   readonly fromJson?: boolean;
   /** True where no record had a value, and the type is nobody's word. */

@@ -1,5 +1,5 @@
 // Runs that go on where they were: what they tell in the end is of all attempts, and a state is of one cursor only.
-import { mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -227,6 +227,20 @@ describe.skipIf(postgresMissing())("runs that go on", () => {
       expect((await run()).records_read).toBeLessThan(2);
     }
     db.close();
+  });
+
+  test("a column whose values alone tell its type is widened when wider ones come, and not refused them", async () => {
+    const from = join(folder, "grown.jsonl");
+    const run = () =>
+      sync(
+        { from, object: "grown", to: pair.to, table: "grown" },
+        { mode: "incremental", cursor_field: "id", primary_key: ["id"] },
+      );
+    for (const line of ['{"id":1,"n":1}', '{"id":2,"n":1.5}', '{"id":3,"n":99999999999999999999}']) {
+      appendFileSync(from, `${line}\n`);
+      expect(await run()).toMatchObject({ records_rejected: 0, error: null });
+    }
+    expect(await pair.target.lines("grown")).toEqual(["(1,1)", "(2,1.5)", "(3,99999999999999999999)"]);
   });
 
   test("what a full refresh brought does not come a second time when the next run is incremental", async () => {
