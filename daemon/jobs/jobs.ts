@@ -69,7 +69,7 @@ export function createJobs({ storage, clock = systemClock, logger }: JobsOptions
   return {
     define<T>(name: string, options: QueueOptions<T>): Queue<T> {
       const { handle, concurrency, leaseMs = 60_000 } = options;
-      // A lease seems to have ended when the clock jumps ahead, as after a machine's sleep.
+      // Their leases seem to have ended when the clock jumps ahead, as after a machine's sleep.
       const here = new Set<string>();
       let active = 0;
       let looking = false;
@@ -90,10 +90,18 @@ export function createJobs({ storage, clock = systemClock, logger }: JobsOptions
             lookAgain = false;
             const limit = concurrency - active;
             const aheadMs = options.aheadMs && Math.max(options.aheadMs(), maxPauseMs);
-            const claimed = await units.claim({ queue: name, owner, now: clock.now(), leaseMs, limit, aheadMs });
+            const atWork = [...here];
+            const claimed = await units.claim({
+              queue: name,
+              owner,
+              now: clock.now(),
+              leaseMs,
+              limit,
+              atWork,
+              aheadMs,
+            });
             if (claimed.length === limit) lookAgain = true;
             for (const job of claimed) {
-              if (here.has(job.id)) continue;
               here.add(job.id);
               active++;
               const run = execute(job).finally(() => {
@@ -137,7 +145,7 @@ export function createJobs({ storage, clock = systemClock, logger }: JobsOptions
         } finally {
           clearInterval(beat);
         }
-        // A job that could not be ended stays leased, and runs again when the lease is over.
+        // A job that could not be ended stays in this process's name, and runs again.
         await units.finish({ id, owner, version, runAt: runAt === null ? null : Math.trunc(runAt) }).catch((error) => {
           logger?.error("jobs.finish_failed", { queue: name, job: id, detail: String(error) });
         });

@@ -58,6 +58,9 @@ export function translate(error: unknown): MagicError | null {
     return new MagicError("invalid_request", "A text holds a NUL character, which the database cannot keep.", options);
   // A socket that is not there is a server that is not there.
   if (code === "ENOENT" && syscall === "connect") return unavailable(options);
+  // However often it was tried.
+  if (code === "40001" || code === "40P01")
+    return new MagicError("storage_unavailable", "too many calls changed the same thing at once", options);
   // Its statement_timeout: somebody holds a lock, or it has too much to do.
   if (code === "57014")
     return new MagicError("storage_unavailable", "the Postgres that holds the state did not answer in time", options);

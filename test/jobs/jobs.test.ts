@@ -51,6 +51,41 @@ test("a job waits for its time, runs again when it asks to, and after an error",
   expect((attempts[2] ?? 0) - (attempts[1] ?? 0)).toBeGreaterThanOrEqual(1900);
 });
 
+test("what was taken or ended without a word of it is not held for the length of a lease", async () => {
+  const storage = await temporaryStorage();
+  const { job } = storage.units;
+  const lost = new Set(["claim", "finish"]);
+  const claim: typeof job.claim = async (args) => {
+    const claimed = await job.claim(args);
+    if (claimed.length > 0 && lost.delete("claim")) throw new Error("no word of it");
+    return claimed;
+  };
+  const finish: typeof job.finish = async (args) => {
+    if (lost.delete("finish")) throw new Error("no word of it");
+    await job.finish(args);
+  };
+  const units = new Proxy(storage.units, {
+    get: (all, noun) =>
+      noun === "job"
+        ? new Proxy(job, { get: (of, name) => ({ claim, finish })[String(name)] ?? Reflect.get(of, name) })
+        : Reflect.get(all, noun),
+  });
+  const attempts: number[] = [];
+  const { queue: jobs } = await queue<string>(
+    { ...storage, units },
+    { concurrency: 2, handle: async ({ attempt }) => void attempts.push(attempt) },
+  );
+  await jobs.put("x");
+  await vi.waitFor(
+    () => {
+      jobs.wake();
+      expect(attempts).toEqual([2, 3]);
+    },
+    { timeout: 10_000 },
+  );
+  await vi.waitFor(async () => expect(await storage.units.job.pending()).toBe(false));
+});
+
 test("a key names one job: the last put counts, also while it runs, and it can be cancelled", async () => {
   const seen: string[] = [];
   let release = (): void => {};

@@ -316,7 +316,7 @@ describe.each(dialects)("on $name", ({ name, open }) => {
       (await units.webhook.listDeliveries({ webhookId, page: { limit: 10 } })).rows;
     expect((await of("wh_1")).map(({ event_type }) => event_type)).toEqual(["data.changed", "sync.completed"]);
     expect([...(await of("wh_2")), ...(await of("wh_3"))]).toEqual([]);
-    const claim = { queue: "webhook", owner: "w", now: Date.parse(now), leaseMs: 1000, limit: 10 };
+    const claim = { queue: "webhook", owner: "w", now: Date.parse(now), leaseMs: 1000, limit: 10, atWork: [] };
     expect(await units.job.claim(claim)).toMatchObject([{ key: "wh_1" }]);
     const reach = { now, ahead: "2026-01-02T00:00:00.000Z" };
     const due = (except: string[]) => units.webhook.dueDeliveries({ webhookId: "wh_1", ...reach, limit: 10, except });
@@ -347,14 +347,16 @@ describe.each(dialects)("on $name", ({ name, open }) => {
     await put("job_k1", "k");
     await put("job_k2", "k");
     const claims = await Promise.all(
-      Array.from({ length: 6 }, (_, i) => job.claim({ queue: "q", owner: `w${i}`, now: 200, leaseMs: 50, limit: 3 })),
+      Array.from({ length: 6 }, (_, i) =>
+        job.claim({ queue: "q", owner: `w${i}`, now: 200, leaseMs: 50, limit: 3, atWork: [] }),
+      ),
     );
     const ids = claims.flat().map(({ id }) => id);
     expect(ids.length).toBe(9);
     expect(new Set(ids).size).toBe(9);
     expect(claims.flat().find(({ key }) => key === "k")).toMatchObject({ payload: '"job_k2"' });
-    expect(await job.claim({ queue: "q", owner: "late", now: 240, leaseMs: 50, limit: 9 })).toEqual([]);
-    expect(await job.claim({ queue: "q", owner: "late", now: 300, leaseMs: 50, limit: 9 })).toHaveLength(9);
+    expect(await job.claim({ queue: "q", owner: "late", now: 240, leaseMs: 50, limit: 9, atWork: [] })).toEqual([]);
+    expect(await job.claim({ queue: "q", owner: "late", now: 300, leaseMs: 50, limit: 9, atWork: [] })).toHaveLength(9);
     expect(await job.extend({ id: "job_0", owner: "late", until: 900 })).toBe(true);
     expect(await job.extend({ id: "job_0", owner: "w0", until: 900 })).toBe(false);
     await job.releaseOthers({ owner: "new" });

@@ -43,20 +43,26 @@ export interface Claim {
   readonly now: number;
   readonly leaseMs: number;
   readonly limit: number;
+  /** What the owner is at work on. Whatever else is in its name it was never told of, or could not end: that is due. */
+  readonly atWork: readonly string[];
   /** No job is ever put further ahead: one that lies there was put before the clock was set back, and is due. */
   readonly aheadMs?: number | undefined;
 }
 
 /** Takes what is due, oldest first, with a lease; a job whose lease has ended is due again. */
-export async function claim(db: Db, { queue, owner, now, leaseMs, limit, aheadMs }: Claim): Promise<ClaimedJob[]> {
-  const due = await db
-    .selectFrom("job")
+export async function claim(
+  db: Db,
+  { queue, owner, now, leaseMs, limit, atWork, aheadMs }: Claim,
+): Promise<ClaimedJob[]> {
+  let free = db.selectFrom("job");
+  if (atWork.length > 0) free = free.where("id", "not in", atWork);
+  const due = await free
     .select(["id"])
     .where("queue", "=", queue)
     .where((eb) =>
       eb.or([eb("run_at", "<=", now), ...(aheadMs === undefined ? [] : [eb("run_at", ">", now + aheadMs)])]),
     )
-    .where((eb) => eb.or([eb("lease_until", "is", null), eb("lease_until", "<=", now)]))
+    .where((eb) => eb.or([eb("lease_until", "is", null), eb("lease_until", "<=", now), eb("owner", "=", owner)]))
     .orderBy("run_at")
     .orderBy("id")
     .limit(limit)
