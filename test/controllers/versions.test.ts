@@ -146,6 +146,14 @@ const parts = (properties: object) => ({
   ...sealed,
   $defs: { x: object({ z: text, ...properties }) },
 });
+const spoken = (title: string) => ({
+  oneOf: [object({ title: text }), object({ b: { ...text, title } })],
+  ...{ patternProperties: { "^x": { description: title } }, not: { const: 1, $comment: title }, default: title },
+});
+const overlapping = (members: Record<string, unknown>) => ({
+  ...object(members),
+  oneOf: [object({ a: text }), object({ c: text })],
+});
 const sealedTuple = (...places: object[]) => ({ ...tuple(...places), unevaluatedItems: false });
 function inputs(name: string, before: object, after: object, breaks: number): [string, object, object, number][] {
   return [[name, { input_schema: before }, { input_schema: after }, breaks]];
@@ -250,6 +258,9 @@ test.each([
   ...inputs("a tuple's place is widened", tuple(whole, text), tuple(number, text), 0),
   ...inputs("a tuple's place is narrowed", tuple(number), tuple(whole), 1),
   ...inputs("a tuple's place falls under the others'", { ...tuple(number), items: text }, { items: text }, 1),
+  ...inputs("words about a schema change", spoken("old"), spoken("new"), 0),
+  ...inputs("a member is added beside forms that overlap", overlapping({}), overlapping({ b: text }), 0),
+  ...inputs("a member is required beside them", overlapping({}), { ...overlapping({}), required: ["b"] }, 4),
   ...inputs("a finer step", { multipleOf: 4 }, { multipleOf: 2 }, 0),
   ...inputs("a coarser step", { multipleOf: 2 }, { multipleOf: 4 }, 1),
   ...inputs("a list of types becomes forms", { type: ["string", "null"] }, { anyOf: [text, { type: "null" }] }, 0),

@@ -4,7 +4,7 @@ import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { addFormats } from "#contract/formats.ts";
 import { canonicalJson } from "../bundle/digest.ts";
 import { boundBreaks } from "./bounds.ts";
-import { type Schema, type SchemaObject, type Side, types, valuesOf } from "./schema.ts";
+import { meaningOf, type Schema, type SchemaObject, type Side, types, valuesOf } from "./schema.ts";
 
 export interface Break {
   /** JSON pointer into the new contract. */
@@ -21,9 +21,10 @@ interface Comparison {
 }
 
 /**
- * Where `to` refuses something that `from` accepts. For outputs the two are swapped: what the new one may produce and the old one did not.
+ * Where `after` refuses something that `before` accepts. For outputs the two are swapped: what the new one may produce and the old one did not.
  */
-export function narrowings(from: Schema, to: Schema, pointer: string, side: Side): Break[] {
+export function narrowings(before: Schema, after: Schema, pointer: string, side: Side): Break[] {
+  const [from, to] = [meaningOf(before), meaningOf(after)];
   const sameRoots = canonicalJson(from) === canonicalJson(to);
   return compare(from, to, pointer, { side, roots: { from, to }, sameRoots, under: new Set() });
 }
@@ -56,6 +57,14 @@ function compareObjects(a: SchemaObject, b: Schema, pointer: string, context: Co
   if (whole) return compare(a, whole, pointer, context);
   const values = valuesOf(a);
   if (values) return refusedValues(values, b, context).map((text) => say(`${text} ${verbOf(context)}`));
+  // Forms that stayed hold of both: what stands beside them may be all that changed.
+  const { oneOf: formsBefore, ...restBefore } = a;
+  const { oneOf: formsAfter, ...restAfter } = b;
+  const stayed = formsAfter !== undefined && canonicalJson(formsBefore) === canonicalJson(formsAfter);
+  const open = Object.keys(EVALUATING).some((word) => b[word] !== undefined);
+  if (stayed && !open && !hidesChange(formsAfter, context)) {
+    if (compare(restBefore, restAfter, pointer, context).length === 0) return [];
+  }
   // What is offered is one of several forms: each must fit.
   for (const word of ["anyOf", "oneOf"]) {
     const forms = a[word];

@@ -20,3 +20,28 @@ export function types(schema: SchemaObject): string[] {
   const listed = Array.isArray(type) ? type : [type];
   return nullable === true ? [...listed, "null"] : listed;
 }
+
+const ANNOTATIONS = new Set([
+  ...["$comment", "title", "description", "default", "deprecated", "readOnly", "writeOnly", "examples", "example"],
+]);
+const NAMED = new Set(["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"]);
+const LISTED = new Set(["allOf", "anyOf", "oneOf", "prefixItems"]);
+const SINGLE = new Set([
+  ...["not", "if", "then", "else", "items", "contains", "propertyNames"],
+  ...["additionalProperties", "unevaluatedProperties", "unevaluatedItems"],
+]);
+
+/** The schema without what is said about it (section 9): no value is refused for it. */
+export function meaningOf(schema: unknown): Schema {
+  if (typeof schema !== "object" || schema === null) return schema as Schema;
+  const meaning: SchemaObject = {};
+  for (const [word, value] of Object.entries(schema)) {
+    if (ANNOTATIONS.has(word)) continue;
+    if (SINGLE.has(word)) meaning[word] = meaningOf(value);
+    else if (LISTED.has(word) && Array.isArray(value)) meaning[word] = value.map(meaningOf);
+    else if (NAMED.has(word) && typeof value === "object" && value !== null)
+      meaning[word] = Object.fromEntries(Object.entries(value).map(([key, one]) => [key, meaningOf(one)]));
+    else meaning[word] = value;
+  }
+  return meaning;
+}
