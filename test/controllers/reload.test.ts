@@ -141,6 +141,14 @@ test("a contract that is no file is refused, and not read", async () => {
   expect(error.message).toContain("it is not a file");
 });
 
+test("a folder may have a name that is a pattern elsewhere", async () => {
+  const bench = await openBench();
+  const folder = join(bench.root, "a*[b]");
+  put(join(folder, "contract.yaml"), JSON.stringify(contractOf("starred")));
+  put(join(folder, "handler.ts"), "export default () => 1;");
+  expect(await bench.runtime.build(folder)).toMatchObject({ contract: { name: "starred" } });
+});
+
 test("builds go on where the bundler's process was killed", async () => {
   const bench = await openBench();
   const folder = bench.write("killed", "export default () => 1;");
@@ -190,15 +198,30 @@ test("a contract's change takes effect, new controllers appear, removed ones go"
   await session.close();
 });
 
-test("a package that was missing is taken up once it is installed", async () => {
+test("a package, a file elsewhere or a path of tsconfig.json that was missing is taken up once it is there", async () => {
   const bench = await openBench();
-  bench.write("counter", 'import n from "@late/pkg/n.js"; export default () => ({ n });');
+  const folder = bench.write("counter", 'import n from "@late/pkg/n.js"; export default () => ({ n });');
   const { session, next } = await start(join(bench.root, "controllers"), bench);
   expect(await next("ready")).toMatchObject({ controllers: [], invalid: ["counter"] });
   put(join(bench.root, "node_modules/@late/pkg/n.js"), "module.exports = 7;");
   put(join(bench.root, "node_modules/@late/pkg/package.json"), '{"name": "@late/pkg", "version": "1.0.0"}');
   await next("reload");
   expect(await bench.invoke("counter")).toEqual({ n: 7 });
+  const imports = (name: string) =>
+    writeFileSync(join(folder, "handler.ts"), `import { n } from "${name}"; export default () => ({ n });`);
+  imports("../../lib/late.js");
+  await next("invalid");
+  put(join(bench.root, "lib/late.ts"), "export const n = 8;");
+  await next("reload");
+  expect(await bench.invoke("counter")).toEqual({ n: 8 });
+  imports("@lib/late.ts");
+  await next("invalid");
+  put(join(bench.root, "tsconfig.json"), '{"compilerOptions": {"paths": {"@lib/*": ["./lib/*"]}}}');
+  await next("reload");
+  put(join(bench.root, "other/late.ts"), "export const n = 9;");
+  put(join(bench.root, "tsconfig.json"), '{"compilerOptions": {"paths": {"@lib/*": ["./other/*"]}}}');
+  await next("reload");
+  expect(await bench.invoke("counter")).toEqual({ n: 9 });
   await session.close();
 });
 

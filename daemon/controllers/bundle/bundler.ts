@@ -81,7 +81,8 @@ export function openBundler(folder: string): Bundler {
 
 function optionsFor(folder: string, entry: string): BuildOptions {
   return {
-    entryPoints: [join(folder, entry)],
+    // From the folder: in a path esbuild takes `*` for a pattern.
+    entryPoints: [`./${entry}`],
     absWorkingDir: folder,
     outfile: join(folder, "bundle.js"),
     bundle: true,

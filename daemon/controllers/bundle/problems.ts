@@ -18,6 +18,7 @@ export function buildProblems(folder: string, messages: readonly Message[]): Sou
 function fixFor(text: string): string {
   const missing = /^Could not resolve "([^"]+)"/.exec(text)?.[1];
   if (missing?.startsWith(".")) return "Correct the path, or make the file.";
+  if (missing?.startsWith("#")) return "Add it to `imports` in package.json.";
   if (missing) return `Run \`npm install ${missing}\` where the controller's package.json is.`;
   if (text.includes("native addon")) return "Use a package in plain JavaScript or WebAssembly.";
   if (text.startsWith("No loader is configured"))

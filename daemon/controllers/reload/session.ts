@@ -18,7 +18,7 @@ import {
   savedTime,
   targetOf,
 } from "./folders.ts";
-import { missingPackages, whenInstalled } from "./missing-packages.ts";
+import { missingFiles, resolutionFiles, whenThere } from "./missing.ts";
 import { loadProblem, twinProblem } from "./problems.ts";
 import { openWatcher } from "./watcher.ts";
 
@@ -45,7 +45,9 @@ interface Watched {
   changed: Set<string>;
   savedAt: number;
   inputs: readonly string[];
-  /** Gives up waiting for packages that the last build missed. */
+  /** By which imports are resolved, inside the folder and above it; most of them do not exist. */
+  readonly resolution: readonly string[];
+  /** Gives up waiting for what the last build missed. */
   stopWaiting: () => void;
   /** Tells a module that is loading that there is a newer one. */
   overtake: () => void;
@@ -89,7 +91,10 @@ export async function openSession(
   async function discover(path: string): Promise<void> {
     if (controllers.has(path) || !(path === folder || wanted(path)) || !(await isController(path))) return;
     // Every file of a new folder comes here at once: only one of them adds it.
-    if (!controllers.has(path)) controllers.set(path, newlyWatched(path, options.root));
+    if (controllers.has(path)) return;
+    const one = newlyWatched(path, options.root);
+    controllers.set(path, one);
+    for (const file of one.resolution) watcher.add(file);
   }
 
   /** The controller folder that the path lies in: a child of the watched folder, or that folder itself. */
@@ -105,7 +110,7 @@ export async function openSession(
 
   function concerns(one: Watched, path: string): boolean {
     if (path === one.folder) return true;
-    if (!path.startsWith(one.folder + sep)) return one.inputs.includes(path);
+    if (!path.startsWith(one.folder + sep)) return one.inputs.includes(path) || one.resolution.includes(path);
     const inside = path.slice(one.folder.length + 1);
     // A test or a readme changes nothing that serves; a file that may be imported soon does.
     return one.inputs.includes(path) || isRoot(inside) || /\.(ts|mts|cts|tsx|js|mjs|cjs|jsx|json)$/.test(inside);
@@ -147,9 +152,9 @@ export async function openSession(
     one.inputs = result.inputs;
     watchOutside(result.inputs);
     if (!result.ok) {
-      const missing = missingPackages(result.problems);
+      const missing = missingFiles(result.problems, one.folder, options.root);
       if (missing.length > 0 && !closed)
-        one.stopWaiting = whenInstalled(one.folder, missing, () => markDirty(one, one.folder, Date.now()));
+        one.stopWaiting = whenThere(missing, began, () => markDirty(one, one.folder, Date.now()));
       return invalid(one, result.problems);
     }
     const { contract, digest } = result.artifact;
@@ -333,6 +338,7 @@ function newlyWatched(folder: string, root: string): Watched {
     changed: new Set(),
     savedAt: 0,
     inputs: [],
+    resolution: resolutionFiles(folder, root),
     stopWaiting: () => {},
     overtake: () => {},
   };
