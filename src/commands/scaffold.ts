@@ -1,8 +1,10 @@
 // magic scaffold: a new controller from a template.
-import { relative } from "node:path";
+import { dirname, relative, resolve } from "node:path";
 import { Option } from "commander";
 import { defineCommand } from "#commands/command.ts";
+import { MagicError } from "#contract/errors.ts";
 import { askChoice, askText } from "#output/prompt.ts";
+import { controllersFolder } from "#scaffold/project.ts";
 import { type Language, type Template, templates } from "#scaffold/render.ts";
 import { nameProblem, scaffold } from "#scaffold/scaffold.ts";
 import { findRoot } from "#shared/paths.ts";
@@ -37,15 +39,24 @@ export default defineCommand<Options>({
     const template = options.template ?? (asked ? await askTemplate() : "minimal");
     const found = findRoot(globals.root, env, cwd);
     const root = found.project ? found.path : cwd;
-    const { lang, dir, force = false } = options;
+    const { lang, force = false } = options;
+    // As in every command: from where one stands, but a project elsewhere that --root names is not written around.
+    const base = relative(root, cwd).startsWith("..") ? root : cwd;
+    if (options.dir === "") throw new MagicError("usage", "--dir takes a folder, such as services.");
+    const dir = options.dir === undefined ? undefined : resolve(base, options.dir);
     const made = scaffold({ name, template, lang, root, dir, force });
+    // `magic test` and `magic dev` look into the project's controllers folder alone.
+    const inProject = dirname(made.path) === resolve(root, controllersFolder(root));
+    const next = inProject
+      ? [`magic test ${name}`, "magic dev"]
+      : [`magic validate ${shown(made.path, cwd)}`, `magic deploy ${shown(made.path, cwd)}`];
     output.result(made, (paint) =>
       [
         `${paint.green("✔")} Made ${paint.bold(shown(made.path, cwd))} from the template ${template}`,
         ...made.files.map((file) => `    ${file}`),
         ...(made.project_files.length > 0 ? [paint.dim(`  and in the project: ${made.project_files.join(", ")}`)] : []),
         "",
-        `Next:  ${paint.cyan(`magic test ${name}`)}   then  ${paint.cyan("magic dev")}`,
+        `Next:  ${next.map((line) => paint.cyan(line)).join("   then  ")}`,
       ].join("\n"),
     );
   },

@@ -1,6 +1,6 @@
 // The outer forms of the command line, on the built program: help, exit codes, what goes to which stream.
 import { execFileSync, spawn } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
@@ -140,6 +140,12 @@ test("scaffold: a controller and its project; a second time it refuses, and noth
   expect((await box.magic(["scaffold", "--name", "hello", "--force", "--json"])).code).toBe(0);
   expect(readFileSync(join(made.path, "handler.ts"), "utf8")).toContain("defineHandler");
   expect(readFileSync(join(made.path, "notes.md"), "utf8")).toBe("keep me");
+  const cwd = join(made.path, "..");
+  const beside = await box.magic(["scaffold", "--name", "beside", "--dir", "more"], { cwd });
+  expect([beside.code, existsSync(join(cwd, "more", "beside", "contract.yaml"))]).toEqual([0, true]);
+  expect(beside.stdout).toContain("magic deploy more/beside");
+  expect((await box.magic(["scaffold", "--name", "beside", "--dir", ""])).code).toBe(2);
+  rmSync(join(cwd, "more"), { recursive: true });
 });
 
 test("scaffold: words that YAML reads as something else are names too", async () => {
