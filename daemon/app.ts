@@ -48,6 +48,8 @@ export interface AppConfig extends FoundationConfig {
 export interface App extends Omit<Foundation, "close" | "onClose"> {
   readonly identity: Identity;
   readonly fastify: FastifyInstance;
+  /** The address that it listens at, a wildcard too. */
+  readonly host: string;
   /** The origin that it answers at; undefined before listen(). */
   readonly url: string | undefined;
   readonly activity: Activity;
@@ -173,6 +175,7 @@ function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeli
     ...foundation,
     identity,
     fastify,
+    host,
     activity,
     get url() {
       return url;

@@ -132,12 +132,12 @@ function lasting(flag: string): boolean {
 }
 
 function runtimeOf(app: App, root: string, url: string): RuntimeFile {
-  const { hostname, port } = new URL(url);
+  const { port } = new URL(url);
   return {
     pid: process.pid,
     pid_started: processStarted(process.pid),
     started_at: rfc3339(Date.now()),
-    host: hostname,
+    host: app.host,
     port: Number(port),
     url,
     protocol: PROTOCOL,

@@ -16,6 +16,7 @@ export interface RuntimeFile {
   /** Process start time in clock ticks since boot (/proc/PID/stat field 22), so that a reused pid is noticed; null where unknown. */
   readonly pid_started: string | null;
   readonly started_at: string;
+  /** The address that it listens at, also where the URL names another one in the place of a wildcard. */
   readonly host: string;
   readonly port: number;
   readonly url: string;

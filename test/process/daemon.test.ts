@@ -38,8 +38,11 @@ test("start prints the document, and the same one again while it runs; tokens ou
   );
   const second = await start(made);
   expect([second.json, second.stderr]).toEqual([first.json, ""]);
-  const other = await made.magic(["daemon", "start", "--json", "--port", "1", "--tls"]);
-  expect([other.json, other.stderr]).toEqual([first.json, expect.stringContaining("--port 1 and --tls would take")]);
+  const other = await made.magic(["daemon", "start", "--json", "--port", "1", "--host", "::", "--tls"]);
+  expect([other.json, other.stderr]).toEqual([
+    first.json,
+    expect.stringContaining("--host :: and --port 1 and --tls would take"),
+  ]);
   expect((await fetch(`${String(first.json["url"])}/health`)).status).toBe(200);
   const state = join(made.root, ".magic");
   expect((await stat(state)).mode & 0o777).toBe(0o700);

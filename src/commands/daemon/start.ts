@@ -52,12 +52,16 @@ export default defineCommand<Options>({
   },
 });
 
-// What was asked for and the daemon that runs does not do. At which of the machine's addresses it listens its URL does not tell.
-function unheardBy({ port, url }: RuntimeFile, options: Options): string[] {
+// What was asked for and the daemon that runs does not do.
+function unheardBy({ host, port, url, flags = [] }: RuntimeFile, options: Options): string[] {
   const wanted = portOf(options.port) || port;
+  const files = flagsOf(options).filter((flag) => /^--tls-/.test(flag) && !flags.includes(flag));
   return [
+    ...(options.host === undefined || options.host === host ? [] : [`--host ${options.host}`]),
     ...(wanted === port ? [] : [`--port ${wanted}`]),
     ...(options.tls && !url.startsWith("https:") ? ["--tls"] : []),
+    ...files.map((flag) => flag.replace("=", " ")),
+    ...(options.allowWeakSandbox && !flags.includes("--allow-weak-sandbox") ? ["--allow-weak-sandbox"] : []),
   ];
 }
 
