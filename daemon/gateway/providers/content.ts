@@ -1,4 +1,5 @@
 // Parts of OpenAI messages that several wires translate: texts, data URLs, tool arguments.
+import { objectIn, valueIn } from "#daemon/gateway/format/exact-json.ts";
 import type {
   ChatRequest,
   Content,
@@ -108,13 +109,7 @@ export function fileOf(part: ContentPart & { type: "file" }, param: string): Dat
 /** The arguments of an earlier tool call as an object; what is no object is wrapped, so that history never fails a request. */
 export function argumentsOf(text: string): Record<string, unknown> {
   if (text.trim() === "") return {};
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
-    return { value };
-  } catch {
-    return { value: text };
-  }
+  return objectIn(text) ?? { value: valueIn(text) };
 }
 
 export interface ToolPlan {

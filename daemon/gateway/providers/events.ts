@@ -1,5 +1,6 @@
 // Server-sent events of translated providers: bytes in (split anywhere, in the middle of a character too), JSON objects out.
 import { createParser } from "eventsource-parser";
+import { parseExact } from "#daemon/gateway/format/exact-json.ts";
 import { failure, UpstreamError } from "./failure.ts";
 
 const MAX_EVENT = 8 * 1024 * 1024;
@@ -57,7 +58,7 @@ function isJson(data: string): boolean {
 export function jsonEvent(data: string): Event {
   let event: unknown;
   try {
-    event = JSON.parse(data);
+    event = parseExact(data);
   } catch {
     throw new UpstreamError(failure("protocol", "An event of the provider's stream is not valid JSON."));
   }

@@ -1,6 +1,7 @@
 // Anthropic's whole answer in OpenAI's form. Blocks of server-side tools (web search, code execution, MCP) are its own business: they
 // are not shown as tool calls for the client.
 import type { ReasoningDetail, ToolCall } from "#daemon/gateway/format/completion.ts";
+import { parseExact } from "#daemon/gateway/format/exact-json.ts";
 import { completionBody } from "../answer.ts";
 import { parseAnswer } from "../cost.ts";
 import { fields, list, string } from "../events.ts";
@@ -14,7 +15,7 @@ import { anthropicFinish, anthropicUsage } from "./usage.ts";
 
 /** Throws UpstreamError for what is no message. */
 export function readMessage(body: Buffer, context: ReadContext, thoughts: ThoughtMemory) {
-  const message = parseAnswer(body);
+  const message = parseAnswer(body, parseExact);
   if (message["type"] === "error") throw new UpstreamError(anthropicError(message, context.target));
   if (!Array.isArray(message["content"])) {
     throw new UpstreamError(failure("protocol", "The provider's answer has no content.", { upstreamStatus: 200 }));

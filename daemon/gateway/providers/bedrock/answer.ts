@@ -1,5 +1,6 @@
 // Converse's whole answer in OpenAI's form.
 import type { ReasoningDetail, ToolCall } from "#daemon/gateway/format/completion.ts";
+import { parseExact } from "#daemon/gateway/format/exact-json.ts";
 import { noUsage } from "#daemon/gateway/format/usage.ts";
 import { completionBody } from "../answer.ts";
 import { parseAnswer } from "../cost.ts";
@@ -14,7 +15,7 @@ import { converseFinish, converseUsage, isGivenUp } from "./usage.ts";
 
 /** Throws UpstreamError for what is no answer: a 200 may lack `output`. */
 export function readConverse(body: Buffer, context: ReadContext, thoughts: ThoughtMemory) {
-  const answer = parseAnswer(body);
+  const answer = parseAnswer(body, parseExact);
   const content = fields(fields(answer["output"])["message"])["content"];
   if (!Array.isArray(content)) {
     const said = string(answer["message"] ?? answer["Message"] ?? answer["Output"]);

@@ -1,5 +1,6 @@
 // Gemini's whole answer in OpenAI's form. Code that Gemini ran and searches that it made are not shown as tool calls.
 import type { DrawnImage, ToolCall } from "#daemon/gateway/format/completion.ts";
+import { parseExact } from "#daemon/gateway/format/exact-json.ts";
 import { noUsage } from "#daemon/gateway/format/usage.ts";
 import { type AnswerChoice, completionBody } from "../answer.ts";
 import { parseAnswer } from "../cost.ts";
@@ -14,7 +15,7 @@ import { googleFinish, googleLogprobs, googleUsage, isGivenUp } from "./usage.ts
 
 /** Throws UpstreamError for what is no answer. A blocked prompt is an answer: empty, `content_filter`. */
 export function readAnswer(body: Buffer, context: ReadContext, signatures: ThoughtMemory) {
-  const answer = parseAnswer(body);
+  const answer = parseAnswer(body, parseExact);
   if (answer["error"]) throw new UpstreamError(googleError(answer["error"], 200, context.target));
   const candidates = list(answer["candidates"]).map(fields);
   const blocked = fields(answer["promptFeedback"])["blockReason"];

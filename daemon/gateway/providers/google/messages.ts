@@ -1,4 +1,5 @@
 // OpenAI's messages as Gemini's contents: system apart, roles user and model, results of one turn's calls together, images as bytes.
+import { isRounded, objectIn, valueIn } from "#daemon/gateway/format/exact-json.ts";
 import type { AssistantMessage, ChatRequest, ContentPart, UserMessage } from "#daemon/gateway/format/request.ts";
 import { argumentsOf, fileOf, imageUrl, invalid, OPENING, partsOf, textOf } from "../content.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
@@ -105,15 +106,11 @@ function modelParts(message: AssistantMessage, { signatures, caller, signed }: M
   return parts;
 }
 
-// Gemini wants an object: a result that is one stays one.
+// Gemini wants an object: a result that is one stays one, unless Google's numbers, which are doubles, would change it.
 function resultOf(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
-    return { result: value };
-  } catch {
-    return { result: text };
-  }
+  const value = valueIn(text);
+  if (value !== text && isRounded(text)) return { result: text };
+  return objectIn(text) ?? { result: value };
 }
 
 async function userParts(message: UserMessage, index: number, io: WireIo): Promise<unknown[]> {

@@ -1,6 +1,8 @@
 // Vertex streams a call's arguments as values at JSON paths (`$.steps[2].text`), strings in pieces. They are put together here; what a
 // provider sends is not trusted to be small or to be in order.
 
+import { ExactNumber } from "#shared/exact-number.ts";
+
 export interface PartialArguments {
   add(parts: readonly unknown[]): void;
   /** True when no value of the last parts is still to be continued. */
@@ -54,8 +56,8 @@ function set(root: Container, jsonPath: string, part: Record<string, unknown>): 
 
 function valueIn(part: Record<string, unknown>): unknown {
   const { stringValue: text, numberValue: number, boolValue: flag } = part;
-  if (typeof text === "string" || typeof number === "number" || typeof flag === "boolean")
-    return text ?? number ?? flag;
+  const counted = typeof number === "number" || number instanceof ExactNumber;
+  if (typeof text === "string" || counted || typeof flag === "boolean") return text ?? number ?? flag;
   return "nullValue" in part ? null : undefined;
 }
 

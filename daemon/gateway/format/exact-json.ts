@@ -1,0 +1,45 @@
+// JSON that models and tools have written: an integer that no double is (an id of 19 digits) keeps its digits to wherever it is written again.
+import { ExactNumber } from "#shared/exact-number.ts";
+
+type Reviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown;
+// Not in the language's declarations yet.
+const parse = JSON.parse as (text: string, reviver: Reviver) => unknown;
+
+/** Not the digits behind a point. */
+const LONG = /(?<![\d.])\d{16}/;
+
+export function parseExact(text: string): unknown {
+  return LONG.test(text) ? parse(text, exact) : JSON.parse(text);
+}
+
+function exact(_key: string, value: unknown, { source = "" }: { readonly source?: string }): unknown {
+  const lost = typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(source);
+  return lost ? new ExactNumber(source) : value;
+}
+
+/** Whether some number of the text is none that a double is: services that keep numbers in doubles would round it. */
+export function isRounded(text: string): boolean {
+  let found = false;
+  const look: Reviver = (key, value, context) => {
+    found ||= exact(key, value, context) instanceof ExactNumber;
+    return value;
+  };
+  if (LONG.test(text)) parse(text, look);
+  return found;
+}
+
+/** The text's object; null where it is something else, or no JSON. */
+export function objectIn(text: string): Record<string, unknown> | null {
+  const value = valueIn(text);
+  const is = typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);
+  return is ? (value as Record<string, unknown>) : null;
+}
+
+/** What the text says as JSON; itself where it is none. */
+export function valueIn(text: string): unknown {
+  try {
+    return parseExact(text);
+  } catch {
+    return text;
+  }
+}
