@@ -56,6 +56,8 @@ test("POSTs that take an Idempotency-Key say so, and every error that an operati
     expect(parameters(path)).toEqual(["header Idempotency-Key"]);
     expect(document.paths[path].post.requestBody.required).toBe(true);
   }
+  for (const path of ["/v1/syncs/{id}/trigger", "/v1/keys/{id}/roll", "/v1/webhooks/{id}/roll"])
+    expect(document.paths[path].post.requestBody.required, path).toBe(false);
   expect(document.paths["/v1/syncs/{id}"].patch.responses).toHaveProperty("409");
   expect(document.paths["/v1/health"].get.responses).toHaveProperty("403");
   for (const operation of [

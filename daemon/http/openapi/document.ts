@@ -6,6 +6,7 @@ import { VERSION } from "#contract/protocol.ts";
 import { OAuthError } from "#contract/wire/auth.ts";
 import { IdempotencyKeyHeader } from "#contract/wire/params.ts";
 import { OpenAiError, Problem } from "#contract/wire/problem.ts";
+import { emptyBody } from "../empty-body.ts";
 import { takesIdempotencyKey } from "../idempotency.ts";
 import { answersOf, type OperationConfig } from "./answers.ts";
 import { summaryOf } from "./words.ts";
@@ -17,11 +18,18 @@ export interface OpenApi {
   document(): Promise<OpenApiDocument>;
 }
 
+interface Operation {
+  readonly operationId?: string;
+  readonly requestBody?: { required?: boolean };
+}
+
 interface NotedRoute {
   readonly method: string;
   readonly url: string;
   readonly schema: FastifySchema;
   readonly config: OperationConfig;
+  /** No body counts as an empty one. */
+  readonly bare: boolean;
 }
 
 /** Call before the routes are declared. */
@@ -30,9 +38,10 @@ export function useOpenApi(app: FastifyInstance): OpenApi {
   app.addHook("onRoute", (route: RouteOptions) => {
     const { surface, scope } = route.config ?? {};
     if (surface === "local" || scope === undefined || route.url === "*") return;
+    const bare = [route.preValidation].flat().some((hook) => hook === emptyBody);
     for (const method of [route.method].flat())
       if (method !== "HEAD" && method !== "OPTIONS")
-        routes.push({ method, url: route.url, schema: route.schema ?? {}, config: { ...route.config } });
+        routes.push({ method, url: route.url, schema: route.schema ?? {}, config: { ...route.config }, bare });
   });
   let made: Promise<OpenApiDocument> | undefined;
   return {
@@ -85,15 +94,20 @@ async function build(routes: readonly NotedRoute[], app: FastifyInstance): Promi
   for (const [$id, schema] of Object.entries(errorForms)) copy.addSchema({ ...schema, $id });
   for (const shared of Object.values(app.getSchemas())) copy.addSchema(shared);
   const taken = new Set<string>();
-  for (const { method, url: declared, schema, config } of routes) {
+  const bare = new Set<string>();
+  for (const { method, url: declared, schema, config, ...route } of routes) {
     // OpenAPI has no wildcards: the rest of a path is a parameter there.
     const url = declared.replace("*", ":rest");
     const operationId = unique((schema as { operationId?: string }).operationId ?? operationIdOf(method, url), taken);
+    if (route.bare) bare.add(operationId);
     copy.route({ method, url, schema: { ...schema, operationId } as FastifySchema, config, handler: async () => null });
   }
   await copy.ready();
-  const document = copy.swagger() as OpenApiDocument;
+  const document = copy.swagger() as OpenApiDocument & { readonly paths: Readonly<Record<string, object>> };
   await copy.close();
+  // Every body is written as required.
+  for (const operation of Object.values(document.paths).flatMap((path): Operation[] => Object.values(path)))
+    if (operation.requestBody && bare.has(operation.operationId ?? "")) operation.requestBody.required = false;
   return document;
 }
 
