@@ -7,6 +7,7 @@ import type { Storage } from "#daemon/storage/storage.ts";
 import type { ConnectionRecord } from "#daemon/storage/tables/connection.ts";
 import type { RunBody, RunProblem, SyncRecord } from "#daemon/storage/tables/sync.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
+import { pause } from "#shared/abort.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
 import { redactText } from "#shared/redact.ts";
@@ -53,6 +54,8 @@ const realtimePauseMs = 5_000;
 const maxAttempts = 20;
 const refusals: readonly string[] = ["connection_missing", "conflict"];
 const cleanUpMs = 20_000;
+// How long at the most until it is tried again to store how a run ended.
+const longestPauseMs = 10_000;
 const clockLookMs = 30_000;
 // What a clock is set right by without anybody noticing.
 const clockSlackMs = 1000;
@@ -172,9 +175,20 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
       // The daemon is stopping: the run goes on after its next start.
       if (signal.aborted && outcome.status === "canceled") return { runAgainAt: clock.now() };
       const { records_read, records_synced, records_rejected, bytes } = outcome;
-      await end(run.id, { ...outcome, counts: { records_read, records_synced, records_rejected, bytes } }, started_at);
+      const counts = { records_read, records_synced, records_rejected, bytes };
+      // What was moved stands in the destination: that the state is away for a while must not make a failure of it.
+      for (let pauseMs = 500; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs))
+        try {
+          await end(run.id, { ...outcome, counts }, started_at);
+          break;
+        } catch (error) {
+          if (!isAway(error)) throw error;
+          logger.warn("sync.end_failed", { run: run.id, detail: describe(error).message });
+          if (!(await pause(pauseMs, signal))) throw error;
+        }
     } catch (error) {
       if (signal.aborted) return { runAgainAt: clock.now() };
+      if (isAway(error) && attempt < maxAttempts) throw error;
       await end(run.id, failed(describe(error)), started_at);
     } finally {
       underWay.delete(run.id);
@@ -266,6 +280,11 @@ interface RunEnd {
   readonly warnings: readonly RunProblem[];
   readonly rejects: SyncOutcome["rejects"];
   readonly proof: SyncOutcome["proof"] | null;
+}
+
+/** Whether it is the daemon's own state that cannot be had for now. */
+function isAway(error: unknown): boolean {
+  return isMagicError(error) && ["storage_unavailable", "storage_full"].includes((error as { code: string }).code);
 }
 
 function failed(error: RunProblem): RunEnd {

@@ -1,0 +1,58 @@
+import { expect, test } from "vitest";
+import { MagicError } from "#contract/errors.ts";
+import { createLiveRuns, type LiveRunsOptions } from "#daemon/integrations/syncs/live-runs.ts";
+import type { Job, Outcome } from "#daemon/jobs/jobs.ts";
+import { silentLogger } from "#daemon/telemetry/log.ts";
+import { systemClock } from "#shared/clock.ts";
+
+/** Live runs over a state that is away when it is first asked that; answers how to do a run's job, and how it ended. */
+function overState(away: "connection.get" | "run.end") {
+  const ended: unknown[] = [];
+  let faults = 1;
+  const unless = <T>(name: string, answer: T): T => {
+    if (name === away && faults-- > 0) throw new MagicError("storage_unavailable", "Postgres restarts");
+    return answer;
+  };
+  const units = {
+    run: {
+      get: async () => ({ id: "run_1", sync_id: "sync_1", started_at: null }),
+      progress: async () => true,
+      end: async (end: object) => {
+        unless("run.end", null);
+        ended.push(end);
+        return null;
+      },
+    },
+    sync: { get: async () => ({ id: "sync_1", source_connection: "a", destination_connection: "b" }) },
+    connection: { get: async () => unless("connection.get", {}) },
+  };
+  const handlers = new Map<string, (job: Job<unknown>) => Promise<Outcome>>();
+  const outcome = { status: "completed", records_read: 7, records_synced: 7, records_rejected: 0, bytes: 70 };
+  createLiveRuns({
+    storage: { units } as never,
+    jobs: { define: (name: string, { handle }: { handle: never }) => void handlers.set(name, handle) } as never,
+    execution: { run: async () => ({ ...outcome, error: null, warnings: [], rejects: [], proof: null }) } as never,
+    secrets: { open: (connection: unknown) => connection } as never,
+    fresh: async (connection) => connection,
+    clock: systemClock,
+    logger: silentLogger,
+    onEvents: () => undefined,
+  } satisfies LiveRunsOptions);
+  const { signal } = new AbortController();
+  const job = (attempt: number) =>
+    handlers.get("sync-run")?.({ id: "job_1", key: null, payload: { run: "run_1" }, attempt, signal });
+  return { job, ended };
+}
+
+test("a run that has moved its records is completed, though the state is away when it ends", async () => {
+  const { job, ended } = overState("run.end");
+  await job(1);
+  expect(ended).toMatchObject([{ status: "completed", result: { records_synced: 7 } }]);
+});
+
+test("a run does not fail for a state that is away when it begins: it begins again", async () => {
+  const { job, ended } = overState("connection.get");
+  await expect(job(1)).rejects.toMatchObject({ code: "storage_unavailable" });
+  await job(2);
+  expect(ended).toMatchObject([{ status: "completed" }]);
+});
