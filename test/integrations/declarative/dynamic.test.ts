@@ -1,7 +1,7 @@
 import { Agent } from "undici";
 import { expect, onTestFinished, test } from "vitest";
 import { createConnector } from "#daemon/integrations/connectors/declarative/connector.ts";
-import { manifest } from "./one-stream.ts";
+import { json, manifest, vendor } from "./one-stream.ts";
 
 const mapped = (field_path: string[], value: string) => ({ type: "ComponentMappingDefinition", field_path, value });
 
@@ -32,4 +32,38 @@ test("streams are made of each choice with each of the others; what is written a
   expect(streams.map(({ name }) => name)).toEqual(["a-eu", "a-us", "b-eu", "b-us"]);
   expect(streams[0]?.primaryKey).toEqual([["id"], ["day"]]);
   expect(await streams[0]?.schema()).toEqual(reports[0]?.schema);
+});
+
+test("what the vendor lists is asked for in every slice, which names and paths may show; a path that is not there is not made", async () => {
+  const asked: string[] = [];
+  const origin = await vendor((request, response) => {
+    asked.push(request.url ?? "");
+    json(response, { items: [{ id: 1 }, { id: 2 }] });
+  });
+  const dispatcher = new Agent();
+  onTestFinished(() => dispatcher.close());
+  const whole = JSON.parse(manifest(origin));
+  const [stream_template] = whole.streams;
+  const { retriever } = JSON.parse(manifest(origin, { requester: { path: "/list/{{ stream_slice.site }}" } }))
+    .streams[0];
+  const components_resolver = {
+    type: "HttpComponentsResolver",
+    retriever: {
+      ...retriever,
+      partition_router: { type: "ListPartitionRouter", values: ["eu", "us"], cursor_field: "site" },
+    },
+    components_mapping: [
+      mapped(["name"], "{{ stream_template_config.name }}_{{ stream_slice['site'] }}_{{ components_values.id }}"),
+      mapped(["retriever", "requester", "path"], "/{{ stream_slice['site'] }}/{{ components_values.id }}"),
+      mapped(["retriever", "nowhere"], "x"),
+      { ...mapped(["retriever", "requester", "request_headers"], "{{ {'a': 'b'} }}"), create_or_update: true },
+    ],
+  };
+  const dynamic_streams = [{ type: "DynamicDeclarativeStream", stream_template, components_resolver }];
+  const source = JSON.stringify({ ...whole, streams: undefined, dynamic_streams });
+  const connector = createConnector(source, { config: {}, dispatcher });
+  const streams = await connector.streams();
+  expect(streams.map(({ name }) => name)).toEqual(["items_eu_1", "items_eu_2", "items_us_1", "items_us_2"]);
+  for await (const _ of streams[2]?.read() ?? []);
+  expect(asked).toEqual(["/list/eu", "/list/us", "/us/1"]);
 });

@@ -1,7 +1,15 @@
 // Streams that a manifest only has a template for: made from the vendor's answer, from the configuration, or from a list.
 import { parse } from "yaml";
-import { type Context, condition, emptySlice, native, text } from "./context.ts";
-import { emptyParts } from "./http/options.ts";
+import {
+  type Context,
+  condition,
+  emptySlice,
+  native,
+  type Slice,
+  sliceVariables,
+  text,
+  type Variables,
+} from "./context.ts";
 import {
   type Component,
   child,
@@ -15,37 +23,64 @@ import {
   typeOf,
 } from "./manifest/component.ts";
 import { copyOf, dpath, dpathOne, setAt } from "./read/dpath.ts";
+import { partitionsOf, type ReadParent } from "./read/partition.ts";
 import { selectorOf } from "./read/records.ts";
 import { retrieverOf } from "./read/retrieve.ts";
+import { streamOf } from "./stream.ts";
 
 const MAX_STREAMS = 10_000;
+
+/** What one stream is made of, and the slice in which the vendor named it. */
+interface Source {
+  readonly values: Readonly<Record<string, unknown>>;
+  readonly slice: Slice;
+}
 
 export async function dynamicStreams(context: Context, manifest: Component): Promise<Component[]> {
   const streams: Component[] = [];
   for (const template of children(manifest, "dynamic_streams")) {
-    for await (const values of componentValues(context, child(template, "components_resolver"))) {
+    for await (const source of sources(context, child(template, "components_resolver"))) {
       if (streams.length >= MAX_STREAMS) throw manifestError(`dynamic_streams make more than ${MAX_STREAMS} streams`);
       // What references stand for is one value in many places: here each becomes its own.
       const stream = copyOf<Record<string, unknown>>(child(template, "stream_template"));
+      const variables = {
+        components_values: source.values,
+        stream_template_config: child(template, "stream_template"),
+        ...sliceVariables(source.slice),
+      };
       for (const mapping of children(child(template, "components_resolver"), "components_mapping"))
-        apply(context, mapping, stream, values);
+        apply(context, mapping, stream, variables);
       streams.push(stream);
     }
   }
   return streams;
 }
 
-async function* componentValues(context: Context, resolver: Component): AsyncGenerator<Record<string, unknown>> {
+async function* sources(context: Context, resolver: Component): AsyncGenerator<Source> {
   const type = typeOf(resolver);
   if (type === "HttpComponentsResolver") {
-    const retriever = child(resolver, "retriever");
-    const pages = retrieverOf(
+    const component = child(resolver, "retriever");
+    const selector = selectorOf(context, child(component, "record_selector"), [], () => undefined);
+    const retriever = retrieverOf(context, component, selector);
+    for await (const { values: partition, extra, parts } of partitionsOf(
       context,
-      retriever,
-      selectorOf(context, child(retriever, "record_selector"), [], () => undefined),
-    ).pages(emptySlice, emptyParts(), undefined, () => false);
-    for await (const page of pages) yield* page;
-  } else if (type === "ConfigComponentsResolver") {
+      component["partition_router"],
+    )(parent)) {
+      const slice = { ...emptySlice, partition, extra };
+      for await (const page of retriever.pages(slice, parts, undefined, () => false))
+        for (const values of page) yield { values, slice };
+    }
+  } else for (const values of written(context, resolver)) yield { values, slice: emptySlice };
+
+  async function* parent(component: Component): ReturnType<ReadParent> {
+    for await (const event of streamOf(context, component, 1).read())
+      if (event.type === "records") for (const record of event.records) yield { record, partition: event.partition };
+  }
+}
+
+function* written(context: Context, resolver: Component): Generator<Record<string, unknown>> {
+  const type = typeOf(resolver);
+  if (type === "ConfigComponentsResolver") {
     const choices = children(resolver, "stream_config").map((stream) => {
       const pointer = list(stream["configs_pointer"]).map((part) => text(context, stream, part));
       return [...list(dpathOne(context.config, pointer)), ...list(stream["default_values"])];
@@ -67,13 +102,7 @@ function* combined([first, ...others]: readonly (readonly unknown[])[], at = 0):
   }
 }
 
-function apply(
-  context: Context,
-  mapping: Component,
-  stream: Record<string, unknown>,
-  values: Record<string, unknown>,
-): void {
-  const variables = { components_values: values, stream_slice: {} };
+function apply(context: Context, mapping: Component, stream: Record<string, unknown>, variables: Variables): void {
   const path = list(mapping["field_path"]).map((part) => text(context, mapping, part, variables));
   const test = optionalText(mapping, "condition");
   if (test && !condition(context, mapping, test, variables)) return;
@@ -81,13 +110,12 @@ function apply(
   const value =
     kind === "string"
       ? text(context, mapping, mapping["value"], variables)
-      : written(native(context, mapping, mapping["value"], variables));
-  const existing = dpath(stream, path);
-  if (existing.length || mapping["create_or_update"] === true || !path.includes("*")) setAt(stream, path, value);
+      : parsed(native(context, mapping, mapping["value"], variables));
+  if (mapping["create_or_update"] === true || dpath(stream, path).length > 0) setAt(stream, path, value);
 }
 
 // A value may be written as JSON or YAML, where a component or a list is meant.
-function written(value: unknown): unknown {
+function parsed(value: unknown): unknown {
   if (typeof value !== "string") return value;
   if (/^(true|false)$/i.test(value)) return /^true$/i.test(value);
   if (!/^\s*[[{-]|:\s/.test(value)) return value;

@@ -16,6 +16,7 @@ export function clamped(
   end: DateTime,
   step: Duration | undefined,
   granularity: Duration | undefined,
+  strict: boolean,
 ): [DateTime, DateTime][] {
   const { floor, unit } = periods(clamping);
   const ceil = (value: DateTime): DateTime => {
@@ -27,6 +28,8 @@ export function clamped(
       ? addDuration(value, { months: -granularity.months, us: -granularity.us })
       : new DateTime(value.us - 1_000_000n, 0);
   const last = before(floor(end));
+  // One unit is a period too: the last day of all, asked for again.
+  if (granularity && !strict && ceil(start).us === last.us) return [[last, last]];
   const intervals: [DateTime, DateTime][] = [];
   for (let from = ceil(start); from.us < last.us; ) {
     const to = step ? addDuration(from, step) : last;

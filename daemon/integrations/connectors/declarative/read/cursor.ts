@@ -202,7 +202,7 @@ function split(
 ): [DateTime, DateTime][] {
   if (start.us > end.us || (strict && start.us === end.us)) return [];
   const clamping = optionalChild(component, "clamping");
-  if (clamping) return clamped(clamping, start, end, step, granularity);
+  if (clamping) return clamped(clamping, start, end, step, granularity, strict);
   if (!step) return [[start, end]];
   const intervals: [DateTime, DateTime][] = [];
   for (let from = start; ; ) {
