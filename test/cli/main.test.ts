@@ -121,6 +121,20 @@ test("a path that cannot be used is said to be so, not an error of magic's own",
   }
 });
 
+test("connector eval: floats that are whole numbers stay floats, long integers keep their digits", async () => {
+  const lines = [
+    '{"template": "{{ config.f }} {{ config.f is float }}", "context": {"config": {"f": 5.0}}}',
+    '{"template": "{{ [config.i, config.i / 1, 10 / 2] }}", "context": {"config": {"i": 9007199254740993}}}',
+    '{"template": "{{ config }}", "context": {"config": {"s": "\\u00005\\u0000", "e": 1e20}}}',
+  ];
+  const { stdout } = await box.magic(["connector", "eval", "--json"], { input: lines.join("\n") });
+  expect(stdout.trim().split("\n")).toEqual([
+    '{"value":"5.0 True"}',
+    '{"value":[9007199254740993,9007199254740992.0,5.0]}',
+    '{"value":{"s":"\\u00005\\u0000","e":1e+20}}',
+  ]);
+});
+
 test("scaffold: a controller and its project; a second time it refuses, and nothing has changed", async () => {
   const first = await box.magic(["scaffold", "--name", "hello", "--json"]);
   expect(first.code).toBe(0);

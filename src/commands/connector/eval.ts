@@ -3,6 +3,7 @@ import { createInterface } from "node:readline";
 import { runConnectorWorker } from "#client/connectors/worker.ts";
 import { defineCommand } from "#commands/command.ts";
 import { MagicError } from "#contract/errors.ts";
+import { ExactNumber } from "#shared/exact-number.ts";
 
 interface Case {
   readonly template: string;
@@ -46,15 +47,16 @@ function parse(line: string): Case | { readonly error: string } {
   }
 }
 
-// Integers beyond 2^53 keep their digits on the way in and on the way out.
+// Integers beyond 2^53 keep their digits, and floats that are whole numbers (5.0) stay floats, on the way in and on the way out.
 function exact(_key: string, value: unknown, context?: { source?: string }): unknown {
-  return typeof value === "number" && context?.source && /^-?\d+$/.test(context.source) && !Number.isSafeInteger(value)
-    ? BigInt(context.source)
-    : value;
+  const { source } = context ?? {};
+  if (typeof value !== "number" || source === undefined) return value;
+  if (!/^-?\d+$/.test(source)) return Number.isInteger(value) ? Object(source) : value;
+  return Number.isSafeInteger(value) ? value : BigInt(source);
 }
 
 function exactJson(value: unknown): string {
   return JSON.stringify(value, (_key, each: unknown) =>
-    typeof each === "object" && each !== null && "$bigint" in each ? `\u0000${String(each.$bigint)}\u0000` : each,
-  ).replace(/"\\u0000(-?\d+)\\u0000"/g, "$1");
+    each instanceof String ? new ExactNumber(each.toString()).toJSON() : each,
+  );
 }

@@ -44,6 +44,9 @@ const context = {
 test.each([
   ["{{ config.n / 5 }}", "1.0"],
   ["{{ 7 % -3 }} {{ -7 // 2 }} {{ -2 ** 2 }}", "-2 -4 4"],
+  ["{{ 1704164645123 % 0.1 }} {{ -7.0 % 7 }} {{ 1 // 0.1 }}", "0.09990539985866162 0.0 9.0"],
+  ["{{ 'Camel' | int(0, 16) }} {{ '0xFf' | int(0, 16) }}", "0 255"],
+  ["{{ 'id:key' | base64binascii_decode }}", "aWQ6a2V5"],
   ["{{ config.dict }}", "{'a': 1, 'none': None}"],
   ["{{ config.list[::-1] }} {{ config.text[1:3] }}|", "[2, 1, 3]  y|"],
   ["{{ 'a' ~ none ~ true }}", "aNoneTrue"],
@@ -69,6 +72,10 @@ test.each([
   ['{{ "hello-world_foo" | regex_replace("[_-]", " ") }}', "hello world foo"],
 ])("%s renders as Jinja2 3.1.6 does", (template, expected) => {
   expect(jinja.render(template, context)).toBe(expected);
+});
+
+test("what `string` makes is text where a condition chooses it, too", () => {
+  expect(jinja.evaluate("{{ config.list | string if config.n else '' }}", context)).toBe("[3, 1, 2]");
 });
 
 test.each([

@@ -3,7 +3,7 @@ import type { ConnectorJob, ConnectorReply, ConnectorSummary } from "#contract/c
 import { isMagicError, MagicError } from "#contract/errors.ts";
 import type { TokenKeeper } from "#contract/tokens.ts";
 import { createEgress } from "#daemon/egress/egress.ts";
-import { anyExact, packNumbers } from "#shared/exact-number.ts";
+import { anyExact, packNumbers, unpackNumbers } from "#shared/exact-number.ts";
 import { redactText } from "#shared/redact.ts";
 import { type Connector, createConnector } from "./connector.ts";
 import type { HttpResponse } from "./http/client.ts";
@@ -11,6 +11,8 @@ import { decoderOf } from "./http/decode.ts";
 import { loopbackTargets, rewriteTargets } from "./http/rewrite.ts";
 import { inspectStreams, missingChecks } from "./inspect.ts";
 import { createInterpolator } from "./jinja/interpolate.ts";
+import { literalEval } from "./jinja/literal.ts";
+import { str, toJson } from "./jinja/python.ts";
 import { isRecord } from "./manifest/component.ts";
 import { loadManifest } from "./manifest/load.ts";
 import { sandboxRead } from "./sandbox.ts";
@@ -146,7 +148,8 @@ async function evaluate(job: Extract<ConnectorJob, { type: "eval" }>, ports: Job
   const jinja = createInterpolator();
   const values = job.cases.map(({ template, context }) => {
     try {
-      return { value: wire(jinja.evaluate(template, context)) };
+      const text = jinja.render(template, unpackNumbers(context));
+      return { value: wire(toJson(literalEval(text), (whole) => Object(str(whole)))) };
     } catch (error) {
       return { error: error instanceof Error ? error.message : String(error) };
     }
@@ -154,9 +157,10 @@ async function evaluate(job: Extract<ConnectorJob, { type: "eval" }>, ports: Job
   await ports.send({ type: "values", values });
 }
 
-// JSON has no bigint: the digits are kept by the reader of this form.
+// JSON has no bigint, and to it 5.0 is 5: String objects are numbers by their digits, as in records.
 function wire(value: unknown): unknown {
-  if (typeof value === "bigint") return { $bigint: value.toString() };
+  if (value instanceof String) return value;
+  if (typeof value === "bigint") return Object(value.toString());
   if (Array.isArray(value)) return value.map(wire);
   if (isRecord(value)) return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, wire(each)]));
   return value;

@@ -56,8 +56,7 @@ function statements(body: readonly Statement[], scope: Scope, run: Run, out: str
     if (statement.kind === "text") emit(statement.text, run, out);
     else if (statement.kind === "output")
       emit(
-        (body.length === 1 && madeText(statement.expression, scope, run)) ||
-          str(evaluate(statement.expression, scope, run)),
+        body.length === 1 ? alone(statement.expression, scope, run) : str(evaluate(statement.expression, scope, run)),
         run,
         out,
       );
@@ -80,9 +79,15 @@ function statements(body: readonly Statement[], scope: Scope, run: Run, out: str
   }
 }
 
-// `{{ id | string }}` is text, though it reads like a number: quoted as the reference does it, it is read as what it is.
-function madeText(node: Expression, scope: Scope, run: Run): string | undefined {
-  if (node.kind !== "filter" || node.name !== "string" || !node.input) return undefined;
+// `{{ id | string }}` is text, though it reads like a number: quoted as the reference does it, it is read as what it is. So is
+// `{{ id | string if id }}`.
+function alone(node: Expression, scope: Scope, run: Run): string {
+  if (node.kind === "condition") {
+    step(run);
+    const branch = truth(evaluate(node.test, scope, run)) ? node.value : node.otherwise;
+    return branch ? alone(branch, scope, run) : "";
+  }
+  if (node.kind !== "filter" || node.name !== "string" || !node.input) return str(evaluate(node, scope, run));
   const value = evaluate(node.input, scope, run);
   return typeof value === "string" || value instanceof Undefined ? str(value) : `"""${pythonJson(value)}"""`;
 }

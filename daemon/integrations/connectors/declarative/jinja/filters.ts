@@ -66,8 +66,10 @@ function toInt(value: unknown, args: Arguments): unknown {
     const digits = value.trim().replace(/(?<=[\da-fA-F])_(?=[\da-fA-F])/g, "");
     if (base === 10 && /^[+-]?\d+$/.test(digits)) return int(BigInt(digits.replace(/^\+/, "")));
     if (base !== 10 && /^[+-]?(0[xXoObB])?[\da-zA-Z]+$/.test(digits)) {
-      const parsed = Number.parseInt(digits.replace(/0[oObB]/, ""), base);
-      if (!Number.isNaN(parsed)) return parsed;
+      const bare = digits.replace(/0[xXoObB]/, "").toLowerCase();
+      // Every digit counts: `parseInt` reads as many as it knows.
+      const known = [...bare.replace(/^[+-]/, "")].every((digit) => Number.parseInt(digit, 36) < base);
+      if (known) return Number.parseInt(bare, base);
     }
     return /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(digits) ? int(BigInt(Math.trunc(Number(digits)))) : otherwise;
   }
@@ -234,7 +236,8 @@ const table: Readonly<Record<string, Filter>> = {
   attr: (v, a) => member(v, a.text(0, "name")),
   base64encode: (v) => Buffer.from(text(v), "utf8").toString("base64"),
   base64decode: (v) => Buffer.from(text(v), "base64").toString("utf8"),
-  base64binascii_decode: (v) => Buffer.from(text(v), "base64").toString("utf8"),
+  // Whatever its name says: manifests are written for what the reference does.
+  base64binascii_decode: (v) => Buffer.from(text(v)).toString("base64"),
   batch,
   capitalize: (v) => capitalize(text(v)),
   center: (v, a) =>

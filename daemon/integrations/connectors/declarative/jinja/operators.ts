@@ -146,19 +146,20 @@ function divide(left: unknown, right: unknown): unknown {
 function floorDivide(left: unknown, right: unknown): unknown {
   if (number(right) && asNumber(right) === 0) throw new EvaluationError("integer division or modulo by zero");
   const whole = (a: bigint, b: bigint): bigint => (a % b !== 0n && a < 0n !== b < 0n ? a / b - 1n : a / b);
-  return numeric("//", left, right, whole, (a, b) => Math.floor(a / b));
+  return numeric("//", left, right, whole, (a, b) => Math.round((a - remainder(a, b)) / b));
+}
+
+// Of the divisor's sign, as in Python.
+function remainder(a: number, b: number): number {
+  const rest = a % b;
+  if (rest === 0) return b < 0 ? -0 : 0;
+  return rest < 0 !== b < 0 ? rest + b : rest;
 }
 
 function modulo(left: unknown, right: unknown): unknown {
   if (typeof left === "string") return formatPercent(left, right);
   if (number(right) && asNumber(right) === 0) throw new EvaluationError("integer modulo by zero");
-  return numeric(
-    "%",
-    left,
-    right,
-    (a, b) => ((a % b) + b) % b,
-    (a, b) => a - Math.floor(a / b) * b,
-  );
+  return numeric("%", left, right, (a, b) => ((a % b) + b) % b, remainder);
 }
 
 function power(left: unknown, right: unknown): unknown {

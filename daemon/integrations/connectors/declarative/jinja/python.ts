@@ -108,16 +108,16 @@ export function fromJson(value: unknown): unknown {
   return map;
 }
 
-/** A Python value as JSON; tuples become arrays, keys text. Values that JSON cannot hold fail. */
-export function toJson(value: unknown): unknown {
-  if (value instanceof Float) return value.value;
-  if (value instanceof Tuple) return value.items.map(toJson);
-  if (Array.isArray(value)) return value.map(toJson);
+/** A Python value as JSON; tuples become arrays, keys text. Values that JSON cannot hold fail. `whole`: what 5.0 becomes. */
+export function toJson(value: unknown, whole: (value: Float) => unknown = (each) => each.value): unknown {
+  if (value instanceof Float) return whole(value);
+  if (value instanceof Tuple) return value.items.map((each) => toJson(each, whole));
+  if (Array.isArray(value)) return value.map((each) => toJson(each, whole));
   if (isDict(value)) {
     const object: Record<string, unknown> = {};
     for (const [key, item] of value)
       Object.defineProperty(object, typeof key === "string" ? key : str(key), {
-        value: toJson(item),
+        value: toJson(item, whole),
         enumerable: true,
         configurable: true,
         writable: true,
