@@ -45,5 +45,6 @@ export function guardedDispatcher(
       });
     }
   };
-  return new Agent({ connect, headersTimeout: headersTimeoutMs, bodyTimeout: bodyTimeoutMs, keepAliveTimeout: 10_000 });
+  // Less than the 5 s after which uvicorn (vLLM, SGLang) and Node close an idle connection: a request that meets the close is lost.
+  return new Agent({ connect, headersTimeout: headersTimeoutMs, bodyTimeout: bodyTimeoutMs, keepAliveTimeout: 4_000 });
 }
