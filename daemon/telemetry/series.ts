@@ -1,9 +1,13 @@
-// One label set of a histogram, found once. prom-client makes a text of the labels at every observation and looks up by it what it then adds
+// One label set of a histogram or a counter, found once. prom-client makes a text of the labels at every observation and looks up by it what it then adds
 // to, which is several times the work of adding; at thousands of requests a second that counts.
-import type { Histogram } from "prom-client";
+import type { Counter, Histogram } from "prom-client";
 
 export interface Series {
   observe(value: number): void;
+}
+
+export interface Tally {
+  add(amount: number): void;
 }
 
 /** What prom-client (its version is exact) keeps of a label set, and of a histogram. */
@@ -33,6 +37,19 @@ export function seriesOf<L extends string>(histogram: Histogram<L>, labels: Read
           counted.bucketValues[key] = (counted.bucketValues[key] ?? 0) + 1;
           return;
         }
+    },
+  };
+}
+
+/** A counter's, as `seriesOf` a histogram's. */
+export function tallyOf<L extends string>(counter: Counter<L>, labels: Readonly<Record<L, string>>): Tally {
+  // Its type says nothing of what it answers: under which text it keeps these labels.
+  const { labelHash } = counter.inc(labels, 0) as unknown as { readonly labelHash: string };
+  const { hashMap } = counter as unknown as { readonly hashMap: Readonly<Record<string, { value: number }>> };
+  const counted = hashMap[labelHash] as { value: number };
+  return {
+    add(amount) {
+      counted.value += amount;
     },
   };
 }

@@ -2,6 +2,7 @@
 import { Gauge } from "prom-client";
 import type { BreakerState, Breakers } from "#daemon/gateway/routing/breaker.ts";
 import type { Metrics } from "#daemon/telemetry/metrics.ts";
+import { seriesOf, type Tally, tallyOf } from "#daemon/telemetry/series.ts";
 
 export interface CallFigures {
   readonly provider: string;
@@ -66,21 +67,22 @@ export function createGatewayMetrics(metrics: Metrics, breakers: Breakers): Gate
   });
 
   // Model names come from requests: a client that invents them must not fill the memory.
-  const seen = new Map<string, Map<string, ReturnType<typeof seriesOf>>>();
+  const seen = new Map<string, Map<string, ReturnType<typeof ofModel>>>();
   let models = 0;
-  const seriesOf = (provider: string, model: string) => ({
+  const overheads = seriesOf(overhead, {});
+  const ofModel = (provider: string, model: string) => ({
     provider,
     model,
-    calls: new Map<string, ReturnType<typeof calls.labels>>(),
-    plain: latency.labels({ provider, model, stream: "false" }),
-    streamed: latency.labels({ provider, model, stream: "true" }),
-    first: first.labels({ provider, model }),
-    attempts: attempts.labels({ provider, model }),
-    input: tokens.labels({ provider, model, direction: "input" }),
-    output: tokens.labels({ provider, model, direction: "output" }),
-    cost: cost.labels({ provider, model }),
+    calls: new Map<string, Tally>(),
+    plain: whenUsed(() => seriesOf(latency, { provider, model, stream: "false" })),
+    streamed: whenUsed(() => seriesOf(latency, { provider, model, stream: "true" })),
+    first: whenUsed(() => seriesOf(first, { provider, model })),
+    attempts: whenUsed(() => tallyOf(attempts, { provider, model })),
+    input: whenUsed(() => tallyOf(tokens, { provider, model, direction: "input" })),
+    output: whenUsed(() => tallyOf(tokens, { provider, model, direction: "output" })),
+    cost: whenUsed(() => tallyOf(cost, { provider, model })),
   });
-  const series = (provider: string, model: string): ReturnType<typeof seriesOf> => {
+  const series = (provider: string, model: string): ReturnType<typeof ofModel> => {
     let ofProvider = seen.get(provider);
     if (!ofProvider) {
       ofProvider = new Map();
@@ -90,7 +92,7 @@ export function createGatewayMetrics(metrics: Metrics, breakers: Breakers): Gate
     if (found) return found;
     if (models >= MAX_SERIES && model !== OTHER) return series(provider, OTHER);
     models++;
-    found = seriesOf(provider, model);
+    found = ofModel(provider, model);
     ofProvider.set(model, found);
     return found;
   };
@@ -98,19 +100,19 @@ export function createGatewayMetrics(metrics: Metrics, breakers: Breakers): Gate
   return {
     called(figures) {
       const found = series(figures.provider, figures.model);
-      let counter = found.calls.get(figures.outcome);
-      if (!counter) {
-        counter = calls.labels({ provider: found.provider, model: found.model, outcome: figures.outcome });
-        found.calls.set(figures.outcome, counter);
+      let ended = found.calls.get(figures.outcome);
+      if (!ended) {
+        ended = tallyOf(calls, { provider: found.provider, model: found.model, outcome: figures.outcome });
+        found.calls.set(figures.outcome, ended);
       }
-      counter.inc();
-      (figures.stream ? found.streamed : found.plain).observe(figures.seconds);
-      if (figures.firstTokenSeconds !== null) found.first.observe(figures.firstTokenSeconds);
-      overhead.observe(figures.overheadSeconds);
-      found.attempts.inc(figures.attempts);
-      if (figures.promptTokens > 0) found.input.inc(figures.promptTokens);
-      if (figures.completionTokens > 0) found.output.inc(figures.completionTokens);
-      if (figures.costUsd) found.cost.inc(figures.costUsd);
+      ended.add(1);
+      (figures.stream ? found.streamed() : found.plain()).observe(figures.seconds);
+      if (figures.firstTokenSeconds !== null) found.first().observe(figures.firstTokenSeconds);
+      overheads.observe(figures.overheadSeconds);
+      found.attempts().add(figures.attempts);
+      if (figures.promptTokens > 0) found.input().add(figures.promptTokens);
+      if (figures.completionTokens > 0) found.output().add(figures.completionTokens);
+      if (figures.costUsd) found.cost().add(figures.costUsd);
     },
     attemptFailed(given, name, kind) {
       const { provider, model } = series(given, name);
@@ -118,5 +120,14 @@ export function createGatewayMetrics(metrics: Metrics, breakers: Breakers): Gate
     },
     refused: (code) => refusals.inc({ code }),
     replayed: () => replays.inc(),
+  };
+}
+
+// Of most models nothing is ever streamed, or costs anything: no series of theirs should say so.
+function whenUsed<T>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => {
+    made ??= make();
+    return made;
   };
 }
