@@ -10,11 +10,12 @@ import type { Metrics } from "#daemon/telemetry/metrics.ts";
 import type { Tracer } from "#daemon/telemetry/trace.ts";
 import { type Clock, systemClock } from "#shared/clock.ts";
 import { createBudgets } from "./budgets/budgets.ts";
-import type { Gateway, GatewayAnswer, GatewayCall } from "./call.ts";
+import type { Gateway, GatewayCall } from "./call.ts";
 import { carryOut, type Work } from "./carry-out.ts";
 import type { GatewayConfig } from "./engagement/config.ts";
 import { compileEngagement, type Engagement } from "./engagement/engagement.ts";
 import { listModels } from "./engagement/models.ts";
+import type { ChatRequest } from "./format/request.ts";
 import { chatRequest, embeddingRequest } from "./format/validate.ts";
 import { createKeyed } from "./idempotency/keyed.ts";
 import { createLedger } from "./ledger/ledger.ts";
@@ -26,7 +27,7 @@ import { createGatewayMetrics } from "./observe/metrics.ts";
 import { createObserver } from "./observe/observe.ts";
 import { createCatalogue } from "./pricing/catalogue.ts";
 import { dollars } from "./pricing/price.ts";
-import type { Provider, ProviderKind } from "./providers/adapter.ts";
+import type { EmbeddingRequest, Provider, ProviderKind } from "./providers/adapter.ts";
 import { type BreakerOptions, createBreakers } from "./routing/breaker.ts";
 import { explanationOf } from "./routing/explain.ts";
 import { createMeasurements } from "./routing/measurements.ts";
@@ -117,11 +118,7 @@ export async function createPipeline(parts: PipelineParts): Promise<GatewayPipel
     if (hasPriced(engagement)) void catalogue.load();
   }
 
-  const carryValid = async (call: GatewayCall): Promise<GatewayAnswer> => {
-    const current = engagement;
-    const request = call.operation === "chat" ? chatRequest(call.body) : embeddingRequest(call.body);
-    if (!catalogue.loaded && hasPriced(current)) await catalogue.load();
-    if (call.idempotencyKey === null) return await carryOut(carry, current, call, request, false);
+  const carryKeyed = async (current: Engagement, call: GatewayCall, request: ChatRequest | EmbeddingRequest) => {
     const answer = await keyed.run(call, () => carryOut(carry, current, call, request, true));
     if (answer.headers[names.idempotentReplayed]) observer.replayed(call, answer.status);
     return answer;
@@ -130,7 +127,11 @@ export async function createPipeline(parts: PipelineParts): Promise<GatewayPipel
   return {
     async complete(call) {
       try {
-        return await carryValid(call);
+        const current = engagement;
+        const request = call.operation === "chat" ? chatRequest(call.body) : embeddingRequest(call.body);
+        if (!catalogue.loaded && hasPriced(current)) await catalogue.load();
+        if (call.idempotencyKey === null) return await carryOut(carry, current, call, request, false);
+        return await carryKeyed(current, call, request);
       } catch (error) {
         observer.refused(call, isMagicError(error) ? error.code : "internal");
         throw error;

@@ -46,54 +46,40 @@ const FAILURE_LATENCY_MS = 5_000;
 
 /** Tries the plan's candidates in order until one answers or nothing is left. Never throws for what an upstream does. */
 export async function attemptRoute(plan: Plan, context: AttemptContext): Promise<Attempted> {
+  const { clock, breakers, measurements } = context;
   const attempts: AttemptRecord[] = [];
   let last: Attempted | undefined;
-  for (const [index, candidate] of plan.candidates.entries()) {
+  for (let index = 0; index < plan.candidates.length; index++) {
+    const candidate = plan.candidates[index] as Candidate;
     const alternative = index < plan.candidates.length - 1;
-    if (!context.breakers.admit(candidate.name) && (alternative || last)) continue;
+    if (!breakers.admit(candidate.name) && (alternative || last)) continue;
     const affordable = context.afford(candidate, attempts);
     if (!(typeof affordable === "boolean" ? affordable : await affordable)) {
-      context.breakers.released(candidate.name);
+      breakers.released(candidate.name);
       continue;
     }
-    last = await attemptCandidate(plan, candidate, context, attempts);
-    if (last.outcome.kind !== "failure" || !fallsThrough(last.outcome.failure)) return last;
-    if (context.signal.aborted) return last;
-  }
-  return last ?? { outcome: nothingLeft, candidate: plan.candidates[0] as Candidate, attempts };
-}
-
-async function attemptCandidate(
-  plan: Plan,
-  candidate: Candidate,
-  context: AttemptContext,
-  attempts: AttemptRecord[],
-): Promise<Attempted> {
-  const { clock, breakers, measurements } = context;
-  for (let tried = 0; ; tried++) {
-    const startedAt = clock.monotonic();
-    const outcome = await context.attempt(candidate);
-    const endedAt = clock.monotonic();
-    const failed = outcome.kind === "failure" ? outcome : null;
-    attempts.push({
-      candidate,
-      startedAt,
-      endedAt,
-      failure: failed?.failure ?? null,
-      charged: failed?.usage ?? null,
-    });
-    if (!failed) {
-      measurements.observed(candidate.name, endedAt - startedAt);
-      if (outcome.kind === "completion") breakers.succeeded(candidate.name);
-      return { outcome, candidate, attempts };
-    }
-    const wait = tried < plan.retries ? pauseBefore(failed.failure, tried, plan.timeoutMs, context.random) : null;
-    if (wait === null || !(await pause(wait, context.signal)) || !(await context.afford(candidate, attempts))) {
+    for (let tried = 0; ; tried++) {
+      const startedAt = clock.monotonic();
+      const outcome = await context.attempt(candidate);
+      const endedAt = clock.monotonic();
+      const failed = outcome.kind === "failure" ? outcome : null;
+      const charged = failed?.usage ?? null;
+      attempts.push({ candidate, startedAt, endedAt, failure: failed?.failure ?? null, charged });
+      last = { outcome, candidate, attempts };
+      if (!failed) {
+        measurements.observed(candidate.name, endedAt - startedAt);
+        if (outcome.kind === "completion") breakers.succeeded(candidate.name);
+        return last;
+      }
+      const wait = tried < plan.retries ? pauseBefore(failed.failure, tried, plan.timeoutMs, context.random) : null;
+      if (wait !== null && (await pause(wait, context.signal)) && (await context.afford(candidate, attempts))) continue;
       settleBreaker(breakers, candidate.name, failed.failure);
       if (unwell(failed.failure)) measurements.observed(candidate.name, FAILURE_LATENCY_MS);
-      return { outcome, candidate, attempts };
+      if (!fallsThrough(failed.failure) || context.signal.aborted) return last;
+      break;
     }
   }
+  return last ?? { outcome: nothingLeft, candidate: plan.candidates[0] as Candidate, attempts };
 }
 
 /** Tells the breaker how a call ended; a refusal of this very request says that the upstream is well. */

@@ -52,123 +52,149 @@ export function exchange(
   reader: ExchangeReader,
   options: ExchangeOptions,
 ): Exchange {
-  let controller: Dispatcher.DispatchController | null = null;
-  let decoder: BodyDecoder | null = null;
-  let over = false;
-  let paused = false;
-  let received = 0;
-  let linger: NodeJS.Timeout | null = null;
-  let timer: NodeJS.Timeout | null = setTimeout(late, options.timeoutMs);
+  const running = new Running(reader, options);
+  running.start(dispatcher, request);
+  return running;
+}
 
-  function late(): void {
-    settle(failure("timeout", `The provider was silent for ${options.timeoutMs} ms.`));
+// A class, as every call makes one: methods that all of them share cost nothing to make.
+class Running implements Exchange, Dispatcher.DispatchHandler {
+  readonly #reader: ExchangeReader;
+  readonly #options: ExchangeOptions;
+  #controller: Dispatcher.DispatchController | null = null;
+  #decoder: BodyDecoder | null = null;
+  #over = false;
+  #paused = false;
+  #received = 0;
+  #linger: NodeJS.Timeout | null = null;
+  #timer: NodeJS.Timeout | null;
+  readonly #aborted = () => this.#settle(failure("aborted", "The client left."));
+
+  constructor(reader: ExchangeReader, options: ExchangeOptions) {
+    this.#reader = reader;
+    this.#options = options;
+    this.#timer = setTimeout(Running.late, options.timeoutMs, this);
   }
 
-  function settle(problem: Failure | null): void {
-    if (over) return;
-    stop();
-    if (problem) {
-      controller?.abort(new Error(problem.kind));
-      reader.fail(problem);
+  static late(running: Running): void {
+    running.#settle(failure("timeout", `The provider was silent for ${running.#options.timeoutMs} ms.`));
+  }
+
+  start(dispatcher: Dispatcher, { origin, path, method, headers, body }: UpstreamRequest): void {
+    const { signal } = this.#options;
+    signal.addEventListener("abort", this.#aborted, { once: true });
+    if (signal.aborted) {
+      this.#aborted();
       return;
     }
+    try {
+      dispatcher.dispatch({ origin, path, method, headers, body, headersTimeout: 0, bodyTimeout: 0 }, this);
+    } catch (error) {
+      this.#settle(failureOf(error));
+    }
+  }
+
+  onRequestStart(started: Dispatcher.DispatchController): void {
+    this.#controller = started;
+    if (this.#over) started.abort(new Error("over"));
+    else this.#reader.sent?.();
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    if (this.#over || status < 200) return;
+    this.#timer?.refresh();
+    const encoding = headers["content-encoding"];
+    if (encoding !== undefined)
+      this.#decoder = bodyDecoder(
+        encoding,
+        (chunk) => this.#take(chunk),
+        (problem) => this.#settle(problem),
+      );
+    if (this.#over) return;
     // What a reader throws is the answer's fault: the attempt fails, the daemon does not.
     try {
-      reader.end();
+      this.#reader.head(status, headers);
     } catch (error) {
-      reader.fail(failureOf(error));
+      this.#settle(failureOf(error));
     }
   }
 
-  function stop(): void {
-    over = true;
-    if (timer) clearTimeout(timer);
-    timer = null;
-    options.signal.removeEventListener("abort", aborted);
-    decoder?.close();
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#over) return;
+    if (!this.#paused) this.#timer?.refresh();
+    if (this.#decoder) this.#decoder.write(chunk);
+    else this.#take(chunk);
   }
 
-  function told(tell: () => void): void {
-    if (over) return;
+  onResponseEnd(): void {
+    if (this.#linger) clearTimeout(this.#linger);
+    if (this.#over) return;
+    if (this.#decoder) this.#decoder.end(() => this.#settle(null));
+    else this.#settle(null);
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#settle(failureOf(error));
+  }
+
+  pause(): void {
+    if (this.#over || this.#paused) return;
+    this.#paused = true;
+    this.#controller?.pause();
+    if (this.#timer) clearTimeout(this.#timer);
+  }
+
+  resume(): void {
+    if (this.#over || !this.#paused) return;
+    this.#paused = false;
+    this.#timer = setTimeout(Running.late, this.#options.timeoutMs, this);
+    this.#controller?.resume();
+  }
+
+  finish(): void {
+    if (this.#over) return;
+    this.#stop();
+    if (this.#paused) this.#controller?.resume();
+    this.#linger = setTimeout(() => this.#controller?.abort(new Error("finished")), LINGER_MS);
+    this.#linger.unref();
+  }
+
+  #take(chunk: Buffer): void {
+    if (this.#over) return;
+    this.#received += chunk.length;
+    if (this.#received > this.#options.maxBytes) {
+      this.#settle(failure("protocol", `The provider's answer is larger than ${this.#options.maxBytes} bytes.`));
+      return;
+    }
     try {
-      tell();
+      this.#reader.data(chunk);
     } catch (error) {
-      settle(failureOf(error));
+      this.#settle(failureOf(error));
     }
   }
 
-  function aborted(): void {
-    settle(failure("aborted", "The client left."));
-  }
-
-  function take(chunk: Buffer): void {
-    received += chunk.length;
-    if (received > options.maxBytes) {
-      settle(failure("protocol", `The provider's answer is larger than ${options.maxBytes} bytes.`));
-    } else told(() => reader.data(chunk));
-  }
-
-  const handler: Dispatcher.DispatchHandler = {
-    onRequestStart(started) {
-      controller = started;
-      if (over) started.abort(new Error("over"));
-      else reader.sent?.();
-    },
-    onResponseStart(_controller, status, headers) {
-      if (over || status < 200) return;
-      timer?.refresh();
-      decoder = bodyDecoder(headers["content-encoding"], take, settle);
-      told(() => reader.head(status, headers));
-    },
-    onResponseData(_controller, chunk) {
-      if (over) return;
-      if (!paused) timer?.refresh();
-      if (decoder) decoder.write(chunk);
-      else take(chunk);
-    },
-    onResponseEnd() {
-      if (linger) clearTimeout(linger);
-      if (over) return;
-      if (decoder) decoder.end(() => settle(null));
-      else settle(null);
-    },
-    onResponseError(_controller, error) {
-      settle(failureOf(error));
-    },
-  };
-
-  options.signal.addEventListener("abort", aborted, { once: true });
-  if (options.signal.aborted) aborted();
-  else {
+  #settle(problem: Failure | null): void {
+    if (this.#over) return;
+    this.#stop();
+    if (problem) {
+      this.#controller?.abort(new Error(problem.kind));
+      this.#reader.fail(problem);
+      return;
+    }
     try {
-      const { origin, path, method, headers, body } = request;
-      dispatcher.dispatch({ origin, path, method, headers, body, headersTimeout: 0, bodyTimeout: 0 }, handler);
+      this.#reader.end();
     } catch (error) {
-      settle(failureOf(error));
+      this.#reader.fail(failureOf(error));
     }
   }
 
-  return {
-    pause() {
-      if (over || paused) return;
-      paused = true;
-      controller?.pause();
-      if (timer) clearTimeout(timer);
-    },
-    resume() {
-      if (over || !paused) return;
-      paused = false;
-      timer = setTimeout(late, options.timeoutMs);
-      controller?.resume();
-    },
-    finish() {
-      if (over) return;
-      stop();
-      if (paused) controller?.resume();
-      linger = setTimeout(() => controller?.abort(new Error("finished")), LINGER_MS);
-      linger.unref();
-    },
-  };
+  #stop(): void {
+    this.#over = true;
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#options.signal.removeEventListener("abort", this.#aborted);
+    this.#decoder?.close();
+  }
 }
 
 const kinds: Readonly<Record<string, FailureKind>> = {
