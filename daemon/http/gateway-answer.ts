@@ -7,43 +7,43 @@ import { headers as names } from "#contract/protocol.ts";
 import type { Gateway, GatewayAnswer, Operation } from "#daemon/gateway/call.ts";
 import type { FrameSink } from "#daemon/gateway/providers/adapter.ts";
 import { abortSource } from "#shared/abort.ts";
-import type { RawBody } from "./raw-body.ts";
+import type { RawBody } from "./read-body.ts";
 
-/** Carries out one completion or embedding request and answers it. Throws what the gateway refuses. */
-export async function answerCall(
-  gateway: Gateway,
-  operation: Operation,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
+/** Carries out one completion or embedding request and answers it, refusals by the error handler. */
+export function answerCall(gateway: Gateway, operation: Operation, request: FastifyRequest, reply: FastifyReply): void {
   const sent = request.body as RawBody | undefined;
   if (!sent) throw new MagicError("invalid_request", "The body is empty; send a JSON object.");
   const left = abortSource();
   request.left = () => left.abort();
   const key = request.headers[names.idempotencyKey];
-  const answer = await gateway.complete({
-    operation,
-    principal: request.principal,
-    requestId: request.id,
-    body: sent.body,
-    raw: sent.raw,
-    headers: request.headers,
-    idempotencyKey: typeof key === "string" ? key : null,
-    controller: null,
-    span: request.span,
-    signal: left.signal,
-    startedAt: request.startedAt,
-  });
-  // Bytes that are ready need nothing of what Fastify does with an answer. The head first: should it be refused, the error handler
-  // can still answer.
-  const raw = reply.raw;
+  gateway
+    .complete({
+      operation,
+      principal: request.principal,
+      requestId: request.id,
+      body: sent.body,
+      raw: sent.raw,
+      ascii: sent.ascii,
+      headers: request.headers,
+      idempotencyKey: typeof key === "string" ? key : null,
+      controller: null,
+      span: request.span,
+      signal: left.signal,
+      startedAt: request.startedAt,
+    })
+    .then((answer) => send(reply, answer))
+    .catch((error: unknown) => reply.send(error));
+}
+
+// Bytes that are ready need nothing of what Fastify does with an answer. The head first: should it be refused, the error handler
+// can still answer.
+function send(reply: FastifyReply, answer: GatewayAnswer): Promise<unknown> | undefined {
+  const { raw } = reply;
   raw.writeHead(answer.status, headLines(reply, answer));
   reply.hijack();
-  if (answer.stream) {
-    await answer.stream.pipe(openSink(raw));
-    raw.end();
-  } else endSoon(raw, answer.body);
-  return reply;
+  if (answer.stream) return answer.stream.pipe(openSink(raw)).then(() => raw.end());
+  endSoon(raw, answer.body);
+  return undefined;
 }
 
 type Ready = readonly [raw: ServerResponse, body: Buffer];

@@ -4,11 +4,6 @@ import type { FastifyInstance } from "fastify";
 import { COMPLETION_LIMIT } from "./body.ts";
 import { readBody } from "./read-body.ts";
 
-export interface RawBody {
-  readonly raw: Buffer;
-  readonly body: Record<string, unknown>;
-}
-
 /** For their routes: the schemas are for readers, the gateway judges the bodies, and what it leaves to the vendor the vendor. */
 export const judgedLater = { validatorCompiler: () => () => true } as const;
 
@@ -20,7 +15,7 @@ export function useRawBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<Buffer>("application/json", { parseAs: "buffer" }, (_request, raw, done) => {
     try {
-      done(null, { raw, body: readBody(raw) } satisfies RawBody);
+      done(null, readBody(raw));
     } catch (error) {
       done(error as Error);
     }

@@ -4,17 +4,25 @@ import { scanBody } from "./scan.ts";
 
 const MAX_DEPTH = 1000;
 
+/** A client's body as it came. */
+export interface Sent {
+  /** Null for in-process callers. */
+  readonly raw: Buffer | null;
+  /** The same as a text, where that is known and has a character for each byte. */
+  readonly ascii?: string | null | undefined;
+}
+
 /**
  * The body with members set (a value) or removed (undefined). Falls back to serialising `parsed` where the bytes cannot be trusted
  * to mean what was parsed (a key that stands twice) or there are none.
  */
 export function forwardBody(
-  raw: Buffer | null,
+  { raw, ascii }: Sent,
   parsed: object,
   changes: Readonly<Record<string, unknown>>,
 ): Buffer | string {
   if (raw === null) return JSON.stringify({ ...parsed, ...changes });
-  const scan = scanBody(raw, MAX_DEPTH);
+  const scan = scanBody(ascii ?? raw.toString("latin1"), MAX_DEPTH);
   if (scan.duplicate) return JSON.stringify({ ...parsed, ...changes });
 
   const edits: { start: number; end: number; text: string }[] = [];
@@ -37,12 +45,16 @@ export function forwardBody(
 
 function splice(raw: Buffer, edits: { start: number; end: number; text: string }[]): Buffer {
   edits.sort((a, b) => a.start - b.start);
-  const parts: Buffer[] = [];
+  let length = raw.length;
+  for (const { start, end, text } of edits) length += Buffer.byteLength(text) - (end - start);
+  const body = Buffer.allocUnsafe(length);
   let from = 0;
-  for (const edit of edits) {
-    parts.push(raw.subarray(from, edit.start), Buffer.from(edit.text));
-    from = edit.end;
+  let to = 0;
+  for (const { start, end, text } of edits) {
+    to += raw.copy(body, to, from, start);
+    to += body.write(text, to);
+    from = end;
   }
-  parts.push(raw.subarray(from));
-  return Buffer.concat(parts);
+  raw.copy(body, to, from);
+  return body;
 }

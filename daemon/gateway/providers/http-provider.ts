@@ -8,7 +8,13 @@ import { errorEvent } from "#daemon/gateway/format/sse.ts";
 import { strictProblem } from "#daemon/gateway/format/strict.ts";
 import { noUsage, type TokenUsage, usageFromWire } from "#daemon/gateway/format/usage.ts";
 import { estimateEmbeddingTokens } from "#daemon/gateway/pricing/estimate.ts";
-import { type Exchange, exchange, failureOf, type UpstreamRequest } from "#daemon/gateway/upstream/exchange.ts";
+import {
+  type Exchange,
+  type ExchangeReader,
+  exchange,
+  failureOf,
+  type UpstreamRequest,
+} from "#daemon/gateway/upstream/exchange.ts";
 import { fetchImage } from "#daemon/gateway/upstream/image.ts";
 import { systemClock } from "#shared/clock.ts";
 import type {
@@ -23,7 +29,7 @@ import type {
   StreamEnd,
   Target,
 } from "./adapter.ts";
-import { parseAnswer, spliceCost } from "./cost.ts";
+import { readAnswer, spliceCost } from "./cost.ts";
 import { type Failure, failure, failureBody, UpstreamError } from "./failure.ts";
 import { hintsLeftOut } from "./support.ts";
 import type { Prepared, ReadContext, StreamDecoder, Wire } from "./wire.ts";
@@ -45,27 +51,37 @@ export function httpProvider(wire: Wire, dispatcher: Dispatcher, images = dispat
 }
 
 function chatOver(wire: Wire, dispatcher: Dispatcher, images: Dispatcher): Provider["chat"] {
-  return async (call, target, options) => {
+  // No promise of its own where the wire needs none: every call comes through here.
+  return (call, target, options) => {
     const checked = wire.passesThrough ? call : check(wire, call, target);
-    if ("kind" in checked) return checked;
-    let prepared: Prepared;
+    if ("kind" in checked) return Promise.resolve(checked);
+    const send = (prepared: Prepared) =>
+      attempt(wire, dispatcher, checked, target, withHints(wire, call, checked, prepared), options);
+    let preparing: Prepared | Promise<Prepared>;
     try {
-      const preparing = wire.prepare(checked, target, {
-        fetchImage: (url) => fetchImage(images, url, options),
-      });
-      prepared = preparing instanceof Promise ? await preparing : preparing;
+      preparing = wire.prepare(checked, target, { fetchImage: (url) => fetchImage(images, url, options) });
     } catch (error) {
-      if (error instanceof UpstreamError || isMagicError(error)) return failed(failureOf(error));
-      throw error;
+      return Promise.resolve(unprepared(error));
     }
-    const left = checked === call ? [] : Object.keys(call.request).filter((param) => !(param in checked.request));
-    const dropped = [...left, ...hintsLeftOut(wire.kind, checked.request)];
-    if (dropped.length > 0) {
-      prepared = { ...prepared, notes: { ...prepared.notes, dropped: [...dropped, ...prepared.notes.dropped] } };
-    }
-    return attempt(wire, dispatcher, checked, target, prepared, options);
+    return preparing instanceof Promise ? preparing.then(send, unprepared) : send(preparing);
   };
 }
+
+// Refusals are outcomes; a fault of our own is thrown on.
+function unprepared(error: unknown): FailureOutcome {
+  if (error instanceof UpstreamError || isMagicError(error)) return failed(failureOf(error));
+  throw error;
+}
+
+// What was left out of the request is noted.
+function withHints(wire: Wire, call: ChatCall, checked: ChatCall, prepared: Prepared): Prepared {
+  const left = checked === call ? none : Object.keys(call.request).filter((param) => !(param in checked.request));
+  const hints = hintsLeftOut(wire.kind, checked.request);
+  if (left.length === 0 && hints.length === 0) return prepared;
+  return { ...prepared, notes: { ...prepared.notes, dropped: [...left, ...hints, ...prepared.notes.dropped] } };
+}
+
+const none: readonly string[] = [];
 
 // The request with what the provider lacks left out, or the refusal that names it.
 function check(wire: Wire, call: ChatCall, target: Target): ChatCall | FailureOutcome {
@@ -114,112 +130,123 @@ function attempt(
       created: Math.floor(systemClock.now() / 1000),
       cost: options.cost,
     };
-    const { notes } = prepared;
-    const streamed = call.request.stream === true;
-    let status = 0;
-    let headers: IncomingHttpHeaders = {};
-    let parts: Buffer[] = [];
-    let size = 0;
-    let relay: Relay | null = null;
-    const toll = createToll(() => estimatePrompt(call.request));
-
-    const running: Exchange = exchange(
-      dispatcher,
-      withHeaders(prepared.request, target),
-      {
-        sent: toll.sent,
-        head(code, fields) {
-          status = code;
-          headers = fields;
-          toll.head(code);
-          options.onHeaders?.(code);
-          if (streamed && code < 300 && isStream(fields)) {
-            relay = streamRelay(wire, context, () => running);
-          }
-        },
-        data(chunk) {
-          if (relay) {
-            // Content that one read brings together with what breaks the stream is content all the same: nothing is tried again after it.
-            try {
-              relay.data(chunk);
-            } finally {
-              if (relay.decoder.started() || relay.decoder.finished()) settle();
-            }
-            return;
-          }
-          size += chunk.length;
-          if (size > (status < 300 ? MAX_ANSWER : MAX_ERROR)) {
-            throw Object.assign(new Error(), { failure: failure("protocol", "The provider's answer is too large.") });
-          }
-          parts.push(chunk);
-        },
-        end() {
-          toll.whole();
-          if (relay) {
-            relay.end();
-            return settle();
-          }
-          const body = joined(parts);
-          parts = [];
-          if (status >= 300) return resolve(failed(wire.failure(status, headers, body.toString("utf8"), target)));
-          try {
-            const read = wire.read(body, context);
-            if (streamed) return resolve({ kind: "failure", failure: noStream, usage: read.usage });
-            resolve({ kind: "completion", ...read, notes, upstreamId: upstreamId(headers) });
-          } catch (error) {
-            const usage = error instanceof UpstreamError ? error.usage : null;
-            resolve({ kind: "failure", failure: failureOf(error), usage });
-          }
-        },
-        fail(problem) {
-          if (relay?.given) relay.fail(problem);
-          else {
-            resolve({ kind: "failure", failure: problem, usage: relay?.decoder.usage() ?? toll.of(problem) });
-          }
-        },
-      },
-      { signal: options.signal, timeoutMs: options.timeoutMs, maxBytes: streamed ? MAX_STREAM : MAX_ANSWER },
-    );
-
-    function settle(): void {
-      if (!relay || relay.given) return;
-      relay.given = true;
-      resolve({ kind: "stream", notes, upstreamId: upstreamId(headers), pipe: relay.pipe });
-    }
+    const reader = new AnswerReader(wire, context, options, resolve);
+    const maxBytes = context.request.stream === true ? MAX_STREAM : MAX_ANSWER;
+    const limits = { signal: options.signal, timeoutMs: options.timeoutMs, maxBytes };
+    reader.running = exchange(dispatcher, withHeaders(prepared.request, target), reader, limits);
   });
 }
 
-/** What an attempt that broke off has cost all the same. */
-interface Toll {
-  sent(): void;
-  head(status: number): void;
-  whole(): void;
-  of(problem: Failure): TokenUsage | null;
+// Reads one answer of a chat, whole or streamed, into the attempt's outcome.
+class AnswerReader implements ExchangeReader {
+  running: Exchange | null = null;
+  readonly #wire: Wire;
+  readonly #context: ReadContext;
+  readonly #options: AttemptOptions;
+  readonly #resolve: (outcome: ChatOutcome) => void;
+  readonly #toll = new Toll();
+  readonly #streamed: boolean;
+  #status = 0;
+  #headers: IncomingHttpHeaders = {};
+  #parts: Buffer[] = [];
+  #size = 0;
+  #relay: Relay | null = null;
+
+  constructor(wire: Wire, context: ReadContext, options: AttemptOptions, resolve: (outcome: ChatOutcome) => void) {
+    this.#wire = wire;
+    this.#context = context;
+    this.#options = options;
+    this.#resolve = resolve;
+    this.#streamed = context.request.stream === true;
+  }
+
+  sent(): void {
+    this.#toll.sent = true;
+  }
+
+  head(status: number, headers: IncomingHttpHeaders): void {
+    this.#status = status;
+    this.#headers = headers;
+    this.#toll.answering = status < 300;
+    this.#options.onHeaders?.(status);
+    if (this.#streamed && status < 300 && isStream(headers))
+      this.#relay = streamRelay(this.#wire, this.#context, () => this.running as Exchange);
+  }
+
+  data(chunk: Buffer): void {
+    const relay = this.#relay;
+    if (relay) {
+      // Content that one read brings together with what breaks the stream is content all the same: nothing is tried again after it.
+      try {
+        relay.data(chunk);
+      } finally {
+        if (relay.decoder.started() || relay.decoder.finished()) this.#give(relay);
+      }
+      return;
+    }
+    this.#size += chunk.length;
+    if (this.#size > (this.#status < 300 ? MAX_ANSWER : MAX_ERROR))
+      throw Object.assign(new Error(), { failure: failure("protocol", "The provider's answer is too large.") });
+    this.#parts.push(chunk);
+  }
+
+  end(): void {
+    this.#toll.whole = true;
+    const relay = this.#relay;
+    if (relay) {
+      relay.end();
+      this.#give(relay);
+    } else this.#resolve(this.#whole());
+  }
+
+  #whole(): ChatOutcome {
+    const wire = this.#wire;
+    const status = this.#status;
+    const headers = this.#headers;
+    const { target, prepared } = this.#context;
+    const body = joined(this.#parts);
+    this.#parts = [];
+    if (status >= 300) return failed(wire.failure(status, headers, body.toString("utf8"), target));
+    try {
+      const { body: answer, usage } = wire.read(body, this.#context);
+      if (this.#streamed) return { kind: "failure", failure: noStream, usage };
+      return { kind: "completion", body: answer, usage, notes: prepared.notes, upstreamId: upstreamId(headers) };
+    } catch (error) {
+      const usage = error instanceof UpstreamError ? error.usage : null;
+      return { kind: "failure", failure: failureOf(error), usage };
+    }
+  }
+
+  fail(problem: Failure): void {
+    const relay = this.#relay;
+    if (relay?.given) relay.fail(problem);
+    else {
+      const usage = relay?.decoder.usage() ?? this.#toll.of(problem, () => estimatePrompt(this.#context.request));
+      this.#resolve({ kind: "failure", failure: problem, usage });
+    }
+  }
+
+  #give(relay: Relay): void {
+    if (relay.given) return;
+    relay.given = true;
+    const { notes } = this.#context.prepared;
+    this.#resolve({ kind: "stream", notes, upstreamId: upstreamId(this.#headers), pipe: relay.pipe });
+  }
 }
 
-// Whoever hangs up before the answer, or has no more time for it, has had the prompt read all the same, and so has whom an answer breaks
-// off on its way: else a budget could be evaded by leaving, or by asking for more than the time allows. A connection that breaks before any
-// answer tells nothing.
-function createToll(promptTokens: () => number): Toll {
-  let sent = false;
-  let answering = false;
-  let whole = false;
-  return {
-    sent() {
-      sent = true;
-    },
-    head(status) {
-      answering = status < 300;
-    },
-    whole() {
-      whole = true;
-    },
-    of({ kind }) {
-      const waited = kind === "aborted" || kind === "timeout";
-      if (!sent || whole || !(waited || answering)) return null;
-      return { ...noUsage, input: promptTokens(), estimated: true };
-    },
-  };
+// What an attempt that broke off has cost all the same. Whoever hangs up before the answer, or has no more time for it, has had the prompt
+// read, and so has whom an answer breaks off on its way: else a budget could be evaded by leaving, or by asking for more than the time
+// allows. A connection that breaks before any answer tells nothing.
+class Toll {
+  sent = false;
+  answering = false;
+  whole = false;
+
+  of({ kind }: Failure, promptTokens: () => number): TokenUsage | null {
+    const waited = kind === "aborted" || kind === "timeout";
+    if (!this.sent || this.whole || !(waited || this.answering)) return null;
+    return { ...noUsage, input: promptTokens(), estimated: true };
+  }
 }
 
 /** Between a decoder and the sink: holds frames until somebody listens, then passes them on with back-pressure. */
@@ -328,33 +355,39 @@ function embedOver(wire: Wire, dispatcher: Dispatcher) {
       let status = 0;
       let headers: IncomingHttpHeaders = {};
       const parts: Buffer[] = [];
-      const toll = createToll(() => estimateEmbeddingTokens(call.request.input));
+      const toll = new Toll();
       const reader = {
-        sent: toll.sent,
+        sent() {
+          toll.sent = true;
+        },
         head(code: number, fields: IncomingHttpHeaders) {
           status = code;
           headers = fields;
-          toll.head(code);
+          toll.answering = code < 300;
           options.onHeaders?.(code);
         },
         data: (chunk: Buffer) => void parts.push(chunk),
         end() {
-          toll.whole();
+          toll.whole = true;
           const body = joined(parts);
           if (status >= 300) {
             const text = body.toString("utf8", 0, MAX_ERROR);
             return resolve(failed(wire.failure(status, headers, text, target)));
           }
-          const parsed = parseAnswer(body);
-          if (!Array.isArray(parsed["data"]))
+          const parsed = readAnswer(body);
+          const { answer } = parsed;
+          if (!Array.isArray(answer["data"]))
             return resolve(failed(wire.failure(502, headers, body.toString("utf8", 0, MAX_ERROR), target)));
-          const counted = usageFromWire(parsed["usage"]);
+          const counted = usageFromWire(answer["usage"]);
           const usage = counted ?? { ...noUsage, input: estimateEmbeddingTokens(call.request.input), estimated: true };
           const cost = options.cost(usage);
-          const priced = counted ? (spliceCost(body, cost) ?? body) : withUsage(parsed, usage.input, cost);
+          const priced = counted ? (spliceCost(parsed, cost) ?? body) : withUsage(answer, usage.input, cost);
           resolve({ kind: "completion", body: priced, usage, notes: { dropped: [] }, upstreamId: upstreamId(headers) });
         },
-        fail: (problem: Failure) => resolve({ kind: "failure", failure: problem, usage: toll.of(problem) }),
+        fail(problem: Failure) {
+          const usage = toll.of(problem, () => estimateEmbeddingTokens(call.request.input));
+          resolve({ kind: "failure", failure: problem, usage });
+        },
       };
       const limits = { signal: options.signal, timeoutMs: options.timeoutMs, maxBytes: MAX_EMBEDDINGS };
       exchange(dispatcher, withHeaders(prepare(call, target), target), reader, limits);

@@ -4,7 +4,7 @@
 import type { FinishReason } from "#daemon/gateway/format/completion.ts";
 import { estimatePrompt } from "#daemon/gateway/format/estimate.ts";
 import { type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/format/usage.ts";
-import { parseAnswer, spliceCost } from "../cost.ts";
+import { readAnswer, spliceCost } from "../cost.ts";
 import { fields } from "../events.ts";
 import { failure, UpstreamError } from "../failure.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
@@ -32,7 +32,8 @@ export function readCompletion(
   context: ReadContext,
   thoughts: ThoughtMemory,
 ): { body: Buffer; usage: TokenUsage } {
-  const answer = parseAnswer(body);
+  const parsed = readAnswer(body);
+  const { answer } = parsed;
   if (answer["error"]) {
     const key = context.target.credentials.apiKey;
     throw new UpstreamError(streamFailure(answer["error"], key ? [key] : []));
@@ -50,7 +51,7 @@ export function readCompletion(
   const cost = context.cost(usage);
   const spliced =
     counted && sound(answer, choices) && !choices.some((choice) => hidesCalls(choice, context))
-      ? spliceCost(body, cost)
+      ? spliceCost(parsed, cost)
       : null;
   if (spliced) return { body: spliced, usage };
   const shown = counted

@@ -2,7 +2,7 @@
 import type { AssistantMessage, Message, ToolMessage } from "#daemon/gateway/format/request.ts";
 import type { Target } from "../adapter.ts";
 import { isSigned, portableId, shortId } from "../tool-id.ts";
-import { isMistral, isNarrow, isNarrowest } from "./services.ts";
+import { serviceOf } from "./services.ts";
 
 /** Characters that OpenAI takes in the id of a tool call. */
 const LONGEST_ID = 40;
@@ -20,12 +20,8 @@ interface Fit {
  * ids that carry Gemini's signatures, Mistral's all ids but its own. The same array where there is nothing to change.
  */
 export function portableMessages(messages: readonly Message[], target: Target): readonly Message[] {
-  const fit: Fit = {
-    idOf: isMistral(target) ? shortId : portable,
-    narrow: isNarrow(target),
-    narrowest: isNarrowest(target),
-    nameless: isMistral(target),
-  };
+  const { mistral, narrow, narrowest } = serviceOf(target);
+  const fit: Fit = { idOf: mistral ? shortId : portable, narrow, narrowest, nameless: mistral };
   let changed = false;
   const made = messages.map((message): Message => {
     const fitting = message.role === "tool" ? portableResult(message, fit) : portableAnswer(unnamed(message, fit), fit);
@@ -55,21 +51,16 @@ function unnamed(message: Message, { nameless }: Fit): Message {
 function portableAnswer(message: Message, fit: Fit): Message {
   if (message.role !== "assistant") return message;
   if (fit.narrowest) return plainAnswer(message, fit);
-  const {
-    reasoning_content: said,
-    reasoning_details: details,
-    extra_content: extra,
-    images,
-    refusal,
-    ...rest
-  } = message;
+  const { reasoning_content: said, reasoning_details: details, extra_content: extra, images } = message;
   // Given out beside the server's own `reasoning`, and not the server's.
   const doubled = typeof said === "string" && said === message.reasoning;
   const foreign = doubled || (fit.narrow && [said, details, extra, images].some((one) => one !== undefined));
   const given = Array.isArray(message.tool_calls) ? message.tool_calls : [];
+  if (given.length === 0 && !foreign) return message;
   const calls = given.map((call) => portableCall(call, fit));
   const strange = calls.some((call, index) => call !== given[index]);
   if (!strange && !foreign) return message;
+  const { reasoning_content: _s, reasoning_details: _d, extra_content: _e, images: _i, refusal, ...rest } = message;
   const kept = fit.narrow ? { ...rest, ...(refusal ? { refusal } : {}) } : { ...message };
   if (doubled) delete (kept as { reasoning_content?: unknown }).reasoning_content;
   return { ...kept, ...(strange && { tool_calls: calls }) };

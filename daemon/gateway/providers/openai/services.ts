@@ -2,30 +2,60 @@
 import type { ChatRequest } from "#daemon/gateway/format/request.ts";
 import type { Target } from "../adapter.ts";
 
-// Configured addresses are few and parsing one is not free: bounded, for a configuration that changes for ever.
-const parsedUrls = new Map<string, URL>();
+/** Where a configured address leads. */
+export interface Address {
+  readonly origin: string;
+  readonly hostname: string;
+  readonly port: string;
+  /** Path and query. */
+  readonly path: string;
+}
 
-export function parsedUrl(url: string): URL {
-  const known = parsedUrls.get(url);
+// Configured addresses are few and parsing one is not free: bounded, for a configuration that changes for ever.
+const addresses = new Map<string, Address>();
+
+export function addressOf(url: string): Address {
+  const known = addresses.get(url);
   if (known) return known;
-  if (parsedUrls.size > 1000) parsedUrls.clear();
-  const parsed = new URL(url);
-  parsedUrls.set(url, parsed);
-  return parsed;
+  if (addresses.size > 1000) addresses.clear();
+  const { origin, hostname, port, pathname, search } = new URL(url);
+  const address = { origin, hostname, port, path: pathname + search };
+  addresses.set(url, address);
+  return address;
+}
+
+/** What a service takes and refuses. */
+interface Service {
+  /** It refuses what is not its own: it counts streams without being asked and knows no users. */
+  readonly mistral: boolean;
+  /** It refuses what was thought elsewhere. Others want their reasoning back. */
+  readonly narrow: boolean;
+  /** It refuses any member of a message of which it does not know. */
+  readonly narrowest: boolean;
+  /** It refuses calls without what was thought before them; where nobody knows it, it takes a blank for it. */
+  readonly wantsReasoning: boolean;
+}
+
+const services = new Map<string | null, Service>();
+
+export function serviceOf({ baseUrl }: Target): Service {
+  let service = services.get(baseUrl);
+  if (!service) {
+    if (services.size > 1000) services.clear();
+    const host = baseUrl === null ? "" : addressOf(baseUrl).hostname;
+    service = {
+      mistral: /(^|\.)mistral\.ai$/.test(host),
+      narrow: baseUrl === null || /(^|\.)((openai|azure|groq)\.com|mistral\.ai)$/.test(host),
+      narrowest: /(^|\.)(groq\.com|mistral\.ai)$/.test(host),
+      wantsReasoning: /(^|\.)(deepseek\.com|moonshot\.(ai|cn)|kimi\.com)$/.test(host),
+    };
+    services.set(baseUrl, service);
+  }
+  return service;
 }
 
 function isAt(target: Target, hosts: RegExp): boolean {
-  return target.baseUrl !== null && hosts.test(parsedUrl(target.baseUrl).hostname);
-}
-
-/** Mistral's service refuses what is not its own: it counts streams without being asked and knows no users. */
-export function isMistral(target: Target): boolean {
-  return isAt(target, /(^|\.)mistral\.ai$/);
-}
-
-/** It refuses what was thought elsewhere. Others want their reasoning back. */
-export function isNarrow(target: Target): boolean {
-  return target.baseUrl === null || isAt(target, /(^|\.)((openai|azure|groq)\.com|mistral\.ai)$/);
+  return target.baseUrl !== null && hosts.test(addressOf(target.baseUrl).hostname);
 }
 
 /**
@@ -34,17 +64,7 @@ export function isNarrow(target: Target): boolean {
  */
 export function mistakesStop(request: ChatRequest, target: Target): boolean {
   const named = typeof request.tool_choice === "object" || typeof request.function_call === "object";
-  return !named && target.kind !== "azure" && !isNarrow(target);
-}
-
-/** It refuses any member of a message of which it does not know. */
-export function isNarrowest(target: Target): boolean {
-  return isAt(target, /(^|\.)(groq\.com|mistral\.ai)$/);
-}
-
-/** It refuses calls without what was thought before them; where nobody knows it, it takes a blank for it. */
-export function wantsReasoning(target: Target): boolean {
-  return isAt(target, /(^|\.)(deepseek\.com|moonshot\.(ai|cn)|kimi\.com)$/);
+  return !named && target.kind !== "azure" && !serviceOf(target).narrow;
 }
 
 /**
@@ -66,7 +86,7 @@ function isOwn(target: Target): boolean {
 
 function knowsOldName(target: Target): boolean {
   if (target.baseUrl === null) return false;
-  return isAt(target, /(^|\.)(deepseek\.com|mistral\.ai)$/) || parsedUrl(target.baseUrl).port === OLLAMA;
+  return isAt(target, /(^|\.)(deepseek\.com|mistral\.ai)$/) || addressOf(target.baseUrl).port === OLLAMA;
 }
 
 const OLLAMA = "11434";

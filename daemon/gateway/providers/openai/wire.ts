@@ -10,7 +10,7 @@ import { unmarked } from "./cache-marks.ts";
 import { readCompletion } from "./completion.ts";
 import { openaiFailure } from "./errors.ts";
 import { portableMessages } from "./messages.ts";
-import { isMistral, isNarrow, namedLimit, parsedUrl, wantsReasoning } from "./services.ts";
+import { addressOf, namedLimit, serviceOf } from "./services.ts";
 import { openaiDecoder } from "./stream.ts";
 
 const VENDOR = "https://api.openai.com/v1";
@@ -31,11 +31,11 @@ export function openaiFormat(
 ): Wire {
   function post(target: Target, path: string, body: Buffer | string, traceparent?: string) {
     const { url, headers } = endpoint(target, path);
-    const { origin, pathname, search } = parsedUrl(url);
+    const { origin, path: pathAndQuery } = addressOf(url);
     return {
       origin,
       method: "POST" as const,
-      path: pathname + search,
+      path: pathAndQuery,
       headers: { ...common, ...headers, ...(traceparent ? { traceparent } : {}) },
       body,
     };
@@ -65,7 +65,7 @@ function chatBody(call: ChatCall, target: Target, thoughts: ThoughtMemory): Buff
   const { request } = call;
   const changes = namedLimit(request, target);
   if (request.model !== target.model) changes["model"] = target.model;
-  const plain = isMistral(target);
+  const { mistral: plain, narrow } = serviceOf(target);
   // Streams are metered whether the client asked or not; stream.ts shows the usage only to who asked.
   if (request.stream && (plain || request.stream_options?.include_usage !== true)) {
     changes["stream_options"] = plain ? undefined : { ...request.stream_options, include_usage: true };
@@ -73,7 +73,7 @@ function chatBody(call: ChatCall, target: Target, thoughts: ThoughtMemory): Buff
   if (plain) Object.assign(changes, { user: undefined, ...mistralSeed(request) });
   else if (call.user !== null && request.user !== call.user) changes["user"] = call.user;
   if (request.drop_unsupported !== undefined) changes["drop_unsupported"] = undefined;
-  const marked = isNarrow(target) && (call.raw === null || call.raw.includes('"cache_control"'));
+  const marked = narrow && (call.raw === null || call.raw.includes('"cache_control"'));
   const said = reasoned(call, target, thoughts);
   const messages = portableMessages(marked ? unmarked(said, "content") : said, target);
   if (marked && Array.isArray(request.tools)) {
@@ -81,15 +81,15 @@ function chatBody(call: ChatCall, target: Target, thoughts: ThoughtMemory): Buff
     if (tools !== request.tools) changes["tools"] = tools;
   }
   if (messages !== request.messages) changes["messages"] = messages;
-  return forwardBody(call.raw, request, changes);
+  return forwardBody(call, request, changes);
 }
 
 function embeddingBody(call: EmbeddingCall, target: Target): Buffer | string {
   const changes: Record<string, unknown> = {};
   if (call.request.model !== target.model) changes["model"] = target.model;
-  if (isMistral(target)) changes["user"] = undefined;
+  if (serviceOf(target).mistral) changes["user"] = undefined;
   else if (call.user !== null && call.request.user !== call.user) changes["user"] = call.user;
-  return forwardBody(call.raw, call.request, changes);
+  return forwardBody(call, call.request, changes);
 }
 
 function mistralSeed({ seed }: ChatRequest): object {
@@ -99,8 +99,9 @@ function mistralSeed({ seed }: ChatRequest): object {
 // What this server thought, where the client left it out.
 function reasoned({ request, caller }: ChatCall, target: Target, thoughts: ThoughtMemory): readonly Message[] {
   const { messages } = request;
-  if (isNarrow(target)) return messages;
+  const { narrow, wantsReasoning } = serviceOf(target);
+  if (narrow) return messages;
   const known = withReasoning(thoughts, caller, target, messages);
-  if (!wantsReasoning(target) || !known.some(isBare)) return known;
+  if (!wantsReasoning || !known.some(isBare)) return known;
   return known.map((message) => (isBare(message) ? { ...message, reasoning_content: " " } : message));
 }
