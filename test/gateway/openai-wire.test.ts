@@ -1,6 +1,7 @@
 // OpenAI's format end to end over real HTTP: what is forwarded, what comes back.
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { readAnswer, spliceCost } from "#daemon/gateway/providers/cost.ts";
 import { openaiDecoder } from "#daemon/gateway/providers/openai/stream.ts";
 import { openaiWire } from "#daemon/gateway/providers/openai/wire.ts";
 import { createProviders } from "#daemon/gateway/providers/registry.ts";
@@ -200,6 +201,27 @@ describe("what comes back whole", () => {
     expect(outcome.body.toString().replace(/,"cost_usd":0.5/, "")).toBe(sent);
     expect(JSON.parse(outcome.body.toString()).usage.cost_usd).toBe(0.5);
     specification()?.completion(JSON.parse(outcome.body.toString()));
+  });
+
+  test.each([
+    ["alone", '{"usage":{}}'],
+    ["with space", '{ "usage" : {\n"a":1 } , "b":2}'],
+    ["beside another one that lies deeper", '{"x":{"usage":{"z":1}},"usage":{"a":{"b":2}}}'],
+    ["under an escaped key", '{"us\\u0061ge":{"a":1},"m":{"usage":{}}}'],
+    ["behind a text that quotes it", '{"a":"\\"usage\\"","usage":{"k":"}{","z":[{"q":1}]}}'],
+    ["beside other scripts", '{"m":"é","usage":{"a":1}}'],
+    ["twice", '{"usage":{"a":1},"usage":{"b":1}}'],
+    ["with a cost already", '{"usage":{"cost_usd":9,"a":1}}'],
+  ])("the cost goes into the usage that readers find: %s", (_name, text) => {
+    const { usage, ...rest } = JSON.parse(text);
+    const priced = JSON.parse(String(spliceCost(readAnswer(Buffer.from(text)), 0.5)));
+    expect(priced).toEqual({ ...rest, usage: { ...usage, cost_usd: 0.5 } });
+  });
+
+  test("bytes that are no UTF-8 stay as they are beside the cost", () => {
+    const sent = Buffer.from('{"m":"\xff","usage":{"a":1}}', "latin1");
+    const priced = spliceCost(readAnswer(sent), 0.5)?.toString("latin1");
+    expect(priced).toBe('{"m":"\xff","usage":{"a":1,"cost_usd":0.5}}');
   });
 
   test.each([

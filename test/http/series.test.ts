@@ -1,7 +1,7 @@
-// A series, which adds to what prom-client keeps, against prom-client itself.
+// A series and a tally, which add to what prom-client keeps, against prom-client itself.
 import { expect, test } from "vitest";
 import { createMetrics } from "#daemon/telemetry/metrics.ts";
-import { seriesOf } from "#daemon/telemetry/series.ts";
+import { seriesOf, tallyOf } from "#daemon/telemetry/series.ts";
 
 test("a series counts what the histogram itself would have counted", async () => {
   const [quick, plain] = [createMetrics(), createMetrics()];
@@ -23,5 +23,24 @@ test("a series counts what the histogram itself would have counted", async () =>
       series[index]?.observe(value);
       b.observe(one, value);
     }
+  expect((await quick.render()).text).toBe((await plain.render()).text);
+});
+
+test("a tally counts what the counter itself would have counted", async () => {
+  const [quick, plain] = [createMetrics(), createMetrics()];
+  const [a, b] = [quick, plain].map((metrics) => metrics.counter("calls_total", "How many", ["route", "status"]));
+  if (!a || !b) throw new Error("no counters");
+  for (const labels of [
+    { route: "/a", status: "200" },
+    { route: "/a|b", status: "404" },
+  ]) {
+    a.inc(labels, 2);
+    b.inc(labels, 2);
+    const tally = tallyOf(a, labels);
+    for (const amount of [1, 0.5, 0]) {
+      tally.add(amount);
+      b.inc(labels, amount);
+    }
+  }
   expect((await quick.render()).text).toBe((await plain.render()).text);
 });
