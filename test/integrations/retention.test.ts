@@ -26,7 +26,7 @@ test("deliveries of every webhook go some days after the schedule has ended, in 
         const event = { environment, type: "test", data: {}, now: start, webhookId, eventId: `evt_${i}` };
         const { id } = await storage.units.webhook.deliver(event);
         const end = { status: "succeeded" as const, attempt: null, nextAttemptAt: null, disable: null, now: start };
-        if (i > 0) await storage.units.webhook.recordAttempt({ id, ...end });
+        if (i > 0) await storage.units.webhook.recordAttempt({ id, queuedAt: start, ...end });
       }),
     );
   let now = Date.parse(start);

@@ -256,13 +256,14 @@ describe.each(dialects)("on $name", ({ name, open }) => {
       const event = { environment, type: "test", data: {}, now: day(n), webhookId, eventId: `evt_${n}` };
       const { id } = await units.webhook.deliver(event);
       const end = { attempt: null, nextAttemptAt: null, disable: null, now: day(n) };
-      if (status !== "pending") await units.webhook.recordAttempt({ id, status, ...end });
+      if (status !== "pending") await units.webhook.recordAttempt({ id, queuedAt: day(n), status, ...end });
       made.set(id, `${n} ${status}`);
       return id;
     };
     const redelivered = await make(1, "succeeded");
     await units.webhook.redeliver({ id: redelivered, webhookId: "wh_1", environment, now: day(20) });
     await units.webhook.recordAttempt({
+      queuedAt: day(20),
       ...{ id: redelivered, status: "failed", attempt: null, nextAttemptAt: null, disable: null, now: day(20) },
     });
     for (const n of [2, 3, 4, 12, 13, 14, 15])
@@ -329,12 +330,16 @@ describe.each(dialects)("on $name", ({ name, open }) => {
     const attempt = { at: now, response_code: 500, duration_ms: 1, error: "answered 500" };
     const failed = {
       id: delivery?.id ?? "",
+      queuedAt: delivery?.queued_at ?? "",
       status: "failed" as const,
       attempt,
       nextAttemptAt: null,
       disable: "exhausted" as const,
       now,
     };
+    // Asked for once more while the attempt was under way: it is still to come.
+    expect(await units.webhook.recordAttempt({ ...failed, queuedAt: "2025-01-01T00:00:00.000Z" })).toBe(false);
+    expect((await of("wh_1"))[0]).toMatchObject({ status: "pending", attempts: [attempt], attempts_before: 1 });
     expect(await units.webhook.recordAttempt(failed)).toBe(true);
     expect(await units.webhook.get({ id: "wh_1", environment })).toMatchObject({ status: "disabled" });
     expect(await units.webhook.recordAttempt(failed)).toBe(false);

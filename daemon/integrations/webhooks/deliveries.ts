@@ -154,14 +154,14 @@ export function createDeliveries(options: DeliveriesOptions): { wake(): void } {
   }
 
   async function record(
-    { id, webhook_id, event_id }: DeliveryRecord,
+    { id, webhook_id, event_id, queued_at: queuedAt }: DeliveryRecord,
     status: "pending" | "succeeded" | "failed",
     attempt: Attempt,
     nextAttemptAt: string | null,
     disable: "gone" | "exhausted" | null,
   ): Promise<void> {
     const now = rfc3339(clock.now());
-    const disabled = await units.recordAttempt({ id, status, attempt, nextAttemptAt, disable, now });
+    const disabled = await units.recordAttempt({ id, queuedAt, status, attempt, nextAttemptAt, disable, now });
     if (status === "failed")
       logger.warn("webhook.delivery_failed", { webhook: webhook_id, event_id, detail: attempt.error });
     if (disabled) logger.warn("webhook.disabled", { webhook: webhook_id, reason: disable });

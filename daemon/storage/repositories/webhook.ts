@@ -251,6 +251,8 @@ export async function redeliver(
 
 export interface Recorded {
   readonly id: string;
+  /** As it was when the attempt began. */
+  readonly queuedAt: string;
   readonly status: DeliveryStatus;
   /** null: none was made, the delivery only ends. */
   readonly attempt: Attempt | null;
@@ -266,12 +268,18 @@ const MAX_ATTEMPTS = 100;
 /** Keeps what an attempt brought; answers whether the webhook was disabled by it. */
 export async function recordAttempt(
   db: Db,
-  { id, status, attempt, nextAttemptAt, disable, now }: Recorded,
+  { id, queuedAt, status, attempt, nextAttemptAt, disable, now }: Recorded,
 ): Promise<boolean> {
   const delivery = await getDelivery(db, id);
   if (delivery === null) return false;
   const all = attempt === null ? delivery.attempts : [...delivery.attempts, attempt];
   const attempts = all.slice(-MAX_ATTEMPTS);
+  if (delivery.queued_at !== queuedAt && status !== "succeeded") {
+    // Asked for once more while this attempt was under way: it belongs to what was before, and what was asked for is still to come.
+    const changes = { attempts: JSON.stringify(attempts), attempts_before: attempts.length };
+    await db.updateTable("delivery").set(changes).where("id", "=", id).execute();
+    return false;
+  }
   const attempts_before = Math.max(0, delivery.attempts_before - (all.length - attempts.length));
   await db
     .updateTable("delivery")
