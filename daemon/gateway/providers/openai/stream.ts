@@ -29,6 +29,8 @@ import { streamFailure } from "./errors.ts";
 import { mistakesStop } from "./services.ts";
 
 const MAX_EVENT = 8 * 1024 * 1024;
+/** OpenAI's own limit for `n`. */
+const MOST_CHOICES = 128;
 
 const LF = 0x0a;
 const BLANK_LINE = Buffer.from("\n\n");
@@ -104,8 +106,8 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
       if (delta["tool_calls"]) reasoned.get(choice["index"])?.called(callIds(delta));
       const reason = choice["finish_reason"];
       if (content || delta["tool_calls"] || delta["function_call"] || reason || holdsMore(delta)) started = true;
-      if (reason) ended.set(choice["index"], true);
-      else if (!ended.has(choice["index"])) ended.set(choice["index"], false);
+      const seen = ended.has(choice["index"]);
+      if (seen ? reason : ended.size < MOST_CHOICES) ended.set(choice["index"], Boolean(reason));
       if (!(reason === null || soundFinish(reason)) || !Number.isInteger(choice["index"])) sound = false;
       else if (!choice["delta"] || !soundDelta(delta)) sound = false;
       else if (delta["tool_calls"] && !soundPlaces(delta, callsOf(choice["index"]))) sound = false;
