@@ -30,7 +30,9 @@ export function useNotFound(app: FastifyInstance): (request: FastifyRequest, rep
       const instead = "this gateway has POST /v1/chat/completions, POST /v1/embeddings and GET /v1/models";
       throw new MagicError("not_found", `There is nothing at ${path.slice(0, 200)}: ${instead}.`);
     }
-    if (allowed.size === 0) throw new MagicError("not_found", `There is nothing at ${path.slice(0, 200)}.`);
+    // Where one begins who has only the address.
+    const docs = path === "/" ? " The documentation of the API is at /docs, its description at /openapi.json." : "";
+    if (allowed.size === 0) throw new MagicError("not_found", `There is nothing at ${path.slice(0, 200)}.${docs}`);
     const allow = [...allowed].sort().join(", ");
     reply.header("allow", allow);
     throw new MagicError("method_not_allowed", `${request.method} is not allowed here; allowed: ${allow}.`);

@@ -24,7 +24,8 @@ export default defineCommand({
       return `${problemsText(problems, paint, cwd)}\n\n${paint.red("✖")} ${count} in ${what}`;
     });
     if (output.format === "text")
-      for (const { file, message, fix } of warnings) output.warn(`${file}: ${message} ${fix}`);
+      for (const { file, line, column, message, fix } of warnings)
+        output.warn(`${file}:${line}:${column} ${message} ${fix}`);
     return valid ? exitCodes.ok : exitCodes.invalid;
   },
 });

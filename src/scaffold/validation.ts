@@ -7,12 +7,13 @@ import { MagicError } from "#contract/errors.ts";
 import { type Problem, sortProblems } from "#contract/problem.ts";
 import type { ProjectConfig } from "#contract/project.ts";
 import { readProject } from "#contract/project-check.ts";
+import { type Position, readSource, toPointer } from "#contract/source.ts";
 import { TYPES_FILE, typesOf } from "#contract/types.ts";
 import { PROJECT_FILE } from "#shared/paths.ts";
 import { whereWritable, writeEditorFiles, writeIfDifferent } from "./editor.ts";
 
 export const CONTRACT_FILES = ["contract.yaml", "contract.yml", "contract.json"] as const;
-export const HANDLER_FILES = ["handler.ts", "handler.mts", "handler.js", "handler.mjs"] as const;
+export const HANDLER_FILES = ["handler.ts", "handler.mts", "handler.js", "handler.mjs", "handler.cjs"] as const;
 
 export interface CheckedFile {
   readonly file: string;
@@ -51,7 +52,7 @@ export function validatePaths(paths: readonly string[], root: string | undefined
   return {
     valid: work.problems.length === 0,
     problems: sortProblems(work.problems),
-    warnings: sortProblems([...unconfigured(work), ...nowhere(work)]),
+    warnings: sortProblems([...unconfigured(work), ...nowhere(work), ...unfilled(work)]),
     checked: work.checked,
   };
 }
@@ -88,13 +89,13 @@ function checkProject(root: string, work: Work): void {
   if (existsSync(path)) checkConfiguration(path, work);
   const folder = resolve(root, work.config?.controllers ?? "controllers");
   if (work.config?.controllers !== undefined && !existsSync(folder))
-    problem(
-      work,
-      folder,
-      "folder_missing",
-      `The folder ${work.config.controllers} does not exist.`,
-      "Make it, or correct `controllers` in magic.yaml.",
-    );
+    work.problems.push({
+      ...at(work, shown(path, work), "/controllers"),
+      code: "folder_missing",
+      message: `The folder ${work.config.controllers} does not exist.`,
+      fix: "Make it, or correct `controllers` in magic.yaml.",
+      value: work.config.controllers,
+    });
   for (const controller of existsSync(folder) ? controllersIn(folder) : []) checkController(controller, work);
   const tsconfig = join(root, "tsconfig.json");
   if (existsSync(tsconfig) && readFileSync(tsconfig, "utf8").includes(".magic/tsconfig.json"))
@@ -162,22 +163,21 @@ function unconfigured(work: Work): Problem[] {
   if (!config) return [];
   return work.contracts.flatMap(({ file, contract }) => {
     const missing = (
-      kind: string,
+      kind: "database" | "secret",
       names: readonly string[],
       known: object | undefined,
       fix: (name: string) => string,
     ) =>
-      names
-        .filter((name) => !Object.hasOwn(known ?? {}, name))
-        .map((name) => ({
-          file,
-          line: 1,
-          column: 1,
-          pointer: `/scopes/${kind === "database" ? "db" : "secrets"}`,
-          code: `${kind}_not_configured`,
-          message: `The ${kind} \`${name}\` is not in magic.yaml.`,
-          fix: fix(name),
-        }));
+      names.flatMap((name, index) =>
+        Object.hasOwn(known ?? {}, name)
+          ? []
+          : {
+              ...at(work, file, `/scopes/${kind === "database" ? `db/${index}/name` : `secrets/${index}`}`),
+              code: `${kind}_not_configured`,
+              message: `The ${kind} \`${name}\` is not in magic.yaml.`,
+              fix: fix(name),
+            },
+      );
     const databases = contract.scopes?.db?.map(({ name }) => name) ?? [];
     return [
       ...missing("database", databases, config.databases, (name) => `Add under databases: \`${name}: { url: ... }\`.`),
@@ -192,8 +192,8 @@ function unconfigured(work: Work): Problem[] {
 }
 
 // Models of the gateway that no provider of magic.yaml serves: a policy passes over such a candidate without a word, a default is a 404.
-function nowhere({ config, checked }: Work): Problem[] {
-  const gateway = config?.gateway;
+function nowhere(work: Work): Problem[] {
+  const gateway = work.config?.gateway;
   if (!gateway) return [];
   const { providers = {}, policies = {}, models: { aliases = {} } = {} } = gateway;
   const served = Object.values(providers).flatMap(({ models = [] }) => models);
@@ -205,26 +205,56 @@ function nowhere({ config, checked }: Work): Problem[] {
   };
   const named: [pointer: string, model: string][] = [
     ...(gateway.default === undefined ? [] : [["/default", gateway.default] as [string, string]]),
-    ...Object.entries(aliases).map(([name, model]): [string, string] => [`/models/aliases/${name}`, model]),
+    ...Object.entries(aliases).map(([name, model]): [string, string] => [
+      toPointer(["models", "aliases", name]),
+      model,
+    ]),
     ...Object.entries(policies).flatMap(([name, { candidates }]) =>
-      candidates.map((one, at): [string, string] => [
-        `/policies/${name}/candidates/${at}`,
+      candidates.map((one, index): [string, string] => [
+        toPointer(["policies", name, "candidates", index]),
         typeof one === "string" ? one : one.model,
       ]),
     ),
   ];
-  const file = checked.find(({ kind }) => kind === "project")?.file ?? PROJECT_FILE;
   return named
     .filter(([, model]) => !known(model))
     .map(([pointer, model]) => ({
-      file,
-      line: 1,
-      column: 1,
-      pointer: `/gateway${pointer}`,
+      ...at(work, projectFile(work), `/gateway${pointer}`),
       code: "unknown_name",
       message: `No provider under gateway.providers serves \`${model}\` (gateway${pointer.replaceAll("/", ".")}).`,
       fix: `Add \`${model.split("/")[0]}\` under gateway.providers, or correct the name.`,
     }));
+}
+
+// `${NAME}`, as other tools' files have it, would be taken for the value itself, and be somebody's password or key.
+const UNFILLED = /\$\{(?!(?:env|secret):[A-Za-z_][A-Za-z0-9_]*\})(?:[A-Za-z]+:)?([A-Za-z_][A-Za-z0-9_]*)?[^}]*\}?/;
+
+function unfilled(work: Work): Problem[] {
+  const found: Problem[] = [];
+  const look = (value: unknown, path: (string | number)[]): void => {
+    if (typeof value === "object" && value !== null)
+      for (const [key, part] of Object.entries(value)) look(part, [...path, key]);
+    const [text, name = "NAME"] = (typeof value === "string" && UNFILLED.exec(value)) || [];
+    if (text !== undefined)
+      found.push({
+        ...at(work, projectFile(work), toPointer(path)),
+        code: "bad_form",
+        message: `\`${text}\` is taken as it stands: nothing fills it in.`,
+        fix: `Write \`\${env:${name}}\` for a variable of the environment.`,
+      });
+  };
+  look(work.config, []);
+  return found;
+}
+
+function projectFile({ checked }: Work): string {
+  return checked.find(({ kind }) => kind === "project")?.file ?? PROJECT_FILE;
+}
+
+/** Where a file that was read without a problem has the value at the pointer. */
+function at(work: Work, file: string, pointer: string): Position & { file: string; pointer: string } {
+  const { source } = readSource(read(resolve(work.cwd, file)), file);
+  return { file, ...(source?.locate(pointer) ?? { line: 1, column: 1 }), pointer };
 }
 
 export function contractIn(folder: string): string | undefined {

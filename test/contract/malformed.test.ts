@@ -329,23 +329,39 @@ test("a folder of broken contracts: every file is named, nothing stops the rest"
   }
 });
 
-test("models that no provider of magic.yaml serves are warned of, wherever they are named", () => {
+test("models that no provider of magic.yaml serves, and references that nothing fills in, are warned of where they stand", () => {
   const folder = join(tmpdir(), `magic-unserved-${process.pid}`);
   const gateway = {
-    providers: { openai: {}, mine: { type: "openai", base_url: "http://127.0.0.1:1/v1", models: ["meta/*"] } },
+    providers: {
+      openai: { api_key: `\${OPENAI_KEY}` },
+      mine: { type: "openai", base_url: "http://127.0.0.1:1/v1", models: ["meta/*"] },
+    },
     models: { aliases: { good: "openai/a", bad: "opnai/a" } },
     policies: { p: { candidates: ["openai/a", { model: "gogle/b" }, "meta/c", "sandbox/echo", "good"] } },
     default: "nobody/d",
   };
   try {
     mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, "magic.yaml"), JSON.stringify({ version: 1, gateway }));
+    writeFileSync(
+      join(folder, "magic.yaml"),
+      JSON.stringify({ version: 1, gateway, secrets: { A: `\${env:OK}\${env:B` } }),
+    );
     const { problems, warnings } = validatePaths([], folder, folder);
     expect(problems).toEqual([]);
     expect(warnings.map(({ pointer }) => pointer)).toEqual([
-      "/gateway/default",
+      "/gateway/providers/openai/api_key",
       "/gateway/models/aliases/bad",
       "/gateway/policies/p/candidates/1",
+      "/gateway/default",
+      "/secrets/A",
+    ]);
+    expect(warnings.map(({ fix }) => fix.match(/\$\{.*\}/)?.[0]).filter(Boolean)).toEqual([
+      `\${env:OPENAI_KEY}`,
+      `\${env:B}`,
+    ]);
+    writeFileSync(join(folder, "magic.yaml"), "version: 1\ncontrollers: nowhere\n");
+    expect(validatePaths([], folder, folder).problems).toMatchObject([
+      { file: "magic.yaml", line: 2, column: 14, pointer: "/controllers", code: "folder_missing" },
     ]);
   } finally {
     rmSync(folder, { recursive: true, force: true });
