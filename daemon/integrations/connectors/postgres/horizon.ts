@@ -1,6 +1,7 @@
 // Finding every row that was committed since the last run, also those of writers that were slow to commit. A cursor alone cannot:
 // a row may become visible with a lower value than one already read. PostgreSQL stamps each row version with the transaction that
 // wrote it (xmin), so the rows that a snapshot did not see can be told exactly.
+import { MagicError } from "#contract/errors.ts";
 import type { StreamState } from "../../engine/source.ts";
 import type { PostgresLink } from "./connect.ts";
 import { literal } from "./sql.ts";
@@ -60,7 +61,13 @@ export async function unseenSince(
   const earlier = horizonOf(state);
   if (!earlier) return null;
   const { snapshot, system, timeline } = await currentSnapshot(link);
-  if (keyed && system === earlier.system && (earlier.timeline ?? timeline) !== timeline) return "true";
+  if (system === earlier.system && (earlier.timeline ?? timeline) !== timeline) {
+    if (keyed) return "true";
+    throw new MagicError(
+      "validation_failed",
+      "The source is a standby that was promoted since the last run: what the old primary did last may be gone, the numbers of its transactions are given again, and without a primary key nobody can tell which records are there. Run a full refresh, or name a key.",
+    );
+  }
   const then = BigInt(earlier.snapshot.split(":")[0] ?? "0");
   const now = BigInt(snapshot.split(":")[1] ?? "0");
   if (system !== earlier.system || now < then || now - then > TOO_OLD) return null;
@@ -104,11 +111,13 @@ async function currentSnapshot(
   const [row] = await link.rows<{ snapshot: string; place: string; told: string }>(
     "SELECT pg_current_snapshot()::text AS snapshot, current_database() AS place, (has_function_privilege('pg_control_system()', 'EXECUTE') AND has_function_privilege('pg_control_checkpoint()', 'EXECUTE'))::text AS told",
   );
+  // The control file tells of a promotion only with its checkpoint, minutes later; the log's own name at once.
+  const log = "('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int";
   // Some hosts keep the cluster's number to themselves: then a restored cluster is not told from the old one.
   const [cluster] =
     row?.told === "true"
       ? await link.rows<{ id: string; timeline: string }>(
-          "SELECT system_identifier::text AS id, (SELECT timeline_id::text FROM pg_control_checkpoint()) AS timeline FROM pg_control_system()",
+          `SELECT system_identifier::text AS id, (SELECT CASE WHEN pg_is_in_recovery() THEN timeline_id ELSE ${log} END::text FROM pg_control_checkpoint()) AS timeline FROM pg_control_system()`,
         )
       : [];
   const system = `${cluster?.id ?? "unknown"}/${row?.place ?? ""}`;
