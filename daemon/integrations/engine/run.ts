@@ -1,7 +1,7 @@
 // One run: check -> discover -> plan -> read -> write -> merge -> verify -> commit, in this order, and everything undone when it fails.
 import { type ErrorCode, isMagicError, MagicError } from "#contract/errors.ts";
 import type { SyncOutcome, SyncProgress, SyncProof, SyncSpec } from "#contract/sync.ts";
-import { redactText } from "#shared/redact.ts";
+import { redactText, secretsIn } from "#shared/redact.ts";
 import type { Destination, WriteSession } from "./destination.ts";
 import { checkDrift, grown } from "./evolution.ts";
 import { moveAll } from "./move.ts";
@@ -213,7 +213,7 @@ function shortened(text: string): string {
 function secretsOf(spec: SyncSpec): string[] {
   const secrets: string[] = [];
   for (const end of [spec.source, spec.destination]) {
-    secrets.push(...Object.values(end.credentials ?? {}));
+    secrets.push(...Object.values(end.credentials ?? {}), ...secretsIn(end.connector?.config));
     const url = readServerUrl(end.url);
     if (url) secrets.push(decodeURIComponent(url.password));
   }

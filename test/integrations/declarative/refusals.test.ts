@@ -74,7 +74,11 @@ test("a token that a vendor shows in its refusal is not told, however it was got
   const origin = await vendor((request, response) => {
     if (request.at.pathname === "/login") json(response, { token: "fresh-session-token" });
     else
-      json(response, { message: `bad ${request.headers.authorization} at ${request.at.searchParams.get("key")}` }, 400);
+      json(
+        response,
+        { message: `bad ${request.headers.authorization} at ${request.at.searchParams.get("key")}, ${request.url}` },
+        400,
+      );
   });
   const login_requester = { type: "HttpRequester", url_base: origin, path: "/login", http_method: "POST" };
   const request_authentication = { type: "Bearer" };
@@ -86,11 +90,11 @@ test("a token that a vendor shows in its refusal is not told, however it was got
   };
   const basic = { type: "BasicHttpAuthenticator", username: "somebody", password: "hush" };
   const inject_into = { type: "RequestOption", inject_into: "request_parameter", field_name: "key" };
-  const key = { type: "ApiKeyAuthenticator", api_token: "key-of-mine", inject_into };
+  const key = { type: "ApiKeyAuthenticator", api_token: "key/of+mine=", inject_into };
   for (const authenticator of [session, basic, key]) {
     const told = await read(manifest(origin, { requester: { authenticator } })).catch((error: Error) => error.message);
     expect(told).toContain("[redacted]");
-    expect(told).not.toMatch(/fresh-session|c29tZWJvZHk|key-of-mine/);
+    expect(told).not.toMatch(/fresh-session|c29tZWJvZHk|key.{1,3}of/);
   }
 });
 

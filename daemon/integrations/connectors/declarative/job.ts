@@ -4,7 +4,7 @@ import { isMagicError, MagicError } from "#contract/errors.ts";
 import type { TokenKeeper } from "#contract/tokens.ts";
 import { createEgress } from "#daemon/egress/egress.ts";
 import { anyExact, packNumbers, unpackNumbers } from "#shared/exact-number.ts";
-import { redactText } from "#shared/redact.ts";
+import { redactText, secretsIn } from "#shared/redact.ts";
 import { type Connector, createConnector } from "./connector.ts";
 import type { HttpResponse } from "./http/client.ts";
 import { decoderOf } from "./http/decode.ts";
@@ -164,11 +164,4 @@ function wire(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(wire);
   if (isRecord(value)) return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, wire(each)]));
   return value;
-}
-
-/** The texts of a configuration that may be secrets: whatever an error message should not show. */
-function secretsIn(value: unknown, name = ""): string[] {
-  if (typeof value === "string") return /secret|token|key|password|credential|auth/i.test(name) ? [value] : [];
-  if (Array.isArray(value)) return value.flatMap((each) => secretsIn(each, name));
-  return isRecord(value) ? Object.entries(value).flatMap(([key, each]) => secretsIn(each, `${name}.${key}`)) : [];
 }
