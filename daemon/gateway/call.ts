@@ -25,8 +25,6 @@ export interface GatewayCall {
   readonly body: Record<string, unknown>;
   /** The bytes that were parsed: forwarded untouched where nothing has to change; the idempotency fingerprint is over them. Null for in-process callers. */
   readonly raw: Buffer | null;
-  /** The same bytes as a text, where they are ASCII and few: spares reading them once more. */
-  readonly ascii?: string | null | undefined;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly idempotencyKey: string | null;
   readonly controller: CallingController | null;

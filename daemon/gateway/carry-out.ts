@@ -210,7 +210,6 @@ async function attempt(journey: Journey, candidate: Candidate): Promise<ChatOutc
   };
   const same = {
     raw: call.raw,
-    ascii: call.ascii,
     requestId: call.requestId,
     user: call.principal.gateway?.user ?? null,
   };

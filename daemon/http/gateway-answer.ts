@@ -7,7 +7,7 @@ import { headers as names } from "#contract/protocol.ts";
 import type { Gateway, GatewayAnswer, Operation } from "#daemon/gateway/call.ts";
 import type { FrameSink } from "#daemon/gateway/providers/adapter.ts";
 import { abortSource } from "#shared/abort.ts";
-import type { RawBody } from "./read-body.ts";
+import type { RawBody } from "./raw-body.ts";
 
 /** Carries out one completion or embedding request and answers it, refusals by the error handler. */
 export function answerCall(gateway: Gateway, operation: Operation, request: FastifyRequest, reply: FastifyReply): void {
@@ -23,7 +23,6 @@ export function answerCall(gateway: Gateway, operation: Operation, request: Fast
       requestId: request.id,
       body: sent.body,
       raw: sent.raw,
-      ascii: sent.ascii,
       headers: request.headers,
       idempotencyKey: typeof key === "string" ? key : null,
       controller: null,

@@ -4,6 +4,11 @@ import type { FastifyInstance } from "fastify";
 import { COMPLETION_LIMIT } from "./body.ts";
 import { readBody } from "./read-body.ts";
 
+export interface RawBody {
+  readonly raw: Buffer;
+  readonly body: Record<string, unknown>;
+}
+
 /** For their routes: the schemas are for readers, the gateway judges the bodies, and what it leaves to the vendor the vendor. */
 export const judgedLater = { validatorCompiler: () => () => true } as const;
 
@@ -15,7 +20,7 @@ export function useRawBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<Buffer>("application/json", { parseAs: "buffer" }, (_request, raw, done) => {
     try {
-      done(null, readBody(raw));
+      done(null, { raw, body: readBody(raw) } satisfies RawBody);
     } catch (error) {
       done(error as Error);
     }

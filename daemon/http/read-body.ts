@@ -14,26 +14,14 @@ const MAX_VALUES = 4_000_000;
 /** Bytes up to which a body is parsed before it is looked at: whatever it holds, it cannot become much. */
 const SMALL = 256 * 1024;
 
-export interface RawBody {
-  readonly raw: Buffer;
-  /** The same as a text, where that has a character for each byte and is short; null elsewhere. */
-  readonly ascii: string | null;
-  readonly body: Record<string, unknown>;
-}
-
 /** Throws `invalid_request` (400) with `param` null for what is no JSON object at all. */
-export function readBody(raw: Buffer): RawBody {
+export function readBody(raw: Buffer): Record<string, unknown> {
   if (raw.length === 0) throw new MagicError("invalid_request", "The body is empty; send a JSON object.");
-  let ascii: string | null = null;
-  const parsed = parseBody(raw, COMPLETION_DEPTH, (text) => {
-    // It is valid UTF-8: as many characters as bytes are ASCII.
-    if (text.length === raw.length && raw.length <= SMALL) ascii = text;
-    return JSON.parse(text);
-  });
+  const parsed = parseBody(raw, COMPLETION_DEPTH, JSON.parse);
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
     throw new MagicError("invalid_request", "The body must be a JSON object.");
   }
-  return { raw, ascii, body: parsed as Record<string, unknown> };
+  return parsed as Record<string, unknown>;
 }
 
 /** What `parse` makes of it. Throws `invalid_request` for what is no JSON, or beyond the bounds. */

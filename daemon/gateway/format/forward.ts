@@ -4,25 +4,17 @@ import { scanBody } from "./scan.ts";
 
 const MAX_DEPTH = 1000;
 
-/** A client's body as it came. */
-export interface Sent {
-  /** Null for in-process callers. */
-  readonly raw: Buffer | null;
-  /** The same as a text, where that is known and has a character for each byte. */
-  readonly ascii?: string | null | undefined;
-}
-
 /**
  * The body with members set (a value) or removed (undefined). Falls back to serialising `parsed` where the bytes cannot be trusted
  * to mean what was parsed (a key that stands twice) or there are none.
  */
 export function forwardBody(
-  { raw, ascii }: Sent,
+  raw: Buffer | null,
   parsed: object,
   changes: Readonly<Record<string, unknown>>,
 ): Buffer | string {
   if (raw === null) return JSON.stringify({ ...parsed, ...changes });
-  const scan = scanBody(ascii ?? raw.toString("latin1"), MAX_DEPTH);
+  const scan = scanBody(raw.toString("latin1"), MAX_DEPTH);
   if (scan.duplicate) return JSON.stringify({ ...parsed, ...changes });
 
   const edits: { start: number; end: number; text: string }[] = [];

@@ -1,7 +1,6 @@
 // What a provider is to the gateway. The pipeline drives `Provider` (one attempt at a time, no retries inside); an HTTP provider
 // is written as a `Wire` (pure: request out, answer in) and becomes a Provider through `providers/http-provider.ts`.
 // Adding one: a folder here, and a line in `providers/registry.ts`.
-import type { Sent } from "#daemon/gateway/format/forward.ts";
 import type { ChatRequest } from "#daemon/gateway/format/request.ts";
 import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
 import type { AbortNotice } from "#shared/abort.ts";
@@ -35,9 +34,11 @@ export interface Credentials {
   readonly sessionToken?: string | undefined;
 }
 
-/** One client request, the same for all its attempts. Its bytes are forwarded with only `model` exchanged where nothing else changes. */
-export interface ChatCall extends Sent {
+/** One client request, the same for all its attempts. */
+export interface ChatCall {
   readonly request: ChatRequest;
+  /** The body as it came; forwarded with only `model` exchanged where nothing else changes. Null for in-process callers. */
+  readonly raw: Buffer | null;
   readonly requestId: string;
   /** Drop what the provider does not support, instead of 400. */
   readonly dropUnsupported: boolean;
@@ -125,8 +126,9 @@ export interface FailureOutcome {
 
 export type ChatOutcome = CompletionOutcome | StreamOutcome | FailureOutcome;
 
-export interface EmbeddingCall extends Sent {
+export interface EmbeddingCall {
   readonly request: EmbeddingRequest;
+  readonly raw: Buffer | null;
   readonly requestId: string;
   readonly user: string | null;
 }

@@ -81,7 +81,7 @@ function chatBody(call: ChatCall, target: Target, thoughts: ThoughtMemory): Buff
     if (tools !== request.tools) changes["tools"] = tools;
   }
   if (messages !== request.messages) changes["messages"] = messages;
-  return forwardBody(call, request, changes);
+  return forwardBody(call.raw, request, changes);
 }
 
 function embeddingBody(call: EmbeddingCall, target: Target): Buffer | string {
@@ -89,7 +89,7 @@ function embeddingBody(call: EmbeddingCall, target: Target): Buffer | string {
   if (call.request.model !== target.model) changes["model"] = target.model;
   if (serviceOf(target).mistral) changes["user"] = undefined;
   else if (call.user !== null && call.request.user !== call.user) changes["user"] = call.user;
-  return forwardBody(call, call.request, changes);
+  return forwardBody(call.raw, call.request, changes);
 }
 
 function mistralSeed({ seed }: ChatRequest): object {
