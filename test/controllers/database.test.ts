@@ -59,8 +59,14 @@ async function endsWithItsTransaction(driver: Driver): Promise<void> {
 }
 
 /** A session that is given up while its statement runs: `running` sees it in the server's list, then no more. */
-async function endsWhatItLeft(driver: Driver, statement: string, running: () => Promise<unknown>): Promise<void> {
+async function endsWhatItLeft(
+  driver: Driver,
+  statement: string,
+  running: () => Promise<unknown>,
+  failedBefore: readonly string[] = [],
+): Promise<void> {
   const session = await driver.begin(new AbortController().signal);
+  for (const failing of failedBefore) await expect(session.query(failing, [])).rejects.toThrow();
   session.query(statement, []).catch(() => {});
   await vi.waitFor(async () => expect(await running()).toBe(1));
   session.destroy();
@@ -419,14 +425,17 @@ describe.skipIf(mysqlMissing())("mysql", () => {
       expect(await ask({ sql: "select @@max_statement_time as s" })).toEqual({ rows: [{ s: 60 }] });
   });
 
-  test("a statement whose caller has gone is ended at the server", async () => {
+  test("a statement whose caller has gone is ended at the server, after others that failed too", async () => {
     const root = await createConnection(targets["myroot"]?.url ?? "");
-    await endsWhatItLeft(openMysql(targets["my"]?.url ?? "", "read"), "select sleep(60)", async () => {
+    const running = async (): Promise<number | undefined> => {
       const [rows] = await root.query(
         "select count(*) as n from information_schema.processlist where info like 'select sleep%'",
       );
       return (rows as { n: number }[])[0]?.n;
-    });
+    };
+    const open = () => openMysql(targets["my"]?.url ?? "", "read");
+    await endsWhatItLeft(open(), "select sleep(60)", running);
+    await endsWhatItLeft(open(), "select sleep(60)", running, ["select absent", "insert into t (id) values (1)"]);
     await root.end();
   });
 

@@ -209,7 +209,11 @@ async function run(
       };
     };
     const uncounted = countBytes(under.stream, reject);
+    let done = false;
+    // A statement that failed emits `end` too, and once more where it was only to be prepared.
     const over = (): void => {
+      if (done) return;
+      done = true;
       uncounted();
       under.off("error", lost);
       onOver();
