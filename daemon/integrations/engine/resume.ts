@@ -50,7 +50,8 @@ export async function resumeFrom(spec: SyncSpec, session: WriteSession, source: 
   }
   // A column that has another's name now would hold the values of both.
   const { mapping = spec.mapping, columns = [] } = committed.schema ?? {};
-  if (columns.some(({ name }) => mapped(mapping, name) !== mapped(spec.mapping, name)))
+  const read = columns.filter(({ name }) => spec.columns === null || spec.columns.includes(name));
+  if (read.some(({ name }) => mapped(mapping, name) !== mapped(spec.mapping, name)))
     return { ...anew, other: { what: "mapping", detail: "The columns had other names so far" } };
   // Where the state lies beside the rows they are the ones it tells of.
   if (session.stateApart && (_magic?.destination ?? to) !== to)

@@ -194,6 +194,36 @@ describe.skipIf(postgresMissing())("runs that go on", () => {
     expect(await target.lines("rekeyed")).toEqual(["(1,,1,1)", "(1,,2,2)"]);
   });
 
+  test("a SQLite table is made anew for another key only where a sync has said all of it", async () => {
+    const [from, to] = ["keys_from.sqlite", "keys_to.sqlite"].map((name) => join(folder, name)) as [string, string];
+    const source = new DatabaseSync(from);
+    source.exec("CREATE TABLE t (id int, k int); INSERT INTO t VALUES (1, 2)");
+    const target = new DatabaseSync(to);
+    const made = [
+      ...["k INT4 CHECK (k > 0)", "k INT4 UNIQUE", "k INT4 DEFAULT 7", "k VARCHAR(9)", "k TEXT COLLATE NOCASE"],
+    ].map((column, at) => [
+      `hand${at}`,
+      `CREATE TABLE "hand${at}" ("id" INT4 NOT NULL, ${column}, PRIMARY KEY ("id"))`,
+    ]);
+    for (const [, sql = ""] of made) target.exec(sql);
+    const run = async (table: string, key: string) =>
+      expect((await sync({ from, object: "t", to, table }, { primary_key: [key] })).error).toBeNull();
+    const textOf = (table: string) =>
+      target.prepare("SELECT sql FROM sqlite_schema WHERE name = ?").get(table)?.["sql"];
+    for (const [table = "", sql] of made) {
+      await run(table, "id");
+      await run(table, "k");
+      expect(textOf(table)).toBe(sql);
+    }
+    await run("own", "id");
+    source.exec("ALTER TABLE t ADD COLUMN v text");
+    await run("own", "id");
+    await run("own", "k");
+    expect(textOf("own")).toMatch(/"v" TEXT, PRIMARY KEY \("k"\)\)$/);
+    source.close();
+    target.close();
+  });
+
   test("columns that are mapped to each other's names are read anew: none holds the values of both", async () => {
     await pair.source.query(
       "CREATE TABLE crossed (id int PRIMARY KEY, a int, b int); INSERT INTO crossed VALUES (1, 1, 7), (2, 2, 8)",
@@ -207,6 +237,22 @@ describe.skipIf(postgresMissing())("runs that go on", () => {
     expect((await run({ mapping: { a: "b", b: "a" } })).error).toBeNull();
     expect(await pair.target.lines("crossed")).toEqual(["(1,7,1)", "(2,8,2)"]);
     expect(await run({ mapping: { a: "b", b: "a" } })).toMatchObject({ records_read: 0, error: null });
+  });
+
+  test("a mapping that goes with its column, which is read no longer, lets the run go on where the last one ended", async () => {
+    await pair.source.query(
+      "CREATE TABLE fewer (id int PRIMARY KEY, a int, n int); INSERT INTO fewer VALUES (1, 1, 1); CREATE TABLE fewer_log AS SELECT a, n FROM fewer",
+    );
+    for (const object of ["fewer", "fewer_log"]) {
+      const run = (more: Partial<SyncSpec>) =>
+        sync(
+          { from: pair.from, object, to: join(folder, "fewer.sqlite"), table: object },
+          { mode: "incremental", cursor_field: "n", ...more },
+        );
+      expect(await run({ mapping: { a: "x" } })).toMatchObject({ records_read: 1, error: null });
+      const columns = object === "fewer" ? ["id", "n"] : ["n"];
+      expect(await run({ columns })).toMatchObject({ records_read: 0, error: null });
+    }
   });
 
   test("a column that comes later has the values of rows that were there before", async () => {

@@ -7,7 +7,7 @@ import { planChanges, refuseComputed } from "../../engine/evolution.ts";
 import { DOUBLED, keyedRows, outlived } from "../../engine/keys.ts";
 import { keyOf } from "../../engine/rejects.ts";
 import type { StreamState } from "../../engine/source.ts";
-import type { TableSchema, Value } from "../../engine/types.ts";
+import type { Column, TableSchema, Value } from "../../engine/types.ts";
 import { describeTable, quote, type SqliteTable } from "./catalog.ts";
 import { isBusy, isRowError, sqliteError } from "./errors.ts";
 import { sqliteSource } from "./source.ts";
@@ -218,12 +218,7 @@ function prepare(db: DatabaseSync, table: string, plan: WritePlan, existing: Sql
   const remade = existing !== null && !soft && outlived(existing.primaryKey, plan) && isBare(db, existing, plan);
   if (remade) db.exec(`DROP TABLE ${table}`);
   if (!existing || remade) {
-    const columns = plan.columns.map(
-      (column) => `${quote(column.name)} ${declare(column)}${plan.primaryKey.includes(column.name) ? " NOT NULL" : ""}`,
-    );
-    if (soft) columns.push(`${quote(DELETED_AT)} TEXT`);
-    if (plan.primaryKey.length > 0) columns.push(`PRIMARY KEY (${plan.primaryKey.map(quote).join(", ")})`);
-    db.exec(`CREATE TABLE ${table} (${columns.join(", ")})`);
+    db.exec(creation(name, plan.columns, plan.primaryKey, soft ? DELETED_AT : undefined));
     return;
   }
   refuseComputed(
@@ -244,11 +239,20 @@ function prepare(db: DatabaseSync, table: string, plan: WritePlan, existing: Sql
   else db.exec(`DELETE FROM ${table}`);
 }
 
-function isBare(db: DatabaseSync, { name, columns }: SqliteTable, plan: WritePlan): boolean {
-  const hung = db.prepare("SELECT 1 FROM sqlite_master WHERE tbl_name = ? AND type <> 'table' AND sql IS NOT NULL");
-  return (
-    hung.get(name) === undefined && columns.every((column) => plan.columns.some((one) => one.name === column.name))
+// Nothing that somebody else has said of the table would go with it: constraints and types stand in its own text.
+function isBare(db: DatabaseSync, { name, columns, primaryKey }: SqliteTable, plan: WritePlan): boolean {
+  if (!columns.every((column) => plan.columns.some((one) => one.name === column.name))) return false;
+  const texts = db.prepare("SELECT sql FROM sqlite_master WHERE tbl_name = ? AND sql IS NOT NULL").all(name);
+  return texts.length === 1 && texts[0]?.["sql"] === creation(name, columns, primaryKey);
+}
+
+function creation(name: string, of: readonly Column[], key: readonly string[], mark?: string): string {
+  const columns = of.map(
+    (column) => `${quote(column.name)} ${declare(column)}${key.includes(column.name) ? " NOT NULL" : ""}`,
   );
+  if (mark !== undefined) columns.push(`${quote(mark)} TEXT`);
+  if (key.length > 0) columns.push(`PRIMARY KEY (${key.map(quote).join(", ")})`);
+  return `CREATE TABLE ${quote(name)} (${columns.join(", ")})`;
 }
 
 async function deleteMissing(
