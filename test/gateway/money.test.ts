@@ -382,6 +382,27 @@ describe("budgets", () => {
     await second;
   });
 
+  test("however many accounts have changed, a batch takes some of them, and the next ones the others", async () => {
+    const storage = await temporaryStorage();
+    const stores = gatewayStores(storage, systemClock);
+    const budgets = createBudgets(stores.budgets, silentLogger);
+    const batches: number[] = [];
+    const append: typeof stores.ledger.append = (number, rows, accounts) => {
+      batches.push(accounts.length);
+      return stores.ledger.append(number, rows, accounts);
+    };
+    const ledger = createLedger({ ...stores.ledger, append }, budgets, silentLogger);
+    const keys = Array.from({ length: 1_200 }, (_, i) => `user:${i}:total`);
+    const reserve = (key: string) => budgets.reserve([{ key, limit: 1_000, label: "", remedy: "", alerts: [] }], 10);
+    for (const reservation of await Promise.all(keys.map(reserve))) reservation.settle(7);
+    await ledger.close();
+    expect(batches.slice(0, 3)).toEqual([500, 500, 500]);
+    expect(Math.max(...batches)).toBe(500);
+    const stored = await stores.budgets.load(keys);
+    expect(stored.filter(({ spent, elsewhere }) => spent === 7 && elsewhere === 0)).toHaveLength(1_200);
+    expect(await gatewayStores(storage, systemClock).budgets.recover()).toEqual([]);
+  });
+
   test("a budget beyond nine thousand dollars is served after a restart as before it", async () => {
     upstream.answer = (response) => void response.end(completion(10, 100));
     const storage = await temporaryStorage();

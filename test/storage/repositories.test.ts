@@ -140,12 +140,13 @@ test.skipIf(noPostgres)(
     const url = new URL((await server?.createDatabase()) ?? "");
     const between = `${server?.socketFolder}/between`;
     let mute = false;
+    let lateMs = 0;
     const sockets: Socket[] = [];
     const proxy = createServer((client) => {
       const upstream = dial(`${server?.socketFolder}/.s.PGSQL.5432`);
       sockets.push(client, upstream);
       client.on("error", () => {}).pipe(upstream);
-      upstream.on("error", () => {}).on("data", (data) => mute || client.write(data));
+      upstream.on("error", () => {}).on("data", (data) => mute || setTimeout(() => client.write(data), lateMs));
     });
     mkdirSync(between);
     await new Promise<void>((resolve) => proxy.listen(`${between}/.s.PGSQL.5432`, resolve));
@@ -170,6 +171,17 @@ test.skipIf(noPostgres)(
     await check();
     await operator.query("rollback");
     await units.setting.put({ key: "a", value: "2" });
+    // One that answers is not given up, however long a unit takes in all.
+    lateMs = 8;
+    const changes = Array.from({ length: 24 }, (_, i) => ({ key: `user:${i}:total`, spent: 1, lease: 1 }));
+    await units.ledger.append({
+      batch: 1,
+      rows: "[]",
+      budgets: changes,
+      process: "a",
+      now: "2026-01-01T00:00:00.000Z",
+    });
+    lateMs = 0;
     mute = true;
     const unheard = units.setting.put({ key: "a", value: "3" });
     await expect(unheard).rejects.toMatchObject({ code: "storage_unavailable" });
@@ -177,3 +189,18 @@ test.skipIf(noPostgres)(
     expect(await units.setting.get({ key: "a" })).toBe("2");
   },
 );
+
+test.skipIf(noPostgres)("a COMMIT that Postgres says it has undone is no open question", async () => {
+  const databaseUrl = await server?.createDatabase();
+  const { setting } = (await temporaryStorage({ databaseUrl })).units;
+  const operator = new pg.Client(databaseUrl);
+  await operator.connect();
+  onTestFinished(() => operator.end());
+  await operator.query(
+    `create function refuse() returns trigger language plpgsql as $$ begin raise sqlstate '57014'; end $$;
+     create constraint trigger late after insert on setting deferrable initially deferred for each row execute function refuse()`,
+  );
+  const refused = await setting.put({ key: "a", value: "1" }).catch((error: unknown) => error);
+  expect(refused).toMatchObject({ code: "storage_unavailable" });
+  expect(refused).not.toHaveProperty("extra.outcome");
+});

@@ -25,7 +25,7 @@ export interface Budgets {
    * every one is, comes at once; else a promise of it.
    */
   reserve(accounts: readonly Account[], amount: number): Reservation | Promise<Reservation>;
-  /** What has to be written since the last call. */
+  /** What has to be written since the last call, or some of it. */
   takeChanges(): BudgetChanges;
   /** True while changes are waiting or a lease is larger than it has to be. */
   readonly dirty: boolean;
@@ -34,6 +34,8 @@ export interface Budgets {
 /** Spent amounts and new leases on their way to storage: told how each try to write them ends, until they are stored. */
 export interface BudgetChanges {
   readonly accounts: readonly AccountChange[];
+  /** There may be more of them to be taken. */
+  readonly more: boolean;
   stored(): void;
   failed(error: unknown): void;
 }
@@ -69,6 +71,8 @@ const HEADROOM = 4;
 const MOST_SHARE = 0.01;
 const MOST_HEADROOM = 100 * PICO_PER_DOLLAR;
 const MAX_STATES = 20_000;
+/** Accounts handed over at once: storage takes up to two round trips for each. */
+const MOST_CHANGES = 500;
 /** How often it is looked whether another daemon's calls under way cost less than they may, before one is refused for them. */
 const MOST_LOOKS = 4;
 const LOOK_MS = 100;
@@ -225,7 +229,15 @@ export function createBudgets(store: BudgetStore, logger: Logger): Budgets {
         state.writing += state.unwritten;
         state.unwritten = 0;
         state.lease = lease;
+        if (taken.length === MOST_CHANGES) break;
       }
+      const more = taken.length === MOST_CHANGES;
+      // The others come first the next time.
+      if (more)
+        for (const { state } of taken) {
+          states.delete(state.key);
+          states.set(state.key, state);
+        }
       let attempt: PromiseWithResolvers<void>;
       const handOver = () => {
         attempt = Promise.withResolvers<void>();
@@ -236,6 +248,7 @@ export function createBudgets(store: BudgetStore, logger: Logger): Budgets {
       handOver();
       return {
         accounts: taken.map(({ state, spent, lease }) => ({ key: state.key, spent, lease })),
+        more,
         stored() {
           for (const { state, spent } of taken) {
             state.writing -= spent;

@@ -69,13 +69,15 @@ export function createLedger(store: LedgerStore, budgets: Budgets, logger: Logge
     return { number: ++batches, rows, changes };
   };
 
-  const writeOnce = async (): Promise<void> => {
+  /** True while there may be more. */
+  const writeOnce = async (): Promise<boolean> => {
     const batch = unsure ?? nextBatch();
-    if (!batch) return;
+    if (!batch) return false;
     try {
       await store.append(batch.number, batch.rows, batch.changes.accounts);
       unsure = undefined;
       batch.changes.stored();
+      return waiting.length > 0 || batch.changes.more;
     } catch (error) {
       unsure = batch;
       batch.changes.failed(error);
@@ -95,8 +97,7 @@ export function createLedger(store: LedgerStore, budgets: Budgets, logger: Logge
   const flush = (): Promise<void> => {
     flushing ??= (async () => {
       try {
-        do await writeOnce();
-        while (waiting.length > 0);
+        while (await writeOnce());
       } finally {
         flushing = undefined;
       }

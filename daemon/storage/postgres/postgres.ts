@@ -1,4 +1,5 @@
 // State in Postgres: a pool, and one serializable transaction for each unit, run again when it meets another.
+import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
@@ -15,6 +16,8 @@ import type { Storage } from "../storage.ts";
 // may meet instead of them (https://www.postgresql.org/docs/current/mvcc-serialization-failure-handling.html). A key that is
 // really taken is refused again at once, so that one gets fewer tries. At too_many_connections one of the pool's may soon be free.
 const attempts: Readonly<Record<string, number>> = { "40001": 12, "40P01": 12, "23505": 4, "53300": 8 };
+// Its word that a COMMIT kept nothing: those of above, and query_canceled.
+const undone: ReadonlySet<unknown> = new Set(["40001", "40P01", "57014"]);
 // Any number that is ours: the key of the advisory lock under which one replica migrates while the others wait.
 const migrationLock = 4_141_000_001;
 
@@ -52,7 +55,8 @@ export async function openPostgres(connectionString: string, bounds = ofUnits): 
         const code = (error as { code?: unknown }).code;
         if (typeof code !== "string" || attempt >= (attempts[code] ?? 1)) {
           const known = translate(error);
-          throw known?.code === "storage_unavailable" && committing ? uncertain(error) : (known ?? error);
+          const open = committing && known?.code === "storage_unavailable" && !undone.has(code);
+          throw open ? uncertain(error) : (known ?? error);
         }
         await sleep(Math.random() * 4 * 2 ** Math.min(attempt, 6));
       }
@@ -86,15 +90,19 @@ function poolOf(config: pg.PoolConfig, { connectMs, statementMs, heldMs }: Bound
   pool.on("connect", (client) => client.on("error", () => {}));
   // A server that is frozen, or that a network has forgotten, answers nothing and closes nothing: such a connection is given up.
   const ends = new Map<pg.PoolClient, NodeJS.Timeout>();
+  pool.on("connect", (client) => streamOf(client).on("data", () => ends.get(client)?.refresh()));
   pool.on("acquire", (client) => {
-    const { connection } = client as unknown as { readonly connection: { readonly stream: { destroy(): void } } };
-    ends.set(client, setTimeout(() => connection.stream.destroy(), heldMs).unref());
+    ends.set(client, setTimeout(() => streamOf(client).destroy(), heldMs).unref());
   });
   pool.on("release", (_error, client) => {
     clearTimeout(ends.get(client));
     ends.delete(client);
   });
   return pool;
+}
+
+function streamOf(client: pg.PoolClient): Duplex {
+  return (client as unknown as { readonly connection: { readonly stream: Duplex } }).connection.stream;
 }
 
 // The server may have committed, and only its word of that been lost.
