@@ -11,6 +11,7 @@ import { type Position, readSource, toPointer } from "#contract/source.ts";
 import { TYPES_FILE, typesOf } from "#contract/types.ts";
 import { PROJECT_FILE } from "#shared/paths.ts";
 import { whereWritable, writeEditorFiles, writeIfDifferent } from "./editor.ts";
+import { unservedModels } from "./unserved.ts";
 
 export const CONTRACT_FILES = ["contract.yaml", "contract.yml", "contract.json"] as const;
 export const HANDLER_FILES = ["handler.ts", "handler.mts", "handler.js", "handler.mjs", "handler.cjs"] as const;
@@ -52,7 +53,7 @@ export function validatePaths(paths: readonly string[], root: string | undefined
   return {
     valid: work.problems.length === 0,
     problems: sortProblems(work.problems),
-    warnings: sortProblems([...unconfigured(work), ...nowhere(work), ...unfilled(work)]),
+    warnings: sortProblems([...unconfigured(work), ...unserved(work), ...unfilled(work)]),
     checked: work.checked,
   };
 }
@@ -191,39 +192,13 @@ function unconfigured(work: Work): Problem[] {
   });
 }
 
-// Models of the gateway that no provider of magic.yaml serves: a policy passes over such a candidate without a word, a default is a 404.
-function nowhere(work: Work): Problem[] {
-  const gateway = work.config?.gateway;
-  if (!gateway) return [];
-  const { providers = {}, policies = {}, models: { aliases = {} } = {} } = gateway;
-  const served = Object.values(providers).flatMap(({ models = [] }) => models);
-  const known = (model: string) => {
-    const [provider = "", ...rest] = model.split("/");
-    if (rest.length === 0 || provider === "sandbox" || Object.hasOwn(providers, provider)) return true;
-    if (Object.hasOwn(aliases, model) || Object.hasOwn(policies, model)) return true;
-    return served.some((one) => one === model || (one.includes("*") && model.startsWith(one.split("*")[0] ?? "")));
-  };
-  const named: [pointer: string, model: string][] = [
-    ...(gateway.default === undefined ? [] : [["/default", gateway.default] as [string, string]]),
-    ...Object.entries(aliases).map(([name, model]): [string, string] => [
-      toPointer(["models", "aliases", name]),
-      model,
-    ]),
-    ...Object.entries(policies).flatMap(([name, { candidates }]) =>
-      candidates.map((one, index): [string, string] => [
-        toPointer(["policies", name, "candidates", index]),
-        typeof one === "string" ? one : one.model,
-      ]),
-    ),
-  ];
-  return named
-    .filter(([, model]) => !known(model))
-    .map(([pointer, model]) => ({
-      ...at(work, projectFile(work), `/gateway${pointer}`),
-      code: "unknown_name",
-      message: `No provider under gateway.providers serves \`${model}\` (gateway${pointer.replaceAll("/", ".")}).`,
-      fix: `Add \`${model.split("/")[0]}\` under gateway.providers, or correct the name.`,
-    }));
+function unserved(work: Work): Problem[] {
+  return unservedModels(work.config?.gateway ?? {}).map(({ pointer, model }) => ({
+    ...at(work, projectFile(work), `/gateway${pointer}`),
+    code: "unknown_name",
+    message: `No provider under gateway.providers serves \`${model}\` (gateway${pointer.replaceAll("/", ".")}).`,
+    fix: `Add \`${model.split("/")[0]}\` under gateway.providers, or correct the name.`,
+  }));
 }
 
 // `${NAME}`, as other tools' files have it, would be taken for the value itself, and be somebody's password or key.

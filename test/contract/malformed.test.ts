@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { readContract } from "#contract/controller-check.ts";
+import { env } from "#contract/project-gateway.ts";
 import { validatePaths } from "#scaffold/validation.ts";
 
 // Real processes on a machine that may be busy: nothing here depends on how long it takes.
@@ -329,41 +330,55 @@ test("a folder of broken contracts: every file is named, nothing stops the rest"
   }
 });
 
-test("models that no provider of magic.yaml serves, and references that nothing fills in, are warned of where they stand", () => {
+const unserved = (gateway: object): string[] => {
   const folder = join(tmpdir(), `magic-unserved-${process.pid}`);
-  const gateway = {
-    providers: {
-      openai: { api_key: `\${OPENAI_KEY}` },
-      mine: { type: "openai", base_url: "http://127.0.0.1:1/v1", models: ["meta/*"] },
-    },
-    models: { aliases: { good: "openai/a", bad: "opnai/a" } },
-    policies: { p: { candidates: ["openai/a", { model: "gogle/b" }, "meta/c", "sandbox/echo", "good"] } },
-    default: "nobody/d",
-  };
   try {
     mkdirSync(folder, { recursive: true });
-    writeFileSync(
-      join(folder, "magic.yaml"),
-      JSON.stringify({ version: 1, gateway, secrets: { A: `\${env:OK}\${env:B` } }),
-    );
+    writeFileSync(join(folder, "magic.yaml"), JSON.stringify({ version: 1, gateway }));
     const { problems, warnings } = validatePaths([], folder, folder);
     expect(problems).toEqual([]);
-    expect(warnings.map(({ pointer }) => pointer)).toEqual([
-      "/gateway/providers/openai/api_key",
-      "/gateway/models/aliases/bad",
-      "/gateway/policies/p/candidates/1",
-      "/gateway/default",
-      "/secrets/A",
-    ]);
-    expect(warnings.map(({ fix }) => fix.match(/\$\{.*\}/)?.[0]).filter(Boolean)).toEqual([
-      `\${env:OPENAI_KEY}`,
-      `\${env:B}`,
-    ]);
-    writeFileSync(join(folder, "magic.yaml"), "version: 1\ncontrollers: nowhere\n");
-    expect(validatePaths([], folder, folder).problems).toMatchObject([
-      { file: "magic.yaml", line: 2, column: 14, pointer: "/controllers", code: "folder_missing" },
-    ]);
+    return warnings.map(({ pointer }) => pointer).sort();
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+};
+
+test("models that no provider of magic.yaml serves are warned of, wherever they are named", () => {
+  const gateway = {
+    providers: { openai: {}, mine: { type: "openai", base_url: "http://127.0.0.1:1/v1", models: ["*/c", "mine/d/*"] } },
+    models: { aliases: { good: "openai/a", bad: "opnai/a", listed: "meta/c", other: "d/e" } },
+    policies: { p: { candidates: ["openai/a", { model: "gogle/b" }, "meta/c", "sandbox/echo", "good"] } },
+    default: "nobody/d",
+  };
+  expect(unserved(gateway)).toEqual([
+    "/gateway/default",
+    "/gateway/models/aliases/bad",
+    "/gateway/policies/p/candidates/1",
+    "/gateway/policies/p/candidates/2",
+  ]);
+});
+
+test.each([
+  ["a server of many vendors' models", { router: { type: "openai", base_url: "https://openrouter.ai/api/v1" } }, true],
+  ["a server whose address comes later", { router: { type: "openai", base_url: env("ROUTER") } }, true],
+  ["Bedrock, which has ARNs", { mine: { type: "bedrock", region: "us-east-1" } }, true],
+  ["a server of one's own", { own: { type: "openai", base_url: "http://localhost:1/v1" } }, false],
+  ["another vendor", { openai: {}, google: {} }, false],
+])("%s may serve a default and an alias with a slash, but no policy's candidate", (_, providers, served) => {
+  const model = "anthropic/claude-sonnet-4.5";
+  const policies = { p: { candidates: [model] } };
+  expect(unserved({ providers, default: model, models: { aliases: { a: model } }, policies })).toEqual([
+    ...(served ? [] : ["/gateway/default", "/gateway/models/aliases/a"]),
+    "/gateway/policies/p/candidates/0",
+  ]);
+});
+
+test("what a price or an allowed model spells out is served by the provider that it names", () => {
+  const gateway = {
+    providers: { openai: {} },
+    default: "ft/one",
+    models: { aliases: { a: "ft/two" }, allow: ["openai/ft/two"] },
+  };
+  expect(unserved({ ...gateway, prices: { "openai/ft/one": { input: 1, output: 1 } } })).toEqual([]);
+  expect(unserved(gateway)).toEqual(["/gateway/default"]);
 });

@@ -2,8 +2,8 @@
 // A denial names the rule and how to change it.
 import type { Principal } from "#contract/identity.ts";
 import type { CallingController } from "#daemon/gateway/call.ts";
+import { firstFit, modelPattern, type Pattern } from "#shared/model-pattern.ts";
 import type { ConfiguredProvider, Engagement } from "./engagement.ts";
-import { firstFit, modelPattern, type Pattern } from "./pattern.ts";
 
 export interface Denial {
   readonly rule: "environment" | "engagement.deny" | "engagement.allow" | "token.models" | "controller.models";

@@ -4,8 +4,8 @@
 import { maxOutputTokens } from "#daemon/gateway/pricing/output-limits.ts";
 import { flatPrice, type Price } from "#daemon/gateway/pricing/price.ts";
 import type { Credentials, ProviderKind, Target } from "#daemon/gateway/providers/adapter.ts";
+import { modelPattern, type Pattern } from "#shared/model-pattern.ts";
 import type { BudgetConfig, GatewayConfig, LimitsConfig, PolicyConfig, ProviderConfig, Strategy } from "./config.ts";
-import { modelPattern, type Pattern } from "./pattern.ts";
 
 export interface ConfiguredProvider {
   readonly name: string;

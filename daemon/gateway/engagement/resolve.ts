@@ -2,6 +2,7 @@
 import { MagicError } from "#contract/errors.ts";
 import type { Catalogue } from "#daemon/gateway/pricing/catalogue.ts";
 import { sandboxModels } from "#daemon/gateway/providers/sandbox/provider.ts";
+import { modelPattern } from "#shared/model-pattern.ts";
 import {
   type ConfiguredProvider,
   type Engagement,
@@ -10,7 +11,6 @@ import {
   type PolicyCandidate,
   splitModel,
 } from "./engagement.ts";
-import { modelPattern } from "./pattern.ts";
 import { publishedFor } from "./prices.ts";
 
 export type Resolution =
