@@ -9,40 +9,41 @@ import type { FrameSink } from "#daemon/gateway/providers/adapter.ts";
 import { abortSource } from "#shared/abort.ts";
 import type { RawBody } from "./raw-body.ts";
 
-/** Carries out one completion or embedding request and answers it, refusals by the error handler. */
-export function answerCall(gateway: Gateway, operation: Operation, request: FastifyRequest, reply: FastifyReply): void {
+/** Carries out one completion or embedding request and answers it. Throws what the gateway refuses. */
+export async function answerCall(
+  gateway: Gateway,
+  operation: Operation,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
   const sent = request.body as RawBody | undefined;
   if (!sent) throw new MagicError("invalid_request", "The body is empty; send a JSON object.");
   const left = abortSource();
   request.left = () => left.abort();
   const key = request.headers[names.idempotencyKey];
-  gateway
-    .complete({
-      operation,
-      principal: request.principal,
-      requestId: request.id,
-      body: sent.body,
-      raw: sent.raw,
-      headers: request.headers,
-      idempotencyKey: typeof key === "string" ? key : null,
-      controller: null,
-      span: request.span,
-      signal: left.signal,
-      startedAt: request.startedAt,
-    })
-    .then((answer) => send(reply, answer))
-    .catch((error: unknown) => reply.send(error));
-}
-
-// Bytes that are ready need nothing of what Fastify does with an answer. The head first: should it be refused, the error handler
-// can still answer.
-function send(reply: FastifyReply, answer: GatewayAnswer): Promise<unknown> | undefined {
-  const { raw } = reply;
+  const answer = await gateway.complete({
+    operation,
+    principal: request.principal,
+    requestId: request.id,
+    body: sent.body,
+    raw: sent.raw,
+    headers: request.headers,
+    idempotencyKey: typeof key === "string" ? key : null,
+    controller: null,
+    span: request.span,
+    signal: left.signal,
+    startedAt: request.startedAt,
+  });
+  // Bytes that are ready need nothing of what Fastify does with an answer. The head first: should it be refused, the error handler
+  // can still answer.
+  const raw = reply.raw;
   raw.writeHead(answer.status, headLines(reply, answer));
   reply.hijack();
-  if (answer.stream) return answer.stream.pipe(openSink(raw)).then(() => raw.end());
-  endSoon(raw, answer.body);
-  return undefined;
+  if (answer.stream) {
+    await answer.stream.pipe(openSink(raw));
+    raw.end();
+  } else endSoon(raw, answer.body);
+  return reply;
 }
 
 type Ready = readonly [raw: ServerResponse, body: Buffer];
