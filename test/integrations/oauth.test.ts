@@ -591,6 +591,53 @@ test("what a vendor tells of the account while it authorizes is kept, where the 
   expect(await authorized("quickbooks", {}, { realmId: "../x" }, { realmId: "9" })).not.toHaveProperty("realm_id");
 });
 
+test("a connection that is authorized at another account gets what the vendor tells of that one, and loses the old one's grant", async () => {
+  const { answers, comeBack, daemon, origin } = await hostileServer();
+  const callback_url = "https://app.example.com/done";
+  const authorized = async (body: object, parameters: object, answer: object) => {
+    const { state } = (await daemon.call("POST", "/v1/connections/oauth/start", { callback_url, ...body }, live)).body;
+    answers.push(json({ access_token: "a", ...answer }));
+    const { to } = await comeBack({ state, code: "c", ...parameters });
+    expect(to).toMatchObject({ status: "connected" });
+    return to["connection"] ?? "";
+  };
+  const settings = {
+    config: { client_id: "magic", authorize_url: `${origin}/auth`, token_url: `${origin}/token` },
+    credentials: { client_secret: "client-secret-canary" },
+  };
+  const readOf = async (id: string) => {
+    const { secrets, stored } = over(daemon, new URL(origin).host, id);
+    return secrets.read(await stored());
+  };
+  const [one, two] = ["https://one.my.salesforce.com", "https://two.my.salesforce.com"];
+  const provider = "salesforce";
+  // One that nothing was told of when it was authorized first.
+  const connection = await authorized({ provider, ...settings }, {}, { refresh_token: "r0" });
+  const again = (instance_url: string, config?: object) =>
+    authorized({ provider, connection, ...(config && { config }) }, {}, { instance_url });
+  await again(one);
+  expect(await readOf(connection)).toMatchObject({
+    config: { instance_url: one },
+    credentials: { refresh_token: "r0", client_secret: "client-secret-canary" },
+  });
+  await again(two);
+  const { config, credentials } = await readOf(connection);
+  expect(config).toMatchObject({ instance_url: two });
+  expect(credentials).toMatchObject({ client_secret: "client-secret-canary", access_token: "a" });
+  expect(credentials).not.toHaveProperty("refresh_token");
+  // Whoever said it, by whatever way, keeps it.
+  const own = { instance_url: "https://own.my.salesforce.com" };
+  const path = `/v1/connections/${connection}`;
+  const body = { config: own, credentials: { client_secret: "x", access_token: "y" } };
+  expect((await daemon.call("PATCH", path, body, live)).status).toBe(200);
+  await again(one);
+  expect((await readOf(connection)).config).toMatchObject(own);
+
+  const books = await authorized({ provider: "quickbooks", ...settings }, { realmId: "1" }, {});
+  await authorized({ provider: "quickbooks", connection: books }, { realmId: "2" }, {});
+  expect((await readOf(books)).config).toMatchObject({ realm_id: "2" });
+});
+
 test("daemons that share a database use a refresh token once", async () => {
   const { answers, asked, start, comeBack, daemon, origin } = await hostileServer();
   answers.push(json({ access_token: "a0", refresh_token: "r0", expires_in: 1 }));

@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { type FieldProblem, MagicError } from "#contract/errors.ts";
 import { isObject } from "../is-object.ts";
+import { tokenUrls } from "../oauth/provider.ts";
 import { leadsElsewhere, type PlaceRules } from "./places.ts";
 import type { ConnectionSecret, Settings } from "./secret.ts";
 
@@ -40,6 +41,32 @@ export function changed(rules: PlaceRules, { held, apply, authorizing = false }:
   if (missing.length > 0) throw refused(missing, granted);
   const { tokens: _old, ...rest } = held;
   return { ...rest, ...next, place: randomUUID() };
+}
+
+/**
+ * The settings with what the vendor has told of the account in place of what it told before; the caller's own stay. Where it is another
+ * account, what the old one's authorization gave goes. No secret is asked for: the place that the client's secret goes to has said it.
+ *
+ * @throws MagicError `validation_failed` where that place itself would be another one by it.
+ */
+export function taught(
+  rules: PlaceRules,
+  held: ConnectionSecret,
+  told: Readonly<Record<string, string>>,
+): ConnectionSecret {
+  const { config } = held;
+  const its = Object.entries(told).filter(
+    ([name, value]) => config[name] !== value && (config[name] === undefined || config[name] === held.learned?.[name]),
+  );
+  if (its.length === 0) return held;
+  const news = Object.fromEntries(its);
+  const apply = (settings: Settings): Settings => ({ ...settings, config: { ...settings.config, ...news } });
+  const next = { ...held, ...apply(held), learned: { ...held.learned, ...news } };
+  if (!isDeepStrictEqual(tokenUrls(rules.oauth, held), tokenUrls(rules.oauth, next)))
+    return { ...changed(rules, { held, apply, authorizing: true }), learned: next.learned };
+  if (its.every(([name]) => config[name] === undefined)) return next;
+  const { tokens: _old, ...rest } = next;
+  return { ...rest, credentials: without(held.credentials, GRANTED), place: randomUUID() };
 }
 
 /** True where nothing but tokens differs, which are refreshed in use. */

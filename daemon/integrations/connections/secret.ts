@@ -13,6 +13,8 @@ export interface ConnectionSecret {
   readonly bounded?: boolean;
   /** Another one each time that the settings lead elsewhere: what a refresh brings that began before must not be kept. */
   readonly place?: string;
+  /** Settings as the vendor told them at the last authorization: those that are still so are told anew by the next one. */
+  readonly learned?: Readonly<Record<string, string>>;
   /** What the vendor has put in place of a grant of the configuration since, by the grant's digest. Never searched for references. */
   readonly tokens?: Readonly<Record<string, KeptToken>>;
 }

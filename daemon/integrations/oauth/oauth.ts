@@ -11,7 +11,7 @@ import type { ConnectionRecord, ResourceLimit } from "#daemon/storage/tables/con
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
 import { inTurn, type Turns } from "#shared/turns.ts";
-import { changed } from "../connections/bound-credentials.ts";
+import { changed, taught } from "../connections/bound-credentials.ts";
 import { boundedFor, refuseReferences } from "../connections/bounded.ts";
 import { changeSecret } from "../connections/change-secret.ts";
 import type { PlaceRules } from "../connections/places.ts";
@@ -210,8 +210,10 @@ export function createOAuth(options: OAuthOptions): OAuth {
       throw new MagicError("invalid_request", "the answer is not from the server that was asked: see config.issuer");
     const grant = { grant_type: "authorization_code", code, redirect_uri: redirectUri, code_verifier: verifier };
     const tokens = await requestTokens(egress, provider, grant, clock.now());
-    const told = learnedSettings(provider, settings.config, { callback, token: tokens.answer });
-    const config = { ...told, ...input.config };
+    const { config = {} } = input;
+    const all = learnedSettings(provider, { callback, token: tokens.answer });
+    // The caller's own word counts.
+    const told = Object.fromEntries(Object.entries(all).filter(([name]) => config[name] === undefined));
     const credentials = { ...input.credentials, ...kept(tokens) };
     const now = rfc3339(clock.now());
     const health = { status: "healthy" as const, checked_at: now, latency_ms: null, message: null };
@@ -219,7 +221,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
       const place = { id: input.connection, environment };
       const rules = await options.placeRules(input.provider);
       const saved = await changeSecret(options, place.id, (held) => ({
-        ...reauthorized(rules, held, { config, credentials }),
+        ...reauthorized(rules, held, { config, credentials }, told),
         bounded: bounded || held.bounded === true,
       }));
       const found = await connections.setHealth({ ...place, status: "connected", health, now });
@@ -235,7 +237,10 @@ export function createOAuth(options: OAuthOptions): OAuth {
         status: "connected" as const,
       },
       ...{ health, metadata: input.metadata ?? {}, created_at: now, updated_at: now, last_synced_at: null },
-      secret: secrets.seal({ id, environment }, { config, credentials, bounded }),
+      secret: secrets.seal(
+        { id, environment },
+        { config: { ...config, ...told }, credentials, bounded, learned: told },
+      ),
     };
     try {
       return await connections.create({ connection, limit });
@@ -273,12 +278,17 @@ export function createOAuth(options: OAuthOptions): OAuth {
 }
 
 // What was given goes over what is held; where it leads elsewhere, the old grant goes.
-function reauthorized(rules: PlaceRules, held: ConnectionSecret, given: Settings): ConnectionSecret {
+function reauthorized(
+  rules: PlaceRules,
+  held: ConnectionSecret,
+  given: Settings,
+  told: Readonly<Record<string, string>> = {},
+): ConnectionSecret {
   const apply = ({ config, credentials }: Settings): Settings => ({
     config: { ...config, ...given.config },
     credentials: { ...credentials, ...given.credentials },
   });
-  return changed(rules, { held, apply, authorizing: true });
+  return changed(rules, { held: taught(rules, held, told), apply, authorizing: true });
 }
 
 // A provider that does not rotate sends no new refresh token: the old one stays.

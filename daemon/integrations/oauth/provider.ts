@@ -62,17 +62,16 @@ export function oauthProvider(definition: OAuthDefinition, config: Settings, cre
   };
 }
 
-/** What the vendor has told of the settings that are not there yet. */
+/** What the vendor has told of the account. */
 export function learnedSettings(
   { learned }: OAuthProvider,
-  known: Settings,
   { callback, token }: { readonly callback: Settings; readonly token: Settings },
 ): Record<string, string> {
   const found: Record<string, string> = {};
   for (const [name, place] of Object.entries(learned)) {
     const [from, member = ""] = place.split(".");
     const value = (from === "callback" ? callback : token)[member];
-    if (known[name] !== undefined || typeof value !== "string" || value.length > 2048) continue;
+    if (typeof value !== "string" || value.length > 2048) continue;
     // A redirect comes by the browser, and its word becomes a part of addresses.
     if (from === "callback" && !/^\w[\w-]*$/.test(value)) continue;
     found[name] = value;
