@@ -5,7 +5,8 @@ import { readAnswer, spliceCost } from "#daemon/gateway/providers/cost.ts";
 import { openaiDecoder } from "#daemon/gateway/providers/openai/stream.ts";
 import { openaiWire } from "#daemon/gateway/providers/openai/wire.ts";
 import { createProviders } from "#daemon/gateway/providers/registry.ts";
-import { thoughtMemory } from "#daemon/gateway/providers/thoughts/memory.ts";
+import { type ThoughtMemory, thoughtMemory } from "#daemon/gateway/providers/thoughts/memory.ts";
+import type { Emit } from "#daemon/gateway/providers/wire.ts";
 import { sharedPath } from "#test/shared.ts";
 import { specification } from "./specification.ts";
 import { agent, callOf, collect, optionsOf, startUpstream, targetOf, type Upstream } from "./upstream.ts";
@@ -43,6 +44,24 @@ const completion = {
 function events(list: unknown[], end = "data: [DONE]\n\n"): string {
   return list.map((one) => `data: ${JSON.stringify(one)}\n\n`).join("") + end;
 }
+
+const decoderOf = (emit: Emit, thoughts: ThoughtMemory = thoughtMemory()) =>
+  openaiDecoder(
+    {
+      request: { model: "m", messages: [{ role: "user", content: "hi" }], stream: true },
+      requestId: "req_test",
+      caller: "token:test",
+      target: targetOf("openai", upstream),
+      prepared: {
+        request: { origin: "", method: "POST", path: "", headers: {}, body: null },
+        notes: { dropped: [] },
+      },
+      created: 1,
+      cost: () => null,
+    },
+    emit,
+    thoughts,
+  );
 
 const chunk = (choices: unknown[], more: object = {}) => ({
   id: "chatcmpl-1",
@@ -218,6 +237,11 @@ describe("what comes back whole", () => {
     expect(priced).toEqual({ ...rest, usage: { ...usage, cost_usd: 0.5 } });
   });
 
+  test("no cost goes into a usage that is null, though another one lies below what is scanned", () => {
+    const text = `{"usage":null,"x":${"[".repeat(1_001)}${"]".repeat(1_001)},"usage":{"a":1}}`;
+    expect(spliceCost(readAnswer(Buffer.from(text)), 0.5)).toBeNull();
+  });
+
   test("bytes that are no UTF-8 stay as they are beside the cost", () => {
     const sent = Buffer.from('{"m":"\xff","usage":{"a":1}}', "latin1");
     const priced = spliceCost(readAnswer(sent), 0.5)?.toString("latin1");
@@ -315,28 +339,36 @@ describe("streams", () => {
     }
   });
 
+  test.each([
+    [{ role: "assistant", content: "", reasoning_details: [], images: [], audio: {} }, false],
+    [{ content: "", images: [{ type: "image_url" }] }, true],
+    [{ content: "", audio: { id: "a" } }, true],
+  ])("a stream has begun with what it holds, not with the names of it: %j", (delta, begun) => {
+    const decoder = decoderOf(() => {});
+    decoder.push(Buffer.from(events([chunk([{ index: 0, delta, finish_reason: null }])], "")));
+    expect(decoder.started()).toBe(begun);
+  });
+
+  test("choices beyond all number are shown and not remembered", () => {
+    const kept: string[] = [];
+    const decoder = decoderOf(() => {}, { keep: (_caller, id) => kept.push(id), recall: () => undefined });
+    for (let index = 0; index < 300; index++) {
+      const call = { index: 0, id: `call_${index}`, type: "function", function: { name: "f", arguments: "{}" } };
+      const delta = { reasoning_content: "hm", tool_calls: [call] };
+      decoder.push(Buffer.from(events([chunk([{ index, delta, finish_reason: null }])], "")));
+    }
+    decoder.push(Buffer.from("data: [DONE]\n\n"));
+    // One for each choice, and one for the target.
+    expect(new Set(kept).size).toBe(129);
+  });
+
   test("an event of megabytes in many small pieces costs as much as its bytes, not as their square", () => {
     const one = chunk([
       { index: 0, delta: { role: "assistant", content: "x".repeat(4_000_000) }, finish_reason: "stop" },
     ]);
     const bytes = Buffer.from(events([one]));
     const out: (Uint8Array | string)[] = [];
-    const decoder = openaiDecoder(
-      {
-        request: { model: "m", messages: [{ role: "user", content: "hi" }], stream: true },
-        requestId: "req_test",
-        caller: "token:test",
-        target: targetOf("openai", upstream),
-        prepared: {
-          request: { origin: "", method: "POST", path: "", headers: {}, body: null },
-          notes: { dropped: [] },
-        },
-        created: 1,
-        cost: () => null,
-      },
-      (frame) => out.push(frame),
-      thoughtMemory(),
-    );
+    const decoder = decoderOf((frame) => out.push(frame));
     const before = process.cpuUsage();
     for (let at = 0; at < bytes.length; at += 512) decoder.push(bytes.subarray(at, at + 512));
     // Microseconds. Were every piece joined with all before it, it would be half a minute.

@@ -25,7 +25,8 @@ export function spliceCost(parsed: ParsedAnswer, price: number | null | undefine
   const only = endOfOnlyUsage(parsed);
   if (only > 0) return Buffer.from(text.slice(0, only) + added + text.slice(only), "latin1");
   const member = scanBody(body.toString("latin1"), 1000).members.get("usage");
-  if (!member) return null;
+  // Below what the scanner reads another member of that name may be the one that counts.
+  if (!member || body[member.start] !== 0x7b) return null;
   const end = member.end - 1;
   return Buffer.concat([body.subarray(0, end), Buffer.from(added), body.subarray(end)]);
 }

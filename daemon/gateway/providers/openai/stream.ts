@@ -29,7 +29,7 @@ import { streamFailure } from "./errors.ts";
 import { mistakesStop } from "./services.ts";
 
 const MAX_EVENT = 8 * 1024 * 1024;
-/** OpenAI's own limit for `n`. */
+/** OpenAI's own limit for `n`: of no more choices is anything remembered. */
 const MOST_CHOICES = 128;
 
 const LF = 0x0a;
@@ -123,7 +123,7 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
 
   function thoughtOf(choice: unknown): StreamedReasoning {
     const known = reasoned.get(choice) ?? streamedReasoning();
-    reasoned.set(choice, known);
+    if (reasoned.size < MOST_CHOICES) reasoned.set(choice, known);
     return known;
   }
 
@@ -175,7 +175,7 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
 
   function callsOf(choice: unknown): Calls {
     const known = calls.get(choice) ?? noCalls();
-    calls.set(choice, known);
+    if (calls.size < MOST_CHOICES) calls.set(choice, known);
     return known;
   }
 
@@ -255,9 +255,9 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
 
 const BYTE_ORDER_MARK = 0xfeff;
 
-/** Something for the client that is neither a text nor a call. */
-function holdsMore(delta: Chunk): boolean {
-  return Boolean(delta["audio"] || delta["images"] || delta["reasoning_details"]);
+/** Something for the client that is neither a text nor a call. OpenRouter's first chunks name them, empty. */
+function holdsMore({ audio, images, reasoning_details }: Chunk): boolean {
+  return [audio, images, reasoning_details].some((held) => Object.keys(held ?? {}).length > 0);
 }
 
 // OpenAI's own form, which simple clients take for the only one: one line, `data: ` before it, no `event:`, no `id:`, no byte order mark.
