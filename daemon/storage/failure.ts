@@ -72,6 +72,18 @@ function unavailable(options: { cause: object }): MagicError {
   return new MagicError("storage_unavailable", "the Postgres that holds the state cannot be reached", options);
 }
 
+/**
+ * Whether what was to be stored is itself what was refused, however often it is tried: a value that does not fit or breaks a constraint.
+ * Postgres has classes of codes for these; of SQLite's errors only the words cross from its thread.
+ */
+export function isRefusal(error: unknown): boolean {
+  if (isMagicError(error)) return error.code === "invalid_request";
+  const { code, message } = (error ?? {}) as Readonly<Record<string, unknown>>;
+  return typeof code === "string" ? /^(21|22|23|54)...$/.test(code) : refusals.test(String(message));
+}
+
+const refusals = /constraint failed|datatype mismatch|cannot store|too big|integer overflow/;
+
 // The driver's own, which have no code.
 const lost =
   /^(Connection terminated|Query read timeout|Client has encountered a connection error|timeout exceeded when trying to connect|Client was closed)/;

@@ -6,6 +6,7 @@ import { compileEngagement } from "#daemon/gateway/engagement/engagement.ts";
 import { priceFor } from "#daemon/gateway/engagement/prices.ts";
 import { type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/format/usage.ts";
 import { createLedger } from "#daemon/gateway/ledger/ledger.ts";
+import type { LedgerRow } from "#daemon/gateway/ledger/row.ts";
 import { createCatalogue } from "#daemon/gateway/pricing/catalogue.ts";
 import { estimateChatTokens } from "#daemon/gateway/pricing/estimate.ts";
 import { maxOutputTokens } from "#daemon/gateway/pricing/output-limits.ts";
@@ -525,6 +526,71 @@ describe("budgets", () => {
       message: expect.stringContaining("usd_per_day"),
     });
   });
+});
+
+const someRow: LedgerRow = {
+  at: "2026-01-01T00:00:00.000Z",
+  request_id: "req",
+  operation: "chat",
+  environment: "live",
+  token: null,
+  user: null,
+  team: null,
+  project: null,
+  controller: null,
+  provider: "p",
+  model: "m",
+  outcome: "completed",
+  status: 200,
+  stream: false,
+  attempts: 1,
+  requests: 1,
+  input: 1,
+  cached: 0,
+  cache_write: 0,
+  output: 1,
+  reasoning: 0,
+  estimated: false,
+  cost_pico: 7,
+  duration_ms: 1,
+  first_token_ms: null,
+};
+
+test("of a batch that storage refuses for what one row or account holds, all else is stored and no spending lost", async () => {
+  const storage = await temporaryStorage();
+  const stores = gatewayStores(storage, systemClock);
+  const budgets = createBudgets(stores.budgets, silentLogger);
+  let ill = "user:13:total";
+  const append: typeof stores.ledger.append = async (number, rows, accounts) => {
+    if (accounts.some(({ key }) => key === ill)) throw Object.assign(new Error("out of range"), { code: "22003" });
+    await stores.ledger.append(number, rows, accounts);
+  };
+  const lines: string[] = [];
+  const logger = {
+    ...silentLogger,
+    error: (event: string, more?: object) => lines.push(JSON.stringify([event, more])),
+  };
+  const ledger = createLedger({ ...stores.ledger, append }, budgets, logger);
+  const account = (i: number) => ({ key: `user:${i}:total`, limit: 1_000, label: "", remedy: "", alerts: [] });
+  const reservations = await Promise.all(Array.from({ length: 20 }, (_, i) => budgets.reserve([account(i)], 10)));
+  for (const [i, reservation] of reservations.entries()) {
+    // Storage keeps no row that does not say what was done.
+    ledger.record({ ...someRow, request_id: `req_${i}`, ...(i === 7 ? { operation: null as unknown as "chat" } : {}) });
+    reservation.settle(7);
+  }
+  await ledger.flush();
+  const [sum] = await ledger.usage({ by: "model" });
+  expect(sum?.requests).toBe(19);
+  expect(lines.filter((line) => line.includes('"lost":1')).length).toBeGreaterThan(0);
+  const spent = async () => {
+    const stored = await stores.budgets.load(reservations.map((_, i) => account(i).key));
+    return stored.reduce((total, { spent: amount }) => total + amount, 0);
+  };
+  expect(await spent()).toBe(19 * 7);
+  ill = "";
+  await ledger.close();
+  expect(await spent()).toBe(20 * 7);
+  expect(await gatewayStores(storage, systemClock).budgets.recover()).toEqual([]);
 });
 
 test("ledger, budgets and reports agree after any mixture of operations, over a storage that fails or whose word is lost", async () => {

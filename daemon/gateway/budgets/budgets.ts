@@ -38,6 +38,8 @@ export interface BudgetChanges {
   readonly more: boolean;
   stored(): void;
   failed(error: unknown): void;
+  /** The same changes in two parts, each on its way by itself from now on. */
+  halves(): readonly [BudgetChanges, BudgetChanges];
 }
 
 interface State {
@@ -55,9 +57,16 @@ interface State {
   lease: number;
   raising: Promise<void> | undefined;
   /** Settles with the try to store what was handed over that is under way, or the next one. */
-  handedOver: Promise<void> | undefined;
+  handedOver: Promise<unknown> | undefined;
   active: boolean;
   usedAt: number;
+}
+
+/** What is handed over of an account. */
+interface Taken {
+  readonly state: State;
+  readonly spent: number;
+  readonly lease: number;
 }
 
 interface Held {
@@ -215,9 +224,9 @@ export function createBudgets(store: BudgetStore, logger: Logger): Budgets {
       return hold(accounts, amount);
     },
     takeChanges() {
-      const taken: { readonly state: State; readonly spent: number; readonly lease: number }[] = [];
+      const taken: Taken[] = [];
       for (const state of states.values()) {
-        if (state.raising) continue;
+        if (state.raising || state.handedOver) continue;
         // An account in use keeps its lease, so that the next call need not wait for one; not where that is in others' way. What waits for
         // a lease has none yet.
         const covered = Math.min(state.reserved, Math.max(0, state.lease - state.unwritten));
@@ -238,30 +247,41 @@ export function createBudgets(store: BudgetStore, logger: Logger): Budgets {
           states.delete(state.key);
           states.set(state.key, state);
         }
-      let attempt: PromiseWithResolvers<void>;
-      const handOver = () => {
-        attempt = Promise.withResolvers<void>();
-        // Mostly nobody waits for it.
-        attempt.promise.catch(() => undefined);
-        for (const { state } of taken) state.handedOver = attempt.promise;
-      };
+      return onTheirWay(taken, more);
+    },
+  };
+}
+
+function onTheirWay(taken: readonly Taken[], more: boolean): BudgetChanges {
+  let attempt: PromiseWithResolvers<unknown>;
+  const handOver = () => {
+    attempt = Promise.withResolvers();
+    // Mostly nobody waits for it.
+    attempt.promise.catch(() => undefined);
+    for (const { state } of taken) state.handedOver = attempt.promise;
+  };
+  handOver();
+  return {
+    accounts: taken.map(({ state, spent, lease }) => ({ key: state.key, spent, lease })),
+    more,
+    stored() {
+      for (const { state, spent } of taken) {
+        state.writing -= spent;
+        state.handedOver = undefined;
+      }
+      attempt.resolve(undefined);
+    },
+    failed(error) {
+      const { reject } = attempt;
       handOver();
-      return {
-        accounts: taken.map(({ state, spent, lease }) => ({ key: state.key, spent, lease })),
-        more,
-        stored() {
-          for (const { state, spent } of taken) {
-            state.writing -= spent;
-            state.handedOver = undefined;
-          }
-          attempt.resolve();
-        },
-        failed(error) {
-          const { reject } = attempt;
-          handOver();
-          reject(error);
-        },
-      };
+      reject(error);
+    },
+    halves() {
+      const middle = Math.ceil(taken.length / 2);
+      const parts = [taken.slice(0, middle), taken.slice(middle)] as const;
+      const made = [onTheirWay(parts[0], more), onTheirWay(parts[1], more)] as const;
+      attempt.resolve(Promise.all(taken.map(({ state }) => state.handedOver)));
+      return made;
     },
   };
 }

@@ -3,6 +3,7 @@
 
 import type { BudgetChanges, Budgets } from "#daemon/gateway/budgets/budgets.ts";
 import type { AccountChange } from "#daemon/gateway/budgets/store.ts";
+import { isRefusal } from "#daemon/storage/failure.ts";
 import { errorFields, type Logger } from "#daemon/telemetry/log.ts";
 import { type LedgerRow, rowText, type UsageQuery, type UsageSum } from "./row.ts";
 
@@ -20,10 +21,14 @@ export interface LedgerStore {
   forget(before: string): Promise<boolean>;
 }
 
-interface Batch {
-  readonly number: number;
+interface Part {
   readonly rows: readonly string[];
-  readonly changes: BudgetChanges;
+  /** Absent: no budget has changed. */
+  readonly changes?: BudgetChanges | undefined;
+}
+
+interface Batch extends Part {
+  readonly number: number;
 }
 
 export interface Ledger {
@@ -49,8 +54,14 @@ export function createLedger(store: LedgerStore, budgets: Budgets, logger: Logge
   let lost = 0;
   let closed = false;
   let batches = 0;
+  /** Of budgets' changes, beside those that were taken last. */
+  let more = false;
   /** Not known to be stored: it is tried again as it is, since it may be. */
   let unsure: Batch | undefined;
+  /** What is left of a batch that storage refused for what it holds, in smaller ones. */
+  const parts: Part[] = [];
+  /** Accounts whose change is refused by itself: tried again at every flush, since what was spent must not be lost. */
+  let refused: BudgetChanges[] = [];
 
   const schedule = (ms: number): void => {
     if (closed) return;
@@ -62,8 +73,11 @@ export function createLedger(store: LedgerStore, budgets: Budgets, logger: Logge
   };
 
   const nextBatch = (): Batch | undefined => {
+    const part = parts.shift();
+    if (part) return { number: ++batches, ...part };
     const rows = waiting.slice(0, MAX_BATCH);
     const changes = budgets.takeChanges();
+    more = changes.more;
     if (rows.length === 0 && changes.accounts.length === 0) return undefined;
     waiting = waiting.slice(rows.length);
     return { number: ++batches, rows, changes };
@@ -73,37 +87,62 @@ export function createLedger(store: LedgerStore, budgets: Budgets, logger: Logge
   const writeOnce = async (): Promise<boolean> => {
     const batch = unsure ?? nextBatch();
     if (!batch) return false;
+    const { number, rows, changes } = batch;
     try {
-      await store.append(batch.number, batch.rows, batch.changes.accounts);
+      await store.append(number, rows, changes?.accounts ?? []);
       unsure = undefined;
-      batch.changes.stored();
-      return waiting.length > 0 || batch.changes.more;
+      changes?.stored();
     } catch (error) {
-      unsure = batch;
-      batch.changes.failed(error);
-      if (waiting.length > MAX_WAITING) {
-        lost += waiting.length - MAX_WAITING;
-        waiting = waiting.slice(-MAX_WAITING);
+      if (isRefusal(error)) {
+        unsure = undefined;
+        takeApart(batch, error);
+      } else {
+        unsure = batch;
+        changes?.failed(error);
+        if (waiting.length > MAX_WAITING) {
+          lost += waiting.length - MAX_WAITING;
+          waiting = waiting.slice(-MAX_WAITING);
+        }
+        logFailure(rows.length, error);
+        throw error;
       }
-      logger.error("gateway.ledger_failed", {
-        waiting: waiting.length + batch.rows.length,
-        lost,
-        ...errorFields(error),
-      });
-      throw error;
     }
+    return waiting.length > 0 || parts.length > 0 || more;
+  };
+
+  // Until what is refused stands alone. None of the batch is stored.
+  const takeApart = ({ rows, changes }: Part, error: unknown): void => {
+    const middle = Math.ceil(rows.length / 2);
+    if (changes && changes.accounts.length > 0 && rows.length > 0) parts.unshift({ rows: [], changes }, { rows });
+    else if (rows.length > 1) parts.unshift({ rows: rows.slice(0, middle) }, { rows: rows.slice(middle) });
+    else if (changes && changes.accounts.length > 1) parts.unshift(...changes.halves().map(ofBudgets));
+    else {
+      if (changes && rows.length === 0) {
+        changes.failed(error);
+        refused.push(changes);
+      } else lost++;
+      logFailure(0, error);
+    }
+  };
+
+  const logFailure = (unstored: number, error: unknown): void => {
+    const rows = parts.reduce((sum, part) => sum + part.rows.length, waiting.length + unstored);
+    logger.error("gateway.ledger_failed", { waiting: rows, lost, ...errorFields(error) });
   };
 
   const flush = (): Promise<void> => {
     flushing ??= (async () => {
       try {
+        parts.push(...refused.map(ofBudgets));
+        refused = [];
         while (await writeOnce());
       } finally {
         flushing = undefined;
       }
     })().then(
       () => {
-        if (budgets.dirty) schedule(INTERVAL_MS);
+        if (refused.length > 0) schedule(RETRY_MS);
+        else if (budgets.dirty) schedule(INTERVAL_MS);
       },
       (error: unknown) => {
         schedule(RETRY_MS);
@@ -135,4 +174,8 @@ export function createLedger(store: LedgerStore, budgets: Budgets, logger: Logge
       await flush();
     },
   };
+}
+
+function ofBudgets(changes: BudgetChanges): Part {
+  return { rows: [], changes };
 }
