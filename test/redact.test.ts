@@ -1,0 +1,29 @@
+// What is written down of a text that may quote secrets.
+import { generateKeyPairSync } from "node:crypto";
+import { expect, test } from "vitest";
+import { redactText, secretsIn } from "#shared/redact.ts";
+
+test("a secret is hidden as an address and as any JSON writes it, a key in PEM too", () => {
+  const { privateKey } = generateKeyPairSync("ed25519");
+  const short = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+  const line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8c/+\n";
+  const long = `-----BEGIN PRIVATE KEY-----\n${line.repeat(48)}-----END PRIVATE KEY-----\n`;
+  for (const secret of [short, long, 'caf\u00e9 "x"/\\\t\u{1f511}', "a&b<c>+d="]) {
+    const json = JSON.stringify(secret);
+    const ascii = json.replace(/[^\w\s"\\:-]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+    for (const written of [
+      ...[secret, json, ascii, json.replaceAll("/", "\\/"), JSON.stringify({ key: secret.trim() })],
+      ...[encodeURIComponent(secret), new URLSearchParams({ secret }).toString()],
+    ])
+      expect(redactText(`refused: ${written}.`, [secret])).toMatch(/^refused: .{0,8}\[redacted\].{0,6}$/s);
+    expect(redactText(`50% of ${json}`, [secret])).not.toContain(json.slice(3, -5));
+  }
+});
+
+test("words of a configuration that say how it authenticates or what its key is are no secrets", () => {
+  const config = {
+    credentials: { auth_type: "oauth2.0", api_key: "k-123456", pat: "p-123456", keys: ["x-123456"] },
+    ...{ primary_key: "customer_id", author: "somebody", region: "eu-west" },
+  };
+  expect(secretsIn(config).filter((_, at) => at % 2 === 0)).toEqual(["k-123456", "p-123456", "x-123456"]);
+});
