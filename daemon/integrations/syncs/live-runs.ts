@@ -176,10 +176,11 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
       if (signal.aborted && outcome.status === "canceled") return { runAgainAt: clock.now() };
       const { records_read, records_synced, records_rejected, bytes } = outcome;
       const counts = { records_read, records_synced, records_rejected, bytes };
+      const finished = clock.now();
       // What was moved stands in the destination: that the state is away for a while must not make a failure of it.
       for (let pauseMs = 500; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs))
         try {
-          await end(run.id, { ...outcome, counts }, started_at);
+          await end(run.id, { ...outcome, counts }, started_at, finished);
           break;
         } catch (error) {
           if (!isAway(error)) throw error;
@@ -227,8 +228,7 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
     };
   }
 
-  async function end(id: string, outcome: RunEnd, started_at?: string): Promise<void> {
-    const finished = clock.now();
+  async function end(id: string, outcome: RunEnd, started_at?: string, finished = clock.now()): Promise<void> {
     const seconds = Math.max(0.001, (finished - Date.parse(started_at ?? rfc3339(finished))) / 1000);
     const result: Partial<RunBody> = {
       finished_at: rfc3339(finished),

@@ -8,6 +8,7 @@ import { systemClock } from "#shared/clock.ts";
 /** Live runs over a state that is away when it is first asked that; answers how to do a run's job, and how it ended. */
 function overState(away: "connection.get" | "run.end") {
   const ended: unknown[] = [];
+  const asked: unknown[] = [];
   let faults = 1;
   const unless = <T>(name: string, answer: T): T => {
     if (name === away && faults-- > 0) throw new MagicError("storage_unavailable", "Postgres restarts");
@@ -18,6 +19,7 @@ function overState(away: "connection.get" | "run.end") {
       get: async () => ({ id: "run_1", sync_id: "sync_1", started_at: null }),
       progress: async () => true,
       end: async (end: object) => {
+        asked.push(end);
         unless("run.end", null);
         ended.push(end);
         return null;
@@ -41,12 +43,14 @@ function overState(away: "connection.get" | "run.end") {
   const { signal } = new AbortController();
   const job = (attempt: number) =>
     handlers.get("sync-run")?.({ id: "job_1", key: null, payload: { run: "run_1" }, attempt, signal });
-  return { job, ended };
+  return { job, ended, asked };
 }
 
 test("a run that has moved its records is completed, though the state is away when it ends", async () => {
-  const { job, ended } = overState("run.end");
+  const { job, ended, asked } = overState("run.end");
   await job(1);
+  // It ended when it ended, however long nobody could be told.
+  expect(asked).toEqual([ended[0], ended[0]]);
   expect(ended).toMatchObject([{ status: "completed", result: { records_synced: 7 } }]);
 });
 
