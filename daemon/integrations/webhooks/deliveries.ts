@@ -46,8 +46,8 @@ const LOOK_MS = 250;
 export function createDeliveries(options: DeliveriesOptions): { wake(): void } {
   const { storage, jobs, egress, clock, logger, settings, secretsOf } = options;
   const units = storage.units.webhook;
-  // No attempt is ever put further ahead: one that lies there was put before the clock was set back, and is due. A minute is what
-  // a clock is corrected by without anybody noticing.
+  // No attempt is put further ahead: one that lies there was put before the clock was set back, or by a schedule of days that is shorter
+  // now, and is due. A minute is what a clock is corrected by without anybody noticing.
   const aheadMs = (): number => Math.max(LONGEST_WAIT_S, ...settings().retryScheduleS) * 1000 + 60_000;
   return jobs.define<{ webhook: string }>("webhook", { concurrency: RECEIVERS, handle, aheadMs });
 
