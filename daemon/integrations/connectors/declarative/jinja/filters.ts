@@ -58,20 +58,39 @@ function length(value: unknown): number {
   return iterate(value).length;
 }
 
+const MARKED: Readonly<Record<string, number>> = { b: 2, o: 8, x: 16 };
+/** As many as Python reads. */
+const MAX_DIGITS = 4_300;
+
+// Python's int(text, base): a mark of another base is digits, or nothing that can be read. Undefined where Python raises.
+function wholeIn(text: string, base: number): bigint | undefined {
+  const [, sign, mark = "", rest = ""] = /^([+-]?)(?:0([box])_?(?=[^_]))?(.*)$/is.exec(text) ?? [];
+  const marked = MARKED[mark.toLowerCase()];
+  const own = marked !== undefined && (base === 0 || base === marked);
+  const radix = own ? marked : base || 10;
+  const written = own ? rest : text.replace(/^[+-]/, "");
+  if (radix < 2 || radix > 36 || !/^[\da-z]+(?:_[\da-z]+)*$/i.test(written)) return undefined;
+  const digits = written.replaceAll("_", "");
+  if (digits.length > MAX_DIGITS) return undefined;
+  let value = 0n;
+  for (const each of digits) {
+    const digit = Number.parseInt(each, 36);
+    if (digit >= radix) return undefined;
+    value = value * BigInt(radix) + BigInt(digit);
+  }
+  return sign === "-" ? -value : value;
+}
+
 function toInt(value: unknown, args: Arguments): unknown {
   const otherwise = args.any(0, "default", 0);
   const base = args.number(1, "base", 10);
   if (typeof value === "boolean") return value ? 1 : 0;
   if (typeof value === "string") {
-    const digits = value.trim().replace(/(?<=[\da-fA-F])_(?=[\da-fA-F])/g, "");
-    if (base === 10 && /^[+-]?\d+$/.test(digits)) return int(BigInt(digits.replace(/^\+/, "")));
-    if (base !== 10 && /^[+-]?(0[xXoObB])?[\da-zA-Z]+$/.test(digits)) {
-      const bare = digits.replace(/0[xXoObB]/, "").toLowerCase();
-      // Every digit counts: `parseInt` reads as many as it knows.
-      const known = [...bare.replace(/^[+-]/, "")].every((digit) => Number.parseInt(digit, 36) < base);
-      if (known) return Number.parseInt(bare, base);
-    }
-    return /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(digits) ? int(BigInt(Math.trunc(Number(digits)))) : otherwise;
+    const whole = wholeIn(value.trim(), base);
+    if (whole !== undefined) return int(whole);
+    const digits = value.trim().replace(/(?<=\d)_(?=\d)/g, "");
+    const float = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(digits) ? Number(digits) : Number.NaN;
+    return Number.isFinite(float) ? int(BigInt(Math.trunc(float))) : otherwise;
   }
   if (isNumber(value))
     return typeof value === "bigint"
