@@ -273,6 +273,26 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     }
   });
 
+  test("a full refresh by another key, or by none, needs no value for the former one's column that is read no longer", async () => {
+    await source.query(`CREATE TABLE freed (id varchar(9), k int, v int); INSERT INTO freed VALUES ('a', 1, 1), ('b', 2, 2);
+      CREATE TABLE other.freed (id varchar(9) CHARACTER SET ascii NOT NULL COMMENT 'it''s NOT NULL', k int, v int, PRIMARY KEY (id))`);
+    const run = (more: object) => sync({ from: my, object: "src.freed", to: other, table: "freed" }, more);
+    const shown = async () => {
+      const [[made]] = (await source.query("SHOW CREATE TABLE other.freed")) as unknown as [Record<string, string>[]];
+      return made?.["Create Table"];
+    };
+    expect((await run({ primary_key: ["id"] })).error).toBeNull();
+    expect(await run({ primary_key: ["k"], columns: ["k", "v"] })).toMatchObject({ records_synced: 2, error: null });
+    expect(await shown()).toMatch(
+      /`id` varchar\(9\) .*ascii.* DEFAULT NULL COMMENT 'it''s NOT NULL',(.|\n)*PRIMARY KEY \(`k`\)/,
+    );
+    expect(await run({ columns: ["v"] })).toMatchObject({ records_synced: 2, error: null });
+    expect((await source.query("SELECT id, k, v FROM other.freed ORDER BY v"))[0]).toEqual([
+      { id: null, k: null, v: 1 },
+      { id: null, k: null, v: 2 },
+    ]);
+  });
+
   test("among many bad rows what follows each is not sent again and again", async () => {
     await source.query(`CREATE TABLE many (id int PRIMARY KEY, v varchar(9), pad varchar(200)); CREATE TABLE other.many (id int PRIMARY KEY, v varchar(3), pad varchar(200));
       INSERT INTO many SELECT seq, IF(seq % 2, 'long', 'ok'), REPEAT('x', 200) FROM (WITH RECURSIVE n AS (SELECT 1 AS seq UNION ALL SELECT seq + 1 FROM n WHERE seq < 600) SELECT seq FROM n) s`);

@@ -294,12 +294,30 @@ async function prepareTable(
     ...(soft && !existing.columns.some(({ name }) => name === DELETED_AT) ? [`ADD COLUMN ${mark}`] : []),
   ];
   if (steps.length > 0) await link.run(`ALTER TABLE ${table} ${steps.join(", ")}`);
-  if (outlived(existing.primaryKey, plan) && plan.primaryKey.length > 0)
-    // Where the rows that are still there do not fit the new key the old one stays, and refuses what it refuses.
-    await link
-      .run(`ALTER TABLE ${table} DROP PRIMARY KEY, ADD PRIMARY KEY (${plan.primaryKey.map(ident).join(", ")})`)
-      .catch(() => {});
+  if (outlived(existing.primaryKey, plan)) await changeKey(link, table, existing, plan);
   return widen;
+}
+
+async function changeKey(link: MysqlLink, table: string, existing: MysqlTable, plan: WritePlan): Promise<void> {
+  const { primaryKey } = plan;
+  // Columns of the former key that no value comes for any more.
+  const left = existing.columns.filter(
+    ({ name }) => existing.primaryKey.includes(name) && plan.columns.every((column) => column.name !== name),
+  );
+  if (primaryKey.length === 0 && left.length === 0) return;
+  const said = left.length > 0 ? await attributesOf(link, table, existing) : null;
+  const steps = [
+    "DROP PRIMARY KEY",
+    ...(primaryKey.length > 0 ? [`ADD PRIMARY KEY (${primaryKey.map(ident).join(", ")})`] : []),
+    ...left.flatMap(({ name, declared, generated }) => {
+      const attributes = said?.get(name) ?? "";
+      // One that fills itself in stays as it is.
+      const freed = attributes.replace(/^([^']*?) NOT NULL(?! (?:AUTO_INCREMENT|DEFAULT))/i, "$1 NULL");
+      return generated || freed === attributes ? [] : [`MODIFY COLUMN ${ident(name)} ${declared}${freed}`];
+    }),
+  ];
+  // Where the rows that are still there do not fit the new key the old one stays, and refuses what it refuses.
+  await link.run(`ALTER TABLE ${table} ${steps.join(", ")}`).catch(() => {});
 }
 
 // What stands behind each column's type (NOT NULL, AUTO_INCREMENT, a default, a comment): MODIFY drops what it does not say again.
