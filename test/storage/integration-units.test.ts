@@ -61,6 +61,30 @@ describe.each(dialects)("on $name", ({ name, open }) => {
     expect(await units.audit.append({ after: 0, rows: JSON.stringify([row]) })).toBe("appended");
   });
 
+  test("retention of the audit log ends before the first entry that is young enough, and keeps the last of all", async () => {
+    const { units } = await open();
+    // The clock was days ahead at the seventh.
+    const days = [1, 1, 2, 2, 3, 3, 9, 4, 4, 5];
+    const rows = days.map((day, i) => {
+      const at = `2026-01-0${day}T00:00:00.000Z`;
+      return [i + 1, `aud_${i}`, at, "key", "k", "x.get", null, "success", 200, "req_1", "live", `mac${i + 1}`];
+    });
+    await units.audit.append({ after: 0, rows: JSON.stringify(rows) });
+    const lastBefore = async (day: number, limit: number) => {
+      let found = 0;
+      for (let more = true, after = 0; more; after = found) {
+        const step = await units.audit.lastBefore({ before: `2026-01-0${day}T00:00:00.000Z`, after, limit });
+        found = step.last?.sequence ?? found;
+        more = step.more;
+      }
+      return found;
+    };
+    for (const limit of [1, 2, 3, 6, 100])
+      expect([await lastBefore(1, limit), await lastBefore(3, limit), await lastBefore(6, limit)]).toEqual([0, 4, 6]);
+    await units.audit.prune({ upTo: 7, limit: 100 });
+    for (const limit of [1, 2, 3, 100]) expect(await lastBefore(6, limit)).toBe(9);
+  });
+
   test("an audit log that is listed in steps lists the same, whatever their length, filters and gaps", async () => {
     const { units } = await open();
     const sequences = [1, 2, 3, 4, 5, 6, 7, 8, 9, 500, 501, 502];

@@ -55,6 +55,8 @@ const ANCHORED_AT = "identity.audit_anchor";
 const PAGE = 1_000;
 /** Entries that one step of a list looks at: some milliseconds. */
 const LOOKED_AT = 20_000;
+/** Entries that one step of retention looks at or deletes. */
+const PRUNED = 5_000;
 const RETENTION_EVERY_MS = 6 * 3_600_000;
 
 export async function openAuditTrail(options: AuditTrailOptions): Promise<AuditTrail> {
@@ -101,19 +103,25 @@ export async function openAuditTrail(options: AuditTrailOptions): Promise<AuditT
   async function removeUpTo(sequence: number): Promise<number> {
     let removed = 0;
     if (sequence > 0)
-      for (let count = 1; count > 0; removed += count) count = await units.prune({ upTo: sequence, limit: 5_000 });
+      for (let count = 1; count > 0; removed += count) count = await units.prune({ upTo: sequence, limit: PRUNED });
     return removed;
   }
 
   async function prune(olderThan: Date): Promise<number> {
     await log.flush();
-    const last = await units.lastBefore({ before: rfc3339(olderThan.getTime()) });
-    if (!last || last.sequence <= log.anchor().base.sequence) return 0;
+    const before = rfc3339(olderThan.getTime());
+    const from = log.anchor().base;
+    let base = from;
+    for (let more = true; more; ) {
+      const step = await units.lastBefore({ before, after: base.sequence, limit: PRUNED });
+      base = step.last ?? base;
+      more = step.more;
+    }
+    if (base === from) return 0;
     // The checkpoint first: entries before it may then be there or not.
-    const base = { sequence: last.sequence, mac: last.mac };
     await log.checkpoint(base);
     await bases.write(base);
-    pruning = removeUpTo(last.sequence);
+    pruning = removeUpTo(base.sequence);
     return pruning;
   }
 

@@ -147,16 +147,27 @@ export async function prune(db: Db, { upTo, limit }: { upTo: number; limit: numb
   return rows.length;
 }
 
-/** The newest entry older than `before`: where retention puts its checkpoint. The last of all stays, by which whoever appends knows where it is. */
-export async function lastBefore(db: Db, { before }: { before: string }): Promise<AuditHead | undefined> {
-  return db
+/**
+ * Where retention puts its checkpoint: the last entry before the first that is not older than `before`, looking at `limit` entries behind
+ * `after`; and whether to look on behind it. Nothing younger lies before it, whatever the clock did. The last of all stays, by which whoever
+ * appends knows where it is.
+ */
+export async function lastBefore(
+  db: Db,
+  { before, after, limit }: { before: string; after: number; limit: number },
+): Promise<{ readonly last: AuditHead | undefined; readonly more: boolean }> {
+  const seen = await db
     .selectFrom("audit_entry")
-    .select(["sequence", "mac"])
-    .where("timestamp", "<", before)
-    .where("sequence", "<", (all) => all.selectFrom("audit_entry").select((eb) => eb.fn.max("sequence").as("last")))
-    .orderBy("sequence", "desc")
-    .limit(1)
-    .executeTakeFirst();
+    .select(["sequence", "mac", "timestamp"])
+    .where("sequence", ">", after)
+    .where("sequence", "<=", Number.MAX_SAFE_INTEGER)
+    .orderBy("sequence")
+    .limit(limit + 1)
+    .execute();
+  const young = seen.findIndex(({ timestamp }) => timestamp >= before);
+  const found = seen[(young < 0 ? seen.length - 1 : young) - 1];
+  const last = found && { sequence: found.sequence, mac: found.mac };
+  return { last, more: young < 0 && seen.length > limit };
 }
 
 // A cursor whose entry is gone (retention) lies before everything that is left.
