@@ -104,10 +104,15 @@ export function createJobs({ storage, clock = systemClock, logger }: JobsOptions
             for (const job of claimed) {
               here.add(job.id);
               active++;
-              const run = execute(job).finally(() => {
-                here.delete(job.id);
+              const run = execute(job).then((ended) => {
                 active--;
                 running.delete(run);
+                const free = () => {
+                  here.delete(job.id);
+                  wake();
+                };
+                if (ended) return free();
+                setTimeout(free, pauseOf(200, job.attempts)).unref();
                 wake();
               });
               running.add(run);
@@ -128,7 +133,8 @@ export function createJobs({ storage, clock = systemClock, logger }: JobsOptions
         if (lookAgain && active < concurrency) wake();
       }
 
-      async function execute(claimed: Awaited<ReturnType<typeof units.claim>>[number]): Promise<void> {
+      // False: storage was not told of its end.
+      async function execute(claimed: Awaited<ReturnType<typeof units.claim>>[number]): Promise<boolean> {
         const { id, key, attempts, version } = claimed;
         const beat = setInterval(() => {
           units.extend({ id, owner, until: clock.now() + leaseMs }).catch(() => {});
@@ -140,15 +146,19 @@ export function createJobs({ storage, clock = systemClock, logger }: JobsOptions
           const outcome = await handle({ id, key, payload, attempt: attempts, signal: stopping.signal });
           runAt = outcome?.runAgainAt ?? null;
         } catch (error) {
-          runAt = clock.now() + Math.min(maxPauseMs, 1000 * 2 ** Math.min(attempts, 12)) * (0.5 + Math.random() / 2);
+          runAt = clock.now() + pauseOf(1_000, attempts);
           logger?.error("jobs.failed", { queue: name, job: id, attempt: attempts, detail: String(error) });
         } finally {
           clearInterval(beat);
         }
-        // A job that could not be ended stays in this process's name, and runs again.
-        await units.finish({ id, owner, version, runAt: runAt === null ? null : Math.trunc(runAt) }).catch((error) => {
+        // A job that could not be ended stays in this process's name, and runs again after a pause.
+        try {
+          await units.finish({ id, owner, version, runAt: runAt === null ? null : Math.trunc(runAt) });
+          return true;
+        } catch (error) {
           logger?.error("jobs.finish_failed", { queue: name, job: id, detail: String(error) });
-        });
+          return false;
+        }
       }
 
       stopping.signal.addEventListener("abort", () => clearTimeout(timer));
@@ -174,4 +184,9 @@ export function createJobs({ storage, clock = systemClock, logger }: JobsOptions
       await Promise.allSettled(running);
     },
   };
+}
+
+// Longer with every attempt, and not the same for all.
+function pauseOf(first: number, attempts: number): number {
+  return Math.min(maxPauseMs, first * 2 ** Math.min(attempts, 12)) * (0.5 + Math.random() / 2);
 }

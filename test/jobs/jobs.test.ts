@@ -71,10 +71,13 @@ test("what was taken or ended without a word of it is not held for the length of
         : Reflect.get(all, noun),
   });
   const attempts: number[] = [];
-  const { queue: jobs } = await queue<string>(
-    { ...storage, units },
-    { concurrency: 2, handle: async ({ attempt }) => void attempts.push(attempt) },
-  );
+  const at: number[] = [];
+  const handle = async ({ attempt }: { readonly attempt: number }) => {
+    attempts.push(attempt);
+    at.push(performance.now());
+    return undefined;
+  };
+  const { queue: jobs } = await queue<string>({ ...storage, units }, { concurrency: 2, handle });
   await jobs.put("x");
   await vi.waitFor(
     () => {
@@ -83,6 +86,8 @@ test("what was taken or ended without a word of it is not held for the length of
     },
     { timeout: 10_000 },
   );
+  // Nor is a handler called without a pause while only its end cannot be stored.
+  expect((at[1] ?? 0) - (at[0] ?? 0)).toBeGreaterThan(390);
   await vi.waitFor(async () => expect(await storage.units.job.pending()).toBe(false));
 });
 
