@@ -6,8 +6,9 @@ import { DatabaseSync } from "node:sqlite";
 import { createConnection } from "mysql2/promise";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import type { Driver } from "#daemon/controllers/broker/db/driver.ts";
+import type { Driver, Session } from "#daemon/controllers/broker/db/driver.ts";
 import { openMysql } from "#daemon/controllers/broker/db/mysql.ts";
+import { databaseOperations } from "#daemon/controllers/broker/db/operations.ts";
 import { openPostgres } from "#daemon/controllers/broker/db/postgres.ts";
 import { openSqlite } from "#daemon/controllers/broker/db/sqlite.ts";
 import { checkStatement, questionMarks } from "#daemon/controllers/broker/db/statement.ts";
@@ -190,6 +191,24 @@ describe("sqlite", () => {
       await vi.waitFor(() => expect(processesNaming(file)).toEqual([]), 30_000);
     },
   );
+});
+
+test("an invocation has four transactions at most, also where it begins them all at once", async () => {
+  const session: Session = { query: vi.fn(), commit: vi.fn(), release: vi.fn(), destroy: vi.fn() };
+  const began = Promise.withResolvers<Session>();
+  const driver = { begin: () => began.promise, close: vi.fn() };
+  const begin = new Map(databaseOperations({ driver: () => driver } as never)).get("db.begin");
+  const broker = {
+    ...{ ports: { databases: { get: () => ({ url: "", mode: "read" }) } }, grants: { need() {}, mode: () => "read" } },
+    ...{ caller: { signal: new AbortController().signal }, onClose: [] },
+  } as never;
+  const one = () => begin?.(broker, { database: "d" }, null, new AbortController().signal);
+  const all = Array.from({ length: 6 }, () => Promise.resolve(one()).catch(({ code }: { code: string }) => code));
+  setTimeout(began.resolve, 5, session);
+  expect(await Promise.all(all)).toEqual([
+    ...[1, 2, 3, 4].map((value) => ({ value })),
+    ...["limit_exceeded", "limit_exceeded"],
+  ]);
 });
 
 test("sqlite: statements of one transaction that are sent together are answered each with its own rows", async () => {

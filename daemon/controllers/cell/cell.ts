@@ -86,7 +86,8 @@ interface Running {
 
 const OUT_OF_MEMORY = /out of memory|Allocation failed|allocation failure|OOM|bad_alloc|Cannot allocate memory/i;
 const HELLO_WITHIN_MS = 20_000;
-const MAX_CALLS_UNDER_WAY = 256;
+/** Beyond what a cell keeps to (`MOST_...` of guest/invocation.ts): an end may be heard of later than the beginning that followed it. */
+const MAX_CALLS_UNDER_WAY = 384;
 /** Lines of no invocation: nobody asked for them, and each is mapped to its sources. */
 const SESSION_LOG: LogAllowance = { bytes: 256 * 1024, windowMs: 10_000 };
 

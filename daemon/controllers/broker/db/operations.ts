@@ -21,6 +21,8 @@ interface Transaction {
 export function databaseOperations(databases: Databases): readonly (readonly [string, Operation])[] {
   /** The transactions that an invocation holds open, by the number that its handler knows. */
   const open = new WeakMap<BrokerSession, Map<number, Transaction>>();
+  /** Those that wait for their session: they count from the beginning. */
+  const opening = new WeakMap<BrokerSession, number>();
 
   const begin: Operation = async (broker, args) => {
     const name = textOf(args, "database", 200);
@@ -36,9 +38,13 @@ export function databaseOperations(databases: Databases): readonly (readonly [st
         held.clear();
       });
     }
-    if (transactions.size >= MAX_TRANSACTIONS)
+    const before = opening.get(broker) ?? 0;
+    if (transactions.size + before >= MAX_TRANSACTIONS)
       throw new MagicError("limit_exceeded", `more than ${MAX_TRANSACTIONS} transactions are open in one invocation`);
-    const session = await driver.begin(broker.caller.signal);
+    opening.set(broker, before + 1);
+    const session = await driver
+      .begin(broker.caller.signal)
+      .finally(() => opening.set(broker, (opening.get(broker) ?? 1) - 1));
     if (broker.caller.signal.aborted) {
       session.destroy();
       throw new MagicError("timeout", "the invocation has ended");

@@ -25,18 +25,27 @@ export interface Invocation {
   /** By number; null until the first broker call. */
   calls: Record<number, PendingCall> | null;
   nextCall: number;
-  underWay: number;
-  /** Calls that wait for others to end, by number; null until the first. */
-  waiting: Record<number, () => void> | null;
-  lastWaiting: number;
-  nextWaiting: number;
+  /** Null until the first call of their kind. */
+  lane: Lane | null;
+  transactionLane: Lane | null;
   abort: AbortController | null;
   abortReason: string | null;
   over: boolean;
 }
 
+/** Calls that wait for each other, and for no others. */
+interface Lane {
+  readonly most: number;
+  underWay: number;
+  /** Those that wait for others to end, by their place in the queue. */
+  readonly waiting: Record<number, () => void>;
+  lastWaiting: number;
+  nextWaiting: number;
+}
+
 interface PendingCall {
   readonly resolve: (answer: Answer) => void;
+  readonly lane: Lane;
   incoming: IncomingStream | null;
   /** Told when the daemon is ready for more bytes of the call's body. */
   onCredit: ((bytes: number) => void) | null;
@@ -78,10 +87,8 @@ export function newInvocation(id: number, channel: Channel, memory: Buffer, star
     channel,
     calls: null,
     nextCall: 1,
-    underWay: 0,
-    waiting: null,
-    lastWaiting: 0,
-    nextWaiting: 1,
+    lane: null,
+    transactionLane: null,
     abort: null,
     abortReason: null,
     over: false,
@@ -124,8 +131,11 @@ export interface BodySender {
   onOver(listener: (reason: unknown) => void): void;
 }
 
-/** Of one invocation, at the same time. The daemon ends a cell that has more than 256, and may hear of an end later than of a beginning. */
-const MOST_UNDER_WAY = 200;
+/** Of one invocation, at the same time; answers whose bodies are not read to their end count. The daemon has places beyond these. */
+const MOST_UNDER_WAY = 256;
+
+/** What an open transaction does goes past calls that may wait for its very session. */
+const MOST_OF_TRANSACTIONS = 32;
 
 const ABORTED: Answer = {
   value: undefined,
@@ -147,30 +157,73 @@ export function askBroker(invocation: Invocation, op: string, args: unknown, opt
       resolve(failure("invalid_request", `${op}: the arguments are not JSON`));
       return;
     }
-    if (options?.signal?.aborted) resolve(ABORTED);
-    else if (invocation.underWay < MOST_UNDER_WAY) begin(invocation, n, text, resolve, options);
-    else {
-      invocation.waiting ??= table();
-      invocation.waiting[++invocation.lastWaiting] = () => {
-        if (invocation.over) resolve(failure("handler_error", "the invocation has ended"));
-        else if (options?.signal?.aborted) resolve(ABORTED);
-        else begin(invocation, n, text, resolve, options);
-      };
+    if (options?.signal?.aborted) {
+      resolve(ABORTED);
+      return;
     }
+    const lane = laneOf(invocation, op, args);
+    if (lane.underWay < lane.most) begin(invocation, lane, n, text, resolve, options);
+    else wait(invocation, lane, n, text, resolve, options);
   });
 }
 
-function begin(
+function laneOf(invocation: Invocation, op: string, args: unknown): Lane {
+  const ofTransaction =
+    op === "db.commit" || op === "db.rollback" || (op === "db.query" && (args as { tx?: unknown }).tx !== undefined);
+  if (ofTransaction) {
+    invocation.transactionLane ??= newLane(MOST_OF_TRANSACTIONS);
+    return invocation.transactionLane;
+  }
+  invocation.lane ??= newLane(MOST_UNDER_WAY);
+  return invocation.lane;
+}
+
+function newLane(most: number): Lane {
+  return { most, underWay: 0, waiting: table(), lastWaiting: 0, nextWaiting: 1 };
+}
+
+function wait(
   invocation: Invocation,
+  lane: Lane,
   n: number,
   text: string,
   resolve: (answer: Answer) => void,
   options: CallOptions | undefined,
 ): void {
-  const call: PendingCall = { resolve, incoming: null, onCredit: null, onOver: null, keep: options?.keep };
+  const place = ++lane.lastWaiting;
+  const leave = (): void => {
+    delete lane.waiting[place];
+    resolve(ABORTED);
+    letGo(options, options?.signal?.reason);
+  };
+  options?.signal?.addEventListener("abort", leave, { once: true });
+  lane.waiting[place] = () => {
+    options?.signal?.removeEventListener("abort", leave);
+    if (!invocation.over) begin(invocation, lane, n, text, resolve, options);
+    else {
+      resolve(failure("handler_error", "the invocation has ended"));
+      letGo(options);
+    }
+  };
+}
+
+/** The body of a call that never began is not read, and its source is told. */
+function letGo(options: CallOptions | undefined, reason?: unknown): void {
+  options?.body?.({ chunk() {}, end() {}, onCredit() {}, onOver: (listener) => listener(reason) });
+}
+
+function begin(
+  invocation: Invocation,
+  lane: Lane,
+  n: number,
+  text: string,
+  resolve: (answer: Answer) => void,
+  options: CallOptions | undefined,
+): void {
+  const call: PendingCall = { resolve, lane, incoming: null, onCredit: null, onOver: null, keep: options?.keep };
   invocation.calls ??= table();
   invocation.calls[n] = call;
-  invocation.underWay++;
+  lane.underWay++;
   invocation.channel.sendText(up.call, invocation.id, invocation.secret, text);
   if (options?.signal) cancelWith(options.signal, invocation, n);
   options?.body?.({
@@ -216,20 +269,18 @@ function take(invocation: Invocation, n: number, reason?: unknown): PendingCall 
   const call = invocation.calls?.[n];
   if (!call) return undefined;
   delete invocation.calls?.[n];
-  invocation.underWay--;
+  call.lane.underWay--;
   call.onOver?.(reason);
-  startNext(invocation);
+  startNext(call.lane);
   return call;
 }
 
 /** One that was aborted meanwhile takes no place. */
-function startNext(invocation: Invocation): void {
-  const { waiting } = invocation;
-  while (waiting && invocation.nextWaiting <= invocation.lastWaiting) {
-    if (invocation.underWay >= MOST_UNDER_WAY) return;
-    const start = waiting[invocation.nextWaiting] as () => void;
-    delete waiting[invocation.nextWaiting++];
-    start();
+function startNext(lane: Lane): void {
+  while (lane.nextWaiting <= lane.lastWaiting && lane.underWay < lane.most) {
+    const start = lane.waiting[lane.nextWaiting];
+    delete lane.waiting[lane.nextWaiting++];
+    start?.();
   }
 }
 
