@@ -10,6 +10,7 @@ import type { Driver, Session } from "#daemon/controllers/broker/db/driver.ts";
 import { openMysql } from "#daemon/controllers/broker/db/mysql.ts";
 import { databaseOperations } from "#daemon/controllers/broker/db/operations.ts";
 import { openPostgres } from "#daemon/controllers/broker/db/postgres.ts";
+import { openReaper } from "#daemon/controllers/broker/db/reaper.ts";
 import { openSqlite } from "#daemon/controllers/broker/db/sqlite.ts";
 import { checkStatement, questionMarks } from "#daemon/controllers/broker/db/statement.ts";
 import type { DatabaseTarget } from "#daemon/controllers/ports.ts";
@@ -518,6 +519,19 @@ describe.skipIf(mysqlMissing())("mysql", () => {
     await bench.invoke("mw", { db: "my", sql: "insert into t (id) values ($1)", params: [21] });
     expect(await ask({ sql: "select id from t where id >= 20" })).toEqual({ rows: [{ id: 21 }] });
   });
+});
+
+test("a server that does not answer keeps nobody waiting for the end of what was left there", async () => {
+  const asked: (readonly number[])[] = [];
+  const reap = openReaper((ids, signal) => {
+    asked.push(ids);
+    return new Promise((_, reject) => signal.addEventListener("abort", () => asked.push([]) && reject(new Error())));
+  }, 5);
+  await Promise.all([reap(1), reap(2)]);
+  await reap(3);
+  expect(asked).toEqual([[1, 2], [], [3], []]);
+  // Nor one that does not hear of its time.
+  await openReaper(() => new Promise(() => {}), 5)(1);
 });
 
 test("statements that would hide transaction control are seen through", () => {

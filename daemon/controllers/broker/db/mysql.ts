@@ -35,8 +35,11 @@ export function openMysql(url: string, mode: Mode, address?: string): Driver {
   const slots = openSlots(caps.sessions);
   const idle = new Map<MysqlConnection, NodeJS.Timeout>();
   let closed = false;
-  const reap = openReaper(async (threads) => {
+  const reap = openReaper(async (threads, signal) => {
     const connection = await connect();
+    const late = (): void => connection.destroy();
+    signal.addEventListener("abort", late);
+    if (signal.aborted) return late();
     // One that has ended by itself is unknown by then.
     for (const thread of threads) await connection.query(`KILL CONNECTION ${thread}`).catch(() => {});
     connection.destroy();

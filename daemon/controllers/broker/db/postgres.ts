@@ -60,8 +60,11 @@ export function openPostgres(url: string, mode: Mode, address?: string): Driver 
   const idle: Held[] = [];
   let closed = false;
   // Ended, not cancelled: a DO block can catch the latter, and do without a statement_timeout.
-  const reap = openReaper(async (pids) => {
+  const reap = openReaper(async (pids, signal) => {
     const client = await connect();
+    const late = (): void => void client.end().catch(() => {});
+    signal.addEventListener("abort", late);
+    if (signal.aborted) return late();
     await client
       .query("select pg_terminate_backend(pid) from unnest($1::int[]) pid", [pids])
       .finally(() => void client.end().catch(() => {}));
