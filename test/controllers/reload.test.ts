@@ -1,8 +1,9 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import type { DevelopmentEvent } from "#contract/wire/controllers.ts";
+import { whenThere } from "#daemon/controllers/reload/missing.ts";
 import type { DevelopmentSession } from "#daemon/controllers/runtime.ts";
 import { contractOf, openBench, put } from "./harness.ts";
 
@@ -223,6 +224,28 @@ test("a package, a file elsewhere or a path of tsconfig.json that was missing is
   await next("reload");
   expect(await bench.invoke("counter")).toEqual({ n: 9 });
   await session.close();
+});
+
+test("a file whose time lies ahead of the clock is taken up once, and again when it changes", async () => {
+  const bench = await openBench();
+  const file = join(bench.root, "late.ts");
+  put(file, "");
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const known = new Map<string, number>();
+  const act = vi.fn();
+  // As a build that began long before the file's time.
+  const wait = () => onTestFinished(whenThere([file], 0, known, act));
+  wait();
+  vi.advanceTimersByTime(1_000);
+  expect(act).toHaveBeenCalledTimes(1);
+  wait();
+  vi.advanceTimersByTime(5_000);
+  expect(act).toHaveBeenCalledTimes(1);
+  await new Promise((done) => setTimeout(done, 20));
+  put(file, "changed");
+  vi.advanceTimersByTime(1_000);
+  expect(act).toHaveBeenCalledTimes(2);
 });
 
 test("native addons are refused by the package's name, builtins by use", async () => {

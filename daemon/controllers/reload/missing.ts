@@ -25,14 +25,24 @@ function packageFiles(folder: string, name: string): string[] {
   return found === undefined ? [] : above(folder).map((at) => join(at, "node_modules", found, "package.json"));
 }
 
-/** Calls `act` once when one of the files appears, changes, or has done so since the build began; the function returned gives up. */
-export function whenThere(files: readonly string[], buildBegan: number, act: () => void): () => void {
+/**
+ * Calls `act` once when one of the files appears, changes, or has done so since the build began; the function returned gives up. `known`
+ * keeps the times that `act` was called for: those of a network's file system may lie ahead of this clock, and after every build's beginning.
+ */
+export function whenThere(
+  files: readonly string[],
+  buildBegan: number,
+  known: Map<string, number>,
+  act: () => void,
+): () => void {
   const times = () => files.map((file) => statSync(file, { throwIfNoEntry: false })?.ctimeMs ?? 0);
   const before = times().join();
   const timer = setInterval(() => {
     const now = times();
-    if (now.join() === before && !now.some((time) => time > buildBegan)) return;
+    if (now.join() === before && !now.some((time, at) => time > buildBegan && time !== known.get(files[at] ?? "")))
+      return;
     clearInterval(timer);
+    for (const [at, file] of files.entries()) known.set(file, now[at] ?? 0);
     act();
   }, EVERY_MS).unref();
   return () => clearInterval(timer);

@@ -49,6 +49,8 @@ interface Watched {
   readonly resolution: readonly string[];
   /** Gives up waiting for what the last build missed. */
   stopWaiting: () => void;
+  /** When what a build missed was last found to have changed, by file. */
+  readonly foundAt: Map<string, number>;
   /** Tells a module that is loading that there is a newer one. */
   overtake: () => void;
 }
@@ -154,7 +156,7 @@ export async function openSession(
     if (!result.ok) {
       const missing = missingFiles(result.problems, one.folder, options.root);
       if (missing.length > 0 && !closed)
-        one.stopWaiting = whenThere(missing, began, () => markDirty(one, one.folder, Date.now()));
+        one.stopWaiting = whenThere(missing, began, one.foundAt, () => markDirty(one, one.folder, Date.now()));
       return invalid(one, result.problems);
     }
     const { contract, digest } = result.artifact;
@@ -340,6 +342,7 @@ function newlyWatched(folder: string, root: string): Watched {
     inputs: [],
     resolution: resolutionFiles(folder, root),
     stopWaiting: () => {},
+    foundAt: new Map(),
     overtake: () => {},
   };
 }
