@@ -7,8 +7,13 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { MagicError } from "#contract/errors.ts";
+import { createKeyed } from "#daemon/gateway/idempotency/keyed.ts";
+import { gatewayStores } from "#daemon/gateway/stores.ts";
+import { createSealer } from "#daemon/secrets/sealer.ts";
+import { silentLogger } from "#daemon/telemetry/log.ts";
+import { systemClock } from "#shared/clock.ts";
 import { temporaryStorage } from "#test/temporary.ts";
-import { type Answered, callOf, collected, completion, principal, stream, testGateway } from "./pipeline.ts";
+import { type Answered, callOf, collected, completion, masterKey, principal, stream, testGateway } from "./pipeline.ts";
 import { startUpstream, type Upstream } from "./upstream.ts";
 
 const deep = process.env["MAGIC_TEST_DEEP"] !== undefined;
@@ -78,10 +83,45 @@ test("a key of whose taking no word came is used by who took it; one whose call 
   faults.push("begin, unheard");
   expect([await outcome("a"), await outcome("a"), await outcome("a")]).toEqual(["storage_unavailable", 200, 200]);
   expect(upstream.requests).toHaveLength(1);
+  faults.push("begin, unheard");
+  expect(await outcome("c")).toBe("storage_unavailable");
+  await expect(chat({ model: "own/m", seed: 1 }, { idempotencyKey: "c" })).rejects.toMatchObject({
+    code: "idempotency_key_reused",
+  });
+  expect(await outcome("c")).toBe(200);
   faults.push("finish", "begin, unheard");
   const unknown = ["storage_unavailable", "storage_unavailable", "idempotency_outcome_unknown"];
   expect([await outcome("b"), await outcome("b"), await outcome("b")]).toEqual(unknown);
-  expect(upstream.requests).toHaveLength(2);
+  expect(upstream.requests).toHaveLength(3);
+});
+
+test("a key whose answer could not be kept is forgotten when it expires: it may then be taken as any other", async () => {
+  let now = Date.UTC(2026, 0, 1);
+  const clock = { ...systemClock, now: () => now };
+  const stores = gatewayStores(await temporaryStorage(), clock);
+  let fault: "begin" | "finish" | undefined = "finish";
+  const unheard = (): never => {
+    fault = undefined;
+    throw new MagicError("storage_unavailable", "no word of it", { extra: { outcome: "unknown" } });
+  };
+  const begin: typeof stores.keys.begin = async (row) => {
+    const found = await stores.keys.begin(row);
+    return fault === "begin" ? unheard() : found;
+  };
+  const finish: typeof stores.keys.finish = (row) => (fault === "finish" ? unheard() : stores.keys.finish(row));
+  const sealer = createSealer(masterKey, "idempotency");
+  const keyed = createKeyed({ ...stores.keys, begin, finish }, sealer, clock, silentLogger);
+  const ask = () =>
+    keyed.run(callOf({ model: "own/m" }, { idempotencyKey: "a" }), async () => {
+      return { status: 200, headers: {}, body: Buffer.from("{}") };
+    });
+  const unavailable = { code: "storage_unavailable" };
+  await expect(ask()).rejects.toMatchObject(unavailable);
+  now += 25 * 3_600_000;
+  await keyed.purge();
+  fault = "begin";
+  await expect(ask()).rejects.toMatchObject(unavailable);
+  expect((await ask()).status).toBe(200);
 });
 
 test("a later request gets the stored answer, streams byte for byte, also from another process; another body is refused", async () => {

@@ -48,9 +48,10 @@ interface UnderWay {
 export function createKeyed(store: KeyStore, sealer: Sealer, clock: Clock, logger: Logger): Keyed {
   const underWay = new Map<string, UnderWay>();
   /** Keys of which the storage did not say whether they were taken, and for which nothing was sent since: whoever finds them taken has them. */
-  const unsure = new Set<string>();
-  /** Keys that are this process's, and stay so where nobody knows what became of the call. */
-  const taken = new Set<string>();
+  const unsure = new Map<string, number>();
+  /** Keys that are this process's, and stay so where nobody knows what became of the call. Both until they have expired. */
+  const taken = new Map<string, number>();
+  const note = (noted: Map<string, number>, id: string) => void noted.set(id, clock.now() + KEPT_MS);
 
   const begin = async (call: GatewayCall, owner: string, key: string, fingerprint: string): Promise<KeyRow | null> => {
     const now = clock.now();
@@ -64,10 +65,12 @@ export function createKeyed(store: KeyStore, sealer: Sealer, clock: Clock, logge
         now: rfc3339(now),
         expires_at: rfc3339(now + KEPT_MS),
       });
-      const own = unsure.delete(id) && row?.own && row.state === "open" && row.fingerprint === fingerprint;
+      // Of another body: it is whose it was.
+      if (row && row.fingerprint !== fingerprint) return row;
+      const own = unsure.delete(id) && row?.own && row.state === "open";
       return own ? null : row;
     } catch (error) {
-      if (isUncertain(error) && !taken.has(id)) unsure.add(id);
+      if (isUncertain(error) && !taken.has(id)) note(unsure, id);
       throw error;
     }
   };
@@ -94,11 +97,11 @@ export function createKeyed(store: KeyStore, sealer: Sealer, clock: Clock, logge
     const row = await beginOrJoin(call, owner, key, fingerprint);
     if (row) return give(stored(row, fingerprint, sealer), true);
     const id = idOf(owner, key);
-    taken.add(id);
+    note(taken, id);
     // Nothing was sent: should the storage not take it back, it is this process's to use.
     const release = async () => {
       taken.delete(id);
-      unsure.add(id);
+      note(unsure, id);
       await store.release({ owner, key });
       unsure.delete(id);
     };
@@ -165,6 +168,8 @@ export function createKeyed(store: KeyStore, sealer: Sealer, clock: Clock, logge
       return answerFrom(await shared, replay);
     },
     async purge() {
+      for (const noted of [unsure, taken])
+        for (const [id, expires] of noted) if (expires <= clock.now() && !underWay.has(id)) noted.delete(id);
       while ((await store.purge({ now: rfc3339(clock.now()), limit: PURGED })) === PURGED);
     },
     async idle() {
