@@ -73,12 +73,20 @@ export async function recover(db: Db, { process, now }: { readonly process: stri
 
 /**
  * Removes what was spent of periods that are over, and the last batches of daemons that are gone: last changed before then, which must
- * be longer ago than a month. Looks at `limit` budgets behind `after`; the place to go on, or null.
+ * be longer ago than a month, and nothing where that is all there is. Looks at `limit` budgets behind `after`; the place to go on, or null.
  */
 export async function forget(
   db: Db,
   { before, after, limit }: { readonly before: string; readonly after: string; readonly limit: number },
 ): Promise<string | null> {
+  // Where nobody has stored anything since, it may be the clock that is ahead, and these the budgets of now.
+  const since = await db
+    .selectFrom("gateway_batch")
+    .select("batch")
+    .where("stored_at", ">=", before)
+    .limit(1)
+    .execute();
+  if (since.length === 0) return null;
   await db.deleteFrom("gateway_batch").where("stored_at", "<", before).execute();
   const seen = await db
     .selectFrom("gateway_budget")
