@@ -208,11 +208,7 @@ async function attempt(journey: Journey, candidate: Candidate): Promise<ChatOutc
       return cost === null ? null : dollars(cost);
     },
   };
-  const same = {
-    raw: call.raw,
-    requestId: call.requestId,
-    user: call.principal.gateway?.user ?? null,
-  };
+  const same = { raw: call.raw, requestId: call.requestId, user: call.principal.gateway?.user ?? null };
   let outcome: ChatOutcome;
   try {
     if (call.operation === "embeddings") {

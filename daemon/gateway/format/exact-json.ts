@@ -28,9 +28,8 @@ export function isRounded(text: string): boolean {
   return found;
 }
 
-/** The text's object; null where it is something else, or no JSON. */
-export function objectIn(text: string): Record<string, unknown> | null {
-  const value = valueIn(text);
+/** A value of `valueIn` where it is an object; else null. */
+export function objectOf(value: unknown): Record<string, unknown> | null {
   const is = typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);
   return is ? (value as Record<string, unknown>) : null;
 }

@@ -14,7 +14,7 @@ export function forwardBody(
   changes: Readonly<Record<string, unknown>>,
 ): Buffer | string {
   if (raw === null) return JSON.stringify({ ...parsed, ...changes });
-  const scan = scanBody(raw.toString("latin1"), MAX_DEPTH);
+  const scan = scanBody(raw, MAX_DEPTH);
   if (scan.duplicate) return JSON.stringify({ ...parsed, ...changes });
 
   const edits: { start: number; end: number; text: string }[] = [];

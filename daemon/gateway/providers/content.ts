@@ -1,5 +1,5 @@
 // Parts of OpenAI messages that several wires translate: texts, data URLs, tool arguments.
-import { objectIn, valueIn } from "#daemon/gateway/format/exact-json.ts";
+import { objectOf, valueIn } from "#daemon/gateway/format/exact-json.ts";
 import type {
   ChatRequest,
   Content,
@@ -109,7 +109,8 @@ export function fileOf(part: ContentPart & { type: "file" }, param: string): Dat
 /** The arguments of an earlier tool call as an object; what is no object is wrapped, so that history never fails a request. */
 export function argumentsOf(text: string): Record<string, unknown> {
   if (text.trim() === "") return {};
-  return objectIn(text) ?? { value: valueIn(text) };
+  const value = valueIn(text);
+  return objectOf(value) ?? { value };
 }
 
 export interface ToolPlan {

@@ -24,7 +24,7 @@ export function spliceCost(parsed: ParsedAnswer, price: number | null | undefine
   const added = `${Object.keys(usage).length === 0 ? "" : ","}"cost_usd":${JSON.stringify(price)}`;
   const only = endOfOnlyUsage(parsed);
   if (only > 0) return Buffer.from(text.slice(0, only) + added + text.slice(only), "latin1");
-  const member = scanBody(body.toString("latin1"), 1000).members.get("usage");
+  const member = scanBody(body, 1000).members.get("usage");
   // Below what the scanner reads another member of that name may be the one that counts.
   if (!member || body[member.start] !== 0x7b) return null;
   const end = member.end - 1;

@@ -1,5 +1,5 @@
 // OpenAI's messages as Gemini's contents: system apart, roles user and model, results of one turn's calls together, images as bytes.
-import { isRounded, objectIn, valueIn } from "#daemon/gateway/format/exact-json.ts";
+import { isRounded, objectOf, valueIn } from "#daemon/gateway/format/exact-json.ts";
 import type { AssistantMessage, ChatRequest, ContentPart, UserMessage } from "#daemon/gateway/format/request.ts";
 import { argumentsOf, fileOf, imageUrl, invalid, OPENING, partsOf, textOf } from "../content.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
@@ -110,7 +110,7 @@ function modelParts(message: AssistantMessage, { signatures, caller, signed }: M
 function resultOf(text: string): Record<string, unknown> {
   const value = valueIn(text);
   if (value !== text && isRounded(text)) return { result: text };
-  return objectIn(text) ?? { result: value };
+  return objectOf(value) ?? { result: value };
 }
 
 async function userParts(message: UserMessage, index: number, io: WireIo): Promise<unknown[]> {
