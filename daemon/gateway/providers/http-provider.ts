@@ -4,7 +4,6 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
 import { isMagicError } from "#contract/errors.ts";
 import { estimatePrompt } from "#daemon/gateway/format/estimate.ts";
-import { errorEvent } from "#daemon/gateway/format/sse.ts";
 import { strictProblem } from "#daemon/gateway/format/strict.ts";
 import { noUsage, type TokenUsage, usageFromWire } from "#daemon/gateway/format/usage.ts";
 import { estimateEmbeddingTokens } from "#daemon/gateway/pricing/estimate.ts";
@@ -24,15 +23,14 @@ import type {
   CompletionOutcome,
   EmbeddingCall,
   FailureOutcome,
-  FrameSink,
   Provider,
-  StreamEnd,
   Target,
 } from "./adapter.ts";
 import { readAnswer, spliceCost } from "./cost.ts";
-import { type Failure, failure, failureBody, UpstreamError } from "./failure.ts";
+import { type Failure, failure, UpstreamError } from "./failure.ts";
+import { type Relay, streamRelay } from "./relay.ts";
 import { hintsLeftOut } from "./support.ts";
-import type { Prepared, ReadContext, StreamDecoder, Wire } from "./wire.ts";
+import type { Prepared, ReadContext, Wire } from "./wire.ts";
 
 /** Decoded bytes of a whole answer, of an error's body, of a stream. */
 const MAX_ANSWER = 64 * 1024 * 1024;
@@ -247,80 +245,6 @@ class Toll {
     if (!this.sent || this.whole || !(waited || this.answering)) return null;
     return { ...noUsage, input: promptTokens(), estimated: true };
   }
-}
-
-/** Between a decoder and the sink: holds frames until somebody listens, then passes them on with back-pressure. */
-interface Relay {
-  readonly decoder: StreamDecoder;
-  /** True once the outcome was given out: from then on failures go into the stream. */
-  given: boolean;
-  data(chunk: Buffer): void;
-  end(): void;
-  fail(problem: Failure): void;
-  pipe(sink: FrameSink): Promise<StreamEnd>;
-}
-
-function streamRelay(wire: Wire, context: ReadContext, running: () => Exchange): Relay {
-  let held: (Uint8Array | string)[] = [];
-  let sink: FrameSink | null = null;
-  let ended: StreamEnd | null = null;
-  let resolveEnd: ((end: StreamEnd) => void) | null = null;
-  let full = false;
-
-  const decoder = wire.decoder(context, (frame) => {
-    if (!sink) held.push(frame);
-    else if (!sink.write(frame)) full = true;
-  });
-
-  function afterPush(): void {
-    if (decoder.finished()) {
-      running().finish();
-      finish({ result: "completed", usage: decoder.usage(), failure: null });
-      return;
-    }
-    if (!full || !sink) return;
-    full = false;
-    running().pause();
-    void sink.drained().then(() => running().resume());
-  }
-
-  function finish(end: StreamEnd): void {
-    ended ??= end;
-    if (sink) resolveEnd?.(ended);
-  }
-
-  const relay: Relay = {
-    decoder,
-    given: false,
-    data(chunk) {
-      decoder.push(chunk);
-      afterPush();
-    },
-    end() {
-      decoder.end();
-      finish({ result: "completed", usage: decoder.usage(), failure: null });
-    },
-    fail(problem) {
-      if (problem.kind !== "aborted") {
-        const frame = errorEvent(failureBody(problem));
-        if (sink) sink.write(frame);
-        else held.push(frame);
-      }
-      const result = problem.kind === "aborted" ? "aborted" : "failed";
-      finish({ result, usage: decoder.usage(), failure: problem });
-    },
-    async pipe(to) {
-      const frames = held;
-      held = [];
-      for (const frame of frames) to.write(frame);
-      sink = to;
-      if (ended) return ended;
-      return new Promise((resolve) => {
-        resolveEnd = resolve;
-      });
-    },
-  };
-  return relay;
 }
 
 const BYTE_ORDER_MARK = Buffer.from("\ufeff");
