@@ -137,6 +137,15 @@ const MOST_UNDER_WAY = 256;
 /** What an open transaction does goes past calls that may wait for its very session. */
 const MOST_OF_TRANSACTIONS = 32;
 
+/** A call that is ready to be sent. */
+interface Asked {
+  readonly lane: Lane;
+  readonly n: number;
+  readonly text: string;
+  readonly resolve: (answer: Answer) => void;
+  readonly options: CallOptions | undefined;
+}
+
 const ABORTED: Answer = {
   value: undefined,
   error: { name: "AbortError", message: "aborted", code: "aborted" },
@@ -162,8 +171,9 @@ export function askBroker(invocation: Invocation, op: string, args: unknown, opt
       return;
     }
     const lane = laneOf(invocation, op, args);
-    if (lane.underWay < lane.most) begin(invocation, lane, n, text, resolve, options);
-    else wait(invocation, lane, n, text, resolve, options);
+    const asked = { lane, n, text, resolve, options };
+    if (lane.underWay < lane.most) begin(invocation, asked);
+    else wait(invocation, asked);
   });
 }
 
@@ -182,14 +192,8 @@ function newLane(most: number): Lane {
   return { most, underWay: 0, waiting: table(), lastWaiting: 0, nextWaiting: 1 };
 }
 
-function wait(
-  invocation: Invocation,
-  lane: Lane,
-  n: number,
-  text: string,
-  resolve: (answer: Answer) => void,
-  options: CallOptions | undefined,
-): void {
+function wait(invocation: Invocation, asked: Asked): void {
+  const { lane, resolve, options } = asked;
   const place = ++lane.lastWaiting;
   const leave = (): void => {
     delete lane.waiting[place];
@@ -199,7 +203,7 @@ function wait(
   options?.signal?.addEventListener("abort", leave, { once: true });
   lane.waiting[place] = () => {
     options?.signal?.removeEventListener("abort", leave);
-    if (!invocation.over) begin(invocation, lane, n, text, resolve, options);
+    if (!invocation.over) begin(invocation, asked);
     else {
       resolve(failure("handler_error", "the invocation has ended"));
       letGo(options);
@@ -212,14 +216,7 @@ function letGo(options: CallOptions | undefined, reason?: unknown): void {
   options?.body?.({ chunk() {}, end() {}, onCredit() {}, onOver: (listener) => listener(reason) });
 }
 
-function begin(
-  invocation: Invocation,
-  lane: Lane,
-  n: number,
-  text: string,
-  resolve: (answer: Answer) => void,
-  options: CallOptions | undefined,
-): void {
+function begin(invocation: Invocation, { lane, n, text, resolve, options }: Asked): void {
   const call: PendingCall = { resolve, lane, incoming: null, onCredit: null, onOver: null, keep: options?.keep };
   invocation.calls ??= table();
   invocation.calls[n] = call;
