@@ -3,18 +3,16 @@
 import { MagicError } from "#contract/errors.ts";
 import type { Reject, SyncFailure } from "#contract/sync.ts";
 import type { CommittedState, Destination, OpenRequest, WritePlan, WriteSession } from "../../engine/destination.ts";
-import { planChanges, refuseComputed, widened } from "../../engine/evolution.ts";
-import { outlived } from "../../engine/keys.ts";
+import { widened } from "../../engine/evolution.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import type { StreamState } from "../../engine/source.ts";
 import type { Column, TableSchema, Value } from "../../engine/types.ts";
-import { declare, describeTable, type MysqlColumn, type MysqlTable } from "./catalog.ts";
+import { describeTable, type MysqlTable } from "./catalog.ts";
 import { connectMysql, ident, literal, type MysqlLink } from "./connect.ts";
 import { mysqlError } from "./errors.ts";
+import { DELETED_AT, prepareTable } from "./prepare.ts";
 import { mysqlSource } from "./source.ts";
 import { type Form, type InsertTarget, insertRows, kindOf, sqlValue } from "./write-rows.ts";
-
-const DELETED_AT = "_magic_deleted_at";
 
 export function mysqlDestination(options: { url: string; address?: string }): Destination {
   const links: MysqlLink[] = [];
@@ -248,97 +246,6 @@ function sessionOf(parts: Parts): WriteSession {
       await parts.close();
     },
   };
-}
-
-// MySQL commits at every definition: all of them come before the transaction of the rows.
-async function prepareTable(
-  link: MysqlLink,
-  database: string,
-  table: string,
-  plan: WritePlan,
-  existing: MysqlTable | null,
-): Promise<readonly Column[]> {
-  await link.run(
-    `CREATE TABLE IF NOT EXISTS ${ident(database)}._magic_state (sync_id VARCHAR(64) NOT NULL, stream VARCHAR(255) NOT NULL, state JSON, \`schema\` LONGTEXT, updated_at DATETIME(6) NOT NULL, PRIMARY KEY (sync_id, stream)) ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
-  );
-  const mark = `${ident(DELETED_AT)} DATETIME(6) NULL`;
-  const soft = plan.deletes === "soft";
-  if (!existing) {
-    const columns = plan.columns.map(
-      (column) =>
-        `${ident(column.name)} ${declare(column, plan.primaryKey.includes(column.name), link.keyCollation)}${plan.primaryKey.includes(column.name) ? " NOT NULL" : " NULL"}`,
-    );
-    if (soft) columns.push(mark);
-    if (plan.primaryKey.length > 0) columns.push(`PRIMARY KEY (${plan.primaryKey.map(ident).join(", ")})`);
-    await link.run(
-      `CREATE TABLE ${table} (${columns.join(", ")}) ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
-    );
-    return [];
-  }
-  const computed = existing.columns.filter(({ generated }) => generated).map(({ name }) => name);
-  refuseComputed(plan.columns, computed, `${existing.database}.${existing.name}`);
-  const there = existing.columns.map((column) => asMade(column, plan.columns));
-  const changes = planChanges(plan.columns, there, `${existing.database}.${existing.name}`);
-  const { add } = changes;
-  // What DECIMAL cannot hold would be a text: a column of numbers stays one, and refuses the values that do not fit it.
-  const widen = changes.widen.filter(
-    (column) => column.type.kind !== "decimal" || declare(column, false, link.keyCollation).startsWith("DECIMAL"),
-  );
-  const kept = widen.length > 0 ? await attributesOf(link, table, existing) : null;
-  const steps = [
-    ...add.map((column) => `ADD COLUMN ${ident(column.name)} ${declare(column, false, link.keyCollation)} NULL`),
-    ...widen.map(
-      (column) =>
-        `MODIFY COLUMN ${ident(column.name)} ${declare(column, plan.primaryKey.includes(column.name), link.keyCollation)}${kept?.get(column.name) ?? ""}`,
-    ),
-    ...(soft && !existing.columns.some(({ name }) => name === DELETED_AT) ? [`ADD COLUMN ${mark}`] : []),
-  ];
-  if (steps.length > 0) await link.run(`ALTER TABLE ${table} ${steps.join(", ")}`);
-  if (outlived(existing.primaryKey, plan)) await changeKey(link, table, existing, plan);
-  return widen;
-}
-
-async function changeKey(link: MysqlLink, table: string, existing: MysqlTable, plan: WritePlan): Promise<void> {
-  const { primaryKey } = plan;
-  // Columns of the former key that no value comes for any more.
-  const left = existing.columns.filter(
-    ({ name }) => existing.primaryKey.includes(name) && plan.columns.every((column) => column.name !== name),
-  );
-  if (primaryKey.length === 0 && left.length === 0) return;
-  const said = left.length > 0 ? await attributesOf(link, table, existing) : null;
-  const steps = [
-    "DROP PRIMARY KEY",
-    ...(primaryKey.length > 0 ? [`ADD PRIMARY KEY (${primaryKey.map(ident).join(", ")})`] : []),
-    ...left.flatMap(({ name, declared, generated }) => {
-      const attributes = said?.get(name) ?? "";
-      // One that fills itself in stays as it is.
-      const freed = attributes.replace(/^([^']*?) NOT NULL(?! (?:AUTO_INCREMENT|DEFAULT))/i, "$1 NULL");
-      return generated || freed === attributes ? [] : [`MODIFY COLUMN ${ident(name)} ${declared}${freed}`];
-    }),
-  ];
-  // Where the rows that are still there do not fit the new key the old one stays, and refuses what it refuses.
-  await link.run(`ALTER TABLE ${table} ${steps.join(", ")}`).catch(() => {});
-}
-
-// What stands behind each column's type (NOT NULL, AUTO_INCREMENT, a default, a comment): MODIFY drops what it does not say again.
-async function attributesOf(link: MysqlLink, table: string, { columns }: MysqlTable): Promise<Map<string, string>> {
-  const [made] = await link.rows(`SHOW CREATE TABLE ${table}`);
-  const lines = (made?.["Create Table"] ?? "").split("\n");
-  const found = new Map<string, string>();
-  for (const { name, declared } of columns) {
-    const start = `  ${ident(name)} ${declared}`.toLowerCase();
-    const line = lines.find((one) => one.toLowerCase().startsWith(start));
-    if (line) found.set(name, line.slice(start.length).replace(/,$/, ""));
-  }
-  return found;
-}
-
-// What MySQL lacks and `declare` makes of it: booleans are TINYINT, instants DATETIME in UTC.
-function asMade(there: MysqlColumn, columns: readonly Column[]): Column {
-  const type = columns.find(({ name }) => name === there.name)?.type;
-  const bool = type?.kind === "bool" && there.declared.startsWith("tinyint");
-  const instant = type?.kind === "timestamp" && type.zone && there.declared.startsWith("datetime");
-  return bool || instant ? { ...there, type } : there;
 }
 
 async function hasUniqueKey(link: MysqlLink, database: string, name: string, key: readonly string[]): Promise<boolean> {
