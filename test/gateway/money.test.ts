@@ -6,7 +6,6 @@ import { compileEngagement } from "#daemon/gateway/engagement/engagement.ts";
 import { priceFor } from "#daemon/gateway/engagement/prices.ts";
 import { type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/format/usage.ts";
 import { createLedger } from "#daemon/gateway/ledger/ledger.ts";
-import type { LedgerRow } from "#daemon/gateway/ledger/row.ts";
 import { createCatalogue } from "#daemon/gateway/pricing/catalogue.ts";
 import { estimateChatTokens } from "#daemon/gateway/pricing/estimate.ts";
 import { maxOutputTokens } from "#daemon/gateway/pricing/output-limits.ts";
@@ -18,6 +17,7 @@ import { gatewayStores } from "#daemon/gateway/stores.ts";
 import { silentLogger } from "#daemon/telemetry/log.ts";
 import { systemClock } from "#shared/clock.ts";
 import { temporaryStorage } from "#test/temporary.ts";
+import { ledgerRow } from "./ledger-row.ts";
 import { completion, principal, stream, testGateway } from "./pipeline.ts";
 import { startUpstream, type Upstream } from "./upstream.ts";
 
@@ -528,34 +528,6 @@ describe("budgets", () => {
   });
 });
 
-const someRow: LedgerRow = {
-  at: "2026-01-01T00:00:00.000Z",
-  request_id: "req",
-  operation: "chat",
-  environment: "live",
-  token: null,
-  user: null,
-  team: null,
-  project: null,
-  controller: null,
-  provider: "p",
-  model: "m",
-  outcome: "completed",
-  status: 200,
-  stream: false,
-  attempts: 1,
-  requests: 1,
-  input: 1,
-  cached: 0,
-  cache_write: 0,
-  output: 1,
-  reasoning: 0,
-  estimated: false,
-  cost_pico: 7,
-  duration_ms: 1,
-  first_token_ms: null,
-};
-
 test("of a batch that storage refuses for what one row or account holds, all else is stored and no spending lost", async () => {
   const storage = await temporaryStorage();
   const stores = gatewayStores(storage, systemClock);
@@ -575,7 +547,7 @@ test("of a batch that storage refuses for what one row or account holds, all els
   const reservations = await Promise.all(Array.from({ length: 20 }, (_, i) => budgets.reserve([account(i)], 10)));
   for (const [i, reservation] of reservations.entries()) {
     // Storage keeps no row that does not say what was done.
-    ledger.record({ ...someRow, request_id: `req_${i}`, ...(i === 7 ? { operation: null as unknown as "chat" } : {}) });
+    ledger.record(ledgerRow({ request_id: `req_${i}`, cost_pico: 7, ...(i === 7 && { operation: null as never }) }));
     reservation.settle(7);
   }
   await ledger.flush();

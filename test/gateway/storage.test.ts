@@ -8,6 +8,7 @@ import { gatewayStores } from "#daemon/gateway/stores.ts";
 import { systemClock } from "#shared/clock.ts";
 import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
 import { temporaryStorage } from "#test/temporary.ts";
+import { ledgerRow } from "./ledger-row.ts";
 import { within } from "./patience.ts";
 import { completion, principal, type TestGateway, testGateway } from "./pipeline.ts";
 import { startUpstream } from "./upstream.ts";
@@ -29,35 +30,7 @@ const dialects = [
   },
 ];
 
-const row = (more: Partial<LedgerRow>) =>
-  rowText({
-    at: "2026-03-01T10:00:00.000Z",
-    request_id: "req_1",
-    operation: "chat",
-    environment: "live",
-    token: null,
-    user: null,
-    team: null,
-    project: null,
-    controller: null,
-    provider: "openai",
-    model: "m",
-    outcome: "completed",
-    status: 200,
-    stream: true,
-    attempts: 1,
-    requests: 1,
-    input: 10,
-    cached: 2,
-    cache_write: 1,
-    output: 5,
-    reasoning: 3,
-    estimated: false,
-    cost_pico: 1_000,
-    duration_ms: 5,
-    first_token_ms: null,
-    ...more,
-  });
+const row = (more: Partial<LedgerRow>) => rowText(ledgerRow(more));
 
 describe.each(dialects.filter(({ skip }) => !skip))("on $name", ({ open }) => {
   test("sums pass 2^53, keys may be null, days come in order, filters hold", async () => {
