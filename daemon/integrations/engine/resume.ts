@@ -71,7 +71,7 @@ export async function resumeFrom(spec: SyncSpec, session: WriteSession, source: 
 
 /**
  * True where a keyed run brings columns that the rows there do not have yet: at the source old rows may have values in them too, by a
- * default or because they were filled in later, and no cursor tells. Sources without a snapshot are not read anew for that.
+ * default or because they were filled in later, and no cursor tells. So it is with a column that another one's name leads to now. Sources without a snapshot are not read anew for that.
  */
 export function lacksColumns(
   spec: SyncSpec,
@@ -79,12 +79,14 @@ export function lacksColumns(
   { committed, existing }: WriteSession,
 ): boolean {
   if (!snapshot || schema.primaryKey.length === 0) return false;
-  return schema.columns.some(
-    ({ name }) =>
-      committed.schema?.columns.every((column) => column.name !== name) ||
-      // An HTTP endpoint has none.
-      (existing?.length && existing.every((column) => column.name !== mapped(spec.mapping, name))),
-  );
+  const before = committed.schema?.columns;
+  return schema.columns.some(({ name, place }) => {
+    const old = before?.find((column) => column.name === name);
+    const another = old?.place !== undefined && place !== undefined && old.place !== place;
+    // An HTTP endpoint has none.
+    const lacks = existing?.length && existing.every((column) => column.name !== mapped(spec.mapping, name));
+    return (before && !old) || another || lacks;
+  });
 }
 
 /** What the rows there were told apart by, under the destination's names; null where no run has told. */

@@ -124,6 +124,7 @@ async function attemptRun(
       anyCursor: spec.any_cursor === true,
       primaryKey: spec.primary_key,
       state: from.state,
+      known: session.existing === null ? null : session.committed.schema,
       signal: dog.signal,
       waiting,
     } as const;

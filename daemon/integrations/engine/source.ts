@@ -32,6 +32,8 @@ export interface ReadRequest {
   readonly primaryKey: readonly string[] | null;
   /** The committed state; null: read from the beginning. */
   readonly state: StreamState | null;
+  /** What the last run found here; null: nothing is known. */
+  readonly known?: TableSchema | null;
   /** Aborted when the run is cancelled or stalls; every wait must end then. */
   readonly signal: AbortSignal;
   /** Says what the source is waiting for, e.g. `rows of public.orders`; for messages and the stall time-out. */

@@ -27,6 +27,8 @@ export interface Column {
   readonly nullable: boolean;
   /** The PostgreSQL type by its full name, e.g. `numeric(38,10)`, `character varying(20)`, `text[]`; carried through files. */
   readonly native?: string;
+  /** Its number in the source's table: another one under the same name is another column (dropped and made anew, names exchanged). */
+  readonly place?: number;
   /** True where values have no declared type (CSV): they may be parsed into whatever type the destination has. */
   readonly untyped?: boolean;
   /** True where values that came before made a narrower type of it: the destination's column is to take the wider ones too. */

@@ -129,6 +129,13 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     ).toEqual([{ id: "t", pay: "f" }]);
   });
 
+  test("a role that may make tables in one schema alone needs no right to make schemas", async () => {
+    await source.query("CREATE TABLE least (id int PRIMARY KEY); INSERT INTO least VALUES (1)");
+    await target.query("CREATE ROLE loader LOGIN; CREATE SCHEMA raw; GRANT USAGE, CREATE ON SCHEMA raw TO loader");
+    const outcome = await sync({ ...ends("least", "raw.least"), to: to.replace("postgres@", "loader@") });
+    expect([outcome.error, outcome.records_synced]).toEqual([null, 1]);
+  });
+
   test("two syncs that replace one table take turns, and its indexes stay", async () => {
     await source.query("CREATE TABLE turns AS SELECT i AS id, 'x' || i AS t FROM generate_series(1, 20000) i");
     for (let round = 0; round < 4; round++) {
@@ -318,6 +325,23 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
       await source.query(
         "DROP TABLE drifting; CREATE TABLE drifting (id int PRIMARY KEY, n int, s varchar(5), at int); INSERT INTO drifting VALUES (1, 1, 'a', 1)",
       );
+    }
+  });
+
+  test("a column that was dropped and made anew, and two that exchanged their names, are read anew", async () => {
+    await source.query(
+      "CREATE TABLE named (id int PRIMARY KEY, a text, b text); INSERT INTO named VALUES (1, 'a', 'b')",
+    );
+    const run = () => sync(ends("named"), { mode: "incremental", cursor_field: "id" });
+    expect((await run()).error).toBeNull();
+    for (const [change, row] of [
+      ["RENAME a TO c; ALTER TABLE named RENAME b TO a; ALTER TABLE named RENAME c TO b", "(1,b,a)"],
+      ["DROP a, ADD a text DEFAULT 'new'", "(1,new,a)"],
+    ] as const) {
+      await source.query(`ALTER TABLE named ${change}`);
+      expect(await run()).toMatchObject({ error: null, records_synced: 1 });
+      expect(await target.lines("named", "id, a, b")).toEqual([row]);
+      expect(await run()).toMatchObject({ error: null, records_synced: 0 });
     }
   });
 
@@ -521,6 +545,23 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     });
     await holder.query("ROLLBACK");
     await holder.end();
+  });
+
+  test("a table that somebody reads for long is not locked against others meanwhile", async () => {
+    expect((await sync(ends("proven", "looked_at"))).error).toBeNull();
+    const [holder, other] = [await connect(to), await connect(to)];
+    await holder.query("BEGIN; SELECT FROM looked_at");
+    const outcome = sync(ends("proven", "looked_at"), { stall_timeout_s: 1 });
+    while ((await target.query("SELECT FROM pg_locks WHERE NOT granted")).length === 0)
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    // Until the run has given up, which it does however many times it has asked.
+    await other.query("SET lock_timeout = 700; SELECT FROM looked_at");
+    expect(await outcome).toMatchObject({
+      status: "failed",
+      error: { code: "run_stalled", message: expect.stringContaining("lock of public.looked_at") },
+    });
+    await holder.query("ROLLBACK");
+    await Promise.all([holder.end(), other.end()]);
   });
 
   test("who waits to alter the table while it is read does not keep the proof waiting behind it", async () => {

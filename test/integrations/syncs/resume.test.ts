@@ -1,5 +1,5 @@
 // Runs that go on where they were: what they tell in the end is of all attempts, and a state is of one cursor only.
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -286,6 +286,9 @@ describe.skipIf(postgresMissing())("runs that go on", () => {
       appendFileSync(from, `${line}\n`);
       expect(await run()).toMatchObject({ records_rejected: 0, error: null });
     }
+    // One that was rotated away names no columns at all.
+    writeFileSync(from, "");
+    expect(await run()).toMatchObject({ records_read: 0, error: null });
     expect(await pair.target.lines("grown")).toEqual(["(1,1)", "(2,1.5)", "(3,99999999999999999999)"]);
   });
 

@@ -62,6 +62,37 @@ describe.skipIf(postgresMissing())("on the way", () => {
     await sync(ends("many"));
   });
 
+  test("a session never lies idle between transactions, where a pooler would hand it to others with its locks", async () => {
+    // ReadyForQuery, idle: once, after the log-in.
+    const idle = Buffer.from("5a0000000549", "hex");
+    const seen: Buffer[][] = [];
+    const server = net.createServer((client) => {
+      const upstream = net.connect(`${pair.server.socketFolder}/.s.PGSQL.5432`);
+      const read: Buffer[] = [];
+      seen.push(read);
+      upstream.on("data", (chunk: Buffer) => read.push(chunk));
+      client.pipe(upstream).pipe(client);
+      for (const socket of [client, upstream]) socket.on("error", () => {});
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const through = (given: string) => {
+      const url = new URL(given);
+      url.searchParams.delete("host");
+      url.host = `127.0.0.1:${(server.address() as net.AddressInfo).port}`;
+      return url.href;
+    };
+    await source.query("CREATE TABLE pooled AS SELECT i AS id FROM generate_series(1, 10) i");
+    const pooled = { ...ends("pooled"), from: through(from), to: through(to) };
+    for (const mode of ["full_refresh", "incremental", "incremental"] as const)
+      expect((await sync(pooled, { mode, cursor_field: "id", primary_key: ["id"] })).error).toBeNull();
+    server.close();
+    expect(seen.length).toBeGreaterThan(5);
+    for (const read of seen) {
+      const all = Buffer.concat(read);
+      expect(all.indexOf(idle)).toBe(all.lastIndexOf(idle));
+    }
+  });
+
   test("a backend that an administrator ends fails the run with a clear error, and the next run goes on", async () => {
     const holder = await connect(from);
     await holder.query("BEGIN; LOCK TABLE many IN ACCESS EXCLUSIVE MODE");

@@ -36,11 +36,13 @@ export function fileSource(path: string, format: FormatName): Source {
 }
 
 function openStream(reader: FileReader, request: ReadRequest, path: string): SourceStream {
-  const schema = pickColumns({ columns: reader.columns, primaryKey: [] }, request, path);
-  const places = schema.columns.map(({ name }) => reader.columns.findIndex((column) => column.name === name));
-  const whole = places.length === reader.columns.length && places.every((place, at) => place === at);
+  // JSON Lines without a line tell no columns: they are those of before.
+  const columns = reader.columns.length > 0 ? reader.columns : (request.known?.columns ?? []);
+  const schema = pickColumns({ columns, primaryKey: [] }, request, path);
+  const places = schema.columns.map(({ name }) => columns.findIndex((column) => column.name === name));
+  const whole = places.length === columns.length && places.every((place, at) => place === at);
   const warnings: SyncFailure[] = [];
-  const cursor = cursorOf(reader.columns, request, path, (warning) => warnings.push(warning));
+  const cursor = cursorOf(columns, request, path, (warning) => warnings.push(warning));
   const { raw } = reader;
   let unreadable = false;
   return {

@@ -43,7 +43,7 @@ async function describe(link: MysqlLink, which: string, parameters: readonly str
     );
   const tables = await select("table_rows AS n, engine AS e", "tables", " LIMIT 10000");
   const columns = await select(
-    "column_name AS name, data_type AS type, column_type AS declared, is_nullable AS nullable, numeric_precision AS p, numeric_scale AS s, extra",
+    "column_name AS name, data_type AS type, column_type AS declared, is_nullable AS nullable, numeric_precision AS p, numeric_scale AS s, extra, ordinal_position AS place",
     "columns",
     ", ordinal_position",
   );
@@ -85,6 +85,7 @@ function columnOf(row: Record<string, string | null>): MysqlColumn {
   const column: MysqlColumn = {
     name,
     nullable,
+    place: Number(row["place"]),
     declared,
     generated: /\bgenerated\b/i.test(row["extra"] ?? "") && !/default_generated/i.test(row["extra"] ?? ""),
     fit: (source) => (fillsIn ? notNull(fitOf(column, type, source)) : fitOf(column, type, source)),

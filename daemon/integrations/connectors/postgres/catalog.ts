@@ -47,7 +47,7 @@ async function describe(link: PostgresLink, which: string, parameters: readonly 
   if (tables.length === 0) return [];
   const oids = [`{${tables.map(({ oid }) => oid).join(",")}}`];
   const columns = await link.rows<Record<string, string>>(
-    `SELECT a.attrelid::text AS oid, a.attname AS name, format_type(a.atttypid, a.atttypmod) AS declared, a.attnotnull::text AS required, (a.attgenerated <> '')::text AS generated,
+    `SELECT a.attrelid::text AS oid, a.attname AS name, a.attnum::text AS place, format_type(a.atttypid, a.atttypmod) AS declared, a.attnotnull::text AS required, (a.attgenerated <> '')::text AS generated,
             t.typtype, CASE WHEN t.typtype = 'd' THEN format_type(t.typbasetype, t.typtypmod) END AS base,
             CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END::bigint < 16384 AS builtin
        FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
@@ -85,6 +85,7 @@ function columnOf(row: Record<string, string>): TableColumn {
   const native = builtin ? (row["base"] ?? declared) : "text";
   return {
     name: row["name"] ?? "",
+    place: Number(row["place"]),
     type: builtin ? typeOfNative(native) : { kind: row["typtype"] === "e" ? "string" : "other" },
     nullable: row["required"] !== "true",
     native,
@@ -119,7 +120,8 @@ export function selectSchema(
 }
 
 function plain(column: TableColumn): Column {
-  return { name: column.name, type: column.type, nullable: column.nullable, native: column.native ?? "text" };
+  const { name, type, nullable, place } = column;
+  return { name, type, nullable, native: column.native ?? "text", ...(place === undefined ? {} : { place }) };
 }
 
 /** All tables and views that the role may read, with their columns. */

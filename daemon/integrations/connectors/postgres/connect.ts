@@ -11,6 +11,8 @@ export interface PostgresLink {
   /** All rows of a statement, every value as text. */
   rows<T extends Record<string, string | null>>(sql: string, parameters?: readonly unknown[]): Promise<T[]>;
   run(sql: string): Promise<number>;
+  /** Runs a statement that locks a table against its readers; those who come meanwhile wait for seconds, however long earlier ones take. */
+  runBetweenReaders(sql: string): Promise<void>;
   /** Bytes that went over the socket, both ways. */
   bytes(): number;
   /** Cancels what the server is doing and cuts the connection. */
@@ -26,8 +28,14 @@ export interface ConnectOptions {
   readonly timeoutMs?: number;
 }
 
-// Text forms that lose nothing and depend on nobody's configuration; no time-outs of the server's in long copies.
+/** Whatever the role's own isolation is: a snapshot that is older than the lock waited for would hide who held it. */
+export const BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED";
+
+// Text forms that lose nothing and depend on nobody's configuration; no time-outs of the server's in long copies. A link is within a
+// transaction from its first message to its last: a pooler that shares sessions (PgBouncer's transaction mode) then keeps the one with
+// our settings and locks for us, and closes it behind us instead of handing it on.
 const settings = [
+  BEGIN,
   "SET client_encoding = 'UTF8'",
   "SET DateStyle = 'ISO, YMD'",
   "SET IntervalStyle = 'postgres'",
@@ -48,6 +56,7 @@ const settings = [
   // Not every version has them.
   "SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('idle_session_timeout', 'transaction_timeout')",
   "SHOW server_encoding",
+  `COMMIT; ${BEGIN}`,
 ].join("; ");
 
 /** Opens a connection; throws credentials_rejected, object_not_found (no such database) or unreachable. */
@@ -66,15 +75,19 @@ export async function connectPostgres(options: ConnectOptions): Promise<Postgres
   try {
     await client.connect();
     const told = (await client.query(settings)) as unknown as { rows: { server_encoding?: string }[] }[];
-    encoding = told.at(-1)?.rows[0]?.server_encoding ?? encoding;
+    encoding = told.at(-3)?.rows[0]?.server_encoding ?? encoding;
     // Its texts are bytes: as UTF-8 the first one that is none would end the whole copy.
-    if (encoding === "SQL_ASCII" && options.side === "source") await client.query("SET client_encoding = 'SQL_ASCII'");
+    if (encoding === "SQL_ASCII" && options.side === "source")
+      await client.query(`SET client_encoding = 'SQL_ASCII'; COMMIT; ${BEGIN}`);
   } catch (error) {
     client.end().catch(() => {});
     throw postgresError(error, options.side, `connecting to ${describe(client)}`);
   }
   const socket = (client as unknown as { connection: { stream: net.Socket } }).connection.stream;
   let closed = false;
+  // What a wait moves over the socket is no progress.
+  let still: number | null = null;
+  const moved = () => socket.bytesRead + socket.bytesWritten;
   return {
     client,
     encoding,
@@ -86,7 +99,27 @@ export async function connectPostgres(options: ConnectOptions): Promise<Postgres
       const result = await client.query(sql);
       return (Array.isArray(result) ? result.at(-1)?.rowCount : result.rowCount) ?? 0;
     },
-    bytes: () => socket.bytesRead + socket.bytesWritten,
+    runBetweenReaders: async (sql) => {
+      await client.query("SAVEPOINT magic_lock");
+      still = moved();
+      try {
+        for (let wait = 250; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+          try {
+            await client.query(`SET LOCAL lock_timeout = ${wait}; ${sql}`);
+            await client.query("RELEASE SAVEPOINT magic_lock; SET LOCAL lock_timeout = 0");
+            return;
+          } catch (error) {
+            // 55P03: not granted in time.
+            if ((error as { code?: string }).code !== "55P03") throw error;
+            await client.query("ROLLBACK TO SAVEPOINT magic_lock");
+            await new Promise((resolve) => setTimeout(resolve, wait).unref());
+          }
+        }
+      } finally {
+        still = null;
+      }
+    },
+    bytes: () => still ?? moved(),
     kill: () => {
       if (closed) return;
       closed = true;
@@ -101,6 +134,9 @@ export async function connectPostgres(options: ConnectOptions): Promise<Postgres
     },
   };
 }
+
+// Who reads longer is waited for again and again, and so is everybody behind us, with pauses of the same length.
+const LONGEST_WAIT_MS = 4000;
 
 const asText = { getTypeParser: () => (value: string) => value } as never;
 

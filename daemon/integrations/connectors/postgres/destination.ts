@@ -10,7 +10,7 @@ import type { RawStream } from "../../engine/source.ts";
 import type { Column } from "../../engine/types.ts";
 import { describeTable, type TableInfo } from "./catalog.ts";
 import { checksumSql } from "./checksum.ts";
-import { type ConnectOptions, connectPostgres, type PostgresLink } from "./connect.ts";
+import { BEGIN, type ConnectOptions, connectPostgres, type PostgresLink } from "./connect.ts";
 import { copyInto } from "./copy-into.ts";
 import { postgresError } from "./errors.ts";
 import { finishTable } from "./finish-table.ts";
@@ -70,7 +70,7 @@ async function openSession(link: PostgresLink, request: OpenRequest): Promise<Wr
     request.waiting("another run of this sync to end");
     await lockSync(link, request.syncId, request.stream);
     request.waiting(`the lock of ${formatObjectName(target)}`);
-    await link.run("BEGIN");
+    await link.run(`ROLLBACK; ${BEGIN}`);
     const committed = await readState(link, schema, request.syncId, request.stream);
     const existing = await describeTable(link, target);
     return sessionOf({ link, request, target, committed, existing, guard, close });
@@ -106,6 +106,7 @@ function sessionOf(parts: Parts): WriteSession {
   const final = `${ident(target.schema)}.${ident(target.name)}`;
   let plan: WritePlan | undefined;
   let loading: Loading | undefined;
+  let later: string | null = null;
   let types: readonly string[] = [];
   let exact = false;
   let hashable = false;
@@ -148,15 +149,14 @@ function sessionOf(parts: Parts): WriteSession {
       guard(async () => {
         plan = wanted;
         request.waiting(`the lock of ${formatObjectName(target)}`);
-        await link.run("ROLLBACK");
         await ensureStateTable(link, target.schema);
-        await link.run("BEGIN");
+        await link.run(`COMMIT; ${BEGIN}`);
         // Two syncs that replace one table would wait for each other, or the second leave out the first one's indexes.
         if (wanted.kind === "replace" || existing === null) {
           const oid = await lockTable(link, target);
           if (oid !== (existing?.oid ?? null)) existing = await describeTable(link, target);
         }
-        ({ loading, types, exact, hashable, generated, wider } = await prepare(
+        ({ loading, later, types, exact, hashable, generated, wider } = await prepare(
           { link, target, existing, syncId: request.syncId },
           wanted,
           final,
@@ -195,13 +195,18 @@ function sessionOf(parts: Parts): WriteSession {
         const { plan } = begun();
         const state = stateAfter(await session.merge());
         await writeState(link, target.schema, request, state, plan.sourceSchema);
-        await link.run("COMMIT; BEGIN");
+        await link.run(`COMMIT; ${BEGIN}`);
         loading = await makeStage(link, final, plan, generated);
       }),
     deleteMissing: (keys) => guard(() => deleteMissing(link, final, begun().plan, keys)),
     merge: () =>
       guard(async (): Promise<readonly Reject[]> => {
         const { plan, loading } = begun();
+        if (later !== null) {
+          request.waiting(`the lock of ${formatObjectName(target)}`);
+          await link.runBetweenReaders(later);
+          later = null;
+        }
         request.waiting(`the merge into ${formatObjectName(target)}`);
         if (loading.how === "append") return [];
         if (loading.how === "stage") return mergeStage(merging(), loading.table);
@@ -245,7 +250,7 @@ function sessionOf(parts: Parts): WriteSession {
           await swap(link, { ...target, oid: existing?.oid ?? null }, loading.name, renames);
         await writeState(link, target.schema, request, state, plan.sourceSchema);
         request.waiting("the destination's commit");
-        await link.run("COMMIT");
+        await link.run(`COMMIT; ${BEGIN}`);
         await parts.close();
       }),
     abort: async () => {

@@ -74,7 +74,7 @@ export async function prepare(parts: PrepareParts, plan: WritePlan, final: strin
     existing && outlived(existing.primaryKey, plan)
       ? existing.primaryKey.filter((key) => plan.columns.every(({ name }) => name !== key))
       : [];
-  const alter = async (table: string) => {
+  const altering = (table: string) => {
     const lacksMark = soft && !existing?.columns.some(({ name }) => name === DELETED_AT);
     const steps = [
       ...changes.add.map((column) => `ADD COLUMN ${ident(column.name)} ${nativeOf(column)}`),
@@ -82,7 +82,11 @@ export async function prepare(parts: PrepareParts, plan: WritePlan, final: strin
       ...(lacksMark ? [`ADD COLUMN ${ident(DELETED_AT)} timestamptz`] : []),
       ...(table === final ? [] : left.map((name) => `ALTER COLUMN ${ident(name)} DROP NOT NULL`)),
     ];
-    if (steps.length > 0) await link.run(`ALTER TABLE ${table} ${steps.join(", ")}`);
+    return steps.length > 0 ? `ALTER TABLE ${table} ${steps.join(", ")}` : null;
+  };
+  const alter = async (table: string) => {
+    const sql = altering(table);
+    if (sql !== null) await link.run(sql);
   };
   const create = async (table: string) => {
     const columns = plan.columns.map((column, at) => `${ident(column.name)} ${types[at]}`);
@@ -100,19 +104,22 @@ export async function prepare(parts: PrepareParts, plan: WritePlan, final: strin
       await link.run(`CREATE ${kind}TABLE ${table} (LIKE ${final} INCLUDING ALL EXCLUDING INDEXES ${less})${storage}`);
       await alter(table);
       // In place, the table itself must take the new columns.
-      if (stays) await alter(final);
-      return { loading: { how: "shadow", table, name, stays }, types, exact, hashable, generated, wider };
+      const later = stays ? altering(final) : null;
+      return { loading: { how: "shadow", table, name, stays }, later, types, exact, hashable, generated, wider };
     }
     await create(table);
-    return { loading: { how: "shadow", table, name, stays: false }, types, exact, hashable, generated, wider };
+    const loading = { how: "shadow", table, name, stays: false } as const;
+    return { loading, later: null, types, exact, hashable, generated, wider };
   }
   if (!existing) {
     await create(final);
     const loading = { how: "direct", table: final, name: target.name, stays: false } as const;
-    return { loading, types, exact, hashable, generated, wider };
+    return { loading, later: null, types, exact, hashable, generated, wider };
   }
-  await alter(final);
-  return { loading: await makeStage(link, final, plan, generated), types, exact, hashable, generated, wider };
+  const later = altering(final);
+  const loading = await makeStage(link, final, plan, generated, later !== null);
+  if (later !== null) await alter(loading.table);
+  return { loading, later, types, exact, hashable, generated, wider };
 }
 
 // How the old table is stored, which LIKE leaves out: access method, fillfactor and its like, tablespace, whether it is logged.
@@ -133,6 +140,8 @@ async function storageOf(link: PostgresLink, oid: string): Promise<{ kind: strin
 
 export interface Prepared {
   readonly loading: Loading;
+  /** What alters the destination's table once the rows have been read: its readers wait from then on, until the commit. */
+  readonly later: string | null;
   readonly types: readonly string[];
   /** Binary COPY brings every value as it is. */
   readonly exact: boolean;
@@ -150,8 +159,10 @@ export async function makeStage(
   final: string,
   plan: WritePlan,
   generated: readonly string[],
+  altered = false,
 ): Promise<Loading> {
-  if (plan.kind === "append" && generated.length === 0) return { how: "append", table: final, name: "", stays: true };
+  if (plan.kind === "append" && generated.length === 0 && !altered)
+    return { how: "append", table: final, name: "", stays: true };
   await link.run(
     `CREATE TEMP TABLE _magic_stage (LIKE ${final} INCLUDING DEFAULTS INCLUDING CONSTRAINTS ${generated.length > 0 ? "" : "INCLUDING GENERATED"}) ON COMMIT DROP`,
   );

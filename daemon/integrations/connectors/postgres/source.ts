@@ -139,7 +139,7 @@ async function openStream(
 
 // A table that is truncated or rewritten after the snapshot was taken looks empty in it: the lock comes first, and keeps it as it is.
 async function beginSnapshot(link: PostgresLink, object: ReadRequest["object"]): Promise<void> {
-  const begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+  const begin = "ROLLBACK; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
   const [found] = await link.rows<{ name: string }>(
     "SELECT c.oid::regclass::text AS name FROM pg_class c WHERE c.oid = to_regclass($1) AND c.relkind IN ('r', 'p', 'v')",
     [qualified(object)],
@@ -151,7 +151,7 @@ async function beginSnapshot(link: PostgresLink, object: ReadRequest["object"]):
   } catch (error) {
     // Gone meanwhile, a privilege on some columns only, a view over what may not be locked: read without.
     if (!/^(42|0A|25)/.test((error as { code?: string }).code ?? "")) throw error;
-    await link.run(`ROLLBACK; ${begin}`);
+    await link.run(begin);
   }
 }
 
@@ -179,7 +179,7 @@ async function checksumBeside(
   signal.addEventListener("abort", stop, { once: true });
   try {
     await link.run(
-      `SET max_parallel_workers_per_gather = 0; SET lock_timeout = 1000; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT ${literal(snapshot)}`,
+      `SET max_parallel_workers_per_gather = 0; SET lock_timeout = 1000; COMMIT; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT ${literal(snapshot)}`,
     );
     const [row] = await link.rows<{ checksum: string }>(sql);
     return row?.checksum ?? null;

@@ -2,7 +2,7 @@
 import type { CommittedState } from "../../engine/destination.ts";
 import type { StreamState } from "../../engine/source.ts";
 import type { TableSchema } from "../../engine/types.ts";
-import type { PostgresLink } from "./connect.ts";
+import { BEGIN, type PostgresLink } from "./connect.ts";
 import { ident, literal } from "./sql.ts";
 
 const nameIn = (schema: string) => `${ident(schema)}._magic_state`;
@@ -48,23 +48,21 @@ export async function readState(
   };
 }
 
-/** Makes the table where it is missing; runs outside the transaction of the rows, so that two syncs do not wait for each other. */
+/** Makes the table where it is missing; in a transaction of its own, so that two syncs do not wait for each other's rows. */
 export async function ensureStateTable(link: PostgresLink, schema: string): Promise<void> {
-  const [found] = await link.rows<{ there: string | null }>("SELECT to_regclass($1)::text AS there", [nameIn(schema)]);
+  // Two creators at once race even with IF NOT EXISTS: they take turns.
+  await link.run(`ROLLBACK; ${BEGIN}; SELECT pg_advisory_xact_lock(4143)`);
+  const [found] = await link.rows<{ place: string | null; there: string | null }>(
+    "SELECT to_regnamespace($1)::text AS place, to_regclass($2)::text AS there",
+    [ident(schema), nameIn(schema)],
+  );
   if (found?.there) return;
-  // IF NOT EXISTS still races with another creator: one of the two is told so, and then it exists.
-  for (let attempt = 0; attempt < 3; attempt++) {
-    try {
-      await link.run(
-        `CREATE SCHEMA IF NOT EXISTS ${ident(schema)}; CREATE TABLE IF NOT EXISTS ${nameIn(schema)} (sync_id text NOT NULL, stream text NOT NULL, state jsonb, schema jsonb, ` +
-          "updated_at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (sync_id, stream))",
-      );
-      return;
-    } catch (error) {
-      const code = (error as { code?: string }).code;
-      if (attempt === 2 || (code !== "23505" && code !== "42P07" && code !== "42P06")) throw error;
-    }
-  }
+  // IF NOT EXISTS asks for the right to make schemas where there is nothing to make.
+  if (!found?.place) await link.run(`CREATE SCHEMA ${ident(schema)}`);
+  await link.run(
+    `CREATE TABLE ${nameIn(schema)} (sync_id text NOT NULL, stream text NOT NULL, state jsonb, schema jsonb, ` +
+      "updated_at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (sync_id, stream))",
+  );
 }
 
 export async function writeState(

@@ -77,7 +77,7 @@ export async function swap(link: PostgresLink, place: Place, shadowName: string,
     // A serial column's sequence would go with the old table, though the new one's default needs it.
     for (const { kind, old, column } of sequences)
       if (kind === "serial") await link.run(`ALTER SEQUENCE ${old} OWNED BY ${shadow}.${column}`);
-    await link.run(`DROP TABLE ${final}`);
+    await link.runBetweenReaders(`DROP TABLE ${final}`);
     // An identity column has a sequence of its own: it takes the old one's name and goes on where that was.
     for (const { kind, ours, name, value, called } of sequences)
       if (kind === "identity" && ours !== null) {

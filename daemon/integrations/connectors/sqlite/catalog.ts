@@ -14,9 +14,10 @@ export const quote = (name: string) => `"${name.replaceAll('"', '""')}"`;
 export function describeTable(db: DatabaseSync, name: string): SqliteTable | null {
   const rows = db
     .prepare(
-      'SELECT name, type, "notnull" AS required, pk, hidden FROM pragma_table_xinfo(?) WHERE hidden IN (0, 2, 3)',
+      'SELECT cid, name, type, "notnull" AS required, pk, hidden FROM pragma_table_xinfo(?) WHERE hidden IN (0, 2, 3)',
     )
     .all(name) as {
+    cid: number;
     name: string;
     type: string;
     required: number;
@@ -28,6 +29,7 @@ export function describeTable(db: DatabaseSync, name: string): SqliteTable | nul
     name,
     columns: rows.map((row) => ({
       ...columnOf(row.name, row.type, row.required === 0 && row.pk === 0),
+      place: row.cid,
       declared: row.type,
       // 2: virtual, 3: stored.
       generated: row.hidden > 1,
