@@ -207,6 +207,19 @@ describe.skipIf(postgresMissing())("values", () => {
     expect(error?.code).toBe("schema_drift");
   });
 
+  test("who reads a SQLite file while a run commits is waited for", async () => {
+    const [file, lite] = [join(folder, "read.jsonl"), join(folder, "read.sqlite")];
+    const run = () => sync({ from: file, object: "read", to: lite, table: "t" });
+    writeFileSync(file, '{"id":1}\n');
+    expect((await run()).error).toBeNull();
+    const reader = new DatabaseSync(lite);
+    reader.exec("BEGIN; SELECT * FROM t");
+    const outcome = run();
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    reader.close();
+    expect(await outcome).toMatchObject({ error: null, status: "completed" });
+  });
+
   test("a record of a file that cannot be read has not gone", async () => {
     const [file, lite] = [join(folder, "gone.jsonl"), join(folder, "gone.sqlite")];
     const run = async (lines: string) => {

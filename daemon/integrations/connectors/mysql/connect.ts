@@ -13,6 +13,8 @@ export interface MysqlLink {
   rows(sql: string, values?: readonly string[]): Promise<Record<string, string | null>[]>;
   /** Affected rows and the server's warnings. */
   run(sql: string): Promise<{ readonly affected: number; readonly warnings: number }>;
+  /** Runs a definition that locks a table against its readers; those who come meanwhile wait for seconds, however long earlier ones take. */
+  runBetweenReaders(sql: string): Promise<void>;
   /** Rows one after another, values as buffers. */
   stream(sql: string): AsyncIterable<(Buffer | null)[]>;
   readonly database: string | null;
@@ -82,6 +84,21 @@ export async function connectMysql(options: {
     new Promise<T>((resolve, reject) =>
       connection.query(request, (error, result) => (error ? reject(error) : resolve(result as T))),
     );
+  const runBetweenReaders = async (sql: string) => {
+    for (let seconds = 1; ; seconds = Math.min(seconds * 2, LONGEST_WAIT_S)) {
+      await query({ sql: `SET SESSION lock_wait_timeout = ${seconds}` });
+      try {
+        await query({ sql });
+        return;
+      } catch (error) {
+        // 1205: not granted in time.
+        if ((error as { errno?: number }).errno !== 1205) throw error;
+      } finally {
+        await query({ sql: "SET SESSION lock_wait_timeout = DEFAULT" }).catch(() => {});
+      }
+      await new Promise((resolve) => setTimeout(resolve, seconds * 1000).unref());
+    }
+  };
   let keyCollation = "utf8mb4_bin";
   let maxPacket = 1 << 20;
   try {
@@ -109,6 +126,7 @@ export async function connectMysql(options: {
       const result = await query<{ affectedRows?: number; warningStatus?: number }>({ sql });
       return { affected: result.affectedRows ?? 0, warnings: result.warningStatus ?? 0 };
     },
+    runBetweenReaders,
     stream: (sql) => {
       const rows = connection.query({ sql, rowsAsArray: true, typeCast: false }).stream({ highWaterMark: 1000 });
       // The driver tells a lost connection to its own listeners, and to no query that is streamed.
@@ -127,6 +145,9 @@ export async function connectMysql(options: {
     },
   };
 }
+
+// Longer than PostgreSQL's: a table that is copied waits a second time, at its end.
+const LONGEST_WAIT_S = 16;
 
 /** `sslmode` or `ssl` as MySQL and PostgreSQL name it: the certificate and the name are checked unless it says `no-verify`. */
 function tlsOf(url: URL, host: string): { ssl?: SslOptions } {

@@ -53,7 +53,7 @@ export async function prepareTable(
     ),
     ...(soft && !existing.columns.some(({ name }) => name === DELETED_AT) ? [`ADD COLUMN ${mark}`] : []),
   ];
-  if (steps.length > 0) await link.run(`ALTER TABLE ${table} ${steps.join(", ")}`);
+  if (steps.length > 0) await link.runBetweenReaders(`ALTER TABLE ${table} ${steps.join(", ")}`);
   if (outlived(existing.primaryKey, plan)) await changeKey(link, table, existing, plan);
   return widen;
 }
@@ -77,7 +77,7 @@ async function changeKey(link: MysqlLink, table: string, existing: MysqlTable, p
     }),
   ];
   // Where the rows that are still there do not fit the new key the old one stays, and refuses what it refuses.
-  await link.run(`ALTER TABLE ${table} ${steps.join(", ")}`).catch(() => {});
+  await link.runBetweenReaders(`ALTER TABLE ${table} ${steps.join(", ")}`).catch(() => {});
 }
 
 // What stands behind each column's type (NOT NULL, AUTO_INCREMENT, a default, a comment): MODIFY drops what it does not say again.

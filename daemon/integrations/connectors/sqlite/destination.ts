@@ -76,13 +76,20 @@ function openSession(db: DatabaseSync, request: OpenRequest, path: string, exist
   return sessionOf(db, request, path, existed, committed, existing);
 }
 
+const begin = (db: DatabaseSync, request: OpenRequest) =>
+  execFree(db, "BEGIN IMMEDIATE", request, "another writer of the file to end");
+
+// Without a write-ahead log a commit needs the file for itself; what stands in its way leaves it possible.
+const commit = (db: DatabaseSync, request: OpenRequest) =>
+  execFree(db, "COMMIT", request, "readers of the file to end");
+
 // Waiting inside SQLite would block the process, and nobody could cancel.
-async function begin(db: DatabaseSync, request: OpenRequest): Promise<void> {
-  request.waiting("another writer of the file to end");
+async function execFree(db: DatabaseSync, sql: string, request: OpenRequest, what: string): Promise<void> {
+  request.waiting(what);
   for (;;) {
     if (request.signal.aborted) throw request.signal.reason;
     try {
-      db.exec("BEGIN IMMEDIATE");
+      db.exec(sql);
       return;
     } catch (error) {
       if (!isBusy(error)) throw error;
@@ -124,9 +131,9 @@ function sessionOf(
     if (!plan) throw new Error("the session has not begun");
     return plan;
   };
-  const guard = async <T>(work: () => T): Promise<T> => {
+  const guard = async <T>(work: () => T | Promise<T>): Promise<T> => {
     try {
-      return work();
+      return await work();
     } catch (error) {
       throw sqliteError(error, "destination", path);
     }
@@ -168,10 +175,10 @@ function sessionOf(
         return { written: rows.length - rejects.length, rejects };
       }),
     checkpoint: async (stateAfter) => {
-      await guard(() => {
+      await guard(async () => {
         endRows(db);
         writeState(db, request, begun(), stateAfter([]));
-        db.exec("COMMIT");
+        await commit(db, request);
         kept = true;
       });
       await begin(db, request);
@@ -189,9 +196,9 @@ function sessionOf(
         return Number((db.prepare(`SELECT count(*) AS n FROM ${table}${living()}`).get() as { n: number }).n);
       }),
     commit: (state) =>
-      guard(() => {
+      guard(async () => {
         writeState(db, request, begun(), state);
-        db.exec("COMMIT");
+        await commit(db, request);
         db.close();
       }),
     abort: async () => {
