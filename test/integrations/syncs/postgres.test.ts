@@ -271,6 +271,21 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     expect(await target.lines("events")).toEqual(await source.lines("events"));
   });
 
+  test("without a primary key a table that is rewritten for a column's sake does not come a second time", async () => {
+    await source.query(
+      "CREATE TABLE rewritten (n int, at int); INSERT INTO rewritten SELECT i, i FROM generate_series(1, 3) i",
+    );
+    const run = () => sync(ends("rewritten"), { mode: "incremental", cursor_field: "at" });
+    expect(await run()).toMatchObject({ error: null, records_synced: 3 });
+    await source.query("INSERT INTO rewritten VALUES (4, 4)");
+    await source.query("ALTER TABLE rewritten ALTER n TYPE bigint");
+    await source.query("INSERT INTO rewritten VALUES (5, 1)");
+    expect(await run()).toMatchObject({ error: null, records_synced: 2 });
+    await source.query("ALTER TABLE rewritten ADD id bigserial");
+    expect(await run()).toMatchObject({ error: null, records_synced: 0 });
+    expect(await target.lines("rewritten", "n, at")).toEqual(["(1,1)", "(2,2)", "(3,3)", "(4,4)", "(5,1)"]);
+  });
+
   test("deleted rows are marked, removed or left, and come back when they come back", async () => {
     for (const deletes of ["soft", "hard", "ignore"] as const) {
       await source.query(

@@ -72,13 +72,23 @@ export async function unseenSince(
   const now = BigInt(snapshot.split(":")[1] ?? "0");
   if (system !== earlier.system || now < then || now - then > TOO_OLD) return null;
   const young = since(String(then));
+  const seen =
+    keyed || state?.cursor == null ? earlier.seen : [...earlier.seen, ...(await rewriters(link, parts, young))];
   const unseen =
-    earlier.seen.length === 0
-      ? young
-      : `(${young} AND xmin::text <> ALL (${literal(`{${earlier.seen.join(",")}}`)}::text[]))`;
+    seen.length === 0 ? young : `(${young} AND xmin::text <> ALL (${literal(`{${seen.join(",")}}`)}::text[]))`;
   const known = earlier.parts ?? parts;
   const added = parts.filter((oid) => !known.includes(oid));
   return added.length === 0 ? unseen : `(${unseen} OR tableoid IN (${added.join(", ")}))`;
+}
+
+// Who gives a column another type, or a default that each row has its own of, writes every row anew: rows that have been read would come
+// a second time. Of those the cursor tells the new ones.
+async function rewriters(link: PostgresLink, tables: readonly string[], young: string): Promise<string[]> {
+  const rows = await link.rows<{ xid: string }>(
+    `SELECT DISTINCT xmin::text AS xid FROM pg_attribute WHERE attrelid = ANY ($1::oid[]) AND attnum > 0 AND ${young}`,
+    [`{${tables.join(",")}}`],
+  );
+  return rows.map(({ xid }) => xid);
 }
 
 /** True where no transaction has begun to write since the horizon was taken, and none was under way then. */
