@@ -26,17 +26,19 @@ function pinnedNode() {
 // The shared temp folder is other users' too: the compiled code is kept in the user's own state folder.
 function enableCompileCache() {
   const { existsSync, mkdirSync } = require("node:fs");
-  const { dirname, join } = require("node:path");
-  const state = process.env.XDG_STATE_HOME || join(require("node:os").homedir(), ".local", "state");
-  const home = process.env.MAGIC_HOME || join(state, "magic");
-  const folder = join(home, "compile-cache");
+  const { dirname, isAbsolute, join } = require("node:path");
   try {
+    const { XDG_STATE_HOME: state = "", MAGIC_HOME } = process.env;
+    const { homedir } = require("node:os");
+    const home = MAGIC_HOME || join(isAbsolute(state) ? state : join(homedir(), ".local", "state"), "magic");
+    if (!isAbsolute(home) && !MAGIC_HOME) return;
+    const folder = join(home, "compile-cache");
     // One by one: Node's recursive mode never returns for a folder in /proc.
     for (const path of [dirname(dirname(home)), dirname(home), home, folder])
       if (!existsSync(path)) mkdirSync(path, { mode: 0o700 });
     nodeModule.enableCompileCache(folder);
   } catch {
-    // A read-only home only costs the speed-up.
+    // A read-only home, or none, only costs the speed-up.
   }
 }
 

@@ -1,13 +1,34 @@
 // Where things lie: the user's state folder, the project root, the project's state folder.
 import { existsSync } from "node:fs";
-import { homedir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { homedir, userInfo } from "node:os";
+import { dirname, isAbsolute, join, resolve } from "node:path";
+import { MagicError } from "#contract/errors.ts";
 
 export const PROJECT_FILE = "magic.yaml";
 
-/** The user's state folder: master key, user configuration, compile cache. `MAGIC_HOME` overrides it. */
+/** The user's state folder: master key, user configuration, compile cache. `MAGIC_HOME` overrides it. Throws state_unusable where there is no home. */
 export function userStateFolder(env: NodeJS.ProcessEnv = process.env): string {
-  return resolve(env["MAGIC_HOME"] || join(env["XDG_STATE_HOME"] || join(homedir(), ".local", "state"), "magic"));
+  return resolve(env["MAGIC_HOME"] || join(stateHome(env["XDG_STATE_HOME"]), "magic"));
+}
+
+// The XDG base directory specification passes over a path that is not absolute: the key's place must not hang on where a command runs.
+function stateHome(named = ""): string {
+  return isAbsolute(named) ? named : join(homeFolder(), ".local", "state");
+}
+
+// HOME may be empty, and the user one without an entry of its own, as in a container.
+function homeFolder(): string {
+  for (const find of [homedir, () => userInfo().homedir]) {
+    try {
+      const found = find();
+      if (isAbsolute(found)) return found;
+    } catch {
+      // Without an entry both refuse.
+    }
+  }
+  throw new MagicError("state_unusable", "This user has no home folder.", {
+    extra: { next: "Set MAGIC_HOME, or HOME, to a folder of this user's own." },
+  });
 }
 
 export interface Root {

@@ -1,6 +1,6 @@
 // Writes settings: the command line's own into the user's configuration, all others into the project's magic.yaml.
 
-import { existsSync, readFileSync, realpathSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import Conf from "conf";
 import { parse, parseDocument } from "yaml";
@@ -39,10 +39,19 @@ function changeUser(key: string, text: string | undefined, env: NodeJS.ProcessEn
       extra: { next: "Use one such as https://magic.example.com." },
     });
   const folder = userStateFolder(env);
-  makeFolder(folder, 0o700);
-  const config = new Conf({ projectName: "magic", cwd: folder, configName: "config", configFileMode: 0o600 });
-  if (text === undefined) config.delete(key);
-  else config.set(key, text);
+  try {
+    makeFolder(folder, 0o700);
+    const config = new Conf({ projectName: "magic", cwd: folder, configName: "config", configFileMode: 0o600 });
+    if (text === undefined) config.delete(key);
+    else config.set(key, text);
+  } catch (error) {
+    // Nobody named a path that there is not: the folder itself, or the file in it, is at fault.
+    const { code = "", name } = error as NodeJS.ErrnoException;
+    if (name !== "SyntaxError" && !["ENOENT", "ENOTDIR", "EEXIST", "ELOOP"].includes(code)) throw error;
+    throw new MagicError("state_unusable", `The state folder ${folder} cannot be used: ${(error as Error).message}.`, {
+      cause: error,
+    });
+  }
   return { key, value: text ?? null, file: userConfigPath(env) };
 }
 
@@ -66,7 +75,12 @@ function changeProject(key: string, text: string | undefined, root: string | und
     });
   const itself = realpathSync(file);
   // Secrets may stand in it: who may not read it may not do so afterwards either.
-  writeFileSync(`${itself}.new`, changed, { mode: statSync(itself).mode });
-  renameSync(`${itself}.new`, itself);
+  try {
+    writeFileSync(`${itself}.new`, changed, { mode: statSync(itself).mode });
+    renameSync(`${itself}.new`, itself);
+  } catch (error) {
+    rmSync(`${itself}.new`, { force: true });
+    throw error;
+  }
   return { key, value, file };
 }
