@@ -24,6 +24,7 @@ import { foregroundLog } from "./foreground-log.ts";
 import { acquireLock, type OwnerLock } from "./lock.ts";
 import { type DaemonOptions, parseOptions } from "./options.ts";
 import { listenOn } from "./port.ts";
+import { watchPresence } from "./presence.ts";
 import {
   anotherIsReady,
   removeOwnFiles,
@@ -108,8 +109,9 @@ async function serve(life: Life): Promise<void> {
   const { url, notes } = await listenOn(options.port ?? configuredPort(app), (port) => app.listen(port));
   const runtime = { ...runtimeOf(app, root, url), flags: process.argv.slice(2).filter(lasting) };
   // Before the file tells others whom to signal.
-  superviseProcess(life);
+  const supervision = superviseProcess(life);
   writeRuntimeFile(state, runtime);
+  watchPresence({ state, runtime, ...supervision });
   removeStartingMark(state);
   app.logger.info("daemon.ready", { url, pid: process.pid, version: VERSION, root });
   setTimeout(() => forgetCrashes(state), STEADY_AFTER).unref();

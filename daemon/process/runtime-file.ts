@@ -16,11 +16,17 @@ export function writeStartingMark(state: string, mark: StartingMark): void {
 
 /** True when the runtime file is that of a living process. */
 export function anotherIsReady(state: string): boolean {
+  const owner = runtimeOwner(state);
+  return owner !== undefined && isSameProcess(owner.pid, owner.pid_started);
+}
+
+/** The process that the runtime file names; undefined where there is no such file, or none that can be read. */
+export function runtimeOwner(state: string): Pick<RuntimeFile, "pid" | "pid_started"> | undefined {
   try {
-    const { pid, pid_started } = JSON.parse(readFileSync(join(state, runtimeNames.runtime), "utf8")) as RuntimeFile;
-    return isSameProcess(pid, pid_started);
+    const found = JSON.parse(readFileSync(join(state, runtimeNames.runtime), "utf8")) as RuntimeFile | null;
+    return Number.isInteger(found?.pid) ? (found ?? undefined) : undefined;
   } catch {
-    return false;
+    return undefined;
   }
 }
 

@@ -25,8 +25,13 @@ export interface Life {
   readonly logFile: LogFile;
 }
 
+export interface Supervision {
+  readonly end: (reason: string) => void;
+  readonly ending: () => boolean;
+}
+
 /** From now on signals, errors and idleness end the daemon in order. */
-export function superviseProcess(life: Life): void {
+export function superviseProcess(life: Life): Supervision {
   const { app, options, state, logFile } = life;
   let ending = false;
   const end = (reason: string) => {
@@ -65,6 +70,7 @@ export function superviseProcess(life: Life): void {
       afterMs: Number(process.env["MAGIC_IDLE_EXIT_MS"] ?? IDLE_AFTER),
       end: () => end("idle"),
     });
+  return { end, ending: () => ending };
 }
 
 async function stop({ app, state, lock, logFile }: Life, reason: string): Promise<void> {

@@ -1,0 +1,39 @@
+// What commands find the daemon by, looked after while it serves. A runtime file that somebody removed or damaged is written again:
+// without it the daemon could neither be found nor stopped. A daemon whose state folder is gone (`git clean -fdx`) ends: what it
+// would go on acknowledging is kept nowhere, and another one may own the root by now.
+import { closeSync, fstatSync, openSync, statSync } from "node:fs";
+import type { RuntimeFile } from "#contract/protocol.ts";
+import { runtimeOwner, writeRuntimeFile } from "./runtime-file.ts";
+
+export interface Presence {
+  readonly state: string;
+  readonly runtime: RuntimeFile;
+  readonly end: (reason: string) => void;
+  /** True once the daemon removes its files itself. */
+  readonly ending: () => boolean;
+  readonly everyMs?: number;
+}
+
+/** Returns how to stop watching. */
+export function watchPresence({ state, runtime, end, ending, everyMs = 5_000 }: Presence): () => void {
+  // The folder itself and not its path: a project that is moved takes its daemon along.
+  const folder = openSync(state, "r");
+  const look = () => {
+    if (ending()) return;
+    const own = fstatSync(folder);
+    if (own.nlink === 0) return end("state folder removed");
+    const there = statSync(state, { throwIfNoEntry: false });
+    if (there?.ino !== own.ino || there.dev !== own.dev) return;
+    if (runtimeOwner(state) !== undefined) return;
+    try {
+      writeRuntimeFile(state, runtime);
+    } catch {
+      // A full disk: the next look tries again.
+    }
+  };
+  const timer = setInterval(look, everyMs).unref();
+  return () => {
+    clearInterval(timer);
+    closeSync(folder);
+  };
+}
