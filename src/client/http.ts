@@ -127,16 +127,17 @@ function watchForWedged(origin: URL, afterMs: number, fetcher: typeof fetch): { 
       () => false,
     );
     if (alive) timer = setTimeout(look, 2 * afterMs).unref();
-    else
-      controller.abort(
-        new MagicError(
-          "daemon_unavailable",
-          `The daemon at ${origin.origin} does not answer, not even for its health.`,
-        ),
-      );
+    else controller.abort(wedged(origin.origin));
   };
   timer = setTimeout(look, afterMs).unref();
   return { signal: controller.signal, end: () => clearTimeout(timer) };
+}
+
+/** A daemon that takes connections and does nothing. */
+export function wedged(origin: string): MagicError {
+  return new MagicError("daemon_unavailable", `The daemon at ${origin} does not answer, not even for its health.`, {
+    extra: { reason: "wedged", next: "Try again; where that does not help, `magic daemon restart` ends it." },
+  });
 }
 
 function originOf(url: string): URL {

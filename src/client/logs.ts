@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import WebSocket from "ws";
 import { type ErrorCode, errors, isMagicError, MagicError } from "#contract/errors.ts";
 import type { LogFrame, LogQuery } from "#contract/wire/logs.ts";
-import type { ApiClient } from "./http.ts";
+import { type ApiClient, wedged } from "./http.ts";
 
 export type LogFilter = Omit<LogQuery, "after" | "limit">;
 
@@ -19,6 +19,8 @@ export interface FollowOptions {
 }
 
 const LONGEST_WAIT = 2_000;
+/** Milliseconds without a sign of life after which a connection counts as lost. */
+const SILENCE = 10_000;
 
 /** Frames as they come, until the signal aborts. Refusals of the daemon (a bad filter, a missing scope) are thrown. */
 export async function* followLogs(options: FollowOptions): AsyncGenerator<LogFrame> {
@@ -43,7 +45,9 @@ export async function* followLogs(options: FollowOptions): AsyncGenerator<LogFra
       options.onLost?.(attempt + 1, new Error("the daemon closed the stream"));
     } catch (error) {
       if (options.signal.aborted) return;
-      if (isMagicError(error) && !errors[error.code].retryable) throw error;
+      // One that lives and does nothing is told, where nothing was ever read from it.
+      if (isMagicError(error) && (!errors[error.code].retryable || (!live && error.extra["reason"] === "wedged")))
+        throw error;
       options.onLost?.(attempt + 1, error as Error);
     }
     await sleep(Math.min(LONGEST_WAIT, 50 * 2 ** attempt), undefined, { signal: options.signal }).catch(
@@ -65,6 +69,7 @@ async function* framesOf(client: ApiClient, query: LogQuery, signal: AbortSignal
     headers: client.token === undefined ? {} : { authorization: `Bearer ${client.token}` },
     perMessageDeflate: false,
     maxPayload: 16 * 1024 * 1024,
+    handshakeTimeout: SILENCE,
   });
   const waiting: LogFrame[] = [];
   let failure: Error | undefined;
@@ -72,6 +77,16 @@ async function* framesOf(client: ApiClient, query: LogQuery, signal: AbortSignal
   let wake = () => {};
   const stop = () => socket.terminate();
   signal.addEventListener("abort", stop, { once: true });
+  // Its system keeps the connection of a daemon that is frozen, or of a machine that is gone. A reader held back hears no answer.
+  let heard = true;
+  const pulse = setInterval(() => {
+    if (!heard && !socket.isPaused) return socket.terminate();
+    heard = false;
+    if (socket.readyState === WebSocket.OPEN) socket.ping();
+  }, SILENCE);
+  socket.on("pong", () => {
+    heard = true;
+  });
   socket.on("message", (text) => {
     waiting.push(JSON.parse(String(text)) as LogFrame);
     if (waiting.length >= PAUSE_AT) socket.pause();
@@ -88,7 +103,10 @@ async function* framesOf(client: ApiClient, query: LogQuery, signal: AbortSignal
     });
   });
   socket.on("error", (error) => {
-    failure ??= new MagicError("daemon_unavailable", `The log stream failed: ${error.message}.`, { cause: error });
+    // `ws` names it by its words alone.
+    failure ??= /handshake has timed out/.test(error.message)
+      ? wedged(client.url)
+      : new MagicError("daemon_unavailable", `The log stream failed: ${error.message}.`, { cause: error });
   });
   socket.on("close", () => {
     ended = true;
@@ -108,6 +126,7 @@ async function* framesOf(client: ApiClient, query: LogQuery, signal: AbortSignal
       });
     }
   } finally {
+    clearInterval(pulse);
     signal.removeEventListener("abort", stop);
     socket.terminate();
   }

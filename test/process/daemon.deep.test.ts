@@ -167,6 +167,19 @@ test("another Node than the pinned one is refused with what to do", async (conte
   expect(outcome.stderr).toContain("magic needs Node 26.10.0");
 });
 
+test("a daemon that is frozen is told of by whoever starts, follows or develops", async () => {
+  const made = await project();
+  const { json } = await start(made);
+  process.kill(Number(json["pid"]), "SIGSTOP");
+  const outcomes = await Promise.all([
+    made.magic(["daemon", "start", "--json"]),
+    made.magic(["logs", "--follow", "--output", "ndjson"]),
+    made.magic(["dev", "--output", "ndjson"]),
+  ]);
+  for (const { code, failure, ms } of outcomes)
+    expect([code, failure["code"], ms < 20_000]).toEqual([6, "daemon_unavailable", true]);
+});
+
 test("unfinished headers are cut within 15 s, unfinished bodies within 40, long answers are not", async () => {
   const made = await project();
   const { json } = await start(made);

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, expect, test, vi } from "vitest";
@@ -64,6 +64,20 @@ test("five commands that start a daemon at once get the same one", async () => {
   const outcomes = await Promise.all(Array.from({ length: 5 }, () => start(made)));
   expect(outcomes.map(({ code, stderr }) => [code, stderr])).toEqual(outcomes.map(() => [0, ""]));
   expect(new Set(outcomes.map(({ json }) => json["pid"])).size).toBe(1);
+});
+
+test("start does not hand out the address of what is not this root's daemon", async () => {
+  const made = await project();
+  const { json } = await start(made);
+  const path = join(made.root, ".magic", "daemon.json");
+  const runtime = await readFile(path, "utf8");
+  const other = createServer((socket) => socket.end("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
+  await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+  const { port } = other.address() as AddressInfo;
+  await writeFile(path, runtime.replace(String(json["url"]), `http://127.0.0.1:${port}`), { mode: 0o600 });
+  const outcome = await start(made);
+  other.close();
+  expect([outcome.code, outcome.stdout, outcome.failure["code"]]).toEqual([6, "", "daemon_unavailable"]);
 });
 
 test("after kill -9 the next start takes over the stale files, and no process that has the pid now is believed or signalled", async () => {
@@ -346,6 +360,8 @@ test("a root that does not exist is named, and not made", async () => {
   const made = await project();
   const outcome = await made.magic(["daemon", "start", "--json", "--root", join(made.root, "nowhere")]);
   expect([outcome.code, outcome.stdout, outcome.failure["code"]]).toEqual([4, "", "not_found"]);
+  const dev = await made.magic(["dev", "--output", "ndjson", "--root", join(made.root, "nowhere")]);
+  expect([dev.code, dev.failure["code"]]).toEqual([4, "not_found"]);
   await expect(stat(join(made.root, "nowhere"))).rejects.toThrow();
 });
 

@@ -121,7 +121,9 @@ export function markCrashShown(root: string, note: CrashNote): void {
 /** The last lines of what a daemon's runtime printed when it died: out of memory, a failed assertion. "" when there are none. */
 export function lastWords(root: string): string {
   try {
+    // esbuild's process, whose pipe ends with the daemon, calls that a deadlock of its own.
     return readFileSync(join(stateFolder(root), runtimeNames.output), "utf8")
+      .replace(/^fatal error: all goroutines are asleep[\s\S]*evanw\/esbuild[\s\S]*/m, "")
       .trim()
       .slice(-1_000);
   } catch {

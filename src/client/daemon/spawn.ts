@@ -69,7 +69,7 @@ export async function spawnDaemon(options: SpawnOptions): Promise<Started> {
 }
 
 // Outside a project the root is the user's state folder, which is made when it is first needed; a project's folder is not.
-function requireRoot(root: string, env: NodeJS.ProcessEnv = process.env): void {
+export function requireRoot(root: string, env: NodeJS.ProcessEnv = process.env): void {
   const found = statSync(root, { throwIfNoEntry: false });
   if (found?.isDirectory()) return;
   if (found)

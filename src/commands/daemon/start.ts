@@ -2,6 +2,7 @@
 
 import { type StartResult, startDaemon, tellCrash } from "#client/daemon/connect.ts";
 import { daemonDocument, readCrashNote } from "#client/daemon/files.ts";
+import { inspectDaemon } from "#client/daemon/inspect.ts";
 import { type Context, defineCommand } from "#commands/command.ts";
 import { MagicError } from "#contract/errors.ts";
 import { exitCodes } from "#contract/exit-codes.ts";
@@ -31,6 +32,7 @@ export default defineCommand<Options>({
       flags: flagsOf(options),
       env,
     });
+    if (!started.started) await requireAnswer(root);
     for (const note of started.notes) output.note(note);
     if (options.foreground && !started.started)
       throw new MagicError("daemon_owned", `A daemon runs for ${root} already (pid ${started.runtime.pid}).`);
@@ -51,6 +53,18 @@ export default defineCommand<Options>({
     return options.foreground ? stay(context, started) : exitCodes.ok;
   },
 });
+
+// A script goes on with what is printed: that a process lives is not enough.
+async function requireAnswer(root: string): Promise<void> {
+  const { state, detail } = await inspectDaemon(root);
+  if (state === "wedged" || state === "foreign")
+    throw new MagicError("daemon_unavailable", detail, {
+      extra: {
+        reason: state,
+        next: "`magic daemon restart` ends it and starts another one; `magic doctor` says more.",
+      },
+    });
+}
 
 // What was asked for and the daemon that runs does not do.
 function unheardBy({ host, port, url, flags = [] }: RuntimeFile, options: Options): string[] {

@@ -2,6 +2,7 @@
 import { resolve } from "node:path";
 import { invokeController, reloadSession } from "#client/controllers.ts";
 import { connect, findDaemon } from "#client/daemon/connect.ts";
+import { requireRoot } from "#client/daemon/spawn.ts";
 import { stopDaemon } from "#client/daemon/stop.ts";
 import type { ApiClient } from "#client/http.ts";
 import { followLogs } from "#client/logs.ts";
@@ -44,6 +45,7 @@ export default defineCommand<Options>({
       throw new MagicError("usage", "There is no magic.yaml here or above.", {
         extra: { next: "Make a project with `magic scaffold --name hello`." },
       });
+    requireRoot(root.path, env);
     const folder = resolve(root.path, controllersFolder(root.path));
     writeEditorFiles(root.path);
     // Also in the middle of the session: the first one may have been another command's, and ended with that.
@@ -51,8 +53,8 @@ export default defineCommand<Options>({
     const onStarted = (): void => {
       ours = true;
     };
-    const open = (): Promise<ApiClient> =>
-      connect({ root: root.path, url: globals.url, live: globals.live, env, note: output.note, onStarted });
+    const open = (start: boolean): Promise<ApiClient> =>
+      connect({ root: root.path, url: globals.url, live: globals.live, env, note: output.note, start, onStarted });
     try {
       return await serve(context, root.path, folder, open);
     } finally {
@@ -73,7 +75,7 @@ async function serve(
   context: Context<Options>,
   root: string,
   folder: string,
-  open: () => Promise<ApiClient>,
+  open: (start: boolean) => Promise<ApiClient>,
 ): Promise<ExitCode> {
   const { output, cwd, globals, args } = context;
   const end = new AbortController();
@@ -96,7 +98,12 @@ async function serve(
       folder,
       only: (args[0] ?? []) as string[],
       signal,
-      onLost: () => output.warn("The daemon is gone: finding or starting it again."),
+      onLost: (stopped) =>
+        output.warn(
+          stopped
+            ? "The daemon was stopped: waiting for another one for some seconds (`magic daemon start`)."
+            : "The daemon is gone: finding or starting it again.",
+        ),
     });
     for await (const { client, event } of events) {
       if (event.type === "ready") {
@@ -120,7 +127,8 @@ async function serve(
         output.event({ ...event, ...more }, (paint) =>
           bannerText(event, place, (name) => exampleInput(folder, name), keys !== undefined, paint),
         );
-        logs ??= showLogs(open, session, context, signal);
+        // Whoever only looks on starts none.
+        logs ??= showLogs(() => open(false), session, context, signal);
         refreshTypesIn(folder);
       } else if (event.type === "reload") {
         if (!session.controllers.includes(event.controller)) session.controllers.push(event.controller);

@@ -6,12 +6,13 @@ import { errors, isMagicError } from "#contract/errors.ts";
 import type { DevelopmentEvent } from "#contract/wire/controllers.ts";
 
 export interface SessionOptions {
-  readonly client: () => Promise<ApiClient>;
+  /** `start`: false where a daemon was stopped, and stays so unless somebody starts it. */
+  readonly client: (start: boolean) => Promise<ApiClient>;
   readonly folder: string;
   readonly only: readonly string[];
   readonly signal: AbortSignal;
-  /** Told once each time the connection is lost. */
-  readonly onLost: () => void;
+  /** Told once each time the connection is lost; `stopped`: the daemon said so itself. */
+  readonly onLost: (stopped: boolean) => void;
 }
 
 export interface SessionEvent {
@@ -24,21 +25,24 @@ const LONGEST_WAIT = 5_000;
 /** Events until the signal aborts. A refusal of the daemon that waiting cannot mend is thrown. */
 export async function* sessionEvents(options: SessionOptions): AsyncGenerator<SessionEvent> {
   const { folder, only, signal, onLost } = options;
+  let stopped = false;
   for (let attempt = 0; !signal.aborted; attempt++) {
     try {
-      const client = await options.client();
+      const client = await options.client(!stopped);
       for await (const event of develop(client, { folder, only, signal })) {
         attempt = 0;
-        if (event.type !== "stopped") yield { client, event };
+        stopped = event.type === "stopped";
+        if (!stopped) yield { client, event };
       }
     } catch (error) {
       if (signal.aborted) return;
-      // A daemon that cannot be reached at all is the first attempt's error; later it is one that was lost.
-      if (isMagicError(error) && (!errors[error.code].retryable || attempt > 8)) throw error;
+      // One that lives and does nothing is not mended by waiting.
+      if (isMagicError(error) && (!errors[error.code].retryable || attempt > 8 || error.extra["reason"] === "wedged"))
+        throw error;
       if (!isMagicError(error) && !(error instanceof TypeError)) throw error;
     }
     if (signal.aborted) return;
-    if (attempt === 0) onLost();
+    if (attempt === 0) onLost(stopped);
     await sleep(Math.min(LONGEST_WAIT, 100 * 2 ** attempt), undefined, { signal }).catch(() => undefined);
   }
 }
