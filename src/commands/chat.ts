@@ -40,6 +40,7 @@ export default defineCommand<Options>({
       : [];
     if (words === "") return converse(context, client, body, system);
     const prompt = words === "-" || words.startsWith("@") ? await readTextInput(words, "<prompt>") : words;
+    if (prompt.trim() === "") throw new MagicError("usage", "The prompt is empty.");
     const messages = [...system, { role: "user", content: prompt } as const];
     if (output.format === "text") return void (await say(context, client, { ...body, messages }));
     const answer = await client.request("POST", "/v1/chat/completions", {

@@ -1,7 +1,8 @@
 // magic deploy: an immutable version of a controller, to this machine's daemon or another one.
 import { readFileSync, statSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
-import { type Artifact, buildController, deployArtifact } from "#client/controllers.ts";
+import { type Artifact, buildController, deployArtifact, getController } from "#client/controllers.ts";
+import type { ApiClient } from "#client/http.ts";
 import { type Context, defineCommand } from "#commands/command.ts";
 import { clientOf, localClientOf } from "#commands/connection-of.ts";
 import { MagicError } from "#contract/errors.ts";
@@ -28,16 +29,28 @@ export default defineCommand<Options>({
     const client = await clientOf(context);
     const deployed = await deployArtifact(client, artifact, { alias: options.alias, percent, signal });
     const { name, version, digest, alias } = deployed;
+    const back =
+      output.format === "text" && (await hasEarlier(client, name))
+        ? `   and to go back  ${output.paint.cyan(`magic controller rollback ${name}`)}`
+        : "";
     output.result({ ...deployed, name, version, digest, alias }, (paint) =>
       [
         `${paint.green("✔")} Deployed ${paint.bold(name)} ${version} to ${client.url} as ${paint.bold(alias)}${percent === undefined ? "" : ` (${percent} % of its calls)`}`,
         `  ${paint.dim(digest)}`,
         "",
-        `Next:  ${paint.cyan(`magic invoke ${name}`)}   and to go back  ${paint.cyan(`magic controller rollback ${name}`)}`,
+        `Next:  ${paint.cyan(`magic invoke ${name}`)}${back}`,
       ].join("\n"),
     );
   },
 });
+
+async function hasEarlier(client: ApiClient, name: string): Promise<boolean> {
+  // A key that may deploy need not be one that may read.
+  return getController(client, name).then(
+    ({ versions }) => versions.length > 1,
+    () => false,
+  );
+}
 
 async function artifactOf(given: string, context: Context<Options>): Promise<Artifact> {
   const { cwd, globals, env, signal } = context;

@@ -84,7 +84,7 @@ function checkFolder(folder: string, work: Work): void {
 }
 
 function checkProject(root: string, work: Work): void {
-  if (!existsSync(root))
+  if (!statSync(root, { throwIfNoEntry: false })?.isDirectory())
     throw new MagicError("not_found", `There is no folder ${root}.`, { extra: { next: "Check the path." } });
   const path = join(root, PROJECT_FILE);
   if (existsSync(path)) checkConfiguration(path, work);

@@ -145,6 +145,8 @@ test("deploy, versions and rollback without a session", async () => {
     digest: expect.stringMatching(/^sha256:/),
     alias: "latest",
   });
+  // There is no version to go back to yet.
+  expect((await box.magic(["deploy", "hello"])).stdout).not.toContain("rollback");
   const built = JSON.parse((await box.magic(["build", "hello", "--json"])).stdout);
   expect(built.digest).toBe(JSON.parse(deployed.stdout).digest);
   expect((await invoke({ name: "Ada" })).answer).toMatchObject({

@@ -111,6 +111,7 @@ test("a path that cannot be used is said to be so, not an error of magic's own",
     ["scaffold", "--name", "ab", "--dir", program],
     ["deploy", "/nowhere/at/all"],
     ["connector", "test", box.folder, "--config", "{}"],
+    ["validate", "--root", program],
   ]) {
     const { code, stdout, stderr } = await box.magic([...args, "--json"]);
     expect([code, stdout, lastLine(stderr)], args.join(" ")).toMatchObject([

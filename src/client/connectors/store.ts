@@ -1,7 +1,7 @@
 // The connectors that a project has added: manifests in `<root>/connectors/<name>.yaml`, kept with the project's code.
 
 import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { MagicError } from "#contract/errors.ts";
 import { makeFolder } from "#shared/make-folder.ts";
@@ -73,7 +73,8 @@ export function writeConnector(root: string, name: string, text: string, force: 
 /** `source-stripe/manifest.yaml` -> stripe. */
 export function nameFromFile(file: string): string {
   const base = basename(file).replace(/\.(ya?ml|json)$/i, "");
-  const folder = basename(join(file, ".."));
+  const above = basename(join(file, ".."));
+  const folder = above === ".." ? basename(resolve(file, "..")) : above;
   const raw = base === "manifest" && folder && folder !== "." ? folder : base;
   return raw
     .toLowerCase()
