@@ -65,12 +65,12 @@ export function openConnection(socket: CellSocket, handler: ConnectionHandler): 
     mayTakeMs -= data.length * MS_PER_BYTE;
     const begun = backlog;
     backlog = null;
-    decode(begun ? Buffer.concat([begun, data]) : data);
+    decode(begun ? Buffer.concat([begun, data]) : data, begun !== null);
     if (!over && !resting) meter();
   };
 
-  /** Takes the frames that are whole. `memory` is somebody else's afterwards. */
-  function decode(memory: Buffer): void {
+  /** Takes the frames that are whole. `memory` is somebody else's afterwards, unless it is `ours`: that is not copied again at each turn. */
+  function decode(memory: Buffer, ours: boolean): void {
     earn();
     let at = partial ? gather(partial, memory, 0) : 0;
     while (memory.length - at >= HEADER && !over && mayTakeMs > 0) {
@@ -89,7 +89,7 @@ export function openConnection(socket: CellSocket, handler: ConnectionHandler): 
       at = gather(partial, memory, at);
     }
     if (over) return;
-    if (at < memory.length) backlog = Buffer.from(memory.subarray(at));
+    if (at < memory.length) backlog = ours ? memory.subarray(at) : Buffer.from(memory.subarray(at));
     if (mayTakeMs <= 0) pause((RESUME_MS - mayTakeMs) / SHARE);
   }
 
@@ -156,7 +156,7 @@ export function openConnection(socket: CellSocket, handler: ConnectionHandler): 
       // What was read before the pause has waited too.
       const waiting = backlog;
       backlog = null;
-      if (waiting) decode(waiting);
+      if (waiting) decode(waiting, true);
       if (!over && !resting) socket.resume();
     }, ms);
   }
