@@ -2,9 +2,10 @@
 // and in a cell, and must come to the same.
 import { createHash } from "node:crypto";
 import http, { createServer } from "node:http";
+import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { createEgress } from "#daemon/egress/egress.ts";
-import { openBench } from "./harness.ts";
+import { openBench, put } from "./harness.ts";
 
 const server = createServer((request, response) => {
   const path = (request.url ?? "").split("?")[0];
@@ -186,6 +187,30 @@ test("what packages ask for while they load is answered, and reaches nothing", a
     told: [false, 6, false, "/", 0o022, "string", "/controller/handler.js", 443],
   });
   expect(bench.logs.some((line) => line["event"] === "to the log")).toBe(true);
+});
+
+test("modules may await while they load, and are loaded once they have", async () => {
+  const folder = bench.write(
+    "awaits",
+    "import { createHash } from 'node:crypto'; import { ready, path } from './state.ts';\nconst hash = await new Promise((done) => setTimeout(() => done(createHash('sha1').update('x').digest('hex')), 5));\nexport default async (request) => {\n  if (request.input.fail) throw new Error('here');\n  return [ready, path, hash, (await import('./state.ts')).ready, (await import('node:os')).EOL];\n};",
+  );
+  put(
+    join(folder, "state.ts"),
+    "import { sep } from 'path'; export const path = sep; export const ready = await Promise.resolve(7);",
+  );
+  const artifact = await bench.runtime.build(folder);
+  expect((await bench.runtime.build(folder)).digest).toBe(artifact.digest);
+  await bench.runtime.deploy(artifact);
+  const hash = createHash("sha1").update("x").digest("hex");
+  expect(await bench.invoke("awaits")).toEqual([7, "/", hash, 7, "\n"]);
+  await bench.failure(bench.invoke("awaits", { fail: true }));
+  expect(JSON.stringify(bench.logs)).toContain("controllers/awaits/handler.ts:4:");
+  const never = bench.deploy("rejects", "await Promise.reject(new Error('no connection')); export default () => 1;");
+  expect((await bench.failure(never)).message).toContain("rejects@1.0.0 does not load: no connection");
+  put(join(folder, "middle.ts"), "export { ready } from './state.ts';");
+  put(join(folder, "handler.ts"), "const { ready } = require('./middle.ts'); export default () => ready;");
+  const required = await bench.failure(bench.runtime.build(folder));
+  expect(JSON.stringify(required.extra) + required.message).toContain("Import the module instead of require()");
 });
 
 test("a request by Node's client is granted as a fetch is, and what only a connection could do is refused by name", async () => {

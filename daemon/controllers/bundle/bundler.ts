@@ -11,6 +11,7 @@ import {
   stop,
 } from "esbuild";
 import type { SourceProblem } from "#contract/wire/controllers.ts";
+import { awaitingOptions, mustAwait, requiresOne } from "./awaiting.ts";
 import { addonPlugin, sdkPlugin } from "./policy.ts";
 import { buildProblems } from "./problems.ts";
 
@@ -32,30 +33,36 @@ const MAX_BUNDLE_BYTES = 12 * 1024 * 1024;
 let processesEnded = 0;
 
 export function openBundler(folder: string): Bundler {
-  let open: { entry: string; context: BuildContext } | null = null;
+  let open: { entry: string; awaiting: boolean; context: BuildContext } | null = null;
   let inputs: readonly string[] = [];
 
-  async function contextFor(entry: string): Promise<BuildContext> {
-    if (open?.entry === entry) return open.context;
+  async function contextFor(entry: string, awaiting: boolean): Promise<BuildContext> {
+    if (open?.entry === entry && open.awaiting === awaiting) return open.context;
     await open?.context.dispose();
-    open = { entry, context: await context(optionsFor(folder, entry)) };
+    const options = optionsFor(folder, entry);
+    open = { entry, awaiting, context: await context(awaiting ? awaitingOptions(options, entry) : options) };
     return open.context;
   }
 
   /** Once more with a new process where esbuild's was killed; what a source did wrong is thrown. */
-  async function rebuilt(entry: string): Promise<BuildResult> {
+  async function rebuilt(entry: string, awaiting = false): Promise<BuildResult> {
     const ended = processesEnded;
     try {
-      return await (await contextFor(entry)).rebuild();
+      return await (await contextFor(entry, awaiting)).rebuild();
     } catch (error) {
-      if ((error as { errors?: unknown }).errors) throw error;
+      const { errors } = error as { errors?: Message[] };
+      if (errors && !awaiting && mustAwait(errors)) {
+        const result = await rebuilt(entry, true);
+        if (!requiresOne(result.metafile as Metafile, errors)) return result;
+      }
+      if (errors) throw error;
       open = null;
       // esbuild itself goes on asking the one that is gone. Who comes later finds that somebody has made room already.
       if (ended === processesEnded) {
         processesEnded++;
         await stop();
       }
-      return await (await contextFor(entry)).rebuild();
+      return await (await contextFor(entry, awaiting)).rebuild();
     }
   }
 

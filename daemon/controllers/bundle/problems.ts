@@ -24,7 +24,8 @@ function fixFor(text: string): string {
   if (text.startsWith("No loader is configured"))
     return 'Add `with { type: "text" }` to the import, or `with { type: "bytes" }`.';
   if (text.startsWith("No matching export")) return "Import a name that the module exports.";
-  if (text.includes("Top-level await")) return "Move the await into the handler.";
+  if (/top-level await/i.test(text))
+    return "Import the module instead of require(), or move the await into a function.";
   if (text.includes("is not for handlers")) return 'Import defineHandler and reply from "magic/sdk".';
   return "Correct the source at this line.";
 }

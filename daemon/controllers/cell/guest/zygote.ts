@@ -74,14 +74,14 @@ export async function runZygote(): Promise<void> {
   function onFrame(type: number, id: number, memory: Buffer, start: number, end: number): void {
     if (type === down.invoke) invoke(newInvocation(id, channel, memory, start, end));
     else if (type === down.ping) channel.sendText(up.pong, id, session, "");
-    else if (type === down.load) load(id, memory, start, end);
+    else if (type === down.load) void load(id, memory, start, end);
     else {
       const invocation = running[id];
       if (invocation) onCallFrame(type, invocation, memory, start, end);
     }
   }
 
-  function load(id: number, memory: Buffer, start: number, end: number): void {
+  async function load(id: number, memory: Buffer, start: number, end: number): Promise<void> {
     if (handler !== null) return;
     const began = performance.now();
     bytesSet(session, new Uint8Array(memory.buffer, memory.byteOffset + start, SECRET));
@@ -94,7 +94,8 @@ export async function runZygote(): Promise<void> {
       if (boot.layers.realm) hardenRealm();
       const { layers } = lock(options.memoryBytes);
       const locked = performance.now();
-      handler = evaluate(code, options.filename, boot.layers.realm);
+      const exported = evaluate(code, options.filename, boot.layers.realm);
+      handler = handlerOf(exported instanceof Promise ? await exported : exported);
       const ready: ReadyMessage = { lockMs: locked - began, totalMs: performance.now() - began, layers };
       channel.sendText(up.ready, id, session, JSON.stringify(ready));
     } catch (error) {
@@ -167,8 +168,8 @@ type Factory = (
   dirname: string,
 ) => void;
 
-/** The default export of the bundle. */
-function evaluate(code: string, filename: string, policy: boolean): UserHandler {
+/** What the bundle exports; a promise of it where its modules await while they load. */
+function evaluate(code: string, filename: string, policy: boolean): unknown {
   const factory = runInThisContext(`(function (module, exports, require, __filename, __dirname) {\n${code}\n})`, {
     filename,
     lineOffset: -1,
@@ -176,7 +177,11 @@ function evaluate(code: string, filename: string, policy: boolean): UserHandler 
   const module = { exports: {} as Record<string, unknown> };
   const load = requireBy((name) => requireBuiltin(name, policy));
   factory(module, module.exports, load, "/controller/handler.js", "/controller");
-  const exported = module.exports["default"] ?? module.exports;
+  return module.exports;
+}
+
+function handlerOf(all: unknown): UserHandler {
+  const exported = (all as { default?: unknown }).default ?? all;
   if (typeof exported !== "function") throw new Error("handler has no default export that is a function");
   return exported as UserHandler;
 }
