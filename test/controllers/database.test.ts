@@ -440,6 +440,48 @@ describe.skipIf(mysqlMissing())("mysql", () => {
     });
   });
 
+  test("a transaction is whole or not at all: what would commit it, or what a deadlock undid, is refused", async () => {
+    const root = await createConnection({ uri: targets["myroot"]?.url ?? "", multipleStatements: true });
+    await root.query(
+      "create table pairs (id int primary key, n int); insert into pairs values (1, 0), (2, 0); create procedure ends() begin commit; insert into pairs values (9, 9); end",
+    );
+    const write = (input: object): Promise<unknown> => bench.invoke("mw", { db: "my", ...input });
+    const first = "insert into pairs values (3, 3)";
+    for (const second of ["/**/ Create table u (a int)", "truncate t", "alter table pairs add m int"])
+      expect(await write({ transaction: [first, second, first] })).toMatchObject({
+        code: "invalid_request",
+        message: expect.stringContaining("commits a transaction"),
+      });
+    expect(await ask({ sql: "select id from pairs where id = 3" })).toEqual({ rows: [] });
+    expect(await write({ transaction: [first, "call ends()", "insert into pairs values (4, 4)"] })).toMatchObject({
+      code: "invalid_request",
+    });
+    expect(await ask({ sql: "select id from pairs where id > 3" })).toEqual({ rows: [{ id: 9 }] });
+    expect(await write({ transaction: ["create temporary table u (a int)", "insert into u values (1)"] })).toEqual({
+      rows: [[], []],
+    });
+    expect(await write({ sql: "create table v (a int)" })).toEqual({ rows: [] });
+
+    const driver = openMysql(targets["my"]?.url ?? "", "write");
+    const { signal } = new AbortController();
+    const [one, other] = await Promise.all([driver.begin(signal, "many"), driver.begin(signal, "many")]);
+    const set = (id: number): string => `update pairs set n = n + 1 where id = ${id}`;
+    await Promise.all([one.query(set(1), []), other.query(set(2), [])]);
+    const ends = await Promise.all(
+      [one.query(set(2), []), other.query(set(1), [])].map((asked) => asked.then(() => "ok").catch(() => "lost")),
+    );
+    expect(ends.toSorted()).toEqual(["lost", "ok"]);
+    const [lost, kept] = ends[0] === "lost" ? [one, other] : [other, one];
+    await expect(lost.query("insert into pairs values (5, 5)", [])).rejects.toMatchObject({ code: "upstream_error" });
+    await expect(lost.commit()).rejects.toMatchObject({ code: "upstream_error" });
+    await kept.commit();
+    await kept.release();
+    await driver.close();
+    const [rows] = await root.query("select id, n from pairs where id in (1, 2, 5) order by id");
+    expect(rows).toEqual([1, 2].map((id) => ({ id, n: 1 })));
+    await root.end();
+  });
+
   test("a server ends a statement by itself in the end, in a session that was reset too", async () => {
     for (let times = 0; times < 2; times++)
       expect(await ask({ sql: "select @@max_statement_time as s" })).toEqual({ rows: [{ s: 60 }] });

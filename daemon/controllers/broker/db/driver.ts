@@ -16,8 +16,8 @@ export interface Session {
 }
 
 export interface Driver {
-  /** Opens a transaction: read-only ones are so for the database itself. Waits for a free session. */
-  begin(signal: AbortSignal): Promise<Session>;
+  /** Opens a transaction: read-only ones are so for the database itself. Waits for a free session. `many`: statements that stand or fall together. */
+  begin(signal: AbortSignal, many?: "many"): Promise<Session>;
   close(): Promise<void>;
 }
 

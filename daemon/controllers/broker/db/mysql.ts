@@ -3,6 +3,7 @@ import type { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import { createConnection, type Connection as MysqlConnection } from "mysql2/promise";
 import { MagicError } from "#contract/errors.ts";
+import { firstWord } from "#contract/statement.ts";
 import { pinnedSocket } from "#daemon/egress/pinned-socket.ts";
 import {
   caps,
@@ -28,8 +29,19 @@ const STATEMENT_LIMIT = `/*M! max_statement_time = ${STATEMENT_TIMEOUT_MS / 1000
 /** Privileges that reach beyond the database's own tables. */
 const REACH = /\b(ALL PRIVILEGES|SUPER|FILE|SYSTEM_USER|SHUTDOWN|SET_USER_ID)\b[^`]*ON \*\.\*/i;
 
-/** SERVER_STATUS_IN_TRANS_READONLY of the protocol. */
+/** SERVER_STATUS_IN_TRANS and SERVER_STATUS_IN_TRANS_READONLY of the protocol. */
+const TRANSACTION = 0x0001;
 const READ_ONLY_TRANSACTION = 0x2000;
+
+/** ER_LOCK_DEADLOCK: the server has undone the transaction, and would commit what follows. */
+const DEADLOCK = 1213;
+
+/** Before such a statement the server commits what it has; what follows is committed one by one. */
+const COMMITS = new Set([
+  ...["alter", "analyze", "cache", "check", "create", "drop", "grant", "optimize"],
+  ...["rename", "repair", "revoke", "truncate"],
+]);
+const TEMPORARY = /^\W*(create(\s+or\s+replace)?|drop)\s+temporary\b/i;
 
 export function openMysql(url: string, mode: Mode, address?: string): Driver {
   const slots = openSlots(caps.sessions);
@@ -120,11 +132,12 @@ export function openMysql(url: string, mode: Mode, address?: string): Driver {
   }
 
   return {
-    async begin(signal) {
+    async begin(signal, many) {
       await slots.take(signal);
       try {
         const connection = await open();
-        return session(connection, mode, (reusable, running) => {
+        const within = mode === "read" ? READ_ONLY_TRANSACTION : many ? TRANSACTION : 0;
+        return session(connection, within, (reusable, running) => {
           if (reusable && !closed) keep(connection);
           else connection.destroy();
           if (running) void reap(connection.threadId).then(slots.give);
@@ -142,9 +155,10 @@ export function openMysql(url: string, mode: Mode, address?: string): Driver {
   };
 }
 
+/** `within`: what the server's status must say after each statement. */
 function session(
   connection: MysqlConnection,
-  mode: Mode,
+  within: number,
   give: (reusable: boolean, running: boolean) => void,
 ): Session {
   let given = false;
@@ -157,19 +171,22 @@ function session(
   const destroy = (): void => end(false);
   return {
     async query(sql, params) {
+      const word = firstWord(sql);
+      if (within === TRANSACTION && COMMITS.has(word) && !TEMPORARY.test(sql))
+        throw new MagicError(
+          "invalid_request",
+          `${word.toUpperCase()} commits a transaction in MySQL: send it by request.db.query`,
+        );
       try {
         running++;
         const { status, ...answer } = await run(connection, sql, params, () => running--);
-        // Whatever the statement's text hid: outside the broker's read-only transaction nothing more is sent.
-        if (mode === "read" && status !== null && (status & READ_ONLY_TRANSACTION) === 0)
-          throw new MagicError("invalid_request", ENDED);
+        // Whatever the statement's text hid: outside the broker's transaction nothing more is sent.
+        if (status !== null && (status & within) !== within) throw new MagicError("invalid_request", ENDED);
         return answer;
       } catch (error) {
-        if (error instanceof MagicError) {
-          destroy();
-          throw error;
-        }
-        throw refused(error);
+        const undone = within === TRANSACTION && (error as { errno?: number }).errno === DEADLOCK;
+        if (undone || error instanceof MagicError) destroy();
+        throw error instanceof MagicError ? error : refused(error);
       }
     },
     async commit() {

@@ -43,7 +43,7 @@ export function databaseOperations(databases: Databases): readonly (readonly [st
       throw new MagicError("limit_exceeded", `more than ${MAX_TRANSACTIONS} transactions are open in one invocation`);
     opening.set(broker, before + 1);
     const session = await driver
-      .begin(broker.caller.signal)
+      .begin(broker.caller.signal, "many")
       .finally(() => opening.set(broker, (opening.get(broker) ?? 1) - 1));
     if (broker.caller.signal.aborted) {
       session.destroy();
