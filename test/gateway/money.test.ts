@@ -210,6 +210,25 @@ test("what a call may cost at most includes the thinking that comes on top, and 
   expect((await most(haiku, {}, "word".repeat(500))).prompt).toBeLessThan(520);
 });
 
+test("images and files are reserved for as where they are dearest, up to the context, and take up no room in it", async () => {
+  const { gateway } = await testGateway({ providers: { anthropic: { api_key: "k" }, openai: { api_key: "k" } } });
+  const reserved = async (model: string, part: object) => {
+    const body = { model, messages: [{ role: "user", content: [part] }], max_tokens: 1 };
+    const { candidates } = await gateway.explain({ body, principal: principal(), controller: null });
+    return candidates[0]?.estimated_cost_usd;
+  };
+  const image = { type: "image_url", image_url: { url: "data:image/png;base64,AA==" } };
+  // 5008 tokens at 1.25 a million, one of the answer at 5; then as many as GPT-4o mini makes of one, at 0.15 and 0.6
+  expect(await reserved("anthropic/claude-haiku-4-5", image)).toBe(0.00626375);
+  expect(await reserved("openai/gpt-4o-mini", image)).toBe(0.00750165);
+  const file = (data: string) => ({ type: "file", file: { filename: "a", file_data: data } });
+  const pdf = `data:application/pdf;base64,${"A".repeat(80_000)}`;
+  expect(await reserved("anthropic/claude-haiku-4-5", file(pdf))).toBe(0.05126375);
+  expect(await reserved("anthropic/claude-haiku-4-5", file(pdf + "A".repeat(5_000_000)))).toBe(0.2 * 1.25 + 0.000005);
+  const text = `data:text/plain;base64,${"A".repeat(80_000)}`;
+  expect(await reserved("anthropic/claude-haiku-4-5", file(text))).toBeCloseTo(0.015 * 1.25, 4);
+});
+
 test("names that clients invent never hold up the ledger", async () => {
   upstream.answer = (response) => void response.end(completion());
   const { chat, gateway } = await testGateway(priced({ allow_unpriced: true }));

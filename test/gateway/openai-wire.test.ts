@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readAnswer, spliceCost } from "#daemon/gateway/providers/cost.ts";
+import { endpointUnder } from "#daemon/gateway/providers/endpoint.ts";
 import { openaiDecoder } from "#daemon/gateway/providers/openai/stream.ts";
 import { openaiWire } from "#daemon/gateway/providers/openai/wire.ts";
 import { createProviders } from "#daemon/gateway/providers/registry.ts";
@@ -260,7 +261,7 @@ describe("what comes back whole", () => {
     expect(JSON.stringify(outcome)).not.toContain("canary");
   });
 
-  test("an error behind 200 is the same failure where a stream was asked for; an answer there has been charged", async () => {
+  test("an error behind 200 is the same failure where a stream was asked for", async () => {
     const ask = async (answer: object) => {
       upstream.answer = (response) =>
         void response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(answer));
@@ -268,9 +269,30 @@ describe("what comes back whole", () => {
       return await provider.chat(call, targetOf("openai", upstream), optionsOf());
     };
     expect(await ask({ error: { message: "slow", code: 429 } })).toMatchObject({ failure: { kind: "rate_limit" } });
-    const choices = [{ index: 0, message: { role: "assistant", content: "hi" }, finish_reason: "stop" }];
-    const whole = await ask({ choices, usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 } });
-    expect(whole).toMatchObject({ failure: { kind: "protocol" }, usage: { input: 3, output: 2 } });
+    expect(await ask({})).toMatchObject({ failure: { kind: "protocol" } });
+  });
+
+  test("a whole answer where a stream was asked for becomes one", async () => {
+    const call = { id: "c", type: "function", function: { name: "f", arguments: "{}" } };
+    const message = { role: "assistant", content: "hi", reasoning_content: "why", tool_calls: [call] };
+    const choices = [0, 1].map((index) => ({ index, message, logprobs: null, finish_reason: "tool_calls" }));
+    const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
+    upstream.answer = (response) =>
+      void response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ choices, usage }));
+    for (const asked of [true, false]) {
+      const request = { model: "m", messages, stream: true, stream_options: { include_usage: asked } };
+      const outcome = await provider.chat(callOf(request), targetOf("openai", upstream), optionsOf());
+      const { events, done, end } = await collect(outcome);
+      for (const chunk of events) specification()?.chunk(chunk);
+      const delta = { ...message, tool_calls: [{ index: 0, ...call }] };
+      expect(events.slice(2, 4)).toMatchObject([
+        { choices: [{ index: 1, delta, finish_reason: null }] },
+        { choices: [{ index: 1, delta: {}, finish_reason: "tool_calls" }] },
+      ]);
+      expect(events.slice(4)).toMatchObject(asked ? [{ choices: [], usage: { ...usage, cost_usd: 0.5 } }] : []);
+      expect(done).toBe(true);
+      expect(end).toMatchObject({ result: "completed", usage: { input: 3, output: 2 } });
+    }
   });
 
   test.each([
@@ -431,4 +453,14 @@ describe("streams", () => {
       expect(said(got.events)).toEqual(said(recorded));
     }
   });
+});
+
+test.each([
+  ["https://a/v1/", "/chat", undefined, "https://a/v1/chat"],
+  ["https://a/v1/?tenant=7&x=a%20b", "/chat", undefined, "https://a/v1/chat?tenant=7&x=a%20b"],
+  ["https://a?api-version=1", "/openai/v1/chat", /\/openai\/v1$/, "https://a/openai/v1/chat?api-version=1"],
+  ["https://a/openai/v1/?api-version=1", "/openai/v1/chat", /\/openai\/v1$/, "https://a/openai/v1/chat?api-version=1"],
+  ["https://a?x=1", "/m:stream?alt=sse", undefined, "https://a/m:stream?alt=sse&x=1"],
+])("under %s lies %s", (base, path, own, url) => {
+  expect(endpointUnder(base, path, own)).toBe(url);
 });

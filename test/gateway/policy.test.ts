@@ -396,3 +396,17 @@ test("headers of magic.yaml go with every request, and cannot replace the creden
     "openai-project": "p-1",
   });
 });
+
+test("a policy passes over a Claude that takes a temperature or a top_p; who asks for it by name is its vendor's affair", async () => {
+  const claude = "anthropic/claude-haiku-4-5";
+  const providers = { anthropic: { api_key: "k" }, openai: { api_key: "k" } };
+  const { gateway } = await testGateway({ providers, policies: { p: { candidates: [claude, "openai/gpt-4o-mini"] } } });
+  const decided = async (model: string, more = {}) => {
+    const body = { model, messages: [{ role: "user", content: "x" }], temperature: 0.5, top_p: 0.5, ...more };
+    return (await gateway.explain({ body, principal: principal(), controller: null })).decision?.model;
+  };
+  expect(await decided("p")).toBe("openai/gpt-4o-mini");
+  expect(await decided("p", { top_p: 1 })).toBe(claude);
+  expect(await decided("p", { drop_unsupported: true })).toBe(claude);
+  expect(await decided(claude)).toBe(claude);
+});

@@ -6,6 +6,16 @@ const BYTES_PER_TOKEN = 4;
 const TOKENS_PER_MESSAGE = 4;
 /** An image of ordinary size at OpenAI's and Anthropic's tile counts. */
 const TOKENS_PER_IMAGE = 1_000;
+/** What a wide image comes to where images are dear (Claude, GPT-5), and a page of a PDF where its text goes with its image. */
+const MOST_PER_IMAGE = 5_000;
+/** GPT-4o mini counts an image 33 times, and takes a thirty-third for a token. */
+const MOST_PER_IMAGE_OF_4O_MINI = 50_000;
+/** A page of a scan or with fonts has more; only a text without either has less. */
+const BYTES_PER_PAGE = 8_000;
+/** What OpenAI reads of a file that it keeps. */
+const PAGES_OF_KEPT_FILE = 100;
+/** Speech at 32 kbit/s, of which a second has ten tokens. */
+const BYTES_PER_AUDIO_TOKEN = 400;
 const MAX_DEPTH = 40;
 
 /** Estimated prompt tokens of a chat completion request. */
@@ -43,9 +53,54 @@ function estimateMessage(message: unknown): number {
   if (!Array.isArray(content)) return tokens;
   for (const part of content as readonly Record<string, unknown>[]) {
     const text = part?.["text"] ?? part?.["refusal"];
-    tokens += typeof text === "string" ? textTokens(text) : TOKENS_PER_IMAGE;
+    tokens += typeof text === "string" ? textTokens(text) : estimateAttachment(part);
   }
   return tokens;
+}
+
+function estimateAttachment(part: Readonly<Record<string, unknown>>): number {
+  const { file_data: file } = fields(part?.["file"]);
+  if (typeof file === "string" && isText(file)) return bytesOf(file) / BYTES_PER_TOKEN;
+  const { data } = fields(part?.["input_audio"]);
+  return Math.max(TOKENS_PER_IMAGE, typeof data === "string" ? bytesOf(data) / BYTES_PER_AUDIO_TOKEN : 0);
+}
+
+/**
+ * How many tokens more than `estimateChatTokens` says the images and PDFs of a request may have: services differ by an order of magnitude in
+ * what they make of one. For reservations; a request is not taken for too long for it.
+ */
+export function attachmentsAtMost(messages: unknown, model: string): number {
+  const mostPerImage = /gpt-4o-mini/i.test(model) ? MOST_PER_IMAGE_OF_4O_MINI : MOST_PER_IMAGE;
+  let tokens = 0;
+  for (const message of Array.isArray(messages) ? messages : []) {
+    const { content } = fields(message);
+    if (!Array.isArray(content)) continue;
+    for (const part of content) {
+      const { type, file } = fields(part);
+      const { file_data: data, file_id: id } = fields(file);
+      if (type === "image_url") tokens += mostPerImage - TOKENS_PER_IMAGE;
+      else if (typeof data === "string" && !isText(data)) tokens += pagesOf(data) * MOST_PER_IMAGE;
+      else if (id) tokens += PAGES_OF_KEPT_FILE * MOST_PER_IMAGE;
+    }
+  }
+  return tokens;
+}
+
+// A data URL or bare base64.
+function bytesOf(data: string): number {
+  return (data.length - data.indexOf(",") - 1) * 0.75;
+}
+
+function pagesOf(data: string): number {
+  return Math.ceil(bytesOf(data) / BYTES_PER_PAGE);
+}
+
+function isText(data: string): boolean {
+  return data.startsWith("data:text/");
+}
+
+function fields(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
 }
 
 function characters(value: unknown, depth: number): number {

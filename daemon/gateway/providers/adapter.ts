@@ -58,6 +58,8 @@ export interface Unsupported {
   readonly reason: string;
   /** False where leaving it out would change the meaning of the request (an image, audio): never dropped. */
   readonly droppable: boolean;
+  /** Only policies pass over it: where its model was asked for by name, the vendor is left to judge. */
+  readonly leftToVendor?: true;
 }
 
 /** What the gateway says about an answer in its headers. */

@@ -30,6 +30,7 @@ import { readAnswer, spliceCost } from "./cost.ts";
 import { type Failure, failure, UpstreamError } from "./failure.ts";
 import { type Relay, streamRelay } from "./relay.ts";
 import { hintsLeftOut } from "./support.ts";
+import { wholeAsStream } from "./whole-stream.ts";
 import type { Prepared, ReadContext, Wire } from "./wire.ts";
 
 /** Decoded bytes of a whole answer, of an error's body, of a stream. */
@@ -88,13 +89,14 @@ function check(wire: Wire, call: ChatCall, target: Target): ChatCall | FailureOu
   const lacking = wire.unsupported(call.request, target.model);
   if (lacking.length === 0) return call;
   const drops = call.dropUnsupported || call.request.drop_unsupported === true;
-  const blocked = lacking.find((one) => !(drops && one.droppable));
+  const blocked = lacking.find((one) => !(drops && one.droppable) && !one.leftToVendor);
   if (blocked) {
     const message = `${target.provider} (${target.model}) does not support '${blocked.param}': ${blocked.reason}.${
       blocked.droppable ? " Leave it out, or set drop_unsupported." : ""
     }`;
     return failed(failure("invalid", message, { param: blocked.param, code: "unsupported_parameter" }));
   }
+  if (!drops) return call;
   const left = new Set(lacking.map((one) => one.param));
   if (left.has("logprobs")) left.add("top_logprobs");
   const request = Object.fromEntries(Object.entries(call.request).filter(([param]) => !left.has(param)));
@@ -207,8 +209,10 @@ class AnswerReader implements ExchangeReader {
     if (status >= 300) return failed(wire.failure(status, headers, body.toString("utf8"), target));
     try {
       const { body: answer, usage } = wire.read(body, this.#context);
-      if (this.#streamed) return { kind: "failure", failure: noStream, usage };
-      return { kind: "completion", body: answer, usage, notes: prepared.notes, upstreamId: upstreamId(headers) };
+      const upstream = { upstreamId: upstreamId(headers) };
+      if (!this.#streamed) return { kind: "completion", body: answer, usage, notes: prepared.notes, ...upstream };
+      const asked = this.#context.request.stream_options?.include_usage === true;
+      return { ...wholeAsStream(answer, usage, asked, this.#options.signal, prepared.notes), ...upstream };
     } catch (error) {
       const usage = error instanceof UpstreamError ? error.usage : null;
       return { kind: "failure", failure: failureOf(error), usage };
@@ -259,11 +263,6 @@ function isStream(headers: IncomingHttpHeaders): boolean {
   const type = String(headers["content-type"] ?? "").toLowerCase();
   return !type.includes("json") && !type.startsWith("text/html");
 }
-
-// A whole answer where a stream was asked for, by a server that cannot stream: it has been charged. An error in its place tells itself.
-const noStream = failure("protocol", "The provider answered a streamed request with something that is no stream.", {
-  upstreamStatus: 200,
-});
 
 function upstreamId(headers: IncomingHttpHeaders): string | null {
   const id =

@@ -13,6 +13,7 @@ import { priceFor, publishedFor, unpricedAdvice } from "#daemon/gateway/engageme
 import { located, type Resolution, resolveModel } from "#daemon/gateway/engagement/resolve.ts";
 import type { ChatRequest } from "#daemon/gateway/format/request.ts";
 import type { Catalogue } from "#daemon/gateway/pricing/catalogue.ts";
+import { attachmentsAtMost } from "#daemon/gateway/pricing/estimate.ts";
 import { worstCost } from "#daemon/gateway/pricing/price.ts";
 import type { Provider, ProviderKind, Target } from "#daemon/gateway/providers/adapter.ts";
 import type { Breakers } from "./breaker.ts";
@@ -150,13 +151,13 @@ function considerCandidate(
   if (denial) return out(denial.rule, denial.reason, "model");
   if (configured.missing) return out("not_configured", configured.missing, "model");
   const provider = parts.provider(configured.kind);
-  const unsupported = unsupportedBy(engagement, provider, call, entry.model, name);
+  const unsupported = unsupportedBy(engagement, provider, call, entry.model, name, isPinned);
   if (unsupported) return out("unsupported", unsupported.reason, unsupported.param);
   const target = targetOf(configured, entry.model);
   const price = priceFor(engagement, parts.catalogue, configured, entry.model);
   const contextLength = publishedFor(parts.catalogue, configured, entry.model)?.contextLength ?? null;
   const longest = Math.max(longestAnswer(shape, target), own(provider, call, target));
-  const worst = price && worstCost(price, shape.promptTokens, longest, shape.audio);
+  const worst = price && worstCost(price, longestPrompt(call, shape, entry.model, contextLength), longest, shape.audio);
   const candidate = { name, configured, provider, target, weight: entry.weight, price, contextLength, worst };
   if (!price && !engagement.allowUnpriced) return out("unpriced", unpricedAdvice(name), "model", candidate);
   // The count is an estimate: only the vendor refuses a request that was pinned to its model.
@@ -168,6 +169,17 @@ function considerCandidate(
       candidate,
     );
   return { ...state, objection: null, reason: null, param: null, candidate };
+}
+
+// What images and files come to is known within an order of magnitude only, but no prompt is longer than the context.
+function longestPrompt(
+  { body }: Asking,
+  { promptTokens }: RequestShape,
+  model: string,
+  context: number | null,
+): number {
+  const attached = attachmentsAtMost(body["messages"], model);
+  return Math.max(promptTokens, Math.min(promptTokens + attached, context ?? Number.POSITIVE_INFINITY));
 }
 
 // Thinking comes on top of `max_tokens` at some wires, and one that demands a `max_tokens` gets one.
@@ -183,12 +195,16 @@ function unsupportedBy(
   call: Asking,
   model: string,
   name: string,
+  isPinned: boolean,
 ): { readonly reason: string; readonly param: string } | null {
   if (call.operation === "embeddings")
     return provider.embed ? null : { reason: `${name}: its provider has no embeddings here`, param: "model" };
   const found = provider
     .unsupported(call.body as unknown as ChatRequest, model)
-    .filter(({ droppable }) => !(droppable && dropsUnsupported(engagement, call)));
+    .filter(
+      ({ droppable, leftToVendor }) =>
+        !(droppable && dropsUnsupported(engagement, call)) && !(leftToVendor && isPinned),
+    );
   const [first] = found;
   return first ? { reason: `${name} does not support ${first.param}: ${first.reason}`, param: first.param } : null;
 }

@@ -60,6 +60,7 @@ const families: readonly (readonly [RegExp, Partial<ClaudeTraits>])[] = [
 export function claudeTraits(model: string): ClaudeTraits {
   const id = model.toLowerCase();
   for (const [pattern, traits] of families) if (pattern.test(id)) return { ...current, ...traits };
-  // Others than Claude, behind other services of Anthropic's format, are asked to go on, and may refuse it.
-  return { ...current, sampling: "either", continues: !id.includes("claude") };
+  if (id.includes("claude")) return { ...current, sampling: "either" };
+  // Others, behind other services of Anthropic's format, are asked to go on and get both, and may refuse it.
+  return { ...current, sampling: "both", continues: true };
 }

@@ -13,22 +13,32 @@ export function claudeRefusals(request: ChatRequest, traits: ClaudeTraits): Unsu
   const found: Unsupported[] = [];
   const refuse = (param: string, reason: string) => found.push({ param, reason, droppable: true });
   if (stopsOf(request).some((stop) => stop.trim() === "")) refuse("stop", "it takes no blank stop sequence");
-  const warm = asks(request.temperature);
+  // Above 1 it is refused for every Claude.
+  const warm = asks(request.temperature) && (request.temperature ?? 0) <= 1;
   if (traits.sampling === "none") {
-    // Above 1 it is refused for every Claude.
-    if (warm && (request.temperature ?? 0) <= 1) refuse("temperature", "this model takes none");
+    if (warm) refuse("temperature", "this model takes none");
     if (asks(request.top_p)) refuse("top_p", "this model takes none");
   }
   if (!traits.continues) found.push(...begunAnswer(request));
   if (!traits.forcesTools && forcesTool(request)) {
     refuse(request.tool_choice ? "tool_choice" : "function_call", "this model cannot be made to call a tool");
   }
-  if (!request.reasoning_effort || request.reasoning_effort === "none") return found;
+  const reasons = Boolean(request.reasoning_effort) && request.reasoning_effort !== "none";
+  // One of them has to go; while it reasons the temperature does.
+  const refusesWarmth = reasons && traits.thinking !== "none" && !forcesTool(request);
+  if (traits.sampling === "either" && warm && asks(request.top_p) && !refusesWarmth)
+    found.push({
+      param: "top_p",
+      reason: "this model takes a temperature or a top_p, not both",
+      droppable: true,
+      leftToVendor: true,
+    });
+  if (!reasons) return found;
   if (traits.thinking === "none") refuse("reasoning_effort", "this model does not reason");
   else if (traits.thinking === "budget" && forcesTool(request)) {
     refuse("reasoning_effort", "no tool can be forced while it reasons");
   } else if (traits.sampling !== "none" && !forcesTool(request)) {
-    if (warm && (request.temperature ?? 0) <= 1) refuse("temperature", "it must be 1 while the model reasons");
+    if (warm) refuse("temperature", "it must be 1 while the model reasons");
     else if (asks(request.top_p) && (request.top_p ?? 1) < LEAST_TOP_P)
       refuse("top_p", `it must be at least ${LEAST_TOP_P} while the model reasons`);
   }

@@ -1,4 +1,5 @@
 // Anthropic's Messages API, version 2023-06-01.
+import { endpointUnder } from "../endpoint.ts";
 import { claudeThoughts } from "../thoughts/claude.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { Wire } from "../wire.ts";
@@ -21,8 +22,7 @@ export function anthropicWire(thoughts: ThoughtMemory): Wire {
       const asked = await withImages(call.request, io);
       const request = call.user === null ? asked : { ...asked, user: call.user };
       const { body, notes, jsonTool, beta } = anthropicRequest(request, target, claudeThoughts(thoughts, call.caller));
-      const base = (target.baseUrl ?? VENDOR).replace(/\/+$/, "").replace(/\/v1$/, "");
-      const { origin, pathname } = new URL(`${base}/v1/messages`);
+      const { origin, pathname, search } = new URL(endpointUnder(target.baseUrl ?? VENDOR, "/v1/messages", /\/v1$/));
       const headers = {
         "content-type": "application/json",
         accept: "*/*",
@@ -34,7 +34,7 @@ export function anthropicWire(thoughts: ThoughtMemory): Wire {
         ...(call.traceparent ? { traceparent: call.traceparent } : {}),
       };
       return {
-        request: { origin, method: "POST", path: pathname, headers, body: JSON.stringify(body) },
+        request: { origin, method: "POST", path: pathname + search, headers, body: JSON.stringify(body) },
         notes,
         jsonTool,
       };

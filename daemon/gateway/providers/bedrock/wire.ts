@@ -1,6 +1,7 @@
 // AWS Bedrock's Converse API, signed with SigV4 (service `bedrock`) or with an API key as Bearer.
 import { AwsV4Signer } from "aws4fetch";
 import type { Target } from "../adapter.ts";
+import { endpointUnder } from "../endpoint.ts";
 import { failure, UpstreamError } from "../failure.ts";
 import { claudeThoughts } from "../thoughts/claude.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
@@ -26,9 +27,9 @@ export function bedrockWire(thoughts: ThoughtMemory): Wire {
         claudeThoughts(thoughts, call.caller, thoughtFormat(target.model)),
       );
       const region = target.credentials.region ?? "us-east-1";
-      const base = (target.baseUrl ?? `https://bedrock-runtime.${region}.amazonaws.com`).replace(/\/+$/, "");
+      const base = target.baseUrl ?? `https://bedrock-runtime.${region}.amazonaws.com`;
       const action = call.request.stream ? "converse-stream" : "converse";
-      const url = new URL(`${base}/model/${encodeURIComponent(target.model)}/${action}`);
+      const url = new URL(endpointUnder(base, `/model/${encodeURIComponent(target.model)}/${action}`));
       const text = JSON.stringify(body);
       const headers = {
         ...(await authorization(url, text, region, target)),
@@ -37,7 +38,7 @@ export function bedrockWire(thoughts: ThoughtMemory): Wire {
         ...(call.traceparent ? { traceparent: call.traceparent } : {}),
       };
       return {
-        request: { origin: url.origin, method: "POST", path: url.pathname, headers, body: text },
+        request: { origin: url.origin, method: "POST", path: url.pathname + url.search, headers, body: text },
         notes,
         jsonTool,
       };

@@ -1,4 +1,5 @@
 // Google's Gemini API, v1beta: `generateContent`, and `streamGenerateContent` as server-sent events.
+import { endpointUnder } from "../endpoint.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { Wire } from "../wire.ts";
 import { readAnswer } from "./answer.ts";
@@ -16,11 +17,11 @@ export function googleWire(signatures: ThoughtMemory): Wire {
     unsupported: googleUnsupported,
     async prepare(call, target, io) {
       const body = await googleRequest(call.request, target, signatures, call.caller, io);
-      const base = (target.baseUrl ?? VENDOR).replace(/\/+$/, "").replace(/\/v1(beta)?$/, "");
       const model = target.model.split("/").map(encodeURIComponent).join("/");
       const path = model.includes("/") ? model : `models/${model}`;
       const method = call.request.stream ? "streamGenerateContent?alt=sse" : "generateContent";
-      const { origin, pathname, search } = new URL(`${base}/v1beta/${path}:${method}`);
+      const url = endpointUnder(target.baseUrl ?? VENDOR, `/v1beta/${path}:${method}`, /\/v1(beta)?$/);
+      const { origin, pathname, search } = new URL(url);
       const headers = {
         "content-type": "application/json",
         accept: "*/*",

@@ -3,6 +3,7 @@
 import { forwardBody } from "#daemon/gateway/format/forward.ts";
 import type { ChatRequest, Message } from "#daemon/gateway/format/request.ts";
 import type { ChatCall, EmbeddingCall, Target } from "../adapter.ts";
+import { endpointUnder } from "../endpoint.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { isBare, withReasoning } from "../thoughts/reasoning.ts";
 import type { Prepared, Wire } from "../wire.ts";
@@ -18,7 +19,7 @@ const VENDOR = "https://api.openai.com/v1";
 /** `thoughts` remembers the reasoning of turns that called tools. */
 export function openaiWire(thoughts: ThoughtMemory): Wire {
   return openaiFormat("openai", thoughts, (target, path) => ({
-    url: `${(target.baseUrl ?? VENDOR).replace(/\/+$/, "")}${path}`,
+    url: endpointUnder(target.baseUrl ?? VENDOR, path),
     headers: target.credentials.apiKey ? { authorization: `Bearer ${target.credentials.apiKey}` } : {},
   }));
 }

@@ -1,0 +1,45 @@
+// A whole answer where a stream was asked for, by a server that cannot stream: it has been charged, and what the client wants of it is
+// there. It goes out as each choice's one chunk and its end.
+import { DONE } from "#daemon/gateway/format/sse.ts";
+import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
+import type { AbortNotice } from "#shared/abort.ts";
+import type { FrameSink, Notes, StreamEnd, StreamOutcome } from "./adapter.ts";
+import { fields } from "./events.ts";
+import { failure } from "./failure.ts";
+
+/** `body`: a completion of OpenAI's form as a client would get it. `asked`: for a usage chunk. */
+export function wholeAsStream(
+  body: Buffer,
+  usage: TokenUsage,
+  asked: boolean,
+  signal: AbortNotice,
+  notes: Notes,
+): Omit<StreamOutcome, "upstreamId"> {
+  async function pipe(sink: FrameSink): Promise<StreamEnd> {
+    for (const frame of frames(body, asked)) {
+      if (signal.aborted) return { result: "aborted", usage, failure: failure("aborted", "The client left.") };
+      if (!sink.write(frame)) await sink.drained();
+    }
+    return { result: "completed", usage, failure: null };
+  }
+  return { kind: "stream", notes, pipe };
+}
+
+function* frames(body: Buffer, asked: boolean): Generator<string> {
+  const { choices, usage, ...head } = JSON.parse(body.toString("utf8"));
+  const chunk = (own: object[], counted: unknown = null) =>
+    `data: ${JSON.stringify({ ...head, object: "chat.completion.chunk", choices: own, ...(asked ? { usage: counted } : {}) })}\n\n`;
+  for (const { index, message, logprobs = null, finish_reason } of choices) {
+    yield chunk([{ index, delta: deltaOf(message), logprobs, finish_reason: null }]);
+    yield chunk([{ index, delta: {}, logprobs: null, finish_reason }]);
+  }
+  if (asked) yield chunk([], usage);
+  yield DONE;
+}
+
+// Calls of a stream say which one they are.
+function deltaOf(message: object): object {
+  const { tool_calls: calls, ...delta } = fields(message);
+  if (!Array.isArray(calls)) return delta;
+  return { ...delta, tool_calls: calls.map((call, index) => ({ index, ...fields(call) })) };
+}
