@@ -120,9 +120,11 @@ async function migrateOnce(connectionString: string): Promise<void> {
   try {
     const holder = await pool.connect();
     try {
-      await holder.query("SELECT pg_advisory_lock($1)", [migrationLock]);
+      // Of a transaction: a session's own would stay with a pooler that hands the session on.
+      await holder.query("BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0");
+      await holder.query("SELECT pg_advisory_xact_lock($1)", [migrationLock]);
       await migrate(db, "postgres");
-      await holder.query("SELECT pg_advisory_unlock($1)", [migrationLock]);
+      await holder.query("COMMIT");
       holder.release();
     } catch (error) {
       holder.release(true);
