@@ -18,10 +18,12 @@ export interface Presence {
 export function watchPresence({ state, runtime, end, ending, everyMs = 5_000 }: Presence): () => void {
   // The folder itself and not its path: a project that is moved takes its daemon along.
   const folder = openSync(state, "r");
+  // Some file systems count no links of folders.
+  const counted = fstatSync(folder).nlink > 0;
   const look = () => {
     if (ending()) return;
     const own = fstatSync(folder);
-    if (own.nlink === 0) return end("state folder removed");
+    if (counted && own.nlink === 0) return end("state folder removed");
     const there = statSync(state, { throwIfNoEntry: false });
     if (there?.ino !== own.ino || there.dev !== own.dev) return;
     if (runtimeOwner(state) !== undefined) return;
