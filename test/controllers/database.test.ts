@@ -229,6 +229,18 @@ test("sqlite: statements of one transaction that are sent together are answered 
   await driver.close();
 });
 
+test("sqlite: what follows a statement that undid the transaction is not committed by itself", async () => {
+  const driver = openSqlite(":memory:", "write");
+  const session = await driver.begin(new AbortController().signal);
+  await session.query("create table t (id integer primary key)", []);
+  await session.query("insert into t values (1)", []);
+  await expect(session.query("insert or rollback into t values (1)", [])).rejects.toThrow("UNIQUE");
+  await expect(session.query("create table t (id)", [])).rejects.toMatchObject({ code: "invalid_request" });
+  await expect(session.commit()).rejects.toThrow("no transaction");
+  await session.release();
+  await driver.close();
+});
+
 test("sqlite: a temporary view or trigger of one caller is not there for the next", async () => {
   const folder = mkdtempSync(join(tmpdir(), "magic-temporary-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

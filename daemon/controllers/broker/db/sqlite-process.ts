@@ -7,7 +7,7 @@ import { isMagicError, MagicError } from "#contract/errors.ts";
 import { openKernel, resource } from "../../cell/lockdown/kernel.ts";
 import { limitMemory } from "../../cell/lockdown/memory.ts";
 import { thisArchitecture } from "../../cell/lockdown/syscalls.ts";
-import { caps, type QueryAnswer } from "./driver.ts";
+import { caps, ENDED, type QueryAnswer } from "./driver.ts";
 import { driverValue, openMeter, wireValue } from "./meter.ts";
 import { LIFELINE, type SqliteReply, type SqliteRequest } from "./sqlite.ts";
 
@@ -55,7 +55,11 @@ export async function serveSqlite(file: string, mode: string): Promise<void> {
   }
 
   function answer(request: SqliteRequest): QueryAnswer | null {
-    if (request.kind === "query") return query(open(), request.sql, request.params);
+    if (request.kind === "query") {
+      // A full disk undoes the transaction, so does `insert or rollback`: what followed would be committed by itself.
+      if (!open().isTransaction) throw new MagicError("invalid_request", ENDED);
+      return query(open(), request.sql, request.params);
+    }
     if (request.kind === "begin") own(mode === "write" ? "BEGIN IMMEDIATE" : "BEGIN");
     else if (request.kind === "commit") own("COMMIT");
     else reset();
