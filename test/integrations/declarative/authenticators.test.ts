@@ -45,11 +45,12 @@ test("what the configuration lacks of a token is nothing", async () => {
 
 test("a token is asked for with a signed assertion, without client and refresh token", async () => {
   const seen = await sent((origin) => ({
-    ...{ ...oauth(origin), grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer", scopes: ["a", "b"] },
+    ...{ ...oauth(origin), scopes: ["a", "b"] },
     ...{ use_profile_assertion: true, profile_assertion: signer },
   }));
   const asked = new URLSearchParams(seen["/token"]?.body);
   expect([...asked.keys()]).toEqual(["grant_type", "assertion", "scopes", "scopes"]);
+  expect(asked.get("grant_type")).toBe("urn:ietf:params:oauth:grant-type:jwt-bearer");
   await jwtVerify(asked.get("assertion") ?? "", Buffer.from(key), { issuer: "me" });
 });
 

@@ -304,6 +304,14 @@ test("a configuration is changed and judged as the manifest says", async () => {
           ...{ type: "DpathValidator", field_path: ["ids", "*"] },
           validation_strategy: { type: "ValidateAdheresToSchema", base_schema: { type: "integer" } },
         },
+        {
+          ...{ type: "DpathValidator", field_path: ["region"] },
+          // One engine or the other does not know look-around: that part is left out.
+          validation_strategy: {
+            type: "ValidateAdheresToSchema",
+            base_schema: { pattern: "^e", allOf: [{ pattern: "(?=x)y" }] },
+          },
+        },
       ],
     },
   });
@@ -312,6 +320,7 @@ test("a configuration is changed and judged as the manifest says", async () => {
     "/eu?old=gone&made={'at': 'eu-1', 'as': '5'}",
   ]);
   await expect(read(source, { config: { region: "eu", ids: ["one"] } })).rejects.toThrow("must be integer");
+  await expect(read(source, { config: { region: "us", ids: [] } })).rejects.toThrow("must match pattern");
 });
 
 test("a path is joined without empty segments; a configuration's list fits choices that stand beside it", async () => {
@@ -343,6 +352,20 @@ test("what a template has nothing to say for is not asked for; nor is text that 
   };
   await read(manifest(origin, { requester }));
   expect(asked).toEqual(['/items?q=1 undefined {"b":["x",null],"c":{}}']);
+});
+
+test("one expression may stand in place of a mapping; what is in it is no template", async () => {
+  const asked: string[] = [];
+  const origin = await vendor((request, response) => {
+    asked.push(`${request.url} ${request.headers["content-type"]} ${request.body}`);
+    json(response, { items: [] });
+  });
+  const mapping = "{{ config.options }}";
+  const requester = { http_method: "POST", request_parameters: mapping, request_body_data: mapping };
+  const options = { a: ["1", "2"], b: "{{ 1 }}", c: null };
+  await read(manifest(origin, { requester }), { config: { options } });
+  const form = "a=1&a=2&b=%7B%7B+1+%7D%7D";
+  expect(asked).toEqual([`/items?${form} application/x-www-form-urlencoded ${form}`]);
 });
 
 test("transformations name and flatten fields as the reference does", async () => {

@@ -66,6 +66,20 @@ test("a status that may pass is asked again, one that says the request is wrong 
   }
 });
 
+test("who has no token to refresh asks again; who was refused does not", async () => {
+  const filter = { type: "HttpResponseFilter", http_codes: [418, 401], action: "REFRESH_TOKEN_THEN_RETRY" };
+  const error_handler = { type: "DefaultErrorHandler", response_filters: [filter] };
+  for (const [status, tries] of [
+    [418, 2],
+    [401, 1],
+  ] as const) {
+    let asked = 0;
+    const origin = await vendor((_request, response) => json(response, { items: [] }, asked++ === 0 ? status : 200));
+    await read(manifest(origin, { requester: { error_handler } }), { waits: [] }).catch(() => {});
+    expect([status, asked]).toEqual([status, tries]);
+  }
+});
+
 test("an answer that is no error is read although the manifest says to ignore it", async () => {
   const origin = await vendor((_request, response) => json(response, { partial: true, items: [{ id: 1 }] }));
   const response_filters = [{ type: "HttpResponseFilter", predicate: "{{ response.partial }}", action: "IGNORE" }];

@@ -39,6 +39,11 @@ test("a list within a record becomes records, with what the manifest takes over 
   await expect(expanded({ truncated_list_retriever: {} })).rejects.toThrow("truncated_list_retriever");
 });
 
+test("of lists in lists the members are records", async () => {
+  const answer = { a: { x: { items: [{ id: 1 }, { id: 2 }] }, y: { items: [{ id: 3 }] }, z: { items: { id: 4 } } } };
+  expect(await extracted(answer, at("a", "*", "items"))).toEqual([1, 2, 3, 4].map((id) => ({ id })));
+});
+
 test("several places are read together, or the first that has records", async () => {
   const answer = { a: [null, {}], b: { c: [{ id: 2 }] } };
   const both = { type: "CombinedExtractor", extractors: [at("a"), at("b", "c")] };

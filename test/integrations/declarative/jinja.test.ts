@@ -79,6 +79,7 @@ test.each([
   ],
   ["{{ 'Test client_secret' | hash('md5', salt='salt') }}", "5011a0168579c2d94cbbe1c6ad14327c"],
   ['{{ "goodbye, cruel world" | regex_search("goodbye,\\\\s(.*)$") }}', "cruel world"],
+  ["{{ 'abc' | regex_search('b') }}", ""],
   ['{{ "hello-world_foo" | regex_replace("[_-]", " ") }}', "hello world foo"],
 ])("%s renders as Jinja2 3.1.6 does", (template, expected) => {
   expect(jinja.render(template, context)).toBe(expected);

@@ -117,6 +117,9 @@ test("streams that the configuration makes are counted when they are made; a che
     failed(/no streams with this/),
   );
   expect(await job({ streams: [conditional(stream)] }, "check")).toMatchObject(failed(/it has none/));
+  // That there are some is enough where the manifest says so.
+  const made = { ...check, use_check_availability: false };
+  expect(await job({ check: made, dynamic_streams: [dynamic("a")] }, "check")).toMatchObject({ type: "end" });
   const named = { type: "CheckStream", dynamic_streams_check_configs: [{ dynamic_stream_name: "gone" }] };
   expect(await job({ check: named, dynamic_streams: [dynamic("a")] }, "check")).toMatchObject(
     failed(/no dynamic stream 'gone'/),

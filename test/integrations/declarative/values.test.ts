@@ -87,6 +87,7 @@ test("XML, CSV and lines are read as Python reads them", async () => {
   expect(await decoded("CsvDecoder", '\ufeffid,n\n1,5" pipe\n', [], { encoding: "utf-8-sig" })).toEqual([
     { id: "1", n: '5" pipe' },
   ]);
+  await expect(decoded("XmlDecoder", "<r><i><id>1</id></i><i>", ["r", "i"])).rejects.toThrow("is not XML");
   expect(await decoded("IterableDecoder", "a\n\nb\n")).toEqual(["a", "", "b"].map((record) => ({ record })));
 });
 

@@ -67,12 +67,12 @@ function validatorOf(schema: Readonly<Record<string, unknown>>): ValidateFunctio
 // `$async` is Ajv's own: the check would answer with a promise.
 function compiled(
   { $schema: _dialect, $async: _async, ...schema }: Readonly<Record<string, unknown>>,
-  more: { coerceTypes?: "array" } = {},
+  { patterns, ...more }: { coerceTypes?: "array"; patterns?: boolean } = {},
 ): ValidateFunction | undefined {
   // Checking the schema itself would compile the schema of schemas, which takes longer than all the rest.
   const form = { strict: false, allErrors: true, validateFormats: false, validateSchema: false, code: { regExp } };
   try {
-    return new Ajv2020({ ...form, ...more }).compile(forgiving(schema) as object);
+    return new Ajv2020({ ...form, ...more }).compile(forgiving(schema, patterns) as object);
   } catch {
     return undefined;
   }
@@ -82,17 +82,27 @@ function compiled(
 const linear = (source: string) => ({ test: (name: string): boolean => compileRegex(source).matcher(name).find() });
 const regExp = Object.assign(linear, { code: "linear" });
 
-// Patterns of manifests are hints for a form, written for another engine, and could be made to backtrack without end. And the choices of
-// a list are often written beside it, where no list could fit them.
-function forgiving(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(forgiving);
+// Patterns of a specification are hints for a form, written for another engine; those of a validation count, as far as they run in linear
+// time. And the choices of a list are often written beside it, where no list could fit them.
+function forgiving(value: unknown, patterns = false): unknown {
+  if (Array.isArray(value)) return value.map((each) => forgiving(each, patterns));
   if (!isRecord(value)) return value;
   const isList = list(value["type"]).includes("array");
   return Object.fromEntries(
     Object.entries(value)
-      .filter(([key, each]) => !(key === "pattern" && typeof each === "string") && !(key === "enum" && isList))
-      .map(([key, each]) => [key, forgiving(each)]),
+      .filter(([key, each]) => !(key === "pattern" && typeof each === "string" && !(patterns && isLinear(each))))
+      .filter(([key]) => !(key === "enum" && isList))
+      .map(([key, each]) => [key, forgiving(each, patterns)]),
   );
+}
+
+function isLinear(pattern: string): boolean {
+  try {
+    compileRegex(pattern);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 const jinja = createInterpolator();
@@ -128,7 +138,7 @@ function validate(config: Record<string, unknown>, component: Component): void {
   const base = strategy["base_schema"];
   const templates = { config, jinja };
   const schema = parsed(native(templates, component, base));
-  const check = isRecord(schema) ? compiled(schema) : undefined;
+  const check = isRecord(schema) ? compiled(schema, { patterns: true }) : undefined;
   if (!check) throw manifestError("ValidateAdheresToSchema.base_schema is no JSON schema");
   const path = list(component["field_path"]).map((part) => text(templates, component, part));
   const values =

@@ -98,6 +98,7 @@ export function createConnector(source: string | Manifest, options: ConnectorOpt
     async check() {
       const found = await toCheck();
       if (!found.length) throw manifestError("it has no streams with this configuration");
+      if (optionalChild(resolved, "check")?.["use_check_availability"] === false) return;
       for (const each of found) await readOne(streamOf(context, each, concurrency));
     },
   };

@@ -132,8 +132,10 @@ const parser = new XMLParser({
 });
 
 function xml(response: Parameters<Decode>[0]): unknown {
+  const text = decodeText(response);
   try {
-    const { "?xml": _declaration, ...document } = parser.parse(decodeText(response)) as Record<string, unknown>;
+    // The parser takes half a document, or a page of HTML, for a whole one.
+    const { "?xml": _declaration, ...document } = parser.parse(text, text.trim() !== "") as Record<string, unknown>;
     return emptyAsNull(document);
   } catch (error) {
     throw new MagicError(

@@ -90,6 +90,7 @@ function fieldText(context: Context, component: Component, field: string): strin
 }
 
 // RFC 7523, section 2.1: a signed assertion in place of client and refresh token.
+const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const asserts = (component: Component): boolean => String(component["use_profile_assertion"]).toLowerCase() === "true";
 
 async function tokenAnswer(
@@ -99,9 +100,9 @@ async function tokenAnswer(
   refreshToken: string,
 ): Promise<unknown> {
   const value = (field: string): string => fieldText(context, component, field);
-  const grant = value("grant_type") || "refresh_token";
-  const body: Record<string, unknown> = { [value("grant_type_name") || "grant_type"]: grant };
   const asserted = asserts(component);
+  const grant = asserted ? JWT_BEARER : value("grant_type") || "refresh_token";
+  const body: Record<string, unknown> = { [value("grant_type_name") || "grant_type"]: grant };
   if (asserted) body["assertion"] = await signedToken(context, child(component, "profile_assertion"));
   const clientId = asserted ? "" : value("client_id");
   const clientSecret = asserted ? "" : value("client_secret");

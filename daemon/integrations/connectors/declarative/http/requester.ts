@@ -1,7 +1,16 @@
 // One logical request: built from the manifest, sent within the budget, retried, and judged by the error handler.
 import { MagicError } from "#contract/errors.ts";
 import { redactText } from "#shared/redact.ts";
-import { type Context, emptySlice, nested, type Slice, sliceVariables, text, type Variables } from "../context.ts";
+import {
+  type Context,
+  emptySlice,
+  native,
+  nested,
+  type Slice,
+  sliceVariables,
+  text,
+  type Variables,
+} from "../context.ts";
 import { HeaderDict } from "../jinja/python.ts";
 import {
   type Component,
@@ -218,14 +227,10 @@ interface OwnParts {
 
 function ownParts(context: Context, component: Component, variables: Variables, asked: unknown): OwnParts {
   const parts = emptyParts();
-  const params = component["request_parameters"];
-  Object.assign(
-    parts.params,
-    typeof params === "string"
-      ? Object.fromEntries(new URLSearchParams(text(context, component, params, variables)))
-      : textValues(context, component, params, variables),
-  );
-  for (const [name, value] of Object.entries(isRecord(params) ? params : {}))
+  const params = textValues(context, component, component["request_parameters"], variables);
+  Object.assign(parts.params, typeof params === "string" ? Object.fromEntries(new URLSearchParams(params)) : params);
+  const named = component["request_parameters"];
+  for (const [name, value] of Object.entries(isRecord(named) ? named : {}))
     if (isQueryProperties(value)) parts.params[name] = list(asked).join(",");
   const headers = isRecord(component["request_headers"])
     ? component["request_headers"]
@@ -234,10 +239,10 @@ function ownParts(context: Context, component: Component, variables: Variables, 
     const written = text(context, component, value, variables);
     if (written !== "" && written !== "None") parts.headers[text(context, component, name, variables)] = written;
   }
-  const { data, json } = bodyOf(component);
-  let raw: string | undefined;
-  if (typeof data === "string") raw = text(context, component, data, variables);
-  else if (data !== undefined) Object.assign(parts.form, textValues(context, component, data, variables));
+  const { json, ...body } = bodyOf(component);
+  const data = textValues(context, component, body.data, variables);
+  const raw = typeof data === "string" ? data : undefined;
+  if (raw === undefined) Object.assign(parts.form, data);
   const value = json === undefined ? {} : nested(context, component, json, variables);
   if (isRecord(value)) Object.assign(parts.json, value);
   return { parts, raw, list: Array.isArray(value) ? value : undefined };
@@ -256,13 +261,18 @@ function bodyOf(component: Component): { data?: unknown; json?: unknown } {
   return { json: body["value"] };
 }
 
-// Query and form values are text or lists; what a template gives for anything else stays the text that it wrote.
+// Query and form values are text or lists; what a template gives for anything else stays the text that it wrote. In place of the
+// mapping there may be text, or one expression that comes to a mapping.
 function textValues(
   context: Context,
   component: Component,
   mapping: unknown,
   variables: Variables,
-): Record<string, unknown> {
+): Record<string, unknown> | string {
+  if (typeof mapping === "string") {
+    const made = /^\s*\{\{.*\}\}\s*$/s.test(mapping) ? native(context, component, mapping, variables) : undefined;
+    return isRecord(made) ? withoutNull(made) : text(context, component, mapping, variables);
+  }
   const out: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(isRecord(mapping) ? mapping : {})) {
     if (isQueryProperties(value)) continue;
@@ -276,6 +286,9 @@ function textValues(
   }
   return out;
 }
+
+const withoutNull = (values: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null));
 
 async function attempt(
   context: Context,
@@ -322,7 +335,9 @@ async function attempt(
         tries--;
         continue;
       }
-      if (verdict.action === "fail" || verdict.action === "refresh_token") throw failure(response, verdict);
+      // Who has no token to refresh asks again all the same.
+      const refused = verdict.action === "refresh_token" && (refreshed || response.status === 401);
+      if (verdict.action === "fail" || refused) throw failure(response, verdict);
       if (verdict.action === "rate_limited" && ++limited < RATE_LIMIT_TRIES) tries--;
     } catch (error) {
       if (response || context.signal.aborted || !(error instanceof MagicError) || !mayPass(error)) throw error;

@@ -64,7 +64,8 @@ export function hmac(value: unknown, args: Arguments): string {
 export function regexSearch(value: unknown, args: Arguments): unknown {
   const matcher = compileRegex(args.text(0, "regex")).matcher(text(value));
   if (!matcher.find()) return "";
-  return matcher.groupCount() > 0 ? (matcher.group(1) ?? "") : (matcher.group() ?? "");
+  // Without a group there is nothing that was looked for, as in the reference.
+  return matcher.groupCount() > 0 ? (matcher.group(1) ?? "") : "";
 }
 
 // Python's \1 and \g<name> become the references of the linear-time engine.

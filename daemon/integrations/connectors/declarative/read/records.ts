@@ -85,7 +85,8 @@ export function extractorOf(context: Context, component: Component): Extractor {
     throw manifestError("RecordExpander.truncated_list_retriever is not supported here");
   const glob = path.some((part) => part.includes("*"));
   const extract = (value: unknown): unknown[] => {
-    const found = path.length === 0 ? value : glob ? dpath(value, path) : dpathOne(value, path);
+    // Of lists in a list the records are their members.
+    const found = path.length === 0 ? value : glob ? dpath(value, path).flat() : dpathOne(value, path);
     const records = Array.isArray(found)
       ? found
       : found !== undefined && found !== null && (!isRecord(found) || Object.keys(found).length)
