@@ -19,7 +19,7 @@ export async function prepareTable(
   existing: MysqlTable | null,
 ): Promise<readonly Column[]> {
   await link.run(
-    `CREATE TABLE IF NOT EXISTS ${ident(database)}._magic_state (sync_id VARCHAR(64) NOT NULL, stream VARCHAR(255) NOT NULL, state JSON, \`schema\` LONGTEXT, updated_at DATETIME(6) NOT NULL, PRIMARY KEY (sync_id, stream)) ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
+    `CREATE TABLE IF NOT EXISTS ${ident(database)}._magic_state (sync_id VARCHAR(64) NOT NULL, stream VARCHAR(255) NOT NULL, state JSON, \`schema\` LONGTEXT, updated_at DATETIME(6) NOT NULL, PRIMARY KEY (sync_id, stream)) ENGINE = InnoDB ROW_FORMAT = DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
   );
   const mark = `${ident(DELETED_AT)} DATETIME(6) NULL`;
   const soft = plan.deletes === "soft";
@@ -31,7 +31,7 @@ export async function prepareTable(
     if (soft) columns.push(mark);
     if (plan.primaryKey.length > 0) columns.push(`PRIMARY KEY (${plan.primaryKey.map(ident).join(", ")})`);
     await link.run(
-      `CREATE TABLE ${table} (${columns.join(", ")}) ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
+      `CREATE TABLE ${table} (${columns.join(", ")}) ENGINE = InnoDB ROW_FORMAT = DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
     );
     return [];
   }

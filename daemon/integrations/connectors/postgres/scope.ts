@@ -28,7 +28,7 @@ export async function planRead(link: PostgresLink, table: TableInfo, request: Re
   if (request.mode !== "incremental")
     return { condition: null, order: "", endState: null, changed: true, warnings: [] };
   const parts = await partsOf(link, table);
-  const stamped = table.kind === "r" || table.kind === "p";
+  const stamped = (table.kind === "r" || table.kind === "p") && (await maySeeWriters(link, table));
   const oids = [table.oid, ...parts.map(({ oid }) => oid)];
   // Their rows do not tell who wrote them.
   const foreign = parts.filter(({ kind }) => kind === "f").map(({ oid }) => oid);
@@ -81,6 +81,15 @@ export async function planRead(link: PostgresLink, table: TableInfo, request: Re
   const found = [...(since === null ? [] : [`${ident(field)} > ${since}`]), unseen];
   if (foreign.length > 0) found.push(`(tableoid IN (${foreign.join(", ")})${again === null ? "" : ` AND ${again}`})`);
   return { condition: found.length === 1 ? unseen : `(${found.join(" OR ")})`, ...scope };
+}
+
+// xmin goes with the whole table: a role with a privilege on some columns only may not see it.
+async function maySeeWriters(link: PostgresLink, { oid }: TableInfo): Promise<boolean> {
+  const [row] = await link.rows<{ may: string }>(
+    "SELECT has_column_privilege($1::oid, 'xmin', 'SELECT')::text AS may",
+    [oid],
+  );
+  return row?.may === "true";
 }
 
 // Its partitions, theirs, and the tables that inherit from it.
