@@ -1,5 +1,7 @@
 import { spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { type AddressInfo, connect, createServer, type NetConnectOpts, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -74,6 +76,36 @@ async function endsWhatItLeft(
   session.destroy();
   await vi.waitFor(async () => expect(await running()).toBe(0), 5_000);
   await driver.close();
+}
+
+/** A server that is frozen keeps no session's place: `open` gets a driver that reaches `server` by way of the port. */
+async function outlivesItsFreeze(open: (port: number) => Driver, server: NetConnectOpts): Promise<void> {
+  const sockets: Socket[] = [];
+  const between = createServer((near) => {
+    const far = connect(server);
+    sockets.push(near, far);
+    for (const socket of [near, far]) socket.on("error", () => {});
+    near.pipe(far).pipe(near);
+  }).listen(0, "127.0.0.1");
+  await once(between, "listening");
+  const driver = open((between.address() as AddressInfo).port);
+  const one = async (): Promise<void> => await (await driver.begin(AbortSignal.timeout(3_000))).release();
+  try {
+    await one();
+    const kept = sockets.splice(0);
+    for (const socket of kept) socket.unpipe().pause();
+    await Promise.all(
+      Array.from({ length: 8 }, async () => {
+        await expect(driver.begin(AbortSignal.abort())).rejects.toThrow();
+      }),
+    );
+    await one();
+    sockets.push(...kept);
+  } finally {
+    for (const socket of sockets) socket.destroy();
+    await driver.close();
+    between.close();
+  }
 }
 
 function processesNaming(text: string): string[] {
@@ -402,6 +434,12 @@ describe.skipIf(postgresMissing())("postgres", () => {
     await owner.end();
   });
 
+  test("a frozen server keeps no session's place", async () => {
+    const url = new URL(targets["pg"]?.url ?? "");
+    const open = (port: number) => openPostgres(`postgres://plain@127.0.0.1:${port}${url.pathname}`, "read");
+    await outlivesItsFreeze(open, { path: join(server.socketFolder, ".s.PGSQL.5432") });
+  });
+
   test("a write grant writes, in a transaction whole or not at all", async () => {
     await bench.invoke("w", { db: "pg", transaction: ["insert into t (id) values (20)"], fail: true });
     await bench.invoke("w", { db: "pg", sql: "insert into t (id) values ($1)", params: [21] });
@@ -513,6 +551,13 @@ describe.skipIf(mysqlMissing())("mysql", () => {
     await root.end();
   });
 
+  test("a frozen server keeps no session's place", async () => {
+    const url = new URL(targets["my"]?.url ?? "");
+    const behind = { host: url.hostname, port: Number(url.port) };
+    const open = (port: number) => openMysql(Object.assign(new URL(url), { host: `127.0.0.1:${port}` }).href, "read");
+    await outlivesItsFreeze(open, behind);
+  });
+
   test("an answer that the driver cannot read is refused at once", async () => {
     expect(await ask({ sql: "select 1 as `__proto__`" })).toMatchObject({ code: "upstream_error" });
   });
@@ -577,7 +622,7 @@ describe.skipIf(mysqlMissing())("mysql", () => {
 
 test("a server that does not answer keeps nobody waiting for the end of what was left there", async () => {
   const asked: (readonly number[])[] = [];
-  const reap = openReaper((ids, signal) => {
+  const reap = openReaper<number>((ids, signal) => {
     asked.push(ids);
     return new Promise((_, reject) => signal.addEventListener("abort", () => asked.push([]) && reject(new Error())));
   }, 5);

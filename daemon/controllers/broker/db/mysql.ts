@@ -16,6 +16,7 @@ import {
   STATEMENT_TIMEOUT_MS,
 } from "./driver.ts";
 import { driverValue, openMeter, refused, wireValue } from "./meter.ts";
+import { BEGIN_WITHIN_MS, patiently } from "./patience.ts";
 import { openReaper } from "./reaper.ts";
 import { openSlots } from "./slots.ts";
 import { questionMarks } from "./statement.ts";
@@ -28,6 +29,9 @@ const STATEMENT_LIMIT = `/*M! max_statement_time = ${STATEMENT_TIMEOUT_MS / 1000
 
 /** Privileges that reach beyond the database's own tables. */
 const REACH = /\b(ALL PRIVILEGES|SUPER|FILE|SYSTEM_USER|SHUTDOWN|SET_USER_ID)\b[^`]*ON \*\.\*/i;
+
+/** Which server it is: behind a balancer another one may have a session of the same number. */
+const SERVER = "SELECT CONCAT_WS(' ', @@hostname, @@port, @@server_id, @@version) AS server";
 
 /** SERVER_STATUS_IN_TRANS and SERVER_STATUS_IN_TRANS_READONLY of the protocol. */
 const TRANSACTION = 0x0001;
@@ -47,17 +51,20 @@ export function openMysql(url: string, mode: Mode, address?: string): Driver {
   const slots = openSlots(caps.sessions);
   const idle = new Map<MysqlConnection, NodeJS.Timeout>();
   let closed = false;
-  const reap = openReaper(async (threads, signal) => {
-    const connection = await connect();
+  const servers = new WeakMap<MysqlConnection, string>();
+  const reap = openReaper<MysqlConnection>(async (left, signal) => {
+    const connection = await connect(signal);
+    const server = servers.get(connection);
     const late = (): void => connection.destroy();
     signal.addEventListener("abort", late);
     if (signal.aborted) return late();
     // One that has ended by itself is unknown by then.
-    for (const thread of threads) await connection.query(`KILL CONNECTION ${thread}`).catch(() => {});
+    for (const one of left.filter((each) => servers.get(each) === server))
+      await connection.query(`KILL CONNECTION ${one.threadId}`).catch(() => {});
     connection.destroy();
   });
 
-  async function connect(): Promise<MysqlConnection> {
+  async function connect(caller: AbortSignal): Promise<MysqlConnection> {
     const connection = await createConnection({
       uri: url,
       ...(address !== undefined && {
@@ -74,7 +81,12 @@ export function openMysql(url: string, mode: Mode, address?: string): Driver {
       charset: "utf8mb4",
     });
     connection.on("error", () => {});
-    const [grants] = await connection.query({ sql: "SHOW GRANTS", rowsAsArray: true });
+    const look = async () => {
+      const [[row]] = (await connection.query(SERVER)) as unknown as [[{ server: string }]];
+      servers.set(connection, row.server);
+      return await connection.query({ sql: "SHOW GRANTS", rowsAsArray: true });
+    };
+    const [grants] = await patiently(() => giveUp(connection), look, BEGIN_WITHIN_MS, caller);
     if ((grants as unknown as string[][]).some(([grant]) => REACH.test(grant ?? ""))) {
       connection.destroy();
       throw new MagicError(
@@ -111,19 +123,26 @@ export function openMysql(url: string, mode: Mode, address?: string): Driver {
     return held[0];
   }
 
-  async function open(): Promise<MysqlConnection> {
+  async function open(caller: AbortSignal): Promise<MysqlConnection> {
+    const prepared = (one: MysqlConnection): Promise<void> =>
+      patiently(
+        () => giveUp(one),
+        () => prepare(one),
+        BEGIN_WITHIN_MS,
+        caller,
+      );
     const kept = reuse();
     if (kept)
       try {
-        await prepare(kept);
+        await prepared(kept);
         return kept;
       } catch {
         // The server has ended it meanwhile.
         kept.destroy();
       }
-    const connection = await connect();
+    const connection = await connect(caller);
     try {
-      await prepare(connection);
+      await prepared(connection);
       return connection;
     } catch (error) {
       connection.destroy();
@@ -135,12 +154,12 @@ export function openMysql(url: string, mode: Mode, address?: string): Driver {
     async begin(signal, many) {
       await slots.take(signal);
       try {
-        const connection = await open();
+        const connection = await open(signal);
         const within = mode === "read" ? READ_ONLY_TRANSACTION : many ? TRANSACTION : 0;
         return session(connection, within, (reusable, running) => {
           if (reusable && !closed) keep(connection);
           else connection.destroy();
-          if (running) void reap(connection.threadId).then(slots.give);
+          if (running) void reap(connection).then(slots.give);
           else slots.give();
         });
       } catch (error) {
@@ -190,7 +209,11 @@ function session(
       }
     },
     async commit() {
-      await connection.query("COMMIT").catch((error: unknown) => {
+      await patiently(
+        () => giveUp(connection),
+        () => connection.query("COMMIT"),
+        STATEMENT_TIMEOUT_MS,
+      ).catch((error: unknown) => {
         throw refused(error);
       });
     },
@@ -203,6 +226,11 @@ function session(
     },
     destroy,
   };
+}
+
+/** Whoever waits for an answer is told at once; `destroy` would wait for the server's end of the connection. */
+function giveUp(connection: MysqlConnection): void {
+  (connection as unknown as { connection: { stream: Socket } }).connection.stream.destroy();
 }
 
 /** `status`: the server's, after a statement that returns no rows; null after others, which cannot change it. */

@@ -15,6 +15,7 @@ import {
   STATEMENT_TIMEOUT_MS,
 } from "./driver.ts";
 import { driverValue, openMeter, refused, wireValue } from "./meter.ts";
+import { BEGIN_WITHIN_MS, patiently } from "./patience.ts";
 import { openReaper } from "./reaper.ts";
 import { openSlots } from "./slots.ts";
 import { countBytes } from "./wire-cap.ts";
@@ -27,6 +28,9 @@ const IDLE_MS = 30_000;
  */
 const REACH = `select exists (select from pg_roles where pg_has_role(session_user, oid, 'member') and (rolsuper or rolname in
   ('pg_execute_server_program', 'pg_read_server_files', 'pg_write_server_files'))) as reach`;
+
+/** When the session of this number began: behind a balancer another server may have one of the same number. */
+const BEGAN = "select extract(epoch from backend_start)::text from pg_stat_activity where pid";
 
 /** Booleans, floats and JSON as such; everything else, int8 and numeric above all, as the database writes it. */
 const types = {
@@ -50,6 +54,12 @@ function rfc3339(text: string): string {
   return Number.isNaN(time.getTime()) ? text : time.toISOString();
 }
 
+/** A session at the server: its number, and when it began. */
+interface Running {
+  readonly pid: number;
+  readonly began: string;
+}
+
 interface Held {
   readonly client: pg.Client;
   timer: NodeJS.Timeout | null;
@@ -60,17 +70,23 @@ export function openPostgres(url: string, mode: Mode, address?: string): Driver 
   const idle: Held[] = [];
   let closed = false;
   // Ended, not cancelled: a DO block can catch the latter, and do without a statement_timeout.
-  const reap = openReaper(async (pids, signal) => {
+  const reap = openReaper<Running>(async (left, signal) => {
     const client = await connect();
     const late = (): void => void client.end().catch(() => {});
     signal.addEventListener("abort", late);
     if (signal.aborted) return late();
     await client
-      .query("select pg_terminate_backend(pid) from unnest($1::int[]) pid", [pids])
+      .query(
+        `select pg_terminate_backend(pid) from unnest($1::int[], $2::text[]) as session (pid, began) where began = (${BEGAN} = session.pid)`,
+        [left.map(({ pid }) => pid), left.map(({ began }) => began)],
+      )
       .finally(() => void client.end().catch(() => {}));
   });
 
-  async function connect(): Promise<pg.Client> {
+  /** What a session's server knows it by; a pooler in between has numbers of its own, and no session here is known. */
+  const known = new WeakMap<pg.Client, Running>();
+
+  async function connect(caller?: AbortSignal): Promise<pg.Client> {
     const client = new pg.Client({
       connectionString: url,
       ...(address !== undefined && { stream: () => pinnedSocket(address) }),
@@ -83,14 +99,22 @@ export function openPostgres(url: string, mode: Mode, address?: string): Driver 
     // The server of a connection is its maker's choice: the password of PGPASSWORD or ~/.pgpass is not for it.
     if (address !== undefined && !URL.parse(url)?.password) Object.assign(client, { password: async () => "" });
     client.on("error", () => {});
-    try {
+    const look = async () => {
       await client.connect();
-      const { rows } = await client.query<{ reach: boolean }>(REACH);
-      if (rows[0]?.reach !== false)
+      return await client.query<{ reach: boolean; pid: number; began: string | null }>(
+        `${REACH}, pg_backend_pid() as pid, (${BEGAN} = pg_backend_pid()) as began`,
+      );
+    };
+    try {
+      const { rows } = await patiently(() => socketOf(client).destroy(), look, BEGIN_WITHIN_MS, caller);
+      const [row] = rows;
+      if (row?.reach !== false)
         throw new MagicError(
           "capability_denied",
           "the database login is a superuser, or may run programs or touch files on its server: a read-only session would not hold it; use a plain role",
         );
+      const { pid, began } = row;
+      if (began !== null && pid === processOf(client)) known.set(client, { pid, began });
       return client;
     } catch (error) {
       void client.end().catch(() => {});
@@ -116,7 +140,8 @@ export function openPostgres(url: string, mode: Mode, address?: string): Driver 
       if (given) return;
       given = true;
       socketOf(client).destroy();
-      if (running > 0) void reap((client as unknown as { processID: number }).processID).then(slots.give);
+      const left = running > 0 ? known.get(client) : undefined;
+      if (left) void reap(left).then(slots.give);
       else slots.give();
     };
     return {
@@ -136,7 +161,11 @@ export function openPostgres(url: string, mode: Mode, address?: string): Driver 
         }
       },
       async commit() {
-        const { command } = await client.query("COMMIT").catch((error: unknown) => {
+        const { command } = await patiently(
+          () => socketOf(client).destroy(),
+          () => client.query("COMMIT"),
+          STATEMENT_TIMEOUT_MS,
+        ).catch((error: unknown) => {
           throw refused(error);
         });
         open = false;
@@ -176,11 +205,15 @@ export function openPostgres(url: string, mode: Mode, address?: string): Driver 
       try {
         const held = idle.pop();
         if (held?.timer) clearTimeout(held.timer);
-        client = held?.client ?? (await connect());
-        await client.query(mode === "read" ? "BEGIN READ ONLY" : "BEGIN");
-        // A read-only transaction can be made writable until its first query: this is it.
-        if (mode === "read") await client.query("SELECT 1");
-        return session(client);
+        const one = held?.client ?? (await connect(signal));
+        client = one;
+        const enter = async (): Promise<void> => {
+          await one.query(mode === "read" ? "BEGIN READ ONLY" : "BEGIN");
+          // A read-only transaction can be made writable until its first query: this is it.
+          if (mode === "read") await one.query("SELECT 1");
+        };
+        await patiently(() => socketOf(one).destroy(), enter, BEGIN_WITHIN_MS, signal);
+        return session(one);
       } catch (error) {
         slots.give();
         if (client) void client.end().catch(() => {});
@@ -229,4 +262,8 @@ function stream(client: pg.Client, text: string, values: readonly unknown[], onO
 
 function socketOf(client: pg.Client): Socket {
   return (client as unknown as { connection: { stream: Socket } }).connection.stream;
+}
+
+function processOf(client: pg.Client): number {
+  return (client as unknown as { processID: number }).processID;
 }

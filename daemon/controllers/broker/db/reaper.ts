@@ -2,25 +2,25 @@
 // then the statement runs on, its connection counts, and a controller of short calls would use up all that the server has.
 import { RELEASE_WITHIN_MS } from "./driver.ts";
 
-/** Resolves when the session of this number is ended, or cannot be in time. One connection at a time is made for all that wait. */
-export type Reap = (id: number) => Promise<void>;
+/** Resolves when the session is ended, or cannot be in time. One connection at a time is made for all that wait. */
+export type Reap<T> = (session: T) => Promise<void>;
 
 /** `end` gives up, and lets go of its connection, when its signal is aborted. */
-export function openReaper(
-  end: (ids: readonly number[], signal: AbortSignal) => Promise<unknown>,
+export function openReaper<T>(
+  end: (sessions: readonly T[], signal: AbortSignal) => Promise<unknown>,
   withinMs = RELEASE_WITHIN_MS,
-): Reap {
-  let waiting: number[] = [];
+): Reap<T> {
+  let waiting: T[] = [];
   let next: Promise<void> | null = null;
   let under: Promise<unknown> = Promise.resolve();
-  return (id) => {
-    waiting.push(id);
+  return (session) => {
+    waiting.push(session);
     next ??= under.then(async () => {
-      const ids = waiting;
+      const sessions = waiting;
       waiting = [];
       next = null;
       // Where it fails, the server's own limit of a statement's time is left.
-      under = within(withinMs, (signal) => end(ids, signal).catch(() => {}));
+      under = within(withinMs, (signal) => end(sessions, signal).catch(() => {}));
       await under;
     });
     return next;
