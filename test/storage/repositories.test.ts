@@ -141,11 +141,21 @@ test.skipIf(noPostgres)(
     const between = `${server?.socketFolder}/between`;
     let mute = false;
     let lateMs = 0;
+    let pooler = false;
+    let sent = "";
     const sockets: Socket[] = [];
     const proxy = createServer((client) => {
       const upstream = dial(`${server?.socketFolder}/.s.PGSQL.5432`);
       sockets.push(client, upstream);
       client.on("error", () => {}).pipe(upstream);
+      client.on("data", (data) => {
+        sent += data.toString("latin1");
+      });
+      // A pooler gives its clients numbers of its own (BackendKeyData).
+      upstream.prependListener("data", (data: Buffer) => {
+        const at = data.indexOf(Buffer.from([0x4b, 0, 0, 0, 12]));
+        if (pooler && at !== -1) data.writeUInt32BE(1, at + 5);
+      });
       upstream.on("error", () => {}).on("data", (data) => mute || setTimeout(() => client.write(data), lateMs));
     });
     mkdirSync(between);
@@ -169,6 +179,15 @@ test.skipIf(noPostgres)(
       new Set(["storage_unavailable"]),
     );
     await check();
+    expect(sent).not.toContain("set local");
+    pooler = true;
+    const behind = await openPostgres(url.href, { connectMs: 400, statementMs: 100, heldMs: 10_000 });
+    await expect(behind.units.setting.put({ key: "a", value: "1" })).rejects.toMatchObject({
+      code: "storage_unavailable",
+    });
+    expect(sent).toContain("set local statement_timeout = 100");
+    await behind.close();
+    pooler = false;
     await operator.query("rollback");
     await units.setting.put({ key: "a", value: "2" });
     // One that answers is not given up, however long a unit takes in all.

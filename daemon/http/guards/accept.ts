@@ -1,5 +1,5 @@
 // 406 for a caller that accepts none of a route's media types (RFC 9110, section 12.5.1), 415 for compressed bodies: what is
-// not decoded cannot be a bomb.
+// not decoded cannot be a bomb. 415 too for other charsets: read as UTF-8 some of their text would be another one, without a word.
 import type { FastifyInstance } from "fastify";
 import { MagicError } from "#contract/errors.ts";
 import { producedBy } from "../route-config.ts";
@@ -15,8 +15,23 @@ export function useContentGuards(app: FastifyInstance): void {
         "unsupported_media_type",
         `A body with Content-Encoding ${encoding.slice(0, 50)} is not taken.`,
       );
+    const charset = charsetOf(request.headers["content-type"]);
+    if (charset !== undefined && !taken.has(charset))
+      throw new MagicError(
+        "unsupported_media_type",
+        `A body in charset ${charset.slice(0, 50)} is not taken: send UTF-8.`,
+      );
     done();
   });
+}
+
+/** US-ASCII is UTF-8 as it stands. */
+const taken: ReadonlySet<string> = new Set(["utf-8", "utf8", "us-ascii", "ascii"]);
+
+function charsetOf(contentType: string | undefined): string | undefined {
+  return contentType === undefined
+    ? undefined
+    : /;\s*charset\s*=\s*"?([^\s";]*)/i.exec(contentType)?.[1]?.toLowerCase();
 }
 
 /** What nearly every client sends. */

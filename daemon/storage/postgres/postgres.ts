@@ -1,7 +1,7 @@
 // State in Postgres: a pool, and one serializable transaction for each unit, run again when it meets another.
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Kysely, PostgresDialect } from "kysely";
+import { type DialectAdapter, Kysely, PostgresDialect, sql } from "kysely";
 import pg from "pg";
 import { MagicError } from "#contract/errors.ts";
 import { unitsClient } from "../client.ts";
@@ -24,17 +24,26 @@ const migrationLock = 4_141_000_001;
 interface Bounds {
   /** How long one waits for a connection, */
   readonly connectMs: number;
-  /** the server for a lock or whatever else holds a statement up, */
-  readonly statementMs: number;
   /** and who has a connection for a server that says nothing at all. */
   readonly heldMs: number;
 }
-const ofUnits: Bounds = { connectMs: 10_000, statementMs: 15_000, heldMs: 20_000 };
-const ofChecks: Bounds = { connectMs: 2_000, statementMs: 2_000, heldMs: 2_000 };
+interface UnitBounds extends Bounds {
+  /** How long the server waits for a lock or whatever else holds a statement up. */
+  readonly statementMs: number;
+}
+const ofUnits: UnitBounds = { connectMs: 10_000, statementMs: 15_000, heldMs: 20_000 };
+const ofChecks: Bounds = { connectMs: 2_000, heldMs: 2_000 };
 
-export async function openPostgres(connectionString: string, bounds = ofUnits): Promise<Storage> {
+export async function openPostgres(connectionString: string, bounds: UnitBounds = ofUnits): Promise<Storage> {
   await migrateOnce(connectionString);
-  const pool = poolOf({ connectionString, max: 10, types: { getTypeParser } }, bounds);
+  // A pooler hands the server's sessions from one to another: what is set for a session there would hold for strangers, and theirs for us.
+  let pooler = false;
+  const limit = async (client: pg.ClientBase): Promise<void> => {
+    const direct = `select set_config('statement_timeout', '${bounds.statementMs}', false) where pg_backend_pid() = ${numberOf(client)}`;
+    const { rows } = await client.query({ text: direct, query_timeout: bounds.connectMs } as pg.QueryConfig);
+    pooler = rows.length === 0;
+  };
+  const pool = poolOf({ connectionString, max: 10, types: { getTypeParser }, onConnect: limit }, bounds);
   // A connection of its own, which is kept: that all others are busy does not mean that the server is away.
   const probe = poolOf({ connectionString, max: 1, idleTimeoutMillis: 0 }, ofChecks);
   const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
@@ -47,6 +56,7 @@ export async function openPostgres(connectionString: string, bounds = ofUnits): 
           .transaction()
           .setIsolationLevel("serializable")
           .execute(async (transaction) => {
+            if (pooler) await sql`set local statement_timeout = ${sql.lit(bounds.statementMs)}`.execute(transaction);
             const result = await unit(transaction, args);
             committing = true;
             return result;
@@ -76,14 +86,8 @@ export async function openPostgres(connectionString: string, bounds = ofUnits): 
   };
 }
 
-function poolOf(config: pg.PoolConfig, { connectMs, statementMs, heldMs }: Bounds): pg.Pool {
-  const setting = { text: `set statement_timeout = ${statementMs}`, query_timeout: connectMs };
-  const pool = new pg.Pool({
-    ...config,
-    ...{ connectionTimeoutMillis: connectMs, keepAlive: true },
-    // Not among the parameters of the connection, where a pooler in between may refuse it.
-    onConnect: (client) => client.query(setting),
-  });
+function poolOf(config: pg.PoolConfig, { connectMs, heldMs }: Bounds): pg.Pool {
+  const pool = new pg.Pool({ ...config, connectionTimeoutMillis: connectMs, keepAlive: true });
   // A connection that breaks is replaced by the next call, and the query under way says so: without listeners it would end the process,
   // idle or, between two statements of a unit, in use.
   pool.on("error", () => {});
@@ -101,6 +105,11 @@ function poolOf(config: pg.PoolConfig, { connectMs, statementMs, heldMs }: Bound
   return pool;
 }
 
+/** The number by which a connection can be cancelled: the session's own, unless a pooler is in between. */
+function numberOf(client: pg.ClientBase): number {
+  return Number((client as unknown as { readonly processID: number | null }).processID);
+}
+
 function streamOf(client: pg.PoolClient): Duplex {
   return (client as unknown as { readonly connection: { readonly stream: Duplex } }).connection.stream;
 }
@@ -111,29 +120,29 @@ function uncertain(cause: unknown): MagicError {
   return new MagicError("storage_unavailable", detail, { cause, extra: { outcome: "unknown" } });
 }
 
-// Over connections without bounds: a migration may take long, and another daemon waits for it.
+// Over a connection without bounds: a migration may take long, and another daemon waits for it.
 async function migrateOnce(connectionString: string): Promise<void> {
-  const pool = new pg.Pool({ connectionString, max: 2, connectionTimeoutMillis: ofUnits.connectMs });
+  const pool = new pg.Pool({ connectionString, max: 1, connectionTimeoutMillis: ofUnits.connectMs });
   pool.on("error", () => {});
   pool.on("connect", (client) => client.on("error", () => {}));
-  const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
+  const db = new Kysely<Database>({ dialect: new UnlockedDialect({ pool }) });
   try {
-    const holder = await pool.connect();
-    try {
-      // Of a transaction: a session's own would stay with a pooler that hands the session on.
-      await holder.query("BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0");
-      await holder.query("SELECT pg_advisory_xact_lock($1)", [migrationLock]);
-      await migrate(db, "postgres");
-      await holder.query("COMMIT");
-      holder.release();
-    } catch (error) {
-      holder.release(true);
-      throw error;
-    }
+    await db.transaction().execute(async (transaction) => {
+      await sql`select pg_advisory_xact_lock(${sql.lit(migrationLock)})`.execute(transaction);
+      await migrate(transaction, "postgres");
+    });
   } catch (error) {
     throw translate(error) ?? error;
   } finally {
     await db.destroy();
+  }
+}
+
+// Kysely's own lock is a session's: given back in another session, where a pooler is in between, it stays and holds up every later start.
+class UnlockedDialect extends PostgresDialect {
+  override createAdapter(): DialectAdapter {
+    const none = async (): Promise<void> => {};
+    return Object.assign(super.createAdapter(), { acquireMigrationLock: none, releaseMigrationLock: none });
   }
 }
 
