@@ -4,6 +4,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { HandlerError } from "./errors.ts";
 import { type Handler, isReply } from "./handler.ts";
 import { contractIn, type TestContract } from "./testing/contract.ts";
+import { coverHttp } from "./testing/http.ts";
 import type { KvEntries } from "./testing/kv.ts";
 import { createRequest, type Fakes, type LogLine } from "./testing/request.ts";
 
@@ -43,7 +44,7 @@ export function testHandler<Input, Output>(
   const contract: TestContract = contractIn(options.folder);
   const kv: KvEntries = { values: new Map(), expiry: new Map() };
   const timeoutMs = contract.contract.limits?.timeout_ms ?? DEFAULT_TIMEOUT_MS;
-  coverFetch();
+  cover();
   return {
     kv: kv.values,
     async invoke(given) {
@@ -76,10 +77,11 @@ async function within<T>(ms: number, late: AbortController, work: () => Promise<
 const inside = new AsyncLocalStorage<typeof globalThis.fetch>();
 let covered = false;
 
-/** In a handler the global `fetch` is the request's, as it is in a cell; outside it stays what it was. */
-function coverFetch(): void {
+/** In a handler the global `fetch`, and what Node's HTTP client asks, are the request's, as in a cell; outside they stay what they were. */
+function cover(): void {
   if (covered) return;
   covered = true;
   const outside = globalThis.fetch;
   globalThis.fetch = (target, init) => (inside.getStore() ?? outside)(target, init);
+  coverHttp(() => inside.getStore());
 }

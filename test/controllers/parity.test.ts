@@ -12,6 +12,11 @@ import { createApp } from "#daemon/app.ts";
 import { testHandler } from "#sdk/testing.ts";
 import { put } from "./harness.ts";
 
+/** Through Node's own client: the answer's status and text, or its error. */
+function asked(what: string): string {
+  return `(async (http) => new Promise((done, fail) => http.request(${what}, (answer) => answer.toArray().then((all) => done([answer.statusCode, answer.statusMessage, Buffer.concat(all).toString()]), fail)).on("error", fail).end("x")))(await import("node:http"))`;
+}
+
 /** Handler code by name; what it returns or throws must be the same on both sides. */
 const cases: Record<string, string> = {
   request:
@@ -83,6 +88,10 @@ const cases: Record<string, string> = {
   "a redirect without end": "return (await fetch(request.input.url + '/loop')).status",
   "a host that is not listed": "return await fetch('https://elsewhere.example/')",
   "a method that is not listed": "return await fetch(request.input.url, { method: 'DELETE' })",
+  "a request by Node's client": `return await ${asked("request.input.url + '/ok', { method: 'POST', agent: new http.Agent({ keepAlive: true }) }")}`,
+  "a redirect of Node's client": `return await ${asked("request.input.url + '/away'")}`,
+  "a method of Node's client that is not listed": `return await ${asked("request.input.url, { method: 'DELETE' }")}`,
+  "a socket of one's own": `return await ${asked("{ socketPath: '/run/docker.sock' }")}`,
   "a file": "return await fetch('file:///etc/passwd')",
   "an address that is none": "return await fetch('/relative')",
   "another controller": "return await request.controllers.invoke('echo', { at: new Date(0) })",
@@ -93,6 +102,7 @@ const cases: Record<string, string> = {
 const undeclared: Record<string, string> = {
   llm: "await request.llm.chat({ messages: [] })",
   fetch: "await fetch('https://example.com/')",
+  "Node's client": `await ${asked("'http://example.com/'")}`,
   db: "await request.db.query('main', 'select 1')",
   transaction: "await request.db.transaction('main', async () => 1)",
   secrets: "await request.secrets.get('TOKEN')",
