@@ -32,15 +32,21 @@ async function standardInput(): Promise<Buffer> {
 }
 
 /** The value of `JSON|@FILE|-`. Throws usage, naming the flag, when it is not JSON. */
-export async function readJsonInput(given: string, flag: string): Promise<unknown> {
+export async function readJsonInput(given: string, flag: string, reviver?: typeof wholeNumbers): Promise<unknown> {
   const text = await readTextInput(given, flag);
   try {
     // Some editors and shells begin a text with a byte order mark, which readers may ignore (RFC 8259, section 8.1).
-    return JSON.parse(text.replace(/^\ufeff/, ""));
+    return JSON.parse(text.replace(/^\ufeff/, ""), reviver);
   } catch (error) {
     const what = given === "-" ? "standard input" : given.startsWith("@") ? given.slice(1) : "the value";
     throw new MagicError("usage", `${flag}: ${what} is not JSON: ${(error as Error).message}.`, {
       extra: { next: `Write ${flag} '{"key": "value"}', ${flag} @file.json, or ${flag} - for standard input.` },
     });
   }
+}
+
+/** For `JSON.parse`: integers that no double is (ids of twenty digits) stay text, with all their digits. */
+export function wholeNumbers(this: unknown, _key: string, value: unknown, context?: { source?: string }): unknown {
+  const written = context?.source ?? "";
+  return typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(written) ? written : value;
 }

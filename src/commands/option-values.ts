@@ -1,6 +1,6 @@
 // Values of options that several commands take.
 import { MagicError } from "#contract/errors.ts";
-import { readJsonInput } from "./json-input.ts";
+import { readJsonInput, type wholeNumbers } from "./json-input.ts";
 
 /** `a,b`; a part in double quotes may hold a comma. Throws `usage` where nothing is listed: a variable that is not set must not mean all. */
 export function listValue(text: string | undefined, flag: string): string[] | undefined {
@@ -20,9 +20,10 @@ export function filled(text: string | undefined, flag: string): string | undefin
 export async function objectValue(
   given: string | undefined,
   flag: string,
+  reviver?: typeof wholeNumbers,
 ): Promise<Record<string, unknown> | undefined> {
   if (given === undefined) return undefined;
-  const value = await readJsonInput(given, flag);
+  const value = await readJsonInput(given, flag, reviver);
   if (typeof value !== "object" || value === null || Array.isArray(value))
     throw new MagicError("usage", `${flag} takes a JSON object.`);
   return value as Record<string, unknown>;

@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import type { ApiClient } from "#client/http.ts";
 import { type Context, defineCommand } from "#commands/command.ts";
 import { clientOf } from "#commands/connection-of.ts";
+import { wholeNumbers } from "#commands/json-input.ts";
 import { given, objectValue } from "#commands/option-values.ts";
 import { pathPart } from "#commands/resource-verbs.ts";
 import { MagicError } from "#contract/errors.ts";
@@ -30,8 +31,8 @@ export default defineCommand<Options>({
     const { options, output, args } = context;
     const client = await clientOf(context);
     const { id, provider } = await client.request<Connection>("GET", `/v1/connections/${pathPart(args[0])}`);
-    const config = await objectValue(options.config, "--config");
-    const credentials = await objectValue(options.credentials, "--credentials");
+    const config = await objectValue(options.config, "--config", wholeNumbers);
+    const credentials = await objectValue(options.credentials, "--credentials", wholeNumbers);
     const body = given({ provider, connection: id, config, credentials });
     const connection = await authorize(client, body, { ...context, browser: options.browser !== false });
     output.result(connection, showConnection(connection));

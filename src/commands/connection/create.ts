@@ -1,6 +1,7 @@
 // magic connection create; with --oauth the provider asks the user, in a browser, and the connection comes back with its tokens.
 import { type CommandModule, defineCommand } from "#commands/command.ts";
 import { clientOf } from "#commands/connection-of.ts";
+import { wholeNumbers } from "#commands/json-input.ts";
 import { given, listValue, objectValue } from "#commands/option-values.ts";
 import type { Connection } from "#contract/wire/connections.ts";
 import { authorize } from "./authorize.ts";
@@ -35,8 +36,8 @@ const command: CommandModule<Options> = defineCommand<Options>({
     const body = given({
       provider,
       name: options.name,
-      config: await objectValue(options.config, "--config"),
-      credentials: await objectValue(options.credentials, "--credentials"),
+      config: await objectValue(options.config, "--config", wholeNumbers),
+      credentials: await objectValue(options.credentials, "--credentials", wholeNumbers),
       metadata: await objectValue(options.metadata, "--metadata"),
     });
     const client = await clientOf(context);

@@ -1,6 +1,7 @@
 // magic connection update: what is named changes, the rest stays.
 import { defineCommand } from "#commands/command.ts";
 import { clientOf } from "#commands/connection-of.ts";
+import { wholeNumbers } from "#commands/json-input.ts";
 import { given, objectValue } from "#commands/option-values.ts";
 import { pathPart } from "#commands/resource-verbs.ts";
 import type { Connection } from "#contract/wire/connections.ts";
@@ -21,8 +22,8 @@ export default defineCommand<{ name?: string; config?: string; credentials?: str
     const { options, output, args } = context;
     const body = given({
       name: options.name,
-      config: await objectValue(options.config, "--config"),
-      credentials: await objectValue(options.credentials, "--credentials"),
+      config: await objectValue(options.config, "--config", wholeNumbers),
+      credentials: await objectValue(options.credentials, "--credentials", wholeNumbers),
       metadata: await objectValue(options.metadata, "--metadata"),
     });
     const client = await clientOf(context);

@@ -2,7 +2,7 @@
 import { readConnector } from "#client/connectors/store.ts";
 import { runConnectorWorker } from "#client/connectors/worker.ts";
 import { defineCommand } from "#commands/command.ts";
-import { readJsonInput } from "#commands/json-input.ts";
+import { readJsonInput, wholeNumbers } from "#commands/json-input.ts";
 import { MagicError } from "#contract/errors.ts";
 import { unpackNumbers } from "#shared/exact-number.ts";
 import { findRoot } from "#shared/paths.ts";
@@ -25,7 +25,8 @@ export default defineCommand<{ config?: string; state?: string; limit?: string; 
       throw new MagicError("usage", `--limit takes a number of records, not '${options.limit}'.`);
     const manifest = readConnector(findRoot(globals.root, env, cwd).path, name);
     const config = await configOf(options.config);
-    const state = options.state === undefined ? undefined : stateOf(await readJsonInput(options.state, "--state"));
+    const state =
+      options.state === undefined ? undefined : stateOf(await readJsonInput(options.state, "--state", wholeNumbers));
     const job = {
       type: "read" as const,
       manifest,

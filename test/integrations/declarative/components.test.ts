@@ -354,6 +354,19 @@ test("what a template has nothing to say for is not asked for; nor is text that 
   expect(asked).toEqual(['/items?q=1 undefined {"b":["x",null],"c":{}}']);
 });
 
+test("a configuration's id of twenty digits is asked for with all of them", async () => {
+  const asked: string[] = [];
+  const origin = await vendor((request, response) => {
+    asked.push(request.url ?? "");
+    json(response, { items: [] });
+  });
+  const source = JSON.parse(manifest(origin, { requester: { path: "{{ config.account.id }}/{{ config.page }}" } }));
+  const account = { type: "object", properties: { id: { type: "integer" } } };
+  source.spec.connection_specification.properties = { account, page: { type: "integer" } };
+  await read(JSON.stringify(source), { config: { account: { id: "12345678901234567890" }, page: "7" } });
+  expect(asked).toEqual(["/12345678901234567890/7"]);
+});
+
 test("one expression may stand in place of a mapping; what is in it is no template", async () => {
   const asked: string[] = [];
   const origin = await vendor((request, response) => {

@@ -48,12 +48,23 @@ function fitting(
       problems: missing.map((name) => ({ pointer: `/${name}`, code: "required", detail: "is required" })),
     });
   const check = validatorOf(schema);
-  if (!check || check(config)) return config;
+  if (!check || check(config)) return restored(given, config);
   const problems = (check.errors ?? [])
     .slice(0, 50)
     .map((error) => ({ pointer: error.instancePath, code: error.keyword, detail: error.message ?? "" }));
   const said = problems.map((problem) => `${problem.pointer || "/"} ${problem.detail}`).join("; ");
   throw new MagicError("validation_failed", `the configuration does not fit the connector: ${said}`, { problems });
+}
+
+// A number of more digits than a double has is told as text: made a number, it would be another one.
+function restored(given: Readonly<Record<string, unknown>>, config: Record<string, unknown>): Record<string, unknown> {
+  for (const [key, value] of Object.entries(given)) {
+    const made = config[key];
+    if (isRecord(value) && isRecord(made)) restored(value, made);
+    else if (typeof made === "number" && typeof value === "string" && /^-?\d{16,}$/.test(value))
+      if (!Number.isSafeInteger(made)) setAt(config, [key], value);
+  }
+  return config;
 }
 
 const validators = new WeakMap<object, ValidateFunction | undefined>();
