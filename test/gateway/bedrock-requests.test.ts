@@ -76,6 +76,20 @@ describe("bedrock", () => {
     ]);
   });
 
+  test("what follows a tool's result has a turn of its own at models that do not take them together", async () => {
+    const messages = [user("go"), called("t1"), result("t1", "sunny"), user("and?"), user("so?")];
+    const turnsOf = async (name: string) => {
+      const { body } = await send("bedrock", { messages, tools: [tool("f_t1")] }, name);
+      const turns = body["messages"] as { role: string; content: object[] }[];
+      return turns.slice(2).map(({ role, content }) => `${role} ${content.flatMap(Object.keys)}`);
+    };
+    for (const name of ["amazon.nova-lite-v1:0", "us.meta.llama4-maverick-17b-instruct-v1:0"])
+      expect(await turnsOf(name)).toEqual(["user toolResult", "assistant text", "user text,text"]);
+    const unknown = "arn:aws:bedrock:us-east-1:1:application-inference-profile/abc";
+    for (const name of ["us.anthropic.claude-sonnet-4-5-20250929-v1:0", unknown])
+      expect(await turnsOf(name)).toEqual(["user toolResult,text,text"]);
+  });
+
   test("schemas say that they are of objects, documents have names of their own, blank results are none", async () => {
     const file = { type: "file", file: { file_data: "data:application/pdf;base64,JVBERi0=" } };
     const request = {

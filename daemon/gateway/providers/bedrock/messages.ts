@@ -31,7 +31,12 @@ export interface MessageOptions {
   readonly idOf: (id: string) => string;
   /** The mark of what may be cached, as the model takes it; null where it takes none. */
   readonly markOf: (mark: CacheMark) => CacheMark;
+  /** It takes results of tools beside other content in one turn. */
+  readonly mixesResults: boolean;
 }
+
+/** A turn of the assistant's between results and what the user says next, for models that do not take them together. */
+const CONTINUING = "(The user goes on.)";
 
 /** A tool call's id as Converse takes it. */
 export function converseId(id: string): string {
@@ -62,7 +67,9 @@ export async function converseMessages(
     const mark = message.role === "tool" ? messageMark(message) : cacheMark(message);
     if (mark) blocks.push(...cachePoint(message, options, mark));
     const last = turns.at(-1);
-    if (last?.role === role) last.content.push(...blocks);
+    const apart = message.role === "user" && !options.mixesResults && last?.content.some((one) => "toolResult" in one);
+    if (apart) turns.push({ role: "assistant", content: [{ text: CONTINUING }] }, { role, content: blocks });
+    else if (last?.role === role) last.content.push(...blocks);
     else turns.push({ role, content: blocks });
   }
   // Converse refuses a conversation that the assistant begins.

@@ -40,6 +40,11 @@ export function markFor(mark: CacheMark, model: string): CacheMark {
   return isNewer(model) ? mark : {};
 }
 
+/** Claude alone takes results of tools and other content in one turn. Of some ARNs nobody knows whose model it is. */
+export function mixesResults(model: string): boolean {
+  return isClaude(model) || /^arn:.*\/[a-z0-9]+$/.test(model);
+}
+
 /** It can be kept from calling tools in parallel. */
 export function callsOneByOne(model: string): boolean {
   return isNewer(model);

@@ -12,7 +12,17 @@ import { type ClaudeThoughts, lacksThinking } from "../thoughts/claude.ts";
 import { shortId } from "../tool-id.ts";
 import type { WireIo } from "../wire.ts";
 import { type ConverseTurn, converseId, converseMessages } from "./messages.ts";
-import { callsOneByOne, forcesTools, isClaude, isGpt, isNova2, isOpenWeight, keepsSchemas, markFor } from "./models.ts";
+import {
+  callsOneByOne,
+  forcesTools,
+  isClaude,
+  isGpt,
+  isNova2,
+  isOpenWeight,
+  keepsSchemas,
+  markFor,
+  mixesResults,
+} from "./models.ts";
 
 export interface ConverseRequest {
   readonly body: Record<string, unknown>;
@@ -67,6 +77,7 @@ export async function converseRequest(
     thoughts: thinks ? thoughts : null,
     idOf,
     markOf: (mark) => markFor(mark, target.model),
+    mixesResults: mixesResults(target.model),
   });
   if (turns.length === 0) turns.push({ role: "user", content: somePrompt(system) });
   const wanted = request.response_format;
