@@ -405,6 +405,19 @@ describe.skipIf(postgresMissing())("postgres", () => {
     expect(await ask({ sql: "select length(repeat('x', 4000000)) as n" })).toEqual({ rows: [{ n: 4_000_000 }] });
   });
 
+  test("what a read grant's transaction may do all the same is undone: large objects, notifications", async () => {
+    const owner = new pg.Client({ connectionString: targets["super"]?.url });
+    await owner.connect();
+    const heard: unknown[] = [];
+    owner.on("notification", ({ payload }) => heard.push(payload));
+    await owner.query("listen c");
+    await ask({ transaction: ["select lo_from_bytea(4711, 'x')", "select pg_notify('c', 'x')"] });
+    expect((await owner.query("select from pg_largeobject_metadata where oid = 4711")).rows).toEqual([]);
+    expect(heard).toEqual([]);
+    expect(await ask({ transaction: ["select 1 as one"] })).toEqual({ rows: [[{ one: 1 }]] });
+    await owner.end();
+  });
+
   test("a transaction whose failure its handler passed over is not said to be committed", async () => {
     const driver = openPostgres(targets["pg"]?.url ?? "", "write");
     const session = await driver.begin(new AbortController().signal);

@@ -49,6 +49,10 @@ const types = {
   },
 };
 
+function rolledBack(): MagicError {
+  return new MagicError("upstream_error", "the database rolled the transaction back: a statement of it had failed");
+}
+
 function rfc3339(text: string): string {
   const time = new Date(text.replace(" ", "T").replace(/([+-]\d\d)$/, "$1:00"));
   return Number.isNaN(time.getTime()) ? text : time.toISOString();
@@ -160,7 +164,12 @@ export function openPostgres(url: string, mode: Mode, address?: string): Driver 
           throw refused(error);
         }
       },
+      // PostgreSQL before 16 lets large objects be written where nothing may be, and sends a NOTIFY: what reads has nothing to commit.
       async commit() {
+        if (mode === "read") {
+          if (client.getTransactionStatus() === "E") throw rolledBack();
+          return;
+        }
         const { command } = await patiently(
           () => socketOf(client).destroy(),
           () => client.query("COMMIT"),
@@ -170,11 +179,7 @@ export function openPostgres(url: string, mode: Mode, address?: string): Driver 
         });
         open = false;
         // What failed inside of it was caught and passed over; the server says so in no other way.
-        if (command !== "COMMIT")
-          throw new MagicError(
-            "upstream_error",
-            "the database rolled the transaction back: a statement of it had failed",
-          );
+        if (command !== "COMMIT") throw rolledBack();
       },
       async release() {
         if (given) return;
