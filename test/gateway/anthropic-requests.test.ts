@@ -54,6 +54,17 @@ describe("anthropic", () => {
   });
 
   test.each([
+    ["claude-opus-4-8", 64_000],
+    ["claude-haiku-4-5", 32_000],
+    ["claude-opus-4-1", 8_192],
+    ["claude-3-5-haiku-latest", 8_192],
+    ["claude-3-haiku-20240307", 4_096],
+    ["mine", 8_192],
+  ])("%s may answer with %i tokens where nobody says how many", async (name, tokens) => {
+    expect((await send("anthropic", { messages: [user("x")] }, name)).body["max_tokens"]).toBe(tokens);
+  });
+
+  test.each([
     ["claude-haiku-4-5", { temperature: 0.2, top_p: 1 }, { temperature: 0.2 }],
     ["claude-haiku-4-5", { temperature: 1, top_p: 0.5 }, { top_p: 0.5 }],
     ["claude-haiku-4-5", { temperature: 1 }, { temperature: 1 }],

@@ -62,5 +62,5 @@ export function claudeTraits(model: string): ClaudeTraits {
   for (const [pattern, traits] of families) if (pattern.test(id)) return { ...current, ...traits };
   if (id.includes("claude")) return { ...current, sampling: "either" };
   // Others, behind other services of Anthropic's format, are asked to go on and get both, and may refuse it.
-  return { ...current, sampling: "both", continues: true };
+  return { ...current, sampling: "both", continues: true, maxOutput: 8192 };
 }

@@ -71,10 +71,12 @@ function opaque(user: string): string {
   return plain ? user : createHash("sha256").update(user).digest("hex");
 }
 
-// Messages demands a `max_tokens`.
+// Messages demands a `max_tokens`. Half of the model's longest answer leaves enough for thinking on a budget; in the shorter ones of old models
+// the thinking has the larger part.
 function answerTokens(request: ChatRequest, target: Target, traits: ClaudeTraits): number {
   const asked = request.max_completion_tokens ?? request.max_tokens;
-  return asked || Math.max(Math.min(target.maxOutputTokens ?? traits.maxOutput, 8192), 1);
+  const longest = Math.max(target.maxOutputTokens ?? traits.maxOutput, 1);
+  return asked || (longest < 64_000 ? Math.min(longest, 8192) : Math.floor(longest / 2));
 }
 
 /** The `max_tokens` of this request, should it think. */
