@@ -178,6 +178,13 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
       "SELECT JSON_UNQUOTE(JSON_EXTRACT(state, '$.cursor')) AS c FROM other._magic_state WHERE stream = 'src.orders'",
     );
     expect(state).toEqual([{ c: "2024-01-02 00:00:00.000000" }]);
+    await source.query("ALTER TABLE orders DROP COLUMN t; ALTER TABLE orders ADD COLUMN t varchar(9) DEFAULT 'anew'");
+    expect((await run()).error).toBeNull();
+    const [anew] = await source.query("SELECT id, t FROM other.orders ORDER BY id");
+    expect(anew).toEqual([
+      { id: 1, t: "anew" },
+      { id: 3, t: "anew" },
+    ]);
   });
 
   test("a full refresh replaces the rows in one transaction; a failed one leaves the old ones and no table", async () => {

@@ -239,6 +239,21 @@ describe.skipIf(postgresMissing())("runs that go on", () => {
     expect(await run({ mapping: { a: "b", b: "a" } })).toMatchObject({ records_read: 0, error: null });
   });
 
+  test("columns of a SQLite table that exchange their names are read anew", async () => {
+    const from = join(folder, "exchanged.sqlite");
+    const db = new DatabaseSync(from);
+    db.exec(
+      "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT, b TEXT); INSERT INTO t VALUES (1, 'a', 'b'), (2, 'a', 'b')",
+    );
+    const run = () =>
+      sync({ from, object: "t", to: pair.to, table: "exchanged" }, { mode: "incremental", cursor_field: "id" });
+    expect((await run()).error).toBeNull();
+    db.exec("ALTER TABLE t RENAME a TO c; ALTER TABLE t RENAME b TO a; ALTER TABLE t RENAME c TO b");
+    db.close();
+    expect((await run()).error).toBeNull();
+    expect(await pair.target.lines("exchanged", "id, a, b")).toEqual(["(1,b,a)", "(2,b,a)"]);
+  });
+
   test("a mapping that goes with its column, which is read no longer, lets the run go on where the last one ended", async () => {
     await pair.source.query(
       "CREATE TABLE fewer (id int PRIMARY KEY, a int, n int); INSERT INTO fewer VALUES (1, 1, 1); CREATE TABLE fewer_log AS SELECT a, n FROM fewer",

@@ -46,6 +46,9 @@ const settings = [
   "net_write_timeout = 3600",
   "net_read_timeout = 3600",
   "wait_timeout = 86400",
+  // As they are unless somebody changes them. No more for rows: a server does not see that who waits for one has been killed.
+  "lock_wait_timeout = 86400",
+  "innodb_lock_wait_timeout = 50",
 ].join(", ");
 
 export async function connectMysql(options: {
@@ -94,7 +97,7 @@ export async function connectMysql(options: {
         // 1205: not granted in time.
         if ((error as { errno?: number }).errno !== 1205) throw error;
       } finally {
-        await query({ sql: "SET SESSION lock_wait_timeout = DEFAULT" }).catch(() => {});
+        await query({ sql: "SET SESSION lock_wait_timeout = 86400" }).catch(() => {});
       }
       await new Promise((resolve) => setTimeout(resolve, seconds * 1000).unref());
     }

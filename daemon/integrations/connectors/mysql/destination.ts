@@ -201,6 +201,7 @@ function sessionOf(parts: Parts): WriteSession {
       }),
     write: (rows, places) =>
       guard(async () => {
+        request.waiting(`rows of ${request.stream} on their way into ${formatObjectName(request.table)}`);
         const first = place;
         place += rows.length;
         const result = await insertRows(
@@ -231,8 +232,8 @@ function sessionOf(parts: Parts): WriteSession {
       }),
     commit: (state) =>
       guard(async () => {
-        await writeState(state);
         request.waiting("the destination's commit");
+        await writeState(state);
         await link.run("COMMIT");
         await parts.close();
       }),

@@ -42,7 +42,7 @@ export function mysqlSource(options: { url: string; address?: string }): Source 
 
 function plain(table: MysqlTable): TableSchema {
   return {
-    columns: table.columns.map(({ name, type, nullable }) => ({ name, type, nullable })),
+    columns: table.columns.map(({ name, type, nullable, place = 0 }) => ({ name, type, nullable, place })),
     primaryKey: table.primaryKey,
   };
 }

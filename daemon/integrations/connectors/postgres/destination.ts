@@ -171,6 +171,7 @@ function sessionOf(parts: Parts): WriteSession {
     write: (rows, places) =>
       guard(async () => {
         const { loading, plan } = begun();
+        request.waiting(`rows of ${request.stream} on their way into ${formatObjectName(target)}`);
         const first = place;
         place += rows.length;
         return writeRows(
