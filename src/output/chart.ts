@@ -43,5 +43,5 @@ function fit(label: string, width: number): string {
   const letters = [...label.replace(/\s/g, " ")];
   return letters.length > width
     ? `${letters.slice(0, width - 1).join("")}…`
-    : label + " ".repeat(width - letters.length);
+    : letters.join("") + " ".repeat(width - letters.length);
 }

@@ -163,6 +163,8 @@ export async function openSession(
     if (one.live?.digest === digest && !one.invalid) return;
     const twin = [...controllers.values()].find((other) => other !== one && other.claims === contract.name);
     one.waitsFor = twin ? contract.name : null;
+    // A renamed folder whose former place the watcher has not told of yet: that one's end offers the name.
+    if (twin && !(await isStill(twin.folder))) return markDirty(twin, twin.folder, Date.now());
     if (twin) return invalid(one, [twinProblem(one, twin)]);
     one.claims = contract.name;
     const saved = await savedTime(changed, seen);
