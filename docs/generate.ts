@@ -1,4 +1,4 @@
-// Brings the parts of docs/ up to date that are made from the code: JSON Schemas, the reference in cli.md, the connectors' pages.
+// Brings the parts of docs/ up to date that are made from the code: JSON Schemas, the reference in cli.md, errors.md, the connectors' pages.
 //   npm run docs
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,6 +6,8 @@ import { Command } from "commander";
 import { type CommandEntry, isNoun } from "#commands/command.ts";
 import { groups } from "#commands/registry.ts";
 import { ControllerContract } from "#contract/controller.ts";
+import { errors } from "#contract/errors.ts";
+import { exitCodes } from "#contract/exit-codes.ts";
 import { ProjectConfig } from "#contract/project.ts";
 import { connectorPages } from "./connector-pages.ts";
 
@@ -47,6 +49,27 @@ async function section(path: string, entry: CommandEntry): Promise<string> {
   return [`**\`${usage}\`** ${entry.summary}.`, ...(options.length > 0 ? ["", ...options] : [])].join("\n");
 }
 
+/** The page of every error code, from the catalogue. */
+export function errorPage(): string {
+  const rows = Object.entries(errors).map(([code, { status, exit, actor, retryable, title, next }]) =>
+    [`\`${code}\``, status === 0 ? "-" : status, exitCodes[exit], actor, retryable ? "yes" : "no", title, next]
+      .map((cell) => String(cell).replaceAll("|", "\\|"))
+      .join(" | "),
+  );
+  return [
+    "# Errors",
+    "",
+    "Every code that an API's problem document (RFC 9457) or a failing command names, made from the catalogue by `npm run docs`. **Status** is that of",
+    "HTTP (- where only a command says it), **exit** the command line's [exit code](cli.md#what-every-command-does-alike), **who** must act for it to go",
+    "away, **again** whether the same request may pass later. The document's `detail` says what it was this time; an `errors` list names each place.",
+    "",
+    "| Code | Status | Exit | Who | Again | What | Next |",
+    "| ---- | ------ | ---- | --- | ----- | ---- | ---- |",
+    ...rows.map((row) => `| ${row} |`),
+    "",
+  ].join("\n");
+}
+
 export const BEGIN = "<!-- reference: made by npm run docs -->";
 export const END = "<!-- end of reference -->";
 
@@ -54,6 +77,7 @@ if (import.meta.main) {
   mkdirSync(join(folder, "schema"), { recursive: true });
   for (const name of Object.keys(schemas) as (keyof typeof schemas)[])
     writeFileSync(join(folder, "schema", name), schemaText(name));
+  writeFileSync(join(folder, "errors.md"), errorPage());
   const page = join(folder, "cli.md");
   const text = readFileSync(page, "utf8");
   const [before] = text.split(BEGIN);

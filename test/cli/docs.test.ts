@@ -10,7 +10,7 @@ import { errors } from "#contract/errors.ts";
 import { exitCodes } from "#contract/exit-codes.ts";
 import { readProject } from "#contract/project-check.ts";
 import { chatRequestSchema } from "#contract/wire/chat.ts";
-import { schemas, schemaText } from "../../docs/generate.ts";
+import { errorPage, schemas, schemaText } from "../../docs/generate.ts";
 
 // Real processes on a machine that may be busy: nothing here depends on how long it takes.
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
@@ -54,6 +54,13 @@ test("docs/operating.md configures what there is and calls what there is", async
     const known = [...(command?.options ?? []).map(({ long }) => long), "--json", "--live", "--output"];
     for (const [flag] of flags.matchAll(/--[a-z-]+/g)) expect(known, call).toContain(flag);
   }
+});
+
+test("docs/errors.md is what the catalogue says", () => {
+  // The formatter pads the columns.
+  const plain = (text: string) => text.replace(/ +/g, " ").replace(/-{3,}/g, "---");
+  const kept = readFileSync(new URL("../../docs/errors.md", import.meta.url), "utf8");
+  expect(plain(kept)).toBe(plain(errorPage()));
 });
 
 test("every command of the registry is documented", async () => {
