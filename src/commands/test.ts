@@ -5,7 +5,7 @@ import { MagicError } from "#contract/errors.ts";
 import { exitCodes } from "#contract/exit-codes.ts";
 import type { Paint } from "#output/paint.ts";
 import { whereWritable, writeEditorFiles } from "#scaffold/editor.ts";
-import { controllersFolder } from "#scaffold/project.ts";
+import { controllersFolder, refuseBackslash } from "#scaffold/project.ts";
 import { chooseControllers, runTests, type TestResult, testFilesIn } from "#scaffold/tests.ts";
 import { findRoot } from "#shared/paths.ts";
 
@@ -14,6 +14,7 @@ export default defineCommand({
   async run({ args, output, globals, env, cwd, signal }) {
     const root = findRoot(globals.root, env, cwd);
     if (!root.project) throw new MagicError("usage", "There is no magic.yaml here or above.");
+    refuseBackslash(root.path);
     const folders = chooseControllers(resolve(root.path, controllersFolder(root.path)), (args[0] ?? []) as string[]);
     if (!folders.some((folder) => testFilesIn(folder).length > 0))
       throw new MagicError("not_found", "There are no tests: no file is called *.test.ts or *.test.js.", {

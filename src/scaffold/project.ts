@@ -10,7 +10,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, sep } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { parseDocument } from "yaml";
 import { MagicError } from "#contract/errors.ts";
@@ -116,4 +116,12 @@ function exampleDatabase(root: string, made: string[], { undo }: Changes): void 
     database.close();
   }
   made.push(EXAMPLE);
+}
+
+/** Throws usage where the path holds a backslash: Node imports nothing from below one, and no save there is told of. */
+export function refuseBackslash(path: string): void {
+  if (sep === "/" && path.includes("\\"))
+    throw new MagicError("usage", `${path} holds a backslash: Node cannot import from there, and saves are not seen.`, {
+      extra: { next: "Give the folder another name." },
+    });
 }

@@ -70,6 +70,16 @@ test("slips are answered with a suggestion, exit code 2 and an empty stdout", as
   }
 });
 
+test("a folder whose name Node cannot import from is refused before anything is tried", async () => {
+  const folder = join(box.folder, "back\\slash");
+  mkdirSync(folder);
+  writeFileSync(join(folder, "magic.yaml"), "version: 1\n");
+  for (const args of [["test"], ["dev"]]) {
+    const { code, stderr } = await box.magic(args, { cwd: folder });
+    expect([code, stderr]).toEqual([2, expect.stringContaining("holds a backslash")]);
+  }
+});
+
 test("everything missing is one error that lists all of it", async () => {
   const { code, stdout, stderr } = await box.magic(["controller", "promote", "--json"]);
   expect([code, stdout]).toEqual([2, ""]);

@@ -49,6 +49,8 @@ test("a connection is made from its provider alone, read, patched and deleted on
     status: 422,
     detail: expect.stringMatching(/^\/provider: there is no connector/),
   });
+  const slip = await call("POST", "/v1/connections", { provider: "postgers" });
+  expect(slip.body).toMatchObject({ detail: expect.stringContaining("did you mean postgres?") });
 });
 
 test("read-only, unknown and wrong fields are refused all at once, each by its pointer", async () => {

@@ -2,6 +2,7 @@
 import { type FieldProblem, isMagicError, MagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
 import type { ConnectionStatus } from "#contract/states.ts";
+import { nearest } from "#contract/suggest.ts";
 import type { DiscoveredObject } from "#contract/sync.ts";
 import type { Connection, CreateConnection, PatchConnection } from "#contract/wire/connections.ts";
 import type { ListPage } from "#contract/wire/list.ts";
@@ -167,7 +168,12 @@ export function createConnections(options: ConnectionsOptions): Connections {
 
   async function providerProblems(provider: string): Promise<FieldProblem[]> {
     if ((await catalogue.get(provider)) !== null) return [];
-    const detail = `there is no connector ${JSON.stringify(provider)}: GET /v1/connectors lists them`;
+    const near = nearest(
+      provider,
+      (await catalogue.list()).map(({ id }) => id),
+    );
+    const instead = near === undefined ? "GET /v1/connectors lists them" : `did you mean ${near}?`;
+    const detail = `there is no connector ${JSON.stringify(provider)}: ${instead}`;
     return [{ pointer: "/provider", code: "unknown", detail }];
   }
 

@@ -1,7 +1,10 @@
 // magic connector show
+import type { ApiClient } from "#client/http.ts";
 import { defineCommand } from "#commands/command.ts";
 import { clientOf } from "#commands/connection-of.ts";
 import { pathPart } from "#commands/resource-verbs.ts";
+import { isMagicError, MagicError } from "#contract/errors.ts";
+import { nearest } from "#contract/suggest.ts";
 import type { Connector } from "#contract/wire/connectors.ts";
 import { record, table } from "#output/table.ts";
 
@@ -9,7 +12,11 @@ export default defineCommand({
   configure: (command) => command.argument("<id>", "the connector's id"),
   async run(context) {
     const client = await clientOf(context);
-    const connector = await client.request<Connector>("GET", `/v1/connectors/${pathPart(context.args[0])}`);
+    const connector = await client
+      .request<Connector>("GET", `/v1/connectors/${pathPart(context.args[0])}`)
+      .catch(async (error: unknown) => {
+        throw await withSuggestion(client, String(context.args[0]), error);
+      });
     const { id, name, category, auth, capabilities, grade, documentation_url, config_schema, objects } = connector;
     const required = (config_schema["required"] as string[] | undefined) ?? [];
     const fields = Object.keys((config_schema["properties"] as object | undefined) ?? {});
@@ -39,3 +46,16 @@ export default defineCommand({
     );
   },
 });
+
+async function withSuggestion(client: ApiClient, id: string, error: unknown): Promise<unknown> {
+  if (!isMagicError(error) || error.code !== "not_found") return error;
+  const { data } = await client
+    .request<{ data: Connector[] }>("GET", "/v1/connectors", { query: { limit: 100 } })
+    .catch(() => ({ data: [] as Connector[] }));
+  const near = nearest(
+    id,
+    data.map((one) => one.id),
+  );
+  const next = near === undefined ? "`magic connector list` shows them." : `Did you mean ${near}?`;
+  return new MagicError(error.code, error.message, { cause: error, extra: { ...error.extra, next } });
+}

@@ -2,7 +2,8 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import { MagicError } from "#contract/errors.ts";
+import { tryParse } from "#client/refusal.ts";
+import { knownCode, MagicError } from "#contract/errors.ts";
 
 export interface Magic {
   /** Runs `magic ...args --json` in the project and answers its document. Throws with the command's own error. */
@@ -51,6 +52,12 @@ export function magicIn(folder: string, env: NodeJS.ProcessEnv, signal: AbortSig
 
 function failure(args: readonly string[], stderr: string, error: unknown): MagicError {
   const last = stderr.trim().split("\n").at(-1) ?? "";
+  const told = tryParse(last) as { code?: string; detail?: string; next?: string } | undefined;
+  if (told?.code !== undefined && told.detail !== undefined)
+    return new MagicError(knownCode(told.code), `\`magic ${args.join(" ")}\` failed: ${told.detail}`, {
+      cause: error,
+      extra: told.next === undefined ? {} : { next: told.next },
+    });
   return new MagicError("internal", `\`magic ${args.join(" ")}\` failed: ${last || String(error)}`, { cause: error });
 }
 

@@ -15,7 +15,7 @@ import { openInBrowser } from "#output/open.ts";
 import { askChoice, askText } from "#output/prompt.ts";
 import { writeEditorFiles } from "#scaffold/editor.ts";
 import { exampleInput, refreshTypesIn } from "#scaffold/examples.ts";
-import { controllersFolder } from "#scaffold/project.ts";
+import { controllersFolder, refuseBackslash } from "#scaffold/project.ts";
 import { findRoot } from "#shared/paths.ts";
 import { type Keys, listenToKeys } from "./keys.ts";
 import { devLogLine } from "./log-line.ts";
@@ -46,6 +46,7 @@ export default defineCommand<Options>({
         extra: { next: "Make a project with `magic scaffold --name hello`." },
       });
     requireRoot(root.path, env);
+    refuseBackslash(root.path);
     const folder = resolve(root.path, controllersFolder(root.path));
     writeEditorFiles(root.path);
     // Also in the middle of the session: the first one may have been another command's, and ended with that.
