@@ -5,6 +5,8 @@
 const CONTROL = new Set([
   ...["begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release", "prepare", "execute"],
   ...["deallocate", "discard", "reset", "lock", "unlock", "use", "handler", "xa", "listen", "unlisten", "load"],
+  // What MariaDB takes for a program: it may end the transaction, change the session and write, all in one statement.
+  ...["if", "case", "for", "while", "repeat", "loop"],
   ...["attach", "detach", "vacuum", "set", "copy", "pragma", "flush", "shutdown", "kill", "install", "uninstall"],
 ]);
 

@@ -588,8 +588,12 @@ describe.skipIf(mysqlMissing())("mysql", () => {
     "/*!50000 commit */",
     "# x\nrollback",
     "prepare s from 'commit'",
+    "if 1 then set session transaction read write; commit; insert into t (id) values (8); end if",
+    "(/**/for i in 1..1 do commit; insert into t (id) values (8); end for)",
+    "declare x int; begin commit; insert into t (id) values (8); end",
   ])("the transaction is the broker's: %s is refused", async (sql) => {
     expect(await ask({ sql })).toMatchObject({ code: "invalid_request" });
+    expect(await ask({ sql: "select id from t where id = 8" })).toEqual({ rows: [] });
   });
 
   test("a comment that the database ends earlier than another one would hides no end of the transaction", async () => {

@@ -191,6 +191,8 @@ function session(
   return {
     async query(sql, params) {
       const word = firstWord(sql);
+      // Where MariaDB's sql_mode is ORACLE: a program that may end the transaction. Elsewhere it is a cursor.
+      if (word === "declare") throw new MagicError("invalid_request", "DECLARE cannot be sent through db:query");
       if (within === TRANSACTION && COMMITS.has(word) && !TEMPORARY.test(sql))
         throw new MagicError(
           "invalid_request",
