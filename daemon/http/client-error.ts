@@ -10,7 +10,8 @@ const known: Readonly<Record<string, [number, string, string]>> = {
 };
 
 export function answerMalformed(error: Error & { code?: string }, socket: Socket): void {
-  if (error.code === "ECONNRESET" || socket.destroyed) {
+  // Before the end of a TLS handshake nothing can be told, and what is written keeps the connection open until it has gone out.
+  if (error.code === "ECONNRESET" || /^ERR_(TLS|SSL)_/.test(error.code ?? "") || socket.destroyed) {
     socket.destroy();
     return;
   }

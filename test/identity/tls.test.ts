@@ -1,12 +1,15 @@
 // TLS: 1.3 and nothing older, with a local certificate or the user's; and no credential over plain HTTP beyond loopback.
 import { execFileSync, spawnSync } from "node:child_process";
 import { X509Certificate } from "node:crypto";
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { request } from "node:https";
+import { createServer, request } from "node:https";
+import { type AddressInfo, connect as dial } from "node:net";
 import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
+import { answerMalformed } from "#daemon/http/client-error.ts";
 import { makeCertificate } from "#daemon/http/tls/certificate.ts";
 import { startDaemon } from "./daemon.ts";
 
@@ -77,6 +80,16 @@ test("the user's certificate is served; half a pair, a missing file and a foreig
     { "tls-cert": files.cert, "tls-key": files.foreign },
   ])
     await expect(startDaemon({ flags })).rejects.toMatchObject({ code: "config_invalid" });
+});
+
+test("a handshake that is not ended in time ends its connection", async () => {
+  const own = makeCertificate(["localhost"], new Date(), 30);
+  const server = createServer({ ...own, handshakeTimeout: 20 })
+    .on("clientError", answerMalformed)
+    .listen(0, "127.0.0.1");
+  onTestFinished(() => void server.close());
+  await once(server, "listening");
+  await once(dial((server.address() as AddressInfo).port, "127.0.0.1").resume(), "close");
 });
 
 const noOpenssl = spawnSync("openssl", ["version"]).status !== 0;
