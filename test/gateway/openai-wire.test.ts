@@ -458,8 +458,14 @@ describe("streams", () => {
 test.each([
   ["https://a/v1/", "/chat", undefined, "https://a/v1/chat"],
   ["https://a/v1/?tenant=7&x=a%20b", "/chat", undefined, "https://a/v1/chat?tenant=7&x=a%20b"],
-  ["https://a?api-version=1", "/openai/v1/chat", /\/openai\/v1$/, "https://a/openai/v1/chat?api-version=1"],
-  ["https://a/openai/v1/?api-version=1", "/openai/v1/chat", /\/openai\/v1$/, "https://a/openai/v1/chat?api-version=1"],
+  ["https://a?api-version=1", "/openai/v1/chat", /\/openai(\/v1)?$/, "https://a/openai/v1/chat?api-version=1"],
+  [
+    "https://a/openai/v1/?api-version=1",
+    "/openai/v1/chat",
+    /\/openai(\/v1)?$/,
+    "https://a/openai/v1/chat?api-version=1",
+  ],
+  ["https://a/openai", "/openai/v1/chat", /\/openai(\/v1)?$/, "https://a/openai/v1/chat"],
   ["https://a?x=1", "/m:stream?alt=sse", undefined, "https://a/m:stream?alt=sse&x=1"],
 ])("under %s lies %s", (base, path, own, url) => {
   expect(endpointUnder(base, path, own)).toBe(url);

@@ -6,7 +6,7 @@ import type { Wire } from "../wire.ts";
 
 export function azureWire(thoughts: ThoughtMemory): Wire {
   return openaiFormat("azure", thoughts, (target, path) => ({
-    url: endpointUnder(target.baseUrl ?? "", `/openai/v1${path}`, /\/openai\/v1$/),
+    url: endpointUnder(target.baseUrl ?? "", `/openai/v1${path}`, /\/openai(\/v1)?$/),
     headers: target.credentials.apiKey ? { "api-key": target.credentials.apiKey } : {},
   }));
 }
