@@ -15,18 +15,43 @@ export async function askText(
   return answer(input({ message, required: true, ...preset, validate: (given) => problem(given) ?? true }, where));
 }
 
-/** One line of a conversation, which may be empty; null where there is none any more (Ctrl-D). */
+/** Milliseconds within which what follows a line was pasted with it. */
+const PASTED = 20;
+// A terminal that is asked for it says where a paste begins and ends (xterm's mode 2004).
+const tellPastes = (on: boolean) => `\u001b[?2004${on ? "h" : "l"}`;
+
+/** What is said next in a conversation: a line, which may be empty, or the lines of a paste; null where there is none any more (Ctrl-D). */
 export function askLine(
   message: string,
   input: NodeJS.ReadableStream = process.stdin,
   output: NodeJS.WritableStream = process.stderr,
 ): Promise<string | null> {
-  const lines = createInterface({ input, output, terminal: true });
+  const lines = createInterface({ input, output, prompt: message, terminal: true });
+  const told = (output as Partial<NodeJS.WriteStream>).isTTY === true && process.env["TERM"] !== "dumb";
+  if (told) output.write(tellPastes(true));
+  const said: string[] = [];
+  let pasting = false;
+  let timer: NodeJS.Timeout | undefined;
+  const onKey = (_text: string | undefined, { name }: { name?: string } = {}) => {
+    if (name === "paste-start" || name === "paste-end") pasting = name === "paste-start";
+  };
+  input.on("keypress", onKey);
   return new Promise<string | null>((resolve, reject) => {
     lines.on("SIGINT", () => reject(new MagicError("interrupted", "Interrupted")));
     lines.on("close", () => resolve(null));
-    lines.question(message, resolve);
-  }).finally(() => lines.close());
+    lines.on("line", (line) => {
+      said.push(line);
+      clearTimeout(timer);
+      // The Enter that ends a paste's last line is its writer's.
+      if (!pasting) timer = setTimeout(() => lines.line === "" && resolve(said.join("\n")), PASTED);
+    });
+    lines.prompt();
+  }).finally(() => {
+    clearTimeout(timer);
+    input.off("keypress", onKey);
+    lines.close();
+    if (told) output.write(tellPastes(false));
+  });
 }
 
 /** Not shown while it is typed. */

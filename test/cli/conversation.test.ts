@@ -18,6 +18,22 @@ test("an empty line is an answer, Ctrl-D is none, Ctrl-C an interruption", async
   await expect(asked("half\x03")).rejects.toMatchObject({ code: "interrupted" });
 });
 
+test("a paste of several lines is one thing said", async () => {
+  const input = new PassThrough();
+  const all = askLine("you: ", input, new PassThrough());
+  input.write("one\r\rtwo\rthr");
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  input.write("ee\r");
+  expect(await all).toBe("one\n\ntwo\nthree");
+  const told = askLine("you: ", input, new PassThrough());
+  input.write("\x1b[200~one\r");
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  input.write("two\r\x1b[201~");
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  input.write("\r");
+  expect(await told).toBe("one\ntwo\n");
+});
+
 test("bars give way where a terminal is narrow", () => {
   const bars = [
     { label: "one", size: 2, text: "twelve bytes" },
