@@ -85,6 +85,7 @@ export async function connectPostgres(options: ConnectOptions): Promise<Postgres
   }
   const socket = (client as unknown as { connection: { stream: net.Socket } }).connection.stream;
   let closed = false;
+  let canceled: Promise<void> | undefined;
   // What a wait moves over the socket is no progress.
   let still: number | null = null;
   const moved = () => socket.bytesRead + socket.bytesWritten;
@@ -123,10 +124,11 @@ export async function connectPostgres(options: ConnectOptions): Promise<Postgres
     kill: () => {
       if (closed) return;
       closed = true;
-      cancel(client, options.address);
+      canceled = cancel(client, options.address);
       setTimeout(() => socket.destroy(), 50).unref();
     },
     close: async () => {
+      await canceled;
       if (closed) return;
       closed = true;
       await Promise.race([client.end(), new Promise((done) => setTimeout(done, 1000).unref())]).catch(() => {});
@@ -145,8 +147,9 @@ function describe(client: PgClient): string {
   return `${client.host}:${client.port}/${client.database ?? ""}`;
 }
 
-// CancelRequest (protocol 3.0, 55.2.7): a connection of its own that carries the backend's pid and secret.
-function cancel(client: PgClient, address: string | undefined): void {
+// CancelRequest (protocol 3.0, 55.2.7): a connection of its own that carries the backend's pid and secret. It is left for the server to
+// close, as libpq leaves it: PgBouncer 1.18 ends when the client goes first.
+async function cancel(client: PgClient, address: string | undefined): Promise<void> {
   const { processID, secretKey } = client as unknown as { processID?: number; secretKey?: number };
   if (typeof processID !== "number" || typeof secretKey !== "number") return;
   const request = Buffer.alloc(16);
@@ -157,6 +160,8 @@ function cancel(client: PgClient, address: string | undefined): void {
   const path = client.host.startsWith("/") ? `${client.host}/.s.PGSQL.${client.port}` : undefined;
   const socket = path ? net.connect(path) : net.connect(client.port, address ?? client.host);
   socket.on("error", () => {});
-  socket.end(request);
+  socket.write(request);
+  socket.resume();
   socket.setTimeout(1000, () => socket.destroy());
+  await new Promise((closed) => socket.once("close", closed));
 }
