@@ -6,33 +6,38 @@ const codes = Buffer.from(alphabet, "latin1");
 const pool = Buffer.alloc(4096);
 let offset = pool.length;
 let lastMs = -1;
-/** The characters of `lastMs`, and the random digits of the last id. */
-let moment = "";
+
+/** The last id: room for a prefix, milliseconds, randomness. Texts of it are in one piece, which whoever writes them needs: JSON at half the cost. */
+const characters = Buffer.alloc(64 + 26);
+const PREFIX_END = 64;
+const RANDOM = PREFIX_END + 10;
+/** The random digits of the last id. */
 const last = new Uint8Array(16);
-const characters = Buffer.alloc(16);
 
 /** A new id such as `conn_01k...`: two ids of one process sort in the order in which they were made. */
 export function newId(prefix: string, now: number = Date.now()): string {
-  const separator = prefix.endsWith("-") ? "" : "_";
-  return prefix + separator + sortable(now);
+  next(now);
+  let start = PREFIX_END;
+  if (!prefix.endsWith("-")) characters[--start] = 0x5f;
+  start -= prefix.length;
+  for (let i = 0; i < prefix.length; i++) characters[start + i] = prefix.charCodeAt(i);
+  return characters.toString("latin1", start);
 }
 
 /** The 26 characters alone. */
 export function sortable(now: number = Date.now()): string {
+  next(now);
+  return characters.toString("latin1", PREFIX_END);
+}
+
+function next(now: number): void {
   if (now <= lastMs) increment();
   else {
     lastMs = now;
-    moment = momentOf(now);
+    for (let shift = 9; shift >= 0; shift--)
+      characters[RANDOM - 1 - shift] = codes[Math.floor(now / 32 ** shift) % 32] ?? 0;
     fresh();
   }
-  for (let i = 0; i < 16; i++) characters[i] = codes[last[i] ?? 0] ?? 0;
-  return moment + characters.toString("latin1", 0, 16);
-}
-
-function momentOf(ms: number): string {
-  let text = "";
-  for (let shift = 9; shift >= 0; shift--) text += alphabet[Math.floor(ms / 32 ** shift) % 32];
-  return text;
 }
 
 // Drawing random bytes one id at a time costs more than the id: take them from a pool.
@@ -41,8 +46,13 @@ function fresh(): void {
     randomFillSync(pool);
     offset = 0;
   }
-  for (let i = 0; i < 16; i++) last[i] = (pool[offset + i] ?? 0) & 31;
+  for (let i = 0; i < 16; i++) put(i, (pool[offset + i] ?? 0) & 31);
   offset += 16;
+}
+
+function put(place: number, digit: number): void {
+  last[place] = digit;
+  characters[RANDOM + place] = codes[digit] ?? 0;
 }
 
 /** Random bytes in hex, from the same pool: trace and span ids. */
@@ -56,12 +66,7 @@ export function randomHex(bytes: number): string {
 }
 
 function increment(): void {
-  for (let i = 15; i >= 0; i--) {
-    const digit = last[i] ?? 0;
-    if (digit < 31) {
-      last[i] = digit + 1;
-      return;
-    }
-    last[i] = 0;
-  }
+  let place = 15;
+  for (; place >= 0 && last[place] === 31; place--) put(place, 0);
+  if (place >= 0) put(place, (last[place] ?? 0) + 1);
 }
