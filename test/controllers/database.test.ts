@@ -131,6 +131,7 @@ describe("sqlite", () => {
     const seed = new DatabaseSync(file);
     seed.exec("create table t (id integer primary key, big integer, name text, bytes blob)");
     seed.exec("insert into t values (1, 9007199254740993, 'one', x'0102'), (2, 5, null, null)");
+    seed.exec("create virtual table words using fts5(body); create virtual table boxes using rtree(id, a, b)");
     seed.close();
     targets["lite"] = { url: "sqlite:data.sqlite", mode: "read" };
     targets["writable"] = { url: `sqlite:${file}`, mode: "write" };
@@ -173,6 +174,15 @@ describe("sqlite", () => {
       transaction: ["insert into t values (10, 1, 'a', null)", "insert into t values (11, 1, 'b', null)"],
     });
     expect(await ask({ db: "lite", sql: "select count(*) as n from t" })).toEqual({ rows: [{ n: 4 }] });
+  });
+
+  test("tables of FTS5 and R-Tree are read and written, and open no setting to a handler", async () => {
+    for (const sql of ["insert into words values ('one two')", "insert into boxes values (1, 2, 3)"])
+      expect(await ask({ db: "writable", sql })).toEqual({ rows: [] });
+    const search = "select w.body, b.a from words('two') w join boxes b on b.a < 5";
+    expect(await ask({ db: "lite", sql: search })).toEqual({ rows: [{ body: "one two", a: 2 }] });
+    for (const sql of ["select * from pragma_user_version", "select * from pragma_database_list"])
+      expect(await ask({ db: "lite", sql })).toMatchObject({ code: "upstream_error" });
   });
 
   test("a statement without end is stopped when its caller leaves, and the one session that writes is free again", async () => {

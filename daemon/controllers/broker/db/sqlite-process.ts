@@ -28,6 +28,9 @@ const DENIED = new Set([
   constants.SQLITE_CREATE_VTABLE,
 ]);
 
+/** What the tables of FTS5 and R-Tree ask for themselves. */
+const ASKED = new Set(["data_version", "page_size"]);
+
 /** @param file the database; @param mode `read` or `write`. */
 export async function serveSqlite(file: string, mode: string): Promise<void> {
   await endWithTheDaemon();
@@ -40,7 +43,10 @@ export async function serveSqlite(file: string, mode: string): Promise<void> {
     if (database) return database;
     const limits = { length: MAX_LENGTH };
     database = new DatabaseSync(file, { readOnly: mode === "read", timeout: BUSY_MS, defensive: true, limits });
-    database.setAuthorizer((action) => (guarded && DENIED.has(action) ? SQLITE_DENY : SQLITE_OK));
+    database.setAuthorizer((action, name, value) => {
+      if (!guarded || !DENIED.has(action)) return SQLITE_OK;
+      return action === constants.SQLITE_PRAGMA && value === null && ASKED.has(name ?? "") ? SQLITE_OK : SQLITE_DENY;
+    });
     return database;
   }
 
