@@ -91,6 +91,21 @@ test("XML, CSV and lines are read as Python reads them", async () => {
   expect(await decoded("IterableDecoder", "a\n\nb\n")).toEqual(["a", "", "b"].map((record) => ({ record })));
 });
 
+test("an answer that would take gigabytes once it is read is refused", async () => {
+  const refused = (body: string, type = "JsonDecoder") => {
+    const record_selector = { type: "RecordSelector", extractor: { type: "DpathExtractor", field_path: [] } };
+    const zipped = gzipSync(body, { level: 1 });
+    return expect(
+      recordsOf(zipped, { "content-encoding": "gzip" }, { retriever: { decoder: { type }, record_selector } }),
+    ).rejects;
+  };
+  const text = JSON.stringify({ quoted: '["\\"['.repeat(600_000) });
+  await refused(`[${text},${"[".repeat(4_000_000)}`).toThrow("nests too deeply");
+  await refused("<a>".repeat(10_000_001), "XmlDecoder").toThrow("more than 10000000 tags");
+  await refused("\n".repeat(10_000_001), "JsonlDecoder").toThrow("more than 10000000 lines");
+  expect(await recordsOf(`{"items":[{"id":1,"t":${text}}]}`)).toHaveLength(1);
+});
+
 test("a scroll keeps its token while its pages go on", async () => {
   let page = 0;
   const origin = await vendor((_request, response) =>

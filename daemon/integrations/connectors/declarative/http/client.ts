@@ -68,7 +68,7 @@ export function createHttpClient({
           new MagicError("upstream_error", `the answer of ${place(url)} is larger than ${maxBytes} bytes`),
       });
       const received = flatten(answer.headers);
-      const body = opened(answer.body, received["content-encoding"], url);
+      const body = opened(answer.body, received["content-encoding"], url, maxBytes);
       return { status: answer.status, headers: received, body, url: url.href };
     } catch (error) {
       if (signal.aborted) throw signal.reason;
@@ -102,12 +102,10 @@ export function createHttpClient({
   };
 }
 
-/** A compressed answer must not unfold without bound. */
-const MAX_DECOMPRESSED = 512 * 1024 * 1024;
-
-function opened(body: Buffer, encoding: string | undefined, url: URL): Buffer {
+// A compressed answer must not unfold without bound.
+function opened(body: Buffer, encoding: string | undefined, url: URL, maxBytes: number): Buffer {
   try {
-    return contentDecoded(body, encoding, MAX_DECOMPRESSED);
+    return contentDecoded(body, encoding, maxBytes);
   } catch (error) {
     throw new MagicError(
       "upstream_error",

@@ -8,12 +8,16 @@ import { MagicError } from "#contract/errors.ts";
 import { ExactNumber } from "#shared/exact-number.ts";
 import { type Component, optionalChild, optionalText, refuseCustom, typeOf } from "../manifest/component.ts";
 import type { HttpResponse } from "./client.ts";
+import { checkBounds } from "./json-bounds.ts";
 
 /** What one page holds: each value goes through the extractor. */
 export type Decode = (response: Pick<HttpResponse, "body" | "headers" | "url">) => unknown[];
 
 /** A compressed answer must not unfold without bound. */
-const MAX_DECOMPRESSED = 512 * 1024 * 1024;
+const MAX_DECOMPRESSED = 256 * 1024 * 1024;
+/** Lines and tags of an answer: each becomes an object, up to a hundred times its own two or three bytes. */
+const MAX_PARTS = 10_000_000;
+const MAX_ROW = 16 * 1024 * 1024;
 
 export function decoderOf(component: Component | undefined): Decode {
   const type = component ? typeOf(component) : "JsonDecoder";
@@ -67,6 +71,7 @@ const HUGE = /(?:^|[[:,\s])-?\d[\d.]{15}|\d[eE][+-]?\d{3}/;
  * infinities, which Python's writers know, are null. Throws upstream_error for what is no JSON.
  */
 export function parseJson(text: string, url: string): unknown {
+  checkBounds(text, place(url));
   const parse = (json: string): unknown => (HUGE.test(json) ? JSON.parse(json, exactNumbers) : JSON.parse(json));
   try {
     return parse(text);
@@ -114,7 +119,16 @@ const place = (url: string): string => (URL.canParse(url) ? new URL(url).origin 
 
 function allLines(response: Parameters<Decode>[0]): string[] {
   const text = decodeText(response);
+  checkParts(text, "\n", "lines", response.url);
   return text === "" ? [] : text.replace(/\r?\n$/, "").split(/\r?\n/);
+}
+
+function checkParts(text: string, mark: string, name: string, url: string): void {
+  if (text.length <= MAX_PARTS) return;
+  let parts = 0;
+  for (let at = text.indexOf(mark); at >= 0; at = text.indexOf(mark, at + 1))
+    if (++parts > MAX_PARTS)
+      throw new MagicError("upstream_error", `the answer of ${place(url)} holds more than ${MAX_PARTS} ${name}`);
 }
 
 const lines = (response: Parameters<Decode>[0]): string[] => allLines(response).filter((line) => line.trim() !== "");
@@ -133,6 +147,7 @@ const parser = new XMLParser({
 
 function xml(response: Parameters<Decode>[0]): unknown {
   const text = decodeText(response);
+  checkParts(text, "<", "tags", response.url);
   try {
     // The parser takes half a document, or a page of HTML, for a whole one.
     const { "?xml": _declaration, ...document } = parser.parse(text, text.trim() !== "") as Record<string, unknown>;
@@ -164,6 +179,7 @@ function csv(response: Parameters<Decode>[0], component: Component): unknown[] {
       .replaceAll("_", "-")
       .replace(/-sig$/, "");
     const text = new TextDecoder(name).decode(response.body);
+    checkParts(text, "\n", "lines", response.url);
     return parseCsv(text, {
       columns: (names: string[]) => {
         for (const name of names) absent[name] = null;
@@ -172,6 +188,7 @@ function csv(response: Parameters<Decode>[0], component: Component): unknown[] {
       delimiter,
       bom: true,
       skip_empty_lines: true,
+      max_record_size: MAX_ROW,
       relax_column_count: true,
       relax_quotes: true,
       cast: (value, { header }) => (!header && nulls.includes(value) ? null : value),
