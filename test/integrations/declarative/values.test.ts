@@ -101,8 +101,7 @@ test("an answer that would take gigabytes once it is read is refused", async () 
   };
   const text = JSON.stringify({ quoted: '["\\"['.repeat(600_000) });
   await refused(`[${text},${"[".repeat(4_000_000)}`).toThrow("nests too deeply");
-  await refused("<a>".repeat(10_000_001), "XmlDecoder").toThrow("more than 10000000 tags");
-  await refused("\n".repeat(10_000_001), "JsonlDecoder").toThrow("more than 10000000 lines");
+  await refused("<".repeat(10_000_001), "XmlDecoder").toThrow("more than 10000000 tags");
   expect(await recordsOf(`{"items":[{"id":1,"t":${text}}]}`)).toHaveLength(1);
 });
 

@@ -196,6 +196,7 @@ function csv(response: Parameters<Decode>[0], component: Component): unknown[] {
       on_record: (record: Record<string, unknown>) => ({ ...absent, ...record }),
     });
   } catch (error) {
+    if (error instanceof MagicError) throw error;
     throw new MagicError(
       "upstream_error",
       `the answer of ${place(response.url)} is not CSV: ${(error as Error).message.slice(0, 200)}`,
