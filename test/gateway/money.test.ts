@@ -197,6 +197,9 @@ test("what a call may cost at most includes the thinking that comes on top, and 
   // 8 prompt tokens, all of them perhaps written to the cache (1.25), 100 + 16384 of the answer at 5 a million
   expect((await most(haiku, { max_tokens: 100, reasoning_effort: "high" })).usd).toBe(0.08243);
   expect((await most(haiku, { max_tokens: 100, reasoning_effort: "none" })).usd).toBe(0.00051);
+  // kept for an hour: 2 a million
+  const messages = [{ role: "user", content: [{ type: "text", text: "x", cache_control: { ttl: "1h" } }] }];
+  expect((await most(haiku, { max_tokens: 100, messages })).usd).toBe(0.000516);
   const thinking = { max_completion_tokens: 100, reasoning_effort: "low" };
   const plain = await most("bedrock/us.anthropic.claude-haiku-4-5-20251001-v1:0", { max_tokens: 100 });
   const thought = await most("bedrock/us.anthropic.claude-haiku-4-5-20251001-v1:0", thinking);
@@ -482,7 +485,7 @@ describe("budgets", () => {
   test("whoever waits in vain has spent the prompt too, as has whose answer breaks off; who was refused has not", async () => {
     const { gateway, chat } = await testGateway({
       ...priced({ prices: { "openai/m": { input: 10, output: 10 } } }),
-      policies: { p: { candidates: ["openai/m"], timeout_ms: 50 } },
+      policies: { p: { candidates: ["openai/m"], timeout_ms: 50 }, patient: { candidates: ["openai/m"] } },
     });
     const messages = [{ role: "user", content: "x".repeat(4_000) }];
     const spent = async (more: object, operation: "chat" | "embeddings" = "chat") => {
@@ -502,11 +505,11 @@ describe("budgets", () => {
     expect(await spent({ messages })).toBe(1007);
     expect(await spent({ input: "x".repeat(4_000) }, "embeddings")).toBe(1000);
     upstream.answer = (response) => void response.destroy();
-    expect(await spent({ messages })).toBe(0);
+    expect(await spent({ messages, model: "patient" })).toBe(0);
     upstream.answer = (response) => void response.writeHead(504).end("{}");
-    expect(await spent({ messages })).toBe(0);
+    expect(await spent({ messages, model: "patient" })).toBe(0);
     upstream.answer = (response) => void response.end(JSON.stringify({ error: { message: "no" } }));
-    expect(await spent({ messages })).toBe(0);
+    expect(await spent({ messages, model: "patient" })).toBe(0);
   });
 
   test("what a call may cost covers whichever of the two limits of its answer a server obeys", async () => {

@@ -112,9 +112,14 @@ function surcharge(rates: Rates, parts: TokenParts): number {
 }
 
 /** The dearest that a call can become: the prompt unread from any cache, the whole answer at the dearest answer rate. */
-export function worstCost(price: Price, promptTokens: number, answerTokens: number, audio = false): number {
+export function worstCost(
+  price: Price,
+  promptTokens: number,
+  answerTokens: number,
+  { audio = false, hour = false } = {},
+): number {
   const rates = ratesFor(price, promptTokens);
-  const input = Math.max(rates.input, rates.cacheWrite, audio ? rates.inputAudio : 0);
+  const input = Math.max(rates.input, rates.cacheWrite, audio ? rates.inputAudio : 0, hour ? rates.cacheWrite1h : 0);
   const output = Math.max(rates.output, rates.reasoning, rates.outputImage, audio ? rates.outputAudio : 0);
   return Math.min(rates.request + promptTokens * input + answerTokens * output, Number.MAX_SAFE_INTEGER);
 }

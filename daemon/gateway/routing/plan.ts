@@ -157,7 +157,7 @@ function considerCandidate(
   const price = priceFor(engagement, parts.catalogue, configured, entry.model);
   const contextLength = publishedFor(parts.catalogue, configured, entry.model)?.contextLength ?? null;
   const longest = Math.max(longestAnswer(shape, target), own(provider, call, target));
-  const worst = price && worstCost(price, longestPrompt(call, shape, entry.model, contextLength), longest, shape.audio);
+  const worst = price && worstCost(price, longestPrompt(call, shape, entry.model, contextLength), longest, shape);
   const candidate = { name, configured, provider, target, weight: entry.weight, price, contextLength, worst };
   if (!price && !engagement.allowUnpriced) return out("unpriced", unpricedAdvice(name), "model", candidate);
   // The count is an estimate: only the vendor refuses a request that was pinned to its model.

@@ -14,6 +14,8 @@ export interface RequestShape {
   readonly stream: boolean;
   /** Audio is sent or asked for: it costs more than text. */
   readonly audio: boolean;
+  /** Something is to be kept in the provider's cache for an hour: it costs more to write than what is kept for minutes. */
+  readonly hour: boolean;
   /** The token's user, else the body's, cut to 256 characters. */
   readonly user: string | null;
 }
@@ -28,6 +30,7 @@ export function shapeOf(call: Pick<GatewayCall, "operation" | "body" | "principa
       n: 1,
       stream: false,
       audio: false,
+      hour: false,
       user,
     };
   return {
@@ -36,6 +39,7 @@ export function shapeOf(call: Pick<GatewayCall, "operation" | "body" | "principa
     n: positive(body["n"]) ?? 1,
     stream: body["stream"] === true,
     audio: hasAudio(body),
+    hour: cachesForAnHour(body),
     user,
   };
 }
@@ -47,6 +51,19 @@ function hasAudio({ modalities, messages }: Readonly<Record<string, unknown>>): 
     (message) =>
       Array.isArray(message?.content) && message.content.some((part: unknown) => typeOf(part) === "input_audio"),
   );
+}
+
+function cachesForAnHour({ messages, tools }: Readonly<Record<string, unknown>>): boolean {
+  const marked = [...list(messages), ...list(tools)];
+  return marked.some((one) => [one, one?.["function"], ...list(one?.["content"])].some(hasHour));
+}
+
+function hasHour(one: unknown): boolean {
+  return (one as { cache_control?: { ttl?: unknown } | null } | null | undefined)?.cache_control?.ttl === "1h";
+}
+
+function list(value: unknown): readonly (Readonly<Record<string, unknown>> | null | undefined)[] {
+  return Array.isArray(value) ? value : [];
 }
 
 function typeOf(part: unknown): unknown {
