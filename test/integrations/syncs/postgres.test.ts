@@ -286,6 +286,15 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     expect(await target.lines("rewritten", "n, at")).toEqual(["(1,1)", "(2,2)", "(3,3)", "(4,4)", "(5,1)"]);
   });
 
+  test("without a primary key rows of a slow writer are found though it altered the table too", async () => {
+    await source.query("CREATE TABLE altered (at int); INSERT INTO altered VALUES (2)");
+    const run = () => sync(ends("altered"), { mode: "incremental", cursor_field: "at" });
+    expect(await run()).toMatchObject({ error: null, records_synced: 1 });
+    await source.query("BEGIN; INSERT INTO altered VALUES (1); ALTER TABLE altered ADD COLUMN note text; COMMIT");
+    expect(await run()).toMatchObject({ error: null, records_synced: 1 });
+    expect(await target.lines("altered", "at")).toEqual(["(1)", "(2)"]);
+  });
+
   test("deleted rows are marked, removed or left, and come back when they come back", async () => {
     for (const deletes of ["soft", "hard", "ignore"] as const) {
       await source.query(

@@ -82,10 +82,12 @@ export async function unseenSince(
 }
 
 // Who gives a column another type, or a default that each row has its own of, writes every row anew: rows that have been read would come
-// a second time. Of those the cursor tells the new ones.
+// a second time. Of those the cursor tells the new ones. Where an older row is left, whoever altered the table wrote none anew.
 async function rewriters(link: PostgresLink, tables: readonly string[], young: string): Promise<string[]> {
+  const [root] = await link.rows<{ name: string }>("SELECT $1::oid::regclass::text AS name", [tables[0]]);
   const rows = await link.rows<{ xid: string }>(
-    `SELECT DISTINCT xmin::text AS xid FROM pg_attribute WHERE attrelid = ANY ($1::oid[]) AND attnum > 0 AND ${young}`,
+    `SELECT xid::text FROM (SELECT DISTINCT xmin::text::xid AS xid FROM pg_attribute WHERE attrelid = ANY ($1::oid[]) AND attnum > 0 AND ${young}) altering
+      WHERE EXISTS (SELECT FROM ${root?.name} t WHERE age(t.xmin) NOT BETWEEN 0 AND age(xid)) IS FALSE`,
     [`{${tables.join(",")}}`],
   );
   return rows.map(({ xid }) => xid);
