@@ -213,6 +213,25 @@ test("modules may await while they load, and are loaded once they have", async (
   expect(JSON.stringify(required.extra) + required.message).toContain("Import the module instead of require()");
 });
 
+test("a package is as sloppy, and as curious, beside a module that awaits", async () => {
+  const package_ = "(function () { this.sloppy = 1; }).call(undefined); module.exports = globalThis.sloppy;";
+  for (const [name, line] of [
+    ["sloppy", ""],
+    ["late", "await 0;"],
+  ] as const) {
+    const folder = bench.write(
+      name,
+      `import one from './package.cjs'; ${line} export default () => [one, import.meta.main ?? null, typeof import.meta];`,
+    );
+    put(join(folder, "package.cjs"), package_);
+    await bench.runtime.deploy(await bench.runtime.build(folder));
+    expect(await bench.invoke(name)).toEqual([1, null, "object"]);
+  }
+  const folder = bench.write("late", "import './nowhere.js'; await 0; export default () => 1;");
+  const refused = await bench.failure(bench.runtime.build(folder));
+  expect(refused.extra["errors"] ?? refused.extra["problems"]).toHaveLength(1);
+});
+
 test("a request by Node's client is granted as a fetch is, and what only a connection could do is refused by name", async () => {
   const handler = `import http from "node:http";
     const failure = (options) => new Promise((resolve) => http.get(options, () => resolve("open")).on("error", resolve)).then(({ code, message }) => code + ": " + message);

@@ -29,7 +29,10 @@ export function awaitingOptions({ entryPoints: _entry, ...options }: BuildOption
       sourcefile: "magic:entry",
     },
     format: "esm",
-    banner: { js: 'module.exports = (async () => { "use strict"; let magicExports;' },
+    // A function's body has none.
+    define: { "import.meta": "magicMeta", ...options.define },
+    // Not strict: packages are not, where nothing awaits.
+    banner: { js: "module.exports = (async () => { let magicExports; const magicMeta = {};" },
     footer: { js: "return magicExports; })();" },
     plugins: [...(options.plugins ?? []), builtinPlugin],
   };

@@ -4,7 +4,9 @@ import type { Message } from "esbuild";
 import type { SourceProblem } from "#contract/wire/controllers.ts";
 
 export function buildProblems(folder: string, messages: readonly Message[]): SourceProblem[] {
-  return messages.map((message) => ({
+  // Modules may await where nothing else is wrong.
+  const others = messages.filter(({ text }) => !text.startsWith("Top-level await"));
+  return (others.length > 0 ? others : messages).map((message) => ({
     file: message.location ? relative(folder, resolve(folder, message.location.file)) : "handler",
     line: message.location?.line ?? 1,
     column: (message.location?.column ?? 0) + 1,
