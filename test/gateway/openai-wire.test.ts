@@ -274,7 +274,11 @@ describe("what comes back whole", () => {
 
   test("a whole answer where a stream was asked for becomes one", async () => {
     const call = { id: "c", type: "function", function: { name: "f", arguments: "{}" } };
-    const message = { role: "assistant", content: "hi", reasoning_content: "why", tool_calls: [call] };
+    const tool_calls = [
+      { ...call, index: 0 },
+      { ...call, index: 0 },
+    ];
+    const message = { role: "assistant", content: "hi", reasoning_content: "why", tool_calls };
     const choices = [0, 1].map((index) => ({ index, message, logprobs: null, finish_reason: "tool_calls" }));
     const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
     upstream.answer = (response) =>
@@ -284,7 +288,7 @@ describe("what comes back whole", () => {
       const outcome = await provider.chat(callOf(request), targetOf("openai", upstream), optionsOf());
       const { events, done, end } = await collect(outcome);
       for (const chunk of events) specification()?.chunk(chunk);
-      const delta = { ...message, tool_calls: [{ index: 0, ...call }] };
+      const delta = { ...message, tool_calls: [0, 1].map((index) => ({ ...call, index })) };
       expect(events.slice(2, 4)).toMatchObject([
         { choices: [{ index: 1, delta, finish_reason: null }] },
         { choices: [{ index: 1, delta: {}, finish_reason: "tool_calls" }] },
@@ -293,6 +297,17 @@ describe("what comes back whole", () => {
       expect(done).toBe(true);
       expect(end).toMatchObject({ result: "completed", usage: { input: 3, output: 2 } });
     }
+    const stop = new AbortController();
+    const options = optionsOf({ signal: stop.signal });
+    const outcome = await provider.chat(
+      callOf({ model: "m", messages, stream: true }),
+      targetOf("openai", upstream),
+      options,
+    );
+    const never = { write: () => false, drained: () => new Promise<void>(() => {}) };
+    const end = outcome.kind === "stream" && outcome.pipe(never);
+    stop.abort();
+    expect(await end).toMatchObject({ result: "aborted", usage: { input: 3, output: 2 } });
   });
 
   test.each([

@@ -18,11 +18,16 @@ export function wholeAsStream(
   async function pipe(sink: FrameSink): Promise<StreamEnd> {
     for (const frame of frames(body, asked)) {
       if (signal.aborted) return { result: "aborted", usage, failure: failure("aborted", "The client left.") };
-      if (!sink.write(frame)) await sink.drained();
+      // Who reads nothing is waited for no longer than a call may last.
+      if (!sink.write(frame)) await Promise.race([sink.drained(), told(signal)]);
     }
     return { result: "completed", usage, failure: null };
   }
   return { kind: "stream", notes, pipe };
+}
+
+function told(signal: AbortNotice): Promise<void> {
+  return new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
 }
 
 function* frames(body: Buffer, asked: boolean): Generator<string> {
@@ -37,9 +42,9 @@ function* frames(body: Buffer, asked: boolean): Generator<string> {
   yield DONE;
 }
 
-// Calls of a stream say which one they are.
+// Calls of a stream say which one they are, whatever a server says of them: Gemini's imitation puts all in one place.
 function deltaOf(message: object): object {
   const { tool_calls: calls, ...delta } = fields(message);
   if (!Array.isArray(calls)) return delta;
-  return { ...delta, tool_calls: calls.map((call, index) => ({ index, ...fields(call) })) };
+  return { ...delta, tool_calls: calls.map((call, index) => ({ ...fields(call), index })) };
 }
