@@ -549,6 +549,21 @@ describe.skipIf(mysqlMissing())("mysql", () => {
     await expect(lost.commit()).rejects.toMatchObject({ code: "upstream_error" });
     await kept.commit();
     await kept.release();
+
+    const late = await driver.begin(signal, "many");
+    await late.query("set session innodb_snapshot_isolation = on", []);
+    await late.query("insert into pairs values (6, 6)", []);
+    await late.query("select * from pairs", []);
+    await root.query("update pairs set n = 0 where id = 9");
+    await expect(late.query("update pairs set n = 8 where id = 9", [])).rejects.toMatchObject({
+      code: "upstream_error",
+    });
+    await expect(late.query("insert into pairs values (5, 5)", [])).rejects.toMatchObject({ code: "upstream_error" });
+    const whole = await driver.begin(signal, "many");
+    await whole.query("update pairs set n = n where id = 1", []);
+    await expect(whole.query("insert into pairs values (1, 1)", [])).rejects.toMatchObject({ code: "upstream_error" });
+    expect(await whole.query("select 1 as one", [])).toMatchObject({ row_count: 1 });
+    await whole.release();
     await driver.close();
     const [rows] = await root.query("select id, n from pairs where id in (1, 2, 5) order by id");
     expect(rows).toEqual([1, 2].map((id) => ({ id, n: 1 })));

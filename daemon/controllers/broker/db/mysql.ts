@@ -1,7 +1,7 @@
 // MySQL and MariaDB for db:query: one transaction of a session that is reset afterwards. A login with FILE or SUPER is refused.
 import type { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
-import { createConnection, type Connection as MysqlConnection } from "mysql2/promise";
+import { createConnection, type Connection as MysqlConnection, type ResultSetHeader } from "mysql2/promise";
 import { MagicError } from "#contract/errors.ts";
 import { firstWord } from "#contract/statement.ts";
 import { pinnedSocket } from "#daemon/egress/pinned-socket.ts";
@@ -36,9 +36,6 @@ const SERVER = "SELECT CONCAT_WS(' ', @@hostname, @@port, @@server_id, @@version
 /** SERVER_STATUS_IN_TRANS and SERVER_STATUS_IN_TRANS_READONLY of the protocol. */
 const TRANSACTION = 0x0001;
 const READ_ONLY_TRANSACTION = 0x2000;
-
-/** ER_LOCK_DEADLOCK: the server has undone the transaction, and would commit what follows. */
-const DEADLOCK = 1213;
 
 /** Before such a statement the server commits what it has; what follows is committed one by one. */
 const COMMITS = new Set([
@@ -188,6 +185,16 @@ function session(
     give(reusable, running > 0);
   };
   const destroy = (): void => end(false);
+  // With some errors (a deadlock, a time-out, a record that has changed) the server undoes all of the transaction, and would commit what
+  // follows. An error does not say so; the status of the next statement does.
+  const stands = async (): Promise<boolean> => {
+    const [{ serverStatus }] = await patiently(
+      () => giveUp(connection),
+      () => connection.query<ResultSetHeader>("DO 0"),
+      RELEASE_WITHIN_MS,
+    ).catch(() => [{ serverStatus: 0 }]);
+    return (serverStatus & TRANSACTION) !== 0;
+  };
   return {
     async query(sql, params) {
       const word = firstWord(sql);
@@ -205,8 +212,7 @@ function session(
         if (status !== null && (status & within) !== within) throw new MagicError("invalid_request", ENDED);
         return answer;
       } catch (error) {
-        const undone = within === TRANSACTION && (error as { errno?: number }).errno === DEADLOCK;
-        if (undone || error instanceof MagicError) destroy();
+        if (error instanceof MagicError || (within === TRANSACTION && !(await stands()))) destroy();
         throw error instanceof MagicError ? error : refused(error);
       }
     },
