@@ -66,15 +66,22 @@ describe.each(dialects.filter(({ skip }) => !skip))("on $name", ({ open }) => {
   });
 });
 
-test.skipIf(noPostgres)("replicas that start together migrate once", async () => {
-  const databaseUrl = await server?.createDatabase();
-  const replicas: Storage[] = await Promise.all(
-    Array.from({ length: 4 }, () => openStorage({ root: "unused", databaseUrl })),
-  );
-  await replicas[0]?.units.setting.put({ key: "a", value: "1" });
-  expect(await replicas[3]?.units.setting.get({ key: "a" })).toBe("1");
-  await Promise.all(replicas.map((replica) => replica.close()));
-});
+test.skipIf(noPostgres)(
+  "replicas that start together migrate once, whatever the database's own isolation is",
+  async () => {
+    const databaseUrl = await server?.createDatabase("isolated");
+    const client = new pg.Client(databaseUrl);
+    await client.connect();
+    await client.query("alter database isolated set default_transaction_isolation = 'repeatable read'");
+    await client.end();
+    const replicas: Storage[] = await Promise.all(
+      Array.from({ length: 4 }, () => openStorage({ root: "unused", databaseUrl })),
+    );
+    await replicas[0]?.units.setting.put({ key: "a", value: "1" });
+    expect(await replicas[3]?.units.setting.get({ key: "a" })).toBe("1");
+    await Promise.all(replicas.map((replica) => replica.close()));
+  },
+);
 
 test.skipIf(noPostgres)(
   "daemons over one database count their calls together, and a new one goes on from there",

@@ -127,7 +127,9 @@ async function migrateOnce(connectionString: string): Promise<void> {
   pool.on("connect", (client) => client.on("error", () => {}));
   const db = new Kysely<Database>({ dialect: new UnlockedDialect({ pool }) });
   try {
-    await db.transaction().execute(async (transaction) => {
+    // Whatever the role's own is: a snapshot that is older than the lock would not show what its holder before made.
+    const locked = db.transaction().setIsolationLevel("read committed");
+    await locked.execute(async (transaction) => {
       await sql`select pg_advisory_xact_lock(${sql.lit(migrationLock)})`.execute(transaction);
       await migrate(transaction, "postgres");
     });
