@@ -295,6 +295,27 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     expect(await target.lines("altered", "at")).toEqual(["(1)", "(2)"]);
   });
 
+  test("the destination numbers its rows by itself, in a merge and in a run that brings a column too", async () => {
+    await source.query("CREATE TABLE numbered (at int PRIMARY KEY); INSERT INTO numbered VALUES (1)");
+    for (const key of [[], ["at"]]) {
+      await target.query(
+        `DROP TABLE IF EXISTS numbered; CREATE TABLE numbered (id bigint GENERATED ALWAYS AS IDENTITY, at int ${key.length > 0 ? "PRIMARY KEY" : ""})`,
+      );
+      const run = () =>
+        sync(ends("numbered"), {
+          mode: "incremental",
+          cursor_field: "at",
+          primary_key: key,
+          sync_id: `n${key.length}`,
+        });
+      expect(await run()).toMatchObject({ error: null, records_synced: 1 });
+      await source.query("ALTER TABLE numbered ADD COLUMN note text; INSERT INTO numbered VALUES (2, 'b')");
+      expect(await run()).toMatchObject({ error: null, records_rejected: 0 });
+      expect(await target.lines("numbered", "at, note")).toEqual(["(1,)", "(2,b)"]);
+      await source.query("ALTER TABLE numbered DROP note; DELETE FROM numbered WHERE at = 2");
+    }
+  });
+
   test("deleted rows are marked, removed or left, and come back when they come back", async () => {
     for (const deletes of ["soft", "hard", "ignore"] as const) {
       await source.query(

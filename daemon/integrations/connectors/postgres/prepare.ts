@@ -166,5 +166,12 @@ export async function makeStage(
   await link.run(
     `CREATE TEMP TABLE _magic_stage (LIKE ${final} INCLUDING DEFAULTS INCLUDING CONSTRAINTS ${generated.length > 0 ? "" : "INCLUDING GENERATED"}) ON COMMIT DROP`,
   );
-  return { how: "stage", table: "pg_temp._magic_stage", name: "_magic_stage", stays: true };
+  const table = "pg_temp._magic_stage";
+  // What nobody sends the table fills in by itself, by an identity or a trigger: the rows have it only there.
+  const [left] = await link.rows<{ steps: string | null }>(
+    "SELECT string_agg(format('ALTER COLUMN %I DROP NOT NULL', attname), ', ') AS steps FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND attnotnull AND attname::text <> ALL ($2::text[])",
+    [table, plan.columns.map(({ name }) => name)],
+  );
+  if (left?.steps) await link.run(`ALTER TABLE ${table} ${left.steps}`);
+  return { how: "stage", table, name: "_magic_stage", stays: true };
 }
