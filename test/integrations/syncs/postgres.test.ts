@@ -287,12 +287,14 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
   });
 
   test("without a primary key rows of a slow writer are found though it altered the table too", async () => {
-    await source.query("CREATE TABLE altered (at int); INSERT INTO altered VALUES (2)");
-    const run = () => sync(ends("altered"), { mode: "incremental", cursor_field: "at" });
+    await source.query("CREATE TABLE slow_migration (at int); INSERT INTO slow_migration VALUES (2)");
+    const run = () => sync(ends("slow_migration"), { mode: "incremental", cursor_field: "at" });
     expect(await run()).toMatchObject({ error: null, records_synced: 1 });
-    await source.query("BEGIN; INSERT INTO altered VALUES (1); ALTER TABLE altered ADD COLUMN note text; COMMIT");
+    await source.query(
+      "BEGIN; INSERT INTO slow_migration VALUES (1); ALTER TABLE slow_migration ADD COLUMN note text; COMMIT",
+    );
     expect(await run()).toMatchObject({ error: null, records_synced: 1 });
-    expect(await target.lines("altered", "at")).toEqual(["(1)", "(2)"]);
+    expect(await target.lines("slow_migration", "at")).toEqual(["(1)", "(2)"]);
   });
 
   test("the destination numbers its rows by itself, in a merge and in a run that brings a column too", async () => {
