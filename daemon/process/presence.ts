@@ -22,15 +22,14 @@ export function watchPresence({ state, runtime, end, ending, everyMs = 5_000 }: 
   const counted = fstatSync(folder).nlink > 0;
   const look = () => {
     if (ending()) return;
-    const own = fstatSync(folder);
-    if (counted && own.nlink === 0) return end("state folder removed");
-    const there = statSync(state, { throwIfNoEntry: false });
-    if (there?.ino !== own.ino || there.dev !== own.dev) return;
-    if (runtimeOwner(state) !== undefined) return;
     try {
-      writeRuntimeFile(state, runtime);
+      const own = fstatSync(folder);
+      if (counted && own.nlink === 0) return end("state folder removed");
+      const there = statSync(state, { throwIfNoEntry: false });
+      if (there?.ino !== own.ino || there.dev !== own.dev) return;
+      if (runtimeOwner(state) === undefined) writeRuntimeFile(state, runtime);
     } catch {
-      // A full disk: the next look tries again.
+      // A full disk, a folder above that may not be entered for now, a file system of the network: the next look tries again.
     }
   };
   const timer = setInterval(look, everyMs).unref();

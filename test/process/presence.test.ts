@@ -1,5 +1,5 @@
 // What commands find a daemon by, removed while it serves.
-import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -40,6 +40,9 @@ test("a runtime file that is gone or damaged is written again; another process's
 test("a daemon whose state folder is removed ends; one whose project is moved goes on", async () => {
   renameSync(state, `${state}-moved`);
   await looks();
+  symlinkSync(state, state);
+  await looks();
+  rmSync(state);
   expect(ended).toEqual([]);
   renameSync(`${state}-moved`, state);
   rmSync(state, { recursive: true });
