@@ -38,7 +38,8 @@ export function askLine(
   input.on("keypress", onKey);
   return new Promise<string | null>((resolve, reject) => {
     lines.on("SIGINT", () => reject(new MagicError("interrupted", "Interrupted")));
-    lines.on("close", () => resolve(null));
+    // The end may come with the last line.
+    lines.on("close", () => resolve(said.length > 0 ? said.join("\n") : null));
     lines.on("line", (line) => {
       said.push(line);
       clearTimeout(timer);

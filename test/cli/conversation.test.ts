@@ -15,6 +15,7 @@ test("an empty line is an answer, Ctrl-D is none, Ctrl-C an interruption", async
   expect(await asked("hé llo\r")).toBe("hé llo");
   expect(await asked("\r")).toBe("");
   expect(await asked("\x04")).toBeNull();
+  expect(await asked("last\r\x04")).toBe("last");
   await expect(asked("half\x03")).rejects.toMatchObject({ code: "interrupted" });
 });
 
