@@ -88,6 +88,8 @@ async function* framesOf(client: ApiClient, query: LogQuery, signal: AbortSignal
     heard = true;
   });
   socket.on("message", (text) => {
+    // An answer waits behind all that is on its way already.
+    heard = true;
     waiting.push(JSON.parse(String(text)) as LogFrame);
     if (waiting.length >= PAUSE_AT) socket.pause();
     wake();

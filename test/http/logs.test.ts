@@ -1,8 +1,10 @@
+import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
-import WebSocket from "ws";
+import WebSocket, { WebSocketServer } from "ws";
 import { createApiClient } from "#client/http.ts";
 import { followLogs } from "#client/logs.ts";
 import type { LogFrame } from "#contract/wire/logs.ts";
@@ -73,6 +75,36 @@ test("a follower that loses its daemon, and finds it restarted, gets every line 
   await following;
   expect(numbers(frames)).toEqual(Array.from({ length: 1500 }, (_, n) => n));
 });
+
+test("lines are a sign of life: a connection with many of them on their way does not count as lost", async () => {
+  let beat = () => {};
+  const timer = vi.spyOn(globalThis, "setInterval").mockImplementation((run, ms) => {
+    beat = run as () => void;
+    return globalThis.setTimeout(() => {}, ms);
+  });
+  const server = new WebSocketServer({ port: 0, host: "127.0.0.1", autoPong: false });
+  cleanups.push(async () => server.close());
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const stop = new AbortController();
+  const lost = vi.fn();
+  const client = async () => createApiClient({ url: `http://127.0.0.1:${port}`, token: "t", environment: "sandbox" });
+  const frames = followLogs({ client, signal: stop.signal, onLost: lost });
+  const first = frames.next();
+  const [socket] = (await once(server, "connection")) as [WebSocket];
+  timer.mockRestore();
+  for (let n = 0; n < 3; n++) {
+    socket.send(JSON.stringify({ type: "missed", lines: n }));
+    expect((await (n === 0 ? first : frames.next())).value).toEqual({ type: "missed", lines: n });
+    beat();
+  }
+  expect(lost).not.toHaveBeenCalled();
+  const next = frames.next();
+  beat();
+  await once(socket, "close");
+  stop.abort();
+  await next;
+}, 5_000);
 
 test("history beyond the ring comes from the files, across rotation, without a gap or a double", async () => {
   const root = await folder();
