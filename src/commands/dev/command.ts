@@ -129,7 +129,9 @@ async function serve(
           bannerText(event, place, (name) => exampleInput(folder, name), keys !== undefined, paint),
         );
         // Whoever only looks on starts none.
-        logs ??= showLogs(() => open(false), session, context, signal);
+        logs ??= showLogs(() => open(false), session, context, signal).catch((error: Error) =>
+          output.warn(`No log lines are shown any more: ${error.message}`),
+        );
         refreshTypesIn(folder);
       } else if (event.type === "reload") {
         if (!session.controllers.includes(event.controller)) session.controllers.push(event.controller);
@@ -144,7 +146,7 @@ async function serve(
   } finally {
     end.abort();
     keys?.close();
-    await logs?.catch(() => undefined);
+    await logs;
   }
   output.event({ type: "stopped", time: new Date().toISOString(), reason }, (paint) => paint.dim("stopped"));
   return reason === "quit" ? exitCodes.ok : exitCodes.interrupted;
