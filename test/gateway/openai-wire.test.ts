@@ -261,6 +261,25 @@ describe("what comes back whole", () => {
     expect(JSON.stringify(outcome)).not.toContain("canary");
   });
 
+  test("an address and headers that a server quotes name no key", async () => {
+    upstream.answer = (response, { url, headers }) => {
+      const message = `Cannot POST ${url} with ${headers["x-own-token"]}`;
+      response.writeHead(404, { "content-type": "application/json" }).end(JSON.stringify({ error: { message } }));
+    };
+    const target = targetOf("openai", upstream);
+    const outcome = await provider.chat(
+      callOf({ model: "m", messages }),
+      {
+        ...target,
+        baseUrl: `${target.baseUrl}?tenant=number-7&subscription-key=canary%2F1`,
+        headers: { "x-own-token": "canary-2" },
+      },
+      optionsOf(),
+    );
+    const message = "Cannot POST /v1/chat/completions?tenant=number-7&subscription-key=[redacted] with [redacted]";
+    expect(outcome).toMatchObject({ failure: { message } });
+  });
+
   test("an error behind 200 is the same failure where a stream was asked for", async () => {
     const ask = async (answer: object) => {
       upstream.answer = (response) =>

@@ -4,6 +4,7 @@ import type { Target } from "../adapter.ts";
 import { fields, string } from "../events.ts";
 import { type Failure, type FailureKind, failure } from "../failure.ts";
 import { kindOfStatus, retryAfter, statusOf } from "../openai/errors.ts";
+import { secretsOf } from "../secrets.ts";
 
 const kinds: Readonly<Record<string, FailureKind>> = {
   invalid_request_error: "invalid",
@@ -36,7 +37,7 @@ export function anthropicFailure(status: number, headers: IncomingHttpHeaders, b
     ...statusOf(kind, status),
     upstreamStatus: status,
     retryAfterMs: kind === "rate_limit" || kind === "overloaded" ? retryAfter(headers) : null,
-    secrets: target.credentials.apiKey ? [target.credentials.apiKey] : [],
+    secrets: secretsOf(target),
   });
 }
 
@@ -46,6 +47,6 @@ export function anthropicError(event: Readonly<Record<string, unknown>>, target:
   const kind = kinds[string(error["type"])] ?? "server";
   return failure(kind, string(error["message"]) || "The provider reported an error.", {
     upstreamStatus: 200,
-    secrets: target.credentials.apiKey ? [target.credentials.apiKey] : [],
+    secrets: secretsOf(target),
   });
 }

@@ -4,6 +4,7 @@ import type { Target } from "../adapter.ts";
 import { fields, string } from "../events.ts";
 import { type Failure, type FailureKind, failure } from "../failure.ts";
 import { kindOfStatus, retryAfter, statusOf } from "../openai/errors.ts";
+import { secretsOf } from "../secrets.ts";
 
 const kinds: Readonly<Record<string, FailureKind>> = {
   throttlingexception: "rate_limit",
@@ -60,9 +61,4 @@ export function exceptionFailure(type: string, payload: string, target: Target):
 // "ThrottlingException:http://internal.amazon.com/...", "com.amazon.coral#ThrottlingException"
 function nameOf(type: string): string {
   return (type.split(":")[0] ?? "").split("#").at(-1)?.toLowerCase() ?? "";
-}
-
-function secretsOf({ credentials }: Target): string[] {
-  const { apiKey, accessKeyId, secretAccessKey, sessionToken } = credentials;
-  return [apiKey, accessKeyId, secretAccessKey, sessionToken].filter((secret) => secret !== undefined);
 }

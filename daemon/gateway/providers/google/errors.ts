@@ -4,6 +4,7 @@ import type { Target } from "../adapter.ts";
 import { fields, list, string } from "../events.ts";
 import { type Failure, type FailureKind, failure } from "../failure.ts";
 import { kindOfStatus, retryAfter, statusOf } from "../openai/errors.ts";
+import { secretsOf } from "../secrets.ts";
 
 const kinds: Readonly<Record<string, FailureKind>> = {
   INVALID_ARGUMENT: "invalid",
@@ -46,7 +47,7 @@ export function googleError(value: unknown, status: number, target: Target): Fai
     ...statusOf(kind, status),
     upstreamStatus: status,
     retryAfterMs: retry ? durationMs(string(retry["retryDelay"])) : null,
-    secrets: target.credentials.apiKey ? [target.credentials.apiKey] : [],
+    secrets: secretsOf(target),
   });
 }
 

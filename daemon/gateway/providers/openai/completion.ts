@@ -7,6 +7,7 @@ import { type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/forma
 import { readAnswer, spliceCost } from "../cost.ts";
 import { fields } from "../events.ts";
 import { failure, UpstreamError } from "../failure.ts";
+import { secretsOf } from "../secrets.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { callIds, keepReasoning } from "../thoughts/reasoning.ts";
 import type { ReadContext } from "../wire.ts";
@@ -35,8 +36,7 @@ export function readCompletion(
   const parsed = readAnswer(body);
   const { answer } = parsed;
   if (answer["error"]) {
-    const key = context.target.credentials.apiKey;
-    throw new UpstreamError(streamFailure(answer["error"], key ? [key] : []));
+    throw new UpstreamError(streamFailure(answer["error"], secretsOf(context.target)));
   }
   if (!Array.isArray(answer["choices"]) || answer["choices"].length === 0) {
     throw new UpstreamError(failure("protocol", "The provider's answer has no choices.", { upstreamStatus: 200 }));

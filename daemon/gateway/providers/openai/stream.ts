@@ -8,6 +8,7 @@ import { DONE } from "#daemon/gateway/format/sse.ts";
 import { type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/format/usage.ts";
 import { fields } from "../events.ts";
 import { failure, UpstreamError } from "../failure.ts";
+import { secretsOf } from "../secrets.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { callIds, type StreamedReasoning, streamedReasoning } from "../thoughts/reasoning.ts";
 import type { Emit, ReadContext, StreamDecoder } from "../wire.ts";
@@ -39,7 +40,6 @@ type Chunk = Record<string, unknown>;
 
 export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: ThoughtMemory): StreamDecoder {
   const asked = context.request.stream_options?.include_usage === true;
-  const secrets = context.target.credentials.apiKey ? [context.target.credentials.apiKey] : [];
   /** What came of an event that is not over yet are the first `kept` bytes; searched when it is, since each search costs as much as all of it. */
   let store: Buffer = Buffer.alloc(0);
   let kept = 0;
@@ -69,7 +69,7 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
     const chunk = parse(data);
     // vLLM's error is the event itself.
     const error = chunk["object"] === "error" ? chunk : chunk["error"];
-    if (error) throw new UpstreamError(streamFailure(error, secrets));
+    if (error) throw new UpstreamError(streamFailure(error, secretsOf(context.target)));
     const choices = Array.isArray(chunk["choices"]) ? (chunk["choices"] as Chunk[]) : [];
     for (const choice of choices)
       if (typeof choice !== "object" || choice === null)

@@ -4,6 +4,7 @@ import { forwardBody } from "#daemon/gateway/format/forward.ts";
 import type { ChatRequest, Message } from "#daemon/gateway/format/request.ts";
 import type { ChatCall, EmbeddingCall, Target } from "../adapter.ts";
 import { endpointUnder } from "../endpoint.ts";
+import { secretsOf } from "../secrets.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { isBare, withReasoning } from "../thoughts/reasoning.ts";
 import type { Prepared, Wire } from "../wire.ts";
@@ -55,8 +56,7 @@ export function openaiFormat(
     prepareEmbedding: (call, target) => post(target, "/embeddings", embeddingBody(call, target)),
     read: (body, context) => readCompletion(body, context, thoughts),
     decoder: (context, emit) => openaiDecoder(context, emit, thoughts),
-    failure: (status, headers, body, target) =>
-      openaiFailure(status, headers, body, target.credentials.apiKey ? [target.credentials.apiKey] : []),
+    failure: (status, headers, body, target) => openaiFailure(status, headers, body, secretsOf(target)),
   };
 }
 
