@@ -513,6 +513,23 @@ describe.skipIf(mysqlMissing())("mysql", () => {
     });
   });
 
+  test("a login that the server lets in and answers nothing keeps no connection", async () => {
+    const root = await createConnection({ uri: targets["myroot"]?.url ?? "" });
+    await root.query("create user expired@'%' identified by 'x' password expire");
+    const url = new URL(targets["my"]?.url ?? "");
+    Object.assign(url, { username: "expired", password: "x" });
+    url.pathname = "";
+    const driver = openMysql(url.href, "read");
+    const begin = driver.begin(new AbortController().signal);
+    await expect(begin).rejects.toMatchObject({ message: expect.stringContaining("SET PASSWORD") });
+    const left = async () => {
+      const [rows] = await root.query("select id from information_schema.processlist where user = 'expired'");
+      return rows;
+    };
+    await expect.poll(left).toEqual([]);
+    await root.end();
+  });
+
   test("a transaction is whole or not at all: what would commit it, or what a deadlock undid, is refused", async () => {
     const root = await createConnection({ uri: targets["myroot"]?.url ?? "", multipleStatements: true });
     await root.query(

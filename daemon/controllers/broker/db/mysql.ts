@@ -83,13 +83,16 @@ export function openMysql(url: string, mode: Mode, address?: string): Driver {
       servers.set(connection, row.server);
       return await connection.query({ sql: "SHOW GRANTS", rowsAsArray: true });
     };
-    const [grants] = await patiently(() => giveUp(connection), look, BEGIN_WITHIN_MS, caller);
-    if ((grants as unknown as string[][]).some(([grant]) => REACH.test(grant ?? ""))) {
+    try {
+      const [grants] = await patiently(() => giveUp(connection), look, BEGIN_WITHIN_MS, caller);
+      if ((grants as unknown as string[][]).some(([grant]) => REACH.test(grant ?? "")))
+        throw new MagicError(
+          "capability_denied",
+          "the database login has FILE, SUPER or all privileges: a read-only session would not hold it; use a plain account",
+        );
+    } catch (error) {
       connection.destroy();
-      throw new MagicError(
-        "capability_denied",
-        "the database login has FILE, SUPER or all privileges: a read-only session would not hold it; use a plain account",
-      );
+      throw error;
     }
     return connection;
   }
