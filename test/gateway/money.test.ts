@@ -7,7 +7,7 @@ import { priceFor } from "#daemon/gateway/engagement/prices.ts";
 import { type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/format/usage.ts";
 import { createLedger } from "#daemon/gateway/ledger/ledger.ts";
 import { createCatalogue } from "#daemon/gateway/pricing/catalogue.ts";
-import { estimateChatTokens } from "#daemon/gateway/pricing/estimate.ts";
+import { attachmentsAtMost, estimateChatTokens } from "#daemon/gateway/pricing/estimate.ts";
 import { maxOutputTokens } from "#daemon/gateway/pricing/output-limits.ts";
 import { costOf, dollars } from "#daemon/gateway/pricing/price.ts";
 import { anthropicUsage } from "#daemon/gateway/providers/anthropic/usage.ts";
@@ -230,6 +230,16 @@ test("images and files are reserved for as where they are dearest, up to the con
   expect(await reserved("anthropic/claude-haiku-4-5", file(pdf + "A".repeat(5_000_000)))).toBe(0.2 * 1.25 + 0.000005);
   const text = `data:text/plain;base64,${"A".repeat(80_000)}`;
   expect(await reserved("anthropic/claude-haiku-4-5", file(text))).toBeCloseTo(0.015 * 1.25, 4);
+});
+
+test("speech is estimated by its time, and reserved for as if it were compressed", () => {
+  // 3.84 million bytes: two minutes at 256 kbit/s, sixteen at 32.
+  const said = (format: string) => {
+    const messages = [{ content: [{ type: "input_audio", input_audio: { data: "A".repeat(5_120_000), format } }] }];
+    return [estimateChatTokens({ messages }), attachmentsAtMost(messages, "gpt-audio")];
+  };
+  expect(said("mp3")).toEqual([9_607, 0]);
+  expect(said("wav")).toEqual([1_207, 8_400]);
 });
 
 test("names that clients invent never hold up the ledger", async () => {

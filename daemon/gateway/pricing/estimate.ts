@@ -16,6 +16,8 @@ const BYTES_PER_PAGE = 8_000;
 const PAGES_OF_KEPT_FILE = 100;
 /** Speech at 32 kbit/s, of which a second has ten tokens. */
 const BYTES_PER_AUDIO_TOKEN = 400;
+/** The same, uncompressed: 16 bits, 16,000 times a second. */
+const BYTES_PER_WAV_TOKEN = 3_200;
 const MAX_DEPTH = 40;
 
 /** Estimated prompt tokens of a chat completion request. */
@@ -61,12 +63,16 @@ function estimateMessage(message: unknown): number {
 function estimateAttachment(part: Readonly<Record<string, unknown>>): number {
   const { file_data: file } = fields(part?.["file"]);
   if (typeof file === "string" && isText(file)) return bytesOf(file) / BYTES_PER_TOKEN;
-  const { data } = fields(part?.["input_audio"]);
-  return Math.max(TOKENS_PER_IMAGE, typeof data === "string" ? bytesOf(data) / BYTES_PER_AUDIO_TOKEN : 0);
+  const audio = fields(part?.["input_audio"]);
+  return audioTokens(audio, audio["format"] === "wav" ? BYTES_PER_WAV_TOKEN : BYTES_PER_AUDIO_TOKEN);
+}
+
+function audioTokens({ data }: Readonly<Record<string, unknown>>, bytesPerToken: number): number {
+  return Math.max(TOKENS_PER_IMAGE, typeof data === "string" ? bytesOf(data) / bytesPerToken : 0);
 }
 
 /**
- * How many tokens more than `estimateChatTokens` says the images and PDFs of a request may have: services differ by an order of magnitude in
+ * How many tokens more than `estimateChatTokens` says the images, PDFs and speech of a request may have: services differ by an order of magnitude in
  * what they make of one. For reservations; a request is not taken for too long for it.
  */
 export function attachmentsAtMost(messages: unknown, model: string): number {
@@ -76,9 +82,11 @@ export function attachmentsAtMost(messages: unknown, model: string): number {
     const { content } = fields(message);
     if (!Array.isArray(content)) continue;
     for (const part of content) {
-      const { type, file } = fields(part);
+      const { type, file, input_audio } = fields(part);
       const { file_data: data, file_id: id } = fields(file);
       if (type === "image_url") tokens += mostPerImage - TOKENS_PER_IMAGE;
+      else if (type === "input_audio")
+        tokens += audioTokens(fields(input_audio), BYTES_PER_AUDIO_TOKEN) - estimateAttachment(fields(part));
       else if (typeof data === "string" && !isText(data)) tokens += pagesOf(data) * MOST_PER_IMAGE;
       else if (id) tokens += PAGES_OF_KEPT_FILE * MOST_PER_IMAGE;
     }
