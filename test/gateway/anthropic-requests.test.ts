@@ -70,6 +70,7 @@ describe("anthropic", () => {
     ["claude-haiku-4-5", { temperature: 1 }, { temperature: 1 }],
     ["claude-haiku-4-5", { temperature: 0.2, top_p: 0.5 }, { temperature: 0.2, top_p: 0.5 }],
     ["claude-haiku-4-5", { temperature: 0.2, top_p: 0.5, drop_unsupported: true }, { temperature: 0.2 }],
+    ["claude-haiku-4-5", { temperature: 0.2, top_p: 0.5, reasoning_effort: "low", drop_unsupported: true }, {}],
     ["claude-3-5-haiku-latest", { temperature: 1, top_p: 1 }, { temperature: 1, top_p: 1 }],
     ["claude-opus-4-8", { temperature: 1, top_p: 1 }, {}],
   ])("a neutral value is not sent where the model takes one of the two, or none: %s %j", async (name, asked, sent) => {

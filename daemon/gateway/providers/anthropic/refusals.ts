@@ -39,7 +39,7 @@ export function claudeRefusals(request: ChatRequest, traits: ClaudeTraits): Unsu
     refuse("reasoning_effort", "no tool can be forced while it reasons");
   } else if (traits.sampling !== "none" && !forcesTool(request)) {
     if (warm) refuse("temperature", "it must be 1 while the model reasons");
-    else if (asks(request.top_p) && (request.top_p ?? 1) < LEAST_TOP_P)
+    if (asks(request.top_p) && (request.top_p ?? 1) < LEAST_TOP_P)
       refuse("top_p", `it must be at least ${LEAST_TOP_P} while the model reasons`);
   }
   return found;
