@@ -409,6 +409,16 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     expect(await ids("by_bytes")).toEqual([1, 2]);
   });
 
+  test("a run whose record somebody changed since its snapshot is tried again", async () => {
+    await source.query(`CREATE TABLE other.changed (id int PRIMARY KEY); CREATE TABLE other.once (n int) ENGINE = Aria;
+      CREATE TRIGGER other.refuses BEFORE INSERT ON other.changed FOR EACH ROW IF NOT EXISTS (SELECT 1 FROM other.once) THEN
+        INSERT INTO other.once VALUES (1); SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1020, MESSAGE_TEXT = 'Record has changed'; END IF`);
+    await target.query("CREATE TABLE changed (id int PRIMARY KEY); INSERT INTO changed VALUES (1)");
+    const options = { mode: "incremental", cursor_field: "id" } as const;
+    const outcome = await sync({ from: pg, object: "changed", to: other, table: "changed" }, options);
+    expect(outcome).toMatchObject({ error: null, records_synced: 1 });
+  });
+
   test("a connection that is cut while rows are read ends the run at once", async () => {
     const { port } = new URL(my);
     const proxy = await cuttingProxy(() => net.connect(Number(port), "127.0.0.1"), 200_001);
