@@ -131,6 +131,9 @@ test("404, 405 with Allow, 406, 413, 415 and broken JSON are told apart", async 
   expect((await post("/v1/things/1", "{}", { "content-type": 'application/json; charset="UTF-8"' })).status).not.toBe(
     415,
   );
+  // Without a body nothing is read as anything.
+  const latin1 = { "content-type": "text/plain; charset=ISO-8859-1" };
+  expect((await fetch(`${url}/health`, { headers: latin1 })).status).toBe(200);
 });
 
 test.each([

@@ -1,5 +1,6 @@
 // 406 for a caller that accepts none of a route's media types (RFC 9110, section 12.5.1), 415 for compressed bodies: what is
 // not decoded cannot be a bomb. 415 too for other charsets: read as UTF-8 some of their text would be another one, without a word.
+import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyInstance } from "fastify";
 import { MagicError } from "#contract/errors.ts";
 import { producedBy } from "../route-config.ts";
@@ -16,7 +17,7 @@ export function useContentGuards(app: FastifyInstance): void {
         `A body with Content-Encoding ${encoding.slice(0, 50)} is not taken.`,
       );
     const charset = charsetOf(request.headers["content-type"]);
-    if (charset !== undefined && !taken.has(charset))
+    if (charset && !taken.has(charset) && hasBody(request.headers))
       throw new MagicError(
         "unsupported_media_type",
         `A body in charset ${charset.slice(0, 50)} is not taken: send UTF-8.`,
@@ -32,6 +33,11 @@ function charsetOf(contentType: string | undefined): string | undefined {
   return contentType === undefined
     ? undefined
     : /;\s*charset\s*=\s*"?([^\s";]*)/i.exec(contentType)?.[1]?.toLowerCase();
+}
+
+// Some clients name their charset with every request.
+function hasBody(headers: IncomingHttpHeaders): boolean {
+  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 }
 
 /** What nearly every client sends. */
