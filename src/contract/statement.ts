@@ -33,9 +33,20 @@ export function firstWord(sql: string): string {
   return wordOf(sql, READINGS[0]);
 }
 
+/** The statement without the comments and brackets before it. */
+export function behindComments(sql: string): string {
+  return behind(sql, READINGS[0]);
+}
+
 const EXECUTABLE = "/*!";
 
-function wordOf(sql: string, { nested, line }: (typeof READINGS)[number]): string {
+function wordOf(sql: string, reading: (typeof READINGS)[number]): string {
+  const statement = behind(sql, reading);
+  if (/^\/\*M?!/.test(statement)) return EXECUTABLE;
+  return /^[A-Za-z_]+/.exec(statement)?.[0]?.toLowerCase() ?? "";
+}
+
+function behind(sql: string, { nested, line }: (typeof READINGS)[number]): string {
   let at = 0;
   for (;;) {
     const space = /^[\s;(]+/.exec(sql.slice(at));
@@ -44,9 +55,8 @@ function wordOf(sql: string, { nested, line }: (typeof READINGS)[number]): strin
       line.lastIndex = at;
       if (!line.test(sql)) return "";
       at = line.lastIndex;
-    } else if (sql.startsWith("/*!", at) || sql.startsWith("/*M!", at)) return EXECUTABLE;
-    else if (sql.startsWith("/*", at)) at = afterComment(sql, at, nested);
-    else return /^[A-Za-z_]+/.exec(sql.slice(at))?.[0]?.toLowerCase() ?? "";
+    } else if (sql.startsWith("/*", at) && !/^\/\*M?!/.test(sql.slice(at, at + 4))) at = afterComment(sql, at, nested);
+    else return sql.slice(at);
   }
 }
 

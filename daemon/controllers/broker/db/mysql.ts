@@ -3,7 +3,7 @@ import type { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import { createConnection, type Connection as MysqlConnection, type ResultSetHeader } from "mysql2/promise";
 import { MagicError } from "#contract/errors.ts";
-import { firstWord } from "#contract/statement.ts";
+import { behindComments, firstWord } from "#contract/statement.ts";
 import { pinnedSocket } from "#daemon/egress/pinned-socket.ts";
 import {
   caps,
@@ -42,7 +42,7 @@ const COMMITS = new Set([
   ...["alter", "analyze", "cache", "check", "create", "drop", "grant", "optimize"],
   ...["rename", "repair", "revoke", "truncate"],
 ]);
-const TEMPORARY = /^\W*(create(\s+or\s+replace)?|drop)\s+temporary\b/i;
+const TEMPORARY = /^(create(\s+or\s+replace)?|drop)\s+temporary\b/i;
 
 export function openMysql(url: string, mode: Mode, address?: string): Driver {
   const slots = openSlots(caps.sessions);
@@ -203,7 +203,7 @@ function session(
       const word = firstWord(sql);
       // Where MariaDB's sql_mode is ORACLE: a program that may end the transaction. Elsewhere it is a cursor.
       if (word === "declare") throw new MagicError("invalid_request", "DECLARE cannot be sent through db:query");
-      if (within === TRANSACTION && COMMITS.has(word) && !TEMPORARY.test(sql))
+      if (within === TRANSACTION && COMMITS.has(word) && !TEMPORARY.test(behindComments(sql)))
         throw new MagicError(
           "invalid_request",
           `${word.toUpperCase()} commits a transaction in MySQL: send it by request.db.query`,
