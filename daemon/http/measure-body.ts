@@ -1,6 +1,6 @@
 // What it would cost to parse a JSON body, found without parsing it: how deep it nests, how many containers, values and different keys it has.
 import { randomInt } from "node:crypto";
-import { stringEnd } from "#daemon/gateway/format/scan.ts";
+import { stringEnd } from "#shared/json-text.ts";
 
 export interface BodySize {
   readonly depth: number;

@@ -1,5 +1,6 @@
 // Where the top-level members of a JSON body lie, without parsing it: `forward.ts` exchanges one of them (the model's name) in the client's
 // own bytes instead of serialising the whole body again.
+import { stringEnd } from "#shared/json-text.ts";
 
 export interface Member {
   /** First byte of the value; `end` is one past its last. */
@@ -15,7 +16,6 @@ export interface BodyScan {
 }
 
 const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
 
 /** Scans up to `maxDepth` levels. Well-formedness is left to JSON.parse. */
 export function scanBody(body: Buffer, maxDepth: number): BodyScan {
@@ -62,18 +62,6 @@ export function scanBody(body: Buffer, maxDepth: number): BodyScan {
     last = i;
   }
   return { members, duplicate };
-}
-
-/** One past the closing quote of the string that opens at `open`; the text's length when it never closes. */
-export function stringEnd(text: string, open: number): number {
-  for (let from = open + 1; ; ) {
-    const at = text.indexOf('"', from);
-    if (at < 0) return text.length;
-    let slashes = 0;
-    while (text.charCodeAt(at - 1 - slashes) === BACKSLASH && at - 1 - slashes > open) slashes++;
-    if (slashes % 2 === 0) return at + 1;
-    from = at + 1;
-  }
 }
 
 function decodeKey(text: string, start: number, end: number): string {

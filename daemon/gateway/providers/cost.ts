@@ -1,6 +1,7 @@
 // Puts `cost_usd` into a whole answer's usage without serialising the answer again: the vendor's bytes stay as they are.
 import { isAscii } from "node:buffer";
-import { scanBody, stringEnd } from "#daemon/gateway/format/scan.ts";
+import { scanBody } from "#daemon/gateway/format/scan.ts";
+import { stringEnd } from "#shared/json-text.ts";
 import { failure, UpstreamError } from "./failure.ts";
 
 /** Bytes up to which an answer is put together as a text. */

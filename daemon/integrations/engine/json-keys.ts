@@ -1,4 +1,5 @@
 // JSON objects in which a key stands twice: jsonb, MySQL's JSON and every parser keep the last one only, without a word.
+import { stringEnd } from "#shared/json-text.ts";
 
 /** True where an object somewhere in the text has a key twice. What is no JSON has none: the destination says what is wrong with it. */
 export function hasDoubledKeys(text: string): boolean {
@@ -22,17 +23,7 @@ function colonsOf(text: string): number {
   for (let at = 0; at < text.length; at++) {
     const unit = text.charCodeAt(at);
     if (unit === 58) count++;
-    else if (unit === 34) at = endOfString(text, at);
+    else if (unit === 34) at = stringEnd(text, at) - 1;
   }
   return count;
-}
-
-/** The place of the quote that ends the string which begins at `start`; a regular expression would overflow the stack at 8 MB. */
-export function endOfString(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
-    let before = end - 1;
-    while (text.charCodeAt(before) === 92) before--;
-    if ((end - before) % 2 === 1) return end;
-  }
-  return text.length;
 }

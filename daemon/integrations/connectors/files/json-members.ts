@@ -1,5 +1,5 @@
 // The members of a JSON object as they were written: parsing and writing again would lose doubled keys, their order, escapes and digits.
-import { endOfString } from "../../engine/json-keys.ts";
+import { stringEnd } from "#shared/json-text.ts";
 
 const scalar = /[^,}\]\s]+/y;
 const structure = /["{}[\]]/g;
@@ -11,7 +11,7 @@ export function memberTexts(line: string): Map<string, string> {
   for (;;) {
     at = line.indexOf('"', at);
     if (at < 0) return members;
-    const nameEnd = endOfText(line, at);
+    const nameEnd = stringEnd(line, at);
     const name = JSON.parse(line.slice(at, nameEnd)) as string;
     const start = skipSpace(line, line.indexOf(":", nameEnd) + 1);
     at = endOfValue(line, start);
@@ -25,7 +25,7 @@ export function memberCount(line: string): number {
   let count = 0;
   for (let at = 0; at < line.length; at++) {
     const unit = line.charCodeAt(at);
-    if (unit === 34) at = endOfText(line, at) - 1;
+    if (unit === 34) at = stringEnd(line, at) - 1;
     else if (unit === 123 || unit === 91) depth++;
     else if (unit === 125 || unit === 93) depth--;
     else if (unit === 58 && depth === 1) count++;
@@ -33,12 +33,8 @@ export function memberCount(line: string): number {
   return count;
 }
 
-function endOfText(line: string, at: number): number {
-  return Math.min(endOfString(line, at) + 1, line.length);
-}
-
 function endOfValue(line: string, at: number): number {
-  if (line[at] === '"') return endOfText(line, at);
+  if (line[at] === '"') return stringEnd(line, at);
   if (line[at] !== "{" && line[at] !== "[") {
     scalar.lastIndex = at;
     scalar.test(line);
@@ -47,7 +43,7 @@ function endOfValue(line: string, at: number): number {
   let depth = 0;
   structure.lastIndex = at;
   for (let found = structure.exec(line); found; found = structure.exec(line)) {
-    if (found[0] === '"') structure.lastIndex = endOfText(line, found.index);
+    if (found[0] === '"') structure.lastIndex = stringEnd(line, found.index);
     else depth += found[0] === "{" || found[0] === "[" ? 1 : -1;
     if (depth === 0) return structure.lastIndex;
   }

@@ -1,9 +1,10 @@
 // What MySQL's types would change without an error, strict mode or not: whole numbers are rounded, "1" becomes the first member of an
 // enum, blanks at the end of CHAR go, BINARY is filled up, "24:00:00" is taken for a date, one digit for a year.
+import { stringEnd } from "#shared/json-text.ts";
 import { holds } from "../../engine/evolution.ts";
 import { onText } from "../../engine/fit.ts";
 import { type Check, checkOf, decimals, float, fraction } from "../../engine/fit-checks.ts";
-import { endOfString, hasDoubledKeys } from "../../engine/json-keys.ts";
+import { hasDoubledKeys } from "../../engine/json-keys.ts";
 import type { Column, Value } from "../../engine/types.ts";
 
 /** The check for values of `source` in a column declared so (information_schema's `column_type`, in its own case). */
@@ -90,7 +91,7 @@ const inDouble = float(64, "MySQL's JSON");
 function jsonIn(text: string): string | null {
   if (hasDoubledKeys(text)) return "a key that stands twice, of which MySQL's JSON keeps one";
   for (let at = 0; at < text.length; at++) {
-    if (text[at] === '"') at = endOfString(text, at);
+    if (text[at] === '"') at = stringEnd(text, at) - 1;
     number.lastIndex = at;
     const token = number.exec(text)?.[0] ?? "";
     const reason = /^(-?\d{1,18})?$/.test(token) ? null : inDouble(token);

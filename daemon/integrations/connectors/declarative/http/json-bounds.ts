@@ -1,12 +1,13 @@
 // What a large JSON text would take in memory, before it is parsed: a megabyte that unfolded from kilobytes may become gigabytes.
 import { MagicError } from "#contract/errors.ts";
+import { stringEnd } from "#shared/json-text.ts";
 
 /** Below it nothing can become so much that it would matter, and looking costs a third of the parsing. */
 const SMALL = 4 * 1024 * 1024;
 const MAX_DEPTH = 10_000;
 const MAX_VALUES = 30_000_000;
 
-const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
+const [QUOTE, COMMA] = [0x22, 0x2c];
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 /** Throws upstream_error for what nests too deeply or holds too much. Whether it is JSON is left to the parser. */
@@ -16,10 +17,8 @@ export function checkBounds(text: string, place: string): void {
   let values = 0;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
-    if (code === QUOTE) {
-      at = endOfString(text, at);
-      if (at < 0) return;
-    } else if (code === COMMA) values++;
+    if (code === QUOTE) at = stringEnd(text, at) - 1;
+    else if (code === COMMA) values++;
     else if (code === OPEN_LIST || code === OPEN_OBJECT) {
       values++;
       if (++depth > MAX_DEPTH) throw new MagicError("upstream_error", `the answer of ${place} nests too deeply`);
@@ -27,14 +26,4 @@ export function checkBounds(text: string, place: string): void {
     if (values > MAX_VALUES)
       throw new MagicError("upstream_error", `the answer of ${place} holds more than ${MAX_VALUES} values`);
   }
-}
-
-// The place of its closing quote; -1 where it has none.
-function endOfString(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
-    let escapes = 0;
-    while (text.charCodeAt(end - 1 - escapes) === BACKSLASH) escapes++;
-    if (escapes % 2 === 0) return end;
-  }
-  return -1;
 }
