@@ -116,7 +116,7 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
 }
 
 /** The error of a configuration that cannot be used; its detail has one line a problem. */
-export function configInvalid(found: readonly Problem[]): MagicError {
+function configInvalid(found: readonly Problem[]): MagicError {
   return new MagicError("config_invalid", found.map(problemLine).join("\n"), {
     problems: found.map(({ pointer, code, message }) => ({ pointer, code, detail: message })),
     extra: { problems: found },

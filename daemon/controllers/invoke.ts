@@ -12,7 +12,7 @@ import type { Invocation, InvocationResult } from "./runtime.ts";
 import type { Instance, InstanceResult } from "./serving/instance.ts";
 
 /** controller:invoke inside controller:invoke, at most. */
-export const MAX_DEPTH = 8;
+const MAX_DEPTH = 8;
 
 export interface InvokeServices {
   readonly log: Logger;

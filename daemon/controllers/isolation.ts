@@ -10,7 +10,7 @@ import { thisArchitecture } from "./cell/lockdown/syscalls.ts";
 /** Proven: the probes ran on it. */
 const PROVEN_ARCHITECTURE = "x64";
 /** Without any kernel help: Node's permission model, which its documentation calls a seat belt, and a process of its own. */
-export const weakLayers: Layers = { ...allLayers, kernel: false, seccomp: false, landlock: false };
+const weakLayers: Layers = { ...allLayers, kernel: false, seccomp: false, landlock: false };
 
 export interface CellStarter {
   /**

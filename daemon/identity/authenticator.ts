@@ -196,7 +196,7 @@ function builtInBearers(local: LocalCredentials): Map<string, Bearer> {
 }
 
 /** The environment that a credential for both chooses by its header; sandbox without one. */
-export function environmentOf(headers: IncomingHttpHeaders): Environment {
+function environmentOf(headers: IncomingHttpHeaders): Environment {
   const asked = headers[names.environment] ?? "sandbox";
   const found = environments.find((environment) => environment === asked);
   if (!found) throw new MagicError("invalid_request", "Magic-Environment is sandbox or live.");

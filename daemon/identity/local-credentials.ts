@@ -41,7 +41,7 @@ export async function loadLocalCredentials(folder: string): Promise<LocalCredent
 }
 
 /** New ones, 256 random bits each. */
-export function createLocalCredentials(): LocalCredentials {
+function createLocalCredentials(): LocalCredentials {
   const made = Object.entries(prefixes).map(([name, prefix]) => [name, prefix + randomBytes(32).toString("base64url")]);
   return Object.fromEntries(made) as LocalCredentials;
 }

@@ -22,7 +22,7 @@ export interface Metrics {
 }
 
 /** Seconds; from a cell's round trip to a slow completion. */
-export const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
+const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 
 /** @param options.process also report the process's own figures (memory, event loop lag); off for tests. */
 export function createMetrics(options: { readonly process?: boolean } = {}): Metrics {

@@ -252,7 +252,7 @@ class OpenSpan implements Span, EndedSpan {
 const none: Attributes = {};
 
 /** The ids in a traceparent header, or undefined when it is not well-formed. */
-export function parseTraceparent(value: string | undefined): { traceId: string; spanId: string } | undefined {
+function parseTraceparent(value: string | undefined): { traceId: string; spanId: string } | undefined {
   if (value === undefined) return undefined;
   const match = /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(?:-.*)?$/.exec(value);
   const [, traceId, spanId] = match ?? [];

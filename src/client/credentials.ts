@@ -2,7 +2,7 @@
 import type { ListPage } from "#contract/wire/list.ts";
 import type { ApiClient } from "./http.ts";
 
-export const credentialPaths = { key: "/v1/keys", client: "/v1/clients", token: "/v1/gateway-tokens" } as const;
+const credentialPaths = { key: "/v1/keys", client: "/v1/clients", token: "/v1/gateway-tokens" } as const;
 export type CredentialNoun = keyof typeof credentialPaths;
 
 export interface CredentialDocument {

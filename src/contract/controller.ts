@@ -14,7 +14,7 @@ export const capabilities = [
 ] as const;
 export type Capability = (typeof capabilities)[number];
 
-export const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
+const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
 
 export const CONTROLLER_NAME = "^[a-z][a-z0-9_-]{0,62}$";
 // semver.org's own expression; a number has at most fifteen digits, so that it stays exact.

@@ -5,7 +5,6 @@ import Type, { type Static } from "typebox";
 export const env = (name: string): string => `\${env:${name}}`;
 
 export const providerTypes = ["openai", "anthropic", "google", "bedrock", "azure", "sandbox"] as const;
-export type ProviderType = (typeof providerTypes)[number];
 
 export const strategies = ["priority", "weighted", "cheapest", "fastest", "sticky"] as const;
 

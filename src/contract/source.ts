@@ -25,7 +25,7 @@ export interface ReadResult {
 }
 
 /** Larger files are no contract or configuration. */
-export const MAX_SOURCE_BYTES = 512 * 1024;
+const MAX_SOURCE_BYTES = 512 * 1024;
 const MAX_DEPTH = 100;
 // A broken file can have one at every character; nobody reads further than this.
 const MAX_PROBLEMS = 100;

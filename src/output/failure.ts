@@ -24,7 +24,7 @@ const fileErrors: Readonly<Record<string, ErrorCode>> = {
 };
 
 /** Anything thrown as a MagicError: what is not one is an error of magic's own. */
-export function asMagicError(thrown: unknown): MagicError {
+function asMagicError(thrown: unknown): MagicError {
   if (isMagicError(thrown)) return thrown;
   const { code = "", path } = (thrown ?? {}) as NodeJS.ErrnoException;
   const fileCode = fileErrors[code];
@@ -37,7 +37,7 @@ export function asMagicError(thrown: unknown): MagicError {
   return new MagicError("internal", detail, { cause: thrown });
 }
 
-export function exitCodeOf(error: MagicError): ExitCode {
+function exitCodeOf(error: MagicError): ExitCode {
   return exitCodes[errors[error.code]?.exit ?? "internal"];
 }
 
@@ -70,7 +70,7 @@ function namingHome(error: MagicError, env: NodeJS.ProcessEnv): MagicError {
 }
 
 /** `{code, detail, exit_code, request_id, ...}` */
-export function failureDocument(error: MagicError, exitCode: ExitCode): Record<string, unknown> {
+function failureDocument(error: MagicError, exitCode: ExitCode): Record<string, unknown> {
   const entry = errors[error.code];
   return {
     code: error.code,

@@ -62,7 +62,7 @@ export function createProgress(options: ProgressOptions): Progress {
 }
 
 /** `━━━━────  42 %  1,250/s  8 s left` */
-export function bar(done: number, total: number, elapsedS: number, width = 24): string {
+function bar(done: number, total: number, elapsedS: number, width = 24): string {
   const share = total > 0 ? Math.min(1, done / total) : 1;
   const filled = Math.round(share * width);
   const rate = elapsedS > 0 ? done / elapsedS : 0;
@@ -75,7 +75,7 @@ function count(value: number): string {
 }
 
 /** Seconds as people say them: `8 s`, `2 min 5 s`, `1 h 3 min`. */
-export function duration(seconds: number): string {
+function duration(seconds: number): string {
   const whole = Math.max(0, Math.ceil(seconds));
   if (whole < 60) return `${whole} s`;
   if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;

@@ -14,7 +14,7 @@ import { whereWritable, writeEditorFiles, writeIfDifferent } from "./editor.ts";
 import { unservedModels } from "./unserved.ts";
 
 export const CONTRACT_FILES = ["contract.yaml", "contract.yml", "contract.json"] as const;
-export const HANDLER_FILES = ["handler.ts", "handler.mts", "handler.js", "handler.mjs", "handler.cjs"] as const;
+const HANDLER_FILES = ["handler.ts", "handler.mts", "handler.js", "handler.mjs", "handler.cjs"] as const;
 
 export interface CheckedFile {
   readonly file: string;

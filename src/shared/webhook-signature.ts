@@ -3,7 +3,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 
 /** Seconds that a message may be old, or ahead of this clock. */
-export const TOLERANCE_S = 300;
+const TOLERANCE_S = 300;
 
 export interface SignedMessage {
   /** The body exactly as it came. */

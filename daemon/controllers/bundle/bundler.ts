@@ -1,6 +1,6 @@
 // A controller's handler and everything it imports -> one script and its source map. Incremental: esbuild keeps what did not change.
 import { existsSync } from "node:fs";
-import { basename, join, relative, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import {
   type BuildContext,
   type BuildOptions,
@@ -146,9 +146,4 @@ function tooLarge(entry: string, code: string): SourceProblem {
     message: `The bundle has ${Buffer.byteLength(code)} bytes, more than ${MAX_BUNDLE_BYTES}.`,
     fix: "Import less, or a smaller package.",
   };
-}
-
-/** `controllers/triage/handler.ts` as messages name it. */
-export function displayPath(root: string, file: string): string {
-  return relative(root, file) || basename(file);
 }

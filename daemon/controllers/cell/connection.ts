@@ -4,7 +4,7 @@ import { borrowMemory, giveBack } from "./large-memory.ts";
 import type { CellSocket } from "./socket.ts";
 
 /** Outputs, broker calls and chunks; a longer frame ends the cell. */
-export const MAX_FRAME = 16 * 1024 * 1024;
+const MAX_FRAME = 16 * 1024 * 1024;
 /** A longer frame is gathered in memory of its own as it comes: joining its pieces at its end would take milliseconds at once. */
 export const LARGE_FRAME = 256 * 1024;
 /** Bytes and frames that a cell may send in one window; then its socket is left alone until the window ends. */

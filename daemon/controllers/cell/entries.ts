@@ -42,7 +42,7 @@ async function find(): Promise<CellEntries> {
 }
 
 /** Two files of one folder. */
-export function entriesAt(stageZero: string, zygote: string): CellEntries {
+function entriesAt(stageZero: string, zygote: string): CellEntries {
   const stamps = (): string => [stageZero, zygote].map(stampOf).join();
   const first = stamps();
   return { stageZero, zygote, folder: dirname(zygote), replaced: () => stamps() !== first };

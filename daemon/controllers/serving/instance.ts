@@ -16,7 +16,7 @@ import { outputReader } from "./output.ts";
 import { schemaCheck } from "./slow-check.ts";
 import type { LiveCell, Watchdog } from "./watchdog.ts";
 
-export const defaults = { timeoutMs: 30_000, memoryMb: 128, concurrency: 16 } as const;
+const defaults = { timeoutMs: 30_000, memoryMb: 128, concurrency: 16 } as const;
 /** A cell may not start faster than the machine allows; beyond this it is given up. */
 export const LOAD_WITHIN_MS = 15_000;
 /** Why what an invocation has under way stops; made once, because an error with its stack costs more than the rest. */

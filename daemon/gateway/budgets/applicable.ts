@@ -70,7 +70,7 @@ export function accountsOf(
   return accounts;
 }
 
-export function accountsFor(
+function accountsFor(
   { name: engagement, budgets }: Pick<Engagement, "name" | "budgets">,
   principal: Principal,
   controller: CallingController | null,

@@ -88,7 +88,7 @@ function invalid(param: string, problem: string): never {
 }
 
 /** 400 in OpenAI's form, with `param`. */
-export function invalidRequest(param: string, detail: string): MagicError {
+function invalidRequest(param: string, detail: string): MagicError {
   return new MagicError("invalid_request", detail, {
     problems: [
       { pointer: `/${param.replaceAll(/\[(\d+)\]/g, "/$1").replaceAll(".", "/")}`, code: "invalid_request", detail },

@@ -33,7 +33,7 @@ export interface LedgerRow {
   readonly first_token_ms: number | null;
 }
 
-export const usageKeys = ["user", "team", "project", "model", "provider", "day", "controller"] as const;
+const usageKeys = ["user", "team", "project", "model", "provider", "day", "controller"] as const;
 export type UsageKey = (typeof usageKeys)[number];
 
 export interface UsageQuery {

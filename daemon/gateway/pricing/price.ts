@@ -37,7 +37,7 @@ export interface PriceOverride {
 }
 
 /** Whole pico-dollars per token of a price in dollars per million tokens. */
-export function perToken(dollarsPerMillion: number): number {
+function perToken(dollarsPerMillion: number): number {
   return Math.round(dollarsPerMillion * 1e6);
 }
 
@@ -81,7 +81,7 @@ export function flatPrice(price: PriceOverride, source: Price["source"]): Price 
 export const freePrice: Price = flatPrice({}, "free");
 
 /** The rates that hold for a request whose prompt has this many tokens. */
-export function ratesFor(price: Price, promptTokens: number): Rates {
+function ratesFor(price: Price, promptTokens: number): Rates {
   let rates = price.tiers[0]?.rates ?? ratesOf({});
   for (const tier of price.tiers) if (promptTokens > tier.above) rates = tier.rates;
   return rates;

@@ -46,7 +46,7 @@ export interface DataUrl {
 }
 
 /** Reads `data:image/png;base64,...` (RFC 2397); null for other URLs. Throws UpstreamError where it is malformed. */
-export function dataUrl(url: string, param: string): DataUrl | null {
+function dataUrl(url: string, param: string): DataUrl | null {
   if (!url.startsWith("data:")) return null;
   const comma = url.indexOf(",");
   const head = comma < 0 ? "" : url.slice(5, comma);

@@ -44,7 +44,7 @@ function hasBody(headers: IncomingHttpHeaders): boolean {
 const ANYTHING = "*/*";
 
 /** True when the Accept header (absent: anything) admits one of the media types, or problem+json beside JSON. */
-export function accepts(header: string | undefined, produced: readonly string[]): boolean {
+function accepts(header: string | undefined, produced: readonly string[]): boolean {
   if (header === undefined || header === ANYTHING || header.trim() === "") return true;
   const ranges = header.split(",").map(parseRange);
   const offered = produced.includes("application/json") ? [...produced, "application/problem+json"] : produced;

@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { makeFolder } from "#shared/make-folder.ts";
 import { createTurns, inTurn } from "#shared/turns.ts";
 import { sameDigest } from "../credentials/secret.ts";
-import { type ChainHead, GENESIS } from "./chain.ts";
+import type { ChainHead } from "./chain.ts";
 
 export interface Anchor {
   /** The last entry that was stored when this was written. */
@@ -24,8 +24,6 @@ export interface AnchorFile {
   /** Replaces it whole. `durable`: on the disk when it resolves; otherwise it survives the process, not the machine. */
   write(anchor: Anchor, durable?: boolean): Promise<void>;
 }
-
-export const EMPTY: Anchor = { head: GENESIS, base: GENESIS };
 
 /** The anchor's name for a root: by its path, so that a copied root keeps an anchor of its own. */
 export function anchorName(root: string): string {

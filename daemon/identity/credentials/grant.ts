@@ -37,7 +37,7 @@ export function requireCovers(maker: Principal, grant: Grant): void {
 }
 
 /** True where the principal acts in the environment: its own, or either for the operator's two credentials. */
-export function reaches(principal: Principal, environment: Environment): boolean {
+function reaches(principal: Principal, environment: Environment): boolean {
   return operates(principal) || principal.environment === environment;
 }
 

@@ -4,7 +4,7 @@ import type { Environment } from "#contract/protocol.ts";
 import { sortable } from "#shared/ids.ts";
 
 /** key: API key. client: client credentials for `/v1/auth/token`. token: gateway token. */
-export const credentialKinds = ["key", "client", "token"] as const;
+const credentialKinds = ["key", "client", "token"] as const;
 export type CredentialKind = (typeof credentialKinds)[number];
 
 const prefixes: Readonly<Record<CredentialKind, string>> = { key: "sk", client: "cs", token: "gt" };

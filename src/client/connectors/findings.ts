@@ -44,7 +44,7 @@ export function recordPaths(body: unknown): string[][] {
   return found.sort((a, b) => b.length - a.length || a.path.length - b.path.length).map(({ path }) => path);
 }
 
-export function at(body: unknown, path: readonly string[]): unknown {
+function at(body: unknown, path: readonly string[]): unknown {
   return path.reduce<unknown>(
     (value, key) => (isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined),
     body,

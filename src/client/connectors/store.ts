@@ -9,11 +9,11 @@ import { makeFolder } from "#shared/make-folder.ts";
 export const CONNECTOR_NAME = /^[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?$/;
 const ENDINGS = [".yaml", ".yml", ".json"] as const;
 
-export function connectorsFolder(root: string): string {
+function connectorsFolder(root: string): string {
   return join(root, "connectors");
 }
 
-export function listConnectors(root: string): string[] {
+function listConnectors(root: string): string[] {
   const folder = connectorsFolder(root);
   if (!existsSync(folder)) return [];
   return readdirSync(folder)

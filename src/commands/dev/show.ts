@@ -59,12 +59,12 @@ export function bannerText(
 }
 
 /** One line to paste into a shell: the JSON stands in single quotes. */
-export function curlText(controller: string, input: unknown, { url, apiKey }: Place): string {
+function curlText(controller: string, input: unknown, { url, apiKey }: Place): string {
   const body = JSON.stringify({ input }).replaceAll("'", "'\\''");
   return `curl -s ${url}/v1/controllers/${controller}/invoke -H 'Authorization: Bearer ${apiKey}' -H 'Content-Type: application/json' -d '${body}'`;
 }
 
-export function keysText(paint: Paint): string {
+function keysText(paint: Paint): string {
   const keys = { r: "reload", i: "invoke", l: "log level", c: "clear", o: "open", q: "quit" };
   return `  ${Object.entries(keys)
     .map(([key, what]) => `${paint.bold(key)} ${paint.dim(what)}`)

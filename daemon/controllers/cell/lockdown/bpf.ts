@@ -1,7 +1,7 @@
 // A small assembler for classic BPF as seccomp runs it: instructions with labels in, the kernel's 8-byte records out.
 // Facts: linux/filter.h, linux/seccomp.h (struct seccomp_data: nr @0, arch @4, instruction pointer @8, args @16).
 
-export const opcode = {
+const opcode = {
   load: 0x20,
   jumpEqual: 0x15,
   jumpGreaterOrEqual: 0x35,

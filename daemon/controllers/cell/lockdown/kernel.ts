@@ -5,7 +5,7 @@ import * as ffi from "node:ffi";
 import { type Architecture, type Syscall, syscallNumber } from "./syscalls.ts";
 
 /** Thrown where the kernel lacks or refuses a call; `errno` as in errno.h. */
-export class KernelRefused extends Error {
+class KernelRefused extends Error {
   readonly call: string;
   readonly errno: number;
   constructor(call: string, errno: number) {

@@ -1,6 +1,6 @@
 // System call numbers of Linux, x86_64 and arm64 (null: the architecture has no such call). Facts: asm/unistd_64.h, asm-generic/unistd.h.
 
-export const syscalls = {
+const syscalls = {
   read: [0, 63],
   write: [1, 64],
   open: [2, null],

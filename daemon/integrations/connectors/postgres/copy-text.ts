@@ -29,7 +29,7 @@ function unescaped(text: string): string {
 }
 
 /** One value as a field of the text format. */
-export function field(value: Value): string {
+function field(value: Value): string {
   if (value === null) return "\\N";
   if (typeof value !== "string")
     return `\\\\x${Buffer.from(value.buffer, value.byteOffset, value.length).toString("hex")}`;

@@ -109,7 +109,7 @@ export async function isOfThisDatabase(link: PostgresLink, state: StreamState): 
   return !system.startsWith("unknown/") && horizonOf(state)?.system === system;
 }
 
-export function horizonOf(state: StreamState | null): Horizon | null {
+function horizonOf(state: StreamState | null): Horizon | null {
   const horizon = state?.["horizon"] as Partial<Horizon> | null | undefined;
   if (!horizon || typeof horizon.snapshot !== "string" || !/^\d+:\d+:/.test(horizon.snapshot)) return null;
   const numbers = (given: readonly string[]) => given.filter((one) => /^\d+$/.test(one));

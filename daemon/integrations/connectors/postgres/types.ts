@@ -57,7 +57,7 @@ export function nativeOf(column: Column): string {
   return column.native ?? nativeOfType(column.type);
 }
 
-export function nativeOfType(type: ColumnType): string {
+function nativeOfType(type: ColumnType): string {
   switch (type.kind) {
     case "int":
       return type.bits === 16 ? "smallint" : type.bits === 32 ? "integer" : "bigint";

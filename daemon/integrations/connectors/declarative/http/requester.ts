@@ -192,7 +192,7 @@ function atServerOf(named: string, target: string): string {
 const headerValue = (value: string): string => value.replace(/[\r\n\0]+/g, " ").trim();
 
 /** The base and a path below it; a whole URL as path stands for itself. */
-export function joinUrl(base: string, path: string): string {
+function joinUrl(base: string, path: string): string {
   if (/^https?:\/\//i.test(path)) {
     if (!URL.canParse(path)) throw noUrl(path, "path, what the server says of the next page");
     return path;

@@ -13,7 +13,7 @@ function headerVariables(headers: Readonly<Record<string, string>>): HeaderDict 
 }
 
 /** RFC 8288, as Python's requests reads it: `{next: {url, rel}}`. */
-export function parseLink(header: string): Record<string, Record<string, string>> {
+function parseLink(header: string): Record<string, Record<string, string>> {
   const links: Record<string, Record<string, string>> = {};
   for (const part of header.split(/,\s*(?=<)/)) {
     const [target = "", ...parameters] = part.split(";");

@@ -35,7 +35,7 @@ function stripped(text: string, set: string | undefined, start: boolean, end: bo
   return text.slice(from, to);
 }
 
-export const title = (text: string): string =>
+const title = (text: string): string =>
   text.toLowerCase().replace(/\p{L}+/gu, (word) => word.charAt(0).toUpperCase() + word.slice(1));
 export const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1).toLowerCase();
 
@@ -83,7 +83,7 @@ function affix(value: unknown): readonly string[] {
 }
 
 /** str.format: `{}`, `{0}`, `{name}`, `{:05.2f}`, with attribute and item look-ups left out as the sandbox does for private names. */
-export function format(template: string, args: Arguments): string {
+function format(template: string, args: Arguments): string {
   let automatic = 0;
   return template.replace(
     /\{\{|\}\}|\{([^{}:!]*)(?:!([rsa]))?(?::([^{}]*))?\}/g,
@@ -352,7 +352,7 @@ const method = <T>(table: Readonly<Record<string, Method<T>>>, self: T, name: st
 };
 
 /** A method or attribute of the value, or undefined when there is none of that name. */
-export function pythonAttribute(value: unknown, name: string): unknown {
+function pythonAttribute(value: unknown, name: string): unknown {
   if (typeof value === "string") return method(text, value, name);
   if (isDict(value)) return method(dict, value, name);
   if (Array.isArray(value)) return method(list, value, name) ?? method(mutations, value, name);

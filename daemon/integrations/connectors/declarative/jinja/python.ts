@@ -59,7 +59,7 @@ export interface PythonObject {
   key(): number | bigint;
 }
 
-export function isPythonObject(value: unknown): value is PythonObject {
+function isPythonObject(value: unknown): value is PythonObject {
   return (
     typeof value === "object" &&
     value !== null &&
@@ -228,7 +228,7 @@ function escapeCode(code: number): string {
 }
 
 // JavaScript and Python agree on the shortest digits; they differ in when the exponent begins and how it looks.
-export function reprFloat(value: number): string {
+function reprFloat(value: number): string {
   if (Number.isNaN(value)) return "nan";
   if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
   if (value === 0) return Object.is(value, -0) ? "-0.0" : "0.0";

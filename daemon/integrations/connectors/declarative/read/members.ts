@@ -4,14 +4,14 @@
 /** What stands there. `fraction` has a point, `number` anything else that is no plain integer; `escaped` is a string with a backslash. */
 export const ABSENT = 0;
 export const STRING = 1;
-export const ESCAPED = 2;
+const ESCAPED = 2;
 export const INTEGER = 3;
 export const FRACTION = 4;
-export const NUMBER = 5;
+const NUMBER = 5;
 export const TRUE = 6;
 export const FALSE = 7;
 export const NULL = 8;
-export const NESTED = 9;
+const NESTED = 9;
 
 /** In place of a column: a member that is passed over, and one that is told among the others. */
 export const UNWANTED = -1;
