@@ -48,6 +48,7 @@ function llmPort(gateway: Gateway): LlmPort {
         headers: {},
         idempotencyKey: null,
         controller: { name: call.controller, models: call.models ?? ["*"], usdPerDay: call.usdPerDay },
+        span: call.span,
         signal: call.signal,
         startedAt: performance.now(),
       });

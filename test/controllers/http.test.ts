@@ -1,9 +1,11 @@
 // The controller routes as callers see them: exact answers, problem documents, the development stream.
+
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Trace, TraceSpan } from "#contract/wire/traces.ts";
 import type { App } from "#daemon/app.ts";
 import { createApp } from "#daemon/app.ts";
 import { contractOf, put } from "./harness.ts";
@@ -205,12 +207,17 @@ test("a streamed completion is in the call's usage, whether the handler asked fo
     [{}, 0],
     [{ stream_options: { include_usage: true } }, 1],
   ] as const) {
-    const { output, usage } = (await (await call("POST", "/v1/controllers/streams/invoke", { input })).json()) as {
-      output: number[];
-      usage: object;
-    };
+    const answer = await (await call("POST", "/v1/controllers/streams/invoke", { input })).json();
+    const { output, usage, request_id } = answer as { output: number[]; usage: object; request_id: string };
     expect(output).toHaveLength(shown);
     expect(usage).toMatchObject({ llm_calls: 1, prompt_tokens: 10, completion_tokens: 3 });
+    // The gateway's spans stand below the broker's: one tree, and one trace for whoever collects them.
+    const { spans } = (await (await call("GET", `/v1/traces/${request_id}`)).json()) as Trace;
+    const above = (span: TraceSpan) => spans.find(({ span_id }) => span_id === span.parent_span_id)?.name;
+    const models = spans.filter(({ name }) => name.endsWith("sandbox/echo"));
+    expect(new Set(models.map((span) => `${above(span)} > ${span.name}`))).toEqual(
+      new Set(["broker llm.chat > chat sandbox/echo", "chat sandbox/echo > attempt sandbox/echo"]),
+    );
   }
   // Whether there is such a model, and such a provider, or not.
   for (const model of ["sandbox/other", "openai/gpt-4o", "nonesuch"]) {
