@@ -194,12 +194,17 @@ test("the list filters by request, level and start, and a sandbox key sees no li
 test("the list as ndjson is one line a line", async () => {
   const app = await daemon(await folder());
   for (let n = 0; n < 3; n++) app.logger.info("n", { n });
-  const answer = await clientFor(app).send("GET", "/v1/logs", { headers: { accept: "application/x-ndjson" } });
-  const lines = (await answer.text())
-    .trim()
-    .split("\n")
-    .map((text) => JSON.parse(text) as { n: number });
-  expect(lines.map(({ n }) => n)).toEqual([0, 1, 2]);
+  const lines = async (query: string) => {
+    const headers = { accept: "application/x-ndjson" };
+    const text = await (await clientFor(app).send("GET", `/v1/logs${query}`, { headers })).text();
+    return text
+      .trim()
+      .split("\n")
+      .map((line) => (JSON.parse(line) as { n: number }).n);
+  };
+  expect(await lines("")).toEqual([0, 1, 2]);
+  expect(await lines("?limit=2")).toEqual([1, 2]);
+  expect(await lines("?limit=2&since=1h")).toEqual([0, 1]);
 });
 
 test("the stream refuses whoever may not read it, with an HTTP answer", async () => {

@@ -21,14 +21,27 @@ export function logRoutes(app: FastifyInstance, { history, clock }: LogServices)
   app.get<{ Querystring: LogQuery }>("/v1/logs", { config, schema }, async (request, reply) => {
     const { query } = request;
     const lines = wanted(history.since(startOf(query, clock)), matcher(filterOf(query, request.principal)));
-    if (request.headers.accept?.includes(NDJSON)) return reply.type(NDJSON).send(Readable.from(asText(lines)));
-    return reply.type("application/json; charset=utf-8").send(await listOf(lines, query.limit ?? 1_000, request));
+    if (request.headers.accept?.includes(NDJSON)) {
+      const some = named(request, "limit") ? (await chosen(lines, query)).shown : lines;
+      return reply.type(NDJSON).send(Readable.from(asText(some)));
+    }
+    return reply.type("application/json; charset=utf-8").send(await listOf(lines, query));
   });
 }
 
+// The schema fills in a default, which is a page's: lines have none.
+function named({ url }: FastifyRequest, parameter: string): boolean {
+  return new URLSearchParams(url.slice(url.indexOf("?") + 1)).has(parameter);
+}
+
+async function listOf(lines: AsyncIterable<LogLine>, query: LogQuery): Promise<string> {
+  const { shown, more } = await chosen(lines, query);
+  const cursor = shown.at(-1)?.cursor ?? null;
+  return `{"object":"list","data":[${shown.map(({ text }) => text).join(",")}],"has_more":${more},"next_cursor":${JSON.stringify(cursor)}}`;
+}
+
 // The last `limit` lines when no start is named: what just happened is what people look for.
-async function listOf(lines: AsyncIterable<LogLine>, limit: number, request: FastifyRequest): Promise<string> {
-  const { since, after } = request.query as LogQuery;
+async function chosen(lines: AsyncIterable<LogLine>, { since, after, limit = 1_000 }: LogQuery) {
   const fromStart = since !== undefined || after !== undefined;
   let found: LogLine[] = [];
   let more = false;
@@ -40,15 +53,13 @@ async function listOf(lines: AsyncIterable<LogLine>, limit: number, request: Fas
     found.push(line);
     if (found.length > 2 * limit) found = found.slice(-limit);
   }
-  const shown = fromStart ? found : found.slice(-limit);
-  const cursor = shown.at(-1)?.cursor ?? null;
-  return `{"object":"list","data":[${shown.map(({ text }) => text).join(",")}],"has_more":${more},"next_cursor":${JSON.stringify(cursor)}}`;
+  return { shown: fromStart ? found : found.slice(-limit), more };
 }
 
 async function* wanted(lines: AsyncIterable<LogLine>, matches: (line: LogLine) => boolean): AsyncGenerator<LogLine> {
   for await (const line of lines) if (matches(line)) yield line;
 }
 
-async function* asText(lines: AsyncIterable<LogLine>): AsyncGenerator<string> {
+async function* asText(lines: AsyncIterable<LogLine> | readonly LogLine[]): AsyncGenerator<string> {
   for await (const { text } of lines) yield `${text}\n`;
 }
