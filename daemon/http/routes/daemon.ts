@@ -1,5 +1,7 @@
 // GET /v1/daemon: proves to the command line that it talks to the daemon of its root, and tells `doctor` how it fares.
+// POST /v1/daemon/keep: what some command started is the user's from now on.
 import type { FastifyInstance } from "fastify";
+import { Type } from "typebox";
 import { type ErrorCode, errors } from "#contract/errors.ts";
 import { type Problem, problemLine } from "#contract/problem.ts";
 import { PROTOCOL, VERSION } from "#contract/protocol.ts";
@@ -42,6 +44,11 @@ export function daemonRoutes(
         ...editProblem(project.problems()),
       ],
     };
+  });
+  const keep = { operationId: "keepDaemon", response: { 204: Type.Null() } };
+  app.post("/v1/daemon/keep", { config, schema: keep }, (_request, reply) => {
+    activity.hold("magic daemon start", () => true);
+    return reply.code(204).send();
   });
 }
 

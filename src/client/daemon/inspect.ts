@@ -75,6 +75,12 @@ export async function inspectDaemon(root: string): Promise<Inspection> {
 }
 
 function ask(runtime: RuntimeFile): Promise<DaemonInfo> {
-  const client = createApiClient({ url: runtime.url, token: runtime.local_token, environment: "sandbox" });
-  return client.request<DaemonInfo>("GET", "/v1/daemon", { signal: AbortSignal.timeout(WEDGED_AFTER) });
+  return clientOf(runtime).request<DaemonInfo>("GET", "/v1/daemon", { signal: AbortSignal.timeout(WEDGED_AFTER) });
 }
+
+/** One that some command started ends when it is idle; from now on it stays. */
+export async function keepDaemon(runtime: RuntimeFile): Promise<void> {
+  await clientOf(runtime).request("POST", "/v1/daemon/keep", { signal: AbortSignal.timeout(WEDGED_AFTER) });
+}
+
+const clientOf = ({ url, local_token: token }: RuntimeFile) => createApiClient({ url, token, environment: "sandbox" });

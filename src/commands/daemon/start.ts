@@ -2,7 +2,7 @@
 
 import { type StartResult, startDaemon, tellCrash } from "#client/daemon/connect.ts";
 import { daemonDocument, readCrashNote } from "#client/daemon/files.ts";
-import { inspectDaemon } from "#client/daemon/inspect.ts";
+import { inspectDaemon, keepDaemon } from "#client/daemon/inspect.ts";
 import { type Context, defineCommand } from "#commands/command.ts";
 import { MagicError } from "#contract/errors.ts";
 import { exitCodes } from "#contract/exit-codes.ts";
@@ -32,7 +32,11 @@ export default defineCommand<Options>({
       flags: flagsOf(options),
       env,
     });
-    if (!started.started) await requireAnswer(root);
+    if (!started.started) {
+      await requireAnswer(root);
+      // An older daemon knows no such route, and one that is just ending is another command's affair.
+      await keepDaemon(started.runtime).catch(() => undefined);
+    }
     for (const note of started.notes) output.note(note);
     if (options.foreground && !started.started)
       throw new MagicError("daemon_owned", `A daemon runs for ${root} already (pid ${started.runtime.pid}).`);
