@@ -1,6 +1,6 @@
 // `uniqueItems` in one pass: Ajv compares every item with every other, and a list of a million would hold the daemon for an hour.
 import type { FuncKeywordDefinition } from "ajv/dist/2020.js";
-import { canonicalJson } from "./bundle/digest.ts";
+import { canonicalJson } from "#shared/canonical-json.ts";
 
 const validate: NonNullable<FuncKeywordDefinition["validate"]> = (
   wanted: boolean,

@@ -4,6 +4,7 @@ import { checkAgainst, compileCheck } from "./check.ts";
 import { type Capability, ControllerContract } from "./controller.ts";
 import { checkEmbedded } from "./embedded-schema.ts";
 import { urlHost } from "./grants.ts";
+import { fields, isObject } from "./json-object.ts";
 import { type Problem, sortProblems } from "./problem.ts";
 import { readSource, type Source } from "./source.ts";
 
@@ -31,8 +32,8 @@ export function readContract(content: string | Uint8Array, file: string): Contra
   if (!source) return { contract: undefined, problems };
   compiled ??= compileCheck(ControllerContract);
   const found = [...problems, ...checkAgainst(source, compiled)];
-  if (typeof source.value === "object" && source.value !== null && !Array.isArray(source.value)) {
-    const value = source.value as Record<string, unknown>;
+  const { value } = source;
+  if (isObject(value)) {
     for (const key of ["input_schema", "output_schema"])
       if (key in value) found.push(...checkEmbedded(source, `/${key}`, value[key]));
     found.push(...pairing(source, value), ...noHosts(source, value, found));
@@ -59,9 +60,7 @@ function noHosts(source: Source, value: Record<string, unknown>, found: readonly
 function pairing(source: Source, value: Record<string, unknown>): Problem[] {
   const problems: Problem[] = [];
   const declared = Array.isArray(value["capabilities"]) ? value["capabilities"] : [];
-  const given = value["scopes"];
-  const scopes =
-    typeof given === "object" && given !== null && !Array.isArray(given) ? (given as Record<string, unknown>) : {};
+  const scopes = fields(value["scopes"]);
   for (const [at, capability] of declared.entries()) {
     const rule = scopeOf[capability as Capability];
     if (!rule?.needed || scopes[rule.scope] !== undefined) continue;

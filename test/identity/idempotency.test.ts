@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { MagicError } from "#contract/errors.ts";
 import { createIdempotency } from "#daemon/identity/idempotency/idempotency.ts";
-import { canonical, fingerprintOf } from "#daemon/identity/idempotency/state.ts";
+import { fingerprintOf } from "#daemon/identity/idempotency/state.ts";
 import { openMasterKey } from "#daemon/secrets/master-key.ts";
 import { createSealer } from "#daemon/secrets/sealer.ts";
+import { canonicalJson } from "#shared/canonical-json.ts";
 import { systemClock } from "#shared/clock.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 
@@ -213,6 +214,6 @@ test("what has expired is swept as often as there is more", async () => {
 });
 
 test("a canonical body is one text for one value", () => {
-  expect(canonical({ b: [{ d: 1, c: 2 }], a: null })).toBe('{"a":null,"b":[{"c":2,"d":1}]}');
+  expect(canonicalJson({ b: [{ d: 1, c: 2 }], a: null })).toBe('{"a":null,"b":[{"c":2,"d":1}]}');
   expect(fingerprintOf("POST", "/a", undefined)).not.toBe(fingerprintOf("POST", "/a", {}));
 });

@@ -16,7 +16,3 @@ export function listOf(args: Record<string, unknown>, key: string, most: number)
   if (value.length > most) throw new MagicError("limit_exceeded", `${key} has more than ${most} entries`);
   return value;
 }
-
-export function objectOf(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
-}

@@ -1,9 +1,9 @@
 // The broker: everything a controller can reach, decided by the channel that the call came by. The call's content says what, never who.
 import type { ControllerContract } from "#contract/controller.ts";
 import { MagicError } from "#contract/errors.ts";
+import { fields } from "#contract/json-object.ts";
 import type { BrokerSession } from "../cell/streams.ts";
 import type { Caller, Ports } from "../ports.ts";
-import { objectOf } from "./arguments.ts";
 import type { Databases } from "./db/databases.ts";
 import { databaseOperations } from "./db/operations.ts";
 import { grantsOf } from "./grants.ts";
@@ -81,7 +81,7 @@ export function createBroker(contract: ControllerContract, services: BrokerServi
           const began = performance.now();
           const span = caller.span.child(`broker ${op}`);
           try {
-            const answer = await operation({ ...session, caller: { ...caller, span } }, objectOf(args), body, signal);
+            const answer = await operation({ ...session, caller: { ...caller, span } }, fields(args), body, signal);
             span.end("ok");
             services.observe(op, (performance.now() - began) / 1000, false);
             return answer;

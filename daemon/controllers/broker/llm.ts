@@ -1,6 +1,6 @@
 // llm:chat: a completion through the gateway, in the controller's name.
 import { MagicError } from "#contract/errors.ts";
-import { objectOf } from "./arguments.ts";
+import { fields } from "#contract/json-object.ts";
 import type { Operation, Session } from "./session.ts";
 
 export const chat: Operation = async (session, args, _body, signal) => {
@@ -10,7 +10,7 @@ export const chat: Operation = async (session, args, _body, signal) => {
   session.usage.llm_calls++;
   // A pattern names no model.
   const model = args["model"] ?? grants.models?.find((one) => !one.includes("*"));
-  const options = objectOf(args["stream_options"]);
+  const options = fields(args["stream_options"]);
   const shown = args["stream"] !== true || options["include_usage"] === true;
   const body = {
     ...args,
@@ -46,7 +46,7 @@ async function* counted(
 }
 
 function count(session: Session, document: unknown): void {
-  const usage = objectOf(objectOf(document)["usage"]);
+  const usage = fields(fields(document)["usage"]);
   const number = (key: string): number => (typeof usage[key] === "number" ? usage[key] : 0);
   session.usage.prompt_tokens += number("prompt_tokens");
   session.usage.completion_tokens += number("completion_tokens");
@@ -55,7 +55,7 @@ function count(session: Session, document: unknown): void {
 
 /** OpenAI's error document as an error of the catalogue. */
 function failure(status: number, document: unknown): MagicError {
-  const error = objectOf(objectOf(document)["error"]);
+  const error = fields(fields(document)["error"]);
   const detail = typeof error["message"] === "string" ? error["message"] : `the gateway answered ${status}`;
   const code = error["code"];
   const known = [

@@ -2,7 +2,7 @@
 // when it changed.
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { addFormats } from "#contract/formats.ts";
-import { canonicalJson } from "../bundle/digest.ts";
+import { canonicalJson } from "#shared/canonical-json.ts";
 import { boundBreaks } from "./bounds.ts";
 import { meaningOf, type Schema, type SchemaObject, type Side, types, valuesOf } from "./schema.ts";
 

@@ -1,4 +1,5 @@
 // JSON that models and tools have written: an integer that no double is (an id of 19 digits) keeps its digits to wherever it is written again.
+import { isObject } from "#contract/json-object.ts";
 import { ExactNumber } from "#shared/exact-number.ts";
 
 type Reviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown;
@@ -30,8 +31,7 @@ export function isRounded(text: string): boolean {
 
 /** A value of `valueIn` where it is an object; else null. */
 export function objectOf(value: unknown): Record<string, unknown> | null {
-  const is = typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);
-  return is ? (value as Record<string, unknown>) : null;
+  return isObject(value) && !(value instanceof ExactNumber) ? value : null;
 }
 
 /** What the text says as JSON; itself where it is none. */

@@ -1,7 +1,7 @@
 // How many tokens a prompt may have, before any provider counted it: four bytes of UTF-8 a token (four letters, or one and a third of a
 // script that takes more), a few for each message's frame.
 // Only reservations, limits and the choice of a candidate rest on it; what is charged is what the provider counted.
-import { fields } from "#daemon/gateway/providers/events.ts";
+import { fields } from "#contract/json-object.ts";
 
 const BYTES_PER_TOKEN = 4;
 const TOKENS_PER_MESSAGE = 4;

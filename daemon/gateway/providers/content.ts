@@ -1,4 +1,5 @@
 // Parts of OpenAI messages that several wires translate: texts, data URLs, tool arguments.
+import { fields } from "#contract/json-object.ts";
 import { objectOf, valueIn } from "#daemon/gateway/format/exact-json.ts";
 import type {
   ChatRequest,
@@ -10,7 +11,6 @@ import type {
   ToolChoice,
 } from "#daemon/gateway/format/request.ts";
 import { imageType } from "#daemon/gateway/upstream/image.ts";
-import { fields } from "./events.ts";
 import { failure, UpstreamError } from "./failure.ts";
 
 /** The text of a message; parts joined with nothing between, refusals count as text. */

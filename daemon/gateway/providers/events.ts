@@ -68,11 +68,6 @@ export function jsonEvent(data: string): Event {
   return event as Event;
 }
 
-/** Members of untrusted JSON: the object, or an empty one. */
-export function fields(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
-}
-
 export function string(value: unknown): string {
   return typeof value === "string" ? value : "";
 }

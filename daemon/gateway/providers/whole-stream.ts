@@ -1,10 +1,10 @@
 // A whole answer where a stream was asked for, by a server that cannot stream: it has been charged, and what the client wants of it is
 // there. It goes out as each choice's one chunk and its end.
+import { fields } from "#contract/json-object.ts";
 import { DONE } from "#daemon/gateway/format/sse.ts";
 import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
 import type { AbortNotice } from "#shared/abort.ts";
 import type { FrameSink, Notes, StreamEnd, StreamOutcome } from "./adapter.ts";
-import { fields } from "./events.ts";
 import { failure } from "./failure.ts";
 
 /** `body`: a completion of OpenAI's form as a client would get it. `asked`: for a usage chunk. */

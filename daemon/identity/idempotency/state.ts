@@ -2,6 +2,7 @@
 // surfaces act on its answer: the core refuses a duplicate that is under way, the gateway joins it.
 import { hash } from "node:crypto";
 import { MagicError } from "#contract/errors.ts";
+import { canonicalJson } from "#shared/canonical-json.ts";
 
 /** 24 hours: how long an answer is kept for its key. */
 export const KEEP_MS = 24 * 3_600_000;
@@ -25,17 +26,7 @@ export function idempotencyKeyOf(header: string | readonly string[] | undefined)
 
 /** Method, path and body in one digest; the order of a JSON object's members makes no difference to a parsed body. */
 export function fingerprintOf(method: string, path: string, body: unknown): string {
-  return hash("sha256", `${method} ${path}\n${canonical(body)}`, "base64url");
-}
-
-/** JSON with the members of every object sorted. */
-export function canonical(value: unknown): string {
-  if (value === undefined) return "";
-  return JSON.stringify(value, (_key, part: unknown) =>
-    typeof part === "object" && part !== null && !Array.isArray(part)
-      ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : part,
-  );
+  return hash("sha256", `${method} ${path}\n${body === undefined ? "" : canonicalJson(body)}`, "base64url");
 }
 
 /** The error for every state that is neither `reserved` nor `done`. */

@@ -1,7 +1,7 @@
 // Which settings a declarative manifest makes addresses of: read off its templates. What cannot be told for certain is all of them.
 
+import { isObject } from "#contract/json-object.ts";
 import { loadManifest } from "../connectors/declarative/manifest/load.ts";
-import { isObject } from "../is-object.ts";
 
 const ADDRESS_KEY = /url|endpoint|^\$parameters$/i;
 /** `config['name']`, `config.get('name'...`, `config.name`: names without escapes, which would stand for others. */

@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { type FieldProblem, MagicError } from "#contract/errors.ts";
-import { isObject } from "../is-object.ts";
+import { isObject } from "#contract/json-object.ts";
 import { tokenUrls } from "../oauth/provider.ts";
 import { leadsElsewhere, type PlaceRules } from "./places.ts";
 import type { ConnectionSecret, Settings } from "./secret.ts";

@@ -1,6 +1,7 @@
 // What can be done with connections, whichever the environment.
 import { type FieldProblem, isMagicError, MagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
+import { isObject } from "#contract/json-object.ts";
 import type { ConnectionStatus } from "#contract/states.ts";
 import { nearest } from "#contract/suggest.ts";
 import type { DiscoveredObject } from "#contract/sync.ts";
@@ -13,7 +14,6 @@ import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Checked, SyncExecution } from "../execution.ts";
-import { isObject } from "../is-object.ts";
 import { mergePatch } from "../merge-patch.ts";
 import { mergedMetadata } from "../metadata.ts";
 import { answerPage, type ListOptions, pageOf } from "../page.ts";

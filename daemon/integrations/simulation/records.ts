@@ -1,5 +1,5 @@
 // Records that a simulated system holds: made from a stream's JSON schema, valid by it, the same for the same seed, stream and place.
-import { isObject } from "../is-object.ts";
+import { isObject, setField } from "#contract/json-object.ts";
 import { type Random, seededRandom } from "./random.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -178,11 +178,10 @@ function schemaAt(schema: unknown, path: readonly string[]): unknown {
   }, schema);
 }
 
-// A key such as __proto__ stays data.
 function put(target: Record<string, unknown>, path: readonly string[], value: unknown): void {
   const [first = "", ...rest] = path;
   const held = Object.hasOwn(target, first) ? target[first] : undefined;
   const next = rest.length === 0 ? value : isObject(held) ? { ...held } : {};
   if (rest.length > 0) put(next as Record<string, unknown>, rest, value);
-  Object.defineProperty(target, first, { value: next, enumerable: true, configurable: true, writable: true });
+  setField(target, first, next);
 }

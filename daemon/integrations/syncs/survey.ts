@@ -1,7 +1,7 @@
 // What is wrong with a sync beyond what its schema can tell, in a body of any form: schedule, time zone, connections that are not there.
 import type { FieldProblem } from "#contract/errors.ts";
+import { isObject } from "#contract/json-object.ts";
 import type { Schedule } from "#daemon/storage/tables/sync.ts";
-import { isObject } from "../is-object.ts";
 import { scheduleProblems } from "./schedule.ts";
 
 export async function surveySync(

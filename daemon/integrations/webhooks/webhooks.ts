@@ -2,6 +2,7 @@
 import { setTimeout } from "node:timers/promises";
 import { type FieldProblem, MagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
+import { isObject } from "#contract/json-object.ts";
 import type { DeliveryStatus } from "#contract/states.ts";
 import type { ListPage } from "#contract/wire/list.ts";
 import type { CreateWebhook, Delivery, PatchWebhook, Webhook } from "#contract/wire/webhooks.ts";
@@ -12,7 +13,6 @@ import type { Storage } from "#daemon/storage/storage.ts";
 import type { DeliveryRecord, WebhookRecord } from "#daemon/storage/tables/webhook.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
-import { isObject } from "../is-object.ts";
 import { answerPage, type ListOptions, pageOf } from "../page.ts";
 import { newSecret, type SigningSecret } from "./signature.ts";
 

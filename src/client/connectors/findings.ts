@@ -1,4 +1,5 @@
 // What one page of an unknown API says about itself: where its records are, their key, how its pages go on. Guesses, to be tried.
+import { isObject, setField } from "#contract/json-object.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -23,9 +24,6 @@ export type Pagination =
   | { readonly type: "page"; readonly parameter: string; readonly size: number; readonly start: number }
   | { readonly type: "offset"; readonly parameter: string; readonly size: number };
 
-const isRecord = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 /** Names that lists of records have when they are empty. */
 const listNames = /^(data|items|results?|records|values?|entries|rows|list|content|hits|elements|nodes|edges)$/i;
 
@@ -34,26 +32,26 @@ export function recordPaths(body: unknown): string[][] {
   const found: { readonly path: string[]; readonly length: number }[] = [];
   const visit = (value: unknown, path: string[]): void => {
     if (Array.isArray(value)) {
-      const isList = value.length > 0 ? value.every(isRecord) : path.length === 0 || listNames.test(path.at(-1) ?? "");
+      const isList = value.length > 0 ? value.every(isObject) : path.length === 0 || listNames.test(path.at(-1) ?? "");
       if (isList) found.push({ path, length: value.length });
-    } else if (isRecord(value) && path.length < 4)
+    } else if (isObject(value) && path.length < 4)
       for (const [key, each] of Object.entries(value)) visit(each, [...path, key]);
   };
   visit(body, []);
-  if (found.length === 0 && isRecord(body)) return [[]];
+  if (found.length === 0 && isObject(body)) return [[]];
   return found.sort((a, b) => b.length - a.length || a.path.length - b.path.length).map(({ path }) => path);
 }
 
 function at(body: unknown, path: readonly string[]): unknown {
   return path.reduce<unknown>(
-    (value, key) => (isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined),
+    (value, key) => (isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined),
     body,
   );
 }
 
 export function recordsAt(body: unknown, path: readonly string[]): Json[] {
   const found = at(body, path);
-  return (Array.isArray(found) ? found : [found]).filter(isRecord);
+  return (Array.isArray(found) ? found : [found]).filter(isObject);
 }
 
 /** Fields that tell the records apart, the likeliest first. */
@@ -165,7 +163,7 @@ interface Scalar {
 // What stands beside the records, not in them.
 function scalarsOf(body: unknown, path: readonly string[] = []): Scalar[] {
   if (Array.isArray(body) || path.length > 4) return [];
-  if (!isRecord(body)) return [{ path, value: body }];
+  if (!isObject(body)) return [{ path, value: body }];
   return Object.entries(body).flatMap(([key, value]) => scalarsOf(value, [...path, key]));
 }
 
@@ -181,12 +179,7 @@ export function schemaOf(records: readonly Json[]): Json {
       if (types.has("number")) types.delete("integer");
       const format = value === null ? before : known && before === undefined ? undefined : formatOf(value);
       const property = { type: [...types], ...(format === undefined ? {} : { format }) };
-      Object.defineProperty(properties, name, {
-        value: property,
-        enumerable: true,
-        configurable: true,
-        writable: true,
-      });
+      setField(properties, name, property);
     }
   }
   for (const property of Object.values(properties))

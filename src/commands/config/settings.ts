@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { MagicError } from "#contract/errors.ts";
+import { isObject } from "#contract/json-object.ts";
 import { ProjectConfig } from "#contract/project.ts";
 import { readProject } from "#contract/project-check.ts";
 import { DEFAULT_PORT } from "#contract/protocol.ts";
@@ -144,8 +145,7 @@ function flatten(values: Record<string, unknown>, prefix = ""): Map<string, unkn
   const flat = new Map<string, unknown>();
   for (const [name, value] of Object.entries(values)) {
     const key = prefix + name;
-    if (typeof value === "object" && value !== null && !Array.isArray(value))
-      for (const [inner, leaf] of flatten(value as Record<string, unknown>, `${key}.`)) flat.set(inner, leaf);
+    if (isObject(value)) for (const [inner, leaf] of flatten(value, `${key}.`)) flat.set(inner, leaf);
     else flat.set(key, value);
   }
   return flat;

@@ -1,8 +1,9 @@
 // Converse's event stream in OpenAI's chunks. Text has no block start; usage comes in `metadata`, after `messageStop` as a rule.
+import { fields } from "#contract/json-object.ts";
 import type { ReasoningDetail } from "#daemon/gateway/format/completion.ts";
 import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
 import { chunkStream } from "../chunks.ts";
-import { fields, jsonEvent, string } from "../events.ts";
+import { jsonEvent, string } from "../events.ts";
 import { failure, givenUp, UpstreamError } from "../failure.ts";
 import { keepThoughts, redactedThought, signedThought } from "../thoughts/claude.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";

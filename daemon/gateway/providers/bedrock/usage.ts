@@ -1,7 +1,8 @@
 // Converse's usage and stop reasons. `inputTokens` excludes what the cache read and wrote.
+import { fields } from "#contract/json-object.ts";
 import type { FinishReason } from "#daemon/gateway/format/completion.ts";
 import { count, isCount, type TokenUsage, withParts } from "#daemon/gateway/format/usage.ts";
-import { fields, list, string } from "../events.ts";
+import { list, string } from "../events.ts";
 
 /** Null where there are no counts. `more`: `additionalModelResponseFields`, where Claude says how much it thought. */
 export function converseUsage(value: unknown, more?: unknown): TokenUsage | null {

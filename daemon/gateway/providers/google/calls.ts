@@ -1,6 +1,7 @@
 // Gemini's function calls as OpenAI's: the wire's id where it has one, else one of ours that carries the thought signature.
+import { fields } from "#contract/json-object.ts";
 import type { ExtraContent } from "#daemon/gateway/format/completion.ts";
-import { fields, string } from "../events.ts";
+import { string } from "../events.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { freshId, signedId } from "../tool-id.ts";
 import type { ReadContext } from "../wire.ts";

@@ -1,5 +1,6 @@
 // `cache_control`, by which Claude is told what it may cache, on its way to services that refuse what they do not know. Takes anything:
 // nobody has checked what goes to these wires.
+import { isObject } from "#contract/json-object.ts";
 
 /** Messages or tools without it; the same array where there is none. */
 export function unmarked<Item>(items: readonly Item[], inner: "content" | "function"): readonly Item[] {
@@ -26,8 +27,4 @@ function without(item: Members): Members {
   if (!Object.hasOwn(item, "cache_control")) return item;
   const { cache_control: _mark, ...rest } = item;
   return rest;
-}
-
-function isObject(value: unknown): value is Members {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,11 +1,11 @@
 // OpenAI's whole answer: the vendor's bytes with `cost_usd` put into the usage; written anew only where an imitation left out what the
 // specification requires.
 
+import { fields } from "#contract/json-object.ts";
 import type { FinishReason } from "#daemon/gateway/format/completion.ts";
 import { estimatePrompt } from "#daemon/gateway/format/estimate.ts";
 import { type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/format/usage.ts";
 import { readAnswer, spliceCost } from "../cost.ts";
-import { fields } from "../events.ts";
 import { failure, UpstreamError } from "../failure.ts";
 import { secretsOf } from "../secrets.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";

@@ -2,11 +2,11 @@
 // broken one must end the stream; it is written anew only where it has to change: the usage chunk (kept back, priced, and shown only
 // to who asked), and chunks of imitations that leave out what the specification requires.
 import { isAscii } from "node:buffer";
+import { fields } from "#contract/json-object.ts";
 import type { FinishReason } from "#daemon/gateway/format/completion.ts";
 import { estimatePrompt } from "#daemon/gateway/format/estimate.ts";
 import { DONE } from "#daemon/gateway/format/sse.ts";
 import { type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/format/usage.ts";
-import { fields } from "../events.ts";
 import { failure, UpstreamError } from "../failure.ts";
 import { secretsOf } from "../secrets.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";

@@ -1,6 +1,7 @@
 // What the sandbox answers: a pure function of the seed and the request. Text is the last user message again; schemas and tools are
 // obeyed; `stop`, `max_tokens`, `n` and `logprobs` act as they do at a real model.
 import { createHash } from "node:crypto";
+import { isObject } from "#contract/json-object.ts";
 import type { FinishReason, Logprobs, ToolCall } from "#daemon/gateway/format/completion.ts";
 import { estimatePrompt } from "#daemon/gateway/format/estimate.ts";
 import type { ChatRequest, Content } from "#daemon/gateway/format/request.ts";
@@ -119,8 +120,7 @@ function textFor(request: ChatRequest, said: string, seed: string, budget: Budge
 
 function isJsonObject(text: string): boolean {
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value);
+    return isObject(JSON.parse(text));
   } catch {
     return false;
   }

@@ -1,6 +1,7 @@
 // A value that satisfies a JSON schema (2020-12, and what OpenAI's strict mode allows), drawn from a seeded generator: the arguments of
 // the sandbox's tool calls and its answers to `response_format`. Real models obey schemas; so must their stand-in.
 import { RE2JS } from "re2js";
+import { setField } from "#contract/json-object.ts";
 import { sampleForPattern } from "./pattern.ts";
 import type { Random } from "./random.ts";
 
@@ -143,10 +144,9 @@ function object(schema: Schema, context: Context): Record<string, unknown> {
   spend(context, Object.keys(properties).length + required.size);
   let count = 0;
   const set = (name: string, child: unknown) => {
-    // defineProperty: a schema may name a property "__proto__".
     const child_ = value(child, { ...context, depth: context.depth + 1, name });
     if (!Object.hasOwn(filled, name)) count++;
-    Object.defineProperty(filled, name, { value: child_, enumerable: true, configurable: true, writable: true });
+    setField(filled, name, child_);
   };
   for (const [name, child] of Object.entries(properties)) {
     if (required.has(name) || context.depth < 3) set(name, child);

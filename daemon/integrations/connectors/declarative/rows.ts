@@ -6,6 +6,7 @@ import { timestampOf } from "../../engine/temporal.ts";
 import type { Column, ColumnType, Row, TableSchema, Value } from "../../engine/types.ts";
 import { parseIso } from "./jinja/date-text.ts";
 import { isRecord, list } from "./manifest/component.ts";
+import { fieldOf } from "./read/fields.ts";
 
 export const EXTRA_COLUMN = "_magic_extra";
 
@@ -75,18 +76,6 @@ export function rowsOf(
     }
   }
   return { rows, bytes, rejects };
-}
-
-function fieldOf(record: Readonly<Record<string, unknown>>, name: string): unknown {
-  if (Object.hasOwn(record, name)) return record[name];
-  return name.includes(".")
-    ? name
-        .split(".")
-        .reduce<unknown>(
-          (value, key) => (isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined),
-          record,
-        )
-    : undefined;
 }
 
 function extra(record: Readonly<Record<string, unknown>>, known: ReadonlySet<string>): Value {

@@ -10,6 +10,7 @@ import {
   requiredText,
   typeOf,
 } from "../manifest/component.ts";
+import { fieldAt } from "../read/fields.ts";
 import { type Authenticator, bearer, type Login } from "./authenticator.ts";
 import { jwt } from "./jwt.ts";
 import { oauth } from "./oauth.ts";
@@ -77,10 +78,7 @@ function selective(context: Context, component: Component, login: Login): Authen
       ]),
   );
   const chosen = (): Authenticator => {
-    const name = path.reduce<unknown>(
-      (value, key) => (isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined),
-      context.config,
-    );
+    const name = fieldAt(context.config, path);
     const found = all.get(String(name));
     if (!found)
       throw new MagicError(

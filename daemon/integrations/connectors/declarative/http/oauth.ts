@@ -3,6 +3,7 @@ import { MagicError } from "#contract/errors.ts";
 import { type Context, nested, text } from "../context.ts";
 import { parseIso, strptime } from "../jinja/date-text.ts";
 import { type Component, child, isRecord, list, optionalChild, optionalText } from "../manifest/component.ts";
+import { fieldAt } from "../read/fields.ts";
 import { type Authenticator, bearer } from "./authenticator.ts";
 import type { HttpRequest, HttpResponse } from "./client.ts";
 import { decoderOf } from "./decode.ts";
@@ -176,10 +177,7 @@ function expiryOf(date: string, format: string | undefined): number {
 }
 
 function stringAt(value: unknown, path: readonly string[]): string | undefined {
-  const found = path.reduce<unknown>(
-    (at, key) => (isRecord(at) && Object.hasOwn(at, key) ? at[key] : undefined),
-    value,
-  );
+  const found = fieldAt(value, path);
   return typeof found === "string" ? found : undefined;
 }
 

@@ -1,6 +1,8 @@
 // Where values go in a request: query, headers, form or JSON body, path. The options of requester, paginator, slices and authenticator are merged.
+import { setField } from "#contract/json-object.ts";
 import { type Context, text, type Variables } from "../context.ts";
 import { type Component, isRecord, list, manifestError, requiredText } from "../manifest/component.ts";
+import { mergeFields } from "../read/fields.ts";
 
 export interface RequestParts {
   readonly params: Record<string, unknown>;
@@ -47,16 +49,12 @@ export function inject(
 function setPath(target: Record<string, unknown>, path: readonly string[], value: unknown): void {
   const [first = "", ...rest] = path;
   if (!rest.length) {
-    define(target, first, value);
+    setField(target, first, value);
     return;
   }
   const inner = Object.hasOwn(target, first) && isRecord(target[first]) ? target[first] : {};
-  define(target, first, inner);
+  setField(target, first, inner);
   setPath(inner, rest, value);
-}
-
-function define(target: Record<string, unknown>, key: string, value: unknown): void {
-  Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
 }
 
 /** Later parts win; JSON bodies merge deeply. */
@@ -66,20 +64,9 @@ export function merge(...all: readonly RequestParts[]): RequestParts {
     Object.assign(out.params, parts.params);
     Object.assign(out.headers, parts.headers);
     Object.assign(out.form, parts.form);
-    mergeDeep(out.json, parts.json);
+    mergeFields(out.json, parts.json);
   }
   return out;
-}
-
-function mergeDeep(target: Record<string, unknown>, source: Record<string, unknown>): void {
-  for (const [key, value] of Object.entries(source)) {
-    const existing = Object.hasOwn(target, key) ? target[key] : undefined;
-    if (isRecord(existing) && isRecord(value)) {
-      const copy = { ...existing };
-      mergeDeep(copy, value);
-      define(target, key, copy);
-    } else define(target, key, value);
-  }
 }
 
 /**

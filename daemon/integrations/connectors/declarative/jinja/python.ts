@@ -1,5 +1,6 @@
 // Python's values in JavaScript, and their str(), repr(), truth, equality and order. Text is string, None is null, int is number or
 // bigint, a list is an array, a dict is a Map or a plain object of the context; what JavaScript lacks has a class here.
+import { setField } from "#contract/json-object.ts";
 import { ExactNumber } from "#shared/exact-number.ts";
 import { EvaluationError, PythonTypeError } from "./errors.ts";
 
@@ -115,13 +116,7 @@ export function toJson(value: unknown, whole: (value: Float) => unknown = (each)
   if (Array.isArray(value)) return value.map((each) => toJson(each, whole));
   if (isDict(value)) {
     const object: Record<string, unknown> = {};
-    for (const [key, item] of value)
-      Object.defineProperty(object, typeof key === "string" ? key : str(key), {
-        value: toJson(item, whole),
-        enumerable: true,
-        configurable: true,
-        writable: true,
-      });
+    for (const [key, item] of value) setField(object, typeof key === "string" ? key : str(key), toJson(item, whole));
     return object;
   }
   if (value instanceof Undefined) return "";

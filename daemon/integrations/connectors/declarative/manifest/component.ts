@@ -1,11 +1,12 @@
 // A resolved component of a manifest: plain data with a `type`. The readers here name what is wrong and where.
 import { MagicError } from "#contract/errors.ts";
+import { isObject } from "#contract/json-object.ts";
 import { ExactNumber } from "#shared/exact-number.ts";
 
 export type Component = Readonly<Record<string, unknown>>;
 
 export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);
+  return isObject(value) && !(value instanceof ExactNumber);
 }
 
 /** A manifest that cannot be used; `what` names the component and field. */

@@ -1,5 +1,6 @@
 // The text of a manifest -> a resolved one. Whatever is wrong with it is an error that says where.
 import { type Document, isScalar, parseDocument, type Tags, visit } from "yaml";
+import { setField } from "#contract/json-object.ts";
 import { type Component, children, isRecord, manifestError, writtenStreams } from "./component.ts";
 import { resolveManifest } from "./resolve.ts";
 
@@ -109,12 +110,6 @@ function plain(value: unknown, depth: number): unknown {
   if (Array.isArray(value)) return value.map((each) => plain(each, depth + 1));
   if (!isRecord(value)) return value;
   const out: Record<string, unknown> = {};
-  for (const key of Object.keys(value))
-    Object.defineProperty(out, key, {
-      value: plain(value[key], depth + 1),
-      enumerable: true,
-      configurable: true,
-      writable: true,
-    });
+  for (const key of Object.keys(value)) setField(out, key, plain(value[key], depth + 1));
   return out;
 }

@@ -1,5 +1,6 @@
 // A manifest as written -> one without references: `$ref` inlined with the fields beside it winning, `$parameters` handed down, types that
 // the place implies filled in. The rules are those of the manifest language's reference implementation.
+import { setField } from "#contract/json-object.ts";
 import { isRecord, manifestError } from "./component.ts";
 import { customTypes, defaultTypes } from "./default-types.ts";
 
@@ -68,8 +69,7 @@ function dereference(value: unknown, references: References, path: readonly stri
 
 // A key such as __proto__ stays data.
 function put(target: Record<string, unknown>, key: string, value: unknown): void {
-  if (key === "__proto__")
-    Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
+  if (key === "__proto__") setField(target, key, value);
   else target[key] = value;
 }
 

@@ -16,6 +16,7 @@ import {
   typeOf,
 } from "../manifest/component.ts";
 import { clamped } from "./clamping.ts";
+import { fieldOf } from "./fields.ts";
 import type { DataRecord } from "./records.ts";
 
 export interface Interval {
@@ -53,13 +54,6 @@ export function cursorOf(context: Context, component: Component | undefined, ask
   if (!component) return undefined;
   if (typeOf(component) === "DatetimeBasedCursor") return datetimeCursor(context, component, asks);
   return typeOf(component) === "IncrementingCountCursor" ? countCursor(context, component) : refuseCustom(component);
-}
-
-function fieldOf(record: DataRecord, name: string): unknown {
-  if (Object.hasOwn(record, name)) return record[name];
-  return name
-    .split(".")
-    .reduce<unknown>((value, key) => (isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined), record);
 }
 
 function datetimeCursor(context: Context, component: Component, asks: Component): Cursor {

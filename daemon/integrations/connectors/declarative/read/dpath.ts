@@ -1,4 +1,5 @@
 // Paths into decoded answers, as dpath reads them: `*` is any key or index, numbers index lists, `**` any depth.
+import { setField } from "#contract/json-object.ts";
 import { compileRegex } from "../jinja/regex.ts";
 import { isRecord } from "../manifest/component.ts";
 
@@ -51,7 +52,7 @@ export function copyOf<Value>(value: Value): Value {
 export function setAt(target: Record<string, unknown>, path: readonly string[], value: unknown): void {
   const [first = "", ...rest] = path;
   if (!rest.length) {
-    Object.defineProperty(target, first, { value, enumerable: true, configurable: true, writable: true });
+    setField(target, first, value);
     return;
   }
   const inner = Object.hasOwn(target, first) ? target[first] : undefined;
@@ -62,7 +63,7 @@ export function setAt(target: Record<string, unknown>, path: readonly string[], 
     return;
   }
   const next: Record<string, unknown> = isRecord(inner) ? inner : {};
-  Object.defineProperty(target, first, { value: next, enumerable: true, configurable: true, writable: true });
+  setField(target, first, next);
   setAt(next, rest, value);
 }
 

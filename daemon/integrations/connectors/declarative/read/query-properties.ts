@@ -4,6 +4,7 @@ import { type Context, text } from "../context.ts";
 import { isQueryProperties } from "../http/requester.ts";
 import { type Component, child, isRecord, list, manifestError, optionalChild, typeOf } from "../manifest/component.ts";
 import { dpathOne } from "./dpath.ts";
+import { mergeFields } from "./fields.ts";
 import type { DataRecord } from "./records.ts";
 
 export interface QueryProperties {
@@ -84,7 +85,7 @@ function joinBy(chunking: Component): QueryProperties["join"] {
       const values = keys.map((key) => (Object.hasOwn(record, key) ? record[key] : undefined));
       const key = values.every(Boolean) ? JSON.stringify(values) : undefined;
       const first = key === undefined ? undefined : known.get(key);
-      if (first) mergeInto(first, record);
+      if (first) mergeFields(first, record);
       else {
         const own = { ...record };
         joined.push(own);
@@ -93,16 +94,4 @@ function joinBy(chunking: Component): QueryProperties["join"] {
     }
     return joined;
   };
-}
-
-function mergeInto(target: DataRecord, source: DataRecord): void {
-  for (const [key, value] of Object.entries(source)) {
-    const held = Object.hasOwn(target, key) ? target[key] : undefined;
-    let merged = value;
-    if (isRecord(held) && isRecord(value)) {
-      merged = { ...held };
-      mergeInto(merged as DataRecord, value);
-    }
-    Object.defineProperty(target, key, { value: merged, enumerable: true, configurable: true, writable: true });
-  }
 }

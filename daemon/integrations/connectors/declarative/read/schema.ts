@@ -1,4 +1,5 @@
 // The JSON schema of a stream's records: written in the manifest, or asked of the vendor.
+import { setField } from "#contract/json-object.ts";
 import { type Context, condition, emptySlice, text } from "../context.ts";
 import { emptyParts } from "../http/options.ts";
 import {
@@ -52,13 +53,7 @@ async function dynamic(context: Context, loader: Component): Promise<DataRecord>
       for (const field of list(source).filter(isRecord)) {
         const name = dpathOne(field, path(identifier["key_pointer"]));
         const kind = identifier["type_pointer"] ? dpathOne(field, path(identifier["type_pointer"])) : "string";
-        if (typeof name === "string")
-          Object.defineProperty(properties, name, {
-            value: typeSchema(context, identifier, kind, field),
-            enumerable: true,
-            configurable: true,
-            writable: true,
-          });
+        if (typeof name === "string") setField(properties, name, typeSchema(context, identifier, kind, field));
       }
     }
   }

@@ -1,5 +1,0 @@
-// A JSON object, as against null, arrays and everything else.
-
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
