@@ -25,20 +25,24 @@ export function useBodies(app: FastifyInstance): void {
       } catch (error) {
         return done(error as Error);
       }
-      // It would be kept as another text than the one that is acknowledged.
-      if (request.route.surface === "core" && /\\ud[89a-f]/i.test(raw.toString("latin1")) && holdsHalf(body))
-        return done(
-          new MagicError("invalid_request", "The body holds half of a surrogate pair, which is no character."),
-        );
+      if (request.route.surface === "core" && /\\u(d[89a-f]|0000)/i.test(raw.toString("latin1"))) {
+        const unfit = unfitText(body);
+        if (unfit !== undefined) return done(new MagicError("invalid_request", unfit));
+      }
       if (raw.length > LARGE_BODY) markLargeBody(body);
       done(null, body);
     },
   );
 }
 
-// Written again, whole pairs stand as they are and halves are escaped.
-function holdsHalf(body: unknown): boolean {
-  return /(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(JSON.stringify(body));
+// A half would be kept as another text than the one that is acknowledged, and Postgres keeps no NUL: what one database refuses, all do.
+// Written again, whole pairs stand as they are; halves and NUL are escaped.
+function unfitText(body: unknown): string | undefined {
+  const found = /(?<!\\)(?:\\\\)*\\u(d[89a-f]|0000)/.exec(JSON.stringify(body));
+  if (found === null) return undefined;
+  return found[1] === "0000"
+    ? "The body holds a NUL character, which no text here may have."
+    : "The body holds half of a surrogate pair, which is no character.";
 }
 
 // "error": a body with __proto__ or constructor.prototype keys is refused, not read.

@@ -91,6 +91,11 @@ export function createHttp(options: HttpOptions): Http {
     if (request.route.url === undefined) refuseUnknown(request, reply);
     done();
   });
+  // Not every database can look for it.
+  app.addHook("onRequest", (request, _reply, done) => {
+    if (request.url.includes("%00")) throw new MagicError("invalid_request", "The address holds a NUL character.");
+    done();
+  });
   useContentGuards(app);
   return { fastify: app, activity, hostGuard };
 }

@@ -198,11 +198,13 @@ test("a body is UTF-8, and has no millions of lists or keys", async () => {
     const refused = await send(Buffer.from([...Buffer.from('{"name":"'), ...bytes, ...Buffer.from('"}')]));
     expect([refused.status, ((await refused.json()) as { code: string }).code]).toEqual([400, "invalid_request"]);
   }
-  // Halves of a pair would be kept as another text than was acknowledged.
+  // Halves of a pair would be kept as another text than was acknowledged, and Postgres keeps no NUL.
   for (const [name, status] of [
     ["\\ud83d\\ude00 \\\\ud800", 200],
     ["a\\uD800", 400],
     ["\\udc00\\ud83d", 400],
+    ["a\\u0000b", 400],
+    ["\\\\u0000", 200],
   ] as const)
     expect((await send(Buffer.from(`{"name":"${name}","count":1,"deep":{"table":"t"}}`))).status, name).toBe(status);
   expect((await send(Buffer.from(`{"name":[${"[],".repeat(600_000)}1]}`))).status).toBe(400);

@@ -118,7 +118,7 @@ test("every answer has one entry, refused and failed ones too, that says who, wh
       { action: "keys.get", resource: key.id, identity: { type: "admin", id: null } },
     ],
     ["GET", "/v1/keys/none", admin_key, 404, { outcome: "failed", resource: "none" }],
-    ["GET", "/v1/keys/a%00b", admin_key, 404, { outcome: "failed", resource: "a\ufffdb" }],
+    ["GET", "/v1/keys/a%00b", admin_key, 400, { outcome: "failed", resource: "a\ufffdb" }],
     [
       "GET",
       "/v1/keys",
