@@ -570,6 +570,22 @@ test("a connection that is authorized anew while its old grant is being refused 
   expect([record.status, secrets.read(record).credentials["refresh_token"]]).toEqual(["connected", "r1"]);
 });
 
+test("what is granted anew for a connection that is deleted meanwhile is given back", async () => {
+  const { answers, asked, start, comeBack, daemon } = await hostileServer();
+  answers.push(json({ access_token: "a0" }));
+  const { connection = "" } = (await comeBack({ state: await start(), code: "c" })).to;
+  const state = await start({}, { connection });
+  const { promise: gone, resolve: go } = Promise.withResolvers<void>();
+  answers.push((response) => void gone.then(() => json({ access_token: "a1", refresh_token: "r1" })(response)));
+  const back = comeBack({ state, code: "again" });
+  await vi.waitFor(() => expect(asked).toHaveLength(2), 20_000);
+  for (let more = 0; more < 2; more++) answers.push(json({}));
+  expect((await daemon.call("DELETE", `/v1/connections/${connection}`, undefined, live)).status).toBe(200);
+  go();
+  expect((await back).to).toMatchObject({ error: "not_found" });
+  expect(asked.slice(2).map((form) => form.get("token"))).toEqual(["a0", "r1"]);
+});
+
 test("what a vendor tells of the account while it authorizes is kept, where the caller has not said it", async () => {
   const { answers, comeBack, daemon, origin } = await hostileServer();
   const authorized = async (provider: string, config: object, parameters: object, answer: object) => {

@@ -1,7 +1,7 @@
 // Authorization of connections at their provider: begun by a caller, ended by the provider's redirect; afterwards fresh access
 // tokens for whoever uses the connection.
 import { createHash, randomBytes } from "node:crypto";
-import { MagicError } from "#contract/errors.ts";
+import { isMagicError, MagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
 import type { OAuthCallbackQuery, StartOAuth } from "#contract/wire/oauth.ts";
 import type { Egress } from "#daemon/egress/egress.ts";
@@ -223,7 +223,12 @@ export function createOAuth(options: OAuthOptions): OAuth {
       const saved = await changeSecret(options, place.id, (held) => ({
         ...reauthorized(rules, held, { config, credentials }, told),
         bounded: bounded || held.bounded === true,
-      }));
+      })).catch(async (error) => {
+        // Deleted meanwhile, or of an account that it cannot be moved to. Where only storage failed, it may have been kept after all.
+        if (isMagicError(error) && (error.code === "not_found" || error.code === "validation_failed"))
+          await giveBack(provider, tokens);
+        throw error;
+      });
       const found = await connections.setHealth({ ...place, status: "connected", health, now });
       return found === null || found === "stale" ? saved : found;
     }
@@ -245,10 +250,14 @@ export function createOAuth(options: OAuthOptions): OAuth {
     try {
       return await connections.create({ connection, limit });
     } catch (error) {
-      // Nobody will use what was granted.
-      await revokeToken(egress, provider, tokens.refresh_token ?? tokens.access_token).catch(() => undefined);
+      await giveBack(provider, tokens);
       throw error;
     }
+  }
+
+  /** Nobody will use what was granted. */
+  async function giveBack(provider: OAuthProvider, tokens: Tokens): Promise<void> {
+    await revokeToken(egress, provider, tokens.refresh_token ?? tokens.access_token).catch(() => undefined);
   }
 
   // The rotated token is durable before anybody gets the new access token: a crash between the two must not lose the grant.
