@@ -3,8 +3,8 @@
 import { writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { buildController } from "#client/controllers.ts";
+import { localClientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
-import { localClientOf } from "#commands/connection-of.ts";
 import { folderFor } from "#scaffold/locate.ts";
 import { makeFolder } from "#shared/make-folder.ts";
 import { findRoot, stateFolder } from "#shared/paths.ts";

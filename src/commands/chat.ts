@@ -1,7 +1,7 @@
 // magic chat: one question, or a conversation at a terminal; the answer is streamed, and what it cost stands on stderr.
 import { type ChatMessage, type ChatSummary, streamChat } from "#client/gateway/chat.ts";
-import { connectGateway } from "#client/gateway/connect.ts";
 import type { ApiClient } from "#client/http.ts";
+import { gatewayClientOf } from "#commands/client-of.ts";
 import { type Context, defineCommand } from "#commands/command.ts";
 import { readTextInput } from "#commands/json-input.ts";
 import { isMagicError, MagicError } from "#contract/errors.ts";
@@ -23,18 +23,12 @@ export default defineCommand<Options>({
       .option("--max-tokens <n>", "the longest answer")
       .option("--temperature <t>", "0 to 2"),
   async run(context) {
-    const { args, options, output, globals, env } = context;
+    const { args, options, output } = context;
     const words = [args[0] ?? []].flat().join(" ");
     const body = bodyOf(options);
     if (words === "" && !output.interactive)
       throw new MagicError("usage", "Missing: <prompt>.", { extra: { missing: ["<prompt>"] } });
-    const client = await connectGateway({
-      root: globals.root,
-      url: globals.url,
-      live: globals.live,
-      env,
-      note: output.note,
-    });
+    const client = await gatewayClientOf(context);
     const system: ChatMessage[] = options.system
       ? [{ role: "system", content: await readTextInput(options.system, "--system") }]
       : [];

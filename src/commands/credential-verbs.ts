@@ -7,16 +7,11 @@ import {
   revokeCredential,
   rollCredential,
 } from "#client/credentials.ts";
-import { connect } from "#client/daemon/connect.ts";
-import type { ApiClient } from "#client/http.ts";
-import { type Context, defineCommand } from "#commands/command.ts";
+import { defineCommand } from "#commands/command.ts";
 import { table } from "#output/table.ts";
+import { clientOf } from "./client-of.ts";
 import { type GrantOptions, grantOptions, listOf, showCredential } from "./credential-options.ts";
 import { given, timeOf, wholeOf } from "./option-values.ts";
-
-export function clientOf({ globals, env, output }: Context<unknown>): Promise<ApiClient> {
-  return connect({ root: globals.root, url: globals.url, live: globals.live, env, note: output.note });
-}
 
 /** Its secret is printed this once. */
 export const createCommand = (noun: "key" | "client") =>

@@ -1,7 +1,7 @@
 // magic invoke: runs a controller once. Its output goes to stdout, the rest to stderr.
 import { invokeController } from "#client/controllers.ts";
+import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
-import { clientOf } from "#commands/connection-of.ts";
 import { readJsonInput } from "./json-input.ts";
 
 interface Options {

@@ -1,6 +1,7 @@
 // magic logs: what the daemon wrote, and with --follow what it writes. ndjson lines are the log's own.
-import { connect } from "#client/daemon/connect.ts";
+
 import type { LogFilter } from "#client/logs.ts";
+import { clientOf } from "#commands/client-of.ts";
 import { type Context, defineCommand } from "#commands/command.ts";
 import { sinceOf, wholeOf } from "#commands/option-values.ts";
 import { MagicError } from "#contract/errors.ts";
@@ -38,7 +39,7 @@ async function list(context: Context<Options>): Promise<void> {
   const { options, output, signal } = context;
   const limit = wholeOf(options.limit, "--limit", 1);
   const query = { ...filterOf(options), limit: limit ?? 1_000 };
-  const client = await open(context);
+  const client = await clientOf(context);
   const gathered: LogEntry[] = [];
   for (let after: string | null | undefined; ; ) {
     const page = await client.request<LogPage>("GET", "/v1/logs", {
@@ -66,7 +67,7 @@ async function follow(context: Context<Options>): Promise<ExitCode> {
   // A daemon that was stopped meanwhile stays so: whoever only looks on starts none anew, least of all in the way of a restart.
   let start = true;
   const client = async () => {
-    const found = await open(context, start);
+    const found = await clientOf(context, { start });
     start = false;
     return found;
   };
@@ -93,8 +94,4 @@ function filterOf({ controller, request, level, ...options }: Options): LogFilte
     ...(request !== undefined && { request }),
     ...(level !== undefined && { level }),
   };
-}
-
-function open({ globals, env, output }: Context<Options>, start = true) {
-  return connect({ root: globals.root, url: globals.url, live: globals.live, env, note: output.note, start });
 }

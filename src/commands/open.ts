@@ -1,6 +1,7 @@
 // magic open: the daemon's documentation page in a browser; without a terminal only its address.
+
+import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
-import { clientOf } from "#commands/connection-of.ts";
 import { openInBrowser } from "#output/open.ts";
 
 export default defineCommand({

@@ -3,8 +3,8 @@ import type { Command } from "commander";
 import { MagicError } from "#contract/errors.ts";
 import type { ListPage } from "#contract/wire/list.ts";
 import { type Column, table } from "#output/table.ts";
+import { clientOf } from "./client-of.ts";
 import { type CommandModule, defineCommand } from "./command.ts";
-import { clientOf } from "./connection-of.ts";
 import { wholeOf } from "./option-values.ts";
 
 interface ListOptions {

@@ -1,13 +1,14 @@
 // magic trace: the spans of one request as a waterfall.
-import { connect } from "#client/daemon/connect.ts";
+import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
 import type { Trace, TraceSpan } from "#contract/wire/traces.ts";
 import type { Paint } from "#output/paint.ts";
 
 export default defineCommand({
   configure: (command) => command.argument("<request-id>", "the X-Request-Id of an answer"),
-  async run({ args, output, globals, env, signal }) {
-    const client = await connect({ root: globals.root, url: globals.url, live: globals.live, env, note: output.note });
+  async run(context) {
+    const { args, output, signal } = context;
+    const client = await clientOf(context);
     const trace = await client.request<Trace>("GET", `/v1/traces/${encodeURIComponent(String(args[0]))}`, { signal });
     output.result(trace, (paint) => show(trace, paint));
   },

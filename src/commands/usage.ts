@@ -1,5 +1,5 @@
 // magic usage: tokens and cost, summed by one key; a chart for people, JSON or CSV for machines.
-import { connect } from "#client/daemon/connect.ts";
+import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
 import { betweenOf } from "#commands/option-values.ts";
 import { MagicError } from "#contract/errors.ts";
@@ -21,12 +21,13 @@ export default defineCommand<Options>({
       .option("--since <time>", "from a day or time (RFC 3339) on")
       .option("--until <time>", "before a day or time")
       .option("--csv", "comma-separated values"),
-  async run({ options, output, globals, env, signal }) {
+  async run(context) {
+    const { options, output, globals, signal } = context;
     const { by = "model", csv } = options;
     const { since, until } = betweenOf(options);
     if (!(usageKeys as readonly string[]).includes(by))
       throw new MagicError("usage", `--by ${by} is none of ${usageKeys.join(", ")}.`);
-    const client = await connect({ root: globals.root, url: globals.url, live: globals.live, env, note: output.note });
+    const client = await clientOf(context);
     const query = { by, since, until, environment: globals.live ? "live" : undefined };
     if (csv) {
       const answer = await client.send("GET", "/v1/usage", {

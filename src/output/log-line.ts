@@ -11,12 +11,16 @@ export function showLogLine(line: LogEntry): (paint: Paint) => string {
     const colour = line.level === "error" ? paint.red : line.level === "warn" ? paint.yellow : paint.dim;
     const fields = Object.entries(line)
       .filter(([name]) => !envelope.has(name))
-      .map(([name, value]) => `${paint.dim(`${name}=`)}${typeof value === "string" ? value : JSON.stringify(value)}`);
+      .map((field) => showField(field, paint));
     const message = typeof line["message"] === "string" ? [line["message"]] : [];
     const request = typeof line["request_id"] === "string" ? [paint.dim(line["request_id"])] : [];
     const head = [paint.dim(line.time.slice(11, 23)), colour(level), paint.bold(line.event)];
     return [[...head, ...message, ...fields, ...request].join(" "), ...errorLines(line["error"], paint)].join("\n");
   };
+}
+
+export function showField([name, value]: readonly [string, unknown], paint: Paint): string {
+  return `${paint.dim(`${name}=`)}${typeof value === "string" ? value : JSON.stringify(value)}`;
 }
 
 function errorLines(error: unknown, paint: Paint): string[] {

@@ -1,7 +1,7 @@
 // magic audit export: every entry with its place in the chain and its MAC, one JSON document a line, newest first.
 import { eachAuditEntry } from "#client/audit.ts";
+import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
-import { clientOf } from "#commands/credential-verbs.ts";
 import { type FilterOptions, filterOptions, filtersOf } from "./filters.ts";
 
 export default defineCommand<FilterOptions>({

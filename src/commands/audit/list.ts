@@ -1,7 +1,7 @@
 // magic audit list: who did what, newest first.
 import { listAudit } from "#client/audit.ts";
+import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
-import { clientOf } from "#commands/credential-verbs.ts";
 import { wholeOf } from "#commands/option-values.ts";
 import { table } from "#output/table.ts";
 import { type FilterOptions, filterOptions, filtersOf } from "./filters.ts";

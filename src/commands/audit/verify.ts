@@ -1,7 +1,7 @@
 // magic audit verify: walks the whole chain; exit code 3 when something was changed.
 import { verifyAudit } from "#client/audit.ts";
+import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
-import { clientOf } from "#commands/credential-verbs.ts";
 import { exitCodes } from "#contract/exit-codes.ts";
 
 export default defineCommand({

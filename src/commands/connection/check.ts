@@ -1,6 +1,7 @@
 // magic connection check: exit code 8 when the system does not answer.
+
+import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
-import { clientOf } from "#commands/connection-of.ts";
 import { pathPart } from "#commands/resource-verbs.ts";
 import { exitCodes } from "#contract/exit-codes.ts";
 import type { Connection } from "#contract/wire/connections.ts";

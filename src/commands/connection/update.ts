@@ -1,6 +1,7 @@
 // magic connection update: what is named changes, the rest stays.
+
+import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
-import { clientOf } from "#commands/connection-of.ts";
 import { wholeNumbers } from "#commands/json-input.ts";
 import { given, objectValue } from "#commands/option-values.ts";
 import { pathPart } from "#commands/resource-verbs.ts";

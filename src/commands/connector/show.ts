@@ -1,7 +1,7 @@
 // magic connector show
 import type { ApiClient } from "#client/http.ts";
+import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
-import { clientOf } from "#commands/connection-of.ts";
 import { pathPart } from "#commands/resource-verbs.ts";
 import { isMagicError, MagicError } from "#contract/errors.ts";
 import { nearest } from "#contract/suggest.ts";

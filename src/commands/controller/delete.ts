@@ -1,7 +1,7 @@
 // magic controller delete: asks first on a terminal.
 import { deleteController } from "#client/controllers.ts";
+import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
-import { clientOf } from "#commands/connection-of.ts";
 import { MagicError } from "#contract/errors.ts";
 import { askConfirm } from "#output/prompt.ts";
 

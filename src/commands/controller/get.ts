@@ -1,7 +1,7 @@
 // magic controller get
 import { getController } from "#client/controllers.ts";
+import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
-import { clientOf } from "#commands/connection-of.ts";
 import { showController } from "./show.ts";
 
 export default defineCommand({

@@ -1,7 +1,7 @@
 // magic controller list
 import { listControllers } from "#client/controllers.ts";
+import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
-import { clientOf } from "#commands/connection-of.ts";
 import { table } from "#output/table.ts";
 
 export default defineCommand({

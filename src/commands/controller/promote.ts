@@ -1,7 +1,7 @@
 // magic controller promote: an alias moves to a version, wholly or for a share of its calls.
 import { promoteController } from "#client/controllers.ts";
+import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
-import { clientOf } from "#commands/connection-of.ts";
 import { percentOf } from "./percent.ts";
 import { showController } from "./show.ts";
 

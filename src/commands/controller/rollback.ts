@@ -1,7 +1,7 @@
 // magic controller rollback
 import { rollbackController } from "#client/controllers.ts";
+import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
-import { clientOf } from "#commands/connection-of.ts";
 import { showController } from "./show.ts";
 
 export default defineCommand<{ alias?: string }>({

@@ -1,11 +1,12 @@
 // magic dev: serves the project's controllers and reloads them on every save, until q, Ctrl-C or SIGTERM.
 import { resolve } from "node:path";
 import { invokeController, reloadSession } from "#client/controllers.ts";
-import { connect, findDaemon } from "#client/daemon/connect.ts";
+import { findDaemon } from "#client/daemon/connect.ts";
 import { requireRoot } from "#client/daemon/spawn.ts";
 import { stopDaemon } from "#client/daemon/stop.ts";
 import type { ApiClient } from "#client/http.ts";
 import { followLogs } from "#client/logs.ts";
+import { clientOf } from "#commands/client-of.ts";
 import { type Context, defineCommand } from "#commands/command.ts";
 import { MagicError } from "#contract/errors.ts";
 import { type ExitCode, exitCodes } from "#contract/exit-codes.ts";
@@ -54,8 +55,7 @@ export default defineCommand<Options>({
     const onStarted = (): void => {
       ours = true;
     };
-    const open = (start: boolean): Promise<ApiClient> =>
-      connect({ root: root.path, url: globals.url, live: globals.live, env, note: output.note, start, onStarted });
+    const open = (start: boolean): Promise<ApiClient> => clientOf(context, { root: root.path, start, onStarted });
     try {
       return await serve(context, root.path, folder, open);
     } finally {

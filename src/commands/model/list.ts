@@ -1,5 +1,5 @@
 // magic model list: every model that can be named here: price, context, allowed or why not.
-import { connectGateway } from "#client/gateway/connect.ts";
+import { gatewayClientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
 import type { Paint } from "#output/paint.ts";
 import { table } from "#output/table.ts";
@@ -22,14 +22,9 @@ interface Model {
 export default defineCommand<Options>({
   configure: (command) =>
     command.option("--allowed", "only what may be used").option("--provider <name>", "only this provider's models"),
-  async run({ options, output, globals, env, signal }) {
-    const client = await connectGateway({
-      root: globals.root,
-      url: globals.url,
-      live: globals.live,
-      env,
-      note: output.note,
-    });
+  async run(context) {
+    const { options, output, signal } = context;
+    const client = await gatewayClientOf(context);
     const { data } = await client.request<{ data: readonly Model[] }>("GET", "/v1/models", {
       query: { all: true },
       signal,

@@ -1,5 +1,5 @@
 // magic route explain: the decision, every candidate, why the others are out; nobody is called.
-import { connectGateway } from "#client/gateway/connect.ts";
+import { gatewayClientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
 import { readJsonInput } from "#commands/json-input.ts";
 import { MagicError } from "#contract/errors.ts";
@@ -17,17 +17,12 @@ export default defineCommand<Options>({
     command
       .option("-m, --model <model>", "a model, an alias or a policy (default: gateway.default)")
       .option("--input <json>", "the chat completion request: JSON, @FILE, or - for standard input"),
-  async run({ options, output, globals, env, signal }) {
+  async run(context) {
+    const { options, output, signal } = context;
     const input = options.input === undefined ? {} : await readJsonInput(options.input, "--input");
     if (typeof input !== "object" || input === null || Array.isArray(input))
       throw new MagicError("usage", "--input is a chat completion request: a JSON object.");
-    const client = await connectGateway({
-      root: globals.root,
-      url: globals.url,
-      live: globals.live,
-      env,
-      note: output.note,
-    });
+    const client = await gatewayClientOf(context);
     const body = { ...(options.model !== undefined && { model: options.model }), input };
     const explained = await client.request<RouteExplanation>("POST", "/v1/route/explain", { body, signal });
     output.result(explained, (paint) => show(explained, paint));

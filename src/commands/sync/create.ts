@@ -1,6 +1,7 @@
 // magic sync create
+
+import { clientOf } from "#commands/client-of.ts";
 import { type CommandModule, defineCommand } from "#commands/command.ts";
-import { clientOf } from "#commands/connection-of.ts";
 import { given, listValue, numberOf, objectValue } from "#commands/option-values.ts";
 import { MagicError } from "#contract/errors.ts";
 import { badRecordModes, deleteModes, syncModes } from "#contract/sync.ts";

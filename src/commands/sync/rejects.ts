@@ -1,6 +1,7 @@
 // magic sync rejects: of a run, or of a sync's last run.
+
+import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
-import { clientOf } from "#commands/connection-of.ts";
 import { wholeOf } from "#commands/option-values.ts";
 import { pathPart } from "#commands/resource-verbs.ts";
 import { MagicError } from "#contract/errors.ts";

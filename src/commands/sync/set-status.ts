@@ -1,6 +1,7 @@
 // magic sync pause, magic sync resume
+
+import { clientOf } from "#commands/client-of.ts";
 import { type CommandModule, defineCommand } from "#commands/command.ts";
-import { clientOf } from "#commands/connection-of.ts";
 import { pathPart } from "#commands/resource-verbs.ts";
 import type { Sync } from "#contract/wire/syncs.ts";
 import { showSync } from "./show.ts";

@@ -1,6 +1,7 @@
 // magic sync trigger: with --wait it ends when the run does, and fails when the run failed.
+
+import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
-import { clientOf } from "#commands/connection-of.ts";
 import { listValue } from "#commands/option-values.ts";
 import { pathPart } from "#commands/resource-verbs.ts";
 import type { Run } from "#contract/wire/syncs.ts";

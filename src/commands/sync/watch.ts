@@ -1,6 +1,7 @@
 // magic sync watch: follows the run under way to its end; where there is none, shows the last one.
+
+import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
-import { clientOf } from "#commands/connection-of.ts";
 import { pathPart } from "#commands/resource-verbs.ts";
 import type { Sync } from "#contract/wire/syncs.ts";
 import { followRun, reportRun } from "./follow.ts";

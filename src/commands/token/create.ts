@@ -1,8 +1,8 @@
 // magic token create: a token for the AI gateway; its secret is printed this once.
 import { createCredential } from "#client/credentials.ts";
+import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
 import { listOf, showCredential } from "#commands/credential-options.ts";
-import { clientOf } from "#commands/credential-verbs.ts";
 import { given, numberOf, timeOf } from "#commands/option-values.ts";
 
 interface Options {

@@ -1,6 +1,7 @@
 // magic webhook roll, test, redeliver: one POST each.
+
+import { clientOf } from "#commands/client-of.ts";
 import { type CommandModule, defineCommand } from "#commands/command.ts";
-import { clientOf } from "#commands/connection-of.ts";
 import { wholeOf } from "#commands/option-values.ts";
 import { pathPart } from "#commands/resource-verbs.ts";
 import type { Delivery, Webhook } from "#contract/wire/webhooks.ts";

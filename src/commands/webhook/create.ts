@@ -1,6 +1,7 @@
 // magic webhook create: the signing secret is printed this once.
+
+import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
-import { clientOf } from "#commands/connection-of.ts";
 import { given, listValue } from "#commands/option-values.ts";
 import { type Webhook, webhookEvents } from "#contract/wire/webhooks.ts";
 import { showWebhook } from "./show.ts";

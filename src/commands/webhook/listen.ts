@@ -3,8 +3,8 @@
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { ApiClient } from "#client/http.ts";
+import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
-import { clientOf } from "#commands/connection-of.ts";
 import { listValue, wholeOf } from "#commands/option-values.ts";
 import { isMagicError, MagicError } from "#contract/errors.ts";
 import { exitCodes } from "#contract/exit-codes.ts";

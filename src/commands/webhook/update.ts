@@ -1,6 +1,7 @@
 // magic webhook update: what is named changes, the rest stays.
+
+import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
-import { clientOf } from "#commands/connection-of.ts";
 import { given, listValue } from "#commands/option-values.ts";
 import { pathPart } from "#commands/resource-verbs.ts";
 import type { Webhook } from "#contract/wire/webhooks.ts";
