@@ -74,7 +74,17 @@ export async function createApp(config: AppConfig): Promise<App> {
   }
 }
 
-function identify({ storage, seals, root, env, credentials, clock, logger, project }: Foundation): Promise<Identity> {
+function identify({
+  storage,
+  seals,
+  root,
+  env,
+  credentials,
+  clock,
+  logger,
+  project,
+  noteProcess,
+}: Foundation): Promise<Identity> {
   return openIdentity({
     storage,
     seals,
@@ -83,6 +93,7 @@ function identify({ storage, seals, root, env, credentials, clock, logger, proje
     local: credentials,
     clock,
     logger,
+    noteProcess,
     settings: () => {
       const { environment, auth, audit } = project.current();
       return {

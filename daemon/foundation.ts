@@ -7,6 +7,7 @@ import { type LocalCredentials, loadLocalCredentials } from "./identity/local-cr
 import { openProject, type Project } from "./project.ts";
 import { openSeals, type Seals } from "./secrets/seals.ts";
 import { openStorage } from "./storage/open.ts";
+import { endPredecessor, noteProcess } from "./storage/predecessor.ts";
 import type { Storage } from "./storage/storage.ts";
 import { createLogger, errorFields, type Level, type Logger } from "./telemetry/log.ts";
 import type { LogFile } from "./telemetry/log-file.ts";
@@ -52,6 +53,8 @@ export interface Foundation {
   readonly storage: Storage;
   readonly credentials: LocalCredentials;
   readonly seals: Seals;
+  /** Keeps an id under which this daemon will say that it lives, for its successor. */
+  readonly noteProcess: (process: string) => void;
   /** Runs when the app closes, after the listener: the last one added first. */
   onClose(free: () => Promise<void> | void): void;
   close(): Promise<void>;
@@ -82,6 +85,11 @@ export async function layFoundation(config: FoundationConfig): Promise<Foundatio
     seals: opening.then((storage) => openSeals({ storage, home: userStateFolder(env), forget, clock, logger })),
   });
   const { credentials, project, storage } = opened;
+  // Only whoever holds the root's lock knows that the daemon before it is dead.
+  if (config.ownProcess && storage.dialect === "postgres")
+    await endPredecessor(state, storage.units.idempotency, clock).catch((error: unknown) =>
+      logger.warn("storage.predecessor", errorFields(error)),
+    );
   const adopt = () => {
     for (const secret of [...Object.values(credentials), ...project.secrets()]) known.add(secret);
     secrets = [...known];
@@ -102,6 +110,9 @@ export async function layFoundation(config: FoundationConfig): Promise<Foundatio
     metrics: createMetrics({ process: config.ownProcess ?? false }),
     tracer,
     ...opened,
+    noteProcess: (process) => {
+      if (config.ownProcess) noteProcess(state, process);
+    },
     onClose: (free) => void frees.push(free),
     async close() {
       for (const free of frees.splice(0).reverse())

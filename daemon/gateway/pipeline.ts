@@ -18,6 +18,7 @@ import { listModels } from "./engagement/models.ts";
 import type { ChatRequest } from "./format/request.ts";
 import { chatRequest, embeddingRequest } from "./format/validate.ts";
 import { createKeyed } from "./idempotency/keyed.ts";
+import type { KeyStore } from "./idempotency/store.ts";
 import { createLedger } from "./ledger/ledger.ts";
 import { retain } from "./ledger/retention.ts";
 import type { UsageQuery, UsageSum } from "./ledger/row.ts";
@@ -84,7 +85,15 @@ export async function createPipeline(parts: PipelineParts): Promise<GatewayPipel
   const ledger = createLedger(stores.ledger, budgets, logger);
   const metrics = createGatewayMetrics(parts.metrics, breakers);
   const observer = createObserver({ clock, logger, metrics, ledger });
-  const keyed = createKeyed(stores.keys, parts.sealer, clock, logger);
+  // An answer that outlives a crash has been charged for as well. A ledger that cannot write says so itself.
+  const keys: KeyStore = {
+    ...stores.keys,
+    async finish(row) {
+      await ledger.stored().catch(() => undefined);
+      await stores.keys.finish(row);
+    },
+  };
+  const keyed = createKeyed(keys, parts.sealer, clock, logger);
   const router: RouterParts = { catalogue, breakers, measurements, provider: parts.provider, random };
   const underWay = new Set<Work>();
   const limits = createLimits(clock, stores.limits && createSharedLimits(stores.limits));

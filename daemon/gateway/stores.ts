@@ -17,11 +17,16 @@ export interface GatewayStores {
   close(): void;
 }
 
-export function gatewayStores({ units, dialect }: Pick<Storage, "units" | "dialect">, clock: Clock): GatewayStores {
+/** `note` keeps the id of a process that will say that it lives. */
+export function gatewayStores(
+  { units, dialect }: Pick<Storage, "units" | "dialect">,
+  clock: Clock,
+  note?: (process: string) => void,
+): GatewayStores {
   const now = () => rfc3339(clock.now());
   // Only on Postgres can there be other daemons on the same state.
   const shared = dialect === "postgres";
-  const presence = createPresence({ units: units.idempotency, clock, shared });
+  const presence = createPresence({ units: units.idempotency, clock, shared, note });
   const { process } = presence;
   return {
     close: presence.close,

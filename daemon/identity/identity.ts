@@ -51,6 +51,8 @@ export interface IdentityOptions {
   readonly logger: Logger;
   /** Read at every use: magic.yaml may change. */
   readonly settings: () => IdentitySettings;
+  /** Keeps the id of a process that will say that it lives. */
+  readonly noteProcess: (process: string) => void;
 }
 
 // With another key than the log's every entry would look altered.
@@ -104,6 +106,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     sealer: seals.passing("idempotency"),
     clock,
     shared: storage.dialect === "postgres",
+    note: options.noteProcess,
   });
   return {
     authenticator,

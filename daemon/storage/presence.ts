@@ -17,21 +17,26 @@ export interface PresenceOptions {
   readonly clock: Clock;
   /** True where other daemons share the storage. */
   readonly shared: boolean;
+  /** Notes the id before it is announced, for whoever comes after this process. */
+  readonly note?: ((process: string) => void) | undefined;
 }
 
 /** What a process that died had under way counts as under way so long; clocks may differ by the better part of it. */
 const LEASE_MS = 60_000;
 const BEAT_MS = 15_000;
 
-export function createPresence({ units, clock, shared }: PresenceOptions): Presence {
+export function createPresence({ units, clock, shared, note }: PresenceOptions): Presence {
   const process = newId("proc");
   let living: Promise<void> | undefined;
+  let noted = false;
   let beats: NodeJS.Timeout | undefined;
   const beat = (): Promise<void> => {
     const now = clock.now();
     return units.live({ process, now: rfc3339(now), until: rfc3339(now + LEASE_MS) });
   };
   async function live(): Promise<void> {
+    if (!noted) note?.(process);
+    noted = true;
     try {
       await beat();
     } catch (error) {

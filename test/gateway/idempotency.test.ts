@@ -128,6 +128,8 @@ test("a later request gets the stored answer, streams byte for byte, also from a
   const { chat, gateway, storage } = await testGateway(config());
   const first = await chat({ model: "own/m" }, { idempotencyKey: "a" });
   const streamed = await chat({ model: "own/m", stream: true }, { idempotencyKey: "b" });
+  // What a kill at this moment would leave: the answers, and what they cost.
+  expect(await gatewayStores(storage, systemClock).ledger.usage({ by: "model" })).toMatchObject([{ requests: 2 }]);
   await gateway.close();
   const again = await testGateway(config(), { storage });
   for (const [key, body, before] of [

@@ -5,9 +5,10 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { retain } from "#daemon/gateway/ledger/retention.ts";
 import { type LedgerRow, rowText } from "#daemon/gateway/ledger/row.ts";
 import { gatewayStores } from "#daemon/gateway/stores.ts";
+import { endPredecessor, noteProcess } from "#daemon/storage/predecessor.ts";
 import { systemClock } from "#shared/clock.ts";
 import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
-import { temporaryStorage } from "#test/temporary.ts";
+import { temporaryFolder, temporaryStorage } from "#test/temporary.ts";
 import { ledgerRow } from "./ledger-row.ts";
 import { within } from "./patience.ts";
 import { completion, principal, type TestGateway, testGateway } from "./pipeline.ts";
@@ -175,6 +176,28 @@ describe.each(dialects.filter(({ skip }) => !skip))("on $name", ({ open }) => {
     expect(await next.budgets.recover()).toEqual([{ key: "a", charged: 70 }]);
     expect(await next.budgets.recover()).toEqual([]);
     expect(await next.budgets.load(["a"])).toEqual([{ key: "a", spent: 100, elsewhere: 0 }]);
+  });
+
+  test("whoever starts in the root of a daemon that died need not wait to know that it is dead", async () => {
+    const storage = await open();
+    const state = temporaryFolder();
+    const clock = { now: () => Date.parse("2026-01-01"), monotonic: () => 0 };
+    const daemon = () => gatewayStores(storage, clock, (process) => noteProcess(state, process));
+    const taking = {
+      owner: "o",
+      key: "k",
+      fingerprint: "f",
+      request_id: "r",
+      now: "2026-01-01T00:00:00.000Z",
+      expires_at: "2026-01-02",
+    };
+    const former = daemon();
+    onTestFinished(() => former.close());
+    expect(await former.keys.begin(taking)).toBeNull();
+    const alive = storage.dialect === "postgres";
+    expect(await daemon().keys.begin(taking)).toMatchObject({ state: "open", own: false, alive });
+    await endPredecessor(state, storage.units.idempotency, clock);
+    expect(await daemon().keys.begin(taking)).toMatchObject({ state: "open", own: false, alive: false });
   });
 
   test("calls under way of a daemon that died count no longer, and a minute later nothing does", async () => {

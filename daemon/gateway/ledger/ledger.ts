@@ -1,5 +1,5 @@
 // The ledger: every dispatch becomes a row, appended in batches a tenth of a second apart together with the budgets it changed, so
-// that both agree after any crash. Nothing on a request's path waits for it.
+// that both agree after any crash. Nothing on a request's path waits for it, but for what a key keeps.
 
 import type { BudgetChanges, Budgets } from "#daemon/gateway/budgets/budgets.ts";
 import type { AccountChange } from "#daemon/gateway/budgets/store.ts";
@@ -38,6 +38,8 @@ export interface Ledger {
   /** What is stored and what is about to be. */
   usage(query: UsageQuery): Promise<readonly UsageSum[]>;
   flush(): Promise<void>;
+  /** Resolves when everything recorded until now is stored. */
+  stored(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -152,6 +154,12 @@ export function createLedger(store: LedgerStore, budgets: Budgets, logger: Logge
     return flushing;
   };
 
+  const stored = async (): Promise<void> => {
+    // A batch under way may have been cut before the newest row.
+    await flushing?.catch(() => undefined);
+    await flush();
+  };
+
   return {
     record(row) {
       waiting.push(rowText(row));
@@ -159,12 +167,11 @@ export function createLedger(store: LedgerStore, budgets: Budgets, logger: Logge
     },
     touch: () => schedule(INTERVAL_MS),
     async usage(query) {
-      // A batch under way may have been cut before the newest row.
-      await flushing?.catch(() => undefined);
-      await flush();
+      await stored();
       return await store.usage(query);
     },
     flush,
+    stored,
     async close() {
       closed = true;
       clearTimeout(timer);

@@ -28,6 +28,8 @@ export interface IdempotencyOptions {
   readonly clock: Clock;
   /** True where other daemons share the storage. */
   readonly shared: boolean;
+  /** Keeps the id of a process that will say that it lives. */
+  readonly note?: (process: string) => void;
 }
 
 const SWEEP_MS = 10 * 60_000;
@@ -36,8 +38,8 @@ const OWED_MS = 1_000;
 /** Answers that wait for storage. Beyond it their keys stay taken until they expire. */
 const MOST_OWED = 1_000;
 
-export function createIdempotency({ units, sealer, clock, shared }: IdempotencyOptions): Idempotency {
-  const presence = createPresence({ units, clock, shared });
+export function createIdempotency({ units, sealer, clock, shared, note }: IdempotencyOptions): Idempotency {
+  const presence = createPresence({ units, clock, shared, note });
   const place = (id: string) => ({ tenant: "account", row: id, field: "answer" });
   const timer = setInterval(() => {
     sweep().catch(() => undefined);
