@@ -364,3 +364,35 @@ test("thoughts beside an empty `content` are shown as they come, not held until 
     await collect(outcome);
   }
 });
+
+test("a server that refuses stream_options is asked once more without it, and later without it at once", async () => {
+  const asked = { ...request, stream: true, stream_options: { include_usage: true } };
+  upstream.answer = (response, _, body) => {
+    if (body.includes("stream_options")) {
+      const detail = [
+        { type: "extra_forbidden", loc: ["body", "stream_options"], msg: "Extra inputs are not permitted" },
+      ];
+      return void response.writeHead(422).end(JSON.stringify({ detail }));
+    }
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    const chunk = { id: "1", object: "chat.completion.chunk", created: 1, model: "m" };
+    for (const [delta, finish_reason] of [[{ role: "assistant", content: "hi" }, null] as const, [{}, "stop"] as const])
+      response.write(`data: ${JSON.stringify({ ...chunk, choices: [{ index: 0, delta, finish_reason }] })}\n\n`);
+    response.end("data: [DONE]\n\n");
+  };
+  const before = upstream.requests.length;
+  const stream = () => provider.chat(callOf(asked), targetOf("openai", upstream), optionsOf());
+  const atOnce = await Promise.all([stream(), stream()]);
+  expect([...atOnce.map(({ kind }) => kind), upstream.requests.length - before]).toEqual(["stream", "stream", 4]);
+  await Promise.all(atOnce.map(collect));
+  for (const sent of [5, 6]) {
+    const got = await collect(await stream());
+    expect(got.end.usage).toMatchObject({ estimated: true });
+    expect([got.done, upstream.requests.length - before]).toEqual([true, sent]);
+  }
+  const refused = { message: "stream_options is only allowed when streaming", type: "invalid_request_error" };
+  upstream.answer = (response) => void response.writeHead(400).end(JSON.stringify({ error: refused }));
+  const outcome = await provider.chat(callOf(request), targetOf("openai", upstream), optionsOf());
+  expect(outcome).toMatchObject({ kind: "failure", failure: { upstreamStatus: 400 } });
+  expect(upstream.requests.length - before).toBe(7);
+});

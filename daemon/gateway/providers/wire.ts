@@ -15,6 +15,13 @@ export interface Prepared {
   readonly jsonTool?: string | undefined;
 }
 
+/** The same request without what was refused. */
+export interface Relented {
+  readonly prepared: Prepared;
+  /** It was not refused. */
+  worked(): void;
+}
+
 /** What a reader of answers is given. */
 export interface ReadContext {
   readonly request: ChatRequest;
@@ -58,6 +65,8 @@ export interface Wire {
   decoder(context: ReadContext, emit: Emit): StreamDecoder;
   /** Reads an answer with another status. */
   failure(status: number, headers: IncomingHttpHeaders, body: string, target: Target): Failure;
+  /** The request as it is worth sending once more after this refusal: it was for something that the gateway itself had added. */
+  relent?(status: number, body: string, call: ChatCall, target: Target): Relented | null;
   prepareEmbedding?(call: EmbeddingCall, target: Target): UpstreamRequest;
 }
 

@@ -14,6 +14,7 @@ import { openaiFailure } from "./errors.ts";
 import { portableMessages } from "./messages.ts";
 import { addressOf, namedLimit, serviceOf } from "./services.ts";
 import { openaiDecoder } from "./stream.ts";
+import { refusesCounting, uncountedServers } from "./uncounted.ts";
 
 const VENDOR = "https://api.openai.com/v1";
 
@@ -42,17 +43,23 @@ export function openaiFormat(
       body,
     };
   }
+  const uncounted = uncountedServers();
+  const prepared = (call: ChatCall, target: Target, counted: boolean): Prepared => ({
+    request: post(target, "/chat/completions", chatBody(call, target, thoughts, counted), call.traceparent),
+    notes: {
+      dropped: [],
+      responseFormat: call.request.response_format?.type === "json_schema" ? "native" : undefined,
+    },
+  });
   return {
     kind,
     passesThrough: true,
     unsupported: () => [],
-    prepare: (call, target): Prepared => ({
-      request: post(target, "/chat/completions", chatBody(call, target, thoughts), call.traceparent),
-      notes: {
-        dropped: [],
-        responseFormat: call.request.response_format?.type === "json_schema" ? "native" : undefined,
-      },
-    }),
+    prepare: (call, target) => prepared(call, target, !uncounted.has(target)),
+    relent(status, body, call, target) {
+      if (!call.request.stream || serviceOf(target).narrow || !refusesCounting(status, body)) return null;
+      return { prepared: prepared(call, target, false), worked: () => uncounted.add(target) };
+    },
     prepareEmbedding: (call, target) => post(target, "/embeddings", embeddingBody(call, target)),
     read: (body, context) => readCompletion(body, context, thoughts),
     decoder: (context, emit) => openaiDecoder(context, emit, thoughts),
@@ -62,14 +69,15 @@ export function openaiFormat(
 
 const common = { "content-type": "application/json", accept: "*/*", "accept-encoding": "identity" };
 
-function chatBody(call: ChatCall, target: Target, thoughts: ThoughtMemory): Buffer | string {
+function chatBody(call: ChatCall, target: Target, thoughts: ThoughtMemory, counted: boolean): Buffer | string {
   const { request } = call;
   const changes = namedLimit(request, target);
   if (request.model !== target.model) changes["model"] = target.model;
   const { mistral: plain, narrow } = serviceOf(target);
   // Streams are metered whether the client asked or not; stream.ts shows the usage only to who asked.
-  if (request.stream && (plain || request.stream_options?.include_usage !== true)) {
-    changes["stream_options"] = plain ? undefined : { ...request.stream_options, include_usage: true };
+  const bare = plain || !counted;
+  if (request.stream && (bare || request.stream_options?.include_usage !== true)) {
+    changes["stream_options"] = bare ? undefined : { ...request.stream_options, include_usage: true };
   }
   if (plain) Object.assign(changes, { user: undefined, ...mistralSeed(request) });
   else if (call.user !== null && request.user !== call.user) changes["user"] = call.user;
