@@ -17,10 +17,10 @@ const { tokens, handle: tokenAnswered } = askForTokens((request) => send(request
 let running = false;
 
 // The channel closes when the parent ends, however it ends: every open transaction is undone by its server.
-process.on("disconnect", () => process.exit(0));
+process.on("disconnect", leave);
 // A parent that was killed while this process was starting leaves no channel to close.
 setInterval(() => {
-  if (process.ppid !== parent) process.exit(0);
+  if (process.ppid !== parent) leave();
 }, 1000).unref();
 // Ctrl-C reaches the whole terminal: the parent decides.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => cancel.abort());
@@ -36,6 +36,11 @@ process.on("message", (message: SyncWorkerRequest) => {
   }
 });
 
+// An exit waits for every call to the file system, and a folder whose server has gone answers none.
+function leave(): void {
+  process.kill(process.pid, "SIGKILL");
+}
+
 async function run(spec: Extract<SyncWorkerRequest, { type: "run" }>["spec"]): Promise<void> {
   const outcome = await runSync(spec, {
     openSource: () => openSource(spec.source, allowed(spec.allow_private), tokens),
@@ -44,7 +49,7 @@ async function run(spec: Extract<SyncWorkerRequest, { type: "run" }>["spec"]): P
     signal: cancel.signal,
   });
   await tokens.idle(true);
-  process.send?.({ type: "done", outcome } satisfies SyncWorkerReply, () => process.exit(0));
+  process.send?.({ type: "done", outcome } satisfies SyncWorkerReply, leave);
 }
 
 const allowed = (list: readonly string[] | "any") => (list === "any" ? [] : list);

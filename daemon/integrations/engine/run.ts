@@ -201,10 +201,10 @@ function refuseEmptying({ read, rejects }: Run): void {
 }
 
 // What a server gave up for the sake of another transaction (a deadlock, a standby that catches up, a record that is changed or a table
-// that is altered behind a MySQL snapshot): PostgreSQL's and MySQL's codes.
+// that is altered behind a MySQL snapshot, a table that two runs were about to make): PostgreSQL's and MySQL's codes.
 function isConflict(error: unknown): boolean {
   const { code, errno } = ((error as Error | null)?.cause ?? {}) as { code?: string; errno?: number };
-  return code === "40P01" || code === "40001" || [1020, 1213, 1412].includes(errno ?? 0);
+  return code === "40P01" || code === "40001" || [1020, 1050, 1213, 1412].includes(errno ?? 0);
 }
 
 // A name or a value in it may have a megabyte.

@@ -202,6 +202,23 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     expect(tables).toEqual([{ t: "_magic_state" }]);
   });
 
+  test("a failed run takes the table away that it made, but not with what somebody else has written into it", async () => {
+    for (const rows of [0, 1]) {
+      await target.query(
+        `SELECT pg_advisory_lock(${rows}); CREATE VIEW held${rows} AS SELECT 1 AS id, CASE WHEN pg_advisory_xact_lock_shared(${rows}) IS NOT NULL THEN timestamp 'infinity' END AS t`,
+      );
+      const table = `shared${rows}`;
+      const run = sync({ from: pg, object: `held${rows}`, to: other, table }, { on_bad_record: "fail" });
+      const there = async () =>
+        (await source.query<mysql.RowDataPacket[]>(`SHOW TABLES FROM other LIKE '${table}'`))[0];
+      while ((await there()).length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+      if (rows > 0) await source.query(`INSERT INTO other.${table} (id) VALUES (7)`);
+      await target.query(`SELECT pg_advisory_unlock(${rows})`);
+      expect((await run).error?.code).toBe("bad_record");
+      expect(await there()).toHaveLength(rows);
+    }
+  });
+
   test("of a row that another unique column refuses, or whose key only a collation takes for another, no other row is changed", async () => {
     await source.query(
       "CREATE TABLE other.people (id varchar(20) PRIMARY KEY, email varchar(50) UNIQUE, n int) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci; INSERT INTO other.people VALUES ('a', 'a@x', 1), ('z', 'taken', 1)",

@@ -1,5 +1,5 @@
 // What goes wrong on the way: connections cut, servers restarted, huge rows, signed HTTP batches, the command's exit codes.
-import { execFile } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
 import net from "node:net";
@@ -389,7 +389,13 @@ describe.skipIf(postgresMissing())("on the way", () => {
       "--state",
       join(folder, "moving.json"),
     ];
+    execFileSync("mkfifo", [join(folder, "pipe.csv")]);
     const cases: [string[], number, object][] = [
+      [
+        ["--from", join(folder, "pipe.csv"), "--to", to, "--table", "piped"],
+        8,
+        { status: "failed", error: { code: "source_failed" } },
+      ],
       [
         copy,
         0,

@@ -207,6 +207,20 @@ describe.skipIf(postgresMissing())("values", () => {
     expect(error?.code).toBe("schema_drift");
   });
 
+  test("a first file of JSON Lines without a line is a run of no records, and the next one brings what has come", async () => {
+    const file = join(folder, "none.jsonl");
+    for (const ending of ["csv", "sqlite"]) {
+      const counts: (number | null)[] = [];
+      for (const lines of ["", '{"id":1}\n']) {
+        writeFileSync(file, lines);
+        const outcome = await sync({ from: file, object: "none", to: join(folder, `none.${ending}`), table: "t" });
+        expect(outcome.error, ending).toBeNull();
+        counts.push(outcome.proof.destination_count);
+      }
+      expect(counts).toEqual([0, 1]);
+    }
+  });
+
   test("who reads a SQLite file while a run commits is waited for", async () => {
     const [file, lite] = [join(folder, "read.jsonl"), join(folder, "read.sqlite")];
     const run = () => sync({ from: file, object: "read", to: lite, table: "t" });

@@ -21,7 +21,8 @@ export const csv: FileFormat = {
     const field = (value: Value) => fieldOf(value, special);
     return textWriter(
       path,
-      `${columns.map(({ name }) => quoted(name)).join(delimiter)}\n`,
+      // Without a column it holds nothing, not an empty line that nobody could read as a header.
+      columns.length === 0 ? "" : `${columns.map(({ name }) => quoted(name)).join(delimiter)}\n`,
       (row) => `${row.map(field).join(delimiter)}\n`,
     );
   },

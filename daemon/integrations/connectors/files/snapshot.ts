@@ -1,5 +1,6 @@
 // A file as it is when it is opened, read as often as it takes: what is appended later is not seen, and what is renamed into its place is
 // another file. A file that somebody cuts meanwhile fails the read.
+import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { MagicError } from "#contract/errors.ts";
 import { fileError } from "./errors.ts";
@@ -17,7 +18,8 @@ export interface Snapshot {
 export async function openSnapshot(path: string): Promise<Snapshot> {
   let file: FileHandle | undefined;
   try {
-    file = await open(path, "r");
+    // Without waiting: a named pipe opens when somebody writes into it, and until then nothing could end this process.
+    file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const about = await file.stat();
     if (!about.isFile()) throw new MagicError("source_failed", `${path} is no plain file.`);
     return snapshotOf(file, path, about.size);

@@ -153,6 +153,8 @@ function sessionOf(parts: Parts): WriteSession {
   const hasMark = existing?.columns.some(({ name }) => name === DELETED_AT) === true;
   let place = 0;
   let made = false;
+  /** There is no column yet to make a table of: an empty file of JSON Lines. */
+  let absent = false;
   let moved = 0;
   // A run that finds nothing to do counts without having begun.
   const marked = () => (plan ? plan.deletes === "soft" : hasMark);
@@ -182,10 +184,11 @@ function sessionOf(parts: Parts): WriteSession {
     begin: (wanted) =>
       guard(async () => {
         plan = wanted;
+        absent = existing === null && wanted.columns.length === 0;
         request.waiting(`the lock of ${formatObjectName(request.table)}`);
         wider = await prepareTable(link, database, table, wanted, existing);
         for (const { name } of wider) forms.delete(name);
-        made = existing === null;
+        made = existing === null && !absent;
         const soft = wanted.deletes === "soft";
         const keyed = wanted.primaryKey.length > 0 && (wanted.kind === "upsert" || soft);
         const asked = wanted.primaryKey.length > 0 && wanted.kind === "replace" && !wanted.keyCertain;
@@ -227,6 +230,7 @@ function sessionOf(parts: Parts): WriteSession {
       }),
     count: () =>
       guard(async () => {
+        if (absent) return 0;
         const [row] = await link.rows(`SELECT count(*) AS n FROM ${table}${living()}`);
         return Number(row?.["n"] ?? 0);
       }),
@@ -238,15 +242,20 @@ function sessionOf(parts: Parts): WriteSession {
         await parts.close();
       }),
     abort: async () => {
-      // A table that this run made has no rows: it goes too, where the connection still lives.
-      if (made && !request.signal.aborted) {
-        await link.run("ROLLBACK").catch(() => {});
-        await link.run(`DROP TABLE IF EXISTS ${table}`).catch(() => {});
-      }
+      // A table that this run made goes too, where the connection still lives and nobody else has written into it meanwhile.
+      if (made && !request.signal.aborted) await dropEmpty(link, table).catch(() => {});
       link.kill();
       await parts.close();
     },
   };
+}
+
+async function dropEmpty(link: MysqlLink, table: string): Promise<void> {
+  await link.run("ROLLBACK");
+  await link.run("SET SESSION lock_wait_timeout = 1");
+  await link.run(`LOCK TABLES ${table} WRITE`);
+  const rows = await link.rows(`SELECT 1 AS there FROM ${table} LIMIT 1`);
+  if (rows.length === 0) await link.run(`DROP TABLE ${table}`);
 }
 
 async function hasUniqueKey(link: MysqlLink, database: string, name: string, key: readonly string[]): Promise<boolean> {

@@ -153,7 +153,8 @@ function sessionOf(
         prepare(db, table, wanted, existing, request.table.name);
         const described = describeTable(db, request.table.name);
         if (existing) existing = described;
-        insert = rowWriter(db, table, wanted, described);
+        // There may be no column yet to make a table of: an empty file of JSON Lines.
+        insert = described ? rowWriter(db, table, wanted, described) : undefined;
       }),
     write: (rows, places) =>
       guard(() => {
@@ -182,7 +183,7 @@ function sessionOf(
         kept = true;
       });
       await begin(db, request);
-      insert = rowWriter(db, table, begun(), describeTable(db, request.table.name));
+      insert &&= rowWriter(db, table, begun(), describeTable(db, request.table.name));
     },
     deleteMissing: (keys) => deleteMissing(db, request.table.name, begun(), keys),
     // Rows went into the table itself, in this transaction.
@@ -193,6 +194,7 @@ function sessionOf(
       }),
     count: () =>
       guard(() => {
+        if (!insert && plan) return 0;
         return Number((db.prepare(`SELECT count(*) AS n FROM ${table}${living()}`).get() as { n: number }).n);
       }),
     commit: (state) =>
@@ -203,9 +205,10 @@ function sessionOf(
       }),
     abort: async () => {
       if (!db.isOpen) return;
-      // A file that holds nothing yet goes while its lock is still held: nobody else can have begun to write into it.
-      if (!existed && !kept) rmSync(path, { force: true });
-      if (db.isTransaction) db.exec("ROLLBACK");
+      // A file that holds nothing yet goes while its lock is still held: nobody else can have begun to write into it. Its journal
+      // goes first: on a full disk SQLite leaves that behind, and would empty whatever file is put beside it later.
+      if (!existed && !kept) for (const file of [`${path}-journal`, path]) rmSync(file, { force: true });
+      else if (db.isTransaction) db.exec("ROLLBACK");
       db.close();
     },
   };
@@ -222,6 +225,7 @@ function prepare(db: DatabaseSync, table: string, plan: WritePlan, existing: Sql
   );
   const soft = plan.deletes === "soft";
   // SQLite cannot give a table another key: one that is only what the sync made is made anew.
+  if (!existing && plan.columns.length === 0) return;
   const remade = existing !== null && !soft && outlived(existing.primaryKey, plan) && isBare(db, existing, plan);
   if (remade) db.exec(`DROP TABLE ${table}`);
   if (!existing || remade) {
