@@ -162,6 +162,16 @@ describe("sqlite", () => {
     expect(await ask({ db: "lite", sql })).toMatchObject({ code });
   });
 
+  test("a whole number is one, and a parameter without a value is no null", async () => {
+    const sql = "select typeof(?) as kind, cast(? as text) as text";
+    expect(await ask({ db: "lite", sql, params: [true, 42] })).toMatchObject({
+      rows: [{ kind: "integer", text: "42" }],
+    });
+    const less = { code: "invalid_request", message: expect.stringContaining("parameters") };
+    expect(await ask({ db: "lite", sql, params: [1] })).toMatchObject(less);
+    expect(await ask({ db: "lite", sql: "select $1, $2", params: [1] })).toMatchObject(less);
+  });
+
   test("a transaction commits whole or not at all", async () => {
     await ask({
       db: "writable",
@@ -347,6 +357,18 @@ describe.skipIf(postgresMissing())("postgres", () => {
         },
       ],
     });
+  });
+
+  test.each([
+    ["numeric '1.10', numeric 'NaN'", ["1.10", "NaN"]],
+    ["float8 'NaN', null", ["NaN", null]],
+    ["date '2024-02-29'", ["2024-02-29"]],
+    ["timestamptz '2024-02-29 12:34:56.789123+00'", ["2024-02-29T12:34:56.789123Z"]],
+    ["'\\x01'::bytea", ["AQ=="]],
+    [`json '{"a":1}'`, [{ a: 1 }]],
+    ["uuid 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'", ["a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"]],
+  ])("members of an array are what they are outside of one: %s", async (members, list) => {
+    expect(await ask({ sql: `select array[${members}] as list` })).toMatchObject({ rows: [{ list }] });
   });
 
   test.each([

@@ -67,8 +67,11 @@ export function fakeDatabases(contract: TestContract, fake: DbFake | undefined):
 function parameter(value: unknown): unknown {
   if (typeof value === "bigint") return value.toString();
   if (value instanceof Uint8Array) return value;
-  if ((typeof value === "number" || value instanceof Date) && !Number.isFinite(+value))
-    throw new HandlerError("invalid_request", `params: ${value} cannot be sent`);
+  if (value instanceof ArrayBuffer) return new Uint8Array(value);
+  if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+  const lost = typeof value === "function" || typeof value === "symbol";
+  if (lost || ((typeof value === "number" || value instanceof Date) && !Number.isFinite(+value)))
+    throw new HandlerError("invalid_request", `params: ${String(value)} cannot be sent`);
   return asJson(value) ?? null;
 }
 

@@ -33,21 +33,39 @@ const REACH = `select exists (select from pg_roles where pg_has_role(session_use
 const BEGAN = "select extract(epoch from backend_start)::text from pg_stat_activity where pid";
 
 /** Booleans, floats and JSON as such; everything else, int8 and numeric above all, as the database writes it. */
+const READ = new Map<number, (text: string) => unknown>([
+  [16, (text) => text === "t"],
+  ...[21, 23, 26, 700, 701].map((oid) => [oid, (text: string) => wireValue(Number(text))] as const),
+  ...[114, 3802].map((oid) => [oid, (text: string) => JSON.parse(text) as unknown] as const),
+  [1184, rfc3339],
+  [17, (text) => Buffer.from(text.slice(2), "hex").toString("base64")],
+]);
+
+/** Its declaration says otherwise. */
+const arrays = pg.types.arrayParser as unknown as {
+  create(text: string, read: (member: string) => unknown): { parse(): unknown[] };
+};
+
+/** Arrays, by the type of their members. */
+const MEMBERS = new Map(
+  [
+    "1000:16 1001:17 1005:21 1007:23 1016:20 1028:26 1021:700 1022:701 1231:1700 1002:18 1003:19 1009:25 1014:1042 1015:1043",
+    "2951:2950 199:114 3807:3802 1182:1082 1183:1083 1270:1266 1115:1114 1185:1184 1187:1186 1041:869 651:650",
+  ].flatMap((line) => line.split(" ").map((pair) => pair.split(":").map(Number) as [number, number])),
+);
+
 const types = {
   getTypeParser: (oid: number) => {
-    if (oid === 16) return (text: string) => text === "t";
-    if (oid === 20 || oid === 1700) return (text: string) => text;
-    if (oid === 21 || oid === 23 || oid === 26 || oid === 700 || oid === 701)
-      return (text: string) => wireValue(Number(text));
-    if (oid === 114 || oid === 3802) return (text: string) => JSON.parse(text) as unknown;
-    if (oid === 1184) return (text: string) => rfc3339(text);
-    if (oid === 17) return (text: string) => Buffer.from(text.slice(2), "hex").toString("base64");
-    // Arrays of the plain types; dates and others stay text.
-    if ([1000, 1005, 1007, 1009, 1015, 1016, 1021, 1022, 1231].includes(oid))
-      return pg.types.getTypeParser(oid, "text") as (text: string) => unknown;
-    return (text: string) => text;
+    const member = MEMBERS.get(oid);
+    if (member === undefined) return READ.get(oid) ?? asWritten;
+    const read = READ.get(member) ?? asWritten;
+    return (text: string) => arrays.create(text, read).parse();
   },
 };
+
+function asWritten(text: string): string {
+  return text;
+}
 
 function rolledBack(): MagicError {
   return new MagicError("upstream_error", "the database rolled the transaction back: a statement of it had failed");
@@ -55,7 +73,10 @@ function rolledBack(): MagicError {
 
 function rfc3339(text: string): string {
   const time = new Date(text.replace(" ", "T").replace(/([+-]\d\d)$/, "$1:00"));
-  return Number.isNaN(time.getTime()) ? text : time.toISOString();
+  if (Number.isNaN(time.getTime())) return text;
+  // A Date ends at milliseconds, Postgres at microseconds: what is compared with the row's own time has to be all of it.
+  const micros = /\.(\d{4,6})/.exec(text)?.[1];
+  return micros === undefined ? time.toISOString() : time.toISOString().replace(/\.\d{3}Z$/, `.${micros}Z`);
 }
 
 /** A session at the server: its number, and when it began. */

@@ -1,7 +1,7 @@
 // The process that holds a SQLite file for db:query. Nothing but this file can be reached: no ATTACH, no extension, no setting.
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
-import { constants, DatabaseSync } from "node:sqlite";
+import { constants, DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { Worker } from "node:worker_threads";
 import { isMagicError, MagicError } from "#contract/errors.ts";
 import { openKernel, resource } from "../../cell/lockdown/kernel.ts";
@@ -133,6 +133,8 @@ function query(database: DatabaseSync, sql: string, params: readonly unknown[]):
     throw new MagicError("invalid_request", "one statement at a time: db.query would leave out what follows the first");
   statement.setReadBigInts(true);
   const values = params.map((value) => bindable(driverValue(value)));
+  if (wantsMore(database, sql, values))
+    throw new MagicError("invalid_request", `the statement has more than the ${values.length} parameters that came`);
   if (statement.columns().length === 0) {
     const { changes } = statement.run(...values);
     return { rows: [], row_count: Number(changes) };
@@ -143,13 +145,26 @@ function query(database: DatabaseSync, sql: string, params: readonly unknown[]):
   return { rows: meter.rows, row_count: meter.rows.length };
 }
 
+/** SQLite takes a parameter without a value for null, and says how many there are only by refusing one too many. */
+function wantsMore(database: DatabaseSync, sql: string, values: readonly SQLInputValue[]): boolean {
+  if (!sql.includes("?")) return false;
+  try {
+    database.prepare(`EXPLAIN ${sql}`).get(...values, null);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** Nothing but white space, comments and semicolons. */
 function isBlank(sql: string): boolean {
   return /^(?:[\s;]|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)*$/.test(sql);
 }
 
-function bindable(value: unknown): string | number | bigint | null | Uint8Array {
-  if (typeof value === "boolean") return value ? 1 : 0;
+/** A whole number as SQLite's own: a text column would keep 42 as `42.0`. */
+function bindable(value: unknown): SQLInputValue {
+  if (typeof value === "boolean") return value ? 1n : 0n;
+  if (Number.isSafeInteger(value)) return BigInt(value as number);
   if (value === undefined || value === null) return null;
   if (typeof value === "string" || typeof value === "number" || value instanceof Uint8Array) return value;
   return JSON.stringify(value);

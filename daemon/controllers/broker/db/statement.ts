@@ -8,7 +8,10 @@ export function checkStatement(sql: string): void {
   if (refusal !== null) throw new MagicError("invalid_request", refusal);
 }
 
-/** `$1` as `?`, for databases that know only the latter; quoted parts and comments stay as they are. */
+/**
+ * `$1` as `?`, for databases that know only the latter; quoted parts and comments stay as they are.
+ * @throws `invalid_request` where one has no value: the database would take it for null.
+ */
 export function questionMarks(sql: string, params: readonly unknown[]): { sql: string; params: readonly unknown[] } {
   const order: unknown[] = [];
   let numbered = false;
@@ -16,6 +19,8 @@ export function questionMarks(sql: string, params: readonly unknown[]): { sql: s
   const text = sql.replace(parts, (match, number: string | undefined) => {
     if (number === undefined) return match;
     numbered = true;
+    if (Number(number) > params.length)
+      throw new MagicError("invalid_request", `the statement has $${number}, and ${params.length} parameters came`);
     order.push(params[Number(number) - 1]);
     return "?";
   });

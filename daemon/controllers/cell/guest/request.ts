@@ -160,9 +160,12 @@ function parameters(params: unknown): unknown {
   if (!Array.isArray(params)) return params;
   return params.map((value: unknown) => {
     if (typeof value === "bigint") return value.toString();
-    if (value instanceof Uint8Array) return { $bytes: Buffer.from(value).toString("base64") };
+    if (value instanceof ArrayBuffer) return { $bytes: Buffer.from(value).toString("base64") };
+    if (ArrayBuffer.isView(value))
+      return { $bytes: Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("base64") };
     // JSON would make null of it, and the database would keep that.
-    if ((typeof value === "number" || value instanceof Date) && !Number.isFinite(+value))
+    const lost = typeof value === "function" || typeof value === "symbol";
+    if (lost || ((typeof value === "number" || value instanceof Date) && !Number.isFinite(+value)))
       throw toError({
         name: "HandlerError",
         message: `params: ${StringOf(value)} cannot be sent`,
