@@ -252,6 +252,9 @@ test.each([
   ),
   ...inputs("a member is no longer required", object({ a: text }, { required: ["a"] }), object({ a: text }), 0),
   ...inputs("a word that cannot be compared appears", {}, { patternProperties: { "^x": text } }, 1),
+  ...inputs("a member wants another, as earlier drafts said it", {}, { dependencies: { a: ["b"] } }, 1),
+  ...inputs("a date may not be as early", { format: "date" }, { format: "date", formatMinimum: "2024-01-01" }, 1),
+  ...inputs("a type is at the end of a long chain", {}, chain(30), 1),
   ...inputs("a definition is narrowed behind an anchor", anchored("$ref", number), anchored("$ref", whole), 1),
   ...inputs("and behind a dynamic one", anchored("$dynamicRef", number), anchored("$dynamicRef", whole), 1),
   ...inputs("an anchor becomes a pointer", anchored("$ref", number), { $ref: "#/$defs/x", $defs: { x: number } }, 0),
@@ -321,3 +324,8 @@ test("definitions that double the work at each level are given up, as a break", 
   const contract = (longest: number) => contractOf("x", { version: "1.0.0", input_schema: schema(longest) } as never);
   expect(findBreaks(contract(10), contract(11))).toMatchObject([{ pointer: "/input_schema" }]);
 });
+
+function chain(length: number): object {
+  const links = Array.from({ length }, (_, at) => [`d${at}`, { $ref: `#/$defs/d${at + 1}` }]);
+  return { $ref: "#/$defs/d0", $defs: { ...Object.fromEntries(links), [`d${length}`]: text } };
+}

@@ -4,7 +4,10 @@ import { type SchemaObject, type Side, types } from "./schema.ts";
 
 const LOWER = ["minLength", "minItems", "minProperties"];
 const UPPER = ["maxLength", "maxItems", "maxProperties"];
-const EXACT = ["pattern", "format", "uniqueItems", "dependentRequired"];
+const EXACT = [
+  ...["pattern", "format", "uniqueItems", "dependentRequired"],
+  ...["formatMinimum", "formatMaximum", "formatExclusiveMinimum", "formatExclusiveMaximum"],
+];
 
 export function boundBreaks(a: SchemaObject, b: SchemaObject, side: Side): string[] {
   const number = (schema: SchemaObject, word: string): number | null => {

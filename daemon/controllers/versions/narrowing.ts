@@ -119,6 +119,8 @@ function both(one: Schema, other: Schema): Schema | null {
 const OPAQUE = [
   ...["not", "if", "then", "else", "patternProperties", "propertyNames", "dependentSchemas"],
   ...["unevaluatedProperties", "unevaluatedItems", "contains", "minContains", "maxContains"],
+  // Of earlier drafts, but asserted all the same; and a reference that could not be followed.
+  ...["dependencies", "$recursiveRef", "$ref", "$dynamicRef"],
 ];
 
 /** The words of `to` that are made of other schemas. */
@@ -150,7 +152,8 @@ function meantBy(word: string, schema: SchemaObject): unknown {
 }
 
 const IN_PLACE = [
-  ...["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "contains"],
+  ...["$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if", "then", "else"],
+  ...["dependentSchemas", "dependencies", "contains"],
 ];
 /** What of a schema, besides its own words for members and items, decides what is left for the unevaluated ones. */
 const EVALUATING: Readonly<Record<string, readonly string[]>> = {
@@ -187,7 +190,7 @@ function hidesChange(part: unknown, context: Comparison): boolean {
 }
 
 function refers(text: string): boolean {
-  return text.includes('"$ref"') || text.includes('"$dynamicRef"');
+  return /"\$(dynamicR|recursiveR|r)ef"/.test(text);
 }
 
 /** `type: [string, null]` is what `anyOf` of a string and null says. */
@@ -313,7 +316,9 @@ function arrayBreaks(a: SchemaObject, b: SchemaObject, pointer: string, context:
  */
 function resolve(schema: Schema, root: Schema, exactly?: "exactly"): Schema {
   let at = schema;
-  for (let hops = 0; hops < 20 && typeof at === "object"; hops++) {
+  const seen = new Set<Schema>();
+  while (typeof at === "object" && !seen.has(at)) {
+    seen.add(at);
     const { $ref, $dynamicRef, $defs: _defs, definitions: _old, ...beside } = at;
     // A contract's schema is one resource: there a dynamic reference has but one anchor to lead to.
     const reference = $ref ?? $dynamicRef;
