@@ -10,6 +10,11 @@ export function becomesGet(status: number, method: string): boolean {
   return status === 303 ? method !== "HEAD" : status < 303 && method === "POST";
 }
 
+/** Where to, as a browser reads it: its letters beyond ASCII are UTF-8, and headers come as one character a byte. */
+export function readLocation(header: string): string {
+  return /[\x80-\xff]/.test(header) ? Buffer.from(header, "latin1").toString() : header;
+}
+
 /** Whether what was meant for one server may go to the other: the same origin, or the same host over TLS. */
 export function sameServer(from: URL, to: URL): boolean {
   return to.origin === from.origin || to.origin === from.origin.replace(/^http:/, "https:");

@@ -167,7 +167,7 @@ test("a redirect is checked at every hop: to an undeclared host, to a private on
     else if (pathname === "/port") response.writeHead(307, { location: "http://127.0.0.1:1/" }).end();
     else if (pathname === "/loop") response.writeHead(302, { location: "/loop" }).end();
     else if (pathname === "/file") response.writeHead(302, { location: "file:///etc/passwd" }).end();
-    else if (pathname === "/ok") response.writeHead(302, { location: "/end" }).end();
+    else if (pathname === "/ok") response.writeHead(302, { location: Buffer.from("/énd").toString("latin1") }).end();
     else {
       hits++;
       response.end("end");
@@ -193,7 +193,7 @@ test("a redirect is checked at every hop: to an undeclared host, to a private on
     expect(await get("/loop")).toBe("upstream_error");
     expect(await get("/file")).toBe("egress_blocked");
     expect(hits).toBe(0);
-    expect(await get("/ok")).toBe(`http://127.0.0.1:${port}/end`);
+    expect(await get("/ok")).toBe(`http://127.0.0.1:${port}/%C3%A9nd`);
   } finally {
     server.close();
     await egress.close();

@@ -1,6 +1,6 @@
 // What is sent: address, method and headers as the handler gave them, checked; and what becomes of them at a redirect.
 import { MagicError } from "#contract/errors.ts";
-import { becomesGet, sameServer } from "#daemon/egress/redirect.ts";
+import { becomesGet, readLocation, sameServer } from "#daemon/egress/redirect.ts";
 import { listOf } from "../arguments.ts";
 import type { OutgoingBody } from "./body.ts";
 
@@ -50,7 +50,7 @@ export function headersOf(args: Record<string, unknown>): (readonly [string, str
 
 /** https://fetch.spec.whatwg.org/#http-redirect-fetch: a new origin does not see credentials, a GET carries no body. */
 export function followed(request: Outgoing, status: number, location: string): Outgoing {
-  const parsed = URL.parse(location, request.url.href);
+  const parsed = URL.parse(readLocation(location), request.url.href);
   if (!parsed) throw new MagicError("upstream_error", `${request.url.host} redirects to what is not a URL`);
   const url = plain(parsed);
   let { headers } = request;
