@@ -110,6 +110,14 @@ describe("anthropic", () => {
     const { body } = await send("anthropic", request, model);
     expect(body["tools"]).toEqual([{ name: "b", input_schema: { type: "object", properties: {} } }]);
     expect(body["tool_choice"]).toEqual({ type: "any", disable_parallel_tool_use: true });
+    for (const allowed of [
+      { type: "function", function: { name: "c" } },
+      { type: "function", name: "b" },
+    ]) {
+      const choice = { type: "allowed_tools", allowed_tools: { mode: "auto", tools: [allowed] } };
+      const { outcome } = await send("anthropic", { ...request, tool_choice: choice }, model);
+      expect(outcome).toMatchObject({ failure: { status: 400, param: "tool_choice" } });
+    }
   });
 
   test("a JSON schema: native where the model keeps it, else by a forced tool; the notes say which", async () => {
@@ -341,7 +349,7 @@ describe("anthropic", () => {
 
   test("an answer to go on with ends clean; text files and images go as such, other files are refused", async () => {
     const file = (media: string) => ({ type: "file", file: { file_data: `data:${media};base64,aGk=`, filename: "f" } });
-    const messages = [user([file("text/plain"), file("image/png")]), { role: "assistant", content: "So: \n" }];
+    const messages = [user([file("text/csv"), file("image/png")]), { role: "assistant", content: "So: \n" }];
     const { body } = await send("anthropic", { messages }, model);
     expect(body["messages"]).toEqual([
       {

@@ -2,8 +2,9 @@
 // meaningful, and its vendor's error messages would speak of fields that the caller never wrote. Parameters that OpenAI has but a
 // provider lacks are providers/support.ts's; unknown ones too.
 import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
+import { fields } from "#contract/json-object.ts";
 import { chatRequestSchema } from "#contract/wire/chat.ts";
-import type { ChatRequest, FunctionDefinition } from "./request.ts";
+import type { ChatRequest, FunctionDefinition, ToolChoice } from "./request.ts";
 
 export interface RequestProblem {
   /** OpenAI's way to name a place: `messages[0].content[1].image_url.url`. */
@@ -86,12 +87,11 @@ function toolProblem(request: ChatRequest): RequestProblem | null {
     if (!request.tools?.length) {
       return { param: "tool_choice", detail: "'tool_choice' is only allowed when 'tools' are given." };
     }
-    if (typeof choice === "object" && choice.type !== "allowed_tools") {
-      const name = choice.type === "function" ? choice.function.name : choice.custom.name;
-      const known = request.tools.some(
-        (tool) => (tool.type === "function" ? tool.function : tool.custom).name === name,
-      );
-      if (!known) return { param: "tool_choice", detail: `'tool_choice' names '${name}', which is not among 'tools'.` };
+    const known = new Set(request.tools.map(nameOf));
+    const unknown = chosen(choice).find((tool) => !known.has(nameOf(tool)));
+    if (unknown) {
+      const detail = `'tool_choice' names '${nameOf(unknown)}', which is not among 'tools'.`;
+      return { param: "tool_choice", detail };
     }
   }
   const forced = request.function_call;
@@ -102,6 +102,17 @@ function toolProblem(request: ChatRequest): RequestProblem | null {
     };
   }
   return null;
+}
+
+function chosen(choice: ToolChoice): readonly object[] {
+  if (typeof choice === "string") return [];
+  return choice.type === "allowed_tools" ? choice.allowed_tools.tools : [choice];
+}
+
+// Of a tool, or of what chooses one: `{"type": "function", "function": {"name"}}`.
+function nameOf(tool: object): string {
+  const { type } = fields(tool);
+  return `${fields(fields(tool)[String(type)])["name"] ?? ""}`;
 }
 
 function named(definitions: readonly FunctionDefinition[] | null | undefined, name: string): boolean {

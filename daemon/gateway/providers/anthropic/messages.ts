@@ -140,14 +140,15 @@ function userBlocks(message: UserMessage, index: number): unknown[] {
         const { mediaType, data, name } = fileOf(part, param);
         const base64 = { type: "base64", media_type: mediaType, data };
         if (imageTypes.has(mediaType)) return [{ type: "image", source: base64, ...cached(cacheMark(part)) }];
-        if (mediaType !== "application/pdf" && mediaType !== "text/plain") {
-          throw invalid(`${param}.file.file_data`, "is no PDF, text or image");
+        const isText = mediaType.startsWith("text/") || mediaType === "application/json";
+        if (mediaType !== "application/pdf" && !isText) {
+          throw invalid(`${param}.file.file_data`, "is no PDF, text or image, and Anthropic takes nothing else");
         }
-        const text = { type: "text", media_type: mediaType, data: Buffer.from(data, "base64").toString() };
+        const text = { type: "text", media_type: "text/plain", data: Buffer.from(data, "base64").toString() };
         return [
           {
             type: "document",
-            source: mediaType === "text/plain" ? text : base64,
+            source: isText ? text : base64,
             title: name,
             ...cached(cacheMark(part)),
           },
