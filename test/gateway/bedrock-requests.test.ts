@@ -145,16 +145,19 @@ describe("bedrock", () => {
   test("a system prompt keeps its cache breakpoints, documents have names that Converse takes", async () => {
     const part = { type: "text", text: "long", prompt_cache_breakpoint: { mode: "explicit" } };
     const file = { file_data: "data:application/pdf;base64,JVBERi0=", filename: " a  b\t(1)é.pdf" };
+    const table = { file_data: "data:text/csv;charset=utf-8;base64,YSxi", filename: "a.csv" };
     const messages = [
       { role: "system", content: [part, { type: "text", text: "short" }] },
       user([
         { type: "text", text: "read" },
         { type: "file", file },
+        { type: "file", file: table },
       ]),
     ];
     const { body } = await send("bedrock", { messages }, model);
     expect(body["system"]).toEqual([{ text: "long" }, { cachePoint: { type: "default" } }, { text: "short" }]);
-    expect(body["messages"]).toMatchObject([{ content: [{ text: "read" }, { document: { name: "a b (1)-" } }] }]);
+    const csv = { document: { format: "csv", name: "a", source: { bytes: "YSxi" } } };
+    expect(body["messages"]).toMatchObject([{ content: [{ text: "read" }, { document: { name: "a b (1)-" } }, csv] }]);
   });
 
   test("Mistral's models get ids of nine letters and digits, OpenAI's an effort", async () => {

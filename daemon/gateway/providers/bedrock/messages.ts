@@ -158,6 +158,19 @@ const formats: Readonly<Record<string, string>> = {
   "image/webp": "webp",
 };
 
+const office = "application/vnd.openxmlformats-officedocument";
+const documents: Readonly<Record<string, string>> = {
+  "application/pdf": "pdf",
+  "text/csv": "csv",
+  "application/msword": "doc",
+  [`${office}.wordprocessingml.document`]: "docx",
+  "application/vnd.ms-excel": "xls",
+  [`${office}.spreadsheetml.sheet`]: "xlsx",
+  "text/html": "html",
+  "text/plain": "txt",
+  "text/markdown": "md",
+};
+
 async function userBlock(part: ContentPart, param: string, io: WireIo): Promise<Record<string, unknown> | null> {
   switch (part.type) {
     case "text":
@@ -172,14 +185,18 @@ async function userBlock(part: ContentPart, param: string, io: WireIo): Promise<
     }
     case "file": {
       const { mediaType, data, name } = fileOf(part, param);
-      if (mediaType !== "application/pdf") throw invalid(`${param}.file.file_data`, "is no PDF");
+      const format = documents[mediaType];
+      if (!format) {
+        const taken = Object.values(documents).join(", ");
+        throw invalid(`${param}.file.file_data`, `is ${mediaType}, and Bedrock takes ${taken}`);
+      }
       // Letters, digits, hyphens, brackets, and no two blanks in a row.
       const plain = name
-        .replace(/\.pdf$/i, "")
+        .replace(/\.(pdf|csv|docx?|xlsx?|html?|txt|md)$/i, "")
         .replaceAll(/[^A-Za-z0-9\s()[\]-]+/g, "-")
         .replaceAll(/\s+/g, " ")
         .trim();
-      return { document: { format: "pdf", name: plain.slice(0, 200) || "file", source: { bytes: data } } };
+      return { document: { format, name: plain.slice(0, 200) || "file", source: { bytes: data } } };
     }
     default:
       throw invalid(param, "is of a type that Bedrock does not take here");
