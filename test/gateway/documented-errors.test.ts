@@ -44,6 +44,7 @@ describe("errors", () => {
     ["google", 403, google(403, "PERMISSION_DENIED"), {}, { status: 403 }],
     ["google", 404, google(404, "NOT_FOUND"), {}, { status: 404 }],
     ["google", 429, google(429, "RESOURCE_EXHAUSTED", retry), {}, { status: 429, retryAfterMs: 34_400 }],
+    ["openai", 429, [google(429, "RESOURCE_EXHAUSTED", retry)], {}, { status: 429, retryAfterMs: 34_400 }],
     ["google", 500, google(500, "INTERNAL"), {}, { status: 502 }],
     ["google", 503, google(503, "UNAVAILABLE"), {}, { status: 503 }],
     ["google", 504, google(504, "DEADLINE_EXCEEDED"), {}, { status: 504 }],
@@ -78,7 +79,8 @@ describe("errors", () => {
     upstream.answer = (response) =>
       void response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
     const request = { messages: [{ role: "user", content: "x" }] };
-    const outcome = await providers[kind].chat(callOf(request), targetOf(kind, upstream, models[kind]), optionsOf());
+    const model = kind === "openai" ? "m" : models[kind];
+    const outcome = await providers[kind].chat(callOf(request), targetOf(kind, upstream, model), optionsOf());
     expect(outcome).toMatchObject({ kind: "failure", failure: { message: expect.stringMatching(/m/), ...expected } });
   });
 

@@ -7,6 +7,7 @@ interface WireError {
   readonly type: string | null;
   readonly code: string | null;
   readonly param: string | null;
+  readonly details?: unknown;
 }
 
 /** What an answer with an error status means. `secrets` are cut out of its message. */
@@ -23,7 +24,8 @@ export function openaiFailure(
     upstreamStatus: status,
     param: error.param,
     ...(kind === "invalid" && error.code ? { code: error.code } : {}),
-    retryAfterMs: kind === "rate_limit" || kind === "overloaded" ? retryAfter(headers) : null,
+    retryAfterMs:
+      kind === "rate_limit" || kind === "overloaded" ? (retryAfter(headers) ?? retryInfo(error.details)) : null,
     secrets,
   });
 }
@@ -46,6 +48,14 @@ export function retryAfter(headers: IncomingHttpHeaders): number | null {
   if (Number.isFinite(seconds)) return seconds >= 0 ? Math.ceil(seconds * 1000) : null;
   const date = Date.parse(value);
   return Number.isNaN(date) ? null : Math.max(0, date - Date.now());
+}
+
+/** What Google's errors say of it in their `details`, also behind its address for OpenAI's format: a protobuf duration, such as "34.4s". */
+export function retryInfo(details: unknown): number | null {
+  const known = (Array.isArray(details) ? details : []) as ({ "@type"?: unknown; retryDelay?: unknown } | null)[];
+  const info = known.find((detail) => String(detail?.["@type"]).endsWith("RetryInfo"));
+  const seconds = /^(\d+(?:\.\d+)?)s$/.exec(String(info?.retryDelay))?.[1];
+  return seconds === undefined ? null : Math.ceil(Number(seconds) * 1000);
 }
 
 /** The kind that a status alone tells. */
@@ -98,7 +108,7 @@ function readError(error: unknown): WireError {
   const text = (name: string) => (typeof fields[name] === "string" ? (fields[name] as string) : null);
   const code = typeof fields["code"] === "number" ? String(fields["code"]) : text("code");
   const message = said(fields["message"]) || said(fields["detail"]);
-  return { message, type: text("type"), code, param: text("param") };
+  return { message, type: text("type"), code, param: text("param"), details: fields["details"] };
 }
 
 // FastAPI (vLLM, llama.cpp's Python server) lists what is wrong, `[{loc, msg}]`, as its `detail`; Mistral has such a `detail` in its `message`.
