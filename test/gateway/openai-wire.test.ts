@@ -489,6 +489,26 @@ describe("streams", () => {
   });
 });
 
+test("an address as the portal shows it, or another client has it, leads to the API all the same", async () => {
+  const asked = async (kind: "azure" | "openai", base: string) => {
+    const target = { ...targetOf(kind, upstream), baseUrl: upstream.url + base };
+    await createProviders(agent)[kind].chat(callOf({ model: "m", messages: [] }), target, optionsOf());
+    return upstream.requests.at(-1)?.path;
+  };
+  for (const base of [
+    "/openai/v1/chat/completions",
+    "/openai/v1/responses",
+    "/openai/deployments/gpt-4o/chat/completions?api-version=2025-01-01-preview",
+    "/openai/responses?api-version=2025-04-01-preview",
+    "/openai/deployments/gpt-4o",
+  ])
+    expect(await asked("azure", base), base).toBe("/openai/v1/chat/completions");
+  expect(await asked("azure", "/a/openai/v1?api-version=preview")).toBe(
+    "/a/openai/v1/chat/completions?api-version=preview",
+  );
+  expect(await asked("openai", "/v1/chat/completions?tenant=7")).toBe("/v1/chat/completions?tenant=7");
+});
+
 test.each([
   ["https://a/v1/", "/chat", undefined, "https://a/v1/chat"],
   ["https://a/v1/?tenant=7&x=a%20b", "/chat", undefined, "https://a/v1/chat?tenant=7&x=a%20b"],

@@ -17,11 +17,13 @@ import { openaiDecoder } from "./stream.ts";
 import { refusesCounting, uncountedServers } from "./uncounted.ts";
 
 const VENDOR = "https://api.openai.com/v1";
+/** As an address ends that was copied from an example of a call. */
+const OWN = /\/(chat\/completions|embeddings)$/;
 
 /** `thoughts` remembers the reasoning of turns that called tools. */
 export function openaiWire(thoughts: ThoughtMemory): Wire {
   return openaiFormat("openai", thoughts, (target, path) => ({
-    url: endpointUnder(target.baseUrl ?? VENDOR, path),
+    url: endpointUnder(target.baseUrl ?? VENDOR, path, OWN),
     headers: target.credentials.apiKey ? { authorization: `Bearer ${target.credentials.apiKey}` } : {},
   }));
 }
