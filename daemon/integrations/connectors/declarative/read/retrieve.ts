@@ -40,7 +40,7 @@ export interface Retriever {
     /** The answer for the first page, where nobody needs to be asked for it. */
     embedded?: { readonly answer: unknown },
     /** Asked for pages whose records go out as they came: whatever it makes of one is that page. Null: as for other pages. */
-    take?: (response: HttpResponse, path: readonly string[]) => Taken | null,
+    take?: Take<Taken>,
   ): AsyncIterable<DataRecord[] | Taken>;
 }
 
@@ -53,9 +53,18 @@ export interface TakenPage {
 }
 
 /** What a page took: one answer, or one for each group of fields that was asked for. */
-type Answers =
-  | { readonly responses: readonly HttpResponse[]; readonly asked: number | undefined }
-  | Exclude<Outcome, { readonly response: HttpResponse }>;
+interface Answered {
+  readonly responses: readonly HttpResponse[];
+  /** Records a page that were asked for, where that is not what the manifest says. */
+  readonly asked: number | undefined;
+}
+
+type Answers = Answered | Exclude<Outcome, { readonly response: HttpResponse }>;
+
+/** What is known of a page before its records are looked at. */
+type About = Pick<Page, "response" | "asked"> & { readonly slice: Slice };
+
+type Take<Taken> = (response: HttpResponse, path: readonly string[]) => Taken | null;
 
 /** A vendor may say so often in one slice that pages must begin anew. */
 const MAX_RESETS = 5;
@@ -83,48 +92,75 @@ export function retrieverOf(context: Context, component: Component, selector: Se
   const isJson = !decoder || typeOf(decoder) === "JsonDecoder";
   const plain = isJson && !properties && !reset ? selector.plain : null;
   const most = Number((reset && optionalChild(reset, "limits")?.["number_of_records"]) ?? Number.POSITIVE_INFINITY);
+
+  async function ask(
+    { slice, parts }: Question,
+    token: unknown,
+    asked: Answered["asked"],
+    state: unknown,
+  ): Promise<Answers> {
+    const paged = token !== null && token !== undefined;
+    const responses: HttpResponse[] = [];
+    for (const names of properties ? await properties.chunks() : [undefined]) {
+      const outcome = await requester.send({
+        slice: names ? { ...slice, extra: { ...slice.extra, query_properties: names } } : slice,
+        path: paginator.path(token),
+        parts: merge(onlyFirst && paged ? emptyParts() : parts, paginator.parts(token, asked)),
+        variables: { next_page_token: paged ? { next_page_token: token } : null, stream_state: state ?? {} },
+      });
+      if (!("response" in outcome)) return outcome;
+      responses.push(outcome.response);
+    }
+    return { responses, asked };
+  }
+
+  // A page that goes out as it came.
+  function taken<Taken extends TakenPage>(about: About, take: Take<Taken>, path: readonly string[]) {
+    const given = take(about.response, path);
+    if (!given) return null;
+    const { count: size, first, last: lastRecord } = given;
+    return { page: { ...about, size, lastRecord }, given, came: { size, first, all: given.records } };
+  }
+
+  /** @param border the records that another page began with. */
+  function selected(about: About, answered: Answered, state: unknown, border: ReadonlySet<string>) {
+    const decoded = answered.responses.map(decode);
+    const extracted = decoded.map((values) => values.flatMap((value) => selector.extract(value)));
+    const came = extracted.length === 1 ? (extracted[0] ?? []) : extracted.flat();
+    const unread = border.size ? came.filter((record) => !border.has(JSON.stringify(record))) : came;
+    const wanted = selector.select(unread, about.slice, state);
+    const given = properties ? properties.join(wanted) : wanted;
+    // Templates see the last record as it came out, and what was in it before.
+    const last = came.at(-1);
+    const shown = given.length === came.length ? given.at(-1) : undefined;
+    const page: Page = {
+      ...about,
+      size: Math.max(...extracted.map(({ length }) => length)),
+      lastRecord: isRecord(last) ? (shown && shown !== last ? { ...last, ...shown } : last) : undefined,
+      ...(isJson ? {} : { decoded: decoded.at(-1)?.[0] ?? {} }),
+    };
+    return { page, given, came: { size: came.length, first: came[0], all: () => came } };
+  }
+
   return {
     async *pages(slice, parts, state, stop, rest, embedded, take) {
-      let asked: Question = { slice, parts };
+      let question: Question = { slice, parts };
       let guard = loopGuard();
       let resets = 0;
       let count = 0;
       /** The page before pages began anew: the first one after it begins with the same records. */
       let border: ReadonlySet<string> = new Set();
       const size = pageSizeOf(context, reduction, paginator.pageSize);
-      const send = async (token: unknown): Promise<Answers> => {
-        const responses: HttpResponse[] = [];
-        const asked = size.now;
-        for (const names of properties ? await properties.chunks() : [undefined]) {
-          const outcome = await sendFor(names, token);
-          if (!("response" in outcome)) return outcome;
-          responses.push(outcome.response);
-        }
-        return { responses, asked };
-      };
-      const sendFor = (names: readonly string[] | undefined, token: unknown): Promise<Outcome> => {
-        const paged = token !== null && token !== undefined;
-        const { slice } = asked;
-        return requester.send({
-          slice: names ? { ...slice, extra: { ...slice.extra, query_properties: names } } : slice,
-          path: paginator.path(token),
-          parts: merge(
-            onlyFirst && paged ? { params: {}, headers: {}, form: {}, json: {} } : asked.parts,
-            paginator.parts(token, size.now),
-          ),
-          variables: { next_page_token: paged ? { next_page_token: token } : null, stream_state: state ?? {} },
-        });
-      };
       let ahead: Promise<Answers> | undefined =
         embedded && Promise.resolve({ responses: [inRecord(embedded.answer)], asked: undefined });
       // Who has taken a page and asks for the second will want the third: it is fetched while this one is worked on.
       const goOn = (next: unknown, pages: number): void => {
         if (next === null || pages === 1 || reset || !context.readsAhead) return;
-        ahead = send(next);
+        ahead = ask(question, next, size.now, state);
         ahead.catch(() => {});
       };
       for (let token: unknown = paginator.first, pages = 1; ; pages++) {
-        const answers = await (ahead ?? send(token));
+        const answers: Answers = await (ahead ?? ask(question, token, size.now, state));
         ahead = undefined;
         if ("ignored" in answers) {
           if (answers.ignored) context.log("info", answers.ignored);
@@ -135,53 +171,28 @@ export function retrieverOf(context: Context, component: Component, selector: Se
           pages--;
           continue;
         }
-        if (!("reset" in answers)) {
+        if ("reset" in answers) question = again(split ? rest : undefined, question);
+        else {
           size.succeeded();
-          const about = { slice: asked.slice, asked: answers.asked };
           const response = answers.responses.at(-1) as HttpResponse;
-          const taken = plain && take ? take(response, plain) : null;
-          if (taken) {
-            const { count, first, last: lastRecord } = taken;
-            const page: Page = { ...about, response, size: count, lastRecord };
-            const next = paginator.next(page, token) ?? null;
-            goOn(next, pages);
-            yield taken;
-            guard.check(page, { size: count, first, all: taken.records }, next);
-            if (next === null) return;
-            token = next;
-            continue;
-          }
-          const decoded = answers.responses.map(decode);
-          const parts = decoded.map((values) => values.flatMap((value) => selector.extract(value)));
-          const raw = parts.length === 1 ? (parts[0] ?? []) : parts.flat();
-          const unread = border.size ? raw.filter((record) => !border.has(JSON.stringify(record))) : raw;
-          const selected = selector.select(unread, asked.slice, state);
-          const records = properties ? properties.join(selected) : selected;
-          // Templates see the last record as it came out, and what was in it before.
-          const last = raw.at(-1);
-          const shown = records.length === raw.length ? records.at(-1) : undefined;
-          const page: Page = {
-            ...about,
-            response,
-            size: Math.max(...parts.map(({ length }) => length)),
-            lastRecord: isRecord(last) ? (shown && shown !== last ? { ...last, ...shown } : last) : undefined,
-            ...(isJson ? {} : { decoded: decoded.at(-1)?.[0] ?? {} }),
-          };
-          const next = stop(records) ? null : (paginator.next(page, token) ?? null);
+          const about = { slice: question.slice, asked: answers.asked, response };
+          const { page, given, came } =
+            (plain && take && taken(about, take, plain)) || selected(about, answers, state, border);
+          const next = Array.isArray(given) && stop(given) ? null : (paginator.next(page, token) ?? null);
           goOn(next, pages);
-          yield records;
-          guard.check(page, { size: raw.length, first: raw[0], all: () => raw }, next);
+          yield given;
+          guard.check(page, came, next);
           if (next === null) return;
           token = next;
           border = new Set();
-          count += raw.length;
+          count += came.size;
           if (count < most) continue;
           // As many as the manifest trusts the vendor's pages to hold; where all have one cursor, only pages lead on.
-          const left = split ? rest?.() : asked;
+          const left = split ? rest?.() : question;
           if (!left) continue;
-          asked = left;
-          border = new Set(raw.map((record) => JSON.stringify(record)));
-        } else asked = again(split ? rest : undefined, asked);
+          question = left;
+          border = new Set(came.all().map((record) => JSON.stringify(record)));
+        }
         if (!split && ++resets > MAX_RESETS)
           throw new MagicError("upstream_error", `pages had to begin anew more than ${MAX_RESETS} times`);
         guard = loopGuard();
