@@ -2,9 +2,9 @@
 import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { listen } from "#test/listen.ts";
 import { createSandbox, type Outcome, program, type Sandbox } from "./magic.ts";
 
 let box: Sandbox;
@@ -19,29 +19,24 @@ beforeAll(async () => {
     response.setHeader("content-type", "application/json");
     response.end(JSON.stringify({ access_token: "at", refresh_token: "rt", expires_in: 3600 }));
   });
-  const free = createServer();
-  await new Promise<void>((resolve) => free.listen(0, "127.0.0.1", resolve));
-  port = (free.address() as AddressInfo).port;
-  await new Promise((resolve) => free.close(resolve));
+  const free = await listen(createServer());
+  port = free.port;
+  await free.close();
   const yaml = { version: 1, egress: { allow_private: [`127.0.0.1:${port}`, provider] } };
   writeFileSync(join(box.folder, "magic.yaml"), JSON.stringify(yaml));
   url = document(await box.magic(["daemon", "start", "--port", "0", "--json"]))["base_url"];
 });
 afterAll(async () => {
-  for (const close of closing) close();
+  for (const close of closing) await close();
   await box.dispose();
 });
 
-const closing: (() => void)[] = [];
+const closing: (() => Promise<void>)[] = [];
 
 async function serve(listener: RequestListener): Promise<string> {
-  const server = createServer(listener);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  closing.push(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { address, close } = await listen(createServer(listener));
+  closing.push(close);
+  return address;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: documents of many kinds

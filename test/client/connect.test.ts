@@ -1,5 +1,5 @@
 import { cp, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
-import { createServer, type Server } from "node:http";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -12,6 +12,7 @@ import { type App, createApp } from "#daemon/app.ts";
 import { noteCrash } from "#daemon/process/crash-note.ts";
 import { writeRuntimeFile } from "#daemon/process/runtime-file.ts";
 import { processStarted } from "#shared/process-identity.ts";
+import { listen } from "#test/listen.ts";
 
 // Generous, for machines that do other things too.
 vi.setConfig({ testTimeout: 60_000 });
@@ -35,14 +36,9 @@ async function app(): Promise<App> {
 }
 
 async function upstream(handler: Parameters<typeof createServer>[1]): Promise<string> {
-  const server: Server = createServer(handler);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  cleanups.push(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as { port: number };
-  return `http://127.0.0.1:${port}`;
+  const { origin, close } = await listen(createServer(handler));
+  cleanups.push(close);
+  return origin;
 }
 
 const runtime = (url: string, changes: Partial<RuntimeFile> = {}): RuntimeFile => ({

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { startDaemon } from "#test/integrations/daemon.ts";
+import { listen } from "#test/listen.ts";
 import { contractOf, put } from "./harness.ts";
 
 test("a controller queries a live connection by its name in magic.yaml, where the connection may be reached", async () => {
@@ -21,11 +22,10 @@ test("a controller queries a live connection by its name in magic.yaml, where th
         socket.destroy();
       });
     });
-  }).listen(0, "127.0.0.1");
+  });
   let reached = 0;
   const told: string[] = [];
-  await new Promise((resolve) => canary.once("listening", resolve));
-  const { port } = canary.address() as { port: number };
+  const { port } = await listen(canary);
   try {
     const daemon = await startDaemon();
     const live = async (method: string, path: string, body: unknown) =>

@@ -1,6 +1,5 @@
 // What is granted is exactly what is declared: over random contracts, and over the addresses that http:egress must not reach.
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { ControllerContract } from "#contract/controller.ts";
@@ -11,6 +10,7 @@ import type { Ports } from "#daemon/controllers/ports.ts";
 import { createEgress } from "#daemon/egress/egress.ts";
 import { createTracer } from "#daemon/telemetry/trace.ts";
 import { ssrfVariants } from "#test/egress/variants.ts";
+import { listen } from "#test/listen.ts";
 import { contractOf, principal } from "./harness.ts";
 
 const operations = brokerOperations(openDatabases("/nonexistent"));
@@ -135,9 +135,8 @@ test("a private address is not reached, however it is written and even where it 
   const server = createServer((_request, response) => {
     hits++;
     response.end("canary");
-  }).listen(0, "127.0.0.1");
-  await new Promise((done) => server.once("listening", done));
-  const { port } = server.address() as AddressInfo;
+  });
+  const { port, close } = await listen(server);
   const egress = createEgress({});
   try {
     for (const url of ssrfVariants(port)) {
@@ -154,7 +153,7 @@ test("a private address is not reached, however it is written and even where it 
     }
     expect(hits).toBe(0);
   } finally {
-    server.close();
+    await close();
     await egress.close();
   }
 });
@@ -172,9 +171,8 @@ test("a redirect is checked at every hop: to an undeclared host, to a private on
       hits++;
       response.end("end");
     }
-  }).listen(0, "127.0.0.1");
-  await new Promise((done) => server.once("listening", done));
-  const { port } = server.address() as AddressInfo;
+  });
+  const { port, close } = await listen(server);
   const egress = createEgress({ allowPrivate: () => [`127.0.0.1:${port}`] });
   const contract = contractOf("t", { capabilities: ["http:egress"], scopes: { http: [{ host: "127.0.0.1", port }] } });
   const get = (path: string): Promise<unknown> =>
@@ -195,7 +193,7 @@ test("a redirect is checked at every hop: to an undeclared host, to a private on
     expect(hits).toBe(0);
     expect(await get("/ok")).toBe(`http://127.0.0.1:${port}/%C3%A9nd`);
   } finally {
-    server.close();
+    await close();
     await egress.close();
   }
 });

@@ -1,20 +1,17 @@
 import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { expect, onTestFinished, test } from "vitest";
 import { createEgress } from "#daemon/egress/egress.ts";
+import { listen } from "#test/listen.ts";
 
 async function upstream(listener: RequestListener) {
-  const server = createServer(listener);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  const egress = createEgress({ allowPrivate: () => [`127.0.0.1:${port}`] });
+  const { address, origin, close } = await listen(createServer(listener));
+  const egress = createEgress({ allowPrivate: () => [address] });
   onTestFinished(async () => {
     await egress.close();
-    server.closeAllConnections();
-    server.close();
+    await close();
   });
-  return { egress, url: `http://127.0.0.1:${port}/` };
+  return { egress, url: `${origin}/` };
 }
 
 test("the host header stays the name that was asked for", async () => {

@@ -1,12 +1,12 @@
 // Limits on a clock that the test holds, the traces that are exported, and what the metrics say.
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { createLimits } from "#daemon/gateway/limits/limits.ts";
 import { createWindow } from "#daemon/gateway/limits/window.ts";
 import { type otlpDocument, otlpExporter, otlpHeaders } from "#daemon/telemetry/otlp.ts";
 import { sortSpans } from "#daemon/telemetry/span-order.ts";
 import { createTracer, type SpanRecord } from "#daemon/telemetry/trace.ts";
+import { listen } from "#test/listen.ts";
 import { completion, testGateway } from "./pipeline.ts";
 import { startUpstream, type Upstream } from "./upstream.ts";
 
@@ -168,9 +168,9 @@ test("spans go to a collector as OTLP, parents before children", async () => {
     bodies.push({ path: request.url ?? "", headers: request.headers, body });
     response.end("{}");
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => void server.close());
-  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const { origin, close } = await listen(server);
+  onTestFinished(close);
+  const endpoint = `${origin}/`;
   const spans: SpanRecord[] = [];
   const tracer = createTracer();
   tracer.onBatch(async (batch) => void spans.push(...batch.map((span) => span.record())));

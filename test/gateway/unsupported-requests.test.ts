@@ -1,7 +1,7 @@
 // What translated providers cannot do as it was asked: images by URL are fetched, parameters that they lack are refused or dropped.
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { listen } from "#test/listen.ts";
 import type { Ecosystem } from "./good-answers.ts";
 import { PIXEL, playUpstream, send, tool, upstream, user } from "./sent.ts";
 
@@ -17,13 +17,9 @@ describe("images by URL for wires that take bytes", () => {
       expect(request.headers.authorization).toBeUndefined();
       response.writeHead(status, { ...headers }).end(body);
     });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    try {
-      await run(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-    } finally {
-      server.closeAllConnections();
-      server.close();
-    }
+    const { origin, close } = await listen(server);
+    onTestFinished(close);
+    await run(origin);
   }
   const ask = (kind: "google" | "bedrock", url: string) =>
     send(

@@ -1,9 +1,9 @@
 // A provider that a test plays: a real HTTP server on loopback, whose answers may be written byte by byte.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { Agent } from "undici";
 import type { ChatRequest } from "#daemon/gateway/format/request.ts";
 import type { AttemptOptions, ChatCall, ChatOutcome, StreamEnd, Target } from "#daemon/gateway/providers/adapter.ts";
+import { listen } from "#test/listen.ts";
 
 export interface Upstream {
   readonly url: string;
@@ -32,12 +32,9 @@ export async function startUpstream(): Promise<Upstream> {
     response.on("error", () => {});
     await upstream.answer(response, request, body);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  upstream.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  upstream.close = () => {
-    server.closeAllConnections();
-    return new Promise((resolve) => server.close(() => resolve()));
-  };
+  const { origin, close } = await listen(server);
+  upstream.url = origin;
+  upstream.close = close;
   return upstream;
 }
 

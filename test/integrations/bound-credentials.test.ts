@@ -1,7 +1,6 @@
 // Stored credentials stay with the place that they were given for.
 import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { isMagicError } from "#contract/errors.ts";
@@ -10,6 +9,7 @@ import { changed } from "#daemon/integrations/connections/bound-credentials.ts";
 import type { Settings } from "#daemon/integrations/connections/secret.ts";
 import { mergePatch } from "#daemon/integrations/merge-patch.ts";
 import { makeFolder } from "#shared/make-folder.ts";
+import { listen } from "#test/listen.ts";
 import { temporaryFolder } from "#test/temporary.ts";
 import { startDaemon } from "./daemon.ts";
 import { writeProject } from "./receiver.ts";
@@ -54,12 +54,9 @@ async function listener() {
     seen.push(request.headers.authorization);
     response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ items: [{ id: 1 }] }));
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { seen, address: `127.0.0.1:${(server.address() as AddressInfo).port}` };
+  const { address, close } = await listen(server);
+  onTestFinished(close);
+  return { seen, address };
 }
 
 test("credentials of a connection reach another host only when they are given again", async () => {

@@ -1,7 +1,6 @@
 // Provider OAuth against a real authorization server.
 import { mkdirSync, symlinkSync } from "node:fs";
 import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import Provider from "oidc-provider";
@@ -15,6 +14,7 @@ import { openMasterKey } from "#daemon/secrets/master-key.ts";
 import { createSealer } from "#daemon/secrets/sealer.ts";
 import { systemClock } from "#shared/clock.ts";
 import { createTurns } from "#shared/turns.ts";
+import { listen } from "#test/listen.ts";
 import { temporaryFolder } from "#test/temporary.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 import { writeProject } from "./receiver.ts";
@@ -31,9 +31,7 @@ interface Server {
 
 async function authorizationServer(redirectUri: () => string, accessTokenTtlS: number): Promise<Server> {
   const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const origin = `http://${address}`;
+  const { address, origin, close } = await listen(server);
   const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
   const info = vi.spyOn(console, "info").mockImplementation(() => {});
   const provider = new Provider(origin, {
@@ -67,10 +65,7 @@ async function authorizationServer(redirectUri: () => string, accessTokenTtlS: n
     if (context.path === "/token/revocation") revoked.push(form);
   });
   server.on("request", provider.callback());
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
+  onTestFinished(close);
   return { origin, address, grants, revoked };
 }
 
@@ -280,16 +275,11 @@ async function hostileServer() {
       answers.shift()?.(response);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { address, origin, close } = await listen(server);
+  onTestFinished(close);
   const root = temporaryFolder();
   writeProject(root, { egress: { allow_private: [address] }, secrets: { APP: "client-secret-canary" } });
   const daemon = await startDaemon({ root });
-  const origin = `http://${address}`;
   const start = async (config: object = {}, more: object = {}) => {
     const { status, body } = await daemon.call(
       "POST",

@@ -1,9 +1,9 @@
 // A receiver of webhooks on loopback, and a project that may reach it.
 import { writeFileSync } from "node:fs";
 import { createServer, type IncomingHttpHeaders } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
+import { listen } from "#test/listen.ts";
 
 export interface Received {
   readonly headers: IncomingHttpHeaders;
@@ -31,13 +31,9 @@ export async function startReceiver(): Promise<Receiver> {
       if (answer !== "hang") response.writeHead(answer.status, answer.headers).end(answer.body);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const receiver: Receiver = { url: `http://${address}/hook`, address, received, answer: () => ({ status: 200 }) };
+  const { address, origin, close } = await listen(server);
+  onTestFinished(close);
+  const receiver: Receiver = { url: `${origin}/hook`, address, received, answer: () => ({ status: 200 }) };
   return receiver;
 }
 

@@ -1,12 +1,12 @@
 // A vendor that replaces the refresh token at every use and refuses the old one for ever, and syncs that read from it.
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { text } from "node:stream/consumers";
 import { expect, onTestFinished, vi } from "vitest";
 import { makeFolder } from "#shared/make-folder.ts";
+import { listen } from "#test/listen.ts";
 import { temporaryFolder } from "#test/temporary.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 import { writeProject } from "./receiver.ts";
@@ -54,14 +54,10 @@ export async function rotatingVendor(): Promise<Vendor> {
     if (request.headers.authorization !== `Bearer ${access}`) json(response, { error: "expired" }, 401);
     else json(response, { items: page === "1" ? [{ id: 1 }, { id: 2 }] : page === "2" ? [{ id: 3 }] : [] });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { address, origin, close } = await listen(server);
+  onTestFinished(close);
   const vendor: Vendor = {
-    ...{ origin: `http://${address}`, address, granted: 0, reused: 0 },
+    ...{ origin, address, granted: 0, reused: 0 },
     expire: () => {
       access = "none";
     },

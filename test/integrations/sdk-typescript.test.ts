@@ -1,9 +1,9 @@
 // The TypeScript SDK against a running daemon, and against its OpenAPI document.
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { createClient, type Magic, MagicApiError, verifyWebhook, WebhookVerificationError } from "#client/index.ts";
 import { sign } from "#daemon/integrations/webhooks/signature.ts";
+import { listen } from "#test/listen.ts";
 import { temporaryFolder } from "#test/temporary.ts";
 import { startDaemon } from "./daemon.ts";
 import { startReceiver, writeProject } from "./receiver.ts";
@@ -169,9 +169,8 @@ test("503 is retried after Retry-After, 500 is not, an absent daemon is connecti
     else if (calls < 3) response.writeHead(503, { "retry-after": "0" }).end("{}");
     else response.end('{"id": "sync_x", "records_synced": 5}');
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => void server.close());
-  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { origin: baseUrl, close } = await listen(server);
+  onTestFinished(close);
   const client = createClient({ baseUrl, apiKey: "k" });
   expect((await client.syncs.get("sync_x")).recordsSynced).toBe(5);
   expect(calls).toBe(3);

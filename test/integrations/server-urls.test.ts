@@ -2,6 +2,7 @@
 import { createServer } from "node:net";
 import { expect, test } from "vitest";
 import { databasePlace, readServerUrl, serverUrl } from "#daemon/integrations/engine/server-url.ts";
+import { listen } from "#test/listen.ts";
 import { startDaemon } from "./daemon.ts";
 
 test("a database's URL is read as its driver reads it", () => {
@@ -33,9 +34,8 @@ test("no form of a live connection's URL reaches a private address, or has anoth
   const canary = createServer((socket) => {
     reached++;
     socket.destroy();
-  }).listen(0, "127.0.0.1");
-  await new Promise((resolve) => canary.once("listening", resolve));
-  const { port } = canary.address() as { port: number };
+  });
+  const { port } = await listen(canary);
   try {
     const daemon = await startDaemon();
     const scopes = ["connections:read", "connections:write"];

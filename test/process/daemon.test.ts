@@ -1,11 +1,12 @@
 import { spawn } from "node:child_process";
 import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, expect, test, vi } from "vitest";
 import { readStartingMark } from "#client/daemon/files.ts";
 import { isSameProcess } from "#shared/process-identity.ts";
+import { listen } from "#test/listen.ts";
 import { gone, launcher, makeProject, type Project, until } from "./magic.ts";
 
 // Every test starts several processes: on a busy machine each may take seconds.
@@ -72,9 +73,8 @@ test("start does not hand out the address of what is not this root's daemon", as
   const path = join(made.root, ".magic", "daemon.json");
   const runtime = await readFile(path, "utf8");
   const other = createServer((socket) => socket.end("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
-  await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
-  const { port } = other.address() as AddressInfo;
-  await writeFile(path, runtime.replace(String(json["url"]), `http://127.0.0.1:${port}`), { mode: 0o600 });
+  const { origin } = await listen(other);
+  await writeFile(path, runtime.replace(String(json["url"]), origin), { mode: 0o600 });
   const outcome = await start(made);
   other.close();
   expect([outcome.code, outcome.stdout, outcome.failure["code"]]).toEqual([6, "", "daemon_unavailable"]);
@@ -100,11 +100,9 @@ test("after kill -9 the next start takes over the stale files, and no process th
 
 test("a port that was asked for and is taken is an error that names its holder", async () => {
   const made = await project();
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
+  const { port, close } = await listen(createServer());
   const outcome = await made.magic(["daemon", "start", "--json", "--port", String(port)]);
-  server.close();
+  await close();
   expect([outcome.code, outcome.stdout]).toEqual([7, ""]);
   expect(outcome.failure).toMatchObject({ code: "port_taken", exit_code: 7, port });
   expect(String(outcome.failure["detail"])).toContain(`pid ${process.pid}`);

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { openSource } from "#daemon/integrations/connectors/open.ts";
+import { listen } from "#test/listen.ts";
 import { mysqlMissing, startMysql } from "#test/mysql.ts";
 import { postgresMissing, startPostgres } from "#test/postgres.ts";
 import { sync } from "../syncs/harness.ts";
@@ -101,9 +102,8 @@ async function examineHttp(folder: string): Promise<null> {
       return response.writeHead(200).end("{}");
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  const to = `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}/records`;
+  const { origin, close } = await listen(server);
+  const to = `${origin}/records`;
   try {
     const given = join(folder, "given.jsonl");
     writeFileSync(given, `${orders(3)}\n`);
@@ -116,7 +116,6 @@ async function examineHttp(folder: string): Promise<null> {
     );
     return null;
   } finally {
-    server.closeAllConnections();
-    server.close();
+    await close();
   }
 }

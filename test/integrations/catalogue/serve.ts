@@ -2,6 +2,7 @@
 // records; the others have two records, so that their children are few.
 import { createServer, type IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
+import { listen } from "#test/listen.ts";
 import { matches } from "./auth.ts";
 import type { Answer, Ask, Collection, Filter, Item, PageOf, Rec, Vendor, Where } from "./vendor.ts";
 
@@ -42,8 +43,7 @@ export async function serve(vendor: Vendor): Promise<MockServer> {
   let limited = false;
   /** Records of the examined collection: as many as make three pages of the size that was asked for. */
   let count = 0;
-  const mock: MockServer = {
-    origin: "",
+  const mock: Omit<MockServer, "origin" | "close"> = {
     log,
     revoked: false,
     examine(collection) {
@@ -63,10 +63,6 @@ export async function serve(vendor: Vendor): Promise<MockServer> {
       parentsOf(examined).flatMap((parent, at) =>
         itemsOf(examined, parent, at).map((item) => ({ record: collectionOf(examined).record(item), parent })),
       ),
-    close: () => {
-      server.closeAllConnections();
-      return new Promise((resolve) => server.close(() => resolve()));
-    },
   };
   const collectionOf = (name: string): Collection => {
     const found = vendor.collections[name];
@@ -156,11 +152,8 @@ export async function serve(vendor: Vendor): Promise<MockServer> {
       response.end(raw ? given.body : JSON.stringify(given.body));
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  return Object.assign(mock, {
-    origin: `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}`,
-  });
+  const { origin, close } = await listen(server);
+  return Object.assign(mock, { origin, close });
 }
 
 const nothing = { collection: "", records: 0, continued: false };

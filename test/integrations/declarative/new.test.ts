@@ -1,20 +1,21 @@
 // magic connector new, by options, against a server that pages in different ways.
 import { readFileSync } from "node:fs";
-import { createServer, type Server } from "node:http";
+import { createServer } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
 import { createSandbox } from "#test/cli/magic.ts";
+import { listen } from "#test/listen.ts";
 
 const orders = Array.from({ length: 25 }, (_, at) => ({
   ...{ kind: "order", id: `o${at + 1}`, total: at % 2 === 0 ? at : at + 0.5, note: at === 3 ? null : "text" },
   updated_at: `2026-05-${String(at + 1).padStart(2, "0")}T00:00:00Z`,
 }));
 
-let server: Server;
 let origin: string;
+let close: () => Promise<void>;
 const sandbox = createSandbox();
 beforeAll(async () => {
-  server = createServer((request, response) => {
+  const server = createServer((request, response) => {
     const url = new URL(request.url ?? "/", `https://${request.headers.host}`);
     const json = (status: number, body: unknown, headers = {}): void => {
       response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
@@ -40,13 +41,10 @@ beforeAll(async () => {
     }
     return json(404, { message: "nothing here" });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  origin = `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}`;
+  ({ origin, close } = await listen(server));
 });
 afterAll(async () => {
-  server.closeAllConnections();
-  server.close();
+  await close();
   await sandbox.dispose();
 });
 

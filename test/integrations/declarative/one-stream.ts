@@ -5,6 +5,7 @@ import { Agent } from "undici";
 import { onTestFinished } from "vitest";
 import { createConnector } from "#daemon/integrations/connectors/declarative/connector.ts";
 import type { Clock } from "#shared/clock.ts";
+import { listen } from "#test/listen.ts";
 
 type Handler = (request: IncomingMessage & { body: string; at: URL }, response: ServerResponse) => void;
 
@@ -14,13 +15,9 @@ export async function vendor(handler: Handler): Promise<string> {
       handler(Object.assign(request, { body, at: new URL(request.url ?? "/", "http://vendor") }), response),
     );
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  onTestFinished(() => {
-    server.closeAllConnections();
-    return new Promise<void>((resolve) => server.close(() => resolve()));
-  });
-  return `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}`;
+  const { origin, close } = await listen(server);
+  onTestFinished(close);
+  return origin;
 }
 
 export const json = (

@@ -5,6 +5,7 @@ import { text } from "node:stream/consumers";
 import { XMLBuilder } from "fast-xml-parser";
 import { createInterpolator } from "#daemon/integrations/connectors/declarative/jinja/interpolate.ts";
 import { isRecord, list } from "#daemon/integrations/connectors/declarative/manifest/component.ts";
+import { listen } from "#test/listen.ts";
 import { type Json, recordOf } from "./example.ts";
 import { pageOf } from "./pages.ts";
 
@@ -94,20 +95,16 @@ export async function startVendor(): Promise<Vendor> {
     return { status: 200, headers: { ...json, ...made.headers }, body: JSON.stringify(made.body) };
   }
 
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
+  const { origin, close } = await listen(server);
   return {
-    origin: `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}`,
+    origin,
     requests,
     serve(stream, given) {
       requests.length = 0;
       config = given;
       endpoints = family(stream).map((each) => endpointOf(each, given));
     },
-    close: () => {
-      server.closeAllConnections();
-      return new Promise((resolve) => server.close(() => resolve()));
-    },
+    close,
   };
 }
 
