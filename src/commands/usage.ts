@@ -27,6 +27,8 @@ export default defineCommand<Options>({
     const { since, until } = betweenOf(options);
     if (!(usageKeys as readonly string[]).includes(by))
       throw new MagicError("usage", `--by ${by} is none of ${usageKeys.join(", ")}.`);
+    if (csv && globals.format !== "text")
+      throw new MagicError("usage", `--csv and --output ${globals.format} are two forms: choose one.`);
     const client = await clientOf(context);
     const query = { by, since, until, environment: globals.live ? "live" : undefined };
     if (csv) {
@@ -37,7 +39,7 @@ export default defineCommand<Options>({
       });
       const text = await answer.text();
       if (answer.headers.has("link")) output.note(more(MOST_ROWS, by));
-      return output.result({ csv: text }, () => text.trimEnd());
+      return output.result(text, () => text.trimEnd());
     }
     const report = await client.request<UsageReport>("GET", "/v1/usage", { query, signal });
     if (report.has_more) output.note(more(report.data.length, by));

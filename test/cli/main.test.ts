@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { Command } from "commander";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { isNoun } from "#commands/command.ts";
+import { changeSetting } from "#commands/config/change.ts";
 import { groups } from "#commands/registry.ts";
 import { CONTROL, createSandbox, program, type Sandbox } from "./magic.ts";
 
@@ -348,6 +349,29 @@ test("config: flag before environment before project before user before default,
   await box.magic(["config", "set", "environment.seed", "7"]);
   expect(statSync(project).mode & 0o777).toBe(0o600);
   expect((await box.magic(["config", "get", "outptu", "--json"])).code).toBe(4);
+});
+
+test("config leaves a file's line ends as they are, and takes what is empty then with what it removes", async () => {
+  const inner = createSandbox();
+  const file = join(inner.folder, "magic.yaml");
+  const lines = ["version: 1 # one", "# two", "environment:", "  tier: starter", ""];
+  try {
+    for (const end of ["\n", "\r\n"]) {
+      writeFileSync(file, lines.join(end));
+      await changeSetting("daemon.port", "4200", inner.folder, {});
+      expect(readFileSync(file, "utf8")).toBe([...lines.slice(0, -1), "daemon:", "  port: 4200", ""].join(end));
+      await changeSetting("daemon.port", undefined, inner.folder, {});
+      await changeSetting("daemon.port", undefined, inner.folder, {});
+      expect(readFileSync(file, "utf8")).toBe(lines.join(end));
+    }
+    const refused = { code: "validation_failed" };
+    await expect(changeSetting("daemon.port", "{", inner.folder, {})).rejects.toMatchObject(refused);
+    await expect(changeSetting("environment.tier.x", "1", inner.folder, {})).rejects.toMatchObject(refused);
+    writeFileSync(file, "version: [");
+    await expect(changeSetting("daemon.port", "1", inner.folder, {})).rejects.toMatchObject({ code: "config_invalid" });
+  } finally {
+    await inner.dispose();
+  }
 });
 
 test("completion scripts know commands, verbs and options", async () => {

@@ -143,12 +143,17 @@ function firstMessage(child: ChildProcess, root: string): Promise<ReadyMessage> 
           new MagicError(
             "daemon_unavailable",
             `The daemon ended before it was ready (${signal ?? `code ${code}`}).${said(root)}`,
+            signal === "SIGABRT" || signal === "SIGKILL" ? { extra: { next: shortOfMemory } } : {},
           ),
         ),
       ),
     );
   });
 }
+
+// Neither V8 nor the kernel has words for it.
+const shortOfMemory =
+  "It may have had too little memory: look at `ulimit -v` and the container's limit; it takes 4 GB of addresses.";
 
 function said(root: string): string {
   const text = lastWords(root);

@@ -2,8 +2,7 @@
 
 import { existsSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import Conf from "conf";
-import { parse, parseDocument } from "yaml";
+import { type Document, isMap, parse, parseDocument } from "yaml";
 import { MagicError } from "#contract/errors.ts";
 import { readProject } from "#contract/project-check.ts";
 import { makeFolder } from "#shared/make-folder.ts";
@@ -19,16 +18,16 @@ export interface Change {
 }
 
 /** Sets a key, or removes it where `text` is undefined. Throws validation_failed and config_invalid; then nothing was written. */
-export function changeSetting(
+export async function changeSetting(
   key: string,
   text: string | undefined,
   root: string | undefined,
   env: NodeJS.ProcessEnv,
-): Change {
+): Promise<Change> {
   return Object.hasOwn(userSettings, key) ? changeUser(key, text, env) : changeProject(key, text, root);
 }
 
-function changeUser(key: string, text: string | undefined, env: NodeJS.ProcessEnv): Change {
+async function changeUser(key: string, text: string | undefined, env: NodeJS.ProcessEnv): Promise<Change> {
   const values = userSettings[key]?.values;
   if (text !== undefined && values && !values.includes(text))
     throw new MagicError("validation_failed", `${key} cannot be ${JSON.stringify(text)}.`, {
@@ -39,6 +38,9 @@ function changeUser(key: string, text: string | undefined, env: NodeJS.ProcessEn
       extra: { next: "Use one such as https://magic.example.com." },
     });
   const folder = userStateFolder(env);
+  // A package below it asks for the user's home when it is loaded, and there may be none; it is not used here.
+  process.env["HOME"] ??= folder;
+  const { default: Conf } = await import("conf");
   try {
     makeFolder(folder, 0o700);
     const config = new Conf({ projectName: "magic", cwd: folder, configName: "config", configFileMode: 0o600 });
@@ -62,12 +64,18 @@ function changeProject(key: string, text: string | undefined, root: string | und
       extra: { next: `Settings of your own are: ${Object.keys(userSettings).join(", ")}.` },
     });
   const file = join(root, PROJECT_FILE);
-  const document = parseDocument(readFileSync(file, "utf8"));
+  const before = readFileSync(file, "utf8");
+  const windows = before.includes("\r\n");
+  // Else the ends stay in comments, and in them alone.
+  const document = parseDocument(windows ? before.replaceAll("\r\n", "\n") : before);
+  if (document.errors.length > 0)
+    throw new MagicError("config_invalid", `${file} is not valid: \`magic validate\` lists every problem.`);
   const path = key.split(".");
-  const value: unknown = text === undefined ? null : parse(text);
-  if (text === undefined) document.deleteIn(path);
-  else document.setIn(path, value);
-  const changed = document.toString({ lineWidth: 0 });
+  const value = text === undefined ? null : parsed(key, text);
+  if (text === undefined) remove(document, path);
+  else put(document, path, value);
+  const written = document.toString({ lineWidth: 0 });
+  const changed = windows ? written.replaceAll("\n", "\r\n") : written;
   const { problems } = readProject(changed, PROJECT_FILE);
   if (problems.length > 0)
     throw new MagicError("config_invalid", `${file} would not be valid; nothing was written.`, {
@@ -83,4 +91,30 @@ function changeProject(key: string, text: string | undefined, root: string | und
     throw error;
   }
   return { key, value, file };
+}
+
+function parsed(key: string, text: string): unknown {
+  try {
+    return parse(text);
+  } catch (error) {
+    const [first] = (error as Error).message.split("\n");
+    throw new MagicError("validation_failed", `The value of ${key} cannot be read as YAML: ${first}`);
+  }
+}
+
+// With what would be left empty around it: `config set` made that too.
+function remove(document: Document, path: readonly string[]): void {
+  if (!document.hasIn(path)) return;
+  document.deleteIn(path);
+  const above = path.slice(0, -1);
+  const part = above.length > 0 && document.getIn(above);
+  if (isMap(part) && part.items.length === 0) remove(document, above);
+}
+
+function put(document: Document, path: readonly string[], value: unknown): void {
+  try {
+    document.setIn(path, value);
+  } catch {
+    throw new MagicError("validation_failed", `${path.join(".")} stands below a value that has no keys.`);
+  }
 }

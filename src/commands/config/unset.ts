@@ -7,7 +7,7 @@ export default defineCommand({
   configure: (command) => command.argument("<key>", "such as output or daemon.port"),
   async run({ args, output, globals, env, cwd }) {
     const found = findRoot(globals.root, env, cwd);
-    const change = changeSetting(String(args[0]), undefined, found.project ? found.path : undefined, env);
+    const change = await changeSetting(String(args[0]), undefined, found.project ? found.path : undefined, env);
     output.result(change, (paint) => `${paint.green("✔")} ${change.key} is no longer set in ${change.file}`);
   },
 });
