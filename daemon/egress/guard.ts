@@ -23,8 +23,8 @@ export interface Guard {
 export function createGuard({ allowPrivate = () => [], resolver = systemResolver }: GuardOptions): Guard {
   const lookUp = boundedLookups(resolver);
   const allowed = (host: string, port: number): boolean => {
-    const wanted = hostPort(host, port);
-    return allowPrivate().some((pair) => normalPair(pair) === wanted);
+    const wanted = [hostPort(host, port), hostPort(host, "*")];
+    return allowPrivate().some((pair) => wanted.includes(normalPair(pair)));
   };
   const mayUse: Guard["mayUse"] = (address, hostname, port) =>
     address !== undefined && (isPublic(address) || allowed(address, port) || allowed(hostname, port));
@@ -36,9 +36,11 @@ export function createGuard({ allowPrivate = () => [], resolver = systemResolver
       const found = isIP(host) === 0 ? await resolve(host) : [host];
       for (const address of found)
         if (!mayUse(address, host, port))
-          throw new MagicError("egress_blocked", `${hostPort(host, port)} is not a public address`, {
-            extra: { host, port },
-          });
+          throw new MagicError(
+            "egress_blocked",
+            `${hostPort(host, port)} is not a public address, and egress.allow_private in magic.yaml does not list it`,
+            { extra: { host, port } },
+          );
       return found;
     },
   };
@@ -64,14 +66,15 @@ function bare(hostname: string): string {
   return hostname.startsWith("[") && hostname.endsWith("]") ? hostname.slice(1, -1) : hostname;
 }
 
-function hostPort(hostname: string, port: number): string {
+function hostPort(hostname: string, port: number | "*"): string {
   const host = bare(hostname).toLowerCase().replace(/\.$/, "");
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-// "127.0.0.1:9000", "[::1]:9000", "localhost:9000": as a URL would read them, so that one spelling meets another.
+// "127.0.0.1:9000", "[::1]:9000", "localhost:*" for every port: as a URL would read them, so that one spelling meets another.
 function normalPair(pair: string): string {
-  const url = URL.parse(`http://${pair}`);
+  const every = pair.endsWith(":*");
+  const url = URL.parse(`http://${every ? pair.slice(0, -2) : pair}`);
   if (url === null) return "";
-  return hostPort(url.hostname, Number(url.port || 80));
+  return hostPort(url.hostname, every ? "*" : Number(url.port || 80));
 }

@@ -7,6 +7,7 @@ export type CredentialNoun = keyof typeof credentialPaths;
 
 export interface CredentialDocument {
   readonly id: string;
+  readonly object: string;
   readonly name: string;
   readonly environment: string;
   readonly tier: string;
@@ -15,6 +16,12 @@ export interface CredentialDocument {
   readonly expires_at: string | null;
   readonly revoked_at: string | null;
   readonly secrets: readonly { readonly last_used_at: string | null; readonly expires_at: string | null }[];
+  /** Of gateway tokens. */
+  readonly user?: string | null;
+  readonly team?: string | null;
+  readonly project?: string | null;
+  readonly models?: readonly string[] | null;
+  readonly budget_usd?: number | null;
   /** Only in the answers of create and roll. */
   readonly secret?: string;
   readonly client_secret?: string;

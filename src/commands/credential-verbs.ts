@@ -1,5 +1,6 @@
 // create, list, get, roll and revoke: the same for keys and clients, and but for create for gateway tokens.
 import {
+  type CredentialDocument,
   type CredentialNoun,
   createCredential,
   getCredential,
@@ -53,7 +54,16 @@ export const listCommand = (noun: CredentialNoun) =>
             { title: "ID", value: ({ id }) => id },
             { title: "NAME", value: ({ name }) => name },
             { title: "ENVIRONMENT", value: ({ environment }) => environment },
-            { title: "TIER", value: ({ tier }) => tier },
+            ...(noun === "token"
+              ? [
+                  { title: "USER", value: ({ user }: CredentialDocument) => user },
+                  { title: "TEAM", value: ({ team }: CredentialDocument) => team },
+                  {
+                    title: "BUDGET",
+                    value: ({ budget_usd: usd }: CredentialDocument) => (usd == null ? null : `$${usd}`),
+                  },
+                ]
+              : [{ title: "TIER", value: ({ tier }: CredentialDocument) => tier }]),
             {
               title: "LAST USED",
               value: ({ secrets }) =>

@@ -53,7 +53,7 @@ export function validatePaths(paths: readonly string[], root: string | undefined
   return {
     valid: work.problems.length === 0,
     problems: sortProblems(work.problems),
-    warnings: sortProblems([...unconfigured(work), ...unserved(work), ...unfilled(work)]),
+    warnings: sortProblems([...unconfigured(work), ...unserved(work), ...closed(work), ...unfilled(work)]),
     checked: work.checked,
   };
 }
@@ -200,6 +200,44 @@ function unserved(work: Work): Problem[] {
     fix: `Add \`${model.split("/")[0]}\` under gateway.providers, or correct the name.`,
   }));
 }
+
+// The egress guard refuses them at the first call, in the words of whoever called.
+function closed(work: Work): Problem[] {
+  const { gateway, egress } = work.config ?? {};
+  if (!work.config) return [];
+  // As a URL has them: without the port where it is http's own.
+  const open = (egress?.allow_private ?? []).map(
+    (pair) => URL.parse(`http://${pair}`)?.host ?? pair.replace(/:\*$/, ""),
+  );
+  const look = (file: string, pointer: string, url: URL | null): Problem[] => {
+    if (!url || !PRIVATE.test(url.hostname)) return [];
+    const pair = `${url.hostname}:${url.port || (url.protocol === "https:" ? 443 : 80)}`;
+    if (open.includes(URL.parse(`http://${pair}`)?.host ?? pair) || open.includes(`${url.hostname}:*`)) return [];
+    return [
+      {
+        ...at(work, file, pointer),
+        code: "egress_blocked",
+        message: `\`${pair}\` is a private address, and nothing may be sent there.`,
+        fix: `Add \`"${pair}"\` under egress.allow_private in magic.yaml.`,
+      },
+    ];
+  };
+  return [
+    ...Object.entries(gateway?.providers ?? {}).flatMap(([name, { base_url: url }]) =>
+      url === undefined
+        ? []
+        : look(projectFile(work), toPointer(["gateway", "providers", name, "base_url"]), URL.parse(url)),
+    ),
+    ...work.contracts.flatMap(({ file, contract }) =>
+      (contract.scopes?.http ?? []).flatMap(({ host, port, scheme = "https" }, index) =>
+        look(file, `/scopes/http/${index}/host`, URL.parse(`${scheme}://${host}${port ? `:${port}` : ""}`)),
+      ),
+    ),
+  ];
+}
+
+const PRIVATE =
+  /^(?:(?:.+\.)?localhost|(?:127|10)\.[\d.]+|192\.168\.[\d.]+|172\.(?:1[6-9]|2\d|3[01])\.[\d.]+|\[::1\])$/i;
 
 // `${NAME}`, as other tools' files have it, would be taken for the value itself, and be somebody's password or key.
 const UNFILLED = /\$\{(?!(?:env|secret):[A-Za-z_][A-Za-z0-9_]*\})(?:[A-Za-z]+:)?([A-Za-z_][A-Za-z0-9_]*)?[^}]*\}?/;

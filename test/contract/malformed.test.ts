@@ -337,7 +337,7 @@ const unserved = (gateway: object): string[] => {
     writeFileSync(join(folder, "magic.yaml"), JSON.stringify({ version: 1, gateway }));
     const { problems, warnings } = validatePaths([], folder, folder);
     expect(problems).toEqual([]);
-    return warnings.map(({ pointer }) => pointer).sort();
+    return warnings.flatMap(({ code, pointer }) => (code === "unknown_name" ? pointer : [])).sort();
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -381,4 +381,36 @@ test("what a price or an allowed model spells out is served by the provider that
   };
   expect(unserved({ ...gateway, prices: { "openai/ft/one": { input: 1, output: 1 } } })).toEqual([]);
   expect(unserved(gateway)).toEqual(["/gateway/default"]);
+});
+
+test("a private address that egress.allow_private does not list is warned of before it is refused", () => {
+  const folder = join(tmpdir(), `magic-closed-${process.pid}`);
+  const warned = (allow_private: string[]) => {
+    const base_url = "http://127.0.0.1:11434/v1";
+    const providers = {
+      local: { type: "openai", base_url },
+      far: { type: "openai", base_url: "https://api.example/v1" },
+    };
+    writeFileSync(
+      join(folder, "magic.yaml"),
+      JSON.stringify({ version: 1, gateway: { providers }, egress: { allow_private } }),
+    );
+    return validatePaths([], folder, folder).warnings.map(({ code, pointer }) => [code, pointer]);
+  };
+  try {
+    mkdirSync(join(folder, "controllers", "c"), { recursive: true });
+    const http = [{ host: "localhost", scheme: "http" }, { host: "10.0.0.1", port: 8080 }, { host: "example.com" }];
+    const contract = { name: "c", version: "1.0.0", capabilities: ["http:egress"], scopes: { http } };
+    const schemas = { input_schema: true, output_schema: true };
+    writeFileSync(join(folder, "controllers", "c", "contract.json"), JSON.stringify({ ...contract, ...schemas }));
+    writeFileSync(join(folder, "controllers", "c", "handler.ts"), "");
+    expect(warned(["127.0.0.1:11434", "localhost:80", "10.0.0.1:8080"])).toEqual([]);
+    expect(warned(["127.0.0.1:1"])).toEqual([
+      ["egress_blocked", "/scopes/http/0/host"],
+      ["egress_blocked", "/scopes/http/1/host"],
+      ["egress_blocked", "/gateway/providers/local/base_url"],
+    ]);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 });

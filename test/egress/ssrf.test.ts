@@ -166,11 +166,15 @@ describe("redirects and allowances", () => {
     await egress.close();
   });
 
-  test("an allowance is for one host and port", async () => {
+  test("an allowance is for one host and port, or for every port where it says so", async () => {
     const egress = createEgress({ allowPrivate: () => [`127.0.0.1:${port + 1}`, `10.0.0.1:${port}`, "localhost:1"] });
     await expect(egress.request(`http://127.0.0.1:${port}/`)).rejects.toMatchObject({ code: "egress_blocked" });
     await egress.close();
     expect(hits).toBe(0);
+    const every = createEgress({ allowPrivate: () => ["127.0.0.1:*"] });
+    expect((await every.request(`http://127.0.0.1:${port}/`)).status).toBe(200);
+    await expect(every.request(`http://127.0.0.2:${port}/`)).rejects.toMatchObject({ code: "egress_blocked" });
+    await every.close();
   });
 
   test("proxy variables are ignored", async () => {
