@@ -211,6 +211,9 @@ test("a package, a file elsewhere or a path of tsconfig.json that was missing is
   put(join(bench.root, "node_modules/@late/pkg/package.json"), '{"name": "@late/pkg", "version": "1.0.0"}');
   await next("reload");
   expect(await bench.invoke("counter")).toEqual({ n: 7 });
+  put(join(bench.root, "node_modules/@late/pkg/n.js"), "module.exports = 6;");
+  await next("reload");
+  expect(await bench.invoke("counter")).toEqual({ n: 6 });
   const imports = (name: string) =>
     writeFileSync(join(folder, "handler.ts"), `import { n } from "${name}"; export default () => ({ n });`);
   imports("../../lib/late.js");

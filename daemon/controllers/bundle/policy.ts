@@ -33,6 +33,6 @@ function refuse(path: string, importer: string) {
 }
 
 /** `@scope/name` or `name` of a file below node_modules. */
-function packageOf(path: string): string | undefined {
+export function packageOf(path: string): string | undefined {
   return /.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/.exec(path)?.[1]?.replaceAll("\\", "/");
 }

@@ -1,10 +1,13 @@
-// What a build did not find: packages, which nothing watches, and files elsewhere, which no build has named as its own. They are looked at
-// until they are there.
-import { statSync } from "node:fs";
+// What no watch tells of: packages, those that a build has read as well as those that it did not find, and files elsewhere that no build has
+// named as its own. They are looked at until one of them is there, or is another one.
+import { existsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { SourceProblem } from "#contract/wire/controllers.ts";
+import { packageOf } from "../bundle/policy.ts";
 
 const EVERY_MS = 500;
+/** Of packages. Whoever bundles more sees another version of one, but not what was changed by hand in a file of it. */
+const MAX_LOOKED_AT = 500;
 const ENDINGS = ["", ".ts", ".tsx", ".mts", ".js", ".jsx", ".json", "/index.ts", "/index.tsx", "/index.js"];
 
 /** The files one of which may be what a problem says is not there; `root` is what problems name their files from. */
@@ -18,6 +21,14 @@ export function missingFiles(problems: readonly SourceProblem[], folder: string,
     return [...ENDINGS.map((ending) => path + ending), path.replace(/\.(m|c)?js(x?)$/, ".$1ts$2")];
   });
   return [...new Set(found)];
+}
+
+/** What a build has read of packages, and where each says its version: a link there may lead elsewhere after an installation. */
+export function installedFiles(inputs: readonly string[], folder: string): string[] {
+  const files = inputs.filter((path) => packageOf(path) !== undefined);
+  const names = new Set(files.map((path) => packageOf(path) as string));
+  const manifests = [...names].flatMap((name) => packageFiles(folder, name).filter((path) => existsSync(path)));
+  return [...manifests, ...files.slice(0, MAX_LOOKED_AT)];
 }
 
 function packageFiles(folder: string, name: string): string[] {

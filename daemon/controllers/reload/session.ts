@@ -18,7 +18,7 @@ import {
   savedTime,
   targetOf,
 } from "./folders.ts";
-import { missingFiles, resolutionFiles, whenThere } from "./missing.ts";
+import { installedFiles, missingFiles, resolutionFiles, whenThere } from "./missing.ts";
 import { loadProblem, twinProblem } from "./problems.ts";
 import { openWatcher } from "./watcher.ts";
 
@@ -153,12 +153,11 @@ export async function openSession(
     const buildMs = performance.now() - started;
     one.inputs = result.inputs;
     watchOutside(result.inputs);
-    if (!result.ok) {
-      const missing = missingFiles(result.problems, one.folder, options.root);
-      if (missing.length > 0 && !closed)
-        one.stopWaiting = whenThere(missing, began, one.foundAt, () => markDirty(one, one.folder, Date.now()));
-      return invalid(one, result.problems);
-    }
+    const missing = result.ok ? [] : missingFiles(result.problems, one.folder, options.root);
+    const unwatched = [...missing, ...installedFiles(result.inputs, one.folder)];
+    if (unwatched.length > 0 && !closed)
+      one.stopWaiting = whenThere(unwatched, began, one.foundAt, () => markDirty(one, one.folder, Date.now()));
+    if (!result.ok) return invalid(one, result.problems);
     const { contract, digest } = result.artifact;
     if (one.live?.digest === digest && !one.invalid) return;
     const twin = [...controllers.values()].find((other) => other !== one && other.claims === contract.name);
@@ -253,7 +252,7 @@ export async function openSession(
     if (target !== null) watcher.add(target);
   }
 
-  /** Modules that are imported from beside the controllers are watched too; packages are not. */
+  /** Modules that are imported from beside the controllers are watched too; packages are looked at. */
   function watchOutside(inputs: readonly string[]): void {
     const outside = inputs.filter(
       (path) => !path.startsWith(folder + sep) && !path.includes(`${sep}node_modules${sep}`),
