@@ -67,6 +67,96 @@ describe("documented answers", () => {
     if (!one.apart) expect(ours).toEqual(streamed ? await saidBySdkStream(sdk(kind)) : await saidBySdk(sdk(kind)));
   });
 
+  test.each([
+    [
+      "anthropic",
+      {
+        type: "message",
+        role: "assistant",
+        content: [{ type: "text", text: "twelve chars" }],
+        stop_reason: "end_turn",
+      },
+      [
+        { type: "message_start", message: { role: "assistant", content: [] } },
+        { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+        { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "twelve chars" } },
+        { type: "content_block_stop", index: 0 },
+        { type: "message_delta", delta: { stop_reason: "end_turn" } },
+        { type: "message_stop" },
+      ],
+    ],
+    [
+      "google",
+      {
+        candidates: [{ content: { role: "model", parts: [{ text: "twelve chars" }] }, finishReason: "STOP", index: 0 }],
+      },
+      [
+        {
+          candidates: [
+            { content: { role: "model", parts: [{ text: "twelve chars" }] }, finishReason: "STOP", index: 0 },
+          ],
+        },
+      ],
+    ],
+    [
+      "bedrock",
+      {
+        output: {
+          message: {
+            role: "assistant",
+            content: [
+              { toolUse: { toolUseId: "s", name: "nova_grounding", input: {}, type: "server_tool_use" } },
+              { text: "twelve chars" },
+            ],
+          },
+        },
+        stopReason: "end_turn",
+      },
+      [
+        { messageStart: { role: "assistant" } },
+        {
+          contentBlockStart: {
+            contentBlockIndex: 0,
+            start: { toolUse: { toolUseId: "s", name: "nova_grounding", type: "server_tool_use" } },
+          },
+        },
+        { contentBlockDelta: { contentBlockIndex: 0, delta: { toolUse: { input: "{}" } } } },
+        { contentBlockStop: { contentBlockIndex: 0 } },
+        { contentBlockDelta: { contentBlockIndex: 1, delta: { text: "twelve chars" } } },
+        { contentBlockStop: { contentBlockIndex: 1 } },
+        { messageStop: { stopReason: "end_turn" } },
+        { metadata: { metrics: { latencyMs: 1 } } },
+      ],
+    ],
+  ] as const)(
+    "%s: an answer that says nothing of its tokens is estimated, whole as streamed",
+    async (kind, answer, events) => {
+      upstream.answer = (response) => {
+        const streamed =
+          upstream.requests.at(-1)?.path.match(/stream/i) || upstream.requests.at(-1)?.body.includes('"stream":true');
+        if (!streamed)
+          return void response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(answer));
+        const lines = events.map((event) => JSON.stringify(event));
+        const binary = kind === "bedrock";
+        response.writeHead(200, {
+          "content-type": binary ? "application/vnd.amazon.eventstream" : "text/event-stream",
+        });
+        response.end(binary ? eventStreamBytes(lines) : lines.map((line) => `data: ${line}\n\n`).join(""));
+      };
+      const request = { messages: [{ role: "user", content: "x" }] };
+      const ask = (more: object) =>
+        providers[kind].chat(callOf({ ...request, ...more }), targetOf(kind, upstream, models[kind]), optionsOf());
+      const whole = await ask({});
+      if (whole.kind !== "completion") throw new Error(JSON.stringify(whole));
+      expect(whole.usage).toMatchObject({ output: 3, estimated: true });
+      expect(whole.usage.input).toBeGreaterThan(0);
+      expect(saidByGateway(JSON.parse(whole.body.toString()))).toMatchObject({ text: "twelve chars", tools: [] });
+      const streamed = await collect(await ask({ stream: true }));
+      expect(streamed.end.usage).toEqual(whole.usage);
+      expect(saidByGatewayStream(streamed.events)).toMatchObject({ text: "twelve chars", tools: [] });
+    },
+  );
+
   test.each(["anthropic", "google"] as const)(
     "%s: a last event without its blank line is an end all the same",
     async (kind) => {

@@ -9,6 +9,7 @@ import type {
   ReasoningDetail,
   ToolCall,
 } from "#daemon/gateway/format/completion.ts";
+import { estimatePrompt } from "#daemon/gateway/format/estimate.ts";
 import { isLegacy } from "#daemon/gateway/format/modern.ts";
 import { type TokenUsage, wireUsage } from "#daemon/gateway/format/usage.ts";
 import type { ReadContext } from "./wire.ts";
@@ -31,6 +32,25 @@ export interface Answer {
   readonly model: string | null;
   readonly choices: readonly AnswerChoice[];
   readonly usage: TokenUsage;
+}
+
+/** What an answer that says nothing of its tokens is charged for, the same as in a stream. */
+export function estimatedUsage(choices: readonly AnswerChoice[], { request }: ReadContext): TokenUsage {
+  let characters = 0;
+  let thought = 0;
+  for (const { text, reasoning, toolCalls } of choices) {
+    characters += text.length;
+    thought += reasoning.length;
+    for (const { function: called } of toolCalls) characters += called.name.length + 8 + called.arguments.length;
+  }
+  return {
+    input: estimatePrompt(request),
+    cached: 0,
+    cache_write: 0,
+    output: Math.ceil(characters / 4),
+    reasoning: Math.ceil(thought / 4),
+    estimated: true,
+  };
 }
 
 /** The JSON body, and the usage that was priced. */

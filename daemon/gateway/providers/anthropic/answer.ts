@@ -3,7 +3,7 @@
 import { fields } from "#contract/json-object.ts";
 import type { ReasoningDetail, ToolCall } from "#daemon/gateway/format/completion.ts";
 import { parseExact } from "#daemon/gateway/format/exact-json.ts";
-import { completionBody } from "../answer.ts";
+import { completionBody, estimatedUsage } from "../answer.ts";
 import { parseAnswer } from "../cost.ts";
 import { list, string } from "../events.ts";
 import { failure, UpstreamError } from "../failure.ts";
@@ -71,7 +71,7 @@ export function readMessage(body: Buffer, context: ReadContext, thoughts: Though
     details,
     finish: anthropicFinish(message["stop_reason"], answered !== null && toolCalls.length === 0),
   };
-  const usage = anthropicUsage(message["usage"]) ?? { input: 0, cached: 0, cache_write: 0, output: 0, reasoning: 0 };
+  const usage = anthropicUsage(message["usage"]) ?? estimatedUsage([choice], context);
   const id = string(message["id"]) || null;
   return completionBody({ id, model: string(message["model"]) || null, choices: [choice], usage }, context);
 }

@@ -2,8 +2,7 @@
 import { fields } from "#contract/json-object.ts";
 import type { ReasoningDetail, ToolCall } from "#daemon/gateway/format/completion.ts";
 import { parseExact } from "#daemon/gateway/format/exact-json.ts";
-import { noUsage } from "#daemon/gateway/format/usage.ts";
-import { completionBody } from "../answer.ts";
+import { completionBody, estimatedUsage } from "../answer.ts";
 import { parseAnswer } from "../cost.ts";
 import { list, string } from "../events.ts";
 import { failure, givenUp, UpstreamError } from "../failure.ts";
@@ -41,6 +40,7 @@ export function readConverse(body: Buffer, context: ReadContext, thoughts: Thoug
         details.push(redactedThought(string(thought["redactedContent"]), index, format));
     } else if (block["toolUse"]) {
       const use = fields(block["toolUse"]);
+      if (use["type"] === "server_tool_use") continue;
       const name = string(use["name"]);
       const args = JSON.stringify(use["input"] ?? {});
       if (name === context.prepared.jsonTool) answered = args;
@@ -65,7 +65,8 @@ export function readConverse(body: Buffer, context: ReadContext, thoughts: Thoug
     details,
     finish: converseFinish(answer["stopReason"], answered !== null && toolCalls.length === 0),
   };
-  const usage = converseUsage(answer["usage"], answer["additionalModelResponseFields"]) ?? noUsage;
+  const usage =
+    converseUsage(answer["usage"], answer["additionalModelResponseFields"]) ?? estimatedUsage([choice], context);
   const said = choice.text !== "" || toolCalls.length > 0;
   if (isGivenUp(answer["stopReason"]) && !said) throw givenUp(string(answer["stopReason"]), usage);
   return completionBody({ id: null, model: null, choices: [choice], usage }, context);

@@ -46,7 +46,8 @@ export function bedrockDecoder(context: ReadContext, emit: Emit, memory: Thought
   function start(event: Record<string, unknown>): void {
     const use = fields(fields(event["start"])["toolUse"]);
     const name = string(use["name"]);
-    if (name === "") return;
+    // What Bedrock calls by itself (web grounding) is no call for the client.
+    if (name === "" || use["type"] === "server_tool_use") return;
     if (name === jsonTool) {
       answered = true;
       held = "";

@@ -2,8 +2,7 @@
 import { fields } from "#contract/json-object.ts";
 import type { DrawnImage, ToolCall } from "#daemon/gateway/format/completion.ts";
 import { parseExact } from "#daemon/gateway/format/exact-json.ts";
-import { noUsage } from "#daemon/gateway/format/usage.ts";
-import { type AnswerChoice, completionBody } from "../answer.ts";
+import { type AnswerChoice, completionBody, estimatedUsage } from "../answer.ts";
 import { parseAnswer } from "../cost.ts";
 import { list, string } from "../events.ts";
 import { failure, givenUp, UpstreamError } from "../failure.ts";
@@ -25,7 +24,7 @@ export function readAnswer(body: Buffer, context: ReadContext, signatures: Thoug
   }
   const choices: AnswerChoice[] = candidates.map((candidate) => choiceOf(candidate, context, signatures));
   if (choices.length === 0) choices.push({ text: "", reasoning: "", toolCalls: [], finish: "content_filter" });
-  const usage = googleUsage(answer["usageMetadata"]) ?? noUsage;
+  const usage = googleUsage(answer["usageMetadata"]) ?? estimatedUsage(choices, context);
   const first = string(candidates[0]?.["finishReason"]);
   if (isGivenUp(first) && choices.every(isEmpty)) throw givenUp(first, usage);
   const id = string(answer["responseId"]) || null;

@@ -56,6 +56,7 @@ export function googleFinish(reason: unknown, called: boolean): FinishReason {
     case "IMAGE_PROHIBITED_CONTENT":
     case "IMAGE_RECITATION":
     case "LANGUAGE":
+    case "MODEL_ARMOR":
       return "content_filter";
     default:
       return called ? "tool_calls" : "stop";
