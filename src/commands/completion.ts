@@ -1,20 +1,27 @@
 // magic completion: a script for the shell, made from the registry: commands, verbs and their options.
-import { Argument, Command } from "commander";
+import { Argument, Command, Option } from "commander";
 import { type CommandEntry, defineCommand, type Group, isNoun } from "#commands/command.ts";
 import { type Completion, completionScript, type Shell, shells } from "#output/completion.ts";
+import { type Names, nameKinds, namesFor, namesOf, valuesOf } from "./completion-values.ts";
 
 const globalOptions = ["--json", "--output", "--live", "--url", "--root", "--quiet", "--help"];
 
-export default defineCommand({
+export default defineCommand<{ names?: Names }>({
   configure: (command) =>
     command
       .addArgument(new Argument("<shell>", shells.join(", ")).choices(shells))
+      // For the scripts themselves.
+      .addOption(new Option("--names <kind>").choices(nameKinds).hideHelp())
       .addHelpText(
         "after",
         '\nFor this session: eval "$(magic completion bash)"; for good: put that line into ~/.bashrc.',
       ),
-  async run({ args, output, registry }) {
+  async run({ args, options, output, registry, globals, env }) {
     const shell = args[0] as Shell;
+    if (options.names) {
+      const names = await namesOf(options.names, globals, env);
+      return output.result({ names }, () => names.join("\n"));
+    }
     const script = completionScript(shell, await everything(registry));
     output.result({ shell, script }, () => script);
   },
@@ -30,18 +37,31 @@ async function everything(groups: readonly Group[]): Promise<Completion[]> {
       else {
         const { verbs } = await entry.verbs();
         const words = Object.entries(verbs).map(([verb, { summary }]) => ({ name: verb, summary }));
-        found.push({ path: [name], words, options: globalOptions });
+        found.push({ path: [name], words, options: globalOptions, values: {} });
         for (const [verb, inner] of Object.entries(verbs)) found.push(await leaf([name, verb], inner));
       }
     }
   }
-  return [{ path: [], words: top, options: [...globalOptions, "--version"] }, ...found];
+  const values = { "--output": valuesOf("", "--output") ?? [] };
+  return [{ path: [], words: top, options: [...globalOptions, "--version"], values }, ...found];
 }
 
 async function leaf(path: string[], entry: CommandEntry): Promise<Completion> {
   const command = new Command(path.at(-1));
   (await entry.load()).default.configure?.(command);
-  const options = command.options.flatMap(({ long }) => (long ? [long] : []));
+  const shown = command.options.filter(({ hidden }) => !hidden);
+  const options = shown.flatMap(({ long }) => long ?? []);
+  const values = shown.flatMap(({ long, short, argChoices }) => {
+    const found = argChoices ?? (long ? valuesOf(path.join(" "), long) : undefined);
+    return found ? [long, short].flatMap((flag) => (flag ? [[flag, found] as const] : [])) : [];
+  });
+  const [first] = command.registeredArguments;
   const words = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []);
-  return { path, words: words.map((name) => ({ name, summary: "" })), options: [...options, ...globalOptions] };
+  return {
+    path,
+    words: words.map((name) => ({ name, summary: "" })),
+    names: namesFor(path, first?.name()),
+    options: [...options, ...globalOptions],
+    values: Object.fromEntries(values),
+  };
 }

@@ -7,12 +7,27 @@ export type Shell = (typeof shells)[number];
 export interface Completion {
   readonly path: readonly string[];
   readonly words: readonly { readonly name: string; readonly summary: string }[];
+  /** What is asked from the command line itself when the first argument is completed. */
+  readonly names?: string | undefined;
   readonly options: readonly string[];
+  /** Of options that take one of a few words, or of what `names` may be. */
+  readonly values: Readonly<Record<string, readonly string[] | string>>;
+}
+
+/** A list of words for the shell: written down, or asked for. */
+function listed(shell: Shell, values: readonly string[] | string): string {
+  if (typeof values !== "string") return values.join(" ");
+  const live = shell === "fish" ? "(commandline -opc | string match -- --live)" : "$live";
+  const ask = `magic completion ${shell} --names ${values} ${live} 2>/dev/null`;
+  return shell === "fish" ? `(${ask})` : `$(${ask})`;
 }
 
 export function completionScript(shell: Shell, completions: readonly Completion[]): string {
   return { bash, zsh, fish }[shell](completions);
 }
+
+// What may stand before an argument and is no option of which the argument would be the value.
+const withoutValue = ["--live", "--json", "--quiet", "-q"];
 
 // What takes a value before noun and verb: the value is none of them.
 const withValue = ["--output", "--url", "--root"];
@@ -20,17 +35,27 @@ const withValue = ["--output", "--url", "--root"];
 // The path is what stands before the cursor without options, at most noun and verb. Bash makes words of `--root=x` of its own.
 function bash(completions: readonly Completion[]): string {
   const cases = completions.map(
-    ({ path, words, options }) =>
-      `    ${JSON.stringify(path.join(" "))}) words=${JSON.stringify(words.map(({ name }) => name).join(" "))}; options=${JSON.stringify(options.join(" "))} ;;`,
+    ({ path, words, names, options }) =>
+      `    ${JSON.stringify(path.join(" "))}) words=${JSON.stringify(words.map(({ name }) => name).join(" "))}; options=${JSON.stringify(options.join(" "))}${names === undefined ? "" : `; names=${names}`} ;;`,
+  );
+  const values = completions.flatMap(({ path, values }) =>
+    Object.entries(values).map(([flag, those]) => {
+      const at = path.length === 0 ? `*${JSON.stringify(` ${flag}`)}` : JSON.stringify([...path, flag].join(" "));
+      return `    ${at}) words="${listed("bash", those)}" ;;`;
+    }),
   );
   return `# bash completion of magic: eval "$(magic completion bash)"
 _magic() {
-  local current="\${COMP_WORDS[COMP_CWORD]}" path="" words="" options="" word value=""
+  local current="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" path="" words="" options="" names="" live="" word value="" all=""
+  if [ "$current" = "=" ]; then current=""
+  elif [ "$before" = "=" ]; then before="\${COMP_WORDS[COMP_CWORD-2]}"; fi
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     if [ "$word" = "=" ]; then value=1; continue; fi
     if [ -n "$value" ]; then value=""; continue; fi
-    case "$word" in ${withValue.join("|")}) value=1 ;; -*) ;; *) path="\${path:+$path }$word" ;; esac
+    case "$word" in ${withValue.join("|")}) value=1 ;; --live) live=--live ;; -*) ;; *) path="\${path:+$path }$word" ;; esac
   done
+  case "$before" in ${withoutValue.join("|")}) before="" ;; esac
+  all="$path"
   while :; do
     case "$path" in
 ${cases.map((line) => `  ${line}`).join("\n")}
@@ -38,6 +63,12 @@ ${cases.map((line) => `  ${line}`).join("\n")}
     [ -n "$options" ] && break
     case "$path" in *" "*) path="\${path% *}" ;; *) break ;; esac
   done
+  if [ -n "$names" ] && [ "$path" = "$all" ]; then
+    case "$before$current" in -*) ;; *) words="${listed("bash", "$names")}" ;; esac
+  fi
+  case "$path $before" in
+${values.map((line) => `  ${line.trim()}`).join("\n")}
+  esac
   case "$current" in
     -*) COMPREPLY=($(compgen -W "$options" -- "$current")) ;;
     *) COMPREPLY=($(compgen -W "$words" -- "$current")) ;;
@@ -49,21 +80,30 @@ complete -F _magic magic`;
 
 function zsh(completions: readonly Completion[]): string {
   const quote = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
-  const cases = completions.map(({ path, words, options }) => {
+  const cases = completions.map(({ path, words, names, options }) => {
     const described = words.map(({ name, summary }) =>
       quote(summary === "" ? name : `${name}:${summary.replaceAll(":", "\\:")}`),
     );
-    return `      ${quote(path.join(" "))}) words_=(${described.join(" ")}); options_=(${options.join(" ")}) ;;`;
+    return `      ${quote(path.join(" "))}) words_=(${described.join(" ")}); options_=(${options.join(" ")})${names === undefined ? "" : `; names_=${names}`} ;;`;
   });
+  const values = completions.flatMap(({ path, values }) =>
+    Object.entries(values).map(([flag, those]) => {
+      const at = path.length === 0 ? `*${quote(` ${flag}`)}` : quote([...path, flag].join(" "));
+      return `      ${at}) values_=(${listed("zsh", those)}) ;;`;
+    }),
+  );
   return `#compdef magic
 # zsh completion of magic: eval "$(magic completion zsh)", or as the file _magic in a folder of $fpath
 _magic() {
-  local -a words_ options_ path_
-  local word value
+  local -a words_ options_ path_ all_ values_
+  local word value names_ live before=\${words[CURRENT-1]}
   for word in \${words[2,CURRENT-1]}; do
     if [[ -n $value ]]; then value=""; continue; fi
-    case $word in ${withValue.join("|")}) value=1 ;; -*) ;; *) path_+=($word) ;; esac
+    case $word in ${withValue.join("|")}) value=1 ;; --live) live=--live ;; -*) ;; *) path_+=($word) ;; esac
   done
+  if [[ \${words[CURRENT]} == --*=* ]]; then before=\${words[CURRENT]%%=*}; compset -P '*='; fi
+  case $before in ${withoutValue.join("|")}) before="" ;; esac
+  all_=($path_)
   while :; do
     case "\${(j: :)path_}" in
 ${cases.join("\n")}
@@ -71,7 +111,12 @@ ${cases.join("\n")}
     (( \${#options_} || ! \${#path_} )) && break
     path_=(\${path_[1,-2]})
   done
-  if [[ \${words[CURRENT]} == -* ]]; then compadd -- $options_
+  case "\${(j: :)path_} $before" in
+${values.join("\n")}
+  esac
+  if [[ -n $names_ && "$path_" == "$all_" && $before != -* ]]; then values_=(${listed("zsh", "$names_")}); fi
+  if (( \${#values_} )); then compadd -- $values_
+  elif [[ \${words[CURRENT]} == -* ]]; then compadd -- $options_
   elif (( \${#words_} )); then _describe command words_
   else _files; fi
 }
@@ -84,13 +129,18 @@ fi`;
 
 function fish(completions: readonly Completion[]): string {
   const quote = (text: string) => `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
-  const lines = completions.flatMap(({ path, words, options }) => {
+  const lines = completions.flatMap(({ path, words, names, options, values }) => {
     const at = `-n ${quote(`__magic_at ${path.join(" ")}`.trim())}`;
     // Behind a verb come its arguments, and options still.
     const under = words.length > 0 ? at : `-n ${quote(`__magic_under ${path.join(" ")}`)}`;
     return [
       ...words.map(({ name, summary }) => `complete -c magic -f ${at} -a ${quote(name)} -d ${quote(summary)}`),
-      ...options.map((option) => `complete -c magic ${under} -l ${quote(option.replace(/^--/, ""))}`),
+      ...(names === undefined ? [] : [`complete -c magic -f ${at} -a ${quote(listed("fish", names))}`]),
+      ...options.map((option) => {
+        const those = values[option] ?? completions[0]?.values[option];
+        const listedThere = those === undefined ? "" : ` -x -a ${quote(listed("fish", those))}`;
+        return `complete -c magic ${under} -l ${quote(option.replace(/^--/, ""))}${listedThere}`;
+      }),
     ];
   });
   return `# fish completion of magic: magic completion fish | source
