@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { wholeLines } from "#daemon/integrations/connectors/postgres/copy-text.ts";
 import { countOf, joined } from "#daemon/integrations/engine/batches.ts";
 import type { Batch } from "#daemon/integrations/engine/source.ts";
 
@@ -41,4 +42,17 @@ test("packed rows are joined to batches of two megabytes, others to one", async 
   };
   expect(await sizes(packed(1 << 20))).toEqual([20, 20, 10]);
   expect(await sizes({ rows: [["a"]], bytes: 1 << 20 })).toEqual([1, 1, 1, 1, 1]);
+});
+
+test("a line that is too long comes without its text, and is not held, however its bytes arrive", async () => {
+  const text = `a\nbb\n${"x".repeat(25)}\n${"y".repeat(9)}\nc\n\n${"z".repeat(12)}\nd\n`;
+  const wanted = ["a", "bb", 26, "yyyyyyyyy", "c", "", 13, "d"];
+  for (const size of [1, 2, 3, 7, 11, 26, 40, 1000]) {
+    const read: (string | number)[] = [];
+    async function* chunks() {
+      for (let at = 0; at < text.length; at += size) yield Buffer.from(text.slice(at, at + size));
+    }
+    for await (const { lines, bytes } of wholeLines(chunks(), 10)) read.push(...(lines.length > 0 ? lines : [bytes]));
+    expect(read, `chunks of ${size}`).toEqual(wanted);
+  }
 });

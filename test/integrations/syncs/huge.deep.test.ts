@@ -1,5 +1,5 @@
 // A row of 100 MB, through raw COPY and through rows.
-import { mkdtempSync, rmSync } from "node:fs";
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -39,5 +39,21 @@ test.skipIf(postgresMissing())("a row of 100 MB arrives", async () => {
   expect(await target.lines("back", sums)).toEqual(wanted);
   await Promise.all([source.end(), target.end()]);
   await server.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test("a line of JSON Lines that is too long costs its record alone, a quote that nobody closes the run", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "magic-huge-"));
+  const run = (file: string) => sync({ from: file, object: "huge", to: `${file}.sqlite`, table: "huge" });
+  const grow = (file: string, begin: string, end: string) => {
+    writeFileSync(file, begin);
+    for (let i = 0; i < 30; i++) appendFileSync(file, "x".repeat(10_000_000));
+    appendFileSync(file, end);
+    return file;
+  };
+  const lines = grow(join(folder, "huge.jsonl"), '{"id":1}\n{"id":"', '"}\n{"id":3}\n');
+  expect(await run(lines)).toMatchObject({ status: "completed", records_synced: 2, rejects: [{ key: "row 2" }] });
+  const { error } = await run(grow(join(folder, "huge.csv"), 'id\n1\n"', "\n3\n"));
+  expect(error).toMatchObject({ code: "source_failed", message: expect.stringContaining("record 2 is longer") });
   rmSync(folder, { recursive: true, force: true });
 });

@@ -5,7 +5,7 @@ import { MagicError } from "#contract/errors.ts";
 import type { Batch, FieldCheck, RawStream } from "../../engine/source.ts";
 import type { Column, Row, Value } from "../../engine/types.ts";
 import { CsvInspector } from "./csv-inspect.ts";
-import type { FileFormat, FileReader } from "./format.ts";
+import { type FileFormat, type FileReader, LONGEST_RECORD } from "./format.ts";
 import { openSnapshot, type Snapshot } from "./snapshot.ts";
 import { textWriter } from "./text-writer.ts";
 import { watchUtf8 } from "./utf8.ts";
@@ -145,7 +145,14 @@ async function* readRows(snapshot: Snapshot, width: number, delimiter: string, e
     // A quote in the middle of a field is a quote.
     relax_quotes: true,
     skip_records_with_error: true,
+    max_record_size: LONGEST_RECORD,
     on_skip: (error) => {
+      // A quote that nobody closes makes one record of all that follows.
+      if (error?.code === "CSV_MAX_RECORD_SIZE")
+        throw new MagicError(
+          "source_failed",
+          `${snapshot.path}: record ${place + 1} is longer than ${LONGEST_RECORD} bytes, or begins a quoted field that does not end.`,
+        );
       rejects.push({ key: `row ${++place}`, column: null, reason: error?.message ?? "the record cannot be parsed" });
       return undefined;
     },

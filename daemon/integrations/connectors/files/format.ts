@@ -2,6 +2,9 @@
 import type { Batch, FieldCheck, RawStream } from "../../engine/source.ts";
 import type { Column, Row, Value } from "../../engine/types.ts";
 
+/** Bytes of a record in a file of text. What is longer is hardly one, and as a text would be held several times. */
+export const LONGEST_RECORD = 256 << 20;
+
 export interface FileReader {
   readonly columns: readonly Column[];
   /** Records in the file; null where only reading tells. */

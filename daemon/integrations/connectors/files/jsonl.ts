@@ -5,7 +5,7 @@ import { Digits, keepDigits, literalOf } from "../../engine/convert.ts";
 import type { Batch } from "../../engine/source.ts";
 import type { Column, ColumnType, Row, Value } from "../../engine/types.ts";
 import { wholeLines } from "../postgres/copy-text.ts";
-import type { FileFormat, FileReader } from "./format.ts";
+import { type FileFormat, type FileReader, LONGEST_RECORD } from "./format.ts";
 import { memberCount, memberTexts } from "./json-members.ts";
 import { openSnapshot, type Snapshot } from "./snapshot.ts";
 import { textWriter } from "./text-writer.ts";
@@ -82,7 +82,8 @@ async function openJsonl(path: string): Promise<FileReader> {
 async function survey(file: Snapshot): Promise<{ columns: readonly Column[]; records: number }> {
   const kinds = new Map<string, Kind>();
   let records = 0;
-  for await (const { lines } of wholeLines(bytesOf(file))) {
+  for await (const { lines } of wholeLines(bytesOf(file), LONGEST_RECORD)) {
+    if (lines.length === 0) records++;
     for (const line of lines) {
       if (line.trim() === "") continue;
       records++;
@@ -168,7 +169,12 @@ function parseObject(line: string): Record<string, unknown> | string {
 async function* readRows(file: Snapshot, columns: readonly Column[]): AsyncGenerator<Batch> {
   let place = 0;
   const exact = columns.some(({ type }) => type.kind === "json");
-  for await (const { lines, bytes, whole } of wholeLines(bytesOf(file))) {
+  for await (const { lines, bytes, whole } of wholeLines(bytesOf(file), LONGEST_RECORD)) {
+    if (lines.length === 0) {
+      const reason = `the line has ${bytes} bytes, of which ${LONGEST_RECORD} can be held`;
+      yield { rows: [], bytes, places: [], rejects: [{ key: `row ${++place}`, column: null, reason }] };
+      continue;
+    }
     const broken = isUtf8(whole) ? null : brokenLines(whole);
     const rows: Row[] = [];
     const places: number[] = [];
@@ -210,7 +216,12 @@ async function* readLines(
   key: readonly Column[],
 ): AsyncGenerator<{ line: string; key: Value[] | null }[]> {
   const exact = key.some(({ type }) => type.kind === "json");
-  for await (const { lines, whole } of wholeLines(bytesOf(file))) {
+  for await (const { lines, whole } of wholeLines(bytesOf(file), LONGEST_RECORD)) {
+    if (lines.length === 0)
+      throw new MagicError(
+        "destination_refused",
+        `${file.path} holds a line of more than ${LONGEST_RECORD} bytes, which cannot be kept: mend it, or run a full refresh.`,
+      );
     if (!isUtf8(whole))
       throw new MagicError(
         "destination_refused",

@@ -47,23 +47,41 @@ export function lineOf(row: readonly Value[]): string {
   return `${line}\n`;
 }
 
-/** Cuts a stream of COPY text into groups of whole lines, as text. A line of more than `longest` bytes comes alone, without its text. */
+/** Cuts a stream of lines into groups of whole ones, as text. A line of more than `longest` bytes comes alone, without its text. */
 export async function* wholeLines(
   stream: AsyncIterable<Buffer>,
   longest = Number.POSITIVE_INFINITY,
 ): AsyncGenerator<{ lines: string[]; bytes: number; whole: Buffer }> {
   let pending: Buffer[] = [];
+  let held = 0;
+  // Bytes of a line that is too long already: nobody holds them.
+  let dropped = 0;
   for await (const chunk of stream) {
     const last = chunk.lastIndexOf(10);
     if (last < 0) {
       pending.push(chunk);
+      held += chunk.length;
+      if (held <= longest) continue;
+      dropped += held;
+      pending = [];
+      held = 0;
       continue;
     }
-    pending.push(chunk.subarray(0, last));
-    const whole = pending.length === 1 ? (pending[0] as Buffer) : Buffer.concat(pending);
+    let start = 0;
+    if (dropped > 0) {
+      start = chunk.indexOf(10) + 1;
+      yield { lines: [], bytes: dropped + held + start, whole: Buffer.alloc(0) };
+      dropped = 0;
+      pending = [];
+    }
+    if (start <= last) {
+      pending.push(chunk.subarray(start, last));
+      const whole = pending.length === 1 ? (pending[0] as Buffer) : Buffer.concat(pending);
+      if (whole.length > longest) yield* byLine(whole, longest);
+      else yield { lines: whole.toString("utf8").split("\n"), bytes: whole.length + 1, whole };
+    }
     pending = last + 1 < chunk.length ? [chunk.subarray(last + 1)] : [];
-    if (whole.length > longest) yield* byLine(whole, longest);
-    else yield { lines: whole.toString("utf8").split("\n"), bytes: whole.length + 1, whole };
+    held = chunk.length - last - 1;
   }
 }
 
