@@ -1,6 +1,7 @@
 // The contract's schemas, compiled once per version: a quick check for every call, a second that names every problem for refused ones.
 import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
 import type { FieldProblem } from "#contract/errors.ts";
+import { code } from "#contract/evaluated.ts";
 import { addFormats } from "#contract/formats.ts";
 import { OutOfTime, within } from "#contract/time-limit.ts";
 import { costOf, isTiny } from "./schema-cost.ts";
@@ -68,7 +69,7 @@ const INHERITED = Object.getOwnPropertyNames(Object.prototype).map((name) => JSO
 function compile(schema: Schema, allErrors: boolean): ValidateFunction {
   const text = JSON.stringify(schema);
   const ownProperties = INHERITED.some((name) => text.includes(name));
-  const options = { strict: false, allowUnionTypes: true, logger: false, validateSchema: false } as const;
+  const options = { strict: false, allowUnionTypes: true, logger: false, validateSchema: false, code } as const;
   const ajv = new Ajv2020({ ...options, allErrors, ownProperties });
   addFormats(ajv).removeKeyword("uniqueItems").addKeyword(uniqueItems);
   if (typeof schema === "boolean") return ajv.compile(schema);

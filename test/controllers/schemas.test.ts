@@ -85,3 +85,14 @@ test("a schema that is named as JSON Schema's own, or asks for a promise, checks
     expect(problemsIn({ ...word, type: "string" }, 5)).toMatchObject([{ code: "type" }]);
   }
 });
+
+test("what is unevaluated is told with patterns beside forms, and for names that every object inherits", () => {
+  const sealed = { type: "object", patternProperties: { "^x": {} }, unevaluatedProperties: false };
+  const forms = { ...sealed, anyOf: [{ required: ["a"], properties: { a: {} } }, true] };
+  expect(problemsIn(forms, { xa: 1 })).toEqual([]);
+  expect(problemsIn(forms, { a: 1, xa: 1 })).toEqual([]);
+  for (const value of [{ constructor: 1 }, { toString: 1 }, JSON.parse('{"__proto__": 1}') as object]) {
+    expect(problemsIn(sealed, value)).toMatchObject([{ code: "unevaluatedProperties" }]);
+    expect(problemsIn(forms, { a: 1, ...value, xa: 1 })).toHaveLength(Object.keys({ ...value }).length);
+  }
+});

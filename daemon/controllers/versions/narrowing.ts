@@ -1,6 +1,7 @@
 // Where one JSON Schema (2020-12) refuses what another accepts. Errs on the side of naming a break: what it cannot compare counts as one
 // when it changed.
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import { code } from "#contract/evaluated.ts";
 import { addFormats } from "#contract/formats.ts";
 import { canonicalJson } from "#shared/canonical-json.ts";
 import { boundBreaks } from "./bounds.ts";
@@ -238,7 +239,7 @@ function typeBreaks(a: SchemaObject, b: SchemaObject, context: Comparison): stri
 function refusedValues(values: readonly unknown[], to: SchemaObject, { roots }: Comparison): string[] {
   let check: ValidateFunction;
   try {
-    const ajv = new Ajv2020({ strict: false, logger: false, validateSchema: false });
+    const ajv = new Ajv2020({ strict: false, logger: false, validateSchema: false, code });
     addFormats(ajv);
     const definitions =
       typeof roots.to === "object" ? { $defs: roots.to["$defs"], definitions: roots.to["definitions"] } : {};

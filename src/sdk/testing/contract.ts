@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import type { ControllerContract } from "#contract/controller.ts";
 import { readContract } from "#contract/controller-check.ts";
+import { code } from "#contract/evaluated.ts";
 import { addFormats } from "#contract/formats.ts";
 import { databaseMode, refusalOf, refusalText, type Wish } from "#contract/grants.ts";
 import { problemLine } from "#contract/problem.ts";
@@ -66,7 +67,7 @@ function outputOf(given: unknown): unknown {
 }
 
 function compile(schema: boolean | Record<string, unknown>): ValidateFunction {
-  const ajv = new Ajv2020({ strict: false, allErrors: true, ownProperties: true, logger: false });
+  const ajv = new Ajv2020({ strict: false, allErrors: true, ownProperties: true, logger: false, code });
   return addFormats(ajv).compile(schema);
 }
 
