@@ -137,7 +137,7 @@ export function createJobs({ storage, clock = systemClock, logger }: JobsOptions
       async function execute(claimed: Awaited<ReturnType<typeof units.claim>>[number]): Promise<boolean> {
         const { id, key, attempts, version } = claimed;
         const beat = setInterval(() => {
-          units.extend({ id, owner, until: clock.now() + leaseMs }).catch(() => {});
+          units.extend({ id, owner, now: clock.now(), leaseMs }).catch(() => {});
         }, leaseMs / 3);
         beat.unref();
         let runAt: number | null = null;

@@ -21,7 +21,7 @@ export interface PresenceOptions {
   readonly note?: ((process: string) => void) | undefined;
 }
 
-/** What a process that died had under way counts as under way so long; clocks may differ by the better part of it. */
+/** What a process that died had under way counts as under way so long, by the database's clock. */
 const LEASE_MS = 60_000;
 const BEAT_MS = 15_000;
 

@@ -1,10 +1,10 @@
 // The gateway's limits where several daemons share a database: of each caller the calls and tokens of the last minute, and the calls that
 // every daemon has under way. By the database's clock, one daemon at a time.
-import { sql } from "kysely";
 import { type CallLimits, type CallRefusal, type LastMinute, refusalOf } from "../call-limits.ts";
 import { enter, ROUND } from "../gate.ts";
-import { dialectOf, insertValues } from "../insert-rows.ts";
+import { insertValues } from "../insert-rows.ts";
 import type { Db } from "../schema.ts";
+import { sharedNow } from "../shared-clock.ts";
 import { isAlive } from "./idempotency.ts";
 
 /** What a daemon has to say of one caller. */
@@ -50,7 +50,7 @@ export async function round(
   args: { readonly process: string; readonly now: string; readonly callers: readonly CallerRound[] },
 ): Promise<RoundOutcome> {
   await enter(db, ROUND);
-  const now = await databaseNow(db);
+  const now = await sharedNow(db, Date.now());
   const second = Math.floor(now / 1_000);
   const names = args.callers.map(({ caller }) => caller);
   const stored = await db.selectFrom("gateway_limit").selectAll().where("caller", "in", names).execute();
@@ -92,12 +92,6 @@ export async function round(
     "on conflict (caller) do update set counts = excluded.counts",
   );
   return { second, callers };
-}
-
-async function databaseNow(db: Db): Promise<number> {
-  if (dialectOf(db) === "sqlite") return Date.now();
-  const query = sql<{ now: number }>`select (extract(epoch from clock_timestamp()) * 1000)::float8 as now`;
-  return Number((await query.execute(db)).rows[0]?.now);
 }
 
 interface DatabaseWindow extends LastMinute {

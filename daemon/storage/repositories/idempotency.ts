@@ -1,6 +1,8 @@
 // Idempotency keys: reserve before the work, complete with the answer, release when nothing was done. Used by the core API and
 // by the gateway; what the states mean is in daemon/identity/idempotency/state.ts.
+import { rfc3339 } from "#shared/clock.ts";
 import type { Db } from "../schema.ts";
+import { sharedNow } from "../shared-clock.ts";
 
 export interface ReserveKey {
   /** The id of the new reservation, should there be one. */
@@ -23,7 +25,8 @@ export type ReservedKey =
 
 /** Reserves the key, or says what became of the request that had it. One step: two at once cannot both reserve. */
 export async function reserve(db: Db, args: ReserveKey): Promise<ReservedKey> {
-  const { id, owner, key, fingerprint, process, now, expires_at } = args;
+  const { id, owner, key, fingerprint, process } = args;
+  const { now, until: expires_at } = await byShared(db, args.now, args.expires_at);
   await db
     .deleteFrom("idempotency")
     .where("owner", "=", owner)
@@ -52,7 +55,9 @@ export async function reserve(db: Db, args: ReserveKey): Promise<ReservedKey> {
 const PROCESSES = "process";
 
 /** Says that this process lives, until then. */
-export async function live(db: Db, { process, now, until }: { process: string; now: string; until: string }) {
+export async function live(db: Db, args: { process: string; now: string; until: string }) {
+  const { process } = args;
+  const { now, until } = await byShared(db, args.now, args.until);
   const lease = { id: process, owner: PROCESSES, key: process, fingerprint: "", process, answer: null };
   await db
     .insertInto("idempotency")
@@ -68,7 +73,7 @@ export async function isAlive(db: Db, process: string, now: string): Promise<boo
     .select("id")
     .where("owner", "=", PROCESSES)
     .where("key", "=", process)
-    .where("expires_at", ">", now)
+    .where("expires_at", ">", (await byShared(db, now)).now)
     .executeTakeFirst();
   return lease !== undefined;
 }
@@ -94,7 +99,9 @@ export async function release(db: Db, { id }: { id: string }): Promise<void> {
 }
 
 /** Removes what has expired, at most `limit`; answers how many went. */
-export async function sweep(db: Db, { now, limit }: { now: string; limit: number }): Promise<number> {
+export async function sweep(db: Db, args: { now: string; limit: number }): Promise<number> {
+  const { limit } = args;
+  const { now } = await byShared(db, args.now);
   const { numDeletedRows } = await db
     .deleteFrom("idempotency")
     .where("id", "in", (inner) =>
@@ -102,4 +109,10 @@ export async function sweep(db: Db, { now, limit }: { now: string; limit: number
     )
     .executeTakeFirst();
   return Number(numDeletedRows);
+}
+
+// The caller's moments, by the clock that all who share the database have.
+async function byShared(db: Db, now: string, until = now): Promise<{ now: string; until: string }> {
+  const shared = await sharedNow(db, Date.parse(now));
+  return { now: rfc3339(shared), until: rfc3339(shared + Date.parse(until) - Date.parse(now)) };
 }

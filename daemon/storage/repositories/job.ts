@@ -1,5 +1,6 @@
 // The durable queue. Other units put jobs in their own transaction by calling `put` directly.
 import type { Db } from "../schema.ts";
+import { sharedNow } from "../shared-clock.ts";
 
 export interface NewJob {
   readonly id: string;
@@ -54,6 +55,7 @@ export async function claim(
   db: Db,
   { queue, owner, now, leaseMs, limit, atWork, aheadMs }: Claim,
 ): Promise<ClaimedJob[]> {
+  const shared = await sharedNow(db, now);
   let free = db.selectFrom("job");
   if (atWork.length > 0) free = free.where("id", "not in", atWork);
   const due = await free
@@ -62,7 +64,7 @@ export async function claim(
     .where((eb) =>
       eb.or([eb("run_at", "<=", now), ...(aheadMs === undefined ? [] : [eb("run_at", ">", now + aheadMs)])]),
     )
-    .where((eb) => eb.or([eb("lease_until", "is", null), eb("lease_until", "<=", now), eb("owner", "=", owner)]))
+    .where((eb) => eb.or([eb("lease_until", "is", null), eb("lease_until", "<=", shared), eb("owner", "=", owner)]))
     .orderBy("run_at")
     .orderBy("id")
     .limit(limit)
@@ -70,7 +72,7 @@ export async function claim(
   if (due.length === 0) return [];
   const taken = await db
     .updateTable("job")
-    .set((eb) => ({ owner, lease_until: now + leaseMs, attempts: eb("attempts", "+", 1) }))
+    .set((eb) => ({ owner, lease_until: shared + leaseMs, attempts: eb("attempts", "+", 1) }))
     .where(
       "id",
       "in",
@@ -84,11 +86,12 @@ export async function claim(
 /** Keeps a lease alive; false when it was lost. */
 export async function extend(
   db: Db,
-  { id, owner, until }: { id: string; owner: string; until: number },
+  { id, owner, now, leaseMs }: { id: string; owner: string; now: number; leaseMs: number },
 ): Promise<boolean> {
+  const shared = await sharedNow(db, now);
   const { numUpdatedRows } = await db
     .updateTable("job")
-    .set({ lease_until: until })
+    .set({ lease_until: shared + leaseMs })
     .where("id", "=", id)
     .where("owner", "=", owner)
     .executeTakeFirstOrThrow();

@@ -1,6 +1,6 @@
 // The calls that rate limits remember.
-import { sql } from "kysely";
 import type { Db } from "../schema.ts";
+import { sharedNow } from "../shared-clock.ts";
 
 export async function load(db: Db, { name }: { name: string }): Promise<string | undefined> {
   const row = await db.selectFrom("rate_window").select("value").where("name", "=", name).executeTakeFirst();
@@ -33,10 +33,7 @@ export interface TakenCalls {
 
 /** Admits what the window has room for; on Postgres, where several daemons count together, by the database's clock. */
 export async function take(db: Db, { name, limit, windowMs, calls }: TakeCalls): Promise<TakenCalls> {
-  const { rows } = await sql<{
-    now: number;
-  }>`select (extract(epoch from clock_timestamp()) * 1000)::float8 as now`.execute(db);
-  const now = Number(rows[0]?.now);
+  const now = await sharedNow(db, Date.now());
   const groups = groupsOf(await load(db, { name }), now).filter(([time]) => now - time < windowMs);
   const used = groups.reduce((sum, [, count]) => sum + count, 0);
   const admitted = Math.max(0, Math.min(calls, limit - used));
