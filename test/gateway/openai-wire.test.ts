@@ -459,6 +459,34 @@ describe("streams", () => {
     expect(got.done).toBe(true);
   });
 
+  test.each([
+    [
+      { prompt_tokens: 5, total_tokens: 9 },
+      { input: 5, output: 4 },
+    ],
+    [
+      { completion_tokens: 4, prompt_tokens: null, total_tokens: 9 },
+      { input: 5, output: 4 },
+    ],
+    [{ prompt_tokens: 5 }, { output: 2, estimated: true }],
+    [
+      { prompt_tokens: 5, completion_tokens: -1, total_tokens: 4 },
+      { output: 2, estimated: true },
+    ],
+  ])("half a count (%j) is filled up by the total, else by an estimate", async (half, counted) => {
+    const shown = list.slice(0, -1).filter((one) => !JSON.stringify(one).includes("tool_calls"));
+    upstream.answer = (response) =>
+      void response
+        .writeHead(200, { "content-type": "text/event-stream" })
+        .end(events([...shown, chunk([], { usage: half })]));
+    const request = { model: "m", messages, stream: true, stream_options: { include_usage: true } };
+    const got = await collect(await provider.chat(callOf(request), targetOf("openai", upstream), optionsOf()));
+    expect(got.end.usage).toMatchObject(counted);
+    const { usage } = got.events.at(-1) as { usage: Record<string, number> };
+    expect(usage["completion_tokens"]).toBe(counted.output);
+    expect(usage["total_tokens"]).toBe((usage["prompt_tokens"] ?? 0) + counted.output);
+  });
+
   test("without usage from the provider an estimate is metered, and shown if asked", async () => {
     upstream.answer = (response) =>
       void response.writeHead(200, { "content-type": "text/event-stream" }).end(events(list.slice(0, -1)));

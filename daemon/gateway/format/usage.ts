@@ -84,13 +84,23 @@ export function wireUsage(usage: TokenUsage, cost?: number | null): WireUsage {
   };
 }
 
-/** Reads OpenAI's form (untrusted: an upstream sent it). Details never exceed their total. Null when it has no counts. */
+/** Tokens of prompt and answer as OpenAI's form has them, one of them by the total where it is missing; null where one is known by neither. */
+export function countsOf(usage: Readonly<Record<string, unknown>>): { prompt: number; completion: number } | null {
+  const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = usage;
+  if (isCount(prompt) && isCount(completion)) return { prompt: count(prompt), completion: count(completion) };
+  const known = isCount(prompt) ? prompt : completion;
+  if (!isCount(known) || !isCount(total) || total < known) return null;
+  const rest = count(total) - count(known);
+  return isCount(prompt) ? { prompt: count(known), completion: rest } : { prompt: rest, completion: count(known) };
+}
+
+/** Reads OpenAI's form (untrusted: an upstream sent it). Details never exceed their total. Null when it lacks a count. */
 export function usageFromWire(wire: unknown): TokenUsage | null {
   if (typeof wire !== "object" || wire === null) return null;
   const fields = wire as Record<string, unknown>;
-  if (!isCount(fields["prompt_tokens"]) && !isCount(fields["completion_tokens"])) return null;
-  const prompt = count(fields["prompt_tokens"]);
-  const completion = count(fields["completion_tokens"]);
+  const counts = countsOf(fields);
+  if (!counts) return null;
+  const { prompt, completion } = counts;
   const promptDetails = (fields["prompt_tokens_details"] ?? {}) as Record<string, unknown>;
   const completionDetails = (fields["completion_tokens_details"] ?? {}) as Record<string, unknown>;
   const cached = Math.min(count(promptDetails["cached_tokens"]) || cachedBeside(fields), prompt);

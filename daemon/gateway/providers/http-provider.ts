@@ -337,7 +337,7 @@ function embedOver(wire: Wire, dispatcher: Dispatcher) {
           const { answer } = parsed;
           if (!Array.isArray(answer["data"]))
             return resolve(failed(wire.failure(502, headers, body.toString("utf8", 0, MAX_ERROR), target)));
-          const counted = usageFromWire(answer["usage"]);
+          const counted = usageFromWire({ completion_tokens: 0, ...(answer["usage"] as object | null | undefined) });
           const usage = counted ?? { ...noUsage, input: estimateEmbeddingTokens(call.request.input), estimated: true };
           const cost = options.cost(usage);
           const priced = counted ? (spliceCost(parsed, cost) ?? body) : withUsage(answer, usage.input, cost);

@@ -3,7 +3,7 @@
 // answer, so each check is a few comparisons; only what fails is mended, and only then is an answer written anew.
 import { fields } from "#contract/json-object.ts";
 import type { FinishReason } from "#daemon/gateway/format/completion.ts";
-import { cachedBeside, count, isCount } from "#daemon/gateway/format/usage.ts";
+import { cachedBeside, count, countsOf, isCount } from "#daemon/gateway/format/usage.ts";
 import { list, string } from "../events.ts";
 import { failure, UpstreamError } from "../failure.ts";
 import { freshId } from "../tool-id.ts";
@@ -60,9 +60,8 @@ function isWhole(value: unknown): boolean {
 
 export function mendedUsage(usage: Fields): Fields {
   const { prompt_tokens_details: prompt, completion_tokens_details: completion, ...rest } = usage;
-  const asked = count(usage["prompt_tokens"]);
+  const { prompt: asked, completion: answered } = countsOf(usage) ?? { prompt: 0, completion: 0 };
   const beside = saysCached(usage) ? 0 : Math.min(cachedBeside(usage), asked);
-  const answered = count(usage["completion_tokens"]);
   return {
     ...rest,
     prompt_tokens: asked,
