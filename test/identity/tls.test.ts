@@ -120,3 +120,22 @@ test.skipIf(outside === undefined)("credentials over plain HTTP beyond loopback 
   }
   expect((await fetch(`http://${outside}:${port}/health`)).status).toBe(200);
 });
+
+test.skipIf(outside === undefined)(
+  "one that listens on all addresses is trusted by them, and says so of its endpoints",
+  async () => {
+    const daemon = await startDaemon({ host: "0.0.0.0", flags: { tls: true } });
+    onTestFinished(() => daemon.close());
+    const ca = readFileSync(join(daemon.root, ".magic", "tls", "cert.pem"), "utf8");
+    const there = `https://${outside}:${new URL(daemon.url).port}`;
+    const chunks: Buffer[] = [];
+    const asked = request(`${there}/.well-known/oauth-authorization-server`, { ca }, (answer) => {
+      answer.on("data", (chunk) => chunks.push(chunk));
+    }).end();
+    await once(asked, "close");
+    expect(JSON.parse(Buffer.concat(chunks).toString())).toMatchObject({
+      token_endpoint: `${there}/v1/auth/token`,
+      jwks_uri: `${there}/.well-known/jwks.json`,
+    });
+  },
+);

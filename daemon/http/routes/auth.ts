@@ -93,16 +93,20 @@ export function authRoutes(app: FastifyInstance, { login, signingKeys, issuers, 
         response: { 200: AuthorizationServer },
       },
     },
-    async () => ({
-      issuer: issuers.current(),
-      token_endpoint: `${origin()}/v1/auth/token`,
-      jwks_uri: `${origin()}/.well-known/jwks.json`,
-      grant_types_supported: ["client_credentials"],
-      response_types_supported: [],
-      scopes_supported: [...scopes],
-      token_endpoint_auth_methods_supported: ["client_secret_basic", "client_secret_post"],
-      service_documentation: `${origin()}/docs`,
-    }),
+    async ({ headers }) => {
+      // Whoever has come by another of the daemon's names cannot come by the first one.
+      const here = `${origin().split("//")[0]}//${headers.host}`;
+      return {
+        issuer: issuers.current(),
+        token_endpoint: `${here}/v1/auth/token`,
+        jwks_uri: `${here}/.well-known/jwks.json`,
+        grant_types_supported: ["client_credentials"],
+        response_types_supported: [],
+        scopes_supported: [...scopes],
+        token_endpoint_auth_methods_supported: ["client_secret_basic", "client_secret_post"],
+        service_documentation: `${here}/docs`,
+      };
+    },
   );
 }
 

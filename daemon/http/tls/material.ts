@@ -2,7 +2,7 @@
 
 import { X509Certificate } from "node:crypto";
 import { open, readFile, rename } from "node:fs/promises";
-import { hostname } from "node:os";
+import { hostname, networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { createSecureContext } from "node:tls";
 import { MagicError } from "#contract/errors.ts";
@@ -77,9 +77,15 @@ function namesOf(host: string): string[] {
       "127.0.0.1",
       "::1",
       ...(isLoopback(host) ? [] : [hostname()]),
-      ...(wildcard ? [] : [host]),
+      ...(wildcard ? ownAddresses() : [host]),
     ]),
   ];
+}
+
+// By which other machines call one that listens on all of them. IPv6 has addresses that change by the day: there it is the name.
+function ownAddresses(): string[] {
+  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  return all.filter(({ family, internal }) => family === "IPv4" && !internal).map(({ address }) => address);
 }
 
 async function write(path: string, text: string): Promise<void> {
