@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";
 import { type CommandEntry, isNoun } from "#commands/command.ts";
+import { described } from "#commands/help.ts";
 import { groups } from "#commands/registry.ts";
 import { ControllerContract } from "#contract/controller.ts";
 import { errors } from "#contract/errors.ts";
@@ -45,7 +46,7 @@ async function section(path: string, entry: CommandEntry): Promise<string> {
   const usage = ["magic", path, ...args].join(" ");
   const options = command.options
     .filter(({ hidden }) => !hidden)
-    .map(({ flags, description }) => `- \`${flags}\`: ${description.replaceAll("|", "\\|")}`);
+    .map((option) => `- \`${option.flags}\`: ${described(option).replaceAll("|", "\\|")}`);
   return [`**\`${usage}\`** ${entry.summary}.`, ...(options.length > 0 ? ["", ...options] : [])].join("\n");
 }
 

@@ -45,7 +45,8 @@ export function formatHelp(command: Command, helper: Help): string {
   ].join("\n");
 }
 
-function described(option: Option): string {
+/** What an option is, its few values, its default. */
+export function described(option: Option): string {
   const choices = option.argChoices ? `: ${option.argChoices.join(", ")}` : "";
   const preset = typeof option.defaultValue === "string" ? ` (default ${option.defaultValue})` : "";
   return `${option.description}${choices}${preset}`;

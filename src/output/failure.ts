@@ -92,7 +92,10 @@ export function failureText(thrown: unknown, colours: boolean): string {
   const paint = createPaint(colours);
   const entry = errors[error.code as ErrorCode];
   const lines = [`${paint.red("error:")} ${error.message}`];
-  for (const problem of error.problems) lines.push(`  ${paint.cyan(problem.pointer || "/")}  ${problem.detail}`);
+  // A single one is often the message itself.
+  const said = error.problems.length === 1 && error.message.endsWith(error.problems[0]?.detail ?? "");
+  for (const problem of said ? [] : error.problems)
+    lines.push(`  ${paint.cyan(problem.pointer || "/")}  ${problem.detail}`);
   const inFiles = error.extra["problems"];
   if (Array.isArray(inFiles)) lines.push(problemsText(inFiles as Problem[], paint, process.cwd()));
   const next = error.extra["next"] ?? entry?.next;
