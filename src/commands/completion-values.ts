@@ -25,6 +25,8 @@ export const nameKinds = Object.keys(paths) as Names[];
 
 /** Whoever presses Tab does not wait for longer. */
 const PATIENCE_MS = 500;
+/** What a shell takes for one plain word: bash expands a list of completions as it does a command, and a daemon may be a stranger's. */
+const PLAIN = /^[\w./:@+-]+$/;
 
 /** Ids or names, as commands take them; none where no daemon runs that tells them. */
 export async function namesOf(kind: Names, globals: GlobalOptions, env: NodeJS.ProcessEnv): Promise<string[]> {
@@ -34,7 +36,8 @@ export async function namesOf(kind: Names, globals: GlobalOptions, env: NodeJS.P
       query: kind === "controllers" || kind === "models" ? {} : { limit: 100 },
       signal: AbortSignal.timeout(PATIENCE_MS),
     });
-    return data.flatMap(({ id, name }) => (kind === "controllers" ? name : id) ?? []);
+    const names = data.map(({ id, name }) => (kind === "controllers" ? name : id) ?? "");
+    return names.filter((name) => PLAIN.test(name));
   } catch {
     return [];
   }

@@ -1,12 +1,14 @@
 // The outer forms of the command line, on the built program: help, exit codes, what goes to which stream.
 import { execFileSync, spawn } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { Command } from "commander";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { isNoun } from "#commands/command.ts";
 import { changeSetting } from "#commands/config/change.ts";
 import { groups } from "#commands/registry.ts";
+import { listen } from "../listen.ts";
 import { CONTROL, createSandbox, program, type Sandbox } from "./magic.ts";
 
 // Real processes on a machine that may be busy: nothing here depends on how long it takes.
@@ -389,6 +391,17 @@ test("completion scripts know commands, verbs and options", async () => {
   expect([names.code, names.stdout.trim(), names.stderr]).toEqual([0, "", ""]);
   expect(existsSync(join(box.folder, ".magic", "daemon.json"))).toBe(false);
   for (const shell of ["zsh", "fish"]) expect((await box.magic(["completion", shell])).stdout).toContain("scaffold");
+});
+
+test("names of a stranger's daemon that a shell would run are not offered", async () => {
+  const data = ["good-1", "$(touch x)", "`touch x`", "a;b", "openai/gpt-5:free"].map((id) => ({ id }));
+  const list = JSON.stringify({ object: "list", data });
+  const server = createServer((_, response) => response.setHeader("content-type", "application/json").end(list));
+  const { origin, close } = await listen(server);
+  const env = { MAGIC_URL: origin, MAGIC_API_KEY: "key" };
+  const names = await box.magic(["completion", "bash", "--names", "models"], { env });
+  await close();
+  expect(names.stdout.trim().split("\n")).toEqual(["good-1", "openai/gpt-5:free"]);
 });
 
 test("a reader that leaves early is no error", async () => {
