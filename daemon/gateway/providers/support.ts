@@ -1,7 +1,7 @@
 // What each kind of provider can do of OpenAI's chat completions: one table, used for the 400, for dropping, for choosing candidates
 // and for `route explain`. A neutral value (`n: 1`, `logprobs: false`, null) asks for nothing. OpenAI's own wires take everything.
 import { chatRequestSchema } from "#contract/wire/chat.ts";
-import type { ChatRequest } from "#daemon/gateway/format/request.ts";
+import type { ChatRequest, ContentPart } from "#daemon/gateway/format/request.ts";
 import type { ProviderKind, Unsupported } from "./adapter.ts";
 
 type Translated = Exclude<ProviderKind, "openai" | "azure">;
@@ -90,7 +90,21 @@ const hints: readonly { readonly param: keyof ChatRequest; readonly had: readonl
 /** Those of them that this kind of provider is not told. */
 export function hintsLeftOut(kind: ProviderKind, request: ChatRequest): readonly string[] {
   if (kind === "openai" || kind === "azure") return [];
-  return hints.filter(({ param, had }) => !had.includes(kind) && set(request[param])).map(({ param }) => param);
+  const left = hints.filter(({ param, had }) => !had.includes(kind) && set(request[param])).map(({ param }) => param);
+  return kind === "sandbox" ? left : [...left, ...messageHints(request)];
+}
+
+// No other wire has a place for them.
+function messageHints({ messages }: ChatRequest): readonly string[] {
+  const found: string[] = [];
+  if (messages.some((message) => message.role === "user" && set(message.name))) found.push("messages.name");
+  const wished = messages.some(({ content }) => Array.isArray(content) && content.some(isDetailed));
+  if (wished) found.push("messages.content.image_url.detail");
+  return found;
+}
+
+function isDetailed(part: ContentPart): boolean {
+  return part.type === "image_url" && set(part.image_url.detail) && part.image_url.detail !== "auto";
 }
 
 const known = new Set(Object.keys(chatRequestSchema.properties));
