@@ -32,7 +32,11 @@ export function createOutput(options: OutputOptions): Output {
     note: (text) => void (quiet || toStderr(text)),
     warn: (text) => void toStderr(`${notes.yellow("warning:")} ${text}`),
     progress: (label, total) =>
-      createProgress({ label, total, stream: streams.stderr, animated: interactive && !quiet }),
+      // Of a terminal whose width nobody has set (a bare pty, 0 columns) ora would clear lines without end.
+      createProgress({
+        ...{ label, total, stream: streams.stderr },
+        animated: interactive && !quiet && streams.stderr.columns !== 0,
+      }),
     end: renderer.end,
   };
 }

@@ -1,6 +1,7 @@
 // Sentences at the width of a terminal.
 import { styleText } from "node:util";
 import { expect, test } from "vitest";
+import { createOutput } from "#output/create.ts";
 import { columnsOf, wrap } from "#output/wrap.ts";
 
 test("long lines break between words, their rest set in; short ones and what is to be copied stay whole", () => {
@@ -24,4 +25,18 @@ test("only a terminal has columns", () => {
   expect(stream({ isTTY: true, columns: 80 })).toBe(80);
   for (const fields of [{}, { columns: 80 }, { isTTY: true }, { isTTY: true, columns: 0 }])
     expect(stream(fields)).toBe(Number.POSITIVE_INFINITY);
+});
+
+test("a terminal without a width shows no progress: its lines could not be counted, and clearing them would not end", async () => {
+  const written: string[] = [];
+  const clearLine = () => {
+    throw new Error("cleared");
+  };
+  const write = (text: string) => written.push(text) > 0;
+  const stream = { isTTY: true, columns: 0, write, clearLine, cursorTo: () => {}, moveCursor: () => {} };
+  const streams = { stdin: stream, stdout: stream, stderr: stream } as never;
+  const progress = createOutput({ format: "text", quiet: false, env: {}, streams }).progress("Working");
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  progress.done();
+  expect(written).toEqual([]);
 });

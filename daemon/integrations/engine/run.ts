@@ -71,7 +71,7 @@ export async function runSync(spec: SyncSpec, ports: RunPorts): Promise<SyncOutc
     const canceled = ports.signal.aborted;
     const failure = {
       code: (canceled ? "interrupted" : error.code) satisfies ErrorCode,
-      message: shortened(redactText(error.message, secretsOf(spec))),
+      message: canceled ? "The run was cancelled." : shortened(redactText(error.message, secretsOf(spec))),
     };
     // Nothing of a failed run is visible, but for what earlier checkpoints committed.
     return {
