@@ -3,6 +3,7 @@ import { readFile, realpath, stat } from "node:fs/promises";
 import { join, relative } from "node:path";
 import type { ControllerContract } from "#contract/controller.ts";
 import { readContract } from "#contract/controller-check.ts";
+import { CONTRACT_FILES } from "#contract/controller-files.ts";
 import type { SourceProblem } from "#contract/wire/controllers.ts";
 import { openBundler } from "./bundle/bundler.ts";
 import { digestOf } from "./bundle/digest.ts";
@@ -11,8 +12,6 @@ import type { Artifact } from "./runtime.ts";
 export type SourceResult =
   | { readonly ok: true; readonly artifact: Artifact; readonly inputs: readonly string[] }
   | { readonly ok: false; readonly problems: readonly SourceProblem[]; readonly inputs: readonly string[] };
-
-export const CONTRACT_FILES = ["contract.yaml", "contract.yml", "contract.json"] as const;
 
 export interface ControllerSource {
   /** Reads and builds what is on disk now; call it one at a time. */

@@ -5,9 +5,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from
 import type { Principal } from "#contract/identity.ts";
 import type { Environment } from "#contract/protocol.ts";
 import type { AuditedCall, AuditTrail } from "#daemon/identity/audit/trail.ts";
+import { bearerOf } from "#daemon/identity/authenticator.ts";
 import { claimsLive } from "#daemon/identity/jwt/access-token.ts";
 import { redactText } from "#shared/redact.ts";
-import { bearerOf } from "./guards/authenticate.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {

@@ -61,6 +61,7 @@ export function createAuthenticator(options: AuthenticatorOptions): IdentityAuth
     remote: { readonly loopback: boolean },
   ): Principal | Promise<Principal> {
     const token = bearerOf(headers);
+    if (token === undefined) throw noBearer();
     // Keyed by a full hash: comparing texts byte by byte would tell how much of a guess was right.
     const digest = digestOf(token);
     const found = cache.get(digest) ?? builtIn.get(digest);
@@ -203,12 +204,15 @@ function environmentOf(headers: IncomingHttpHeaders): Environment {
   return found;
 }
 
-function bearerOf(headers: IncomingHttpHeaders): string {
-  const token = /^Bearer +([\x21-\x7e]+)$/i.exec(headers.authorization ?? "")?.[1];
-  if (token !== undefined) return token;
+/** The token of `Authorization: Bearer`, or undefined. */
+export function bearerOf(headers: IncomingHttpHeaders): string | undefined {
+  return /^Bearer +([\x21-\x7e]+)$/i.exec(headers.authorization ?? "")?.[1];
+}
+
+function noBearer(): MagicError {
   // Whoever sent none is not told that it is wrong (RFC 6750, section 3.1).
   const headersOf401 = { "www-authenticate": 'Bearer realm="magic"' };
-  throw new MagicError("invalid_key", "There is no bearer credential.", { headers: headersOf401 });
+  return new MagicError("invalid_key", "There is no bearer credential.", { headers: headersOf401 });
 }
 
 function principalOf(row: CredentialTable): Principal {

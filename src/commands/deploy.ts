@@ -5,9 +5,9 @@ import { type Artifact, buildController, deployArtifact, getController } from "#
 import type { ApiClient } from "#client/http.ts";
 import { clientOf, localClientOf } from "#commands/client-of.ts";
 import { type Context, defineCommand } from "#commands/command.ts";
+import { CONTRACT_FILES } from "#contract/controller-files.ts";
 import { MagicError } from "#contract/errors.ts";
 import { folderFor } from "#scaffold/locate.ts";
-import { CONTRACT_FILES } from "#scaffold/validation.ts";
 import { findRoot } from "#shared/paths.ts";
 import { percentOf } from "./controller/percent.ts";
 

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import type { ControllerContract } from "#contract/controller.ts";
 import { readContract } from "#contract/controller-check.ts";
+import { CONTRACT_FILES, HANDLER_FILES } from "#contract/controller-files.ts";
 import { MagicError } from "#contract/errors.ts";
 import { type Problem, sortProblems } from "#contract/problem.ts";
 import type { ProjectConfig } from "#contract/project.ts";
@@ -12,9 +13,6 @@ import { TYPES_FILE, typesOf } from "#contract/types.ts";
 import { PROJECT_FILE } from "#shared/paths.ts";
 import { whereWritable, writeEditorFiles, writeIfDifferent } from "./editor.ts";
 import { unservedModels } from "./unserved.ts";
-
-export const CONTRACT_FILES = ["contract.yaml", "contract.yml", "contract.json"] as const;
-const HANDLER_FILES = ["handler.ts", "handler.mts", "handler.js", "handler.mjs", "handler.cjs"] as const;
 
 export interface CheckedFile {
   readonly file: string;

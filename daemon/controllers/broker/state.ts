@@ -1,11 +1,9 @@
 // secrets:read, kv:read, kv:write, sync:trigger, controller:invoke: the small operations.
 import { MagicError } from "#contract/errors.ts";
+import { kvLimits } from "#contract/runtime-limits.ts";
 import { rfc3339 } from "#shared/clock.ts";
 import { textOf } from "./arguments.ts";
 import type { Operation, Session } from "./session.ts";
-
-const MAX_KEY = 512;
-const MAX_VALUE = 256 * 1024;
 
 export const getSecret: Operation = async (session, args) => {
   const name = textOf(args, "name", 200);
@@ -28,10 +26,10 @@ export const getKey: Operation = async (session, args) => {
 export const setKey: Operation = async (session, args) => {
   session.grants.need({ capability: "kv:write" });
   const ttl = args["ttl_s"];
-  if (ttl !== undefined && ttl !== null && !(typeof ttl === "number" && ttl > 0 && ttl <= 10 * 366 * 86_400))
+  if (ttl !== undefined && ttl !== null && !(typeof ttl === "number" && ttl > 0 && ttl <= kvLimits.ttlS))
     throw new MagicError("invalid_request", "ttl_s must be a positive number of seconds");
   const expires = typeof ttl === "number" ? rfc3339(Date.now() + ttl * 1000) : null;
-  await kv(session).set(kvScope(session), keyOf(args), textOf(args, "value", MAX_VALUE), expires);
+  await kv(session).set(kvScope(session), keyOf(args), textOf(args, "value", kvLimits.value), expires);
   return {};
 };
 
@@ -56,7 +54,7 @@ export const invokeController: Operation = async (session, args) => {
 
 /** A database makes one character of all halves of a pair, and PostgreSQL keeps no NUL: two keys would be one, or none. */
 function keyOf(args: Record<string, unknown>): string {
-  const key = textOf(args, "key", MAX_KEY);
+  const key = textOf(args, "key", kvLimits.key);
   if (!key.isWellFormed() || key.includes("\0"))
     throw new MagicError("invalid_request", "key must be text that UTF-8 can hold, without NUL");
   return key;

@@ -10,6 +10,7 @@ import {
   type Metafile,
   stop,
 } from "esbuild";
+import { HANDLER_FILES } from "#contract/controller-files.ts";
 import type { SourceProblem } from "#contract/wire/controllers.ts";
 import { awaitingOptions, mustAwait, requiresOne } from "./awaiting.ts";
 import { addonPlugin, sdkPlugin } from "./policy.ts";
@@ -25,7 +26,6 @@ export interface Bundler {
   dispose(): Promise<void>;
 }
 
-export const HANDLER_FILES = ["handler.ts", "handler.mts", "handler.js", "handler.mjs", "handler.cjs"] as const;
 /** A bundle beyond it would not fit a load frame comfortably, and is a mistake. */
 const MAX_BUNDLE_BYTES = 12 * 1024 * 1024;
 

@@ -53,9 +53,6 @@ export const up = {
 /** In the place of a call's processor time: another call was under way when it began. */
 export const UNKNOWN_CPU = 0xffffffff;
 
-/** UTF-8 bytes of an output; a larger one is refused in the cell, and its frame would be here. */
-export const MAX_OUTPUT = 8 * 1024 * 1024;
-
 /** Bytes of a stream that may be under way before the reader asks for more. */
 export const STREAM_WINDOW = 256 * 1024;
 

@@ -1,8 +1,7 @@
 // Which folders hold a controller, where they are, and when their files were saved.
 import { readdir, realpath, stat } from "node:fs/promises";
 import { basename, join, sep } from "node:path";
-import { HANDLER_FILES } from "../bundle/bundler.ts";
-import { CONTRACT_FILES } from "../source.ts";
+import { CONTRACT_FILES, HANDLER_FILES } from "#contract/controller-files.ts";
 
 /** A checkout, or a folder that is renamed away and back, is no removal: what serves is kept for so long. */
 const GONE_MS = 400;

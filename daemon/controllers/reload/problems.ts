@@ -1,10 +1,9 @@
 // What is wrong with a controller that was read and built, but does not serve.
 import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { CONTRACT_FILES, HANDLER_FILES } from "#contract/controller-files.ts";
 import { isMagicError } from "#contract/errors.ts";
 import type { SourceProblem } from "#contract/wire/controllers.ts";
-import { HANDLER_FILES } from "../bundle/bundler.ts";
-import { CONTRACT_FILES } from "../source.ts";
 
 interface Folder {
   readonly folder: string;

@@ -6,6 +6,7 @@ import { MagicError } from "#contract/errors.ts";
 import { headers as names } from "#contract/protocol.ts";
 import type { GatewayAnswer, GatewayCall } from "#daemon/gateway/call.ts";
 import { errorEvent } from "#daemon/gateway/format/sse.ts";
+import { checkedKey, KEEP_MS } from "#daemon/identity/idempotency/state.ts";
 import type { Place, Sealer } from "#daemon/secrets/sealer.ts";
 import { errorFields, type Logger } from "#daemon/telemetry/log.ts";
 import { pause } from "#shared/abort.ts";
@@ -23,8 +24,6 @@ export interface Keyed {
   idle(): Promise<void>;
 }
 
-const KEY = /^[\x21-\x7e]{1,255}$/;
-const KEPT_MS = 24 * 3_600_000;
 /** At once, while others wait: an answer may be large. */
 const PURGED = 100;
 const MAX_ANSWER = 64 * 1024 * 1024;
@@ -51,7 +50,7 @@ export function createKeyed(store: KeyStore, sealer: Sealer, clock: Clock, logge
   const unsure = new Map<string, number>();
   /** Keys that are this process's, and stay so where nobody knows what became of the call. Both until they have expired. */
   const taken = new Map<string, number>();
-  const note = (noted: Map<string, number>, id: string) => void noted.set(id, clock.now() + KEPT_MS);
+  const note = (noted: Map<string, number>, id: string) => void noted.set(id, clock.now() + KEEP_MS);
 
   const begin = async (call: GatewayCall, owner: string, key: string, fingerprint: string): Promise<KeyRow | null> => {
     const now = clock.now();
@@ -63,7 +62,7 @@ export function createKeyed(store: KeyStore, sealer: Sealer, clock: Clock, logge
         fingerprint,
         request_id: call.requestId,
         now: rfc3339(now),
-        expires_at: rfc3339(now + KEPT_MS),
+        expires_at: rfc3339(now + KEEP_MS),
       });
       // Of another body: it is whose it was.
       if (row && row.fingerprint !== fingerprint) return row;
@@ -140,12 +139,7 @@ export function createKeyed(store: KeyStore, sealer: Sealer, clock: Clock, logge
 
   return {
     async run(call, execute) {
-      const key = call.idempotencyKey ?? "";
-      if (!KEY.test(key))
-        throw new MagicError(
-          "idempotency_key_invalid",
-          "An Idempotency-Key is 1 to 255 printable ASCII characters, no spaces.",
-        );
+      const key = checkedKey(call.idempotencyKey ?? "");
       const owner = ownerOf(call);
       // Keyed: a plain one would let whoever copies the database try what was asked.
       const fingerprint = sealer.digest(fingerprintOf(call));

@@ -1,5 +1,6 @@
 // The answer of a keyed call while it is being made: kept whole, and read by any number of clients at their own pace. The upstream is
 // read to its end whether anyone listens or not.
+import { DONE } from "#daemon/gateway/format/sse.ts";
 import type { FrameSink } from "#daemon/gateway/providers/adapter.ts";
 
 export interface Recording {
@@ -17,7 +18,7 @@ export interface Recording {
   overflowed(): boolean;
 }
 
-const DONE = Buffer.from("data: [DONE]\n\n");
+const LAST = Buffer.from(DONE);
 const ERROR = Buffer.from('data: {"error"');
 
 /** A recording of at most so many bytes whose end is withheld from its readers until `finish`. */
@@ -76,5 +77,5 @@ export function createRecording(most: number): Recording {
 }
 
 function endsAnswer(frame: Buffer): boolean {
-  return frame.subarray(-DONE.length).equals(DONE) || frame.subarray(0, ERROR.length).equals(ERROR);
+  return frame.subarray(-LAST.length).equals(LAST) || frame.subarray(0, ERROR.length).equals(ERROR);
 }

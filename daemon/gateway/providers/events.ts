@@ -3,7 +3,7 @@ import { createParser } from "eventsource-parser";
 import { parseExact } from "#daemon/gateway/format/exact-json.ts";
 import { failure, UpstreamError } from "./failure.ts";
 
-const MAX_EVENT = 8 * 1024 * 1024;
+export const MAX_EVENT = 8 * 1024 * 1024;
 
 export type Event = Readonly<Record<string, unknown>>;
 

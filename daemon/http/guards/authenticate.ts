@@ -94,8 +94,3 @@ export function remoteOf(request: IncomingMessage): Remote {
   const { remoteAddress, encrypted } = request.socket as { remoteAddress?: string; encrypted?: boolean };
   return { address: remoteAddress, loopback: isLoopback(remoteAddress), encrypted: encrypted === true };
 }
-
-/** The token of `Authorization: Bearer`, or undefined. */
-export function bearerOf(headers: IncomingHttpHeaders): string | undefined {
-  return /^Bearer +([\x21-\x7e]+)$/i.exec(headers.authorization ?? "")?.[1];
-}

@@ -16,8 +16,12 @@ export interface StoredAnswer {
 
 /** The key of the header, checked; undefined without one. Throws `idempotency_key_invalid`. */
 export function idempotencyKeyOf(header: string | readonly string[] | undefined): string | undefined {
-  if (header === undefined) return undefined;
-  if (typeof header === "string" && /^[\x21-\x7e]{1,255}$/.test(header)) return header;
+  return header === undefined ? undefined : checkedKey(header);
+}
+
+/** Throws `idempotency_key_invalid`. */
+export function checkedKey(key: string | readonly string[]): string {
+  if (typeof key === "string" && /^[\x21-\x7e]{1,255}$/.test(key)) return key;
   throw new MagicError(
     "idempotency_key_invalid",
     "An Idempotency-Key is 1 to 255 printable ASCII characters, no spaces.",

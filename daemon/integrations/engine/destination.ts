@@ -34,6 +34,9 @@ export interface KeptSchema extends TableSchema {
   readonly mapping?: SyncSpec["mapping"];
 }
 
+/** The column of soft deletes: when a row was found to have gone at the source. Null: it has not. */
+export const DELETED_AT = "_magic_deleted_at";
+
 export interface WritePlan {
   /** replace: shadow table and swap. upsert: by primary key. append: as they come. */
   readonly kind: "replace" | "upsert" | "append";

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { resolve } from "node:path";
 import { MagicError } from "#contract/errors.ts";
 import type { SyncSpec } from "#contract/sync.ts";
-import type { WritePlan } from "./destination.ts";
+import { DELETED_AT, type WritePlan } from "./destination.ts";
 import { parseObjectName } from "./name.ts";
 import { databasePlace, readServerUrl } from "./server-url.ts";
 import type { TableSchema } from "./types.ts";
@@ -45,7 +45,7 @@ export function writePlan(
   for (const { name } of columns) {
     if (names.has(name))
       throw new MagicError("validation_failed", `Two columns would be named ${JSON.stringify(name)}.`);
-    if (name === "_magic_deleted_at")
+    if (name === DELETED_AT)
       throw new MagicError(
         "validation_failed",
         "The column _magic_deleted_at is kept for our mark of deleted rows: map it to another name.",

@@ -8,6 +8,7 @@ import { code } from "#contract/evaluated.ts";
 import { addFormats } from "#contract/formats.ts";
 import { databaseMode, refusalOf, refusalText, type Wish } from "#contract/grants.ts";
 import { problemLine } from "#contract/problem.ts";
+import { MAX_OUTPUT } from "#contract/runtime-limits.ts";
 import { HandlerError } from "#sdk/errors.ts";
 import { asJson } from "./json.ts";
 
@@ -21,8 +22,6 @@ export interface TestContract {
   need(wish: Wish): void;
   mode(database: string): "read" | "write";
 }
-
-const MAX_OUTPUT = 8 * 1024 * 1024;
 
 /** The contract in a controller's folder. Throws with every problem in it. */
 export function contractIn(folder: string): TestContract {

@@ -1,4 +1,5 @@
 // request.db: databases and modes as the contract has them; parameters and rows change as a real database's driver changes them.
+import { MAX_ROWS } from "#contract/runtime-limits.ts";
 import { firstWord, statementRefusal } from "#contract/statement.ts";
 import { HandlerError } from "#sdk/errors.ts";
 import type { HandlerRequest, QueryResult } from "#sdk/request.ts";
@@ -11,7 +12,6 @@ export type DbFake = (
   database: string,
 ) => readonly object[] | Promise<readonly object[]>;
 
-const MAX_ROWS = 10_000;
 /** What a read-only session refuses whatever it is done to. */
 const WRITES = [
   "insert",

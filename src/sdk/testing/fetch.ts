@@ -1,10 +1,10 @@
 // request.fetch: hosts and methods as the contract has them, at every hop of a redirect; the answers are the test's.
+import { MAX_REDIRECTS } from "#contract/runtime-limits.ts";
 import { HandlerError } from "#sdk/errors.ts";
 import type { TestContract } from "./contract.ts";
 
 export type FetchFake = (request: Request) => Response | Promise<Response>;
 
-const MAX_REDIRECTS = 10;
 /** Before a test's is put in its place. */
 const { fetch: own } = globalThis;
 const REDIRECTS = [301, 302, 303, 307, 308];

@@ -5,13 +5,13 @@ import https from "node:https";
 import { syncBuiltinESMExports } from "node:module";
 import { type Duplex, duplexPair, Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { CONNECTION_OPTIONS } from "#contract/runtime-limits.ts";
 import { HandlerError } from "#sdk/errors.ts";
 
 type Fetch = typeof globalThis.fetch;
 type Options = https.RequestOptions;
 type Ask = (...args: unknown[]) => http.ClientRequest;
 
-const OF_CONNECTIONS = ["socketPath", "createConnection", "ca", "cert", "key", "pfx"] as const;
 const OF_THE_WIRE = ["connection", "host", "keep-alive", "transfer-encoding", "content-length", "expect"];
 
 /** @param inside the `fetch` of the handler that runs; undefined outside of one, where requests stay Node's. */
@@ -76,7 +76,7 @@ function connect(fetch: Fetch, url: string, options: Options): Duplex {
   near.on("close", () => clearTimeout(timer));
   Object.assign(near, { setTimeout: setTimer, setKeepAlive: same, setNoDelay: same, ref: same, unref: same });
   setTimer(options.timeout ?? 0);
-  const refused = OF_CONNECTIONS.find((name) => options[name] !== undefined && options[name] !== null);
+  const refused = CONNECTION_OPTIONS.find((name) => options[name] !== undefined && options[name] !== null);
   if (refused !== undefined || options.rejectUnauthorized === false) {
     const what = `the option ${refused ?? "rejectUnauthorized"} is not available in a controller`;
     process.nextTick(() => near.destroy(new HandlerError("capability_denied", what)));

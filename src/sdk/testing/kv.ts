@@ -1,12 +1,9 @@
 // request.kv over a map: values are JSON, they expire, and both sizes have their limits.
+import { kvLimits } from "#contract/runtime-limits.ts";
 import { HandlerError } from "#sdk/errors.ts";
 import type { Json, Kv } from "#sdk/request.ts";
 import type { TestContract } from "./contract.ts";
 import { bounded } from "./json.ts";
-
-const MAX_KEY = 512;
-const MAX_VALUE = 256 * 1024;
-const MAX_TTL_S = 10 * 366 * 86_400;
 
 /** What is held, and until when; kept between the invocations of one test. */
 export interface KvEntries {
@@ -16,7 +13,7 @@ export interface KvEntries {
 }
 
 function keyOf(value: unknown): string {
-  const key = bounded(value, "key", MAX_KEY);
+  const key = bounded(value, "key", kvLimits.key);
   if (!key.isWellFormed() || key.includes("\0"))
     throw new HandlerError("invalid_request", "key must be text that UTF-8 can hold, without NUL");
   return key;
@@ -38,10 +35,10 @@ export function fakeKv(contract: TestContract, { values, expiry }: KvEntries): K
       if (text === undefined) throw new HandlerError("invalid_request", "kv.set: the value is not JSON");
       contract.need({ capability: "kv:write" });
       const ttl = options?.ttl_s;
-      if (ttl !== undefined && ttl !== null && !(typeof ttl === "number" && ttl > 0 && ttl <= MAX_TTL_S))
+      if (ttl !== undefined && ttl !== null && !(typeof ttl === "number" && ttl > 0 && ttl <= kvLimits.ttlS))
         throw new HandlerError("invalid_request", "ttl_s must be a positive number of seconds");
       drop(keyOf(key));
-      values.set(key, JSON.parse(bounded(text, "value", MAX_VALUE)));
+      values.set(key, JSON.parse(bounded(text, "value", kvLimits.value)));
       if (ttl) expiry.set(key, Date.now() + ttl * 1000);
     },
     delete: async (key) => {

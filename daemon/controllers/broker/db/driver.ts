@@ -1,5 +1,5 @@
 // What db:query needs of a database: exclusive sessions in which nothing of one caller stays for the next.
-
+import { MAX_ROWS } from "#contract/runtime-limits.ts";
 export interface QueryAnswer {
   readonly rows: Record<string, unknown>[];
   readonly row_count: number;
@@ -32,4 +32,4 @@ export const RELEASE_WITHIN_MS = 5_000;
 
 export type Mode = "read" | "write";
 
-export const caps = { rows: 10_000, bytes: 8 * 1024 * 1024, sessions: 8 } as const;
+export const caps = { rows: MAX_ROWS, bytes: 8 * 1024 * 1024, sessions: 8 } as const;

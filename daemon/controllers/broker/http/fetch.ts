@@ -2,6 +2,7 @@
 // hop of a redirect anew; bodies stream both ways within byte caps.
 import type { Dispatcher } from "undici";
 import { MagicError } from "#contract/errors.ts";
+import { MAX_REDIRECTS } from "#contract/runtime-limits.ts";
 import { isRedirect } from "#daemon/egress/redirect.ts";
 import { textOf } from "../arguments.ts";
 import type { Operation, Session } from "../session.ts";
@@ -9,8 +10,6 @@ import { answerOf, headerOf } from "./answer.ts";
 import { openOutgoing } from "./body.ts";
 import { explained } from "./failure.ts";
 import { followed, headersOf, methodOf, type Outgoing, parseUrl } from "./outgoing.ts";
-
-const MAX_REDIRECTS = 10;
 
 export const httpFetch: Operation = async (session, args, body, signal) => {
   const method = methodOf(textOf(args, "method", 20));

@@ -1,6 +1,7 @@
 // `http.request` and `https.request` of a cell, for the packages that know no `fetch`: the same broker call behind Node's classes. What only a
 // connection of one's own could do is refused by name.
 import { Readable, Writable } from "node:stream";
+import { CONNECTION_OPTIONS } from "#contract/runtime-limits.ts";
 import { toError } from "./errors.ts";
 import { exchange, type FetchAnswer } from "./fetch.ts";
 import { currentInvocation } from "./invocation.ts";
@@ -15,7 +16,6 @@ interface Options extends Members {
 
 /** Bytes kept before the request goes out without its end: a body that ends within them goes with its length. */
 const COLLECTED = 64 * 1024;
-const OF_CONNECTIONS = ["socketPath", "createConnection", "ca", "cert", "key", "pfx"];
 
 /** What packages set on a connection, without one. */
 class NoSocket extends Writable {
@@ -317,7 +317,7 @@ export class ClientRequest extends Writable {
 
 /** What the options ask for that no brokered request has; null where there is nothing of the kind. */
 function refusedOf(options: Options, request: ClientRequest): string | null {
-  const own = OF_CONNECTIONS.find((name) => options[name] !== undefined && options[name] !== null);
+  const own = CONNECTION_OPTIONS.find((name) => options[name] !== undefined && options[name] !== null);
   if (own !== undefined) return `the option ${own} is not available in a controller: its requests are the daemon's`;
   if (options["rejectUnauthorized"] === false) return "certificates are always checked: rejectUnauthorized is true";
   return request.hasHeader("upgrade") ? "connections that are upgraded (WebSocket) are not available" : null;

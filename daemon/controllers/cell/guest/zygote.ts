@@ -2,12 +2,12 @@
 // load frame, turns the lock, evaluates the bundle, then answers invocations until its channel ends.
 import { promisify } from "node:util";
 import { runInThisContext } from "node:vm";
+import { MAX_OUTPUT } from "#contract/runtime-limits.ts";
 import {
   type AnswerMessage,
   down,
   type HelloMessage,
   type LoadOptions,
-  MAX_OUTPUT,
   type ReadyMessage,
   SECRET,
   UNKNOWN_CPU,

@@ -7,6 +7,7 @@ import type { FinishReason } from "#daemon/gateway/format/completion.ts";
 import { estimatePrompt } from "#daemon/gateway/format/estimate.ts";
 import { DONE } from "#daemon/gateway/format/sse.ts";
 import { type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/format/usage.ts";
+import { MAX_EVENT } from "../events.ts";
 import { failure, UpstreamError } from "../failure.ts";
 import { secretsOf } from "../secrets.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
@@ -29,7 +30,6 @@ import {
 import { streamFailure } from "./errors.ts";
 import { mistakesStop } from "./services.ts";
 
-const MAX_EVENT = 8 * 1024 * 1024;
 /** OpenAI's own limit for `n`: of no more choices is anything remembered. */
 const MOST_CHOICES = 128;
 

@@ -2,7 +2,14 @@
 // see the old rows until it commits, and a run that dies leaves them.
 import { MagicError } from "#contract/errors.ts";
 import type { Reject, SyncFailure } from "#contract/sync.ts";
-import type { CommittedState, Destination, OpenRequest, WritePlan, WriteSession } from "../../engine/destination.ts";
+import {
+  type CommittedState,
+  DELETED_AT,
+  type Destination,
+  type OpenRequest,
+  type WritePlan,
+  type WriteSession,
+} from "../../engine/destination.ts";
 import { widened } from "../../engine/evolution.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import type { StreamState } from "../../engine/source.ts";
@@ -10,7 +17,7 @@ import type { Column, TableSchema, Value } from "../../engine/types.ts";
 import { describeTable, type MysqlTable } from "./catalog.ts";
 import { connectMysql, ident, literal, type MysqlLink } from "./connect.ts";
 import { mysqlError } from "./errors.ts";
-import { DELETED_AT, prepareTable } from "./prepare.ts";
+import { prepareTable } from "./prepare.ts";
 import { mysqlSource } from "./source.ts";
 import { type Form, type InsertTarget, insertRows, kindOf, sqlValue } from "./write-rows.ts";
 

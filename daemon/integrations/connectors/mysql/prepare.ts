@@ -1,14 +1,11 @@
 // Definitions of a destination's table: made, widened, keyed anew. MySQL commits at each of them, so all come before the transaction of the rows.
 
-import type { WritePlan } from "../../engine/destination.ts";
+import { DELETED_AT, type WritePlan } from "../../engine/destination.ts";
 import { planChanges, refuseComputed } from "../../engine/evolution.ts";
 import { outlived } from "../../engine/keys.ts";
 import type { Column } from "../../engine/types.ts";
 import { declare, type MysqlColumn, type MysqlTable } from "./catalog.ts";
 import { ident, type MysqlLink } from "./connect.ts";
-
-/** When a row was deleted at the source, where deletes are kept as marks. */
-export const DELETED_AT = "_magic_deleted_at";
 
 /** Makes the table, or what it lacks of the plan. Answers with the columns that it made wider. */
 export async function prepareTable(

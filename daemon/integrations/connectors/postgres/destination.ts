@@ -2,7 +2,14 @@
 
 import { MagicError } from "#contract/errors.ts";
 import type { DiscoveredObject, Reject } from "#contract/sync.ts";
-import type { CommittedState, Destination, OpenRequest, WritePlan, WriteSession } from "../../engine/destination.ts";
+import {
+  type CommittedState,
+  DELETED_AT,
+  type Destination,
+  type OpenRequest,
+  type WritePlan,
+  type WriteSession,
+} from "../../engine/destination.ts";
 import { widened } from "../../engine/evolution.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import { keyOf } from "../../engine/rejects.ts";
@@ -14,7 +21,7 @@ import { BEGIN, type ConnectOptions, connectPostgres, type PostgresLink } from "
 import { copyInto } from "./copy-into.ts";
 import { postgresError } from "./errors.ts";
 import { finishTable } from "./finish-table.ts";
-import { DELETED_AT, deleteMissing, keepDeleted, mergeStage } from "./merge.ts";
+import { deleteMissing, keepDeleted, mergeStage } from "./merge.ts";
 import { type Loading, makeStage, prepare } from "./prepare.ts";
 import { postgresSource } from "./source.ts";
 import { ident } from "./sql.ts";

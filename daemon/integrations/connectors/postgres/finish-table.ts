@@ -1,11 +1,11 @@
 // After the last row of a table that this run made: its keys, indexes and constraints. Rows that these refuse are taken out.
 import type { Reject } from "#contract/sync.ts";
-import type { WritePlan } from "../../engine/destination.ts";
+import { DELETED_AT, type WritePlan } from "../../engine/destination.ts";
 import { outlived } from "../../engine/keys.ts";
 import type { TableInfo } from "./catalog.ts";
 import type { PostgresLink } from "./connect.ts";
 import { isDataError } from "./errors.ts";
-import { DELETED_AT, takeOutDuplicates } from "./merge.ts";
+import { takeOutDuplicates } from "./merge.ts";
 import type { Loading } from "./prepare.ts";
 import { sift } from "./sift.ts";
 import { ident, identList } from "./sql.ts";

@@ -1,6 +1,6 @@
 // From the staging table into the destination's: upsert by key, duplicates, rows that have gone. All inside the run's transaction.
 import { REJECTS_SHOWN, type Reject } from "#contract/sync.ts";
-import type { WritePlan } from "../../engine/destination.ts";
+import { DELETED_AT, type WritePlan } from "../../engine/destination.ts";
 import { DOUBLED } from "../../engine/keys.ts";
 import { rejectsOf } from "../../engine/rejects.ts";
 import type { Value } from "../../engine/types.ts";
@@ -9,9 +9,6 @@ import { takeOutMiscomputed } from "./generated.ts";
 import { canSift, sift } from "./sift.ts";
 import { ident, identList } from "./sql.ts";
 import { writeRows } from "./write-rows.ts";
-
-/** The mark of rows that have gone at the source. */
-export const DELETED_AT = "_magic_deleted_at";
 
 export interface MergeTarget {
   readonly link: PostgresLink;

@@ -1,13 +1,12 @@
 // Before the first row: the destination's table is made or altered, and what the rows are loaded into is made.
 import { MagicError } from "#contract/errors.ts";
-import type { WritePlan } from "../../engine/destination.ts";
+import { DELETED_AT, type WritePlan } from "../../engine/destination.ts";
 import { planChanges } from "../../engine/evolution.ts";
 import { outlived } from "../../engine/keys.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import type { Column } from "../../engine/types.ts";
 import type { TableInfo } from "./catalog.ts";
 import type { PostgresLink } from "./connect.ts";
-import { DELETED_AT } from "./merge.ts";
 import { ident } from "./sql.ts";
 import { mustStay } from "./swap.ts";
 import { binaryAlike, hashedAlike, nativeOf } from "./types.ts";

@@ -2,7 +2,14 @@
 import { existsSync, rmSync, statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import type { Reject } from "#contract/sync.ts";
-import type { CommittedState, Destination, OpenRequest, WritePlan, WriteSession } from "../../engine/destination.ts";
+import {
+  type CommittedState,
+  DELETED_AT,
+  type Destination,
+  type OpenRequest,
+  type WritePlan,
+  type WriteSession,
+} from "../../engine/destination.ts";
 import { planChanges, refuseComputed } from "../../engine/evolution.ts";
 import { DOUBLED, keyedRows, outlived } from "../../engine/keys.ts";
 import { keyOf } from "../../engine/rejects.ts";
@@ -13,7 +20,7 @@ import { isBusy, isRowError, sqliteError } from "./errors.ts";
 import { sqliteSource } from "./source.ts";
 import { affinityOf, declare, writeValue } from "./types.ts";
 import { widenTypes } from "./widen.ts";
-import { DELETED_AT, endRows, type RowWriter, rowWriter, writing } from "./write-row.ts";
+import { endRows, type RowWriter, rowWriter, writing } from "./write-row.ts";
 
 export function sqliteDestination(path: string): Destination {
   let db: DatabaseSync | undefined;

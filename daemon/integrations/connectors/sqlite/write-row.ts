@@ -1,12 +1,10 @@
 // One row at a time into a SQLite table, by prepared statements: insert, upsert, or the old row deleted first.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { WritePlan } from "../../engine/destination.ts";
+import { DELETED_AT, type WritePlan } from "../../engine/destination.ts";
 import type { Row } from "../../engine/types.ts";
 import { describeTable, quote, type SqliteTable } from "./catalog.ts";
 import { isRowError } from "./errors.ts";
 import { affinityOf, type Stored, writeValue } from "./types.ts";
-
-export const DELETED_AT = "_magic_deleted_at";
 
 /** Writes a row, or throws what SQLite says. doubled: another row of this run had its key, and is gone. */
 export type RowWriter = (row: Row) => "written" | "doubled";

@@ -7,7 +7,8 @@ type Duration = ReturnType<typeof parseDuration>;
 
 const DAY = 86_400_000_000n;
 const WEEKDAYS = ["MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY"];
-const MAX_INTERVALS = 100_000;
+/** A manifest must not make more requests than this out of one date range. */
+export const MAX_INTERVALS = 100_000;
 
 /** The whole periods between start and end, in steps; none where not one is over. */
 export function clamped(

@@ -15,7 +15,7 @@ import {
   requiredText,
   typeOf,
 } from "../manifest/component.ts";
-import { clamped } from "./clamping.ts";
+import { clamped, MAX_INTERVALS } from "./clamping.ts";
 import { fieldOf } from "./fields.ts";
 import type { DataRecord } from "./records.ts";
 
@@ -45,9 +45,6 @@ export interface Cursor {
   /** True: pages come newest first, and this page ends with what was read already. */
   exhausted(records: readonly DataRecord[], cursor: string | null): boolean;
 }
-
-/** A manifest must not make more requests than this out of one date range. */
-const MAX_INTERVALS = 100_000;
 
 /** `asks`: what makes the requests. */
 export function cursorOf(context: Context, component: Component | undefined, asks: Component): Cursor | undefined {

@@ -1,0 +1,16 @@
+// What the runtime lets a controller do at the most: the daemon and cells enforce it, and the fakes of magic/sdk/testing do alike.
+
+/** UTF-8 bytes of an output. */
+export const MAX_OUTPUT = 8 * 1024 * 1024;
+
+/** Characters of a key and of a value's JSON, and how long a value may be kept. */
+export const kvLimits = { key: 512, value: 256 * 1024, ttlS: 10 * 366 * 86_400 } as const;
+
+/** Of one request. */
+export const MAX_REDIRECTS = 10;
+
+/** Of one query's answer. */
+export const MAX_ROWS = 10_000;
+
+/** Options of node:http that choose a connection: the daemon's are the only ones. */
+export const CONNECTION_OPTIONS = ["socketPath", "createConnection", "ca", "cert", "key", "pfx"] as const;
