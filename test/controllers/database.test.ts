@@ -255,7 +255,7 @@ test("an invocation has four transactions at most, also where it begins them all
     ...{ ports: { databases: { get: () => ({ url: "", mode: "read" }) } }, grants: { need() {}, mode: () => "read" } },
     ...{ caller: { signal: new AbortController().signal }, onClose: [] },
   } as never;
-  const one = () => begin?.(broker, { database: "d" }, null, new AbortController().signal);
+  const one = () => begin?.(broker, { database: "d" }, null, new AbortController().signal, {} as never);
   const all = Array.from({ length: 6 }, () => Promise.resolve(one()).catch(({ code }: { code: string }) => code));
   setTimeout(began.resolve, 5, session);
   expect(await Promise.all(all)).toEqual([

@@ -81,7 +81,7 @@ export function createBroker(contract: ControllerContract, services: BrokerServi
           const began = performance.now();
           const span = caller.span.child(`broker ${op}`);
           try {
-            const answer = await operation({ ...session, caller: { ...caller, span } }, fields(args), body, signal);
+            const answer = await operation(session, fields(args), body, signal, span);
             span.end("ok");
             services.observe(op, (performance.now() - began) / 1000, false);
             return answer;

@@ -3,7 +3,7 @@ import { MagicError } from "#contract/errors.ts";
 import { fields } from "#contract/json-object.ts";
 import type { Operation, Session } from "./session.ts";
 
-export const chat: Operation = async (session, args, _body, signal) => {
+export const chat: Operation = async (session, args, _body, signal, span) => {
   session.grants.need({ capability: "llm:chat" });
   const { ports, grants, caller } = session;
   if (!ports.llm) throw new MagicError("provider_not_configured", "this daemon has no gateway");
@@ -20,6 +20,7 @@ export const chat: Operation = async (session, args, _body, signal) => {
   };
   const answer = await ports.llm.chat({
     ...caller,
+    span,
     signal: AbortSignal.any([signal, caller.signal]),
     body,
     models: grants.models,

@@ -1,4 +1,5 @@
 // What every broker operation gets: who asks (from the channel), what is granted, what the invocation has used so far.
+import type { Span } from "#daemon/telemetry/trace.ts";
 import type { BrokerAnswer } from "../cell/streams.ts";
 import type { Caller, Ports } from "../ports.ts";
 import type { Grants } from "./grants.ts";
@@ -32,4 +33,6 @@ export type Operation = (
   args: Record<string, unknown>,
   body: AsyncIterable<Uint8Array> | null,
   signal: AbortSignal,
+  /** Its own in the trace, below the call's. */
+  span: Span,
 ) => Promise<BrokerAnswer>;

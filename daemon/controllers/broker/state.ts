@@ -39,11 +39,11 @@ export const deleteKey: Operation = async (session, args) => {
   return {};
 };
 
-export const triggerSync: Operation = async (session, args) => {
+export const triggerSync: Operation = async (session, args, _body, _signal, span) => {
   const sync = textOf(args, "id", 200);
   session.grants.need({ capability: "sync:trigger", name: sync });
   if (!session.ports.syncs) throw new MagicError("not_found", `there is no sync ${sync}`);
-  return { value: await session.ports.syncs.trigger({ ...session.caller, sync }) };
+  return { value: await session.ports.syncs.trigger({ ...session.caller, span, sync }) };
 };
 
 export const invokeController: Operation = async (session, args) => {

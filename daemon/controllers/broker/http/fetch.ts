@@ -4,14 +4,15 @@ import type { Dispatcher } from "undici";
 import { MagicError } from "#contract/errors.ts";
 import { MAX_REDIRECTS } from "#contract/runtime-limits.ts";
 import { isRedirect } from "#daemon/egress/redirect.ts";
+import type { Span } from "#daemon/telemetry/trace.ts";
 import { textOf } from "../arguments.ts";
-import type { Operation, Session } from "../session.ts";
+import type { Operation } from "../session.ts";
 import { answerOf, headerOf } from "./answer.ts";
 import { openOutgoing } from "./body.ts";
 import { explained } from "./failure.ts";
 import { followed, headersOf, methodOf, type Outgoing, parseUrl } from "./outgoing.ts";
 
-export const httpFetch: Operation = async (session, args, body, signal) => {
+export const httpFetch: Operation = async (session, args, body, signal, span) => {
   const method = methodOf(textOf(args, "method", 20));
   const url = parseUrl(textOf(args, "url", 16 * 1024));
   session.grants.need({ capability: "http:egress", url, method });
@@ -26,7 +27,7 @@ export const httpFetch: Operation = async (session, args, body, signal) => {
   for (let hop = 0; ; hop++) {
     session.grants.need({ capability: "http:egress", url: request.url, method: request.method });
     session.usage.http_requests++;
-    const response = await send(egress.dispatcher, request, session, whole);
+    const response = await send(egress.dispatcher, request, span, whole);
     const location = headerOf(response, "location");
     if (!isRedirect(response.statusCode) || location === undefined || redirect === "manual")
       return answerOf(session, request, response, hop > 0, whole);
@@ -40,7 +41,7 @@ export const httpFetch: Operation = async (session, args, body, signal) => {
 async function send(
   dispatcher: Dispatcher,
   { url, method, headers, body }: Outgoing,
-  session: Session,
+  span: Span,
   signal: AbortSignal,
 ): Promise<Dispatcher.ResponseData> {
   try {
@@ -48,7 +49,7 @@ async function send(
       origin: url.origin,
       path: url.pathname + url.search,
       method: method as Dispatcher.HttpMethod,
-      headers: flatHeaders(headers, body?.length ?? null, session),
+      headers: flatHeaders(headers, body?.length ?? null, span),
       body: body ? (body.take() as never) : null,
       signal,
     });
@@ -61,11 +62,7 @@ async function send(
 }
 
 /** The handler's headers, and those that servers expect of every client where it set none. */
-function flatHeaders(
-  headers: readonly (readonly [string, string])[],
-  length: number | null,
-  session: Session,
-): string[] {
+function flatHeaders(headers: readonly (readonly [string, string])[], length: number | null, span: Span): string[] {
   const given = new Set(headers.map(([name]) => name.toLowerCase()));
   const flat = headers.flat();
   const add = (name: string, value: string): void => {
@@ -74,7 +71,7 @@ function flatHeaders(
   add("accept", "*/*");
   add("accept-encoding", "identity");
   add("user-agent", "magic");
-  add("traceparent", session.caller.span.traceparent);
+  add("traceparent", span.traceparent);
   if (length !== null) flat.push("content-length", String(length));
   return flat;
 }
