@@ -96,3 +96,12 @@ test("what is unevaluated is told with patterns beside forms, and for names that
     expect(problemsIn(forms, { a: 1, ...value, xa: 1 })).toHaveLength(Object.keys({ ...value }).length);
   }
 });
+
+test("what Ajv misses in one of its two ways is refused", () => {
+  const tuple = { prefixItems: [{ type: "string" }], contains: { type: "integer" } };
+  expect(problemsIn(tuple, [])).toMatchObject([{ code: "contains" }]);
+  expect(problemsIn(tuple, ["a", 1])).toEqual([]);
+  const part = { properties: { b: {} }, patternProperties: { "^x": {} }, minProperties: 5 };
+  const sealed = { anyOf: [part, { properties: { a: {} } }], unevaluatedProperties: false };
+  expect(problemsIn(sealed, { a: 1, b: 1 })).toMatchObject([{ code: "unevaluatedProperties" }]);
+});
