@@ -1,4 +1,4 @@
-// Pages that are too much for one answer are asked for again, smaller.
+// Pages that are too much for one answer are asked for again, smaller; so are windows of time.
 import { expect, test } from "vitest";
 import { json, manifest, read, vendor } from "./one-stream.ts";
 
@@ -57,4 +57,63 @@ test("after a page that came, the next one may be large again; pages by number c
   expect((await read(source(), { waits: [] })).records).toEqual(all);
   expect(asked).toEqual(["0+8", "0+4", "4+8"]);
   await expect(read(source({ type: "PageIncrement" }))).rejects.toThrow("page_size_reduction");
+});
+
+/** A vendor of one record a day that answers for at most `most` days; from the 1st to the 8th. What was asked: `1-8`. */
+async function narrow(most: number, { splitting, cursor }: { splitting?: object; cursor?: object } = {}) {
+  const asked: string[] = [];
+  const origin = await vendor((request, response) => {
+    const [from = 0, to = 0] = ["from", "to"].map((name) => Number(request.at.searchParams.get(name)?.slice(-2)));
+    const page = Number(request.at.searchParams.get("page") ?? 0);
+    asked.push(`${from}-${to}${page ? `p${page}` : ""}`);
+    // Only the second page shows that it is too much.
+    if (page > 0 && to - from >= most) return json(response, { message: "too wide" }, 400);
+    const days = Array.from({ length: to - from + 1 }, (_, at) => `2026-01-0${to - at}`);
+    json(response, { items: days.map((day) => ({ id: day, day })).slice(page * 2, page * 2 + 2) });
+  });
+  const option = (field_name: string) => ({ type: "RequestOption", inject_into: "request_parameter", field_name });
+  const filter = { type: "HttpResponseFilter", http_codes: [400], action: "SPLIT_REQUEST_WINDOW" };
+  const source = manifest(origin, {
+    retriever: splitting ? { request_window_splitting: { type: "RequestWindowSplitting", ...splitting } } : {},
+    requester: { error_handler: { type: "DefaultErrorHandler", response_filters: [filter] } },
+    paginator: {
+      page_token_option: option("page"),
+      pagination_strategy: { type: "PageIncrement", page_size: 2 },
+    },
+    sync: {
+      ...{ type: "DatetimeBasedCursor", cursor_field: "day", datetime_format: "%Y-%m-%d", cursor_granularity: "P1D" },
+      ...{ start_datetime: "2026-01-01", end_datetime: "2026-01-08" },
+      ...{ start_time_option: option("from"), end_time_option: option("to") },
+      ...cursor,
+    },
+  });
+  return { source, asked };
+}
+
+test("a window that the vendor refuses is read in halves, and what it gave before does not count as read", async () => {
+  const { source, asked } = await narrow(2, { splitting: {} });
+  const states: unknown[] = [];
+  const { records } = await read(source, { onState: (state) => states.push((state as { cursor: unknown }).cursor) });
+  expect(asked).toEqual(
+    ["1-8", "1-8p1", "1-4", "1-4p1", ...["1-2", "1-2p1", "3-4", "3-4p1"], "5-8", "5-8p1"].concat([
+      "5-6",
+      "5-6p1",
+      "7-8",
+      "7-8p1",
+    ]),
+  );
+  expect(new Set(records.map(({ id }) => id)).size).toBe(8);
+  expect(states).toEqual(["02", "04", "06", "08", "08"].map((day) => `2026-01-${day}`));
+});
+
+test("a window is not split below its least, nor where the manifest does not say how", async () => {
+  const least = await narrow(2, { splitting: { min_split_window: "P4D", failure_message: "Select less." } });
+  await expect(read(least.source)).rejects.toThrow(
+    /too wide.*2026-01-01 to 2026-01-04 is not split further\. Select less\./,
+  );
+  await expect(read((await narrow(2)).source)).rejects.toThrow(
+    "too wide: the manifest has no request_window_splitting",
+  );
+  const none = await narrow(2, { splitting: {}, cursor: { cursor_granularity: undefined } });
+  await expect(read(none.source)).rejects.toThrow("cursor_granularity");
 });

@@ -33,6 +33,7 @@ import { type DataRecord, selectorOf, transformationsOf } from "./read/records.t
 import { type Question, retrieverOf } from "./read/retrieve.ts";
 import { schemaOf } from "./read/schema.ts";
 import { type ConnectorState, keyOf, readState, type StateForm, stateTracker } from "./read/state.ts";
+import { halvesOf } from "./read/window.ts";
 
 export type StreamEvent =
   | { readonly type: "records"; readonly records: DataRecord[]; readonly partition: Readonly<Record<string, unknown>> }
@@ -62,7 +63,9 @@ const DEFAULT_CONCURRENCY = 4;
 export function streamOf(context: Context, component: Component, concurrency = DEFAULT_CONCURRENCY): Stream {
   if (typeOf(component) === "StateDelegatingStream") return delegating(context, component, concurrency);
   const retriever = child(component, "retriever");
-  const cursor = cursorOf(context, optionalChild(component, "incremental_sync"), retriever);
+  const sync = optionalChild(component, "incremental_sync");
+  const cursor = cursorOf(context, sync, retriever);
+  const halves = halvesOf(retriever, sync, cursor);
   let schema: Promise<DataRecord | undefined> | undefined;
   let loaded: DataRecord | undefined;
   const loadSchema = (): Promise<DataRecord | undefined> => {
@@ -128,7 +131,26 @@ export function streamOf(context: Context, component: Component, concurrency = D
     ): AsyncGenerator<Exclude<StreamEvent, { type: "state" }> | PackedEvent | { type: "slice" }> {
       let position = tracker.cursorOf(partition.values);
       const begin = position;
-      for (const interval of cursor ? cursor.intervals(position) : [undefined]) {
+      for (const interval of cursor ? cursor.intervals(position) : [undefined]) yield* readInterval(interval, 0);
+
+      async function* readInterval(interval: Interval | undefined, depth: number): ReturnType<typeof readPartition> {
+        const before = position;
+        try {
+          yield* readPages(interval);
+        } catch (error) {
+          const parts = halves(error, interval, depth);
+          // What came before the refusal comes again: until then it counts as not read.
+          position = before;
+          for (const part of parts) yield* readInterval(part, depth + 1);
+          return;
+        }
+        if (cursor) tracker.done(partition.values, position);
+        yield { type: "slice" };
+      }
+
+      async function* readPages(
+        interval: Interval | undefined,
+      ): AsyncGenerator<Exclude<StreamEvent, { type: "state" }> | PackedEvent> {
         const { slice, parts } = questionOf(partition, cursor, interval);
         let from = interval;
         const rest = (): Question | undefined => {
@@ -148,8 +170,6 @@ export function streamOf(context: Context, component: Component, concurrency = D
           if (cursor && interval) position = cursor.advance(position, records, interval);
           if (records.length) yield { type: "records", records, partition: partition.values };
         }
-        if (cursor) tracker.done(partition.values, position);
-        yield { type: "slice" };
       }
     }
   }

@@ -14,6 +14,7 @@ export type Action =
   | "rate_limited"
   | "reset_pagination"
   | "reduce_page_size"
+  | "split_request_window"
   | "refresh_token";
 
 export interface Verdict {
@@ -23,6 +24,13 @@ export interface Verdict {
   readonly matched: boolean;
   /** True where the manifest lays it to the configuration. */
   readonly configuration?: boolean;
+}
+
+/** What an error handler's SPLIT_REQUEST_WINDOW ends a request with; where nobody splits, it ends the read. */
+export class WindowRefused extends MagicError {
+  constructor(refusal: string) {
+    super("upstream_error", refusal);
+  }
 }
 
 export interface ErrorHandler {
@@ -94,6 +102,7 @@ const actions: Readonly<Record<string, Action>> = {
   RATE_LIMITED: "rate_limited",
   RESET_PAGINATION: "reset_pagination",
   REDUCE_PAGE_SIZE: "reduce_page_size",
+  SPLIT_REQUEST_WINDOW: "split_request_window",
   REFRESH_TOKEN_THEN_RETRY: "refresh_token",
 };
 

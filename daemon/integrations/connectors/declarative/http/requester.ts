@@ -25,7 +25,7 @@ import { type Answers, questionOf } from "./answers.ts";
 import { authenticatorOf } from "./auth.ts";
 import type { Authenticator, Destination } from "./authenticator.ts";
 import { forStranger, type HttpRequest, type HttpResponse } from "./client.ts";
-import { type ErrorHandler, errorHandlerOf, failure, retryAfterSeconds } from "./errors.ts";
+import { type ErrorHandler, errorHandlerOf, failure, retryAfterSeconds, WindowRefused } from "./errors.ts";
 import { emptyParts, formBody, merge, type RequestParts, withParams } from "./options.ts";
 import { mayKnow, tellStranger } from "./stranger.ts";
 
@@ -326,6 +326,7 @@ async function attempt(
       if (verdict.action === "ignore") return { ignored: verdict.message, answer: response };
       if (verdict.action === "reset_pagination") return { reset: true };
       if (verdict.action === "reduce_page_size") return { tooMuch: verdict.message };
+      if (verdict.action === "split_request_window") throw new WindowRefused(verdict.message);
       if (
         (verdict.action === "refresh_token" || response.status === 401) &&
         !refreshed &&

@@ -34,6 +34,8 @@ export interface Cursor {
   advance(cursor: string | null, records: readonly DataRecord[], interval: Interval): string | null;
   /** The interval from a cursor value on; undefined: it began there or later already. */
   narrowed(interval: Interval, cursor: string | null): Interval | undefined;
+  /** Both halves of an interval; undefined: it is as short as the granularity, or as `least` microseconds. */
+  halves(interval: Interval, least: bigint | undefined): Interval[] | undefined;
   /** False: the record is older than what was asked for, and the manifest says to drop it here. */
   wanted(record: DataRecord, cursor: string | null): boolean;
   /** The time that a cursor value means, in microseconds since the epoch; undefined: it means none. */
@@ -131,6 +133,17 @@ function datetimeCursor(context: Context, component: Component, asks: Component)
       const known = parse(cursor) && startOf(cursor);
       if (!known || (before && known.us <= before.us)) return undefined;
       return { ...each, variables: { ...each.variables, [keys[0]]: written(known, format) } };
+    },
+    halves(each, least) {
+      const [start, end] = keys.map((key) => parse(each.variables[key])?.us);
+      const unit = duration("cursor_granularity")?.us ?? 0n;
+      if (start === undefined || end === undefined || unit <= 0n || end - start <= (least ?? 0n)) return undefined;
+      // As many units on both sides; both ends belong to the interval.
+      const second = start + (((end - start) / unit + 1n) / 2n) * unit;
+      if (second <= start || second > end) return undefined;
+      const half = (from: bigint, to: bigint, latest: bigint): Interval =>
+        interval(keys, format, new DateTime(from, 0), new DateTime(to, 0), new DateTime(latest, 0));
+      return [half(start, second - unit, second - unit), half(second, end, each.end ?? end)];
     },
     wanted(record, cursor) {
       if (!clientSide) return true;
@@ -260,6 +273,7 @@ function countCursor(context: Context, component: Component): Cursor {
       if (known === undefined || (before !== undefined && known <= before)) return undefined;
       return { ...each, variables: { start_value: asVariable(known) } };
     },
+    halves: () => undefined,
     wanted: () => true,
     time: () => undefined,
     later: (a, b) => ((countOf(b) ?? 0) > (countOf(a) ?? 0) ? b : a),
