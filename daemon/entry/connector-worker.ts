@@ -1,6 +1,6 @@
 // The process that runs declarative connectors for the command line: one job, told over IPC; it ends with its parent.
 
-import type { ConnectorReply, ConnectorRequest } from "#contract/connector-worker.ts";
+import type { ConnectorReply, ConnectorRequest, EvalCase } from "#contract/connector-worker.ts";
 import { userStateFolder } from "#shared/paths.ts";
 import { endable } from "#shared/token-ipc.ts";
 import { runConnectorJob } from "../integrations/connectors/declarative/job.ts";
@@ -8,6 +8,7 @@ import { tokenFiles } from "../integrations/connectors/declarative/token-files.t
 
 const cancel = new AbortController();
 let more: (() => void) | undefined;
+let moreCases: ((cases: readonly EvalCase[]) => void) | undefined;
 let refreshes = 0;
 
 process.on("disconnect", () => endUnlessRefreshing());
@@ -18,6 +19,7 @@ const send = (reply: ConnectorReply): Promise<void> =>
 
 process.on("message", (request: ConnectorRequest) => {
   if (request.type === "more") more?.();
+  else if (request.type === "cases") moreCases?.(request.cases);
   else
     void runConnectorJob(request.job, {
       signal: cancel.signal,
@@ -32,6 +34,10 @@ process.on("message", (request: ConnectorRequest) => {
       room: () =>
         new Promise<void>((resolve) => {
           more = resolve;
+        }),
+      cases: () =>
+        new Promise((resolve) => {
+          moreCases = resolve;
         }),
     }).then(() => process.disconnect?.());
 });

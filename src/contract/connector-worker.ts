@@ -17,11 +17,13 @@ export type ConnectorJob =
     }
   /** The first page of the first stream as it came: answers one `page`. */
   | { readonly type: "probe"; readonly manifest: string; readonly config: Readonly<Record<string, unknown>> }
-  /** Evaluate templates, in order. */
-  | {
-      readonly type: "eval";
-      readonly cases: readonly { readonly template: string; readonly context: Readonly<Record<string, unknown>> }[];
-    };
+  /** Evaluate templates, in order; after each `values` it is told more. */
+  | { readonly type: "eval"; readonly cases: readonly EvalCase[] };
+
+export interface EvalCase {
+  readonly template: string;
+  readonly context: Readonly<Record<string, unknown>>;
+}
 
 export interface ConnectorSummary {
   readonly title: string | null;
@@ -70,5 +72,8 @@ export type ConnectorReply =
     }
   | { readonly type: "end" };
 
-/** The command line: a job, or room for more (each `records` is answered by one). */
-export type ConnectorRequest = { readonly type: "job"; readonly job: ConnectorJob } | { readonly type: "more" };
+/** The command line: a job, room for more (each `records` is answered by one), or more to do (each `values`; none: that is all). */
+export type ConnectorRequest =
+  | { readonly type: "job"; readonly job: ConnectorJob }
+  | { readonly type: "more" }
+  | { readonly type: "cases"; readonly cases: readonly EvalCase[] };

@@ -3,6 +3,7 @@ import { execFileSync, spawn } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { Command } from "commander";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { isNoun } from "#commands/command.ts";
@@ -135,14 +136,24 @@ test("a path that cannot be used is said to be so, not an error of magic's own",
   }
 });
 
-test("connector eval: floats that are whole numbers stay floats, long integers keep their digits", async () => {
+test("connector eval: answers each case as it comes; whole floats stay floats, long integers keep their digits", async () => {
   const lines = [
     '{"template": "{{ config.f }} {{ config.f is float }}", "context": {"config": {"f": 5.0}}}',
     '{"template": "{{ [config.i, config.i / 1, 10 / 2] }}", "context": {"config": {"i": 9007199254740993}}}',
     '{"template": "{{ config }}", "context": {"config": {"s": "\\u00005\\u0000", "e": 1e20}}}',
   ];
-  const { stdout } = await box.magic(["connector", "eval", "--json"], { input: lines.join("\n") });
-  expect(stdout.trim().split("\n")).toEqual([
+  const child = spawn(process.execPath, [program, "connector", "eval", "--json"], { env: box.env });
+  const answers = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const given: unknown[] = [];
+  // Each answer comes before the next case, and before the end.
+  for (const line of ["no case", ...lines]) {
+    child.stdin.write(`${line}\n`);
+    given.push((await answers.next()).value);
+  }
+  child.stdin.end();
+  expect(await answers.next()).toMatchObject({ done: true });
+  expect(given).toEqual([
+    expect.stringContaining('{"error":'),
     '{"value":"5.0 True"}',
     '{"value":[9007199254740993,9007199254740992.0,5.0]}',
     '{"value":{"s":"\\u00005\\u0000","e":1e+20}}',

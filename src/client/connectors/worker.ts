@@ -1,7 +1,7 @@
 // Runs one job of a declarative connector in a process of its own.
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import type { ConnectorJob, ConnectorReply, ConnectorRequest } from "#contract/connector-worker.ts";
+import type { ConnectorJob, ConnectorReply, ConnectorRequest, EvalCase } from "#contract/connector-worker.ts";
 import { MagicError } from "#contract/errors.ts";
 
 const REFRESH_GRACE_MS = 30_000;
@@ -9,7 +9,16 @@ const REFRESH_GRACE_MS = 30_000;
 /** Calls `onReply` for each answer, in order, and resolves at the end. Throws what the job failed with. */
 export function runConnectorWorker(
   job: ConnectorJob,
-  { signal, onReply }: { readonly signal: AbortSignal; onReply(reply: ConnectorReply): void },
+  {
+    signal,
+    onReply,
+    moreCases,
+  }: {
+    readonly signal: AbortSignal;
+    onReply(reply: ConnectorReply): void;
+    /** Of `eval`: what comes after those that were answered. */
+    moreCases?(): Promise<readonly EvalCase[]>;
+  },
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     const worker = fork(fileURLToPath(import.meta.resolve("#entry/connector-worker")), [], {
@@ -52,6 +61,8 @@ export function runConnectorWorker(
           return;
         }
         if (reply.type === "records") send({ type: "more" });
+        else if (reply.type === "values" && moreCases)
+          void moreCases().then((cases) => send({ type: "cases", cases }), settle);
       }
     });
     worker.once("error", settle);

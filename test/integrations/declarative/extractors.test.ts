@@ -52,3 +52,25 @@ test("several places are read together, or the first that has records", async ()
   expect(await extracted(answer, { ...both, mode: "first_match" })).toEqual([{}]);
   expect(await extracted(answer, { ...both, mode: "first_match", skip_empty_records: true })).toEqual([{ id: 2 }]);
 });
+
+test("an answer that is a list is as many answers: each has its records, and templates see the first", async () => {
+  const pages = [[{ data: [{ id: 1 }], next: 1 }, { data: { id: 2 } }, {}], [{ data: [{ id: 3 }] }], [{ id: 4 }]];
+  const asked: string[] = [];
+  const origin = await vendor(({ at }, response) => {
+    asked.push(at.search);
+    json(response, pages[Number(at.searchParams.get("page") ?? 0)]);
+  });
+  const source = manifest(origin, {
+    retriever: { record_selector: { type: "RecordSelector", extractor: at("data") } },
+    paginator: {
+      page_token_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "page" },
+      pagination_strategy: {
+        type: "CursorPagination",
+        cursor_value: "{{ response['next'] }}",
+        stop_condition: "{{ not response.get('next') }}",
+      },
+    },
+  });
+  expect((await read(source)).records).toEqual([{ id: 1 }, { id: 2 }, { id: 3 }]);
+  expect(asked).toEqual(["", "?page=1"]);
+});

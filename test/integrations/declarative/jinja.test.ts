@@ -143,6 +143,9 @@ describe("a hostile template", () => {
     "{% for a in range(90000) %}{% for b in range(90000) %}x{% endfor %}{% endfor %}",
     `{{ ${"(".repeat(101)}1${")".repeat(101)} }}`,
     "{{ 2 ** 1000000 }}",
+    "{{ ('a\\n' * 200000) | indent(5000) }}",
+    "{{ ['a'] | tojson(indent=100000) }}",
+    "{{ ('a' * 100000).split('a') | join('b' * 1000) }}",
     "{% include 'etc/passwd' %}",
     "{{ 'a' | regex_search('(?=a)') }}",
   ])("%s is refused in bounded time", (template) => {
@@ -154,6 +157,13 @@ describe("a hostile template", () => {
   });
   test("a pattern that makes backtracking engines explode takes linear time", () => {
     expect(jinja.render(`{{ '${"a".repeat(5000)}!' | regex_search('^(a+)+$') }}`, {})).toBe("");
+  });
+  test("a text of beginnings of tags is looked through once", () => {
+    const started = performance.now();
+    const [tags, comments] = ["<".repeat(500_000), "<!--".repeat(200_000)];
+    const context = { text: `${comments}<p>a <!-- <b> -->b</p>${tags}` };
+    expect(jinja.render("{{ text | striptags }}", context)).toBe(`b${tags}`);
+    expect(performance.now() - started).toBeLessThan(5000);
   });
   test("a record with the key __proto__ stays data", () => {
     const record = JSON.parse('{"__proto__": {"polluted": 1}}');

@@ -110,3 +110,46 @@ test("an end that lies ahead is asked for, and the last interval ends with it", 
   await read(manifest(origin, { sync: ahead }));
   expect(urls).toEqual(["/items?since=2999-01-01&until=2999-01-01", "/items?since=2999-01-02&until=2999-01-03"]);
 });
+
+test("a format with an offset in it reads on from what it wrote", async () => {
+  const kept = {
+    ...sync,
+    cursor_datetime_formats: ["%Y-%m-%dT%H:%M:%S%z"],
+    datetime_format: "%Y-%m-%dT%H:%M:%S-12:00",
+  };
+  const first = await asked(undefined, { sync: kept, retriever: {} });
+  expect(first).toEqual({ since: { "": "2024-06-01T00:00:00-12:00" }, state: { cursor: "2024-06-10T00:00:00-12:00" } });
+  expect((await asked(first.state, { sync: kept, retriever: {} })).since).toEqual({ "": "2024-06-10T00:00:00-12:00" });
+});
+
+test("of two parents a state of Airbyte's names where the first was read", async () => {
+  const parent = (name: string) => ({
+    type: "DeclarativeStream",
+    name,
+    retriever: {
+      ...{ type: "SimpleRetriever", requester: { type: "HttpRequester", url_base: "{{ config.at }}", path: name } },
+      record_selector: { type: "RecordSelector", extractor: { type: "DpathExtractor", field_path: ["items"] } },
+    },
+  });
+  const router = (name: string, field: string, more = {}) => ({
+    type: "SubstreamPartitionRouter",
+    parent_stream_configs: [
+      { type: "ParentStreamConfig", parent_key: "id", partition_field: field, stream: { ...parent(name), ...more } },
+    ],
+  });
+  const since: string[] = [];
+  const origin = await vendor(({ at }, response) => {
+    if (at.pathname === "/items") since.push(at.searchParams.get("since") ?? "");
+    json(response, { items: [{ id: 1, at: day(10) }] });
+  });
+  const b = parent("b");
+  const below = { retriever: { ...b.retriever, partition_router: router("a", "above") } };
+  const source = manifest(origin, {
+    sync,
+    retriever: { partition_router: [router("a", "p"), router("b", "q", below)] },
+  });
+  const partition = { p: 1, q: 1, parent_slice: {} };
+  const state = { use_global_cursor: false, states: [{ partition, cursor: { at: day(7) } }] };
+  await read(source, { state, config: { at: origin } });
+  expect(since).toEqual([day(7)]);
+});

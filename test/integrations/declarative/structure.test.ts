@@ -50,10 +50,10 @@ test.each([
     });
 });
 
-test("a name that stands twice and more aliases than can be followed are refused; merged ones and many names are not", () => {
+test("more aliases than can be followed are refused; merged ones, many names and one that stands twice are not", () => {
   const text = manifest("http://127.0.0.1:9").slice(0, -1);
   const names = (count: number, write: (at: number) => string) => Array.from({ length: count }, (_, at) => write(at));
-  expect(() => loadManifest(`${text}, "version": 2}`)).toThrow("'version' stands twice in one object");
+  expect(loadManifest(`${text}, "version": 2}`).version).toBe("2");
   const aliases = [...names(3000, (at) => `a${at}: &a${at} 1`), ...names(3000, (at) => `b${at}: *a${at}`)];
   expect(() => loadManifest(`${text}, ${aliases.join(", ")} }`)).toThrow("too many aliases");
   const few = `definitions: {a: &a {x: 1}, b: &b {y: 2}, c: {<<: *a, x: 3}, d: {<<: [*a, *b]}}`;

@@ -1,5 +1,5 @@
 // One job of the connector process: inspect a manifest, check a configuration, read a stream, evaluate templates.
-import type { ConnectorJob, ConnectorReply, ConnectorSummary } from "#contract/connector-worker.ts";
+import type { ConnectorJob, ConnectorReply, ConnectorSummary, EvalCase } from "#contract/connector-worker.ts";
 import { isMagicError, MagicError } from "#contract/errors.ts";
 import type { TokenKeeper } from "#contract/tokens.ts";
 import { createEgress } from "#daemon/egress/egress.ts";
@@ -25,6 +25,8 @@ export interface JobPorts {
   readonly tokens?: TokenKeeper;
   /** Resolves when the last records were taken. */
   room(): Promise<void>;
+  /** The templates after those that were answered last; none: that was all. */
+  cases?(): Promise<readonly EvalCase[]>;
 }
 
 const MOST_AT_ONCE = 1000;
@@ -146,15 +148,20 @@ async function sendAll(
 
 async function evaluate(job: Extract<ConnectorJob, { type: "eval" }>, ports: JobPorts): Promise<void> {
   const jinja = createInterpolator();
-  const values = job.cases.map(({ template, context }) => {
+  const answer = ({ template, context }: EvalCase): { value: unknown } | { error: string } => {
     try {
       const text = jinja.render(template, unpackNumbers(context));
       return { value: wire(toJson(literalEval(text), (whole) => Object(str(whole)))) };
     } catch (error) {
       return { error: error instanceof Error ? error.message : String(error) };
     }
-  });
-  await ports.send({ type: "values", values });
+  };
+  for (let cases = job.cases; cases.length > 0; ) {
+    const values = cases.map(answer);
+    const next = ports.cases?.();
+    await ports.send({ type: "values", values });
+    cases = (await next) ?? [];
+  }
 }
 
 // JSON has no bigint, and to it 5.0 is 5: String objects are numbers by their digits, as in records.

@@ -1,6 +1,6 @@
 import { Arguments } from "./arguments.ts";
 import { EvaluationError, PythonTypeError, UndefinedError } from "./errors.ts";
-import { capitalize, member, replace } from "./methods.ts";
+import { capitalize, joined, member, replace } from "./methods.ts";
 import { arithmetic, formatPercent, item, MAX_SIZE } from "./operators.ts";
 import {
   asNumber,
@@ -22,7 +22,17 @@ import {
   Undefined,
 } from "./python.ts";
 import { tests } from "./tests.ts";
-import { escapeHtml, hash, hmac, regexReplace, regexSearch, tojson, truncate, urlencode } from "./text-filters.ts";
+import {
+  escapeHtml,
+  hash,
+  hmac,
+  regexReplace,
+  regexSearch,
+  tojson,
+  truncate,
+  urlencode,
+  without,
+} from "./text-filters.ts";
 
 export type Filter = (value: unknown, args: Arguments) => unknown;
 
@@ -222,9 +232,10 @@ function sum(value: unknown, args: Arguments): unknown {
 
 function join(value: unknown, args: Arguments): string {
   const attribute = args.any(1, "attribute", null);
-  return iterate(value)
-    .map((each) => text(attribute === null ? each : attributeOf(each, attribute)))
-    .join(text(args.any(0, "d", "")));
+  return joined(
+    iterate(value).map((each) => text(attribute === null ? each : attributeOf(each, attribute))),
+    text(args.any(0, "d", "")),
+  );
 }
 
 function batch(value: unknown, args: Arguments): unknown[][] {
@@ -290,7 +301,10 @@ const table: Readonly<Record<string, Filter>> = {
       typeof a.any(0, "width", 4) === "string"
         ? String(a.any(0, "width"))
         : " ".repeat(Math.min(a.number(0, "width", 4), 1000));
-    const [head = "", ...lines] = text(v).split("\n");
+    const whole = text(v);
+    const [head = "", ...lines] = whole.split("\n");
+    if (whole.length + pad.length * (lines.length + 1) > MAX_SIZE)
+      throw new EvaluationError("the indented text is too large");
     return [
       truth(a.any(1, "first", false)) ? pad + head : head,
       ...lines.map((line) => (line || truth(a.any(2, "blank", false)) ? pad + line : line)),
@@ -346,8 +360,7 @@ const table: Readonly<Record<string, Filter>> = {
     sorted(v, truth(a.any(0, "reverse", false)), truth(a.any(1, "case_sensitive", false)), a.any(2, "attribute", null)),
   string: (v) => text(v),
   striptags: (v) =>
-    text(v)
-      .replace(/<!--[\s\S]*?-->|<[^>]*>/g, "")
+    without(without(text(v), "<!--", "-->"), "<", ">")
       .replace(/\s+/g, " ")
       .trim(),
   sum,

@@ -57,6 +57,13 @@ function split(text: string, args: Arguments, fromEnd: boolean): string[] {
   return [...parts.slice(0, limit), text.slice(words[limit]?.index).trimEnd()];
 }
 
+/** @throws EvaluationError where the text would be too large. */
+export function joined(items: readonly string[], separator: string): string {
+  const size = items.reduce((total, each) => total + each.length, separator.length * items.length);
+  if (size > MAX_SIZE) throw new EvaluationError("the joined text is too large");
+  return items.join(separator);
+}
+
 const endOf = (match: RegExpMatchArray | undefined): number => (match?.index ?? 0) + (match?.[0].length ?? 0);
 
 export function replace(text: string, from: string, to: string, count = -1): string {
@@ -171,7 +178,7 @@ const text: Readonly<Record<string, Method<string>>> = {
       if (typeof item !== "string")
         throw new PythonTypeError(`sequence item ${at}: expected str instance, ${typeName(item)} found`);
     });
-    return items.join(s);
+    return joined(items as readonly string[], s);
   },
   replace: (s, a) => replace(s, a.text(0, "old"), a.text(1, "new"), a.number(2, "count", -1)),
   startswith: (s, a) =>

@@ -170,7 +170,13 @@ function datetimeCursor(context: Context, component: Component, asks: Component)
 
 // A format without an offset speaks of UTC, and a vendor may send 10:00+02:00: written as 10:00Z it would hide two hours.
 function written(value: DateTime, format: string): string {
-  return strftime(/%[zZ]/.test(format) ? value : new DateTime(value.us, 0), format);
+  return strftime(/%[zZ]/.test(format) || isAt(value, format) ? value : new DateTime(value.us, 0), format);
+}
+
+// An offset may stand in the format itself (`...%S-12:00`): a time that was read with it is written with it.
+function isAt({ offset }: DateTime, format: string): boolean {
+  const [, sign, hours, minutes] = /%S([+-])(\d\d):?(\d\d)$/.exec(format) ?? [];
+  return sign !== undefined && offset === Number(`${sign}1`) * (Number(hours) * 60 + Number(minutes));
 }
 
 function parseAny(value: string, formats: readonly string[]): DateTime | undefined {

@@ -85,6 +85,8 @@ export function extractorOf(context: Context, component: Component): Extractor {
     throw manifestError("RecordExpander.truncated_list_retriever is not supported here");
   const glob = path.some((part) => part.includes("*"));
   const extract = (value: unknown): unknown[] => {
+    // Of an answer that is a list each member is an answer.
+    if (Array.isArray(value) && path.length > 0) return value.flatMap(extract);
     // Of lists in a list the records are their members.
     const found = path.length === 0 ? value : glob ? dpath(value, path).flat() : dpathOne(value, path);
     const records = Array.isArray(found)
