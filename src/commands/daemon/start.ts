@@ -32,11 +32,7 @@ export default defineCommand<Options>({
       flags: flagsOf(options),
       env,
     });
-    if (!started.started) {
-      await requireAnswer(root);
-      // An older daemon knows no such route, and one that is just ending is another command's affair.
-      await keepDaemon(started.runtime).catch(() => undefined);
-    }
+    if (!started.started) await requireAnswer(root);
     for (const note of started.notes) output.note(note);
     if (options.foreground && !started.started)
       throw new MagicError("daemon_owned", `A daemon runs for ${root} already (pid ${started.runtime.pid}).`);
@@ -45,6 +41,8 @@ export default defineCommand<Options>({
         "daemon_owned",
         `A daemon runs for ${root} already: give --forget-sealed to \`magic daemon restart\`.`,
       );
+    // An older daemon knows no such route, and one that is just ending is another command's affair.
+    if (!started.started) await keepDaemon(started.runtime).catch(() => undefined);
     const unheard = started.started ? [] : unheardBy(started.runtime, options);
     if (unheard.length > 0)
       output.warn(
