@@ -219,6 +219,13 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     }
   });
 
+  test("a rejected value's column is named, whatever quotes the names hold", async () => {
+    await source.query("CREATE TABLE other.`k'o` (`id` int, `d.o's` date)");
+    await target.query(`CREATE TABLE quoted (id int, "d.o's" date); INSERT INTO quoted VALUES (1, 'infinity')`);
+    const { rejects } = await sync({ from: pg, object: "quoted", to: other, table: "k'o" });
+    expect(rejects).toMatchObject([{ key: "row 1", column: "d.o's" }]);
+  });
+
   test("of a row that another unique column refuses, or whose key only a collation takes for another, no other row is changed", async () => {
     await source.query(
       "CREATE TABLE other.people (id varchar(20) PRIMARY KEY, email varchar(50) UNIQUE, n int) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci; INSERT INTO other.people VALUES ('a', 'a@x', 1), ('z', 'taken', 1)",

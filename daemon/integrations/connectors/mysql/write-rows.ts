@@ -285,6 +285,8 @@ function floatValue(text: string): string {
 
 function placeIn(message: string): { line: number | null; column: string | null; reason: string } {
   const row = /at row (\d+)/.exec(message);
-  const column = /[Cc]olumn (?:['`][^'`]*['`]\.)*['`](?:[^'`]*\.)?([^'`]+)['`]/.exec(message);
+  // The last one: a value that stands before it may say the word too. Names may hold the quotes that they stand in.
+  const named = /^.*[Cc]olumn (['`].+?['`])(?: at row \d+| cannot be null|$)/s.exec(message)?.[1] ?? "";
+  const column = /^(?:`.*`\.)?`(.+)`$/s.exec(named) ?? /^'(.+)'$/s.exec(named);
   return { line: row ? Number(row[1]) - 1 : null, column: column?.[1] ?? null, reason: message.slice(0, 300) };
 }
