@@ -53,7 +53,7 @@ test("several places are read together, or the first that has records", async ()
   expect(await extracted(answer, { ...both, mode: "first_match", skip_empty_records: true })).toEqual([{ id: 2 }]);
 });
 
-test("an answer that is a list is as many answers: each has its records, and templates see the first", async () => {
+test("an answer that is a list is as many answers: each has its records, and templates see the list", async () => {
   const pages = [[{ data: [{ id: 1 }], next: 1 }, { data: { id: 2 } }, {}], [{ data: [{ id: 3 }] }], [{ id: 4 }]];
   const asked: string[] = [];
   const origin = await vendor(({ at }, response) => {
@@ -66,8 +66,8 @@ test("an answer that is a list is as many answers: each has its records, and tem
       page_token_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "page" },
       pagination_strategy: {
         type: "CursorPagination",
-        cursor_value: "{{ response['next'] }}",
-        stop_condition: "{{ not response.get('next') }}",
+        cursor_value: "{{ response[0].next }}",
+        stop_condition: "{{ not response[0].next }}",
       },
     },
   });

@@ -129,18 +129,13 @@ function strategyOf(context: Context, component: Component): Strategy {
 function variablesOf({ response, decoded, lastRecord, size, asked, slice }: Page, page_size: unknown): Variables {
   return {
     ...(slice && sliceVariables(slice)),
-    ...(decoded === undefined
-      ? ofFirst(responseVariables(response))
-      : { ...responseVariables(response), response: decoded }),
+    ...responseVariables(response),
+    ...(decoded === undefined ? {} : { response: decoded }),
     last_record: lastRecord ?? {},
     last_page_size: size,
     ...((asked ?? page_size) === undefined ? {} : { page_size: asked ?? page_size }),
   };
 }
-
-// Of an answer that is a list templates see the first member, as in the reference.
-const ofFirst = (variables: Record<string, unknown>): Record<string, unknown> =>
-  Array.isArray(variables["response"]) ? { ...variables, response: variables["response"][0] ?? {} } : variables;
 
 /** Pages with the same records in a row: of numbered pages so many are a server that goes on for ever. */
 const SAME_PAGES = 3;
