@@ -597,6 +597,25 @@ test("of a batch that storage refuses for what one row or account holds, all els
   expect(await gatewayStores(storage, systemClock).budgets.recover()).toEqual([]);
 });
 
+test("what was recorded is stored in time, however much comes meanwhile", async () => {
+  const storage = await temporaryStorage();
+  const stores = gatewayStores(storage, systemClock);
+  let batches = 0;
+  const append: typeof stores.ledger.append = async (...batch) => {
+    // More has come each time that a batch is written, as under load.
+    if (++batches < 20) ledger.record(ledgerRow({ request_id: `req_${batches}` }));
+    await stores.ledger.append(...batch);
+  };
+  const ledger = createLedger({ ...stores.ledger, append }, createBudgets(stores.budgets, silentLogger), silentLogger);
+  ledger.record(ledgerRow({ request_id: "req_0" }));
+  await ledger.stored();
+  expect(batches).toBe(1);
+  await ledger.close();
+  expect(
+    await createLedger(stores.ledger, createBudgets(stores.budgets, silentLogger), silentLogger).usage({ by: "model" }),
+  ).toMatchObject([{ requests: batches }]);
+});
+
 test("ledger, budgets and reports agree after any mixture of operations, over a storage that fails or whose word is lost", async () => {
   const storage = await temporaryStorage();
   const stores = gatewayStores(storage, systemClock);

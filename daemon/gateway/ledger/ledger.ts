@@ -54,6 +54,9 @@ export function createLedger(store: LedgerStore, budgets: Budgets, logger: Logge
   let timer: NodeJS.Timeout | undefined;
   let flushing: Promise<void> | undefined;
   let lost = 0;
+  let recorded = 0;
+  /** Rows that are stored or given up, in the order in which they were recorded. */
+  let settled = 0;
   let closed = false;
   let batches = 0;
   /** Of budgets' changes, beside those that were taken last. */
@@ -94,6 +97,7 @@ export function createLedger(store: LedgerStore, budgets: Budgets, logger: Logge
       await store.append(number, rows, changes?.accounts ?? []);
       unsure = undefined;
       changes?.stored();
+      settled += rows.length;
     } catch (error) {
       if (isRefusal(error)) {
         unsure = undefined;
@@ -103,6 +107,7 @@ export function createLedger(store: LedgerStore, budgets: Budgets, logger: Logge
         changes?.failed(error);
         if (waiting.length > MAX_WAITING) {
           lost += waiting.length - MAX_WAITING;
+          settled += waiting.length - MAX_WAITING;
           waiting = waiting.slice(-MAX_WAITING);
         }
         logFailure(rows.length, error);
@@ -122,7 +127,10 @@ export function createLedger(store: LedgerStore, budgets: Budgets, logger: Logge
       if (changes && rows.length === 0) {
         changes.failed(error);
         refused.push(changes);
-      } else lost++;
+      } else {
+        lost++;
+        settled++;
+      }
       logFailure(0, error);
     }
   };
@@ -137,14 +145,16 @@ export function createLedger(store: LedgerStore, budgets: Budgets, logger: Logge
       try {
         parts.push(...refused.map(ofBudgets));
         refused = [];
-        while (await writeOnce());
+        // What comes meanwhile waits for the next one: else there would be no end to it under load.
+        const until = recorded;
+        while ((await writeOnce()) && (settled < until || parts.length > 0 || more));
       } finally {
         flushing = undefined;
       }
     })().then(
       () => {
         if (refused.length > 0) schedule(RETRY_MS);
-        else if (budgets.dirty) schedule(INTERVAL_MS);
+        else if (budgets.dirty || waiting.length > 0) schedule(INTERVAL_MS);
       },
       (error: unknown) => {
         schedule(RETRY_MS);
@@ -163,6 +173,7 @@ export function createLedger(store: LedgerStore, budgets: Budgets, logger: Logge
   return {
     record(row) {
       waiting.push(rowText(row));
+      recorded++;
       schedule(INTERVAL_MS);
     },
     touch: () => schedule(INTERVAL_MS),
