@@ -63,7 +63,7 @@ test("after a page that came, the next one may be large again; pages by number c
 async function narrow(most: number, { splitting, cursor }: { splitting?: object; cursor?: object } = {}) {
   const asked: string[] = [];
   const origin = await vendor((request, response) => {
-    const [from = 0, to = 0] = ["from", "to"].map((name) => Number(request.at.searchParams.get(name)?.slice(-2)));
+    const [from = 0, to = 0] = ["from", "to"].map((name) => Number(request.at.searchParams.get(name)?.slice(8, 10)));
     const page = Number(request.at.searchParams.get("page") ?? 0);
     asked.push(`${from}-${to}${page ? `p${page}` : ""}`);
     // Only the second page shows that it is too much.
@@ -104,6 +104,16 @@ test("a window that the vendor refuses is read in halves, and what it gave befor
   );
   expect(new Set(records.map(({ id }) => id)).size).toBe(8);
   expect(states).toEqual(["02", "04", "06", "08", "08"].map((day) => `2026-01-${day}`));
+});
+
+test("halves have the offset that stands in the format", async () => {
+  const formats = {
+    datetime_format: "%Y-%m-%dT%H:%M:%S+01:00",
+    cursor_datetime_formats: ["%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d"],
+  };
+  const { source, asked } = await narrow(4, { splitting: {}, cursor: formats });
+  expect((await read(source)).state).toMatchObject({ cursor: expect.stringContaining("2026-01-08T00:00:00") });
+  expect(asked.filter((window) => !window.includes("p"))).toEqual(["1-8", "1-4", "5-8"]);
 });
 
 test("a window is not split below its least, nor where the manifest does not say how", async () => {

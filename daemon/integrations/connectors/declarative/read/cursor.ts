@@ -135,15 +135,19 @@ function datetimeCursor(context: Context, component: Component, asks: Component)
       return { ...each, variables: { ...each.variables, [keys[0]]: written(known, format) } };
     },
     halves(each, least) {
-      const [start, end] = keys.map((key) => parse(each.variables[key])?.us);
+      const [start, end] = keys.map((key) => parse(each.variables[key]));
       const unit = duration("cursor_granularity")?.us ?? 0n;
-      if (start === undefined || end === undefined || unit <= 0n || end - start <= (least ?? 0n)) return undefined;
+      if (!start || !end || unit <= 0n || end.us - start.us <= (least ?? 0n)) return undefined;
       // As many units on both sides; both ends belong to the interval.
-      const second = start + (((end - start) / unit + 1n) / 2n) * unit;
-      if (second <= start || second > end) return undefined;
-      const half = (from: bigint, to: bigint, latest: bigint): Interval =>
-        interval(keys, format, new DateTime(from, 0), new DateTime(to, 0), new DateTime(latest, 0));
-      return [half(start, second - unit, second - unit), half(second, end, each.end ?? end)];
+      const second = start.us + (((end.us - start.us) / unit + 1n) / 2n) * unit;
+      if (second <= start.us || second > end.us) return undefined;
+      // With the offset that they were read with: the format may say it in so many words.
+      const at = (us: bigint): DateTime => new DateTime(us, start.offset);
+      const middle = at(second - unit);
+      return [
+        interval(keys, format, start, middle, middle),
+        interval(keys, format, at(second), end, at(each.end ?? end.us)),
+      ];
     },
     wanted(record, cursor) {
       if (!clientSide) return true;
