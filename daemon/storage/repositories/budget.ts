@@ -1,6 +1,7 @@
 // Budgets of the gateway: what each account has spent, and how much each daemon may have in flight.
 import { sql } from "kysely";
 import type { Db } from "../schema.ts";
+import { byShared } from "../shared-clock.ts";
 import { isAlive } from "./idempotency.ts";
 
 export interface BudgetChange {
@@ -61,8 +62,10 @@ export async function change(
 export async function recover(db: Db, { process, now }: { readonly process: string; readonly now: string }) {
   const leases = await db.selectFrom("gateway_lease").selectAll().where("process", "!=", process).execute();
   const charged = new Map<string, number>();
+  if (leases.length === 0) return [];
+  const shared = await byShared(db, now);
   for (const holder of new Set(leases.map((row) => row.process))) {
-    if (await isAlive(db, holder, now)) continue;
+    if (await isAlive(db, holder, shared.now)) continue;
     for (const { key, lease } of leases.filter((row) => row.process === holder))
       charged.set(key, (charged.get(key) ?? 0) + Number(lease));
     await db.deleteFrom("gateway_lease").where("process", "=", holder).execute();

@@ -1,5 +1,6 @@
 // Idempotency-Keys of completions: taken before the dispatch, answered once.
 import type { Db } from "../schema.ts";
+import { byShared } from "../shared-clock.ts";
 import { isAlive } from "./idempotency.ts";
 
 interface KeyName {
@@ -18,7 +19,10 @@ export async function begin(
     readonly expires_at: string;
   },
 ) {
-  const { now, ...row } = args;
+  const { now: told, expires_at: until, ...rest } = args;
+  const shared = await byShared(db, told, until);
+  const { now } = shared;
+  const row = { ...rest, expires_at: shared.until };
   await db
     .deleteFrom("gateway_key")
     .where("owner", "=", row.owner)
@@ -63,7 +67,9 @@ export async function release(db: Db, args: KeyName): Promise<void> {
 }
 
 /** Forgets what has expired, at most `limit`; answers how many went. */
-export async function purge(db: Db, { now, limit }: { readonly now: string; readonly limit: number }): Promise<number> {
+export async function purge(db: Db, args: { readonly now: string; readonly limit: number }): Promise<number> {
+  const { limit } = args;
+  const { now } = await byShared(db, args.now);
   const expired = await db
     .selectFrom("gateway_key")
     .select(["owner", "key"])

@@ -1,5 +1,6 @@
 // The gateway's limits where several daemons share a database: of each caller the calls and tokens of the last minute, and the calls that
 // every daemon has under way. By the database's clock, one daemon at a time.
+import { rfc3339 } from "#shared/clock.ts";
 import { type CallLimits, type CallRefusal, type LastMinute, refusalOf } from "../call-limits.ts";
 import { enter, ROUND } from "../gate.ts";
 import { insertValues } from "../insert-rows.ts";
@@ -50,7 +51,7 @@ export async function round(
   args: { readonly process: string; readonly now: string; readonly callers: readonly CallerRound[] },
 ): Promise<RoundOutcome> {
   await enter(db, ROUND);
-  const now = await sharedNow(db, Date.now());
+  const now = await sharedNow(db, Date.parse(args.now));
   const second = Math.floor(now / 1_000);
   const names = args.callers.map(({ caller }) => caller);
   const stored = await db.selectFrom("gateway_limit").selectAll().where("caller", "in", names).execute();
@@ -66,7 +67,7 @@ export async function round(
     const elsewhere: Record<string, number> = {};
     for (const [process, count] of Object.entries(counts.underWay)) {
       if (process === args.process) continue;
-      if (!alive.has(process)) alive.set(process, await isAlive(db, process, args.now));
+      if (!alive.has(process)) alive.set(process, await isAlive(db, process, rfc3339(now)));
       if (alive.get(process)) elsewhere[process] = count;
     }
     const others = Object.values(elsewhere).reduce((sum, count) => sum + count, 0);

@@ -1,8 +1,7 @@
 // Idempotency keys: reserve before the work, complete with the answer, release when nothing was done. Used by the core API and
 // by the gateway; what the states mean is in daemon/identity/idempotency/state.ts.
-import { rfc3339 } from "#shared/clock.ts";
 import type { Db } from "../schema.ts";
-import { sharedNow } from "../shared-clock.ts";
+import { byShared } from "../shared-clock.ts";
 
 export interface ReserveKey {
   /** The id of the new reservation, should there be one. */
@@ -66,14 +65,14 @@ export async function live(db: Db, args: { process: string; now: string; until: 
     .execute();
 }
 
-/** Whether a process (of other daemons on this database) lives. */
+/** Whether a process (of other daemons on this database) lives; `now` by the clock that they share. */
 export async function isAlive(db: Db, process: string, now: string): Promise<boolean> {
   const lease = await db
     .selectFrom("idempotency")
     .select("id")
     .where("owner", "=", PROCESSES)
     .where("key", "=", process)
-    .where("expires_at", ">", (await byShared(db, now)).now)
+    .where("expires_at", ">", now)
     .executeTakeFirst();
   return lease !== undefined;
 }
@@ -109,10 +108,4 @@ export async function sweep(db: Db, args: { now: string; limit: number }): Promi
     )
     .executeTakeFirst();
   return Number(numDeletedRows);
-}
-
-// The caller's moments, by the clock that all who share the database have.
-async function byShared(db: Db, now: string, until = now): Promise<{ now: string; until: string }> {
-  const shared = await sharedNow(db, Date.parse(now));
-  return { now: rfc3339(shared), until: rfc3339(shared + Date.parse(until) - Date.parse(now)) };
 }
