@@ -390,9 +390,14 @@ test("a server that refuses stream_options is asked once more without it, and la
     expect(got.end.usage).toMatchObject({ estimated: true });
     expect([got.done, upstream.requests.length - before]).toEqual([true, sent]);
   }
+  // What a client has put there is its own fault, and tells nothing of the server.
+  const elsewhere = targetOf("openai", upstream, "strict");
+  const odd = { ...asked, stream_options: { include_usage: true, odd: 1 } };
+  expect(await provider.chat(callOf(odd), elsewhere, optionsOf())).toMatchObject({ kind: "failure" });
+  expect(upstream.requests.length - before).toBe(7);
   const refused = { message: "stream_options is only allowed when streaming", type: "invalid_request_error" };
   upstream.answer = (response) => void response.writeHead(400).end(JSON.stringify({ error: refused }));
   const outcome = await provider.chat(callOf(request), targetOf("openai", upstream), optionsOf());
   expect(outcome).toMatchObject({ kind: "failure", failure: { upstreamStatus: 400 } });
-  expect(upstream.requests.length - before).toBe(7);
+  expect(upstream.requests.length - before).toBe(8);
 });

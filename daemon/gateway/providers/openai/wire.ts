@@ -59,7 +59,10 @@ export function openaiFormat(
     unsupported: () => [],
     prepare: (call, target) => prepared(call, target, !uncounted.has(target)),
     relent(status, body, call, target) {
-      if (!call.request.stream || serviceOf(target).narrow || !refusesCounting(status, body)) return null;
+      const { stream, stream_options: asked } = call.request;
+      // What the client has put there is its own to be refused.
+      const own = Object.keys(asked ?? {}).some((name) => name !== "include_usage");
+      if (!stream || own || serviceOf(target).narrow || !refusesCounting(status, body)) return null;
       return { prepared: prepared(call, target, false), worked: () => uncounted.add(target) };
     },
     prepareEmbedding: (call, target) => post(target, "/embeddings", embeddingBody(call, target)),
