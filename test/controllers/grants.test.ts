@@ -6,6 +6,7 @@ import type { ControllerContract } from "#contract/controller.ts";
 import { capabilities } from "#contract/controller.ts";
 import { brokerOperations, createBroker } from "#daemon/controllers/broker/broker.ts";
 import { openDatabases } from "#daemon/controllers/broker/db/databases.ts";
+import type { Session } from "#daemon/controllers/broker/db/driver.ts";
 import type { Ports } from "#daemon/controllers/ports.ts";
 import { createEgress } from "#daemon/egress/egress.ts";
 import { createTracer } from "#daemon/telemetry/trace.ts";
@@ -37,8 +38,8 @@ const ports: Ports = {
   syncs: { trigger: async () => reach("sync", { id: "sync_1", status: "queued" }) },
 };
 
-function ask(contract: ControllerContract, op: string, args: object, using: Ports = ports): Promise<unknown> {
-  const broker = createBroker(contract, { operations, ports: using, observe() {} });
+function opened(contract: ControllerContract, using: Ports, allowed = operations) {
+  const broker = createBroker(contract, { operations: allowed, ports: using, observe() {} });
   const span = createTracer().start("test", { requestId: "req_1" });
   const caller = {
     controller: contract.name,
@@ -50,8 +51,11 @@ function ask(contract: ControllerContract, op: string, args: object, using: Port
     span,
     depth: 0,
   };
-  const session = broker.open(caller, async () => reached.push("controller"));
-  return session.call(op, args, null, new AbortController().signal);
+  return broker.open(caller, async () => reached.push("controller"));
+}
+
+function ask(contract: ControllerContract, op: string, args: object, using: Ports = ports): Promise<unknown> {
+  return opened(contract, using).call(op, args, null, new AbortController().signal);
 }
 
 const hosts = ["a.example", "b.example", "c.example"];
@@ -196,4 +200,30 @@ test("a redirect is checked at every hop: to an undeclared host, to a private on
     await close();
     await egress.close();
   }
+});
+
+test("the operations of one invocation share what it holds: a transaction is its own until it ends", async () => {
+  const said: string[] = [];
+  const note = async (what: string) => said.push(what);
+  const held: Session = {
+    query: async (sql) => ({ rows: [{ sql }], row_count: await note(sql) }) as never,
+    commit: () => note("commit") as never,
+    release: () => note("release") as never,
+    destroy: () => void note("destroy"),
+  };
+  const driver = { begin: async () => held, close: async () => {} };
+  const databases = { get: () => ({ url: "", mode: "write" as const }) };
+  const contract = contractOf("t", { capabilities: ["db:query"], scopes: { db: [{ name: "x", mode: "write" }] } });
+  const using = brokerOperations({ driver: async () => driver, close: async () => {} });
+  const one = opened(contract, { ...ports, databases }, using);
+  const call = (op: string, args: object) =>
+    one.call(op, { database: "x", ...args }, null, new AbortController().signal);
+  const { value: tx } = await call("db.begin", {});
+  await call("db.query", { tx, sql: "select 1", params: [] });
+  await call("db.commit", { tx });
+  expect(said).toEqual(["select 1", "commit", "release"]);
+  await expect(call("db.query", { tx, sql: "select 2", params: [] })).rejects.toThrow("the transaction is over");
+  await call("db.begin", {});
+  one.close();
+  expect(said.at(-1)).toBe("destroy");
 });
