@@ -26,6 +26,13 @@ test("a project's manifests are connectors as they are on the disk now; broken o
   writeFileSync(join(folder, "one.yaml"), manifest("Another"));
   expect((await ask())[0]).not.toBe(first);
   rmSync(join(folder, "one.yaml"));
-  writeFileSync(join(folder, "bad.yaml"), manifest("Good"));
+  // As the connector is read: of a name that stands twice the last one counts, and `<<` takes over what it names.
+  const streams = "streams: [&a {name: a, primary_key: id}, {<<: *a, name: b}]";
+  writeFileSync(join(folder, "bad.yaml"), `version: 5\nversion: 6\ncheck: {}\n${streams}`);
+  const objects = (await ask()).find(({ id }) => id === "bad")?.objects;
+  expect(objects?.map(({ name, primary_key }) => [name, primary_key])).toEqual([
+    ["a", ["id"]],
+    ["b", ["id"]],
+  ]);
   expect(await ids()).toEqual(["bad", "two"]);
 });

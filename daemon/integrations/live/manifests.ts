@@ -1,10 +1,10 @@
 // The manifests of declarative connectors: the project's own in `<root>/connectors`, then ours.
 import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, extname, join } from "node:path";
-import { parse } from "yaml";
 import type { Connector } from "#contract/wire/connectors.ts";
 import { definitionsFolder } from "../catalogue/catalogue.ts";
 import { connectorOf, type Manifest } from "../catalogue/manifest-connector.ts";
+import { parseManifest } from "../connectors/declarative/manifest/load.ts";
 
 const ENDINGS = [".yaml", ".yml", ".json"];
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/;
@@ -50,7 +50,7 @@ export function projectConnectors(root: string): () => Promise<readonly Connecto
 
 async function readConnector(id: string, path: string): Promise<Connector | null> {
   try {
-    return connectorOf(id, parse(await readFile(path, "utf8")) as Manifest);
+    return connectorOf(id, parseManifest(await readFile(path, "utf8")) as Manifest);
   } catch {
     return null;
   }
