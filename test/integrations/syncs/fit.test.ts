@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { memberCount, memberTexts } from "#daemon/integrations/connectors/files/json-members.ts";
 import { fitOf } from "#daemon/integrations/connectors/mysql/fit.ts";
+import { placeIn } from "#daemon/integrations/connectors/mysql/write-rows.ts";
 import { typeOfNative } from "#daemon/integrations/connectors/postgres/types.ts";
 import { checkOf } from "#daemon/integrations/engine/fit-checks.ts";
 import { hasDoubledKeys } from "#daemon/integrations/engine/json-keys.ts";
@@ -107,4 +108,14 @@ test("JSON with texts of 10 MB is looked at as any other", () => {
     ...{ name: "v", type: { kind: "string" }, nullable: true, native: "text", untyped: true },
   });
   expect([check?.(line), check?.(`["${long}",9007199254740993.1]`)]).toEqual([null, expect.stringContaining("digits")]);
+});
+
+test.each([
+  ["Data too long for column 'c' at row 3", 2, "c"],
+  ["Column 'c' cannot be null", null, "c"],
+  ["Incorrect date value: 'column 'x' at row 9' for column `db`.`k'o`.`d.o's` at row 2", 1, "d.o's"],
+  [`Invalid JSON text: "Invalid value." at position 0 in value for column 't.j'.`, null, "j"],
+  ["Check constraint 't_chk_1' is violated.", null, null],
+])("MySQL's message %s is about a row and a column", (message, line, column) => {
+  expect(placeIn(message)).toMatchObject({ line, column });
 });

@@ -283,10 +283,13 @@ function floatValue(text: string): string {
   return Number.isFinite(value) ? value.toExponential() : literal(text);
 }
 
-function placeIn(message: string): { line: number | null; column: string | null; reason: string } {
-  const row = /at row (\d+)/.exec(message);
-  // The last one: a value that stands before it may say the word too. Names may hold the quotes that they stand in.
-  const named = /^.*[Cc]olumn (['`].+?['`])(?: at row \d+| cannot be null|$)/s.exec(message)?.[1] ?? "";
-  const column = /^(?:`.*`\.)?`(.+)`$/s.exec(named) ?? /^'(.+)'$/s.exec(named);
+/** Which row and column a message of the server's is about. */
+export function placeIn(message: string): { line: number | null; column: string | null; reason: string } {
+  // The last ones: a value that stands before them may say the words too. Names may hold the quotes that they stand in.
+  const row = /^.*at row (\d+)/s.exec(message);
+  const named = /^.*[Cc]olumn (['`].+?['`])(?: at row \d+| cannot be null|\.?$)/s.exec(message)?.[1] ?? "";
+  // What is no JSON is told with the table before the column, and a full stop.
+  const quoted = message.endsWith("'.") ? /^'.*?\.(.+)'$/s : /^'(.+)'$/s;
+  const column = /^(?:`.*`\.)?`(.+)`$/s.exec(named) ?? quoted.exec(named);
   return { line: row ? Number(row[1]) - 1 : null, column: column?.[1] ?? null, reason: message.slice(0, 300) };
 }
