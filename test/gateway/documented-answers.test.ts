@@ -4,6 +4,7 @@ import { createAmazonBedrock } from "@ai-sdk/amazon-bedrock";
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { createGoogleGenerativeAI } from "@ai-sdk/google";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
 import { createProviders } from "#daemon/gateway/providers/registry.ts";
 import { cases, type Kind, models } from "./documented-cases.ts";
 import { eventStreamBytes } from "./event-stream.ts";
@@ -156,6 +157,76 @@ describe("documented answers", () => {
       expect(saidByGatewayStream(streamed.events)).toMatchObject({ text: "twelve chars", tools: [] });
     },
   );
+
+  describe.each(["anthropic", "bedrock"] as const)("%s: what its counts lack is estimated", (kind) => {
+    const answered = (usage: object) => {
+      if (kind === "bedrock") {
+        const message = { role: "assistant", content: [{ text: "twelve chars" }] };
+        const events = [
+          { messageStart: { role: "assistant" } },
+          { contentBlockDelta: { contentBlockIndex: 0, delta: { text: "twelve chars" } } },
+          { contentBlockStop: { contentBlockIndex: 0 } },
+          { messageStop: { stopReason: "end_turn" } },
+          { metadata: { usage } },
+        ];
+        return { whole: { output: { message }, stopReason: "end_turn", usage }, events };
+      }
+      const message = { type: "message", role: "assistant", content: [], usage: { ...usage, output_tokens: 1 } };
+      const events = [
+        { type: "message_start", message },
+        { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+        { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "twelve chars" } },
+        { type: "content_block_stop", index: 0 },
+        { type: "message_delta", delta: { stop_reason: "end_turn" }, usage },
+        { type: "message_stop" },
+      ];
+      const content = [{ type: "text", text: "twelve chars" }];
+      return { whole: { ...message, content, stop_reason: "end_turn", usage }, events };
+    };
+    const [prompt, answer, cached] =
+      kind === "bedrock"
+        ? ["inputTokens", "outputTokens", "cacheReadInputTokens"]
+        : ["input_tokens", "output_tokens", "cache_read_input_tokens"];
+
+    test.each([
+      [
+        { [prompt]: 100, [cached]: 7 },
+        { input: 100, cached: 7, output: 3, estimated: true },
+      ],
+      [{ [answer]: 50 }, { input: expect.toSatisfy((tokens) => tokens > 0), output: 50, estimated: true }],
+      [
+        { [answer]: 50, [cached]: 100_000 },
+        { input: 0, cached: 100_000, output: 50, estimated: true },
+      ],
+      [
+        { [prompt]: 0, [answer]: 0 },
+        { input: 0, output: 0 },
+      ],
+    ])("%j", async (usage, expected) => {
+      const { whole, events } = answered(usage);
+      const counted: TokenUsage[] = [];
+      for (const stream of [false, true]) {
+        upstream.answer = (response) => {
+          const lines = events.map((event) => JSON.stringify(event));
+          const frames =
+            kind === "bedrock" ? eventStreamBytes(lines) : lines.map((line) => `data: ${line}\n\n`).join("");
+          response.writeHead(200, { "content-type": stream ? "text/event-stream" : "application/json" });
+          response.end(stream ? frames : JSON.stringify(whole));
+        };
+        const request = { messages: [{ role: "user", content: "x" }], stream };
+        const outcome = await providers[kind].chat(
+          callOf(request),
+          targetOf(kind, upstream, models[kind]),
+          optionsOf(),
+        );
+        if (outcome.kind === "failure") throw new Error(JSON.stringify(outcome));
+        counted.push(outcome.kind === "completion" ? outcome.usage : (await collect(outcome)).end.usage);
+      }
+      expect(counted[0]).toMatchObject(expected);
+      expect(counted[0]?.estimated).toBe("estimated" in expected ? true : undefined);
+      expect(counted[1]).toEqual(counted[0]);
+    });
+  });
 
   test.each(["anthropic", "google"] as const)(
     "%s: a last event without its blank line is an end all the same",

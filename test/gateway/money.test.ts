@@ -89,14 +89,16 @@ describe("golden costs", () => {
 
   test("what the cache keeps for an hour costs more than what it keeps for five minutes", () => {
     // claude-sonnet-4-5, 3 / - / 3.75 (an hour: 6) / 15: 100 x 3 + 400 x 3.75 + 600 x 6 + 10 x 15
-    const usage = anthropicUsage({
+    const counted = () => expect.unreachable("nothing is guessed");
+    const anthropic = {
       input_tokens: 100,
       cache_creation_input_tokens: 1_000,
       cache_creation: { ephemeral_5m_input_tokens: 400, ephemeral_1h_input_tokens: 600 },
       output_tokens: 10,
-    });
+    };
+    const usage = anthropicUsage(anthropic, counted);
     expect(priced("anthropic", "claude-sonnet-4-5", usage)).toBe(0.00555);
-    const converse = converseUsage({
+    const converse = {
       inputTokens: 100,
       cacheWriteInputTokens: 1_000,
       cacheDetails: [
@@ -104,8 +106,8 @@ describe("golden costs", () => {
         { ttl: "1h", inputTokens: 600 },
       ],
       outputTokens: 10,
-    });
-    expect(converse).toEqual(usage);
+    };
+    expect(converseUsage(converse, undefined, counted)).toEqual(usage);
   });
 
   test("what Qwen writes to its cache is counted as written", () => {

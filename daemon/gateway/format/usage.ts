@@ -132,6 +132,21 @@ export function cachedBeside(usage: Readonly<Record<string, unknown>>): number {
   return count(details?.["cached_tokens"]);
 }
 
+/** The usage with a guess in place of a side that the provider did not count, or of both. */
+export function filledUp(
+  usage: TokenUsage,
+  counts: { readonly prompt: unknown; readonly completion: unknown },
+  guess: () => TokenUsage,
+): TokenUsage {
+  const prompt = isCount(counts.prompt);
+  const completion = isCount(counts.completion);
+  if (prompt && completion) return usage;
+  const guessed = guess();
+  if (!prompt && !completion) return guessed;
+  if (prompt) return { ...usage, output: guessed.output, reasoning: guessed.reasoning, estimated: true };
+  return { ...usage, input: Math.max(0, guessed.input - usage.cached - usage.cache_write), estimated: true };
+}
+
 const classOf = {
   cache_write_1h: "cache_write",
   input_audio: "input",

@@ -71,7 +71,7 @@ export function readMessage(body: Buffer, context: ReadContext, thoughts: Though
     details,
     finish: anthropicFinish(message["stop_reason"], answered !== null && toolCalls.length === 0),
   };
-  const usage = anthropicUsage(message["usage"]) ?? estimatedUsage([choice], context);
+  const usage = anthropicUsage(message["usage"], () => estimatedUsage([choice], context));
   const id = string(message["id"]) || null;
   return completionBody({ id, model: string(message["model"]) || null, choices: [choice], usage }, context);
 }

@@ -2,6 +2,7 @@
 // answer's. Only message_stop is an end.
 import { fields } from "#contract/json-object.ts";
 import type { ReasoningDetail } from "#daemon/gateway/format/completion.ts";
+import { isCount } from "#daemon/gateway/format/usage.ts";
 import { type ChunkStream, chunkStream } from "../chunks.ts";
 import { type Event, jsonEvents, list, string } from "../events.ts";
 import { failure, UpstreamError } from "../failure.ts";
@@ -38,6 +39,8 @@ export function anthropicDecoder(context: ReadContext, emit: Emit, thoughts: Tho
   let open: string | null = null;
   let stop: unknown = null;
   let stopped = false;
+  /** Whether the answer's count is more than the placeholder that message_start has. */
+  let answerCounted = false;
 
   function text(piece: string): void {
     if (jsonTool) held += piece;
@@ -128,7 +131,9 @@ export function anthropicDecoder(context: ReadContext, emit: Emit, thoughts: Tho
         return;
       }
       case "message_delta": {
-        for (const [key, value] of Object.entries(fields(one["usage"]))) if (value !== null) counted[key] = value;
+        const usage = fields(one["usage"]);
+        for (const [key, value] of Object.entries(usage)) if (value !== null) counted[key] = value;
+        if (isCount(usage["output_tokens"])) answerCounted = true;
         stop = fields(one["delta"])["stop_reason"] ?? stop;
         return;
       }
@@ -146,13 +151,10 @@ export function anthropicDecoder(context: ReadContext, emit: Emit, thoughts: Tho
   }
 
   function usage() {
-    const known = anthropicUsage(counted);
-    // Before message_delta the answer's count is a placeholder.
-    if (known && stop !== null) return known;
+    const known = anthropicUsage(counted, chunks.estimate);
+    if (answerCounted && stop !== null) return known;
     const guess = chunks.estimate();
-    return known
-      ? { ...known, output: Math.max(guess.output, known.output), reasoning: guess.reasoning, estimated: true }
-      : guess;
+    return { ...known, output: Math.max(guess.output, known.output), reasoning: guess.reasoning, estimated: true };
   }
 
   const reader = jsonEvents(event);

@@ -3,25 +3,24 @@
 // a fallback has its totals right already.
 import { fields } from "#contract/json-object.ts";
 import type { FinishReason } from "#daemon/gateway/format/completion.ts";
-import { count, isCount, type TokenUsage, withParts } from "#daemon/gateway/format/usage.ts";
+import { count, filledUp, type TokenUsage, withParts } from "#daemon/gateway/format/usage.ts";
 import { list, string } from "../events.ts";
 
-/** Null where there are no counts at all. */
-export function anthropicUsage(value: unknown): TokenUsage | null {
+/** `guess` stands in for what was not counted. */
+export function anthropicUsage(value: unknown, guess: () => TokenUsage): TokenUsage {
   const usage = fields(value);
-  if (!isCount(usage["input_tokens"]) && !isCount(usage["output_tokens"])) return null;
-  let input = count(usage["input_tokens"]);
-  let output = count(usage["output_tokens"]);
+  const counts = { prompt: usage["input_tokens"], completion: usage["output_tokens"] };
   const iterations = list(usage["iterations"]).map(fields);
   const executor = iterations.filter((one) => one["type"] === "message" || one["type"] === "compaction");
   if (executor.length > 0 && !iterations.some((one) => one["type"] === "fallback_message")) {
-    input = executor.reduce((sum, one) => sum + count(one["input_tokens"]), 0);
-    output = executor.reduce((sum, one) => sum + count(one["output_tokens"]), 0);
+    counts.prompt = executor.reduce((sum, one) => sum + count(one["input_tokens"]), 0);
+    counts.completion = executor.reduce((sum, one) => sum + count(one["output_tokens"]), 0);
   }
+  const output = count(counts.completion);
   const reasoning = Math.min(count(fields(usage["output_tokens_details"])["thinking_tokens"]), output);
-  return withParts(
+  const counted = withParts(
     {
-      input,
+      input: count(counts.prompt),
       cached: count(usage["cache_read_input_tokens"]),
       cache_write: count(usage["cache_creation_input_tokens"]),
       output: output - reasoning,
@@ -29,6 +28,7 @@ export function anthropicUsage(value: unknown): TokenUsage | null {
     },
     { cache_write_1h: count(fields(usage["cache_creation"])["ephemeral_1h_input_tokens"]) },
   );
+  return filledUp(counted, counts, guess);
 }
 
 /** `stop_reason` in OpenAI's words. */

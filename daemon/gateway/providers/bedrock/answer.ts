@@ -65,8 +65,9 @@ export function readConverse(body: Buffer, context: ReadContext, thoughts: Thoug
     details,
     finish: converseFinish(answer["stopReason"], answered !== null && toolCalls.length === 0),
   };
-  const usage =
-    converseUsage(answer["usage"], answer["additionalModelResponseFields"]) ?? estimatedUsage([choice], context);
+  const usage = converseUsage(answer["usage"], answer["additionalModelResponseFields"], () =>
+    estimatedUsage([choice], context),
+  );
   const said = choice.text !== "" || toolCalls.length > 0;
   if (isGivenUp(answer["stopReason"]) && !said) throw givenUp(string(answer["stopReason"]), usage);
   return completionBody({ id: null, model: null, choices: [choice], usage }, context);

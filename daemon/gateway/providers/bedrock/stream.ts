@@ -1,7 +1,7 @@
 // Converse's event stream in OpenAI's chunks. Text has no block start; usage comes in `metadata`, after `messageStop` as a rule.
 import { fields } from "#contract/json-object.ts";
 import type { ReasoningDetail } from "#daemon/gateway/format/completion.ts";
-import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
+import { isCount } from "#daemon/gateway/format/usage.ts";
 import { chunkStream } from "../chunks.ts";
 import { jsonEvent, string } from "../events.ts";
 import { failure, givenUp, UpstreamError } from "../failure.ts";
@@ -41,7 +41,7 @@ export function bedrockDecoder(context: ReadContext, emit: Emit, memory: Thought
   let held = "";
   let stop: string | null = null;
   let more: unknown;
-  let counted: TokenUsage | null = null;
+  let counted: Record<string, unknown> = {};
 
   function start(event: Record<string, unknown>): void {
     const use = fields(fields(event["start"])["toolUse"]);
@@ -122,15 +122,18 @@ export function bedrockDecoder(context: ReadContext, emit: Emit, memory: Thought
         more = event["additionalModelResponseFields"];
         break;
       case "metadata":
-        counted = converseUsage(event["usage"], more) ?? counted;
+        counted = { ...counted, ...fields(event["usage"]) };
         break;
     }
-    if (stop !== null && counted) complete(stop, counted);
+    if (stop !== null && (isCount(counted["inputTokens"]) || isCount(counted["outputTokens"]))) complete(stop);
   }
 
-  function complete(reason: string, usage: TokenUsage): void {
+  const usageSoFar = () => converseUsage(counted, more, chunks.estimate);
+
+  function complete(reason: string): void {
     keepThoughts(memory, context.caller, ids, details);
     if (!answered) chunks.text(held);
+    const usage = usageSoFar();
     if (isGivenUp(reason) && !chunks.answered()) throw givenUp(reason, usage);
     chunks.details(details);
     chunks.finish(converseFinish(reason, answered && !called));
@@ -144,13 +147,13 @@ export function bedrockDecoder(context: ReadContext, emit: Emit, memory: Thought
       if (chunks.finished()) return;
       // Some recordings end without metadata: the message is whole, its usage a guess.
       if (stop !== null && reader.whole()) {
-        complete(stop, chunks.estimate());
+        complete(stop);
         return;
       }
       throw new UpstreamError(failure("truncated", "The provider's stream ended before its end mark."));
     },
     started: chunks.started,
     finished: chunks.finished,
-    usage: () => counted ?? chunks.estimate(),
+    usage: usageSoFar,
   };
 }

@@ -1,19 +1,18 @@
 // Converse's usage and stop reasons. `inputTokens` excludes what the cache read and wrote.
 import { fields } from "#contract/json-object.ts";
 import type { FinishReason } from "#daemon/gateway/format/completion.ts";
-import { count, isCount, type TokenUsage, withParts } from "#daemon/gateway/format/usage.ts";
+import { count, filledUp, type TokenUsage, withParts } from "#daemon/gateway/format/usage.ts";
 import { list, string } from "../events.ts";
 
-/** Null where there are no counts. `more`: `additionalModelResponseFields`, where Claude says how much it thought. */
-export function converseUsage(value: unknown, more?: unknown): TokenUsage | null {
+/** `more`: `additionalModelResponseFields`, where Claude says how much it thought. `guess` stands in for what was not counted. */
+export function converseUsage(value: unknown, more: unknown, guess: () => TokenUsage): TokenUsage {
   const usage = fields(value);
-  if (!isCount(usage["inputTokens"]) && !isCount(usage["outputTokens"])) return null;
   const kept = list(usage["cacheDetails"]).map(fields);
   const hourly = kept.filter(({ ttl }) => ttl === "1h").reduce((sum, one) => sum + count(one["inputTokens"]), 0);
   const output = count(usage["outputTokens"]);
   const details = fields(fields(fields(more)["usage"])["output_tokens_details"]);
   const reasoning = Math.min(count(details["thinking_tokens"]), output);
-  return withParts(
+  const counted = withParts(
     {
       input: count(usage["inputTokens"]),
       cached: count(usage["cacheReadInputTokens"]),
@@ -23,6 +22,7 @@ export function converseUsage(value: unknown, more?: unknown): TokenUsage | null
     },
     { cache_write_1h: hourly },
   );
+  return filledUp(counted, { prompt: usage["inputTokens"], completion: usage["outputTokens"] }, guess);
 }
 
 /** What the model said or called was not to be read: where nothing else came, that is no answer. */
