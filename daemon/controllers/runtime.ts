@@ -1,4 +1,5 @@
 // The controller runtime as the rest of the daemon sees it: deploy, invoke, versions, development sessions.
+
 import type { ControllerContract } from "#contract/controller.ts";
 import type { Principal } from "#contract/identity.ts";
 import type { DevelopmentEvent } from "#contract/wire/controllers.ts";
@@ -24,6 +25,12 @@ export interface DeployedVersion {
   readonly created_at: string;
 }
 
+/** An invocation that has a place of its controller's for as long as those within it take. */
+export interface Holder {
+  readonly instance: object;
+  readonly within: Holder | undefined;
+}
+
 export interface Invocation {
   readonly input: unknown;
   /** A version, an alias, or what serves by default. */
@@ -36,6 +43,8 @@ export interface Invocation {
   readonly depth?: number | undefined;
   /** Of the invocation around it, which this one cannot outlast: milliseconds since the epoch. */
   readonly deadline?: number | undefined;
+  /** The invocation around it. */
+  readonly within?: Holder | undefined;
   /** Secrets that the invocation around it knows: they may be in its input. */
   readonly secrets?: Set<string> | undefined;
   readonly span?: Span | undefined;

@@ -241,6 +241,19 @@ test("more calls than the contract allows wait, and more than may wait are refus
   expect(outcomes.filter((one) => one === "ok").length).toBeGreaterThanOrEqual(68);
 });
 
+test.each([1, 2, 3])(
+  "a controller that invokes itself beyond its places (%i) is refused, not kept waiting",
+  async (places) => {
+    const name = `self${places}`;
+    const handler = `export default async ({ input: { n }, controllers }) => n === 0 ? "done" : await controllers.invoke("${name}", { n: n - 1 }).catch(({ code }) => code);`;
+    await bench.deploy(name, handler, { capabilities: ["controller:invoke"], limits: { concurrency: places } });
+    expect(await bench.invoke(name, { n: places - 1 })).toBe("done");
+    expect(await bench.invoke(name, { n: places })).toBe("overloaded");
+    const many = await Promise.all(Array.from({ length: 4 }, () => bench.invoke(name, { n: 1 })));
+    expect(["done", "overloaded"]).toEqual(expect.arrayContaining(many));
+  },
+);
+
 test("isolation: invocation gives each call a process of its own", async () => {
   await bench.deploy("alone", `let n = 0; export default () => ({ n: ++n });`, { isolation: "invocation" });
   expect(await bench.invoke("alone")).toEqual({ n: 1 });

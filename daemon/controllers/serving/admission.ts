@@ -5,8 +5,11 @@ import type { AbortNotice } from "#shared/abort.ts";
 export interface Admission {
   /** Takes a place; undefined where all are taken. */
   tryEnter(): boolean;
-  /** Waits for a place in turn. Throws `overloaded` when too many wait or the wait is over, `client_closed` when the caller left. */
-  wait(mostMs: number, signal?: AbortNotice): Promise<void>;
+  /**
+   * Waits for a place in turn. `around`: who has one and gives it back only after this call. Throws `overloaded` when too many wait, the wait
+   * is over, or every place waits for another one; `client_closed` when the caller left.
+   */
+  wait(mostMs: number, signal?: AbortNotice, around?: readonly object[]): Promise<void>;
   leave(): void;
   readonly active: number;
   readonly waiting: number;
@@ -14,6 +17,7 @@ export interface Admission {
 
 interface Waiter {
   readonly enter: () => void;
+  readonly around: readonly object[];
   gone: boolean;
 }
 
@@ -22,13 +26,27 @@ export function openAdmission(name: string, places: number, queue: number): Admi
   let waiting = 0;
   const line: Waiter[] = [];
 
+  // No place would ever become free.
+  const wouldStick = (around: readonly object[]): boolean => {
+    if (around.length === 0) return false;
+    const held = line.flatMap((waiter) => (waiter.gone ? [] : waiter.around));
+    return new Set([...held, ...around]).size >= active;
+  };
+
   return {
     tryEnter() {
       if (active >= places) return false;
       active++;
       return true;
     },
-    wait(mostMs, signal) {
+    wait(mostMs, signal, around = []) {
+      if (wouldStick(around))
+        return Promise.reject(
+          new MagicError(
+            "overloaded",
+            `${name} invokes itself, and all of its ${places} places (limits.concurrency) wait for that`,
+          ),
+        );
       if (waiting >= queue)
         return Promise.reject(
           new MagicError(
@@ -52,6 +70,7 @@ export function openAdmission(name: string, places: number, queue: number): Admi
           reject(error);
         };
         const waiter: Waiter = {
+          around,
           gone: false,
           enter: () => {
             end();

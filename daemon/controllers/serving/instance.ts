@@ -35,6 +35,8 @@ export interface InstanceCall {
   readonly signal: AbortNotice | undefined;
   /** The deadline of the call that this one is nested in. */
   readonly deadline: number | undefined;
+  /** The calls that this one is nested in and that have a place here, where there are any. */
+  readonly around: readonly object[];
   /** Made when the handler first asks for something; `ended` is aborted when the call ends, by `deadline` at the latest. */
   broker(ended: AbortSignal, deadline: number): BrokerSession;
   onLog(line: LogMessage): void;
@@ -283,7 +285,7 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
       const problems = inputCheck.atOnce(call.input);
       if (problems !== null) refuseInput(problems);
       const arrived = performance.now();
-      if (!admission.tryEnter()) await admission.wait(timeoutMs, call.signal);
+      if (!admission.tryEnter()) await admission.wait(timeoutMs, call.signal, call.around);
       try {
         // In a place of its own: no more slow checks wait than calls may run.
         if (problems === null) refuseInput(await inputCheck.elsewhere(JSON.stringify(call.input ?? null)));
