@@ -1,6 +1,10 @@
 // Compiled schemas are kept, within bounds: compiling a large one costs more than anything else that a call does.
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { compileSchema } from "#daemon/controllers/schemas.ts";
+import { contractIn } from "#sdk/testing/contract.ts";
+import { temporaryFolder } from "#test/temporary.ts";
+import { contractOf, put } from "./harness.ts";
 
 const schema = (seed: number, characters: number) => ({
   type: "object",
@@ -104,4 +108,11 @@ test("what Ajv misses in one of its two ways is refused", () => {
   const part = { properties: { b: {} }, patternProperties: { "^x": {} }, minProperties: 5 };
   const sealed = { anyOf: [part, { properties: { a: {} } }], unevaluatedProperties: false };
   expect(problemsIn(sealed, { a: 1, b: 1 })).toMatchObject([{ code: "unevaluatedProperties" }]);
+  // Handlers' own tests are told alike.
+  const folder = temporaryFolder();
+  put(join(folder, "contract.json"), JSON.stringify(contractOf("t", { input_schema: tuple, output_schema: sealed })));
+  const { input, output } = contractIn(folder);
+  expect([input(["a", 1]), output({ a: 1 })]).toEqual([["a", 1], { a: 1 }]);
+  expect(() => input([])).toThrow("contain");
+  expect(() => output({ a: 1, b: 1 })).toThrow("unevaluated");
 });

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import type { ControllerContract } from "#contract/controller.ts";
 import { readContract } from "#contract/controller-check.ts";
+import { CONTRACT_FILES } from "#contract/controller-files.ts";
 import { code } from "#contract/evaluated.ts";
 import { addFormats } from "#contract/formats.ts";
 import { databaseMode, refusalOf, refusalText, type Wish } from "#contract/grants.ts";
@@ -25,7 +26,7 @@ export interface TestContract {
 
 /** The contract in a controller's folder. Throws with every problem in it. */
 export function contractIn(folder: string): TestContract {
-  const name = ["contract.yaml", "contract.yml", "contract.json"].find((file) => existsSync(join(folder, file)));
+  const name = CONTRACT_FILES.find((file) => existsSync(join(folder, file)));
   if (!name) throw new HandlerError("contract_invalid", `There is no contract.yaml in ${folder}.`);
   const { contract, problems } = readContract(readFileSync(join(folder, name)), name);
   if (!contract) throw new HandlerError("contract_invalid", problems.map(problemLine).join("\n"));
@@ -65,13 +66,15 @@ function outputOf(given: unknown): unknown {
   return JSON.parse(text ?? "null") as unknown;
 }
 
-function compile(schema: boolean | Record<string, unknown>): ValidateFunction {
-  const ajv = new Ajv2020({ strict: false, allErrors: true, ownProperties: true, logger: false, code });
-  return addFormats(ajv).compile(schema);
+// Each of Ajv's two ways misses what the other one sees: the first names every problem.
+function compile(schema: boolean | Record<string, unknown>): readonly ValidateFunction[] {
+  const options = { strict: false, ownProperties: true, logger: false, code } as const;
+  return [true, false].map((allErrors) => addFormats(new Ajv2020({ ...options, allErrors })).compile(schema));
 }
 
-function check(validate: ValidateFunction, value: unknown, code: string, what: string): void {
-  if (validate(value)) return;
-  const wrong = (validate.errors ?? []).map((error) => `${what}${error.instancePath} ${error.message}`);
+function check(checks: readonly ValidateFunction[], value: unknown, code: string, what: string): void {
+  const errors = checks.find((validate) => !validate(value))?.errors;
+  if (!errors) return;
+  const wrong = errors.map((error) => `${what}${error.instancePath} ${error.message}`);
   throw new HandlerError(code, `The ${what} does not fit the contract: ${wrong.join("; ")}.`);
 }
