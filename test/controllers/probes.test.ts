@@ -17,3 +17,19 @@ test.skipIf(process.platform !== "linux" || process.arch !== "x64")(
     }
   },
 );
+
+test.skipIf(process.platform !== "linux" || process.arch !== "x64")(
+  "the kernel's layers alone keep another process's clock from a cell",
+  async () => {
+    const targets = await openTargets();
+    try {
+      const pick = (name: string): boolean => name.startsWith("syscall clock_");
+      const gained = async (column: string): Promise<boolean[]> =>
+        [...(await runProbes(targets, columns[column] as never, pick)).values()].map((verdict) => verdict.gained);
+      expect(await gained("none")).toEqual([true, true, true]);
+      expect(await gained("kernel alone")).toEqual([false, false, false]);
+    } finally {
+      targets.close();
+    }
+  },
+);

@@ -19,7 +19,7 @@ const allowed: readonly Syscall[] = [
   // A thread that was cloned before the filter reached it registers itself afterwards: 1 abort in 200 starts without these two.
   ...(["rseq", "set_robust_list"] as const),
   ...(["writev", "epoll_wait", "poll", "ppoll", "mremap", "pkey_mprotect", "gettid", "getrandom"] as const),
-  ...(["clock_gettime", "clock_getres", "gettimeofday", "time", "clock_nanosleep", "nanosleep"] as const),
+  ...(["gettimeofday", "time", "nanosleep"] as const),
   ...(["sched_yield", "sched_getaffinity", "getcpu", "restart_syscall", "rt_sigaction", "rt_sigreturn"] as const),
   ...(["sigaltstack", "getrusage", "membarrier"] as const),
 ];
@@ -65,6 +65,19 @@ function argumentChecked(pid: number): readonly (readonly [Syscall, readonly Lin
     ["ioctl", oneOf("ioctl", 1, [0x5401, 0x5413, 0x5421, 0x541b])],
     // F_GETFD, F_SETFD, F_GETFL, F_SETFL: no duplicate, no owner
     ["fcntl", oneOf("fcntl", 1, [1, 2, 3, 4])],
+    // A negative clock is another process's processor time, or a descriptor's.
+    ...(["clock_gettime", "clock_getres", "clock_nanosleep"] as const).map(
+      (name) =>
+        [
+          name,
+          [
+            load(offset.argument(0)),
+            ifAtLeast(0x80000000, undefined, `${name}.ok`),
+            answer(action.errno(EPERM)),
+            ...ok(name),
+          ],
+        ] as const,
+    ),
     // PR_SET_NAME, PR_GET_NAME, PR_SET_VMA
     ["prctl", oneOf("prctl", 0, [15, 16, 0x53564d41])],
     // Reading its own limits: the process is 0, the new-limit pointer null.
