@@ -1,8 +1,7 @@
-// The contract's schemas, compiled once per version: a quick check for every call, a second that names every problem for refused ones.
-import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
+// The contract's schemas, compiled once per version, and held to a time limit where checking one may take long.
+import type { ErrorObject } from "ajv/dist/2020.js";
 import type { FieldProblem } from "#contract/errors.ts";
-import { code } from "#contract/evaluated.ts";
-import { addFormats } from "#contract/formats.ts";
+import { schemaErrors } from "#contract/schema-errors.ts";
 import { OutOfTime, within } from "#contract/time-limit.ts";
 import { costOf, isTiny } from "./schema-cost.ts";
 import { uniqueItems } from "./unique-items.ts";
@@ -51,39 +50,15 @@ function checkOf(schema: Schema): Check {
 }
 
 function unlimited(schema: Schema): (value: unknown) => readonly FieldProblem[] {
-  const quick = compile(schema, false);
-  let thorough: ValidateFunction | undefined;
-  const text = JSON.stringify(schema);
-  // The quick one of Ajv leaves `contains` out for arrays shorter than `prefixItems`.
-  const twice = text.includes('"prefixItems"') && text.includes('"contains"');
+  const errorsOf = schemaErrors(schema, [uniqueItems]);
   return (value) => {
-    const fits = quick(value);
-    if (fits && !twice) return NOTHING;
-    // All problems of a huge value would be a list as huge.
-    if (!fits && JSON.stringify(value)?.length > 256 * 1024) return problemsOf(quick.errors);
-    thorough ??= compile(schema, true);
-    // The thorough one takes members for evaluated by a form that does not fit: what either refuses is refused.
-    return problemsOf(thorough(value) ? quick.errors : thorough.errors);
+    const errors = errorsOf(value);
+    return errors.length === 0 ? NOTHING : problemsOf(errors);
   };
 }
 
-// A member called `constructor` is not there because every object inherits one. Only such schemas pay for the look.
-const INHERITED = Object.getOwnPropertyNames(Object.prototype).map((name) => JSON.stringify(name));
-
-function compile(schema: Schema, allErrors: boolean): ValidateFunction {
-  const text = JSON.stringify(schema);
-  const ownProperties = INHERITED.some((name) => text.includes(name));
-  const options = { strict: false, allowUnionTypes: true, logger: false, validateSchema: false, code } as const;
-  const ajv = new Ajv2020({ ...options, allErrors, ownProperties });
-  addFormats(ajv).removeKeyword("uniqueItems").addKeyword(uniqueItems);
-  if (typeof schema === "boolean") return ajv.compile(schema);
-  // A name may be one that Ajv has given already, and references lead by `#` alone; `$async` would answer every value with a promise.
-  const { $id: _id, $async: _async, ...rest } = schema;
-  return ajv.compile(rest);
-}
-
-function problemsOf(errors: readonly ErrorObject[] | null | undefined): FieldProblem[] {
-  return (errors ?? []).slice(0, MAX_PROBLEMS).map((error) => {
+function problemsOf(errors: readonly ErrorObject[]): FieldProblem[] {
+  return errors.slice(0, MAX_PROBLEMS).map((error) => {
     const params = error.params as Record<string, unknown>;
     const key = params["missingProperty"] ?? params["additionalProperty"] ?? params["unevaluatedProperty"];
     const name = key === undefined ? "" : `/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`;

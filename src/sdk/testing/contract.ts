@@ -1,15 +1,13 @@
 // A controller's contract as its tests obey it.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import type { ControllerContract } from "#contract/controller.ts";
 import { readContract } from "#contract/controller-check.ts";
 import { CONTRACT_FILES } from "#contract/controller-files.ts";
-import { code } from "#contract/evaluated.ts";
-import { addFormats } from "#contract/formats.ts";
 import { databaseMode, refusalOf, refusalText, type Wish } from "#contract/grants.ts";
 import { problemLine } from "#contract/problem.ts";
 import { MAX_OUTPUT } from "#contract/runtime-limits.ts";
+import { schemaErrors } from "#contract/schema-errors.ts";
 import { HandlerError } from "#sdk/errors.ts";
 import { asJson } from "./json.ts";
 
@@ -30,8 +28,8 @@ export function contractIn(folder: string): TestContract {
   if (!name) throw new HandlerError("contract_invalid", `There is no contract.yaml in ${folder}.`);
   const { contract, problems } = readContract(readFileSync(join(folder, name)), name);
   if (!contract) throw new HandlerError("contract_invalid", problems.map(problemLine).join("\n"));
-  const checkInput = compile(contract.input_schema);
-  const checkOutput = compile(contract.output_schema);
+  const checkInput = schemaErrors(contract.input_schema);
+  const checkOutput = schemaErrors(contract.output_schema);
   return {
     contract,
     input(given) {
@@ -66,15 +64,9 @@ function outputOf(given: unknown): unknown {
   return JSON.parse(text ?? "null") as unknown;
 }
 
-// Each of Ajv's two ways misses what the other one sees: the first names every problem.
-function compile(schema: boolean | Record<string, unknown>): readonly ValidateFunction[] {
-  const options = { strict: false, ownProperties: true, logger: false, code } as const;
-  return [true, false].map((allErrors) => addFormats(new Ajv2020({ ...options, allErrors })).compile(schema));
-}
-
-function check(checks: readonly ValidateFunction[], value: unknown, code: string, what: string): void {
-  const errors = checks.find((validate) => !validate(value))?.errors;
-  if (!errors) return;
+function check(errorsOf: ReturnType<typeof schemaErrors>, value: unknown, code: string, what: string): void {
+  const errors = errorsOf(value);
+  if (errors.length === 0) return;
   const wrong = errors.map((error) => `${what}${error.instancePath} ${error.message}`);
   throw new HandlerError(code, `The ${what} does not fit the contract: ${wrong.join("; ")}.`);
 }

@@ -1,0 +1,45 @@
+// Values against a contract's schema, as the daemon and the fakes of magic/sdk/testing check them alike: a quick check for every value, a second
+// that names every problem of refused ones.
+import { Ajv2020, type ErrorObject, type KeywordDefinition, type ValidateFunction } from "ajv/dist/2020.js";
+import { code } from "./evaluated.ts";
+import { addFormats } from "./formats.ts";
+
+type Schema = boolean | Readonly<Record<string, unknown>>;
+
+const NOTHING: readonly ErrorObject[] = [];
+
+/** What does not fit; empty where all does. `own`: keywords in another way than Ajv's. */
+export function schemaErrors(
+  schema: Schema,
+  own: readonly KeywordDefinition[] = [],
+): (value: unknown) => readonly ErrorObject[] {
+  const quick = compile(schema, own, false);
+  let thorough: ValidateFunction | undefined;
+  const text = JSON.stringify(schema);
+  // The quick one of Ajv leaves `contains` out for arrays shorter than `prefixItems`.
+  const twice = text.includes('"prefixItems"') && text.includes('"contains"');
+  return (value) => {
+    const fits = quick(value);
+    if (fits && !twice) return NOTHING;
+    // All problems of a huge value would be a list as huge.
+    if (!fits && JSON.stringify(value)?.length > 256 * 1024) return quick.errors ?? NOTHING;
+    thorough ??= compile(schema, own, true);
+    // The thorough one takes members for evaluated by a form that does not fit: what either refuses is refused.
+    return (thorough(value) ? quick.errors : thorough.errors) ?? NOTHING;
+  };
+}
+
+// A member called `constructor` is not there because every object inherits one. Only such schemas pay for the look.
+const INHERITED = Object.getOwnPropertyNames(Object.prototype).map((name) => JSON.stringify(name));
+
+function compile(schema: Schema, own: readonly KeywordDefinition[], allErrors: boolean): ValidateFunction {
+  const text = JSON.stringify(schema);
+  const ownProperties = INHERITED.some((name) => text.includes(name));
+  const options = { strict: false, allowUnionTypes: true, logger: false, validateSchema: false, code } as const;
+  const ajv = addFormats(new Ajv2020({ ...options, allErrors, ownProperties }));
+  for (const definition of own) ajv.removeKeyword(String(definition.keyword)).addKeyword(definition);
+  if (typeof schema === "boolean") return ajv.compile(schema);
+  // A name may be one that Ajv has given already, and references lead by `#` alone; `$async` would answer every value with a promise.
+  const { $id: _id, $async: _async, ...rest } = schema;
+  return ajv.compile(rest);
+}
