@@ -174,6 +174,25 @@ describe("what a provider lacks", () => {
     });
   });
 
+  test.each([
+    ["google", "gemini-3-pro-preview", "none", ["reasoning_effort"]],
+    ["google", "gemini-2.5-pro", "none", ["reasoning_effort"]],
+    ["google", "gemini-3.7-flash", "none", ["reasoning_effort"]],
+    ["google", "gemini-3.7-flash", "low", []],
+    ["google", "gemini-2.5-flash", "none", []],
+    ["anthropic", "claude-opus-5-5", "none", ["reasoning_effort"]],
+    ["anthropic", "claude-opus-5", "none", []],
+    ["bedrock", "us.anthropic.claude-opus-5-5", "none", ["reasoning_effort"]],
+    ["bedrock", "openai.gpt-oss-120b-1:0", "none", ["reasoning_effort"]],
+    ["bedrock", "openai.gpt-oss-120b-1:0", "xhigh", []],
+  ] as const)(
+    "%s: %s, asked for an effort of %s, names what it cannot do: %j",
+    async (kind, model, effort, dropped) => {
+      const { outcome } = await send(kind, { messages: [user("x")], reasoning_effort: effort }, model);
+      expect(outcome).toMatchObject({ kind: "completion", notes: { dropped } });
+    },
+  );
+
   test("neutral values ask for nothing", async () => {
     const neutral = {
       n: 1,

@@ -71,7 +71,9 @@ export function claudeThinking(
   if (traits.thinking === "none") return { dropped: [] };
   if (traits.thinking === "adaptive") {
     if (effort === "none") {
-      return traits.canStopThinking ? { field: { type: "disabled" }, dropped: [] } : { effort: "low", dropped: [] };
+      return traits.canStopThinking
+        ? { field: { type: "disabled" }, dropped: [] }
+        : { effort: "low", dropped: ["reasoning_effort"] };
     }
     const said = effort === "minimal" ? "low" : effort === "xhigh" && !traits.xhigh ? "high" : effort;
     return forced

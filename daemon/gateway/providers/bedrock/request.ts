@@ -207,7 +207,7 @@ function reasoning(request: ChatRequest, model: string, turns: readonly Converse
   if (isOpenWeight(model)) {
     const said =
       effort === "none" || effort === "minimal" ? "low" : effort === "xhigh" || effort === "max" ? "high" : effort;
-    return { fields: { reasoning_effort: said }, dropped: [] };
+    return { fields: { reasoning_effort: said }, dropped: effort === "none" ? ["reasoning_effort"] : [] };
   }
   if (isGpt(model)) return { fields: { reasoning: { effort: effort === "minimal" ? "low" : effort } }, dropped: [] };
   if (isNova2(model)) {

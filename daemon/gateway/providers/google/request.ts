@@ -121,10 +121,15 @@ function goesOn(model: string): boolean {
   return /gemini-([12]\b|3(\.[0-4])?-|3\.5-flash(?!-lite)|pro-latest)|gemma|learnlm/.test(model);
 }
 
-/** What such a model passes over (and the next ones are said to refuse): it samples as it always does. */
-export function samplingLeftOut(request: ChatRequest, model: string): string[] {
-  if (!samplesAsFixed(model)) return [];
-  return (["temperature", "top_p"] as const).filter((param) => typeof request[param] === "number");
+/** What the model is not told: a sampling that it passes over (and the next ones are said to refuse), an end of its thinking that it does not know. */
+export function leftOut(request: ChatRequest, model: string): string[] {
+  const sampling = (["temperature", "top_p"] as const).filter((param) => typeof request[param] === "number");
+  const unstopped = request.reasoning_effort === "none" && thinksAlways(model);
+  return [...(samplesAsFixed(model) ? sampling : []), ...(unstopped ? ["reasoning_effort"] : [])];
+}
+
+function thinksAlways(model: string): boolean {
+  return thinkingKind(model) !== "none" && (model.includes("pro") || isLateFlash(model));
 }
 
 // 3.6 Flash, 3.5 Flash-Lite, and what came after them; a name that says nothing is sent what was asked for.

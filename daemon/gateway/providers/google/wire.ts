@@ -4,7 +4,7 @@ import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { Wire } from "../wire.ts";
 import { readAnswer } from "./answer.ts";
 import { googleFailure } from "./errors.ts";
-import { googleRequest, googleUnsupported, isTold, samplingLeftOut } from "./request.ts";
+import { googleRequest, googleUnsupported, isTold, leftOut } from "./request.ts";
 import { googleDecoder } from "./stream.ts";
 
 const VENDOR = "https://generativelanguage.googleapis.com";
@@ -33,7 +33,7 @@ export function googleWire(signatures: ThoughtMemory): Wire {
       const responseFormat = isTold(call.request, target.model) ? "emulated" : json ? "native" : undefined;
       return {
         request: { origin, method: "POST", path: pathname + search, headers, body: JSON.stringify(body) },
-        notes: { dropped: samplingLeftOut(call.request, target.model), responseFormat },
+        notes: { dropped: leftOut(call.request, target.model), responseFormat },
       };
     },
     read: (body, context) => readAnswer(body, context, signatures),
