@@ -305,7 +305,8 @@ describe("anthropic", () => {
       strict("limited", { type: ["integer", "null"], minimum: 1 }),
       strict("open", { type: "object", additionalProperties: { type: "string" } }),
     ];
-    const { body } = await send("anthropic", { messages: [user("x")], tools }, model);
+    const { body, outcome } = await send("anthropic", { messages: [user("x")], tools }, model);
+    expect(outcome).toMatchObject({ notes: { dropped: ["tools.function.strict"] } });
     expect(body["tools"]).toMatchObject([
       {
         strict: true,

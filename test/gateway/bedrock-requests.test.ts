@@ -196,6 +196,39 @@ describe("bedrock", () => {
     expect(mistral.body["toolConfig"]).toMatchObject({ toolChoice: { any: {} } });
   });
 
+  test("a strict tool is one where Bedrock keeps its schema; where it does not, the answer says so", async () => {
+    const strict = (name: string, parameters: object) => ({
+      type: "function",
+      function: { name, strict: true, parameters: { type: "object", ...parameters } },
+    });
+    const kept = strict("kept", { properties: { a: { type: "integer", minimum: 1 } }, required: ["a"] });
+    const open = strict("open", { additionalProperties: { type: "string" } });
+    const messages = [user("x")];
+    const json = {
+      type: "object",
+      properties: { a: { type: "integer", description: "(minimum: 1)" } },
+      required: ["a"],
+      additionalProperties: false,
+    };
+    for (const name of ["us.anthropic.claude-sonnet-4-6", "qwen.qwen3-32b-v1:0"]) {
+      const { body, outcome } = await send("bedrock", { messages, tools: [kept] }, name);
+      const tools = [{ toolSpec: { name: "kept", inputSchema: { json }, strict: true } }];
+      expect(body["toolConfig"]).toEqual({ tools, toolChoice: { auto: {} } });
+      expect(outcome).toMatchObject({ notes: { dropped: [] } });
+    }
+    for (const [tools, name] of [
+      [[kept, open], "us.anthropic.claude-sonnet-4-6"],
+      [[kept], "us.amazon.nova-2-lite-v1:0"],
+    ] as const) {
+      const { body, outcome } = await send("bedrock", { messages, tools }, name);
+      const { name: last, parameters } = tools.at(-1)?.function ?? {};
+      expect((body["toolConfig"] as { tools: object[] }).tools.at(-1)).toEqual({
+        toolSpec: { name: last, inputSchema: { json: parameters } },
+      });
+      expect(outcome).toMatchObject({ notes: { dropped: ["tools.function.strict"] } });
+    }
+  });
+
   test("Claude says how much of its answer it thought, whole and streamed", async () => {
     const usage = { inputTokens: 5, outputTokens: 9 };
     const additionalModelResponseFields = { usage: { output_tokens_details: { thinking_tokens: 6 } } };

@@ -61,7 +61,8 @@ export function anthropicRequest(given: ChatRequest, target: Target, thoughts: C
     ...(user ? { metadata: { user_id: opaque(user) } } : {}),
     ...(request.stream ? { stream: true } : {}),
   };
-  const notes = { dropped: thinking.dropped, responseFormat };
+  const loose = toolPlan(request).tools.some(({ strict }, index) => strict === true && !tools[index]?.["strict"]);
+  const notes = { dropped: [...thinking.dropped, ...(loose ? ["tools.function.strict"] : [])], responseFormat };
   return { body, notes, jsonTool, beta: bound ? BINDING_BETA : undefined };
 }
 

@@ -85,13 +85,14 @@ export async function converseRequest(
   if (wanted?.type === "json_object") {
     system.push({ text: jsonInstruction() });
   }
-  const native = schema !== undefined && keepsSchemas(target.model) && schemaKeeper()(schema);
+  const keeps = keepsSchemas(target.model) ? schemaKeeper() : () => false;
+  const native = schema !== undefined && keeps(schema);
   const told = schema !== undefined && !native && !forcesTools(target.model);
   if (told) system.push({ text: jsonInstruction(schema) });
-  const { jsonTool, ...toolConfig } = toolsOf(request, turns, native || told ? undefined : schema, target.model) ?? {
-    tools: [],
-  };
+  const forced = native || told ? undefined : schema;
+  const { jsonTool, loose, ...toolConfig } = toolsOf(request, turns, forced, target.model, keeps);
   const { fields, total, dropped } = reasoning(request, target.model, turns, forces(toolConfig));
+  if (loose) dropped.push("tools.function.strict");
   if (traits && !fields?.["thinking"] && !traits.thinksUnasked) for (const turn of turns) leaveOutThinking(turn);
   const bound = traits?.bindsThinking && turns.some(({ content }) => content.some((one) => "reasoningContent" in one));
   const once = request.parallel_tool_calls === false && toolConfig.tools.length > 0;
@@ -158,15 +159,25 @@ function toolsOf(
   turns: readonly ConverseTurn[],
   schema: JsonSchema | undefined,
   model: string,
-): { tools: object[]; toolChoice?: object; jsonTool?: string } | undefined {
+  keeps: (schema: JsonSchema) => boolean,
+): { tools: object[]; toolChoice?: object; jsonTool?: string; loose: boolean } {
   const plan = toolPlan(request);
-  const spec = (name: string, description: string | undefined, json: unknown) => ({
-    toolSpec: { name, ...(description?.trim() ? { description } : {}), inputSchema: { json } },
+  const spec = (name: string, description: string | undefined, json: unknown, strict = false) => ({
+    toolSpec: {
+      name,
+      ...(description?.trim() ? { description } : {}),
+      inputSchema: { json },
+      ...(strict ? { strict } : {}),
+    },
   });
   const given = plan.choice?.mode === "none" ? [] : plan.tools;
   const marks = isClaude(model) ? toolMarks(request) : null;
+  let loose = false;
   const tools = given.flatMap((tool): object[] => {
-    const made = spec(tool.name, tool.description, objectSchema(tool.parameters));
+    const input = objectSchema(tool.parameters);
+    const strict = tool.strict === true && keeps(input);
+    loose ||= tool.strict === true && !strict;
+    const made = spec(tool.name, tool.description, strict ? nativeSchema(input) : input, strict);
     const mark = markFor(marks?.get(tool) ?? null, model);
     return mark ? [made, { cachePoint: { type: "default", ...mark } }] : [made];
   });
@@ -175,7 +186,7 @@ function toolsOf(
     const jsonTool = answerToolName(given);
     tools.push(spec(jsonTool, description, objectSchema(schema)));
     const only = given.length === 0 && !model.includes("mistral");
-    return { tools, toolChoice: only ? { tool: { name: jsonTool } } : { any: {} }, jsonTool };
+    return { tools, toolChoice: only ? { tool: { name: jsonTool } } : { any: {} }, jsonTool, loose };
   }
   // A conversation that has used tools is refused without any: name those of its past.
   if (tools.length === 0) {
@@ -183,11 +194,11 @@ function toolsOf(
       turns.flatMap((turn) => turn.content.map((block) => (block["toolUse"] as { name?: string })?.name)),
     );
     for (const name of past) if (name) tools.push(spec(name, undefined, { type: "object" }));
-    return tools.length > 0 ? { tools } : undefined;
+    return { tools, loose };
   }
   const { choice } = plan;
-  if (choice?.mode === "named") return { tools, toolChoice: { tool: { name: choice.name } } };
-  return { tools, toolChoice: choice?.mode === "required" ? { any: {} } : { auto: {} } };
+  if (choice?.mode === "named") return { tools, toolChoice: { tool: { name: choice.name } }, loose };
+  return { tools, toolChoice: choice?.mode === "required" ? { any: {} } : { auto: {} }, loose };
 }
 
 function forces(toolConfig: { toolChoice?: object }): boolean {
@@ -198,7 +209,7 @@ interface Reasoning {
   readonly fields?: Record<string, unknown>;
   /** `maxTokens`, where thinking takes of them. */
   readonly total?: number | undefined;
-  readonly dropped: readonly string[];
+  readonly dropped: string[];
 }
 
 function reasoning(request: ChatRequest, model: string, turns: readonly ConverseTurn[], forced: boolean): Reasoning {
@@ -226,7 +237,7 @@ function reasoning(request: ChatRequest, model: string, turns: readonly Converse
     ...(thinking.effort ? { output_config: { effort: thinking.effort } } : {}),
   };
   const some = Object.keys(fields).length > 0;
-  return { ...(some ? { fields } : {}), total: thinking.total, dropped: thinking.dropped };
+  return { ...(some ? { fields } : {}), total: thinking.total, dropped: [...thinking.dropped] };
 }
 
 function novaEffort(effort: ReasoningEffort | null | undefined): "low" | "medium" | "high" | null {
