@@ -52,6 +52,26 @@ test("of several handlers the one that knows the answer decides; tries are count
   expect([tries, waits]).toEqual([3, [1, 1]]);
 });
 
+test("what the first of several handlers would ask again, a later one does not pass over", async () => {
+  const ignoring = (codes: number[]) => ({
+    ...{ type: "DefaultErrorHandler", max_retries: 1 },
+    response_filters: [{ http_codes: codes, action: "IGNORE" }],
+  });
+  for (const [first, later, asked, ids] of [
+    [[404], [500], 2, [1]],
+    [[500], [404], 1, []],
+  ] as const) {
+    let tries = 0;
+    const origin = await vendor((_request, response) =>
+      tries++ === 0 ? json(response, {}, 500) : json(response, { items: [{ id: 1 }] }),
+    );
+    const error_handlers = [ignoring([...first]), ignoring([...later])];
+    const requester = { error_handler: { type: "CompositeErrorHandler", error_handlers } };
+    const { records } = await read(manifest(origin, { requester }), { waits: [] });
+    expect([tries, records.map(({ id }) => id)]).toEqual([asked, ids]);
+  }
+});
+
 test("a status that may pass is asked again, one that says the request is wrong is not", async () => {
   for (const [status, tries] of [
     [409, 2],

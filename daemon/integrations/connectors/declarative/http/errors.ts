@@ -51,8 +51,12 @@ export function errorHandlerOf(context: Context, component: Component | undefine
   return {
     interpret(response) {
       let last = byStatus(response);
+      // A handler that does not know a passing failure has it asked again, as in the reference: a later one must not pass over its records.
+      let again: Verdict | undefined;
       for (const handler of handlers) {
         const verdict = handler.interpret(response);
+        if (verdict.action === "ignore" && again) return again;
+        if (verdict.action === "retry" && !verdict.matched) again ??= verdict;
         if (verdict.action === "success" || (verdict.matched && verdict.action !== "fail")) return verdict;
         if (verdict.matched || !last.matched) last = verdict;
       }
