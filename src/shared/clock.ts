@@ -6,6 +6,8 @@ export interface Clock {
   monotonic(): number;
 }
 
+export const DAY_MS = 86_400_000;
+
 export const systemClock: Clock = { now: () => Date.now(), monotonic: () => performance.now() };
 
 // Every request writes several moments down, and many requests one and the same; all of one second share their text but for its end. It is a

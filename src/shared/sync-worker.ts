@@ -11,7 +11,7 @@ import type {
   SyncWorkerRequest,
 } from "#contract/sync.ts";
 import type { TokenKeeper } from "#contract/tokens.ts";
-import { memoryTokens, serveTokens, type TokenServer } from "./token-ipc.ts";
+import { memoryTokens, REFRESH_GRACE_MS, serveTokens, type TokenServer } from "./token-ipc.ts";
 
 export interface WorkerOptions {
   readonly signal: AbortSignal;
@@ -25,8 +25,6 @@ export interface WorkerOptions {
 const ATTEMPTS = 3;
 // A cancelled worker undoes its work and says so; one that does not is ended, and its servers undo it.
 const CANCEL_GRACE_MS = 1500;
-// One that waits for a vendor's new tokens may take longer: to end it would lose the connection's grant.
-const REFRESH_GRACE_MS = 30_000;
 
 /** The outcome of the run; a worker that was lost three times is a failed run. */
 export async function runInWorker(spec: SyncSpec, options: WorkerOptions): Promise<SyncOutcome> {

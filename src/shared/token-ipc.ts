@@ -3,6 +3,9 @@ import { isMagicError, MagicError } from "#contract/errors.ts";
 import type { HeldTokens, KeptToken, TokenAnswer, TokenKeeper, TokenRequest } from "#contract/tokens.ts";
 import { createTurns } from "./turns.ts";
 
+/** One that waits for a vendor's new tokens may take so much longer: to end it would lose the connection's grant. */
+export const REFRESH_GRACE_MS = 30_000;
+
 /** Keeps tokens as long as it lives: where there is nothing durable. */
 export function memoryTokens(): TokenKeeper {
   const turns = createTurns();

@@ -3,7 +3,7 @@ import type { Principal } from "#contract/identity.ts";
 import type { CallingController } from "#daemon/gateway/call.ts";
 import type { Engagement } from "#daemon/gateway/engagement/engagement.ts";
 import { picoOf } from "#daemon/gateway/pricing/price.ts";
-import { rfc3339 } from "#shared/clock.ts";
+import { DAY_MS, rfc3339 } from "#shared/clock.ts";
 
 export interface Account {
   readonly key: string;
@@ -51,7 +51,6 @@ export function spenderOf(
 
 const known = new WeakMap<Principal, { readonly made: Made; readonly accounts: readonly Account[] }>();
 type Made = readonly [engagement: object, user: string | null, controller: object | null, day: number];
-const DAY_MS = 86_400_000;
 
 /** The accounts that bind a call. The same array for a caller's next call of the same day: making its texts costs more than using them. */
 export function accountsOf(

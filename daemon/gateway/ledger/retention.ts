@@ -2,10 +2,9 @@
 // over. Removed a little at a time, so that nobody waits for it.
 import { setTimeout as pause } from "node:timers/promises";
 import type { BudgetStore } from "#daemon/gateway/budgets/store.ts";
-import { type Clock, rfc3339 } from "#shared/clock.ts";
+import { type Clock, DAY_MS, rfc3339 } from "#shared/clock.ts";
 import type { LedgerStore } from "./ledger.ts";
 
-const DAY_MS = 86_400_000;
 const PAUSE_MS = 20;
 /** What is spent of a month must outlast it. */
 const LEAST_DAYS_OF_BUDGETS = 62;

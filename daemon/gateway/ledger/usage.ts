@@ -2,7 +2,7 @@
 // themselves; each in steps, between which others have the storage, and one query at a time, since its sums are held in memory.
 import { setImmediate as breathe } from "node:timers/promises";
 import { MagicError } from "#contract/errors.ts";
-import { rfc3339 } from "#shared/clock.ts";
+import { DAY_MS, rfc3339 } from "#shared/clock.ts";
 import { createTurns, inTurn } from "#shared/turns.ts";
 import type { UsageQuery, UsageSum } from "./row.ts";
 
@@ -29,7 +29,6 @@ const GATHERED = 1_000;
 const STEP = 5_000;
 /** A cut day is read in spans of ten minutes. */
 const SPAN_MS = 600_000;
-const DAY_MS = 86_400_000;
 /** Of different keys, some 200 bytes each. */
 const MOST_KEYS = 500_000;
 /** Sums that are put in order at a time. */

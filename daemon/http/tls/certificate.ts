@@ -1,6 +1,7 @@
 // A certificate for this machine, signed by itself: X.509 v3 (RFC 5280), ECDSA on P-256, good for TLS servers alone.
 import { generateKeyPairSync, randomBytes, sign } from "node:crypto";
 import { isIP } from "node:net";
+import { DAY_MS } from "#shared/clock.ts";
 import { bits, boolean, explicit, implicit, integer, objectId, octets, sequence, set, time, utf8 } from "./der.ts";
 
 export interface Certificate {
@@ -18,8 +19,6 @@ const ids = {
   serverAuth: "1.3.6.1.5.5.7.3.1",
   subjectAlternativeName: "2.5.29.17",
 };
-
-const DAY_MS = 86_400_000;
 
 /** For these host names and addresses, from an hour ago (clocks differ) for `days` days. */
 export function makeCertificate(names: readonly string[], now: Date, days: number): Certificate {

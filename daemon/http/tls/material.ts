@@ -6,6 +6,7 @@ import { hostname, networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { createSecureContext } from "node:tls";
 import { MagicError } from "#contract/errors.ts";
+import { DAY_MS } from "#shared/clock.ts";
 import { makeFolder } from "#shared/make-folder.ts";
 import { localCertificate } from "#shared/paths.ts";
 import { isLoopback } from "../guards/loopback.ts";
@@ -21,7 +22,7 @@ export interface TlsSettings {
 }
 
 const DAYS = 397;
-const RENEW_MS = 14 * 86_400_000;
+const RENEW_MS = 14 * DAY_MS;
 
 /** @throws MagicError `config_invalid` when the files are missing, do not belong together, or only one is named. */
 export async function tlsMaterial(settings: TlsSettings): Promise<Certificate> {

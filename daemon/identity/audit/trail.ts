@@ -6,7 +6,7 @@ import type { ListAudit } from "#daemon/storage/repositories/audit.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import type { AuditEntryTable } from "#daemon/storage/tables/audit.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
-import { type Clock, rfc3339 } from "#shared/clock.ts";
+import { type Clock, DAY_MS, rfc3339 } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
 import { anchorFile, anchorName, anchorPath } from "./anchor.ts";
 import type { AuditRecord, ChainedRecord, Outcome } from "./chain.ts";
@@ -128,7 +128,7 @@ export async function openAuditTrail(options: AuditTrailOptions): Promise<AuditT
   async function retain(): Promise<void> {
     const days = options.retentionDays();
     if (days === null) return;
-    const removed = await prune(new Date(clock.now() - days * 86_400_000));
+    const removed = await prune(new Date(clock.now() - days * DAY_MS));
     if (removed > 0) logger.info("audit.pruned", { entries: removed });
   }
   const timer = setInterval(() => {

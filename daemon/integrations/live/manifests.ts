@@ -1,12 +1,12 @@
 // The manifests of declarative connectors: the project's own in `<root>/connectors`, then ours.
 import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, extname, join } from "node:path";
+import { MANIFEST_ENDINGS } from "#contract/connector-files.ts";
 import type { Connector } from "#contract/wire/connectors.ts";
 import { definitionsFolder } from "../catalogue/catalogue.ts";
 import { connectorOf, type Manifest } from "../catalogue/manifest-connector.ts";
 import { parseManifest } from "../connectors/declarative/manifest/load.ts";
 
-const ENDINGS = [".yaml", ".yml", ".json"];
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/;
 
 /** The text of a connector's manifest; null where there is none of that name. */
@@ -14,7 +14,7 @@ export async function manifestText(root: string, id: string): Promise<string | n
   // A provider's name comes from a request: it must not be a path.
   if (!NAME.test(id)) return null;
   for (const folder of [join(root, "connectors"), definitionsFolder()])
-    for (const ending of ENDINGS) {
+    for (const ending of MANIFEST_ENDINGS) {
       const text = await readFile(join(folder, id + ending), "utf8").catch(() => null);
       if (text !== null) return text;
     }
@@ -37,7 +37,7 @@ export function projectConnectors(root: string): () => Promise<readonly Connecto
     const now = new Map<string, Read>();
     for (const file of files.sort()) {
       const id = basename(file, extname(file));
-      if (!ENDINGS.includes(extname(file)) || !NAME.test(id)) continue;
+      if (!MANIFEST_ENDINGS.some((ending) => ending === extname(file)) || !NAME.test(id)) continue;
       const path = join(folder, file);
       const stamp = await stampOf(path);
       const before = known.get(file);

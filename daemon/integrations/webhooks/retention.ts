@@ -2,7 +2,7 @@
 import { setTimeout } from "node:timers/promises";
 import type { Storage } from "#daemon/storage/storage.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
-import { type Clock, rfc3339 } from "#shared/clock.ts";
+import { type Clock, DAY_MS, rfc3339 } from "#shared/clock.ts";
 
 export interface DeliveryRetention {
   /** Days from when the last attempt was due by the schedule. */
@@ -52,7 +52,7 @@ export function keepDeliveries(options: RetentionOptions): { sweep(): Promise<nu
   async function sweep(): Promise<number> {
     const { days, count } = kept();
     const scheduledS = options.retryScheduleS().reduce((sum, pause) => sum + pause, 0);
-    const queuedBefore = rfc3339(clock.now() - days * 86_400_000 - scheduledS * 1000);
+    const queuedBefore = rfc3339(clock.now() - days * DAY_MS - scheduledS * 1000);
     let removed = 0;
     for (const webhookId of await units.ids()) {
       for (let after: string | null = ""; after !== null && !signal.aborted; ) {

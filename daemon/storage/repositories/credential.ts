@@ -1,5 +1,6 @@
 // Keys, clients and gateway tokens, and their secrets. Who may make and change which is decided by the caller.
 
+import { DAY_MS } from "#shared/clock.ts";
 import { type Page, paged, type Slice, slice } from "../page.ts";
 import type { Db } from "../schema.ts";
 import type { CredentialSecretTable, CredentialTable } from "../tables/credential.ts";
@@ -95,7 +96,7 @@ export async function roll(db: Db, args: RollCredential): Promise<CredentialRow 
     .where((where) => where.or([where("expires_at", "is", null), where("expires_at", ">", args.overlapEnds)]))
     .execute();
   // Ended ones are of no use to anybody a day later; until then their error can say "expired".
-  const dayAgo = new Date(Date.parse(args.now) - 86_400_000).toISOString();
+  const dayAgo = new Date(Date.parse(args.now) - DAY_MS).toISOString();
   await db.deleteFrom("credential_secret").where("credential", "=", args.id).where("expires_at", "<", dayAgo).execute();
   await addSecret(db, args.id, args.secret, args.now);
   return get(db, args);

@@ -3,11 +3,11 @@
 import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { MANIFEST_ENDINGS } from "#contract/connector-files.ts";
 import { MagicError } from "#contract/errors.ts";
 import { makeFolder } from "#shared/make-folder.ts";
 
 export const CONNECTOR_NAME = /^[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?$/;
-const ENDINGS = [".yaml", ".yml", ".json"] as const;
 
 function connectorsFolder(root: string): string {
   return join(root, "connectors");
@@ -17,7 +17,7 @@ function listConnectors(root: string): string[] {
   const folder = connectorsFolder(root);
   if (!existsSync(folder)) return [];
   return readdirSync(folder)
-    .filter((file) => ENDINGS.some((ending) => file.endsWith(ending)))
+    .filter((file) => MANIFEST_ENDINGS.some((ending) => file.endsWith(ending)))
     .map((file) => file.replace(/\.(yaml|yml|json)$/, ""))
     .sort();
 }
@@ -26,7 +26,7 @@ function listConnectors(root: string): string[] {
 export function readConnector(root: string, name: string): string {
   if (/[./\\]/.test(name) && existsSync(name)) return readManifest(name);
   const file = CONNECTOR_NAME.test(name)
-    ? ENDINGS.map((ending) => join(connectorsFolder(root), name + ending)).find((path) => existsSync(path))
+    ? MANIFEST_ENDINGS.map((ending) => join(connectorsFolder(root), name + ending)).find((path) => existsSync(path))
     : undefined;
   if (file) return readFileSync(file, "utf8");
   const ours = CONNECTOR_NAME.test(name) ? catalogueFile(`${name}.yaml`) : undefined;
@@ -59,7 +59,7 @@ export function writeConnector(root: string, name: string, text: string, force: 
   const path = join(connectorsFolder(root), `${name}.yaml`);
   if (
     !force &&
-    ENDINGS.some((ending) => existsSync(join(connectorsFolder(root), name + ending))) &&
+    MANIFEST_ENDINGS.some((ending) => existsSync(join(connectorsFolder(root), name + ending))) &&
     readConnector(root, name) !== text
   )
     throw new MagicError("exists", `There is a connector '${name}' already: pass --force to replace it, or --name.`);

@@ -3,8 +3,7 @@ import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { ConnectorJob, ConnectorReply, ConnectorRequest, EvalCase } from "#contract/connector-worker.ts";
 import { MagicError } from "#contract/errors.ts";
-
-const REFRESH_GRACE_MS = 30_000;
+import { REFRESH_GRACE_MS } from "#shared/token-ipc.ts";
 
 /** Calls `onReply` for each answer, in order, and resolves at the end. Throws what the job failed with. */
 export function runConnectorWorker(
