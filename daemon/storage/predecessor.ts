@@ -1,5 +1,5 @@
 // Under which ids the daemon of this root says that it lives, where daemons share a database: one root has one daemon at a time, so that
-// whoever starts there knows that its predecessor's are dead, and need not wait until they count as such.
+// whoever starts there knows that its predecessor's are dead, and need not wait until they count as such. A copy of a root is another root.
 import { appendFileSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
@@ -10,7 +10,7 @@ const NAME = "daemon.processes";
 /** Before the daemon says that it lives under this id. What cannot be noted counts as alive a while longer. */
 export function noteProcess(state: string, process: string): void {
   try {
-    appendFileSync(join(state, NAME), `${process}\n`, { mode: 0o600 });
+    appendFileSync(join(state, NAME), `${process} ${state}\n`, { mode: 0o600 });
   } catch {}
 }
 
@@ -27,7 +27,11 @@ export async function endPredecessor(
 
 function noted(state: string): string[] {
   try {
-    return readFileSync(join(state, NAME), "utf8").match(/^proc_\w+$/gm) ?? [];
+    const lines = readFileSync(join(state, NAME), "utf8").split("\n");
+    return lines.flatMap((line) => {
+      const [, process, place] = /^(proc_\w+) (.*)$/.exec(line) ?? [];
+      return process !== undefined && place === state ? [process] : [];
+    });
   } catch {
     return [];
   }

@@ -1,4 +1,5 @@
 // The gateway's units of storage: the same figures on SQLite and on a real Postgres.
+import { cpSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
@@ -201,6 +202,11 @@ describe.each(dialects.filter(({ skip }) => !skip))("on $name", ({ open }) => {
     expect(await former.keys.begin(taking)).toBeNull();
     const alive = storage.dialect === "postgres";
     expect(await daemon().keys.begin(taking)).toMatchObject({ state: "open", own: false, alive });
+    // A copy of its root tells nothing of it.
+    const copy = temporaryFolder();
+    cpSync(state, copy, { recursive: true });
+    await endPredecessor(copy, storage.units.idempotency, clock);
+    expect(await daemon().keys.begin(taking)).toMatchObject({ alive });
     await endPredecessor(state, storage.units.idempotency, clock);
     expect(await daemon().keys.begin(taking)).toMatchObject({ state: "open", own: false, alive: false });
   });
