@@ -4,7 +4,7 @@ import { connectGateway } from "#client/gateway/connect.ts";
 import type { ApiClient } from "#client/http.ts";
 import type { Context } from "./command.ts";
 
-type Needed = Pick<Context<unknown>, "globals" | "env" | "output">;
+export type Needed = Pick<Context<unknown>, "globals" | "env" | "output">;
 
 /** The daemon that --url, MAGIC_URL or the root names; started when it is this machine's and does not run. */
 export function clientOf(needed: Needed, more: ConnectOptions = {}): Promise<ApiClient> {

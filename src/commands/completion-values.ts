@@ -1,7 +1,6 @@
 // What may stand in the place of an option's value or a command's first argument: a few words, or names that are looked up when they
 // are asked for, in the project's folder and at a daemon that runs. Nothing is started for them, and nothing is said where there is none.
-import { connect } from "#client/daemon/connect.ts";
-import type { GlobalOptions } from "#commands/command.ts";
+import { clientOf, type Needed } from "#commands/client-of.ts";
 import { connectionStates, deliveryStates, runStates, syncStates } from "#contract/states.ts";
 import { badRecordModes, deleteModes, syncModes } from "#contract/sync.ts";
 import { usageKeys } from "#contract/wire/usage.ts";
@@ -29,9 +28,9 @@ const PATIENCE_MS = 500;
 const PLAIN = /^[\w./:@+-]+$/;
 
 /** Ids or names, as commands take them; none where no daemon runs that tells them. */
-export async function namesOf(kind: Names, globals: GlobalOptions, env: NodeJS.ProcessEnv): Promise<string[]> {
+export async function namesOf(kind: Names, context: Needed): Promise<string[]> {
   try {
-    const client = await connect({ root: globals.root, url: globals.url, live: globals.live, env, start: false });
+    const client = await clientOf(context, { start: false });
     const { data } = await client.request<{ data: { id?: string; name?: string }[] }>("GET", paths[kind], {
       query: kind === "controllers" || kind === "models" ? {} : { limit: 100 },
       signal: AbortSignal.timeout(PATIENCE_MS),

@@ -16,10 +16,11 @@ export default defineCommand<{ names?: Names }>({
         "after",
         '\nFor this session: eval "$(magic completion bash)"; for good: put that line into ~/.bashrc.',
       ),
-  async run({ args, options, output, registry, globals, env }) {
+  async run(context) {
+    const { args, options, output, registry } = context;
     const shell = args[0] as Shell;
     if (options.names) {
-      const names = await namesOf(options.names, globals, env);
+      const names = await namesOf(options.names, context);
       return output.result({ names }, () => names.join("\n"));
     }
     const script = completionScript(shell, await everything(registry));
