@@ -5,6 +5,7 @@ import { MagicError } from "#contract/errors.ts";
 import type { Batch, FieldCheck, RawStream } from "../../engine/source.ts";
 import type { Column, Row, Value } from "../../engine/types.ts";
 import { CsvInspector } from "./csv-inspect.ts";
+import { otherEncoding } from "./encoding.ts";
 import { type FileFormat, type FileReader, LONGEST_RECORD } from "./format.ts";
 import { openSnapshot, type Snapshot } from "./snapshot.ts";
 import { textWriter } from "./text-writer.ts";
@@ -93,10 +94,7 @@ async function readHeader(file: Snapshot): Promise<Header> {
   const bom = head.subarray(0, 3).equals(Buffer.from([0xef, 0xbb, 0xbf])) ? 3 : 0;
   const bytes = head.subarray(bom, end < 0 ? head.length : end);
   if (!isUtf8(bytes) || bytes.includes(0))
-    throw new MagicError(
-      "source_failed",
-      `${path} is not UTF-8 in its header line: convert it first, e.g. with iconv -f ${bytes.includes(0) || bytes[0] === 0xff ? "UTF-16" : "LATIN1"} -t UTF-8.`,
-    );
+    throw new MagicError("source_failed", `${path} is not UTF-8 in its header line but ${otherEncoding(head)}.`);
   const line = bytes.toString("utf8").replace(/\r?\n?$/, "");
   if (line === "") throw new MagicError("source_failed", `${path} is empty: a CSV file needs a header line.`);
   const delimiter = delimiterOf(line, isTsv(path));

@@ -5,10 +5,12 @@ import { Digits, keepDigits, literalOf } from "../../engine/convert.ts";
 import type { Batch } from "../../engine/source.ts";
 import type { Column, ColumnType, Row, Value } from "../../engine/types.ts";
 import { wholeLines } from "../postgres/copy-text.ts";
+import { otherEncoding } from "./encoding.ts";
 import { type FileFormat, type FileReader, LONGEST_RECORD } from "./format.ts";
 import { memberCount, memberTexts } from "./json-members.ts";
 import { openSnapshot, type Snapshot } from "./snapshot.ts";
 import { textWriter } from "./text-writer.ts";
+import { wholeEnd } from "./utf8.ts";
 
 export const jsonl: FileFormat = {
   open: openJsonl,
@@ -103,8 +105,12 @@ async function survey(file: Snapshot): Promise<{ columns: readonly Column[]; rec
       ...(kind === "null" ? { blank: true } : {}),
     }),
   );
-  if (columns.length === 0 && records > 0)
+  if (columns.length === 0 && records > 0) {
+    const head = await file.slice(0, Math.min(file.size, 4096));
+    if (head.includes(0) || !isUtf8(head.subarray(0, wholeEnd(head))))
+      throw new MagicError("source_failed", `${file.path} is not UTF-8 but ${otherEncoding(head)}.`);
     throw new MagicError("source_failed", `${file.path}: none of its ${records} lines is a JSON object with a member.`);
+  }
   return { columns, records };
 }
 

@@ -24,8 +24,8 @@ export function watchUtf8(): Utf8Watch {
   };
 }
 
-// Where the last character begins, if its end is still to come; else the length.
-function wholeEnd(bytes: Buffer): number {
+/** Where the last character begins, if its end is still to come; else the length. */
+export function wholeEnd(bytes: Buffer): number {
   for (let back = 1; back <= 3 && back <= bytes.length; back++) {
     const byte = bytes[bytes.length - back] ?? 0;
     if ((byte & 0xc0) === 0x80) continue;

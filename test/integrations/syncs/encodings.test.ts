@@ -1,0 +1,30 @@
+// Source files that are no UTF-8: the refusal names what they are.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { expect, test } from "vitest";
+import { csv } from "#daemon/integrations/connectors/files/csv.ts";
+import { jsonl } from "#daemon/integrations/connectors/files/jsonl.ts";
+import { temporaryFolder } from "#test/temporary.ts";
+
+test.each([
+  ["rows.jsonl", jsonl, '{"id":1}\n{"id":2}\n'],
+  ["rows.csv", csv, "id,nä\n1,2\n"],
+] as const)("%s in UTF-16 or packed is refused by that name", async (name, format, text) => {
+  const path = join(temporaryFolder(), name);
+  for (const [bytes, said] of [
+    [Buffer.from(`\ufeff${text}`, "utf16le"), "but UTF-16: convert it first, e.g. with iconv -f UTF-16 -t UTF-8"],
+    [Buffer.from(text, "utf16le").swap16(), "but UTF-16"],
+    [gzipSync(text), "but gzip: unpack it first, e.g. with gunzip"],
+    [Buffer.from(text.replaceAll(/["d]/g, "\xe4"), "latin1"), "but another encoding: convert it first"],
+  ] as const) {
+    writeFileSync(path, bytes);
+    await expect(format.open(path)).rejects.toThrow(said);
+  }
+});
+
+test("lines that are UTF-8 and no objects are told as that", async () => {
+  const path = join(temporaryFolder(), "rows.jsonl");
+  writeFileSync(path, `${"ä".repeat(3000)}\n`);
+  await expect(jsonl.open(path)).rejects.toThrow("none of its 1 lines is a JSON object");
+});
