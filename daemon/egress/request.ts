@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate } from "node:zlib";
 import type { Dispatcher } from "undici";
 import { isMagicError, MagicError } from "#contract/errors.ts";
-import { becomesGet, isRedirect, sameServer } from "./redirect.ts";
+import { becomesGet, isRedirect, readLocation, sameServer } from "./redirect.ts";
 
 export interface EgressRequest {
   readonly method?: string;
@@ -48,7 +48,7 @@ export async function sendRequest(
       if (!isRedirect(answer.status) || location === undefined || redirects === 0) return answer;
       if (hop === redirects)
         throw new MagicError("upstream_error", `${url.origin} redirects more than ${redirects} times`);
-      const next = checkedUrl(URL.parse(location, url) ?? location);
+      const next = checkedUrl(URL.parse(readLocation(location), url) ?? location);
       request = afterRedirect(request, answer.status, url, next);
       url = next;
     }

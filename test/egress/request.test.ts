@@ -69,3 +69,11 @@ test("silence ends with a time-out, a lost server with an error, a caller that l
     code: "client_closed",
   });
 });
+
+test("a redirect to unencoded letters leads to where it says", async () => {
+  const { egress, url } = await upstream((request, response) => {
+    if (request.url !== "/") response.end(request.url);
+    else response.writeHead(302, { location: Buffer.from("/énd").toString("latin1") }).end();
+  });
+  expect((await egress.request(url, { redirects: 1 })).body.toString()).toBe("/%C3%A9nd");
+});

@@ -2,6 +2,7 @@
 // every redirect passes it again, no credential goes along, and what comes must be an image of bounded size.
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
+import { readLocation } from "#daemon/egress/redirect.ts";
 import { failure, UpstreamError } from "#daemon/gateway/providers/failure.ts";
 import type { AbortNotice } from "#shared/abort.ts";
 import { exchange } from "./exchange.ts";
@@ -26,7 +27,7 @@ export async function fetchImage(
     const { status, headers, data } = await get(dispatcher, at, options.signal);
     const location = headers["location"];
     if (status >= 300 && status < 400 && typeof location === "string") {
-      at = parse(location, at);
+      at = parse(readLocation(location), at);
       continue;
     }
     if (status !== 200) throw refused(`it answered ${status}`);

@@ -127,3 +127,14 @@ test("a template does not cut a list into more slices than a range may have", ()
   expect(() => jinja.evaluate("{{ [1]|batch(1000000000, 0)|list }}", {})).toThrow("too many");
   expect(() => jinja.evaluate("{{ format_datetime('2026-01-01', '%Y' * 100000) }}", {})).toThrow("too large");
 });
+
+test("a redirect to unencoded letters leads to where it says", async () => {
+  const paths: (string | undefined)[] = [];
+  const origin = await vendor(({ url }, response) => {
+    paths.push(url);
+    if (url !== "/items") json(response, { items: [{ id: 1 }] });
+    else response.writeHead(302, { location: Buffer.from("/énd").toString("latin1") }).end();
+  });
+  expect((await read(manifest(origin))).records).toEqual([{ id: 1 }]);
+  expect(paths).toEqual(["/items", "/%C3%A9nd"]);
+});

@@ -1,7 +1,7 @@
 // One HTTP exchange for declarative connectors: over the egress dispatcher, with time-outs, a body cap, and the rewrite that tests use.
 import type { Dispatcher } from "undici";
 import { MagicError } from "#contract/errors.ts";
-import { becomesGet, isRedirect, sameServer } from "#daemon/egress/redirect.ts";
+import { becomesGet, isRedirect, readLocation, sameServer } from "#daemon/egress/redirect.ts";
 import { contentDecoded } from "./content-encoding.ts";
 import { exchange } from "./exchange.ts";
 
@@ -96,7 +96,7 @@ export function createHttpClient({
             "upstream_error",
             `${place(parseUrl(request.url))} redirects more than ${MAX_REDIRECTS} times`,
           );
-        current = redirected(current, response.status, location);
+        current = redirected(current, response.status, readLocation(location));
       }
     },
   };
