@@ -360,6 +360,13 @@ describe("budgets", () => {
     expect(upstream.requests.length).toBe(5);
     const [sum] = await gateway.usage({ by: "team" });
     expect(sum?.cost_pico).toBe("13000000000");
+    const explained = async (model: string) => {
+      const body = { model, max_tokens: 100, messages: [{ role: "user", content: "hi" }] };
+      const { decision, candidates } = await gateway.explain({ body, principal: who, controller: null });
+      return [decision?.model, ...candidates.map((one) => `${one.model} ${one.rule}`)];
+    };
+    expect(await explained("free")).toEqual(["openai/free", "openai/free null", "openai/huge budget"]);
+    expect(await explained("unknown")).toEqual([undefined, "openai/huge budget", "openai/of-unknown-price budget"]);
     // The refusal is the first candidate's, and an unknown cost is no smaller one.
     for (const model of ["p", "openai/m", "unknown"])
       await expect(ask(model)).rejects.toMatchObject({ code: "insufficient_quota" });
