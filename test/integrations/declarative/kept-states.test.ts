@@ -111,15 +111,18 @@ test("an end that lies ahead is asked for, and the last interval ends with it", 
   expect(urls).toEqual(["/items?since=2999-01-01&until=2999-01-01", "/items?since=2999-01-02&until=2999-01-03"]);
 });
 
-test("a format with an offset in it reads on from what it wrote", async () => {
+test.each([
+  ["by a format of their own", ["%Y-%m-%dT%H:%M:%S%z"]],
+  ["by the same", []],
+])("a format with an offset in it says the same times in it, and reads on from them, read %s", async (_by, formats) => {
   const kept = {
     ...sync,
-    cursor_datetime_formats: ["%Y-%m-%dT%H:%M:%S%z"],
+    cursor_datetime_formats: formats,
     datetime_format: "%Y-%m-%dT%H:%M:%S-12:00",
   };
   const first = await asked(undefined, { sync: kept, retriever: {} });
-  expect(first).toEqual({ since: { "": "2024-06-01T00:00:00-12:00" }, state: { cursor: "2024-06-10T00:00:00-12:00" } });
-  expect((await asked(first.state, { sync: kept, retriever: {} })).since).toEqual({ "": "2024-06-10T00:00:00-12:00" });
+  expect(first).toEqual({ since: { "": "2024-05-31T12:00:00-12:00" }, state: { cursor: "2024-06-09T12:00:00-12:00" } });
+  expect((await asked(first.state, { sync: kept, retriever: {} })).since).toEqual({ "": "2024-06-09T12:00:00-12:00" });
 });
 
 test("of two parents a state of Airbyte's names where the first was read", async () => {

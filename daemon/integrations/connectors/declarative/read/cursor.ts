@@ -141,8 +141,7 @@ function datetimeCursor(context: Context, component: Component, asks: Component)
       // As many units on both sides; both ends belong to the interval.
       const second = start.us + (((end.us - start.us) / unit + 1n) / 2n) * unit;
       if (second <= start.us || second > end.us) return undefined;
-      // With the offset that they were read with: the format may say it in so many words.
-      const at = (us: bigint): DateTime => new DateTime(us, start.offset);
+      const at = (us: bigint): DateTime => new DateTime(us, 0);
       const middle = at(second - unit);
       return [
         interval(keys, format, start, middle, middle),
@@ -174,19 +173,20 @@ function datetimeCursor(context: Context, component: Component, asks: Component)
 
 // A format without an offset speaks of UTC, and a vendor may send 10:00+02:00: written as 10:00Z it would hide two hours.
 function written(value: DateTime, format: string): string {
-  return strftime(/%[zZ]/.test(format) || isAt(value, format) ? value : new DateTime(value.us, 0), format);
+  return strftime(/%[zZ]/.test(format) ? value : new DateTime(value.us, offsetIn(format)), format);
 }
 
-// An offset may stand in the format itself (`...%S-12:00`): a time that was read with it is written with it.
-function isAt({ offset }: DateTime, format: string): boolean {
-  const [, sign, hours, minutes] = /%S([+-])(\d\d):?(\d\d)$/.exec(format) ?? [];
-  return sign !== undefined && offset === Number(`${sign}1`) * (Number(hours) * 60 + Number(minutes));
+// Minutes: an offset may stand in the format itself (`...%S-12:00`). The reference writes other offsets' digits beside it, and so passes over hours.
+function offsetIn(format: string): number {
+  const [, sign, hours, minutes] = /%[Sf](?:\.0+)?([+-])(\d\d):?(\d\d)$/.exec(format) ?? [];
+  return sign === undefined ? 0 : Number(`${sign}1`) * (Number(hours) * 60 + Number(minutes));
 }
 
 function parseAny(value: string, formats: readonly string[]): DateTime | undefined {
   for (const format of formats) {
     const parsed = strptime(value, format);
-    if (parsed) return parsed.offset === null ? new DateTime(parsed.us, 0) : parsed;
+    if (parsed?.offset === null) return new DateTime(parsed.us - BigInt(offsetIn(format)) * 60_000_000n, 0);
+    if (parsed) return parsed;
   }
   try {
     return parseIso(value);
