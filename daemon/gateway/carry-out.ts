@@ -134,7 +134,7 @@ function reserve(budgets: Budgets, accounts: readonly Account[], plan: Plan) {
 }
 
 // A candidate that the budgets do not cover is passed over, as it is after one that failed. An unknown cost is no smaller one. What costs as
-// much as the refused is not tried: where daemons share the budgets a refusal takes its time.
+// much as the refused is not tried: where daemons share the budgets a refusal takes its time. Nor is the sandbox, whose answer would be none.
 async function reserveForCheaper(
   budgets: Budgets,
   accounts: readonly Account[],
@@ -143,8 +143,8 @@ async function reserveForCheaper(
 ): Promise<[Plan, Reservation]> {
   if (!isUncovered(refused)) throw refused;
   let least = plan.candidates[0]?.worst ?? 0;
-  for (const [index, { worst }] of plan.candidates.entries()) {
-    if (worst === null || worst >= least) continue;
+  for (const [index, { worst, provider }] of plan.candidates.entries()) {
+    if (worst === null || worst >= least || provider.kind === "sandbox") continue;
     least = worst;
     try {
       return [{ ...plan, candidates: plan.candidates.slice(index) }, await budgets.reserve(accounts, worst)];

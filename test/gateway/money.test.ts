@@ -344,6 +344,7 @@ describe("budgets", () => {
         p: { candidates: ["openai/huge", "openai/dear", "openai/m"] },
         unknown: { candidates: ["openai/huge", "openai/of-unknown-price"] },
         free: { candidates: ["openai/huge", "openai/free"] },
+        simulated: { candidates: ["openai/huge", "sandbox/echo"] },
       },
       budgets: [{ scope: "team", name: "research", usd: 0.013, per: "day" }],
     });
@@ -371,6 +372,12 @@ describe("budgets", () => {
     for (const model of ["p", "openai/m", "unknown"])
       await expect(ask(model)).rejects.toMatchObject({ code: "insufficient_quota" });
     expect((await ask("free")).headers["x-magic-model"]).toBe("free");
+    const local = { ...who, environments: ["sandbox", "live"] as const };
+    const simulated = chat({ model: "simulated", max_tokens: 100 }, { principal: local });
+    await expect(simulated).rejects.toMatchObject({ code: "insufficient_quota" });
+    const body = { model: "simulated", max_tokens: 100, messages: [] };
+    const { candidates } = await gateway.explain({ body, principal: local, controller: null });
+    expect(candidates.map(({ rule }) => rule)).toEqual(["budget", "budget"]);
   });
 
   test("a reservation is given back down to the actual cost, and wholly when the call failed", async () => {

@@ -12,9 +12,9 @@ export async function withinBudgets(plan: Plan, refusal: (amount: number) => Pro
   const covered: Candidate[] = [];
   for (const candidate of plan.candidates) {
     const { name, worst } = candidate;
-    // After a refusal none is taken for the first whose cost nobody knows.
-    const isUnknown = worst === null && refused.size > 0 && covered.length === 0;
-    const reason = isUnknown ? "what it costs is unknown, so no budget covers it" : await refusal(worst ?? 0);
+    // After a refusal none of these is taken for the first.
+    const inPlace = refused.size > 0 && covered.length === 0 ? noneInPlace(candidate) : null;
+    const reason = inPlace ?? (await refusal(worst ?? 0));
     if (reason) refused.set(name, reason);
     else covered.push(candidate);
   }
@@ -24,6 +24,11 @@ export async function withinBudgets(plan: Plan, refusal: (amount: number) => Pro
     return reason === undefined ? one : { ...one, objection: "budget", reason };
   });
   return { ...plan, candidates: covered, considered };
+}
+
+function noneInPlace({ worst, provider }: Candidate): string | null {
+  if (provider.kind === "sandbox") return "a simulated answer stands in for none that a budget refuses";
+  return worst === null ? "what it costs is unknown, so no budget covers it" : null;
 }
 
 export function explanationOf(plan: Plan, shape: RequestShape, principal: Principal): RouteExplanation {
