@@ -224,9 +224,8 @@ export function createOAuth(options: OAuthOptions): OAuth {
         ...reauthorized(rules, held, { config, credentials }, told),
         bounded: bounded || held.bounded === true,
       })).catch(async (error) => {
-        // Deleted meanwhile, or of an account that it cannot be moved to. Where only storage failed, it may have been kept after all.
-        if (isMagicError(error) && (error.code === "not_found" || error.code === "validation_failed"))
-          await giveBack(provider, tokens);
+        // Deleted meanwhile. One that is still there may have been given what it lives by for the same account: some providers end both together.
+        if (isMagicError(error) && error.code === "not_found") await giveBack(provider, tokens);
         throw error;
       });
       const found = await connections.setHealth({ ...place, status: "connected", health, now });
