@@ -3,7 +3,8 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { type Cell, startCell } from "#daemon/controllers/cell/cell.ts";
+import { type Cell, type CellCall, holdCell, startCell } from "#daemon/controllers/cell/cell.ts";
+import { HEADER, SECRET, up } from "#daemon/controllers/cell/frames.ts";
 import { allLayers, type Layers } from "#daemon/controllers/cell/lockdown/boot.ts";
 import { settle } from "./harness.ts";
 
@@ -110,6 +111,69 @@ test("a frame with a forged secret ends the cell and answers nobody", async () =
   expect(await victim).toBe("a frame with a forged secret");
   expect((await cell.gone).reason).toBe("violation");
 });
+
+const cpu = Buffer.alloc(4);
+test.each([
+  ["a result without its processor time", up.result, Buffer.alloc(2)],
+  ["an error without anything", up.error, Buffer.alloc(0)],
+  ["an error that is not JSON", up.error, Buffer.concat([cpu, Buffer.from("{nope")])],
+  ["an error that is null", up.error, Buffer.concat([cpu, Buffer.from("null")])],
+  ["an error with a number for a message", up.error, Buffer.concat([cpu, Buffer.from('{"name":"x","message":2}')])],
+])("%s, with the call's own secret, ends the cell and tells the caller", async (_name, type, body) => {
+  const { cell, answer } = await heldCell();
+  const told = new Promise<string>((resolve) => {
+    cell.invoke(callOf({ onEnd: () => resolve("ended"), onGone: ({ reason }) => resolve(reason) }));
+  });
+  await answer(type, body);
+  expect(await told).toBe("violation");
+});
+
+test.each(["undefined", "null"])(
+  "a handler whose objects are all written as %s fails by itself, at once",
+  async (value) => {
+    const cell = await load(
+      `exports.default = async () => { Object.prototype.toJSON = () => (${value}); throw new Error("thrown"); };`,
+    );
+    const began = performance.now();
+    expect(await call(cell, {})).toMatch(/^(thrown|a frame that cannot be read: .*)$/);
+    expect(performance.now() - began).toBeLessThan(1_500);
+    cell.kill("killed", "done");
+  },
+);
+
+function callOf(ends: Pick<CellCall, "onEnd" | "onGone">): CellCall {
+  const message = { input: {}, id: "req_1", deadline: Date.now() + 2_000, environment: "sandbox" };
+  return { message, broker: () => broker, onLog() {}, ...ends };
+}
+
+/** A cell whose process is the test. */
+async function heldCell() {
+  let invoked = (_frame: Buffer): void => {};
+  const sent = new Promise<Buffer>((resolve) => {
+    invoked = resolve;
+  });
+  let exit = (_exit: { code: null; signal: "SIGKILL"; stderr: string }): void => {};
+  const exited = new Promise<Parameters<typeof exit>[0]>((resolve) => {
+    exit = resolve;
+  });
+  const socket = { onRead: (_bytes: Buffer) => {}, write: invoked, pause() {}, resume() {} };
+  const standing = { trust() {}, stepBack() {}, close() {} };
+  const kill = (): void => exit({ code: null, signal: "SIGKILL", stderr: "" });
+  const holding = holdCell({ pid: 1, socket, standing, exited, onFlood: null, kill }, allLayers);
+  const frame = (type: number, id: number, secret: Uint8Array, body: Buffer): void => {
+    const header = Buffer.alloc(HEADER);
+    header.writeUInt32LE(SECRET + body.length, 0);
+    header[4] = type;
+    header.writeUInt32LE(id, 5);
+    socket.onRead(Buffer.concat([header, secret, body]));
+  };
+  frame(up.hello, 0, Buffer.alloc(SECRET), Buffer.from("{}"));
+  const answer = async (type: number, body: Buffer): Promise<void> => {
+    const invocation = await sent;
+    frame(type, invocation.readUInt32LE(5), invocation.subarray(HEADER, HEADER + SECRET), body);
+  };
+  return { cell: await holding, answer };
+}
 
 test.each([
   ["a huge frame", "const f = Buffer.alloc(9); f.writeUInt32LE(0xfffffff0, 0); f[4] = 67; fs.writeSync(3, f);"],

@@ -112,7 +112,8 @@ export async function startCell(layers: Layers): Promise<Cell> {
   return await holdCell(process, layers);
 }
 
-function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
+/** A cell over a process that runs already. */
+export function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
   const running = openCallTable<Running>();
   const session = newSecret();
   const held = { bytes: 0 };
@@ -184,16 +185,11 @@ function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
 
   function callFrame(type: number, id: number, call: Running, payload: Buffer): boolean {
     if (type === up.result || type === up.error) {
+      // While it is still under way: an end that cannot be read ends the cell, and whoever waits for the call must hear of that.
+      const outcome = readOutcome(type, payload);
       running.delete(id);
       call.streams?.close();
-      const cpu = payload.readUInt32LE(0);
-      const cpuMs = cpu === UNKNOWN_CPU ? null : cpu / 1000;
-      if (type === up.error)
-        call.call.onEnd({ ok: false, error: JSON.parse(payload.toString("utf8", 4)) as GuestError, cpuMs });
-      else {
-        const output = payload.length > LARGE_FRAME ? payload.subarray(4) : payload.toString("utf8", 4);
-        call.call.onEnd({ ok: true, output, cpuMs });
-      }
+      call.call.onEnd(outcome);
       return true;
     }
     if (type === up.log) {
@@ -274,6 +270,23 @@ function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
       reject(error);
     });
   });
+}
+
+function readOutcome(type: number, payload: Buffer): CellOutcome {
+  const cpu = payload.readUInt32LE(0);
+  const cpuMs = cpu === UNKNOWN_CPU ? null : cpu / 1000;
+  if (type === up.error) return { ok: false, error: readError(payload.toString("utf8", 4)), cpuMs };
+  const output = payload.length > LARGE_FRAME ? payload.subarray(4) : payload.toString("utf8", 4);
+  return { ok: true, output, cpuMs };
+}
+
+/** Throws where it is none. */
+function readError(json: string): GuestError {
+  const error = JSON.parse(json) as GuestError;
+  const isText = (value: unknown): boolean => typeof value === "string";
+  const optional = [error.code, error.add, error.stack].filter((value) => value !== undefined);
+  if (![error.name, error.message, ...optional].every(isText)) throw new Error("an error without name or message");
+  return error;
 }
 
 function explain(exit: CellExit): CellGone {

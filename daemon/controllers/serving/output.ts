@@ -13,7 +13,7 @@ export function outputReader(name: string, schema: Schema): ReadOutput {
 
   function read(json: string | Buffer): unknown {
     if (typeof json !== "string") return readLarge(json);
-    const output: unknown = JSON.parse(json);
+    const output = parse(json);
     const problems = check.atOnce(output);
     if (problems === null) return slowlyChecked(json, output);
     if (problems.length > 0) throw misfit(problems);
@@ -30,8 +30,18 @@ export function outputReader(name: string, schema: Schema): ReadOutput {
     const checked = await checkLargeOutput(bytes, schema);
     if ("output" in checked) return checked.output;
     if (checked.problems) throw misfit(checked.problems);
-    throw new MagicError("output_invalid", `the output of ${name} is not JSON`);
+    throw notJson();
   }
+
+  function parse(json: string): unknown {
+    try {
+      return JSON.parse(json);
+    } catch {
+      throw notJson();
+    }
+  }
+
+  const notJson = (): MagicError => new MagicError("output_invalid", `the output of ${name} is not JSON`);
 
   function misfit(problems: readonly FieldProblem[]): MagicError {
     return new MagicError("output_invalid", `the output does not fit ${name}'s output_schema`, { problems });
