@@ -1,6 +1,7 @@
 // How bodies are read: JSON alone. An empty body counts as none, since clients send the media type regardless.
 import type { FastifyInstance } from "fastify";
 import { MagicError } from "#contract/errors.ts";
+import { withExactIntegers } from "./exact-integers.ts";
 import { parseBody } from "./read-body.ts";
 import { LARGE_BODY, markLargeBody } from "./validation.ts";
 
@@ -29,6 +30,8 @@ export function useBodies(app: FastifyInstance): void {
         const unfit = unfitText(body);
         if (unfit !== undefined) return done(new MagicError("invalid_request", unfit));
       }
+      const exact = request.route.exactIntegersIn;
+      if (exact) body = withExactIntegers(body, raw.toString("utf8"), exact);
       if (raw.length > LARGE_BODY) markLargeBody(body);
       done(null, body);
     },

@@ -23,6 +23,8 @@ declare module "fastify" {
     fails?: readonly ErrorCode[];
     /** What else is wrong with a body that its schema refuses: an answer names every problem at once. */
     survey?: (request: FastifyRequest) => Promise<readonly FieldProblem[]>;
+    /** Members of the body in which integers beyond 2^53 are read as text, with all their digits. */
+    exactIntegersIn?: readonly string[];
     /** No line in the log and no span, and no use that keeps the daemon from ending when it is idle: for what is polled. */
     quiet?: boolean;
     /** What answers it logs each call, or begins its span: a success gets no second line, a call no second span. */

@@ -22,12 +22,13 @@ const discoveryMs = 45_000;
 export function connectionRoutes(app: FastifyInstance, { connections }: { connections: Connections }): void {
   const read = { scope: "connections:read", surface: "core" } as const;
   const write = { scope: "connections:write", surface: "core" } as const;
+  const exactIntegersIn = ["config", "credentials"];
   const tags = ["connections"];
 
   app.post<{ Body: CreateConnection }>(
     "/v1/connections",
     {
-      config: { ...write, survey: ({ body }) => connections.survey(body) },
+      config: { ...write, exactIntegersIn, survey: ({ body }) => connections.survey(body) },
       schema: {
         ...{ tags, operationId: "createConnection", summary: "Create a connection" },
         body: CreateConnection,
@@ -66,7 +67,7 @@ export function connectionRoutes(app: FastifyInstance, { connections }: { connec
   app.patch<{ Params: IdParams; Body: PatchConnection }>(
     "/v1/connections/:id",
     {
-      config: write,
+      config: { ...write, exactIntegersIn },
       schema: {
         ...{
           tags,
