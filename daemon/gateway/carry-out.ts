@@ -1,5 +1,5 @@
 // One call from its route to its ledger row, in the order in which it happens: route, limits, budget, attempts, answer, settlement.
-import { isMagicError, MagicError } from "#contract/errors.ts";
+import { MagicError } from "#contract/errors.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
 import type { Span, Tracer } from "#daemon/telemetry/trace.ts";
 import { type AbortNotice, abortSource } from "#shared/abort.ts";
@@ -75,7 +75,7 @@ export async function carryOut(
   detached: boolean,
 ): Promise<GatewayAnswer> {
   const shape = shapeOf(call);
-  let plan = planRoute(engagement, parts.router, call, shape);
+  const plan = planRoute(engagement, parts.router, call, shape);
   const spender = spenderOf(call.principal, shape.user, call.controller);
   const taken = parts.limits.take(
     callerKey(call.principal),
@@ -86,12 +86,8 @@ export async function carryOut(
   let reservation: Reservation | null;
   try {
     const accounts = accountsOf(engagement, call.principal, call.controller, spender, parts.clock.now());
-    try {
-      const reserved = reserve(parts.budgets, accounts, plan);
-      reservation = reserved instanceof Promise ? await reserved : reserved;
-    } catch (refused) {
-      [plan, reservation] = await reserveForCheaper(parts.budgets, accounts, plan, refused);
-    }
+    const reserved = reserve(parts.budgets, accounts, plan);
+    reservation = reserved instanceof Promise ? await reserved : reserved;
   } catch (error) {
     hold.release(0);
     // Of several budgets one may have raised its lease before another refused.
@@ -131,32 +127,6 @@ export async function carryOut(
 
 function reserve(budgets: Budgets, accounts: readonly Account[], plan: Plan) {
   return accounts.length === 0 ? null : budgets.reserve(accounts, plan.candidates[0]?.worst ?? 0);
-}
-
-// A candidate that the budgets do not cover is passed over, as it is after one that failed. An unknown cost is no smaller one. What costs as
-// much as the refused is not tried: where daemons share the budgets a refusal takes its time. Nor is the sandbox, whose answer would be none.
-async function reserveForCheaper(
-  budgets: Budgets,
-  accounts: readonly Account[],
-  plan: Plan,
-  refused: unknown,
-): Promise<[Plan, Reservation]> {
-  if (!isUncovered(refused)) throw refused;
-  let least = plan.candidates[0]?.worst ?? 0;
-  for (const [index, { worst, provider }] of plan.candidates.entries()) {
-    if (worst === null || worst >= least || provider.kind === "sandbox") continue;
-    least = worst;
-    try {
-      return [{ ...plan, candidates: plan.candidates.slice(index) }, await budgets.reserve(accounts, worst)];
-    } catch (error) {
-      if (!isUncovered(error)) throw error;
-    }
-  }
-  throw refused;
-}
-
-function isUncovered(error: unknown): boolean {
-  return isMagicError(error) && error.code === "insufficient_quota";
 }
 
 function afforded(raised: boolean | Promise<boolean>): boolean | Promise<boolean> {

@@ -9,7 +9,6 @@ import { errorFields, type Logger } from "#daemon/telemetry/log.ts";
 import type { Metrics } from "#daemon/telemetry/metrics.ts";
 import type { Tracer } from "#daemon/telemetry/trace.ts";
 import { type Clock, systemClock } from "#shared/clock.ts";
-import { accountsOf, spenderOf } from "./budgets/applicable.ts";
 import { createBudgets } from "./budgets/budgets.ts";
 import type { Gateway, GatewayCall } from "./call.ts";
 import { carryOut, type Work } from "./carry-out.ts";
@@ -31,7 +30,7 @@ import { createCatalogue } from "./pricing/catalogue.ts";
 import { dollars } from "./pricing/price.ts";
 import type { EmbeddingRequest, Provider, ProviderKind } from "./providers/adapter.ts";
 import { type BreakerOptions, createBreakers } from "./routing/breaker.ts";
-import { explanationOf, withinBudgets } from "./routing/explain.ts";
+import { explanationOf } from "./routing/explain.ts";
 import { createMeasurements } from "./routing/measurements.ts";
 import { considerRoute, type RouterParts } from "./routing/plan.ts";
 import { shapeOf } from "./routing/request-shape.ts";
@@ -159,11 +158,7 @@ export async function createPipeline(parts: PipelineParts): Promise<GatewayPipel
       if (hasPriced(engagement)) await catalogue.load();
       const call = { operation: "chat", body, principal, controller } as const;
       const shape = shapeOf(call);
-      const plan = considerRoute(engagement, router, call, shape);
-      const spender = spenderOf(principal, shape.user, controller);
-      const accounts = accountsOf(engagement, principal, controller, spender, clock.now());
-      const covered = await withinBudgets(plan, (amount) => budgets.refusal(accounts, amount));
-      return explanationOf(covered, shape, principal);
+      return explanationOf(considerRoute(engagement, router, call, shape), shape, principal);
     },
     usage: (query) => ledger.usage(query),
     flush: () => ledger.flush(),

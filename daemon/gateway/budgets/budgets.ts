@@ -25,8 +25,6 @@ export interface Budgets {
    * every one is, comes at once; else a promise of it.
    */
   reserve(accounts: readonly Account[], amount: number): Reservation | Promise<Reservation>;
-  /** Why `reserve` would refuse now, as far as this daemon knows; null where it would not. */
-  refusal(accounts: readonly Account[], amount: number): Promise<string | null>;
   /** What has to be written since the last call, or some of it. */
   takeChanges(): BudgetChanges;
   /** True while changes are waiting or a lease is larger than it has to be. */
@@ -224,14 +222,6 @@ export function createBudgets(store: BudgetStore, logger: Logger): Budgets {
       if (missing.length > 0)
         return Promise.all(missing.map(({ key }) => load(key))).then(() => hold(accounts, amount));
       return hold(accounts, amount);
-    },
-    async refusal(accounts, amount) {
-      await Promise.all(accounts.filter(({ key }) => !states.has(key)).map(({ key }) => load(key)));
-      for (const account of accounts) {
-        const state = states.get(account.key);
-        if (state && own(state) + amount > account.limit) return exhausted(account, own(state), amount).message;
-      }
-      return null;
     },
     takeChanges() {
       const taken: Taken[] = [];

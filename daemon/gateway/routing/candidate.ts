@@ -14,8 +14,7 @@ export type Objection =
   | "not_configured"
   | "unsupported"
   | "context_length"
-  | "unpriced"
-  | "budget";
+  | "unpriced";
 
 export interface Candidate {
   /** `provider/model`. */

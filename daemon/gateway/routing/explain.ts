@@ -2,34 +2,9 @@
 import type { Principal } from "#contract/identity.ts";
 import type { RouteCandidate, RouteExplanation } from "#contract/wire/route.ts";
 import { dollars, PICO_PER_DOLLAR, type Price } from "#daemon/gateway/pricing/price.ts";
-import type { Candidate, Considered } from "./candidate.ts";
+import type { Considered } from "./candidate.ts";
 import type { Plan } from "./plan.ts";
 import type { RequestShape } from "./request-shape.ts";
-
-/** The plan without what the budgets do not cover now: `refusal` says why they do not cover an amount, or null. */
-export async function withinBudgets(plan: Plan, refusal: (amount: number) => Promise<string | null>): Promise<Plan> {
-  const refused = new Map<string, string>();
-  const covered: Candidate[] = [];
-  for (const candidate of plan.candidates) {
-    const { name, worst } = candidate;
-    // After a refusal none of these is taken for the first.
-    const inPlace = refused.size > 0 && covered.length === 0 ? noneInPlace(candidate) : null;
-    const reason = inPlace ?? (await refusal(worst ?? 0));
-    if (reason) refused.set(name, reason);
-    else covered.push(candidate);
-  }
-  if (refused.size === 0) return plan;
-  const considered = plan.considered.map((one): Considered => {
-    const reason = one.objection === null ? refused.get(one.model) : undefined;
-    return reason === undefined ? one : { ...one, objection: "budget", reason };
-  });
-  return { ...plan, candidates: covered, considered };
-}
-
-function noneInPlace({ worst, provider }: Candidate): string | null {
-  if (provider.kind === "sandbox") return "a simulated answer stands in for none that a budget refuses";
-  return worst === null ? "what it costs is unknown, so no budget covers it" : null;
-}
 
 export function explanationOf(plan: Plan, shape: RequestShape, principal: Principal): RouteExplanation {
   const rank = new Map(plan.candidates.map((candidate, index) => [candidate.name, index + 1]));

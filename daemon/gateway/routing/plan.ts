@@ -233,12 +233,10 @@ const refusals: Readonly<Record<Objection, ConstructorParameters<typeof MagicErr
   unsupported: "unsupported_parameter",
   context_length: "invalid_request",
   unpriced: "model_unpriced",
-  budget: "insufficient_quota",
 };
 
 // The candidate that came furthest tells best what to change; the message lists them all.
 const depth: readonly Objection[] = [
-  "budget",
   "context_length",
   "unpriced",
   "unsupported",
