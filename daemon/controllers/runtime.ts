@@ -1,5 +1,4 @@
 // The controller runtime as the rest of the daemon sees it: deploy, invoke, versions, development sessions.
-
 import type { ControllerContract } from "#contract/controller.ts";
 import type { Principal } from "#contract/identity.ts";
 import type { DevelopmentEvent } from "#contract/wire/controllers.ts";
