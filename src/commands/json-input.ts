@@ -2,6 +2,7 @@
 import { createReadStream } from "node:fs";
 import { isMagicError, MagicError } from "#contract/errors.ts";
 import { collect } from "#shared/collect.ts";
+import type { wholeNumbers } from "#shared/json-text.ts";
 
 /** More than this is no argument. */
 const MAX_BYTES = 64 * 1024 * 1024;
@@ -43,10 +44,4 @@ export async function readJsonInput(given: string, flag: string, reviver?: typeo
       extra: { next: `Write ${flag} '{"key": "value"}', ${flag} @file.json, or ${flag} - for standard input.` },
     });
   }
-}
-
-/** For `JSON.parse`: integers that no double is (ids of twenty digits) stay text, with all their digits. */
-export function wholeNumbers(this: unknown, _key: string, value: unknown, context?: { source?: string }): unknown {
-  const written = context?.source ?? "";
-  return typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(written) ? written : value;
 }

@@ -1,6 +1,7 @@
 // Values of options that several commands take.
 import { MagicError } from "#contract/errors.ts";
-import { readJsonInput, type wholeNumbers } from "./json-input.ts";
+import type { wholeNumbers } from "#shared/json-text.ts";
+import { readJsonInput } from "./json-input.ts";
 
 /** `a,b`; a part in double quotes may hold a comma. Throws `usage` where nothing is listed: a variable that is not set must not mean all. */
 export function listValue(text: string | undefined, flag: string): string[] | undefined {

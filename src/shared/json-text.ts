@@ -1,4 +1,4 @@
-// JSON looked at as text, without parsing it.
+// What JSON says as text that its values do not: where a string ends, the digits of an integer.
 const BACKSLASH = 0x5c;
 
 /**
@@ -14,4 +14,10 @@ export function stringEnd(text: string, open: number): number {
     if (slashes % 2 === 0) return at + 1;
     from = at + 1;
   }
+}
+
+/** For `JSON.parse`: integers that no double is (ids of twenty digits) stay text, with all their digits. */
+export function wholeNumbers(this: unknown, _key: string, value: unknown, context?: { source?: string }): unknown {
+  const written = context?.source ?? "";
+  return typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(written) ? written : value;
 }

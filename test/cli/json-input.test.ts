@@ -1,7 +1,8 @@
 // Values from files: pipes are read to their end, what has none is not.
 import { expect, test } from "vitest";
 import addConnector from "#commands/connector/add.ts";
-import { readJsonInput, readTextInput, wholeNumbers } from "#commands/json-input.ts";
+import { readJsonInput, readTextInput } from "#commands/json-input.ts";
+import { wholeNumbers } from "#shared/json-text.ts";
 
 test("a file without an end is refused, not waited for", { timeout: 60_000 }, async () => {
   await expect(readTextInput("@/dev/zero", "--config")).rejects.toMatchObject({

@@ -5,12 +5,12 @@ import type { AddressInfo } from "node:net";
 import type { ApiClient } from "#client/http.ts";
 import { clientOf } from "#commands/client-of.ts";
 import { type Context, defineCommand } from "#commands/command.ts";
-import { wholeNumbers } from "#commands/json-input.ts";
 import { given, objectValue } from "#commands/option-values.ts";
 import { pathPart } from "#commands/resource-verbs.ts";
 import { MagicError } from "#contract/errors.ts";
 import type { Connection } from "#contract/wire/connections.ts";
 import { openInBrowser } from "#output/open.ts";
+import { wholeNumbers } from "#shared/json-text.ts";
 import { showConnection } from "./show.ts";
 
 interface Options {

@@ -1,5 +1,4 @@
 // magic connection check: exit code 8 when the system does not answer.
-
 import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
 import { pathPart } from "#commands/resource-verbs.ts";

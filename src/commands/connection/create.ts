@@ -1,10 +1,9 @@
 // magic connection create; with --oauth the provider asks the user, in a browser, and the connection comes back with its tokens.
-
 import { clientOf } from "#commands/client-of.ts";
 import { type CommandModule, defineCommand } from "#commands/command.ts";
-import { wholeNumbers } from "#commands/json-input.ts";
 import { given, listValue, objectValue } from "#commands/option-values.ts";
 import type { Connection } from "#contract/wire/connections.ts";
+import { wholeNumbers } from "#shared/json-text.ts";
 import { authorize } from "./authorize.ts";
 import { showConnection } from "./show.ts";
 

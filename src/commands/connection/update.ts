@@ -1,11 +1,10 @@
 // magic connection update: what is named changes, the rest stays.
-
 import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
-import { wholeNumbers } from "#commands/json-input.ts";
 import { given, objectValue } from "#commands/option-values.ts";
 import { pathPart } from "#commands/resource-verbs.ts";
 import type { Connection } from "#contract/wire/connections.ts";
+import { wholeNumbers } from "#shared/json-text.ts";
 import { showConnection } from "./show.ts";
 
 export default defineCommand<{ name?: string; config?: string; credentials?: string; metadata?: string }>({

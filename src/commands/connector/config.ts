@@ -1,6 +1,7 @@
 // The configuration of a connector as the commands take it.
-import { readJsonInput, wholeNumbers } from "#commands/json-input.ts";
+import { readJsonInput } from "#commands/json-input.ts";
 import { MagicError } from "#contract/errors.ts";
+import { wholeNumbers } from "#shared/json-text.ts";
 
 /** `--config JSON|@FILE|-`; absent is {}. Throws usage. */
 export async function configOf(given: string | undefined): Promise<Record<string, unknown>> {

@@ -2,9 +2,10 @@
 import { readConnector } from "#client/connectors/store.ts";
 import { runConnectorWorker } from "#client/connectors/worker.ts";
 import { defineCommand } from "#commands/command.ts";
-import { readJsonInput, wholeNumbers } from "#commands/json-input.ts";
+import { readJsonInput } from "#commands/json-input.ts";
 import { MagicError } from "#contract/errors.ts";
 import { unpackNumbers } from "#shared/exact-number.ts";
+import { wholeNumbers } from "#shared/json-text.ts";
 import { findRoot } from "#shared/paths.ts";
 import { configOf } from "./config.ts";
 
