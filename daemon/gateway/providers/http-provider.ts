@@ -31,7 +31,7 @@ import { type Failure, failure, UpstreamError } from "./failure.ts";
 import { type Relay, streamRelay } from "./relay.ts";
 import { hintsLeftOut } from "./support.ts";
 import { wholeAsStream } from "./whole-stream.ts";
-import type { Prepared, ReadContext, Relented, Wire } from "./wire.ts";
+import type { Prepared, ReadContext, Wire } from "./wire.ts";
 
 /** Decoded bytes of a whole answer, of an error's body, of a stream. */
 const MAX_ANSWER = 64 * 1024 * 1024;
@@ -130,49 +130,55 @@ function attempt(
       created: Math.floor(systemClock.now() / 1000),
       cost: options.cost,
     };
-    send(dispatcher, prepared, new AnswerReader(wire, dispatcher, call, context, options, resolve), options);
+    const { signal, timeoutMs } = options;
+    const limits = { signal, timeoutMs, maxBytes: call.request.stream === true ? MAX_STREAM : MAX_ANSWER };
+    const send = (request: UpstreamRequest, reader: AnswerReader): void => {
+      reader.running = exchange(dispatcher, withHeaders(request, target), reader, limits);
+    };
+    const sendAgain = (status: number, body: string): boolean => {
+      const again = wire.relent?.(status, body, call, target);
+      if (!again) return false;
+      const give = (outcome: ChatOutcome): void => {
+        if (outcome.kind !== "failure") again.worked();
+        resolve(outcome);
+      };
+      send(again.request, new AnswerReader(wire, context, options, give, () => false));
+      return true;
+    };
+    send(prepared.request, new AnswerReader(wire, context, options, resolve, sendAgain));
   });
-}
-
-function send(dispatcher: Dispatcher, { request }: Prepared, reader: AnswerReader, options: AttemptOptions): void {
-  const { signal, timeoutMs } = options;
-  const limits = { signal, timeoutMs, maxBytes: reader.streamed ? MAX_STREAM : MAX_ANSWER };
-  reader.running = exchange(dispatcher, withHeaders(request, reader.context.target), reader, limits);
 }
 
 // Reads one answer of a chat, whole or streamed, into the attempt's outcome.
 class AnswerReader implements ExchangeReader {
   running: Exchange | null = null;
-  readonly context: ReadContext;
-  readonly streamed: boolean;
   readonly #wire: Wire;
-  readonly #dispatcher: Dispatcher;
-  readonly #call: ChatCall;
+  readonly #context: ReadContext;
   readonly #options: AttemptOptions;
   readonly #resolve: (outcome: ChatOutcome) => void;
+  readonly #sendAgain: (status: number, body: string) => boolean;
   readonly #toll = new Toll();
-  #again = false;
+  readonly #streamed: boolean;
   #status = 0;
   #headers: IncomingHttpHeaders = {};
   #parts: Buffer[] = [];
   #size = 0;
   #relay: Relay | null = null;
 
+  /** @param sendAgain whether the request goes out once more after this refusal, to be read by another one. */
   constructor(
     wire: Wire,
-    dispatcher: Dispatcher,
-    call: ChatCall,
     context: ReadContext,
     options: AttemptOptions,
     resolve: (outcome: ChatOutcome) => void,
+    sendAgain: (status: number, body: string) => boolean,
   ) {
     this.#wire = wire;
-    this.#dispatcher = dispatcher;
-    this.#call = call;
-    this.context = context;
+    this.#context = context;
     this.#options = options;
     this.#resolve = resolve;
-    this.streamed = context.request.stream === true;
+    this.#sendAgain = sendAgain;
+    this.#streamed = context.request.stream === true;
   }
 
   sent(): void {
@@ -184,8 +190,8 @@ class AnswerReader implements ExchangeReader {
     this.#headers = headers;
     this.#toll.answering = status < 300;
     this.#options.onHeaders?.(status);
-    if (this.streamed && status < 300 && isStream(headers))
-      this.#relay = streamRelay(this.#wire, this.context, () => this.running as Exchange);
+    if (this.#streamed && status < 300 && isStream(headers))
+      this.#relay = streamRelay(this.#wire, this.#context, () => this.running as Exchange);
   }
 
   data(chunk: Buffer): void {
@@ -222,21 +228,18 @@ class AnswerReader implements ExchangeReader {
     const wire = this.#wire;
     const status = this.#status;
     const headers = this.#headers;
-    const { target, prepared } = this.context;
+    const { target, prepared } = this.#context;
     const body = joined(this.#parts);
     this.#parts = [];
     if (status >= 300) {
       const text = body.toString("utf8");
-      const again = this.#again ? null : wire.relent?.(status, text, this.#call, target);
-      if (!again) return failed(wire.failure(status, headers, text, target));
-      this.#sendAgain(again);
-      return null;
+      return this.#sendAgain(status, text) ? null : failed(wire.failure(status, headers, text, target));
     }
     try {
-      const { body: answer, usage } = wire.read(body, this.context);
+      const { body: answer, usage } = wire.read(body, this.#context);
       const upstream = { upstreamId: upstreamId(headers) };
-      if (!this.streamed) return { kind: "completion", body: answer, usage, notes: prepared.notes, ...upstream };
-      const asked = this.context.request.stream_options?.include_usage === true;
+      if (!this.#streamed) return { kind: "completion", body: answer, usage, notes: prepared.notes, ...upstream };
+      const asked = this.#context.request.stream_options?.include_usage === true;
       return { ...wholeAsStream(answer, usage, asked, this.#options.signal, prepared.notes), ...upstream };
     } catch (error) {
       const usage = error instanceof UpstreamError ? error.usage : null;
@@ -244,22 +247,11 @@ class AnswerReader implements ExchangeReader {
     }
   }
 
-  #sendAgain({ prepared, worked }: Relented): void {
-    const context = { ...this.context, prepared: { ...this.context.prepared, request: prepared.request } };
-    const resolve = (outcome: ChatOutcome) => {
-      if (outcome.kind !== "failure") worked();
-      this.#resolve(outcome);
-    };
-    const second = new AnswerReader(this.#wire, this.#dispatcher, this.#call, context, this.#options, resolve);
-    second.#again = true;
-    send(this.#dispatcher, prepared, second, this.#options);
-  }
-
   fail(problem: Failure): void {
     const relay = this.#relay;
     if (relay?.given) relay.fail(problem);
     else {
-      const usage = relay?.decoder.usage() ?? this.#toll.of(problem, () => estimatePrompt(this.context.request));
+      const usage = relay?.decoder.usage() ?? this.#toll.of(problem, () => estimatePrompt(this.#context.request));
       this.#resolve({ kind: "failure", failure: problem, usage });
     }
   }
@@ -267,7 +259,7 @@ class AnswerReader implements ExchangeReader {
   #give(relay: Relay): void {
     if (relay.given) return;
     relay.given = true;
-    const { notes } = this.context.prepared;
+    const { notes } = this.#context.prepared;
     this.#resolve({ kind: "stream", notes, upstreamId: upstreamId(this.#headers), pipe: relay.pipe });
   }
 }

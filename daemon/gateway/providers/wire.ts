@@ -17,7 +17,7 @@ export interface Prepared {
 
 /** The same request without what was refused. */
 export interface Relented {
-  readonly prepared: Prepared;
+  readonly request: UpstreamRequest;
   /** It was not refused. */
   worked(): void;
 }

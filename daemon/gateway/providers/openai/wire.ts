@@ -46,24 +46,25 @@ export function openaiFormat(
     };
   }
   const uncounted = uncountedServers();
-  const prepared = (call: ChatCall, target: Target, counted: boolean): Prepared => ({
-    request: post(target, "/chat/completions", chatBody(call, target, thoughts, counted), call.traceparent),
-    notes: {
-      dropped: [],
-      responseFormat: call.request.response_format?.type === "json_schema" ? "native" : undefined,
-    },
-  });
+  const chat = (call: ChatCall, target: Target, counted: boolean) =>
+    post(target, "/chat/completions", chatBody(call, target, thoughts, counted), call.traceparent);
   return {
     kind,
     passesThrough: true,
     unsupported: () => [],
-    prepare: (call, target) => prepared(call, target, !uncounted.has(target)),
+    prepare: (call, target): Prepared => ({
+      request: chat(call, target, !uncounted.has(target)),
+      notes: {
+        dropped: [],
+        responseFormat: call.request.response_format?.type === "json_schema" ? "native" : undefined,
+      },
+    }),
     relent(status, body, call, target) {
       const { stream, stream_options: asked } = call.request;
       // What the client has put there is its own to be refused.
       const own = Object.keys(asked ?? {}).some((name) => name !== "include_usage");
       if (!stream || own || serviceOf(target).narrow || !refusesCounting(status, body)) return null;
-      return { prepared: prepared(call, target, false), worked: () => uncounted.add(target) };
+      return { request: chat(call, target, false), worked: () => uncounted.add(target) };
     },
     prepareEmbedding: (call, target) => post(target, "/embeddings", embeddingBody(call, target)),
     read: (body, context) => readCompletion(body, context, thoughts),
