@@ -1,4 +1,5 @@
 // One row of the ledger: one upstream dispatch that was answered, failed or was left. Amounts are whole pico-dollars.
+import type { usageKeys } from "#contract/wire/usage.ts";
 
 export interface LedgerRow {
   /** RFC 3339. */
@@ -33,7 +34,6 @@ export interface LedgerRow {
   readonly first_token_ms: number | null;
 }
 
-const usageKeys = ["user", "team", "project", "model", "provider", "day", "controller"] as const;
 export type UsageKey = (typeof usageKeys)[number];
 
 export interface UsageQuery {
