@@ -1,5 +1,4 @@
 // magic logs: what the daemon wrote, and with --follow what it writes. ndjson lines are the log's own.
-
 import type { LogFilter } from "#client/logs.ts";
 import { clientOf } from "#commands/client-of.ts";
 import { type Context, defineCommand } from "#commands/command.ts";

@@ -1,5 +1,4 @@
 // magic open: the daemon's documentation page in a browser; without a terminal only its address.
-
 import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
 import { openInBrowser } from "#output/open.ts";

@@ -1,5 +1,4 @@
 // The controller routes as callers see them: exact answers, problem documents, the development stream.
-
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

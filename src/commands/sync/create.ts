@@ -1,5 +1,4 @@
 // magic sync create
-
 import { clientOf } from "#commands/client-of.ts";
 import { type CommandModule, defineCommand } from "#commands/command.ts";
 import { given, listValue, numberOf, objectValue } from "#commands/option-values.ts";

@@ -1,5 +1,4 @@
 // magic sync rejects: of a run, or of a sync's last run.
-
 import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
 import { wholeOf } from "#commands/option-values.ts";

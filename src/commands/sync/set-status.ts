@@ -1,5 +1,4 @@
 // magic sync pause, magic sync resume
-
 import { clientOf } from "#commands/client-of.ts";
 import { type CommandModule, defineCommand } from "#commands/command.ts";
 import { pathPart } from "#commands/resource-verbs.ts";

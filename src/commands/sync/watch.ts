@@ -1,5 +1,4 @@
 // magic sync watch: follows the run under way to its end; where there is none, shows the last one.
-
 import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
 import { pathPart } from "#commands/resource-verbs.ts";

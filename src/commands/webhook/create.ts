@@ -1,5 +1,4 @@
 // magic webhook create: the signing secret is printed this once.
-
 import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
 import { given, listValue } from "#commands/option-values.ts";

@@ -1,5 +1,4 @@
 // magic webhook update: what is named changes, the rest stays.
-
 import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
 import { given, listValue } from "#commands/option-values.ts";
