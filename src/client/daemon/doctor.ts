@@ -178,7 +178,7 @@ function isolationCheck({ info }: Inspection): Check {
   const next =
     level === "none"
       ? "Controllers are refused on this machine; `magic daemon start --allow-weak-sandbox` runs them without the lockdown."
-      : "docs/sandbox.md says what each layer is for.";
+      : "docs/cell.md says what each layer is for.";
   return { name, status: "warning", detail, next };
 }
 
