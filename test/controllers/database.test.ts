@@ -253,7 +253,7 @@ test("an invocation has four transactions at most, also where it begins them all
   const begin = new Map(databaseOperations({ driver: () => driver } as never)).get("db.begin");
   const broker = {
     ...{ ports: { databases: { get: () => ({ url: "", mode: "read" }) } }, grants: { need() {}, mode: () => "read" } },
-    ...{ caller: { signal: new AbortController().signal }, onClose: [] },
+    caller: { signal: new AbortController().signal },
   } as never;
   const one = () => begin?.(broker, { database: "d" }, null, new AbortController().signal, {} as never);
   const all = Array.from({ length: 6 }, () => Promise.resolve(one()).catch(({ code }: { code: string }) => code));

@@ -38,7 +38,12 @@ const ports: Ports = {
   syncs: { trigger: async () => reach("sync", { id: "sync_1", status: "queued" }) },
 };
 
-function opened(contract: ControllerContract, using: Ports, allowed = operations) {
+function opened(
+  contract: ControllerContract,
+  using: Ports,
+  allowed = operations,
+  signal = new AbortController().signal,
+) {
   const broker = createBroker(contract, { operations: allowed, ports: using, observe() {} });
   const span = createTracer().start("test", { requestId: "req_1" });
   const caller = {
@@ -47,7 +52,7 @@ function opened(contract: ControllerContract, using: Ports, allowed = operations
     requestId: "req_1",
     invocationId: "inv_1",
     principal,
-    signal: new AbortController().signal,
+    signal,
     span,
     depth: 0,
   };
@@ -215,7 +220,8 @@ test("the operations of one invocation share what it holds: a transaction is its
   const databases = { get: () => ({ url: "", mode: "write" as const }) };
   const contract = contractOf("t", { capabilities: ["db:query"], scopes: { db: [{ name: "x", mode: "write" }] } });
   const using = brokerOperations({ driver: async () => driver, close: async () => {} });
-  const one = opened(contract, { ...ports, databases }, using);
+  const ended = new AbortController();
+  const one = opened(contract, { ...ports, databases }, using, ended.signal);
   const call = (op: string, args: object) =>
     one.call(op, { database: "x", ...args }, null, new AbortController().signal);
   const { value: tx } = await call("db.begin", {});
@@ -223,7 +229,10 @@ test("the operations of one invocation share what it holds: a transaction is its
   await call("db.commit", { tx });
   expect(said).toEqual(["select 1", "commit", "release"]);
   await expect(call("db.query", { tx, sql: "select 2", params: [] })).rejects.toThrow("the transaction is over");
-  await call("db.begin", {});
-  one.close();
+  // Its caller was answered at the deadline, or has left; the handler goes on.
+  const { value: late } = await call("db.begin", {});
+  ended.abort();
+  expect(said.at(-1)).toBe("destroy");
+  await expect(call("db.commit", { tx: late })).rejects.toThrow("the transaction is over");
   expect(said.at(-1)).toBe("destroy");
 });

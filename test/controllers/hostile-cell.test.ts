@@ -8,7 +8,7 @@ import { HEADER, SECRET, up } from "#daemon/controllers/cell/frames.ts";
 import { allLayers, type Layers } from "#daemon/controllers/cell/lockdown/boot.ts";
 import { settle } from "./harness.ts";
 
-const broker = { call: async () => ({ value: { secret: "broker-canary" } }), close() {} };
+const broker = { call: async () => ({ value: { secret: "broker-canary" } }) };
 
 async function load(code: string, layers: Layers = allLayers, memoryMb = 128): Promise<Cell> {
   const cell = await startCell(layers);
@@ -202,7 +202,7 @@ test("cells die with the process that started them, however it ends", async () =
     import { allLayers } from "#daemon/controllers/cell/lockdown/boot.ts";
     const cells = await Promise.all([startCell(allLayers), startCell(allLayers)]);
     await cells[0].load({ controller: "x", version: "1", filename: "x", memoryBytes: 1e8 }, "exports.default = () => { for (;;); }", () => {});
-    cells[0].invoke({ message: { input: 0, id: "r", deadline: 0, environment: "sandbox" }, broker: () => ({ call() {}, close() {} }), onLog() {}, onEnd() {}, onGone() {} });
+    cells[0].invoke({ message: { input: 0, id: "r", deadline: 0, environment: "sandbox" }, broker: () => ({ call() {} }), onLog() {}, onEnd() {}, onGone() {} });
     console.log(JSON.stringify(cells.map((cell) => cell.pid)));
     setInterval(() => {}, 1000);`;
   const owner = spawn(process.execPath, ["--no-warnings", "--input-type=module", "-e", script], {

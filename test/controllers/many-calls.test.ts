@@ -45,7 +45,7 @@ function run(input: string, answer: Answer): Promise<unknown> {
   return new Promise((resolve) => {
     cell.invoke({
       message,
-      broker: () => ({ call: (op, args, _body, signal) => answer(op, args as never, signal), close() {} }),
+      broker: () => ({ call: (op, args, _body, signal) => answer(op, args as never, signal) }),
       onLog() {},
       onEnd: (end) => resolve(end.ok ? JSON.parse(String(end.output)) : end.error),
       onGone: resolve,

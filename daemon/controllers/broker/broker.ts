@@ -66,7 +66,6 @@ export function createBroker(contract: ControllerContract, services: BrokerServi
           session.secrets.add(secret);
           remember(known, secret);
         },
-        onClose: [],
         invoke,
       };
       return {
@@ -90,9 +89,6 @@ export function createBroker(contract: ControllerContract, services: BrokerServi
             services.observe(op, (performance.now() - began) / 1000, true);
             throw error;
           }
-        },
-        close() {
-          for (const end of session.onClose.splice(0)) end();
         },
       };
     },

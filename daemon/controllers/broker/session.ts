@@ -22,8 +22,6 @@ export interface Session {
   /** Secret values handed out: struck out of logs and errors. */
   readonly secrets: Set<string>;
   learn(secret: string): void;
-  /** Run when the invocation ends: roll back, give back. */
-  readonly onClose: (() => void)[];
   /** Runs another controller for this one. */
   invoke(name: string, input: unknown): Promise<unknown>;
 }

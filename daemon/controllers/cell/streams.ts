@@ -11,8 +11,6 @@ export interface BrokerAnswer {
 /** What the broker offers one invocation; the capabilities were fixed when the cell was loaded. */
 export interface BrokerSession {
   call(op: string, args: unknown, body: AsyncIterable<Uint8Array> | null, signal: AbortSignal): Promise<BrokerAnswer>;
-  /** The invocation is over: roll back, close. */
-  close(): void;
 }
 
 export interface CallStreams {
@@ -122,7 +120,6 @@ export function openCallStreams(broker: BrokerSession, send: Send, held: Held): 
         call.wake?.();
         call.body?.finish("the invocation has ended");
       }
-      broker.close();
     },
   };
 }

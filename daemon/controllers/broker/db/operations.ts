@@ -32,11 +32,12 @@ export function databaseOperations(databases: Databases): readonly (readonly [st
       const held = new Map<number, Transaction>();
       transactions = held;
       open.set(broker, held);
-      // A handler that forgets its transaction, or never got that far.
-      broker.onClose.push(() => {
+      // A handler may forget its transaction, and may go on past its deadline or without its caller: nobody waits for what it would commit.
+      const end = (): void => {
         for (const { session } of held.values()) session.destroy();
         held.clear();
-      });
+      };
+      broker.caller.signal.addEventListener("abort", end, { once: true });
     }
     const before = opening.get(broker) ?? 0;
     if (transactions.size + before >= MAX_TRANSACTIONS)
