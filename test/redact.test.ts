@@ -1,6 +1,7 @@
 // What is written down of a text that may quote secrets.
 import { generateKeyPairSync } from "node:crypto";
 import { expect, test } from "vitest";
+import { createLogger } from "#daemon/telemetry/log.ts";
 import { redactText, secretsIn } from "#shared/redact.ts";
 
 test("a secret is hidden as an address and as any JSON writes it, a key in PEM too", () => {
@@ -18,6 +19,26 @@ test("a secret is hidden as an address and as any JSON writes it, a key in PEM t
       expect(redactText(`refused: ${written}.`, [secret])).toMatch(/^refused: .{0,8}\[redacted\].{0,6}$/s);
     expect(redactText(`50% of ${json}`, [secret])).not.toContain(json.slice(3, -5));
   }
+});
+
+test("a secret of which another one is the beginning is hidden whole, and one line stays one object with its members", () => {
+  expect(redactText("a secret-of-mine-9f8a", ["secret-of-mine", "secret-of-mine-9f8a"])).toBe("a [redacted]");
+  const lines: string[] = [];
+  const log = createLogger({ sinks: [({ text }) => lines.push(text)], secrets: () => ["123456"] });
+  log.info("told", {
+    n: 1234567,
+    at: ["http://127.0.0.1:9000"],
+    to: "somebody@example.com",
+    was: "postgres://u:pw@h/",
+  });
+  expect(JSON.parse(lines[0] as string)).toMatchObject({
+    ...{
+      n: "[redacted]7",
+      at: ["http://127.0.0.1:9000"],
+      to: "somebody@example.com",
+      was: "postgres://u:[redacted]@h/",
+    },
+  });
 });
 
 test("words of a configuration that say how it authenticates or what its key is are no secrets", () => {

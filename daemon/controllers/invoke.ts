@@ -3,6 +3,7 @@ import { isMagicError, MagicError } from "#contract/errors.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
 import type { Span, Tracer } from "#daemon/telemetry/trace.ts";
 import { newId } from "#shared/ids.ts";
+import { cleanWithin } from "#shared/redact.ts";
 import type { Broker, OpenedSession } from "./broker/broker.ts";
 import { strike } from "./broker/redaction.ts";
 import { inSource, levelOf } from "./log-line.ts";
@@ -65,7 +66,7 @@ export async function invokeController(
           controller: name,
           version,
           environment: invocation.principal.environment,
-          ...(line.fields === undefined ? {} : { fields: JSON.parse(clean(JSON.stringify(line.fields))) as unknown }),
+          ...(line.fields === undefined ? {} : { fields: cleanWithin(line.fields, clean) }),
         });
       },
       redact: clean,

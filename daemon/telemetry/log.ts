@@ -4,7 +4,7 @@ import { pino } from "pino";
 import { isMagicError } from "#contract/errors.ts";
 import { type Clock, rfc3339, systemClock } from "#shared/clock.ts";
 import { sortable } from "#shared/ids.ts";
-import { redactText } from "#shared/redact.ts";
+import { cleanWithin, redactText } from "#shared/redact.ts";
 
 export const levels = ["debug", "info", "warn", "error"] as const;
 export type Level = (typeof levels)[number];
@@ -63,7 +63,7 @@ export function createLogger(options: LoggerOptions): Logger {
   /** `members`: the line's JSON behind its opening brace. */
   const write = (members: string) => {
     const cursor = sortable(clock.now());
-    const clean = redactText(bounded(members), options.secrets?.());
+    const clean = redacted(bounded(members), options.secrets?.());
     const line = { cursor, text: `{"cursor":"${cursor}",${clean}` };
     for (const sink of options.sinks) sink(line);
   };
@@ -130,6 +130,22 @@ export function errorFields(error: unknown, depth = 3): LogFields {
   const code = isMagicError(error) ? error.code : (error as NodeJS.ErrnoException).code;
   const cause = error.cause === undefined || depth === 0 ? {} : { cause: errorFields(error.cause, depth - 1)["error"] };
   return { error: { name: error.name, message: error.message, ...(code && { code }), stack: error.stack, ...cause } };
+}
+
+function redacted(members: string, secrets: readonly string[] | undefined): string {
+  const clean = redactText(members, secrets);
+  if (clean === members || isObject(`{${clean}`)) return clean;
+  // A secret of digits was part of a number.
+  return JSON.stringify(cleanWithin(JSON.parse(`{${members}`), (text) => redactText(text, secrets))).slice(1);
+}
+
+function isObject(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 // A line is kept whole in rings and sent to readers: one huge field must not fill them.

@@ -1,26 +1,41 @@
 // Keeps secrets out of what is written down. Callers redact by name; this catches what slips through by shape.
 const shapes =
   /\b(?:sk|gt|mt|cs|whsec|ghp|gho|xox[abp])[-_][A-Za-z0-9_+/=-]{12,}|\bAKIA[A-Z0-9]{16}\b|\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*|\bBearer\s+[A-Za-z0-9._~+/=-]{8,}/g;
-/** The password of a URL. Looked for only where there is a URL with one: looking behind costs at every character. */
-const passwords = /(?<=:\/\/[^\s:/@]{0,200}:)[^\s@/]+(?=@)/g;
+/** The password of a URL, which holds no quote: in JSON the next member's text may hold an @. Looked for only where there is a URL with one: looking behind costs at every character. */
+const passwords = /(?<=:\/\/[^\s:/@"]{0,200}:)[^\s@/"]+(?=@)/g;
 
 /** Of longer ones no pattern is made; a key in PEM has 3,000 characters. */
 const MAX_ENCODED = 16_000;
 
 /** The text with everything that has the shape of a credential replaced, and what is `known` however an address or JSON writes it. */
 export function redactText(text: string, known: readonly string[] = []): string {
-  let clean = text;
-  for (const each of known) {
-    // Who quotes a key in PEM leaves out its last line's end.
-    const secret = each.trim();
-    if (secret.length < 6) continue;
-    clean = clean.replaceAll(secret, "[redacted]");
-    if (secret.length <= MAX_ENCODED && /[^\w.~-]/.test(secret) && /[%+\\]/.test(clean))
-      clean = clean.replace(encoded(secret), "[redacted]");
-  }
-  clean = clean.replace(shapes, "[redacted]");
+  // The longest first: one may be the beginning of another.
+  const secrets = [...known].filter((secret) => secret.trim().length >= 6).sort((a, b) => b.length - a.length);
+  let clean = secrets.reduce(hideSecret, text).replace(shapes, "[redacted]");
   if (clean.includes("://") && clean.includes("@")) clean = clean.replace(passwords, "[redacted]");
   return clean;
+}
+
+/** A value of JSON with every text of it cleaned, members' names too; a number that is not clean becomes a text. */
+export function cleanWithin(value: unknown, clean: (text: string) => string): unknown {
+  if (typeof value === "string") return clean(value);
+  if (typeof value === "number") {
+    const text = clean(String(value));
+    return text === String(value) ? value : text;
+  }
+  if (Array.isArray(value)) return value.map((one) => cleanWithin(one, clean));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [clean(name), cleanWithin(one, clean)]));
+}
+
+/** The text without the secret, however an address or JSON writes it. */
+export function hideSecret(text: string, whole: string): string {
+  // Who quotes a key in PEM leaves out its last line's end.
+  const secret = whole.trim();
+  const clean = text.replaceAll(secret, "[redacted]");
+  if (!/[^\w.~-]/.test(secret) || !/[%+\\]/.test(clean)) return clean;
+  if (secret.length > MAX_ENCODED) return clean.replaceAll(JSON.stringify(secret).slice(1, -1), "[redacted]");
+  return clean.replace(encoded(secret), "[redacted]");
 }
 
 // Each character as it is, or percent-encoded, or as JSON escapes it (\n, \/, \u00e9); a space may be a plus.

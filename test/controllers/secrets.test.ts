@@ -13,7 +13,9 @@ test("a secret appears in no log line, error or span, and its rotation is seen a
     `export default async ({ input, secrets, log }) => {
        const token = await secrets.get(input.name ?? "TOKEN");
        if (input.mode === "length") return { length: token.length };
-       log.info("got " + token, { token, nested: [{ token }] });
+       log.info("got " + token, { token, nested: [{ token, [token]: 1 }] });
+       if (input.mode === "count") log.info("counted", { calls: 171234 });
+       if (input.mode === "address") throw new Error("/?key=" + encodeURIComponent(token));
        console.error("still " + token);
        if (input.mode === "throw") throw new Error("failed with " + token);
        if (input.mode === "custom") throw Object.assign(new Error(token), { name: token });
@@ -32,12 +34,27 @@ test("a secret appears in no log line, error or span, and its rotation is seen a
   expect(written.includes("[redacted]")).toBe(true);
   expect(await bench.invoke("s", { mode: "length" })).toEqual({ length: CANARY.length });
   value = LINES;
-  await bench.outcome("s", { mode: "throw" });
+  for (const mode of ["address", "throw"]) await bench.outcome("s", { mode });
   expect(JSON.stringify(bench.logs).includes("canary-key")).toBe(false);
+  // What the call has learned first may be the beginning of the next one, and digits may be a number's.
+  value = "1234";
+  expect(await bench.outcome("s", { mode: "count" })).toBe("ok");
+  expect(bench.logs.find(({ event }) => event === "counted")).toMatchObject({ fields: { calls: "17[redacted]" } });
   value = "short";
   expect(await bench.invoke("s", { mode: "length" })).toEqual({ length: 5 });
   expect(await bench.outcome("s", { name: "OTHER" })).toBe("capability_denied");
   expect(await bench.outcome("s", { name: "ABSENT" })).toBe("not_found");
+});
+
+test("a secret that begins with another one is struck out whole", async () => {
+  const values: Record<string, string> = { A: "canary", B: CANARY };
+  const bench = await openBench({ ports: { secrets: { get: (name) => values[name] ?? null } } });
+  await bench.deploy(
+    "both",
+    `export default async ({ secrets }) => { throw new Error([await secrets.get("A"), await secrets.get("B")].join()); };`,
+    { capabilities: ["secrets:read"], scopes: { secrets: ["A", "B"] } },
+  );
+  expect((await bench.failure(bench.invoke("both"))).message).toMatch(/: \[redacted\],\[redacted\]$/);
 });
 
 test("a secret that went to another controller, or into an error that nobody caught, is in no line either", async () => {

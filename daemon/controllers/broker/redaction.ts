@@ -1,19 +1,15 @@
 // Secrets that were handed out, struck out of what is written down.
+import { hideSecret } from "#shared/redact.ts";
 
 /** Shorter ones are found in half of all words. */
 const SHORTEST = 4;
 /** Of one cell: rotated values come and go, and a line is searched for each. */
 const MAX_KEPT = 200;
-const REDACTED = "[redacted]";
 
 export function strike(text: string, secrets: Iterable<string>): string {
-  let clean = text;
-  for (const secret of secrets) {
-    if (secret.length < SHORTEST) continue;
-    // Inside JSON it is written with its quotes and newlines escaped.
-    clean = clean.replaceAll(secret, REDACTED).replaceAll(JSON.stringify(secret).slice(1, -1), REDACTED);
-  }
-  return clean;
+  // The longest first: one may be the beginning of another.
+  const known = [...secrets].filter((secret) => secret.trim().length >= SHORTEST).sort((a, b) => b.length - a.length);
+  return known.reduce(hideSecret, text);
 }
 
 /** Keeps the newest. */

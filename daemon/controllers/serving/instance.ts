@@ -3,6 +3,7 @@ import { type FieldProblem, MagicError } from "#contract/errors.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
 import type { AbortNotice } from "#shared/abort.ts";
 import type { Clock } from "#shared/clock.ts";
+import { cleanWithin } from "#shared/redact.ts";
 import { bundleName, type StackMapper, stackMapper } from "../bundle/stack.ts";
 import { type Cell, CellGone, type CellOutcome } from "../cell/cell.ts";
 import type { InvokeMessage, LogMessage } from "../cell/frames.ts";
@@ -152,9 +153,9 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
     await cell.load(options, artifact.code, (said) => {
       const line = inSource(said, stacks);
       const clean = (text: string): string => services.redact(instance, text);
-      const more = typeof line.fields === "object" && line.fields !== null ? { fields: line.fields } : {};
-      const fields = JSON.parse(clean(JSON.stringify(more))) as Record<string, unknown>;
-      services.log[levelOf(line.level)](clean(line.message), { controller, version, ...fields });
+      const more =
+        typeof line.fields === "object" && line.fields !== null ? { fields: cleanWithin(line.fields, clean) } : {};
+      services.log[levelOf(line.level)](clean(line.message), { controller, version, ...more });
     });
   }
 
