@@ -32,7 +32,7 @@ import { traceRoutes } from "./http/routes/traces.ts";
 import { usageRoutes } from "./http/routes/usage.ts";
 import { useUpgrades } from "./http/upgrade.ts";
 import { type Identity, openIdentity } from "./identity/identity.ts";
-import { type Listening, listeningOf, originOf } from "./listening.ts";
+import { type Listening, listeningOf, originOf, publicUrlOf } from "./listening.ts";
 import { wireControllers } from "./wire-controllers.ts";
 import { wireGateway } from "./wire-gateway.ts";
 import { wireIntegrations } from "./wire-integrations.ts";
@@ -99,7 +99,7 @@ function identify({
       return {
         tier: environment?.tier ?? "starter",
         accessTokenTtlS: auth?.access_token_ttl_s ?? 900,
-        issuer: auth?.issuer ?? null,
+        issuer: auth?.issuer ?? publicUrlOf(project)?.origin ?? null,
         auditRetentionDays: audit?.retention_days ?? null,
       };
     },
@@ -117,9 +117,12 @@ function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeli
   const { host, tls } = listening;
   let url: string | undefined;
   let draining = false;
+  const publicUrl = () => publicUrlOf(project);
+  const publicHost = () => publicUrl()?.hostname;
   const { fastify, activity, hostGuard } = createHttp({
     host,
     hostNames: listening.names,
+    publicHost,
     tls,
     clock,
     authenticator,
@@ -138,11 +141,11 @@ function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeli
 
   const checks: Record<string, Check> = { storage: storage.check };
   healthRoutes(fastify, { checks, deployment: () => project.current().environment?.deployment ?? "development" });
-  metricsRoutes(fastify, { metrics });
-  const origin = () => url ?? "http://127.0.0.1";
+  metricsRoutes(fastify, { metrics, publicHost });
+  const origin = () => publicUrl()?.origin ?? url ?? "http://127.0.0.1";
   openApiRoutes(fastify, { openApi });
   docsRoutes(fastify, { openApi, origin });
-  authRoutes(fastify, { ...identity, origin });
+  authRoutes(fastify, { ...identity, publicOrigin: () => publicUrl()?.origin, encrypted: tls !== undefined });
   keyRoutes(fastify, identity);
   clientRoutes(fastify, identity);
   gatewayTokenRoutes(fastify, identity);
@@ -164,7 +167,7 @@ function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeli
   usageRoutes(fastify, { gateway });
   traceRoutes(fastify, wireTraces(foundation));
 
-  const integrations = wireIntegrations(foundation, () => url ?? "http://127.0.0.1");
+  const integrations = wireIntegrations(foundation, origin);
   integrations.routes(fastify);
 
   tellRestartNeeded(project, logger);

@@ -4,6 +4,7 @@ import type { FastifyInstance } from "fastify";
 import type { Foundation } from "./foundation.ts";
 import type { Certificate } from "./http/tls/certificate.ts";
 import { tlsMaterial } from "./http/tls/material.ts";
+import type { Project } from "./project.ts";
 
 export interface Listening {
   readonly host: string;
@@ -37,6 +38,11 @@ export async function listeningOf({ project, state }: Foundation, config: Listen
 function namesOf({ cert }: Certificate): string[] {
   const { subjectAltName = "" } = new X509Certificate(cert);
   return [...(subjectAltName ?? "").matchAll(/DNS:([^\s,"]+)/g)].map(([, name]) => name ?? "");
+}
+
+/** The origin that magic.yaml names for callers, which may be a proxy's; undefined without one. */
+export function publicUrlOf(project: Project): URL | undefined {
+  return URL.parse(project.current().daemon?.public_url ?? "") ?? undefined;
 }
 
 /** The origin of a server that listens. A wildcard address cannot be called: the loopback one is named instead. */

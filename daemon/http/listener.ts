@@ -25,6 +25,8 @@ import { useValidation } from "./validation.ts";
 export interface HttpOptions {
   readonly host: string;
   readonly hostNames?: readonly string[];
+  /** The name by which a proxy passes requests on. */
+  readonly publicHost?: () => string | undefined;
   /** Certificate chain and key, PEM: TLS 1.3 and nothing else. Without it plain HTTP. */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
   readonly authenticator: Authenticator;
@@ -76,7 +78,7 @@ export function createHttp(options: HttpOptions): Http {
   useRequestEnd(app, logger);
   const activity = useActivity(app, options.clock);
   useRequestLog(app, options);
-  const hostGuard = createHostGuard({ host: options.host, names: options.hostNames ?? [] });
+  const hostGuard = createHostGuard({ host: options.host, names: options.hostNames, publicHost: options.publicHost });
   app.addHook("onRequest", (request, _reply, done) => {
     hostGuard(request.raw);
     done();

@@ -90,7 +90,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
       retentionDays: () => settings().auditRetentionDays,
     }),
   ]);
-  const tokens = accessTokens({ keys: signingKeys, clock, issuer: issuers.current, isIssuer: issuers.knows });
+  const tokens = accessTokens({ keys: signingKeys, clock, issuer: issuers.issuing, isIssuer: issuers.knows });
   const authenticator = createAuthenticator({
     local: options.local,
     units: units.credential,

@@ -17,6 +17,15 @@ const DaemonConfig = Type.Object(
       }),
     ),
     port: Type.Optional(Port),
+    public_url: Type.Optional(
+      Type.String({
+        pattern: "^https?://[^\\s/?#@]+/?$|\\$\\{env:",
+        "x-form": "an origin, such as https://magic.example.com",
+        description:
+          "Where callers and browsers reach it, when that is not where it listens: behind a proxy, in a container.",
+        examples: ["https://magic.example.com"],
+      }),
+    ),
     log_level: Type.Optional(
       Type.Enum(["debug", "info", "warn", "error"], {
         description: "The least important lines that are kept.",
@@ -193,7 +202,7 @@ export const ProjectConfig = Type.Object(
           issuer: Type.Optional(
             Type.String({
               minLength: 1,
-              description: "The `iss` of access tokens; by default the daemon's origin.",
+              description: "The `iss` of access tokens; by default daemon.public_url, else where it listens.",
               examples: ["https://magic.example.com"],
             }),
           ),

@@ -240,7 +240,12 @@ test("a daemon signs with the key that another one over its database has made, a
   const [first, second] = [await open(), await open()];
   await second.rotate();
   clock.advance(2_000);
-  await accessTokens({ keys: first, clock, issuer: () => "i", isIssuer: async () => true }).issue("c", "live", [], 60);
+  await accessTokens({ keys: first, clock, issuer: async () => "i", isIssuer: async () => true }).issue(
+    "c",
+    "live",
+    [],
+    60,
+  );
   expect(first.current().kid).toBe(second.current().kid);
   expect(first.jwks().keys).toEqual(second.jwks().keys);
 });

@@ -1,4 +1,7 @@
 // Keys, clients and gateway tokens over HTTP: made, rolled, revoked, and never more than their maker.
+import { writeFileSync } from "node:fs";
+import { get } from "node:http";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MagicError } from "#contract/errors.ts";
 import { type Scope, scopes } from "#contract/identity.ts";
@@ -280,6 +283,46 @@ describe("clients and access tokens", () => {
     expect(jwks.keys[0]).toMatchObject({ kty: "OKP", crv: "Ed25519", alg: "EdDSA", use: "sig" });
     expect(jwks.keys[0]).not.toHaveProperty("d");
   });
+});
+
+test("a public address of magic.yaml is the daemon's everywhere, and ends no token", async () => {
+  const client = (await daemon.call("POST", "/v1/clients", { body: { scopes: ["syncs:read"] } })).body;
+  const { access_token: before } = (await daemon.call("POST", "/v1/auth/token", { token: null, body: client })).body;
+  const called = (path: string, host: string) =>
+    new Promise<number | undefined>((resolve, reject) =>
+      get(daemon.url + path, { headers: { host } }, (answer) => resolve(answer.resume().statusCode)).on(
+        "error",
+        reject,
+      ),
+    );
+  const configure = async (settings: object) => {
+    writeFileSync(join(daemon.root, "magic.yaml"), JSON.stringify({ version: 1, ...settings }));
+    expect(await daemon.app.project.reload()).toBe(true);
+  };
+  expect(await called("/health", "magic.example.com")).toBe(403);
+
+  await configure({ daemon: { public_url: "https://magic.example.com/" } });
+  const metadata = (await daemon.call("GET", "/.well-known/oauth-authorization-server", { token: null })).body;
+  expect(metadata).toMatchObject({
+    issuer: "https://magic.example.com",
+    token_endpoint: "https://magic.example.com/v1/auth/token",
+  });
+  const started = await daemon.call("POST", "/v1/connections/oauth/start", {
+    headers: { "magic-environment": "live" },
+    body: { provider: "hubspot", callback_url: "https://app.example.com/", config: { client_id: "c" } },
+  });
+  expect(new URL(started.body.authorization_url).searchParams.get("redirect_uri")).toBe(
+    "https://magic.example.com/v1/connections/oauth/callback",
+  );
+  expect(await called("/health", "magic.example.com:443")).toBe(200);
+  // A proxy on this machine is no caller of this machine.
+  expect(await called("/metrics", "magic.example.com")).toBe(403);
+  const { access_token: meanwhile } = (await daemon.call("POST", "/v1/auth/token", { token: null, body: client })).body;
+
+  await configure({ auth: { issuer: "https://other.example.com" } });
+  expect(await called("/health", "magic.example.com")).toBe(403);
+  for (const token of [before, meanwhile]) expect((await daemon.call("GET", "/v1/syncs", { token })).status).toBe(200);
+  await configure({});
 });
 
 test("a gateway token carries its identity and reaches the gateway alone", async () => {

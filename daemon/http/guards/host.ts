@@ -8,7 +8,9 @@ import { isLoopback } from "./loopback.ts";
 export interface HostGuardOptions {
   /** The address that the daemon listens on, and names by which it may be called besides; `*.example.com` is one label more. */
   readonly host: string;
-  readonly names?: readonly string[];
+  readonly names?: readonly string[] | undefined;
+  /** Another one, which may change. */
+  readonly publicHost?: (() => string | undefined) | undefined;
 }
 
 /** Throws for a request that must not pass. */
@@ -22,18 +24,22 @@ export function createHostGuard(options: HostGuardOptions): HostGuard {
   ]);
   if (!isLoopback(options.host)) allowed.add(hostname().toLowerCase());
   for (const wildcard of ["0.0.0.0", "::"]) allowed.delete(wildcard);
+  const isOwn = (name: string): boolean =>
+    allowed.has(name) ||
+    allowed.has(`*${name.slice(Math.max(0, name.indexOf(".")))}`) ||
+    name === options.publicHost?.();
   return (request) => {
-    checkHost(request, allowed);
+    checkHost(request, isOwn);
     checkOrigin(request);
   };
 }
 
-function checkHost(request: IncomingMessage, allowed: ReadonlySet<string>): void {
+function checkHost(request: IncomingMessage, isOwn: (name: string) => boolean): void {
   refuseDoubled(request.rawHeaders);
   const target = request.url ?? "/";
-  checkName(request.headers.host ?? "", request, allowed);
+  checkName(request.headers.host ?? "", request, isOwn);
   // A target in absolute form overrides Host (RFC 9112, section 3.2.2): both must be this daemon's.
-  if (!target.startsWith("/") && target !== "*") checkName(URL.parse(target)?.host ?? "", request, allowed);
+  if (!target.startsWith("/") && target !== "*") checkName(URL.parse(target)?.host ?? "", request, isOwn);
 }
 
 // Node takes the first of several; a proxy before it may have judged by another one.
@@ -49,12 +55,11 @@ function refuseDoubled(raw: readonly string[]): void {
   if (credentials > 1) throw new MagicError("invalid_request", "The request has more than one Authorization header.");
 }
 
-function checkName(host: string, request: IncomingMessage, allowed: ReadonlySet<string>): void {
+function checkName(host: string, request: IncomingMessage, isOwn: (name: string) => boolean): void {
   const name = hostOf(host);
   if (name === undefined) throw new MagicError("invalid_request", "The Host header is missing or malformed.");
   // The port is not compared: a forwarded port is another one, and a page cannot choose the name that it was loaded from.
-  if (allowed.has(name) || isLoopback(name) || name === addressOf(request)) return;
-  if (allowed.has(`*${name.slice(Math.max(0, name.indexOf(".")))}`)) return;
+  if (isLoopback(name) || name === addressOf(request) || isOwn(name)) return;
   throw new MagicError("forbidden_origin", `The Host ${JSON.stringify(name.slice(0, 200))} is not this daemon's.`);
 }
 

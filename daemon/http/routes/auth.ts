@@ -12,14 +12,18 @@ export interface AuthServices {
   readonly login: ClientLogin;
   readonly signingKeys: SigningKeys;
   readonly issuers: Issuers;
-  /** The origin that the daemon is called at. */
-  readonly origin: () => string;
+  /** The origin that callers know; undefined: whatever they came by. */
+  readonly publicOrigin: () => string | undefined;
+  readonly encrypted: boolean;
 }
 
 const names = ["grant_type", "client_id", "client_secret", "scope"] as const;
 type Parameters = Partial<Record<(typeof names)[number], string>>;
 
-export function authRoutes(app: FastifyInstance, { login, signingKeys, issuers, origin }: AuthServices): void {
+export function authRoutes(
+  app: FastifyInstance,
+  { login, signingKeys, issuers, publicOrigin, encrypted }: AuthServices,
+): void {
   // In a scope of its own: nothing else takes forms.
   app.register(async (forms) => {
     forms.addContentTypeParser("application/x-www-form-urlencoded", { parseAs: "string" }, (_request, text, done) =>
@@ -95,7 +99,7 @@ export function authRoutes(app: FastifyInstance, { login, signingKeys, issuers, 
     },
     async ({ headers }) => {
       // Whoever has come by another of the daemon's names cannot come by the first one.
-      const here = `${origin().split("//")[0]}//${headers.host}`;
+      const here = publicOrigin() ?? `${encrypted ? "https" : "http"}://${headers.host}`;
       return {
         issuer: issuers.current(),
         token_endpoint: `${here}/v1/auth/token`,

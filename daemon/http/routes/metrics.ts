@@ -4,10 +4,16 @@ import { MagicError } from "#contract/errors.ts";
 import type { Metrics } from "#daemon/telemetry/metrics.ts";
 import { isLoopback } from "../guards/loopback.ts";
 
-export function metricsRoutes(app: FastifyInstance, { metrics }: { readonly metrics: Metrics }): void {
+export interface MetricsServices {
+  readonly metrics: Metrics;
+  /** A name by which a proxy passes on what comes from elsewhere. */
+  readonly publicHost: () => string | undefined;
+}
+
+export function metricsRoutes(app: FastifyInstance, { metrics, publicHost }: MetricsServices): void {
   const config = { scope: null, surface: "core", quiet: true, produces: ["text/plain"] } as const;
   app.get("/metrics", { config, schema: { hide: true } as object }, async (request, reply) => {
-    if (!isLoopback(request.raw.socket.remoteAddress))
+    if (!isLoopback(request.raw.socket.remoteAddress) || request.hostname.toLowerCase() === publicHost())
       throw new MagicError("insufficient_scope", "Metrics are answered to this machine alone.");
     const { text, contentType } = await metrics.render();
     return reply.type(contentType).send(text);

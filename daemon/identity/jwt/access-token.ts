@@ -29,7 +29,7 @@ export interface AccessTokenOptions {
   readonly keys: SigningKeys;
   readonly clock: Clock;
   /** The issuer (RFC 8414) that new tokens name. */
-  readonly issuer: () => string;
+  readonly issuer: () => Promise<string>;
   /** True for this issuer and the account's others: those before, at other ports, and those of other daemons over its database. */
   readonly isIssuer: (issuer: string) => Promise<boolean>;
 }
@@ -45,7 +45,7 @@ export function accessTokens({ keys, clock, issuer, isIssuer }: AccessTokenOptio
       const now = Math.floor(clock.now() / 1_000);
       return new SignJWT({ client_id: clientId, scope: scopes.join(" "), environment })
         .setProtectedHeader({ alg: "EdDSA", typ: "at+jwt", kid })
-        .setIssuer(issuer())
+        .setIssuer(await issuer())
         .setAudience(AUDIENCE)
         .setSubject(clientId)
         .setJti(randomUUID())
