@@ -3,6 +3,7 @@
 
 import type { Storage } from "#daemon/storage/storage.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
+import { backoff, jittered } from "#shared/backoff.ts";
 import { type Clock, systemClock } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
 
@@ -112,7 +113,7 @@ export function createJobs({ storage, clock = systemClock, logger }: JobsOptions
                   wake();
                 };
                 if (ended) return free();
-                setTimeout(free, pauseOf(200, job.attempts)).unref();
+                setTimeout(free, jittered(backoff(job.attempts, 200, maxPauseMs))).unref();
                 wake();
               });
               running.add(run);
@@ -146,7 +147,7 @@ export function createJobs({ storage, clock = systemClock, logger }: JobsOptions
           const outcome = await handle({ id, key, payload, attempt: attempts, signal: stopping.signal });
           runAt = outcome?.runAgainAt ?? null;
         } catch (error) {
-          runAt = clock.now() + pauseOf(1_000, attempts);
+          runAt = clock.now() + jittered(backoff(attempts, 1_000, maxPauseMs));
           logger?.error("jobs.failed", { queue: name, job: id, attempt: attempts, detail: String(error) });
         } finally {
           clearInterval(beat);
@@ -184,9 +185,4 @@ export function createJobs({ storage, clock = systemClock, logger }: JobsOptions
       await Promise.allSettled(running);
     },
   };
-}
-
-// Longer with every attempt, and not the same for all.
-function pauseOf(first: number, attempts: number): number {
-  return Math.min(maxPauseMs, first * 2 ** Math.min(attempts, 12)) * (0.5 + Math.random() / 2);
 }

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import WebSocket from "ws";
 import { type ErrorCode, errors, isMagicError, MagicError } from "#contract/errors.ts";
 import type { LogFrame, LogQuery } from "#contract/wire/logs.ts";
+import { backoff } from "#shared/backoff.ts";
 import { type ApiClient, wedged } from "./http.ts";
 
 export type LogFilter = Omit<LogQuery, "after" | "limit">;
@@ -50,9 +51,7 @@ export async function* followLogs(options: FollowOptions): AsyncGenerator<LogFra
         throw error;
       options.onLost?.(attempt + 1, error as Error);
     }
-    await sleep(Math.min(LONGEST_WAIT, 50 * 2 ** attempt), undefined, { signal: options.signal }).catch(
-      () => undefined,
-    );
+    await sleep(backoff(attempt, 50, LONGEST_WAIT), undefined, { signal: options.signal }).catch(() => undefined);
   }
 }
 

@@ -1,5 +1,6 @@
 // A controller whose cells keep dying is not started again and again: after a few deaths in a row it rests, longer each time.
 import { MagicError } from "#contract/errors.ts";
+import { backoff } from "#shared/backoff.ts";
 import type { Clock } from "#shared/clock.ts";
 
 export interface Breaker {
@@ -28,7 +29,7 @@ export function openBreaker(name: string, clock: Clock): Breaker {
       deaths++;
       last = why;
       if (deaths <= TOLERATED) return;
-      openUntil = clock.monotonic() + Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** (deaths - TOLERATED - 1));
+      openUntil = clock.monotonic() + backoff(deaths - TOLERATED - 1, FIRST_REST_MS, LONGEST_REST_MS);
     },
     worked() {
       deaths = 0;

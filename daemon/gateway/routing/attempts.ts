@@ -3,6 +3,7 @@
 import type { ChatOutcome, FailureOutcome } from "#daemon/gateway/providers/adapter.ts";
 import { type Failure, failure, fallsThrough, retriesHere } from "#daemon/gateway/providers/failure.ts";
 import { type AbortNotice, pause } from "#shared/abort.ts";
+import { backoff, jittered } from "#shared/backoff.ts";
 import type { Clock } from "#shared/clock.ts";
 import type { Breakers } from "./breaker.ts";
 import type { Candidate } from "./candidate.ts";
@@ -98,9 +99,9 @@ function unwell({ kind }: Failure): boolean {
 // Milliseconds until the next try here, or null: none. A hint of the upstream is obeyed where it fits into the policy's time.
 function pauseBefore(failed: Failure, tried: number, timeoutMs: number, random: () => number): number | null {
   if (!retriesHere(failed)) return null;
-  const backoff = Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** tried) * (0.5 + random() / 2);
-  if (failed.retryAfterMs === null) return backoff;
-  return failed.retryAfterMs <= timeoutMs ? Math.max(failed.retryAfterMs, backoff / 4) : null;
+  const own = jittered(backoff(tried, FIRST_BACKOFF_MS, MAX_BACKOFF_MS), random);
+  if (failed.retryAfterMs === null) return own;
+  return failed.retryAfterMs <= timeoutMs ? Math.max(failed.retryAfterMs, own / 4) : null;
 }
 
 const nothingLeft: FailureOutcome = {

@@ -1,5 +1,6 @@
 // One call of the API: retried where that is safe, every POST under an Idempotency-Key so that it is.
 import { setTimeout as sleep } from "node:timers/promises";
+import { backoff, jittered } from "#shared/backoff.ts";
 
 export interface ClientOptions {
   /** The daemon's origin: `base_url` of `magic daemon start --json`, without /v1. */
@@ -67,7 +68,7 @@ export function createTransport({
       // The attempt before it may have removed it, its answer lost.
       if (method === "DELETE" && attempt > 0 && outcome.error.status === 404) return undefined as T;
       if (!outcome.again || attempt >= maxRetries) throw outcome.error;
-      const pause = outcome.retryAfterMs ?? Math.min(8000, 250 * 2 ** attempt) * (0.5 + Math.random() / 2);
+      const pause = outcome.retryAfterMs ?? jittered(backoff(attempt, 250, 8000));
       await waited(pause, signal);
     }
   };

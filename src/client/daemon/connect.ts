@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isMagicError, MagicError } from "#contract/errors.ts";
 import { type CrashNote, PROTOCOL, type RuntimeFile } from "#contract/protocol.ts";
+import { backoff } from "#shared/backoff.ts";
 import { findRoot } from "#shared/paths.ts";
 import { isSameProcess } from "#shared/process-identity.ts";
 import { type ApiClient, createApiClient } from "../http.ts";
@@ -118,7 +119,7 @@ function refuseDuringBackoff(crash: CrashNote): void {
   const recent = crash.crashes.filter(({ at }) => Date.now() - Date.parse(at) < 10 * 60_000);
   const last = recent.at(-1);
   if (!last || recent.length < 2) return;
-  const wait = Math.min(60_000, 1_000 * 2 ** (recent.length - 2)) - (Date.now() - Date.parse(last.at));
+  const wait = backoff(recent.length - 2, 1_000, 60_000) - (Date.now() - Date.parse(last.at));
   if (wait <= 0) return;
   throw new MagicError(
     "daemon_unavailable",

@@ -4,6 +4,7 @@ import { develop } from "#client/controllers.ts";
 import type { ApiClient } from "#client/http.ts";
 import { errors, isMagicError } from "#contract/errors.ts";
 import type { DevelopmentEvent } from "#contract/wire/controllers.ts";
+import { backoff } from "#shared/backoff.ts";
 
 export interface SessionOptions {
   /** `start`: false where a daemon was stopped, and stays so unless somebody starts it. */
@@ -43,6 +44,6 @@ export async function* sessionEvents(options: SessionOptions): AsyncGenerator<Se
     }
     if (signal.aborted) return;
     if (attempt === 0) onLost(stopped);
-    await sleep(Math.min(LONGEST_WAIT, 100 * 2 ** attempt), undefined, { signal }).catch(() => undefined);
+    await sleep(backoff(attempt, 100, LONGEST_WAIT), undefined, { signal }).catch(() => undefined);
   }
 }

@@ -1,5 +1,6 @@
 // One logical request: built from the manifest, sent within the budget, retried, and judged by the error handler.
 import { MagicError } from "#contract/errors.ts";
+import { backoff } from "#shared/backoff.ts";
 import { redactText } from "#shared/redact.ts";
 import {
   type Context,
@@ -365,20 +366,20 @@ async function wait(
 ): Promise<void> {
   const asked = retryAfterSeconds(response?.headers["retry-after"], context.clock.now());
   const told = errors.backoff(response, attempts) ?? (asked === undefined ? undefined : asked * 1000);
-  const growing = (first: number): number => Math.min(MAX_BACKOFF_MS, first * 2 ** (attempts - 1));
-  const backoff =
+  const growing = (first: number): number => backoff(attempts - 1, first, MAX_BACKOFF_MS);
+  const pause =
     told === undefined
       ? growing(DEFAULT_BACKOFF_MS)
       : told < DEFAULT_BACKOFF_MS
         ? Math.max(told, growing(LEAST_BACKOFF_MS))
         : told;
-  if (backoff > MAX_WAIT_MS)
+  if (pause > MAX_WAIT_MS)
     throw new MagicError(
       "upstream_error",
-      `${message}; the wait of ${Math.round(backoff / 1000)} s that it asks for is too long`,
+      `${message}; the wait of ${Math.round(pause / 1000)} s that it asks for is too long`,
     );
-  context.log("info", `${message}; trying again in ${(backoff / 1000).toFixed(1)} s`);
+  context.log("info", `${message}; trying again in ${(pause / 1000).toFixed(1)} s`);
   // The other partitions would only meet the same limit.
-  if (limits) context.budget.pauseUntil(context.clock.monotonic() + backoff);
-  await context.sleep(backoff);
+  if (limits) context.budget.pauseUntil(context.clock.monotonic() + pause);
+  await context.sleep(pause);
 }
