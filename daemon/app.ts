@@ -83,7 +83,7 @@ function identify({
   clock,
   logger,
   project,
-  noteProcess,
+  presence,
 }: Foundation): Promise<Identity> {
   return openIdentity({
     storage,
@@ -93,7 +93,7 @@ function identify({
     local: credentials,
     clock,
     logger,
-    noteProcess,
+    presence,
     settings: () => {
       const { environment, auth, audit } = project.current();
       return {

@@ -8,6 +8,7 @@ import { openProject, type Project } from "./project.ts";
 import { openSeals, type Seals } from "./secrets/seals.ts";
 import { openStorage } from "./storage/open.ts";
 import { endPredecessor, noteProcess } from "./storage/predecessor.ts";
+import { createPresence, type Presence } from "./storage/presence.ts";
 import type { Storage } from "./storage/storage.ts";
 import { createLogger, errorFields, type Level, type Logger } from "./telemetry/log.ts";
 import type { LogFile } from "./telemetry/log-file.ts";
@@ -53,8 +54,7 @@ export interface Foundation {
   readonly storage: Storage;
   readonly credentials: LocalCredentials;
   readonly seals: Seals;
-  /** Keeps an id under which this daemon will say that it lives, for its successor. */
-  readonly noteProcess: (process: string) => void;
+  readonly presence: Presence;
   /** Runs when the app closes, after the listener: the last one added first. */
   onClose(free: () => Promise<void> | void): void;
   close(): Promise<void>;
@@ -98,7 +98,15 @@ export async function layFoundation(config: FoundationConfig): Promise<Foundatio
   adopt();
   project.onChange(adopt);
   const tracer = createTracer({ clock });
-  const frees: (() => Promise<void> | void)[] = [() => storage.close(), () => tracer.flush(), () => project.close()];
+  const presence = createPresence(storage, clock, (process) => {
+    if (config.ownProcess) noteProcess(state, process);
+  });
+  const frees: (() => Promise<void> | void)[] = [
+    () => storage.close(),
+    () => presence.close(),
+    () => tracer.flush(),
+    () => project.close(),
+  ];
   return {
     root,
     state,
@@ -110,9 +118,7 @@ export async function layFoundation(config: FoundationConfig): Promise<Foundatio
     metrics: createMetrics({ process: config.ownProcess ?? false }),
     tracer,
     ...opened,
-    noteProcess: (process) => {
-      if (config.ownProcess) noteProcess(state, process);
-    },
+    presence,
     onClose: (free) => void frees.push(free),
     async close() {
       for (const free of frees.splice(0).reverse())

@@ -25,8 +25,7 @@ export async function wireGateway(foundation: Foundation): Promise<GatewayPipeli
   const signatures = durableMemory(storage.units.gatewaySignature, seals.passing("signatures"), clock, logger);
   foundation.onClose(() => signatures.close());
   const providers = createProviders(egress.dispatcher, signatures, images.dispatcher);
-  const stores = gatewayStores(storage, clock, foundation.noteProcess);
-  foundation.onClose(stores.close);
+  const stores = gatewayStores(storage, clock, foundation.presence);
   const gateway = await createPipeline({
     config: project.current().gateway,
     provider: (kind) => providers[kind],

@@ -40,7 +40,7 @@ export interface PipelineParts {
   /** The `gateway` section of magic.yaml at the start. */
   readonly config: GatewayConfig | undefined;
   readonly provider: (kind: ProviderKind) => Provider;
-  readonly stores: Omit<GatewayStores, "close">;
+  readonly stores: GatewayStores;
   readonly sealer: Sealer;
   readonly logger: Logger;
   readonly metrics: Metrics;

@@ -1,5 +1,5 @@
 // The gateway's stores over the daemon's storage: the same figures, in the columns' form.
-import { createPresence } from "#daemon/storage/presence.ts";
+import { createPresence, type Presence } from "#daemon/storage/presence.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import type { BudgetStore } from "./budgets/store.ts";
@@ -14,22 +14,18 @@ export interface GatewayStores {
   readonly keys: KeyStore;
   /** Null where no other daemon can be on the same state. */
   readonly limits: LimitRounds | null;
-  close(): void;
 }
 
-/** `note` keeps the id of a process that will say that it lives. */
 export function gatewayStores(
   { units, dialect }: Pick<Storage, "units" | "dialect">,
   clock: Clock,
-  note?: (process: string) => void,
+  presence: Presence = createPresence({ units, dialect }, clock),
 ): GatewayStores {
   const now = () => rfc3339(clock.now());
   // Only on Postgres can there be other daemons on the same state.
   const shared = dialect === "postgres";
-  const presence = createPresence({ units: units.idempotency, clock, shared, note });
   const { process } = presence;
   return {
-    close: presence.close,
     ledger: {
       append: (batch, rows, budgets) =>
         units.ledger.append({ batch, rows: `[${rows.join(",")}]`, budgets, process, now: now() }),

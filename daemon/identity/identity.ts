@@ -3,6 +3,7 @@ import { hkdfSync } from "node:crypto";
 import { MagicError } from "#contract/errors.ts";
 import type { Tier } from "#contract/identity.ts";
 import type { Seals } from "#daemon/secrets/seals.ts";
+import type { Presence } from "#daemon/storage/presence.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
 import type { Clock } from "#shared/clock.ts";
@@ -51,8 +52,7 @@ export interface IdentityOptions {
   readonly logger: Logger;
   /** Read at every use: magic.yaml may change. */
   readonly settings: () => IdentitySettings;
-  /** Keeps the id of a process that will say that it lives. */
-  readonly noteProcess: (process: string) => void;
+  readonly presence: Presence;
 }
 
 // With another key than the log's every entry would look altered.
@@ -105,8 +105,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     units: units.idempotency,
     sealer: seals.passing("idempotency"),
     clock,
-    shared: storage.dialect === "postgres",
-    note: options.noteProcess,
+    presence: options.presence,
   });
   return {
     authenticator,

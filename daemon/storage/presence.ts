@@ -12,27 +12,23 @@ export interface Presence {
   close(): void;
 }
 
-export interface PresenceOptions {
-  readonly units: Pick<Storage["units"]["idempotency"], "live">;
-  readonly clock: Clock;
-  /** True where other daemons share the storage. */
-  readonly shared: boolean;
-  /** Notes the id before it is announced, for whoever comes after this process. */
-  readonly note?: ((process: string) => void) | undefined;
-}
-
 /** What a process that died had under way counts as under way so long, by the database's clock. */
 const LEASE_MS = 60_000;
 const BEAT_MS = 15_000;
 
-export function createPresence({ units, clock, shared, note }: PresenceOptions): Presence {
+/** `note` keeps the id before it is announced, for whoever comes after this process. */
+export function createPresence(
+  { units, dialect }: Pick<Storage, "units" | "dialect">,
+  clock: Clock,
+  note?: (process: string) => void,
+): Presence {
   const process = newId("proc");
   let living: Promise<void> | undefined;
   let noted = false;
   let beats: NodeJS.Timeout | undefined;
   const beat = (): Promise<void> => {
     const now = clock.now();
-    return units.live({ process, now: rfc3339(now), until: rfc3339(now + LEASE_MS) });
+    return units.idempotency.live({ process, now: rfc3339(now), until: rfc3339(now + LEASE_MS) });
   };
   async function live(): Promise<void> {
     if (!noted) note?.(process);
@@ -48,7 +44,7 @@ export function createPresence({ units, clock, shared, note }: PresenceOptions):
   return {
     process,
     async announce() {
-      if (!shared) return;
+      if (dialect === "sqlite") return;
       living ??= live();
       await living;
     },

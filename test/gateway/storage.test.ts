@@ -7,6 +7,7 @@ import { retain } from "#daemon/gateway/ledger/retention.ts";
 import { type LedgerRow, rowText } from "#daemon/gateway/ledger/row.ts";
 import { gatewayStores } from "#daemon/gateway/stores.ts";
 import { endPredecessor, noteProcess } from "#daemon/storage/predecessor.ts";
+import { createPresence } from "#daemon/storage/presence.ts";
 import { systemClock } from "#shared/clock.ts";
 import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
 import { mortal } from "#test/storage/mortal.ts";
@@ -166,7 +167,6 @@ describe.each(dialects.filter(({ skip }) => !skip))("on $name", ({ open }) => {
     let time = Date.parse("2026-01-01");
     const daemon = () => gatewayStores(storage, { now: () => time, monotonic: () => time });
     const [one, two, next] = [daemon(), daemon(), daemon()];
-    onTestFinished(() => [one, two].forEach((each) => void each.close()));
     const raise = (lease: number) => ({ key: "a", lease, limit: 100 });
     expect(await one.budgets.raise(raise(70))).toEqual({ key: "a", spent: 0, elsewhere: 0, lease: 70 });
     await one.ledger.append(1, [], [{ key: "a", spent: 30, lease: 40 }]);
@@ -188,7 +188,11 @@ describe.each(dialects.filter(({ skip }) => !skip))("on $name", ({ open }) => {
     const storage = await open();
     const state = temporaryFolder();
     const clock = { now: () => Date.parse("2026-01-01"), monotonic: () => 0 };
-    const daemon = () => gatewayStores(storage, clock, (process) => noteProcess(state, process));
+    const daemon = () => {
+      const presence = createPresence(storage, clock, (process) => noteProcess(state, process));
+      onTestFinished(presence.close);
+      return gatewayStores(storage, clock, presence);
+    };
     const taking = {
       owner: "o",
       key: "k",
@@ -198,7 +202,6 @@ describe.each(dialects.filter(({ skip }) => !skip))("on $name", ({ open }) => {
       expires_at: "2026-01-02",
     };
     const former = daemon();
-    onTestFinished(() => former.close());
     expect(await former.keys.begin(taking)).toBeNull();
     const alive = storage.dialect === "postgres";
     expect(await daemon().keys.begin(taking)).toMatchObject({ state: "open", own: false, alive });

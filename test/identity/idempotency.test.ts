@@ -7,6 +7,7 @@ import { createIdempotency } from "#daemon/identity/idempotency/idempotency.ts";
 import { fingerprintOf } from "#daemon/identity/idempotency/state.ts";
 import { openMasterKey } from "#daemon/secrets/master-key.ts";
 import { createSealer } from "#daemon/secrets/sealer.ts";
+import { createPresence } from "#daemon/storage/presence.ts";
 import { canonicalJson } from "#shared/canonical-json.ts";
 import { systemClock } from "#shared/clock.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
@@ -173,7 +174,7 @@ test("a key that storage could not be told about is not taken for a day", async 
     },
     sealer: { seal: String, open: String, digest: String },
     clock: systemClock,
-    shared: false,
+    presence: createPresence(daemon.app.storage, systemClock),
   });
   onTestFinished(() => idempotency.close());
   const begin = (key: string) =>
@@ -207,7 +208,8 @@ test("what has expired is swept as often as there is more", async () => {
   const swept = vi.fn(async ({ limit }: { limit: number }) => (swept.mock.calls.length < 4 ? limit : 7));
   const units = { ...daemon.app.storage.units.idempotency, sweep: swept };
   const sealer = { seal: String, open: String, digest: String };
-  const idempotency = createIdempotency({ units, sealer, clock: { now: () => 0, monotonic: () => 0 }, shared: false });
+  const presence = createPresence(daemon.app.storage, systemClock);
+  const idempotency = createIdempotency({ units, sealer, clock: systemClock, presence });
   onTestFinished(() => idempotency.close());
   vi.advanceTimersByTime(10 * 60_000);
   await vi.waitFor(() => expect(swept).toHaveBeenCalledTimes(4));

@@ -1,6 +1,7 @@
 // Jobs, connections, syncs, webhooks and OAuth states: the same behaviour on SQLite and on a real Postgres.
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createIdempotency } from "#daemon/identity/idempotency/idempotency.ts";
+import { createPresence } from "#daemon/storage/presence.ts";
 import type { NewConnection } from "#daemon/storage/repositories/connection.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
@@ -256,9 +257,13 @@ describe.each(dialects)("on $name", ({ name, open }) => {
     let time = Date.parse(now);
     const clock = { now: () => time, monotonic: () => time };
     const sealer = { seal: String, open: String, digest: String };
-    const daemon = (shared: boolean) => createIdempotency({ units: units.idempotency, sealer, clock, shared });
-    const [one, two, alone] = [daemon(true), daemon(true), daemon(false)];
-    onTestFinished(() => [one, two, alone].forEach((each) => void each.close()));
+    const daemon = (stands: Storage["dialect"]) => {
+      const presence = createPresence({ units, dialect: stands }, clock);
+      const idempotency = createIdempotency({ units: units.idempotency, sealer, clock, presence });
+      onTestFinished(() => [presence, idempotency].forEach((each) => void each.close()));
+      return idempotency;
+    };
+    const [one, two, alone] = [daemon("postgres"), daemon("postgres"), daemon("sqlite")];
     const reserved = await one.begin("key k live", "a", "f");
     expect(reserved).toMatchObject({ id: expect.any(String) });
     await alone.begin("key k live", "b", "f");

@@ -1,7 +1,7 @@
 // Idempotency keys of the core API over the storage unit: reserve, then complete or release. Answers are kept sealed, since
 // some of them show a secret.
 import type { Sealer } from "#daemon/secrets/sealer.ts";
-import { createPresence } from "#daemon/storage/presence.ts";
+import type { Presence } from "#daemon/storage/presence.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
@@ -26,10 +26,7 @@ export interface IdempotencyOptions {
   readonly units: Storage["units"]["idempotency"];
   readonly sealer: Sealer;
   readonly clock: Clock;
-  /** True where other daemons share the storage. */
-  readonly shared: boolean;
-  /** Keeps the id of a process that will say that it lives. */
-  readonly note?: (process: string) => void;
+  readonly presence: Presence;
 }
 
 const SWEEP_MS = 10 * 60_000;
@@ -38,8 +35,7 @@ const OWED_MS = 1_000;
 /** Answers that wait for storage. Beyond it their keys stay taken until they expire. */
 const MOST_OWED = 1_000;
 
-export function createIdempotency({ units, sealer, clock, shared, note }: IdempotencyOptions): Idempotency {
-  const presence = createPresence({ units, clock, shared, note });
+export function createIdempotency({ units, sealer, clock, presence }: IdempotencyOptions): Idempotency {
   const place = (id: string) => ({ tenant: "account", row: id, field: "answer" });
   const timer = setInterval(() => {
     sweep().catch(() => undefined);
@@ -112,7 +108,6 @@ export function createIdempotency({ units, sealer, clock, shared, note }: Idempo
     close() {
       clearTimeout(paying);
       clearInterval(timer);
-      presence.close();
     },
   };
 }
