@@ -7,7 +7,7 @@ import { type otlpDocument, otlpExporter, otlpHeaders } from "#daemon/telemetry/
 import { sortSpans } from "#daemon/telemetry/span-order.ts";
 import { createTracer, type SpanRecord } from "#daemon/telemetry/trace.ts";
 import { listen } from "#test/listen.ts";
-import { completion, testGateway } from "./pipeline.ts";
+import { completion, stream, testGateway } from "./pipeline.ts";
 import { startUpstream, type Upstream } from "./upstream.ts";
 
 let upstream: Upstream;
@@ -158,6 +158,30 @@ test("metrics tell calls, tokens, cost, attempts and refusals", async () => {
   expect(text).toContain('magic_gateway_attempts_total{provider="own",model="m"} 1');
   expect(text).toContain('magic_gateway_refusals_total{code="model_not_found"} 1');
   expect(text).toContain("magic_gateway_overhead_seconds_count 1");
+});
+
+test("metrics count each attempt where it was made, and what a failed one was charged, as the ledger does", async () => {
+  upstream.answer = (response, _request, body) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    const broken = `data: ${JSON.stringify({ choices: [], usage: { prompt_tokens: 7, completion_tokens: 2 } })}\n\n`;
+    response.end(body.includes('"a"') ? `${broken}data: {"error":{"message":"broken"}}\n\n` : stream(10, 5));
+  };
+  const { chat, gateway, metrics } = await testGateway({
+    providers: { own: { type: "openai", base_url: `${upstream.url}/v1` } },
+    prices: { "own/*": { input: 1, output: 2 } },
+    policies: { p: { candidates: ["own/a", "own/b"] } },
+  });
+  expect((await chat({ model: "p", stream: true })).status).toBe(200);
+  const { text } = await metrics.render();
+  for (const [model, usd, tokens] of [
+    ["a", "0.000011", 7],
+    ["b", "0.00002", 10],
+  ]) {
+    expect(text).toContain(`magic_gateway_attempts_total{provider="own",model="${model}"} 1`);
+    expect(text).toContain(`magic_gateway_cost_usd_total{provider="own",model="${model}"} ${usd}`);
+    expect(text).toContain(`magic_gateway_tokens_total{provider="own",model="${model}",direction="input"} ${tokens}`);
+  }
+  expect(await gateway.usage({ by: "model" })).toMatchObject([{ cost_pico: "20000000" }, { cost_pico: "11000000" }]);
 });
 
 test("spans go to a collector as OTLP, parents before children", async () => {

@@ -4,7 +4,14 @@ import type { BreakerState, Breakers } from "#daemon/gateway/routing/breaker.ts"
 import type { Metrics } from "#daemon/telemetry/metrics.ts";
 import { seriesOf, type Tally, tallyOf } from "#daemon/telemetry/series.ts";
 
-export interface CallFigures {
+/** What was charged, for an answer or for an attempt that failed. */
+export interface Charge {
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly costUsd: number | null;
+}
+
+export interface CallFigures extends Charge {
   readonly provider: string;
   readonly model: string;
   readonly outcome: string;
@@ -14,14 +21,12 @@ export interface CallFigures {
   readonly firstTokenSeconds: number | null;
   /** Seconds that the gateway itself took before the first dispatch. */
   readonly overheadSeconds: number;
-  readonly attempts: number;
-  readonly promptTokens: number;
-  readonly completionTokens: number;
-  readonly costUsd: number | null;
 }
 
 export interface GatewayMetrics {
   called(figures: CallFigures): void;
+  /** One upstream request; `charge` for one that failed and was charged, beside that of the call. */
+  attempted(provider: string, model: string, charge: Charge | null): void;
   attemptFailed(provider: string, model: string, kind: string): void;
   refused(code: string): void;
   replayed(): void;
@@ -96,6 +101,11 @@ export function createGatewayMetrics(metrics: Metrics, breakers: Breakers): Gate
     ofProvider.set(model, found);
     return found;
   };
+  const pay = (found: ReturnType<typeof ofModel>, { promptTokens, completionTokens, costUsd }: Charge): void => {
+    if (promptTokens > 0) found.input().add(promptTokens);
+    if (completionTokens > 0) found.output().add(completionTokens);
+    if (costUsd) found.cost().add(costUsd);
+  };
 
   return {
     called(figures) {
@@ -109,10 +119,12 @@ export function createGatewayMetrics(metrics: Metrics, breakers: Breakers): Gate
       (figures.stream ? found.streamed() : found.plain()).observe(figures.seconds);
       if (figures.firstTokenSeconds !== null) found.first().observe(figures.firstTokenSeconds);
       overheads.observe(figures.overheadSeconds);
-      found.attempts().add(figures.attempts);
-      if (figures.promptTokens > 0) found.input().add(figures.promptTokens);
-      if (figures.completionTokens > 0) found.output().add(figures.completionTokens);
-      if (figures.costUsd) found.cost().add(figures.costUsd);
+      pay(found, figures);
+    },
+    attempted(provider, model, charge) {
+      const found = series(provider, model);
+      found.attempts().add(1);
+      if (charge) pay(found, charge);
     },
     attemptFailed(given, name, kind) {
       const { provider, model } = series(given, name);

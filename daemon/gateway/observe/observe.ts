@@ -14,7 +14,7 @@ import type { Logger } from "#daemon/telemetry/log.ts";
 import type { Attributes, Span } from "#daemon/telemetry/trace.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { attribute, providerNames } from "./attributes.ts";
-import type { GatewayMetrics } from "./metrics.ts";
+import type { Charge, GatewayMetrics } from "./metrics.ts";
 
 /** A call that is over. */
 export interface Finished {
@@ -65,13 +65,18 @@ export function createObserver({ clock, logger, metrics, ledger }: ObserverParts
         seconds: durationMs / 1000,
         firstTokenSeconds: firstTokenMs === null ? null : firstTokenMs / 1000,
         overheadSeconds: Math.max(0, over.dispatchedAt - call.startedAt) / 1000,
-        attempts: attempts.length,
         promptTokens: promptTokens(usage),
         completionTokens: completionTokens(usage),
         costUsd: cost === null ? null : dollars(cost),
       });
-      for (const { candidate: tried, failure } of attempts)
-        if (failure) metrics.attemptFailed(tried.configured.name, tried.target.model, failure.kind);
+      for (let index = 0; index < attempts.length; index++) {
+        const { candidate: tried, failure, charged } = attempts[index] as AttemptRecord;
+        const { name } = tried.configured;
+        // What the last one was charged is the call's own.
+        const charge = charged && index < attempts.length - 1 ? chargeOf(tried, charged) : null;
+        metrics.attempted(name, tried.target.model, charge);
+        if (failure) metrics.attemptFailed(name, tried.target.model, failure.kind);
+      }
       logger.info("gateway.call", lineOf(over, cost, durationMs, firstTokenMs));
       over.span.end(over.outcome === "completed" ? "ok" : "error", () => attributesOf(over, cost, firstTokenMs));
     },
@@ -101,6 +106,15 @@ export function createObserver({ clock, logger, metrics, ledger }: ObserverParts
 /** Pico-dollars, or null for a model without a price. */
 export function costAt(candidate: Candidate, usage: TokenUsage): number | null {
   return candidate.price && costOf(candidate.price, usage);
+}
+
+function chargeOf(candidate: Candidate, usage: TokenUsage): Charge {
+  const cost = costAt(candidate, usage);
+  return {
+    promptTokens: promptTokens(usage),
+    completionTokens: completionTokens(usage),
+    costUsd: cost === null ? null : dollars(cost),
+  };
 }
 
 /** The call's own row, and one for every earlier attempt that was charged although it failed. */
