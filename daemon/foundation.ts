@@ -87,7 +87,7 @@ export async function layFoundation(config: FoundationConfig): Promise<Foundatio
   const { credentials, project, storage } = opened;
   // Only whoever holds the root's lock knows that the daemon before it is dead.
   if (config.ownProcess && storage.dialect === "postgres")
-    await endPredecessor(state, storage.units.idempotency, clock).catch((error: unknown) =>
+    await endPredecessor(state, storage.units, clock).catch((error: unknown) =>
       logger.warn("storage.predecessor", errorFields(error)),
     );
   const adopt = () => {

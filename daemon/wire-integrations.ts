@@ -45,7 +45,7 @@ export interface Integrations {
 export function wireIntegrations(foundation: Foundation, origin: () => string, given?: SyncExecution): Integrations {
   const { clock, logger, project, seals, storage } = foundation;
   const seed = (): number => project.current().environment?.seed ?? 1;
-  const jobs = createJobs({ storage, clock, logger });
+  const jobs = createJobs({ storage, clock, logger, presence: foundation.presence });
   foundation.onClose(() => jobs.stop());
   const egress = createEgress({ allowPrivate: () => project.current().egress?.allow_private ?? [] });
   foundation.onClose(() => egress.close());

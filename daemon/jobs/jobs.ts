@@ -1,6 +1,7 @@
 // The durable queue and scheduler: a job put here runs at its time, at least once, across restarts. One interface whatever holds
 // the rows; who needs work to outlive the process defines a queue.
 
+import type { Presence } from "#daemon/storage/presence.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
 import { backoff, jittered } from "#shared/backoff.ts";
@@ -53,12 +54,14 @@ export interface JobsOptions {
   readonly storage: Storage;
   readonly clock?: Clock;
   readonly logger?: Logger;
+  /** In whose name jobs are taken. */
+  readonly presence?: Presence;
 }
 
 const maxPauseMs = 5 * 60_000;
 
-export function createJobs({ storage, clock = systemClock, logger }: JobsOptions): Jobs {
-  const owner = newId("worker");
+export function createJobs({ storage, clock = systemClock, logger, presence }: JobsOptions): Jobs {
+  const owner = presence?.process ?? newId("worker");
   const units = storage.units.job;
   // Another replica may put work; with SQLite only this process does, and it wakes the queue itself.
   const pollMs = storage.dialect === "postgres" ? 1000 : 15_000;
@@ -176,6 +179,8 @@ export function createJobs({ storage, clock = systemClock, logger }: JobsOptions
 
     async start() {
       if (storage.dialect === "sqlite") await units.releaseOthers({ owner });
+      // Its name is noted, should it say only later that it lives.
+      else await presence?.announce().catch(() => undefined);
       started = true;
       for (const wake of wakers) wake();
     },

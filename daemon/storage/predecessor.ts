@@ -17,11 +17,14 @@ export function noteProcess(state: string, process: string): void {
 /** What the daemon that was here before had under way is under way no longer. */
 export async function endPredecessor(
   state: string,
-  units: Pick<Storage["units"]["idempotency"], "live">,
+  { idempotency, job }: Pick<Storage["units"], "idempotency" | "job">,
   clock: Clock,
 ): Promise<void> {
   const now = rfc3339(clock.now());
-  for (const process of noted(state)) await units.live({ process, now, until: now });
+  for (const process of noted(state)) {
+    await idempotency.live({ process, now, until: now });
+    await job.releaseOf({ owner: process });
+  }
   rmSync(join(state, NAME), { force: true });
 }
 

@@ -205,13 +205,21 @@ describe.each(dialects.filter(({ skip }) => !skip))("on $name", ({ open }) => {
     expect(await former.keys.begin(taking)).toBeNull();
     const alive = storage.dialect === "postgres";
     expect(await daemon().keys.begin(taking)).toMatchObject({ state: "open", own: false, alive });
+    const { job } = storage.units;
+    const claimed = async (owner: string) =>
+      (await job.claim({ queue: "q", owner, now: clock.now(), leaseMs: 60_000, limit: 1, atWork: [] })).length;
+    noteProcess(state, "proc_a");
+    await job.put({ id: "job_a", queue: "q", key: null, payload: "{}", runAt: 0 });
+    expect(await claimed("proc_a")).toBe(1);
     // A copy of its root tells nothing of it.
     const copy = temporaryFolder();
     cpSync(state, copy, { recursive: true });
-    await endPredecessor(copy, storage.units.idempotency, clock);
+    await endPredecessor(copy, storage.units, clock);
     expect(await daemon().keys.begin(taking)).toMatchObject({ alive });
-    await endPredecessor(state, storage.units.idempotency, clock);
+    expect(await claimed("proc_b")).toBe(0);
+    await endPredecessor(state, storage.units, clock);
     expect(await daemon().keys.begin(taking)).toMatchObject({ state: "open", own: false, alive: false });
+    expect(await claimed("proc_b")).toBe(1);
   });
 
   test("calls under way of a daemon that died count no longer, and a minute later nothing does", async () => {

@@ -115,6 +115,11 @@ export async function finish(db: Db, { id, owner, version, runAt }: Finish): Pro
   await db.updateTable("job").set({ owner: null, lease_until: null }).where("id", "in", mine).execute();
 }
 
+/** Frees what an owner holds that is dead. */
+export async function releaseOf(db: Db, { owner }: { owner: string }): Promise<void> {
+  await db.updateTable("job").set({ owner: null, lease_until: null }).where("owner", "=", owner).execute();
+}
+
 /** Frees what other owners hold: after a start on a state that has one owner only. */
 export async function releaseOthers(db: Db, { owner }: { owner: string }): Promise<void> {
   await db
