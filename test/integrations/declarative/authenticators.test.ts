@@ -35,6 +35,20 @@ test("an access token of the configuration is used as long as it is known to las
   expect((await sent(given))["/items"]?.authorization).toBe("Bearer new");
 });
 
+test("a token that ends again while a limit is waited out is renewed again", async () => {
+  const answers = [401, 429, 401, 503, 401, 200];
+  let issued = 0;
+  const origin = await vendor((request, response) => {
+    if (request.at.pathname === "/token") json(response, { access_token: `t${++issued}` });
+    else json(response, { items: [{ id: 1 }] }, answers.shift());
+  });
+  const source = manifest(origin, { requester: { authenticator: oauth(origin) } });
+  expect((await read(source, { waits: [] })).records).toEqual([{ id: 1 }]);
+  expect(issued).toBe(4);
+  answers.push(401, 401);
+  await expect(read(source, { waits: [] })).rejects.toThrow("answered 401");
+});
+
 test("what the configuration lacks of a token is nothing", async () => {
   const lacking = (origin: string) => ({
     ...{ ...oauth(origin), access_token_value: "{{ config.get('token') }}", refresh_token_updater: {} },

@@ -159,6 +159,30 @@ test("a read that fails keeps the parents' old state", async () => {
   expect(records.map(({ id }) => id)).toContain("/parents/2/items");
 });
 
+test("a parent that is read for each of several regions goes on from where the first one's reading ended", async () => {
+  let parents = [{ id: 1, at: day("2026-01-05") }];
+  const since: (string | undefined)[] = [];
+  const origin = await vendor((request, response) => {
+    if (request.at.pathname !== "/parents") {
+      // A child of the first region, and with it its parent, changes once the region was read.
+      parents = [{ id: 1, at: day("2026-01-07") }];
+      json(response, { items: [{ id: request.at.pathname, at: day("2026-01-02") }] });
+      return;
+    }
+    since.push(request.at.searchParams.get("since")?.slice(0, 10));
+    json(response, { items: parents });
+  });
+  const router = parentOf(origin, { incremental_dependency: true }, cursor);
+  for (const { stream } of router.parent_stream_configs)
+    Object.assign(stream.retriever.requester, { use_cache: false });
+  const regions = { type: "ListPartitionRouter", cursor_field: "region", values: ["a", "b"] };
+  const requester = { path: "/{{ stream_partition.region }}/{{ stream_partition.parent }}/items" };
+  const source = manifest(origin, { requester, retriever: { partition_router: [regions, router] }, sync: cursor });
+  const { state } = await read(source, { concurrency: 1 });
+  await read(source, { concurrency: 1, state });
+  expect(new Set(since)).toEqual(new Set(["2026-01-01", "2026-01-05"]));
+});
+
 test("the first page of children that stand in their parent's record is not asked for", async () => {
   const asked: string[] = [];
   const origin = await vendor((request, response) => {

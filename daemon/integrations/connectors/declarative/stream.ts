@@ -103,14 +103,18 @@ export function streamOf(context: Context, component: Component, concurrency = D
     let allSeen = true;
     const { together } = form;
     const tracker = stateTracker(known, { partitioned, together, cursor, allSeen: () => allSeen }, context.clock);
+    const begun = new Set<string>();
     // Without a cursor of its own the stream is read wholly each time: so are its parents then.
     const readParent: ReadParent = async function* (component, dependent) {
       const parent = parents.get(component) ?? streamOf(below, component, 1);
       const goesOn = dependent && cursor !== undefined && parent.cursorField !== undefined;
       if (goesOn) allSeen = false;
+      // Read again in this run, it has come further than the children that were read first.
+      const first = !begun.has(parent.name);
+      begun.add(parent.name);
       for await (const event of parent.read(goesOn ? known.parents[parent.name] : undefined)) {
         if (event.type === "state") {
-          if (goesOn) tracker.parentDone(parent.name, event.state);
+          if (goesOn && first) tracker.parentDone(parent.name, event.state);
         } else for (const record of event.records) yield { record, partition: event.partition };
       }
     };

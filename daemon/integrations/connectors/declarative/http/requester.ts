@@ -339,6 +339,8 @@ async function attempt(
       }
       // Who has no token to refresh asks again all the same.
       const refused = verdict.action === "refresh_token" && (refreshed || response.status === 401);
+      // The token was taken: while a limit or a failure is waited out, it may end in its turn.
+      if (response.status !== 401 && verdict.action !== "refresh_token") refreshed = false;
       if (verdict.action === "fail" || refused) throw failure(response, verdict);
       if (verdict.action === "rate_limited" && ++limited < RATE_LIMIT_TRIES) tries--;
     } catch (error) {
