@@ -135,6 +135,19 @@ describe("anthropic", () => {
     expect(emulated.outcome).toMatchObject({ notes: { responseFormat: "emulated" } });
   });
 
+  test("the tool that stands for the answer neither satisfies a tool_choice nor opens the tools that it closes", async () => {
+    const request = { messages: [user("x")], response_format: jsonSchema, tools: [tool("a"), tool("b")] };
+    const asked = async (choice: unknown) => {
+      const { body } = await send("anthropic", { ...request, tool_choice: choice }, "claude-3-5-haiku-latest");
+      return { choice: body["tool_choice"], tools: (body["tools"] as { name: string }[]).map(({ name }) => name) };
+    };
+    expect(await asked("auto")).toEqual({ choice: { type: "any" }, tools: ["a", "b", "json"] });
+    expect(await asked("none")).toMatchObject({ choice: { type: "tool", name: "json" } });
+    expect(await asked("required")).toEqual({ choice: { type: "any" }, tools: ["a", "b"] });
+    const named = { type: "function", function: { name: "b" } };
+    expect(await asked(named)).toEqual({ choice: { type: "tool", name: "b" }, tools: ["a", "b"] });
+  });
+
   test("a schema with limits says them in words; one that is open or refers to itself is emulated", async () => {
     const ask = async (schema: object) => {
       const format = { type: "json_schema", json_schema: { name: "answer", schema } };

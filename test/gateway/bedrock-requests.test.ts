@@ -1,6 +1,8 @@
 // What leaves for Bedrock, case by case of its documentation, as a real server receives it.
+
 import { AwsV4Signer } from "aws4fetch";
 import { describe, expect, test } from "vitest";
+import type { ChatRequest } from "#daemon/gateway/format/request.ts";
 import { eventStreamBytes } from "./event-stream.ts";
 import {
   called,
@@ -194,6 +196,35 @@ describe("bedrock", () => {
     expect(JSON.stringify(told.body["system"])).toContain("JSON schema");
     const mistral = await send("bedrock", ask, "mistral.mistral-large-2407-v1:0");
     expect(mistral.body["toolConfig"]).toMatchObject({ toolChoice: { any: {} } });
+  });
+
+  test("a call that is demanded is no answer to a schema; who can be told only to call something is given that tool alone", async () => {
+    const named = { type: "function", function: { name: "b" } };
+    const asked = async (choice: unknown, name: string, more = {}) => {
+      const request = { messages: [user("x")], tools: [tool("a"), tool("b")], tool_choice: choice, ...more };
+      const { toolConfig } = (await send("bedrock", request, name)).body as {
+        toolConfig: { tools: { toolSpec: { name: string } }[]; toolChoice: object };
+      };
+      return [toolConfig.tools.map(({ toolSpec }) => toolSpec.name).join(), toolConfig.toolChoice];
+    };
+    const format = { response_format: jsonSchema };
+    const nova = "amazon.nova-pro-v1:0";
+    expect(await asked("auto", nova, format)).toEqual(["a,b,json", { any: {} }]);
+    expect(await asked("required", nova, format)).toEqual(["a,b", { any: {} }]);
+    expect(await asked(named, nova, format)).toEqual(["a,b", { tool: { name: "b" } }]);
+    expect(await asked("none", nova, format)).toEqual(["json", { tool: { name: "json" } }]);
+    expect(await asked(named, "mistral.mistral-large-2407-v1:0")).toEqual(["b", { any: {} }]);
+  });
+
+  test("a model that cannot be made to call a tool is passed over by policies for it; asked for by name, it is asked", async () => {
+    const llama = "meta.llama3-3-70b-instruct-v1:0";
+    const request = { messages: [user("x")], tools: [tool("a")], tool_choice: "required" } as unknown as ChatRequest;
+    expect(providers.bedrock.unsupported(request, llama)).toMatchObject([{ param: "tool_choice", leftToVendor: true }]);
+    expect(providers.bedrock.unsupported(request, "amazon.nova-pro-v1:0")).toEqual([]);
+    expect((await send("bedrock", request, llama)).body["toolConfig"]).toMatchObject({ toolChoice: { any: {} } });
+    const dropped = await send("bedrock", request, llama, { dropUnsupported: true });
+    expect(dropped.body["toolConfig"]).toMatchObject({ toolChoice: { auto: {} } });
+    expect(dropped.outcome).toMatchObject({ notes: { dropped: ["tool_choice"] } });
   });
 
   test("a strict tool is one where Bedrock keeps its schema; where it does not, the answer says so", async () => {

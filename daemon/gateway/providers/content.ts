@@ -132,6 +132,11 @@ export function toolPlan(request: ChatRequest): ToolPlan {
   return { tools, choice: tools.length > 0 ? { mode: choice.allowed_tools.mode } : null };
 }
 
+/** The answer has to be a call. */
+export function demandsCall({ choice }: ToolPlan): boolean {
+  return choice?.mode === "required" || choice?.mode === "named";
+}
+
 /** The schema of a tool's parameters, or of the answer, where the wire demands an object's. */
 export function objectSchema(schema: JsonSchema | null | undefined): JsonSchema {
   if (!schema) return { type: "object", properties: {} };

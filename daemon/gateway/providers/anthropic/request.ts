@@ -3,7 +3,16 @@ import { createHash } from "node:crypto";
 import { modern } from "#daemon/gateway/format/modern.ts";
 import type { ChatRequest } from "#daemon/gateway/format/request.ts";
 import type { Notes, Target, Unsupported } from "../adapter.ts";
-import { answerToolName, jsonInstruction, objectSchema, somePrompt, stopsOf, toolMarks, toolPlan } from "../content.ts";
+import {
+  answerToolName,
+  demandsCall,
+  jsonInstruction,
+  objectSchema,
+  somePrompt,
+  stopsOf,
+  toolMarks,
+  toolPlan,
+} from "../content.ts";
 import { supportOf } from "../support.ts";
 import { type ClaudeThoughts, lacksThinking } from "../thoughts/claude.ts";
 import { anthropicMessages, cached, type Turn } from "./messages.ts";
@@ -121,6 +130,10 @@ function toolsOf(request: ChatRequest, traits: ClaudeTraits, system: unknown[]) 
     system.push({ type: "text", text: jsonInstruction(schema) });
     return { tools, toolChoice, jsonTool: undefined, format: undefined, responseFormat: "emulated" as const };
   }
+  // The answer is a call of the caller's own tools then, of which the schema says nothing.
+  if (demandsCall(plan)) {
+    return { tools, toolChoice, jsonTool: undefined, format: undefined, responseFormat: "emulated" as const };
+  }
   const jsonTool = answerToolName(plan.tools);
   tools.push({
     name: jsonTool,
@@ -128,7 +141,7 @@ function toolsOf(request: ChatRequest, traits: ClaudeTraits, system: unknown[]) 
     input_schema: objectSchema(schema),
   });
   toolChoice =
-    plan.tools.length > 0
+    plan.tools.length > 0 && plan.choice?.mode !== "none"
       ? { type: "any", ...once }
       : { type: "tool", name: jsonTool, disable_parallel_tool_use: true };
   return { tools, toolChoice, jsonTool, format: undefined, responseFormat: "emulated" as const };

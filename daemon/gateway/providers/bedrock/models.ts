@@ -34,6 +34,11 @@ export function forcesTools(model: string): boolean {
   return /^arn:|nova|mistral-large|gpt-oss|openai\./.test(model);
 }
 
+/** It can be made to call this very tool: Mistral's know only that they have to call one. */
+export function namesTools(model: string): boolean {
+  return !model.includes("mistral");
+}
+
 /** A mark of what may be cached as the model takes it: Claude and Nova alone do, newer Claudes for an hour. An ARN does not say whose model it is. */
 export function markFor(mark: CacheMark, model: string): CacheMark {
   if (!mark || !(isClaude(model) || /^arn:|nova/.test(model))) return null;

@@ -6,7 +6,17 @@ import { claudeTraits } from "../anthropic/models.ts";
 import { claudeRefusals, claudeSampling } from "../anthropic/refusals.ts";
 import { nativeSchema, schemaKeeper } from "../anthropic/schema.ts";
 import { BINDING_BETA, claudeThinking, claudeThinks, thinkingRoom, unbound } from "../anthropic/thinking.ts";
-import { answerToolName, jsonInstruction, objectSchema, somePrompt, stopsOf, toolMarks, toolPlan } from "../content.ts";
+import {
+  answerToolName,
+  demandsCall,
+  jsonInstruction,
+  objectSchema,
+  somePrompt,
+  stopsOf,
+  type ToolPlan,
+  toolMarks,
+  toolPlan,
+} from "../content.ts";
 import { supportOf } from "../support.ts";
 import { type ClaudeThoughts, lacksThinking } from "../thoughts/claude.ts";
 import { shortId } from "../tool-id.ts";
@@ -22,6 +32,7 @@ import {
   keepsSchemas,
   markFor,
   mixesResults,
+  namesTools,
 } from "./models.ts";
 
 export interface ConverseRequest {
@@ -45,9 +56,14 @@ export function bedrockUnsupported(request: ChatRequest, model: string): readonl
   } else if (effort && effort !== "none" && !isGpt(model) && !isOpenWeight(model)) {
     found.push({ param: "reasoning_effort", reason: "this model cannot be told how to reason", droppable: true });
   }
-  if (request.tool_choice === "none" && request.messages.some((one) => one.role === "tool")) {
+  const choosing = request.tool_choice ? "tool_choice" : "function_call";
+  if (!isClaude(model) && !forcesTools(model) && demandsCall(toolPlan(modern(request)))) {
+    const reason = "this model cannot be made to call a tool";
+    found.push({ param: choosing, reason, droppable: true, leftToVendor: true });
+  }
+  if (request[choosing] === "none" && request.messages.some(({ role }) => role === "tool" || role === "function")) {
     const reason = "it cannot be kept from calling tools in a conversation that has used some";
-    found.push({ param: "tool_choice", reason, droppable: true });
+    found.push({ param: choosing, reason, droppable: true });
   }
   return found;
 }
@@ -170,7 +186,7 @@ function toolsOf(
       ...(strict ? { strict } : {}),
     },
   });
-  const given = plan.choice?.mode === "none" ? [] : plan.tools;
+  const given = plan.tools.filter(({ name }) => mayCall(name, plan.choice, model));
   const marks = isClaude(model) ? toolMarks(request) : null;
   let loose = false;
   const tools = given.flatMap((tool): object[] => {
@@ -181,11 +197,12 @@ function toolsOf(
     const mark = markFor(marks?.get(tool) ?? null, model);
     return mark ? [made, { cachePoint: { type: "default", ...mark } }] : [made];
   });
-  if (schema) {
+  // Where the answer has to be a call of the caller's own tools, the schema says nothing of it.
+  if (schema && !demandsCall(plan)) {
     const description = "Give the final answer by calling this tool.";
     const jsonTool = answerToolName(given);
     tools.push(spec(jsonTool, description, objectSchema(schema)));
-    const only = given.length === 0 && !model.includes("mistral");
+    const only = given.length === 0 && namesTools(model);
     return { tools, toolChoice: only ? { tool: { name: jsonTool } } : { any: {} }, jsonTool, loose };
   }
   // A conversation that has used tools is refused without any: name those of its past.
@@ -197,8 +214,14 @@ function toolsOf(
     return { tools, loose };
   }
   const { choice } = plan;
-  if (choice?.mode === "named") return { tools, toolChoice: { tool: { name: choice.name } }, loose };
-  return { tools, toolChoice: choice?.mode === "required" ? { any: {} } : { auto: {} }, loose };
+  if (choice?.mode === "named" && namesTools(model))
+    return { tools, toolChoice: { tool: { name: choice.name } }, loose };
+  return { tools, toolChoice: demandsCall(plan) ? { any: {} } : { auto: {} }, loose };
+}
+
+function mayCall(name: string, choice: ToolPlan["choice"], model: string): boolean {
+  if (choice?.mode === "named") return namesTools(model) || choice.name === name;
+  return choice?.mode !== "none";
 }
 
 function forces(toolConfig: { toolChoice?: object }): boolean {
