@@ -89,6 +89,29 @@ test("a folder that is renamed, and one that is away for a moment, never stop se
   await session.close();
 });
 
+test("folders that exchange their names serve under them, and never stop", async () => {
+  const bench = await openBench();
+  const names = ["one", "two", "three"];
+  const contractIn = (folder: string) => join(bench.root, "controllers", folder, "contract.yaml");
+  for (const name of names) bench.write(name, `export default () => "${name}";`);
+  const { session, next } = await start(join(bench.root, "controllers"), bench);
+  await next("ready");
+  let calling = true;
+  const outcomes = new Set<string>();
+  const calls = (async () => {
+    while (calling) for (const name of names) outcomes.add(await bench.outcome(name));
+  })();
+  for (const [at, folder] of names.entries())
+    writeFileSync(contractIn(folder), JSON.stringify(contractOf(names[(at + 1) % 3] as string)));
+  await vi.waitFor(async () => {
+    expect(await Promise.all(names.map((name) => bench.invoke(name)))).toEqual(["three", "one", "two"]);
+  });
+  calling = false;
+  await calls;
+  expect([...outcomes]).toEqual(["ok"]);
+  await session.close();
+});
+
 test("a new folder of many files is built once", async () => {
   const bench = await openBench();
   const { session, next } = await start(join(bench.root, "controllers"), bench);

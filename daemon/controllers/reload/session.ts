@@ -147,6 +147,7 @@ export async function openSession(
     const began = Date.now();
     const started = performance.now();
     one.stopWaiting();
+    one.waitsFor = null;
     if (!(await isStill(one.folder))) return await withdraw(one);
     await follow(one);
     const result = await one.source.read();
@@ -160,11 +161,12 @@ export async function openSession(
     if (!result.ok) return invalid(one, result.problems);
     const { contract, digest } = result.artifact;
     if (one.live?.digest === digest && !one.invalid) return;
-    const twin = [...controllers.values()].find((other) => other !== one && other.claims === contract.name);
+    const twin = holderOf(contract.name, one);
     one.waitsFor = twin ? contract.name : null;
     // A renamed folder whose former place the watcher has not told of yet: that one's end offers the name.
     if (twin && !(await isStill(twin.folder))) return markDirty(twin, twin.folder, Date.now());
-    if (twin) return invalid(one, [twinProblem(one, twin)]);
+    if (twin && !inTurn(one, twin)) return invalid(one, [twinProblem(one, twin)]);
+    one.waitsFor = null;
     one.claims = contract.name;
     const saved = await savedTime(changed, seen);
     const patience = new AbortController();
@@ -176,12 +178,9 @@ export async function openSession(
     try {
       const { bootMs, swapMs } = await host.serve(result.artifact, id, patience.signal);
       const former = one.live?.name;
-      if (former !== undefined && former !== contract.name) {
-        await host.withdraw(former, id);
-        offer(former);
-      }
       one.live = { name: contract.name, version: contract.version, digest };
       one.invalid = false;
+      if (former !== undefined && former !== contract.name) await leave(former);
       if (!announced) return;
       const detectMs = Math.max(0, began - saved);
       events.push({
@@ -201,12 +200,36 @@ export async function openSession(
       });
     } catch (error) {
       one.claims = one.live?.name ?? null;
-      if (one.claims !== contract.name) offer(contract.name);
+      if (one.claims !== contract.name) await leave(contract.name);
       if (!patience.signal.aborted) invalid(one, [loadProblem(one, error)]);
     } finally {
       clearTimeout(timer);
       one.overtake = () => {};
     }
+  }
+
+  function holderOf(name: string, besides: Watched): Watched | undefined {
+    return [...controllers.values()].find((other) => other !== besides && other.claims === name);
+  }
+
+  /** Whether each waits for the next one's name, and the last for that of `one`: names that were exchanged would wait for ever. */
+  function inTurn(one: Watched, twin: Watched): boolean {
+    const seen = new Set<Watched>();
+    for (let at: Watched | undefined = twin; at && !seen.has(at); ) {
+      if (at.waitsFor === null) return false;
+      if (at.waitsFor === one.claims) return true;
+      seen.add(at);
+      at = holderOf(at.waitsFor, at);
+    }
+    return false;
+  }
+
+  /** Gives up a name that served: it serves until an heir does. False where there is one. */
+  async function leave(name: string): Promise<boolean> {
+    await Promise.all(offer(name).map((heir) => heir.running));
+    if ([...controllers.values()].some(({ live, claims }) => live?.name === name || claims === name)) return false;
+    await host.withdraw(name, id);
+    return true;
   }
 
   /** A name that is free again goes to who waits for it. */
@@ -230,14 +253,7 @@ export async function openSession(
   async function withdraw(one: Watched): Promise<void> {
     const name = one.live?.name;
     one.live = one.claims = null;
-    if (name !== undefined) {
-      // A renamed folder: what served serves until its new folder does.
-      await Promise.all(offer(name).map((heir) => heir.running));
-      if (![...controllers.values()].some((other) => other.live?.name === name)) {
-        await host.withdraw(name, id);
-        events.push({ type: "removed", time: time(), controller: name });
-      }
-    }
+    if (name !== undefined && (await leave(name))) events.push({ type: "removed", time: time(), controller: name });
     // It came back meanwhile: the next round takes it up.
     if (one.dirty) return;
     controllers.delete(one.folder);
