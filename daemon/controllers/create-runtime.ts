@@ -18,6 +18,7 @@ import { runtimeMetrics } from "./metrics.ts";
 import type { Ports } from "./ports.ts";
 import { openSession } from "./reload/session.ts";
 import type { Artifact, ControllerRuntime, ControllerSummary, DevelopmentSession } from "./runtime.ts";
+import type { Nested } from "./serving/admission.ts";
 import { type Instance, LOAD_WITHIN_MS, openInstance } from "./serving/instance.ts";
 import { openRegistry } from "./serving/registry.ts";
 import { type LiveCell, startWatchdog } from "./serving/watchdog.ts";
@@ -74,6 +75,7 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
   const operations = brokerOperations(databases);
   const brokers = new WeakMap<Instance, Broker>();
   const sessions = new Map<string, DevelopmentSession>();
+  const nested = new Set<Nested>();
   const registry = openRegistry(catalogue, open);
   const metrics = runtimeMetrics(services.metrics, () =>
     registry.instances().flatMap((one) => {
@@ -120,6 +122,7 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
       watchdog,
       log,
       clock,
+      nested,
       loadWithinMs: services.loadWithinMs ?? LOAD_WITHIN_MS,
       redact,
       onDeath: (instance, reason) => {

@@ -9,7 +9,8 @@ import { strike } from "./broker/redaction.ts";
 import { inSource, levelOf } from "./log-line.ts";
 import type { RuntimeMetrics } from "./metrics.ts";
 import type { Caller } from "./ports.ts";
-import type { Holder, Invocation, InvocationResult } from "./runtime.ts";
+import type { Invocation, InvocationResult } from "./runtime.ts";
+import type { Holder } from "./serving/admission.ts";
 import type { Instance, InstanceResult } from "./serving/instance.ts";
 
 /** controller:invoke inside controller:invoke, at most. */
@@ -37,7 +38,7 @@ export async function invokeController(
   const found = services.find(name, invocation.version, invocation.requestId);
   const instance = found instanceof Promise ? await found : found;
   const { version } = instance.artifact.contract;
-  const holder: Holder = { instance, within: invocation.within };
+  const holder: Holder = { place: instance.admission, within: invocation.within };
   const span = startSpan(services.tracer, invocation, name, version);
   let session: OpenedSession | null = null;
   let result: InstanceResult | null = null;
@@ -54,7 +55,7 @@ export async function invokeController(
       environment: invocation.principal.environment,
       signal: invocation.signal,
       deadline: invocation.deadline,
-      around: holdersAround(holder),
+      within: invocation.within,
       broker: (ended, deadline) => {
         session = openBroker(services, instance, holder, invocation, span, { ended, deadline });
         return session;
@@ -121,13 +122,6 @@ function openBroker(
     return nested.output;
   });
   return opened;
-}
-
-/** Those around it that have a place of the same controller's. */
-function holdersAround({ instance, within }: Holder): readonly Holder[] {
-  if (!within) return [];
-  const outer = holdersAround({ instance, within: within.within });
-  return within.instance === instance ? [...outer, within] : outer;
 }
 
 function startSpan(tracer: Tracer, { requestId, span }: Invocation, controller: string, version: string): Span {

@@ -5,6 +5,7 @@ import type { DevelopmentEvent } from "#contract/wire/controllers.ts";
 import type { Isolation } from "#contract/wire/daemon.ts";
 import type { Span } from "#daemon/telemetry/trace.ts";
 import type { AbortNotice } from "#shared/abort.ts";
+import type { Holder } from "./serving/admission.ts";
 
 /** A built controller: one self-contained script, its source map, and the digest over contract and script. */
 export interface Artifact {
@@ -22,12 +23,6 @@ export interface DeployedVersion {
   readonly digest: string;
   readonly alias: string;
   readonly created_at: string;
-}
-
-/** An invocation that has a place of its controller's for as long as those within it take. */
-export interface Holder {
-  readonly instance: object;
-  readonly within: Holder | undefined;
 }
 
 export interface Invocation {

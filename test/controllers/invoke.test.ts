@@ -254,6 +254,30 @@ test.each([1, 2, 3])(
   },
 );
 
+test("controllers that invoke each other and are full are refused, not kept waiting; who waits for others goes on", async () => {
+  const handler = `export default async ({ input: { path }, controllers }) => {
+    await new Promise((done) => setTimeout(done, 20));
+    return path.length === 0 ? "done" : await controllers.invoke(path[0], { path: path.slice(1) }).catch(({ code }) => code);
+  };`;
+  for (const name of ["ping", "pong", "other"])
+    await bench.deploy(name, handler, { capabilities: ["controller:invoke"], limits: { concurrency: 1 } });
+  const call = (name: string, ...path: string[]) => bench.invoke(name, { path });
+  const began = performance.now();
+  expect((await Promise.all([call("ping", "pong", "ping"), call("other", "pong")])).sort()).toEqual([
+    "done",
+    "overloaded",
+  ]);
+  expect((await Promise.all([call("ping", "pong"), call("pong", "other"), call("other", "ping")])).sort()).toEqual([
+    ...["done", "done", "overloaded"],
+  ]);
+  expect(await Promise.all([call("ping", "pong"), call("pong", "other"), call("other")])).toEqual([
+    "done",
+    "done",
+    "done",
+  ]);
+  expect(performance.now() - began).toBeLessThan(4_000);
+});
+
 test("isolation: invocation gives each call a process of its own", async () => {
   await bench.deploy("alone", `let n = 0; export default () => ({ n: ++n });`, { isolation: "invocation" });
   expect(await bench.invoke("alone")).toEqual({ n: 1 });

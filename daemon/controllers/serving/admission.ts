@@ -2,49 +2,55 @@
 import { MagicError } from "#contract/errors.ts";
 import type { AbortNotice } from "#shared/abort.ts";
 
+/** An invocation that has a place for as long as those within it take. */
+export interface Holder {
+  readonly place: Admission;
+  readonly within: Holder | undefined;
+}
+
 export interface Admission {
   /** Takes a place; undefined where all are taken. */
   tryEnter(): boolean;
   /**
-   * Waits for a place in turn. `around`: who has one and gives it back only after this call. Throws `overloaded` when too many wait, the wait
-   * is over, or every place waits for another one; `client_closed` when the caller left.
+   * Waits for a place in turn. `within`: the invocation that waits for this call. Throws `overloaded` when too many wait, the wait is over, or
+   * no place will become free before this call has one; `client_closed` when the caller left.
    */
-  wait(mostMs: number, signal?: AbortNotice, around?: readonly object[]): Promise<void>;
+  wait(mostMs: number, signal?: AbortNotice, within?: Holder): Promise<void>;
   leave(): void;
   readonly active: number;
   readonly waiting: number;
 }
 
+/** A call inside of others that waits for a place of `full`. */
+export interface Nested {
+  readonly full: Admission;
+  readonly within: Holder;
+}
+
 interface Waiter {
   readonly enter: () => void;
-  readonly around: readonly object[];
   gone: boolean;
 }
 
-export function openAdmission(name: string, places: number, queue: number): Admission {
+/** `nested`: those that wait anywhere; every admission of a runtime has the same. */
+export function openAdmission(name: string, places: number, queue: number, nested: Set<Nested>): Admission {
   let active = 0;
   let waiting = 0;
   const line: Waiter[] = [];
 
-  // No place would ever become free.
-  const wouldStick = (around: readonly object[]): boolean => {
-    if (around.length === 0) return false;
-    const held = line.flatMap((waiter) => (waiter.gone ? [] : waiter.around));
-    return new Set([...held, ...around]).size >= active;
-  };
-
-  return {
+  const admission: Admission = {
     tryEnter() {
       if (active >= places) return false;
       active++;
       return true;
     },
-    wait(mostMs, signal, around = []) {
-      if (wouldStick(around))
+    wait(mostMs, signal, within) {
+      const inside = within && { full: admission, within };
+      if (inside && wouldStick(inside, nested))
         return Promise.reject(
           new MagicError(
             "overloaded",
-            `${name} invokes itself, and all of its ${places} places (limits.concurrency) wait for that`,
+            `${name} is invoked in a circle, and all of its ${places} places (limits.concurrency) wait for calls that wait for this one`,
           ),
         );
       if (waiting >= queue)
@@ -59,10 +65,12 @@ export function openAdmission(name: string, places: number, queue: number): Admi
         );
       return new Promise((resolve, reject) => {
         waiting++;
+        if (inside) nested.add(inside);
         const end = (): void => {
           clearTimeout(timer);
           signal?.removeEventListener("abort", left);
           waiting--;
+          if (inside) nested.delete(inside);
         };
         const give = (error: MagicError): void => {
           waiter.gone = true;
@@ -70,7 +78,6 @@ export function openAdmission(name: string, places: number, queue: number): Admi
           reject(error);
         };
         const waiter: Waiter = {
-          around,
           gone: false,
           enter: () => {
             end();
@@ -102,4 +109,22 @@ export function openAdmission(name: string, places: number, queue: number): Admi
       return waiting;
     },
   };
+  return admission;
+}
+
+/**
+ * Whether no place that `newcomer` waits for would ever become free: each is held for a call that waits likewise. Who waits for one that some
+ * other call gives back is left out, until nobody is.
+ */
+function wouldStick(newcomer: Nested, others: Iterable<Nested>): boolean {
+  for (let left = [newcomer, ...others]; ; ) {
+    const held = new Map<Admission, Set<Holder>>();
+    for (const { within } of left)
+      for (let holder: Holder | undefined = within; holder; holder = holder.within)
+        held.set(holder.place, (held.get(holder.place) ?? new Set()).add(holder));
+    const stuck = left.filter(({ full }) => (held.get(full)?.size ?? 0) >= full.active);
+    if (stuck[0] !== newcomer) return false;
+    if (stuck.length === left.length) return true;
+    left = stuck;
+  }
 }

@@ -10,7 +10,7 @@ import type { InvokeMessage, LogMessage } from "../cell/frames.ts";
 import type { BrokerSession } from "../cell/streams.ts";
 import { inSource, levelOf } from "../log-line.ts";
 import type { Artifact } from "../runtime.ts";
-import { type Admission, openAdmission } from "./admission.ts";
+import { type Admission, type Holder, type Nested, openAdmission } from "./admission.ts";
 import { type Breaker, openBreaker } from "./breaker.ts";
 import { cellFailure, handlerFailure } from "./failures.ts";
 import { outputReader } from "./output.ts";
@@ -36,8 +36,8 @@ export interface InstanceCall {
   readonly signal: AbortNotice | undefined;
   /** The deadline of the call that this one is nested in. */
   readonly deadline: number | undefined;
-  /** The calls that this one is nested in and that have a place here, where there are any. */
-  readonly around: readonly object[];
+  /** The call that this one is nested in. */
+  readonly within: Holder | undefined;
   /** Made when the handler first asks for something; `ended` is aborted when the call ends, by `deadline` at the latest. */
   broker(ended: AbortSignal, deadline: number): BrokerSession;
   onLog(line: LogMessage): void;
@@ -73,6 +73,7 @@ export interface InstanceServices {
   readonly watchdog: Watchdog;
   readonly log: Logger;
   readonly clock: Clock;
+  readonly nested: Set<Nested>;
   /** What the contract's module may take to load. */
   readonly loadWithinMs: number;
   onDeath(instance: Instance, reason: CellGone): void;
@@ -88,7 +89,7 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
   const places = contract.limits?.concurrency ?? defaults.concurrency;
   const inputCheck = schemaCheck(contract.input_schema);
   const readOutput = outputReader(name, contract.output_schema);
-  const admission = openAdmission(name, places, places * QUEUE_FACTOR);
+  const admission = openAdmission(name, places, places * QUEUE_FACTOR, services.nested);
   const breaker: Breaker = openBreaker(name, services.clock);
   const stacks = stackMapper(artifact.map, `controllers/${contract.name}`);
   const fresh = contract.isolation === "invocation";
@@ -286,7 +287,7 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
       const problems = inputCheck.atOnce(call.input);
       if (problems !== null) refuseInput(problems);
       const arrived = performance.now();
-      if (!admission.tryEnter()) await admission.wait(timeoutMs, call.signal, call.around);
+      if (!admission.tryEnter()) await admission.wait(timeoutMs, call.signal, call.within);
       try {
         // In a place of its own: no more slow checks wait than calls may run.
         if (problems === null) refuseInput(await inputCheck.elsewhere(JSON.stringify(call.input ?? null)));
