@@ -98,6 +98,25 @@ test("connections and syncs from the first to the last verb", async () => {
   expect(await json("sync", "delete", sync.id)).toMatchObject({ deleted: true });
 });
 
+test("a run that is waited for outlasts a restart of the daemon", async () => {
+  const run = { id: "run_1", sync: "sync_1", status: "queued", records_read: 0, records_rejected: 0, errors: [] };
+  const rates = { throughput: { records_per_s: 0, bytes_per_s: 0 }, waiting_for: null };
+  const answers = [
+    [202, { ...run, ...rates }],
+    null,
+    [503, { code: "draining", detail: "The daemon is stopping.", status: 503 }],
+    [200, { ...run, ...rates, status: "completed", records_synced: 3 }],
+  ] as const;
+  let asked = 0;
+  const address = await serve((request, response) => {
+    const answer = answers[asked++];
+    if (!answer) return request.socket.destroy();
+    response.writeHead(answer[0], { "content-type": "application/json" }).end(JSON.stringify(answer[1]));
+  });
+  const ended = await json("sync", "trigger", "sync_1", "--wait", "--url", `http://${address}`);
+  expect([ended.status, ended.records_synced, asked]).toEqual(["completed", 3, 4]);
+});
+
 test("what is refused ends with the exit code of its kind and nothing on stdout", async () => {
   const cases: [string[], number, string][] = [
     [["connection", "create", "--provider", "nonesuch"], 3, "validation_failed"],

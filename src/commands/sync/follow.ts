@@ -1,26 +1,51 @@
 // Follows a run to its end, and makes of that end a document and an exit code.
-import { setTimeout as sleep } from "node:timers/promises";
 import type { ApiClient } from "#client/http.ts";
+import { clientOf, type Needed } from "#commands/client-of.ts";
 import type { Context } from "#commands/command.ts";
-import { type ErrorCode, errors, MagicError } from "#contract/errors.ts";
+import { type ErrorCode, errors, isMagicError, MagicError } from "#contract/errors.ts";
 import { REJECTS_SHOWN } from "#contract/sync.ts";
 import type { ListPage } from "#contract/wire/list.ts";
 import type { Run } from "#contract/wire/syncs.ts";
+import { pause } from "#shared/abort.ts";
 import { showRun } from "./show.ts";
 
 /** A run's progress is written down once a second. */
 const WAIT_S = 1;
 /** Between two questions to a daemon that does not wait: its run is another daemon's. */
 const PAUSE_MS = 250;
+/** A daemon that is restarted, or whose database is, is waited for so long: it goes on with the run. */
+const AWAY_MS = 20_000;
+
+type Following = Needed & Pick<Context<unknown>, "signal">;
 
 const ended = (run: Run): boolean => run.status !== "queued" && run.status !== "running";
 
-/** The run when it has ended. `onChange` sees every state of it that differs from the last one. */
+/**
+ * Follows the run and prints it with its first rejects. `onChange` sees every state of it that differs from the last one.
+ *
+ * @throws MagicError For a run that did not complete, with the exit code of its cause.
+ */
 export async function followRun(
   client: ApiClient,
   begun: Run,
-  { output, signal }: Pick<Context<unknown>, "output" | "signal">,
+  context: Following,
   onChange: (run: Run) => void = () => {},
+): Promise<void> {
+  const ask = persistently(client, begun, context);
+  const run = await toItsEnd(begun, ask, context, onChange);
+  const path = `/v1/runs/${run.id}/rejects`;
+  const rejects =
+    run.records_rejected === 0
+      ? []
+      : (await ask((now) => now.request<ListPage<Rejected>>("GET", path, { query: { limit: REJECTS_SHOWN } }))).data;
+  report(run, rejects, context);
+}
+
+async function toItsEnd(
+  begun: Run,
+  ask: ReturnType<typeof persistently>,
+  { output, signal }: Following,
+  onChange: (run: Run) => void,
 ): Promise<Run> {
   const progress = output.progress(`Run ${begun.id}`);
   let run = begun;
@@ -38,33 +63,40 @@ export async function followRun(
       `${run.status}: ${count(records_read)} records, ${rate}${waiting_for ? `; waiting for ${waiting_for}` : ""}`,
     );
     const asked = performance.now();
-    try {
-      run = await client.request<Run>("GET", `/v1/runs/${run.id}`, { signal, headers: { prefer: `wait=${WAIT_S}` } });
-      if (!ended(run) && performance.now() - asked < PAUSE_MS) await sleep(PAUSE_MS, undefined, { signal });
-    } catch (error) {
-      if (!signal.aborted) throw error;
-      throw new MagicError("interrupted", `The run ${run.id} goes on: \`magic sync watch ${run.sync}\` follows it.`);
-    }
+    const headers = { prefer: `wait=${WAIT_S}` };
+    run = await ask((now) => now.request<Run>("GET", `/v1/runs/${begun.id}`, { signal, headers }));
+    if (!ended(run) && performance.now() - asked < PAUSE_MS) await pause(PAUSE_MS, signal);
   }
   if (run.status === "completed") progress.done();
   else progress.fail();
   return run;
 }
 
-/** Prints the run with its first rejects; throws for a run that did not complete, with the exit code of its cause. */
-export async function reportRun(
-  client: ApiClient,
-  run: Run,
-  { output }: Pick<Context<unknown>, "output">,
-): Promise<void> {
-  const rejects =
-    run.records_rejected === 0
-      ? []
-      : (
-          await client.request<ListPage<Rejected>>("GET", `/v1/runs/${run.id}/rejects`, {
-            query: { limit: REJECTS_SHOWN },
-          })
-        ).data;
+/** Asks whichever daemon runs, again while none answers. */
+function persistently(first: ApiClient, { id, sync }: Run, context: Following) {
+  const { signal } = context;
+  let client = first;
+  return async <T>(ask: (client: ApiClient) => Promise<T>): Promise<T> => {
+    const until = performance.now() + AWAY_MS;
+    for (;;) {
+      try {
+        return await ask(client);
+      } catch (error) {
+        if (signal.aborted)
+          throw new MagicError("interrupted", `The run ${id} goes on: \`magic sync watch ${sync}\` follows it.`);
+        if (!isMagicError(error) || !errors[error.code].retryable || error.extra["reason"] === "wedged") throw error;
+        if (performance.now() > until) {
+          const next = `Run \`magic daemon start\`: the run ${id} goes on, and \`magic sync watch ${sync}\` follows it.`;
+          throw new MagicError(error.code, error.message, { cause: error, extra: { ...error.extra, run: id, next } });
+        }
+        await pause(PAUSE_MS, signal);
+        client = await clientOf(context, { start: false }).catch(() => client);
+      }
+    }
+  };
+}
+
+function report(run: Run, rejects: readonly Rejected[], { output }: Following): void {
   const document = { ...run, rejects: rejects.map(({ key, column, reason }) => ({ key, column, reason })) };
   if (output.format !== "ndjson") output.result(document, showRun(run));
   for (const { message } of run.warnings ?? []) output.warn(message);

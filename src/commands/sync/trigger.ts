@@ -4,7 +4,7 @@ import { defineCommand } from "#commands/command.ts";
 import { listValue } from "#commands/option-values.ts";
 import { pathPart } from "#commands/resource-verbs.ts";
 import type { Run } from "#contract/wire/syncs.ts";
-import { followRun, reportRun } from "./follow.ts";
+import { followRun } from "./follow.ts";
 import { showRun } from "./show.ts";
 
 export default defineCommand<{ wait?: boolean; fullRefresh?: boolean; objects?: string }>({
@@ -22,6 +22,6 @@ export default defineCommand<{ wait?: boolean; fullRefresh?: boolean; objects?: 
     const body = { ...(options.fullRefresh && { full_refresh: true }), ...(objects && { objects }) };
     const run = await client.request<Run>("POST", `/v1/syncs/${pathPart(args[0])}/trigger`, { body });
     if (!options.wait) output.result(run, showRun(run));
-    else await reportRun(client, await followRun(client, run, context), context);
+    else await followRun(client, run, context);
   },
 });

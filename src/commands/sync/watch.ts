@@ -3,7 +3,7 @@ import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
 import { pathPart } from "#commands/resource-verbs.ts";
 import type { Sync } from "#contract/wire/syncs.ts";
-import { followRun, reportRun } from "./follow.ts";
+import { followRun } from "./follow.ts";
 import { showRun, showSync } from "./show.ts";
 
 export default defineCommand({
@@ -19,6 +19,6 @@ export default defineCommand({
       return;
     }
     const streamed = output.format === "ndjson" ? (run: object) => output.event(run, showRun(run as never)) : undefined;
-    await reportRun(client, await followRun(client, sync.last_run, context, streamed), context);
+    await followRun(client, sync.last_run, context, streamed);
   },
 });
