@@ -8,6 +8,7 @@ import { errorFields, type Logger } from "#daemon/telemetry/log.ts";
 import type { Metrics } from "#daemon/telemetry/metrics.ts";
 import type { Tracer } from "#daemon/telemetry/trace.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
+import { createTurns, inTurn } from "#shared/turns.ts";
 import { type Broker, brokerOperations, createBroker } from "./broker/broker.ts";
 import { openDatabases } from "./broker/db/databases.ts";
 import { digestOf } from "./bundle/digest.ts";
@@ -17,13 +18,20 @@ import { cellStarter, isolationOf, noIsolation } from "./isolation.ts";
 import { runtimeMetrics } from "./metrics.ts";
 import type { Ports } from "./ports.ts";
 import { openSession } from "./reload/session.ts";
-import type { Artifact, ControllerRuntime, ControllerSummary, DevelopmentSession } from "./runtime.ts";
+import type {
+  Artifact,
+  ControllerRuntime,
+  ControllerSummary,
+  DeployedVersion,
+  DeployOptions,
+  DevelopmentSession,
+} from "./runtime.ts";
 import type { Nested } from "./serving/admission.ts";
 import { type Instance, LOAD_WITHIN_MS, openInstance } from "./serving/instance.ts";
 import { openRegistry } from "./serving/registry.ts";
 import { type LiveCell, startWatchdog } from "./serving/watchdog.ts";
 import { openSource } from "./source.ts";
-import { type CatalogueEntry, openCatalogue } from "./versions/catalogue.ts";
+import { openCatalogue } from "./versions/catalogue.ts";
 import { predecessors, requireCompatible } from "./versions/compatibility.ts";
 
 export interface RuntimeServices {
@@ -76,6 +84,7 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
   const brokers = new WeakMap<Instance, Broker>();
   const sessions = new Map<string, DevelopmentSession>();
   const nested = new Set<Nested>();
+  const turns = createTurns();
   const registry = openRegistry(catalogue, open);
   const metrics = runtimeMetrics(services.metrics, () =>
     registry.instances().flatMap((one) => {
@@ -161,12 +170,6 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
     void retireUnreferenced(name, instance);
   }
 
-  async function entryOf(name: string): Promise<CatalogueEntry> {
-    const entry = await catalogue.find(name);
-    if (!entry) throw new MagicError("controller_not_found", `there is no controller ${name}`);
-    return entry;
-  }
-
   async function summarize(name: string): Promise<ControllerSummary> {
     const entry = await catalogue.find(name);
     const developed = registry.developing(name);
@@ -202,6 +205,43 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
     for (const version of versions) if (!held.has(version)) void registry.retire(name, version);
   }
 
+  async function deployNow(artifact: Artifact, options: DeployOptions = {}): Promise<DeployedVersion> {
+    const { contract, code, map } = artifact;
+    const { alias = "latest", percent = 100 } = options;
+    const digest = digestOf(contract, code);
+    if (digest !== artifact.digest)
+      throw new MagicError("invalid_request", "the digest is not that of the contract and the code");
+    const entry = await catalogue.refresh(contract.name);
+    const before = entry?.aliases.get(alias)?.version ?? entry?.aliases.get("latest")?.version;
+    for (const previous of predecessors(entry?.versions ?? new Map(), before, contract.version))
+      requireCompatible(previous, contract);
+    const known = entry?.versions.get(contract.version);
+    // It must load before anybody is sent to it; a version that is there did.
+    const instance = known?.digest === digest ? null : open(artifact);
+    await instance?.start();
+    const created_at = known?.created_at ?? rfc3339(clock.now());
+    const row = {
+      name: contract.name,
+      version: contract.version,
+      digest,
+      contract: JSON.stringify(contract),
+      code,
+      map,
+      created_at,
+    };
+    try {
+      await units.deploy({ row, alias, percent, at: rfc3339(clock.now()) });
+    } catch (error) {
+      await instance?.retire();
+      throw error;
+    }
+    if (instance && registry.adopt(instance) !== instance) void instance.retire();
+    await catalogue.refresh(contract.name);
+    void retireUnreferenced(contract.name);
+    log.info("controller.deployed", { controller: contract.name, version: contract.version, digest, alias, percent });
+    return { name: contract.name, version: contract.version, digest, alias, created_at };
+  }
+
   const runtime: OwnedRuntime = {
     async build(folder) {
       const source = openSource(resolve(folder), root);
@@ -220,42 +260,8 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
       }
     },
 
-    async deploy(artifact, options = {}) {
-      const { contract, code, map } = artifact;
-      const { alias = "latest", percent = 100 } = options;
-      const digest = digestOf(contract, code);
-      if (digest !== artifact.digest)
-        throw new MagicError("invalid_request", "the digest is not that of the contract and the code");
-      const entry = await catalogue.find(contract.name);
-      const before = entry?.aliases.get(alias)?.version ?? entry?.aliases.get("latest")?.version;
-      for (const previous of predecessors(entry?.versions ?? new Map(), before, contract.version))
-        requireCompatible(previous, contract);
-      const known = entry?.versions.get(contract.version);
-      // It must load before anybody is sent to it; a version that is there did.
-      const instance = known?.digest === digest ? null : open(artifact);
-      await instance?.start();
-      const created_at = known?.created_at ?? rfc3339(clock.now());
-      const row = {
-        name: contract.name,
-        version: contract.version,
-        digest,
-        contract: JSON.stringify(contract),
-        code,
-        map,
-        created_at,
-      };
-      try {
-        await units.deploy({ row, alias, percent, at: rfc3339(clock.now()) });
-      } catch (error) {
-        await instance?.retire();
-        throw error;
-      }
-      if (instance && registry.adopt(instance) !== instance) void instance.retire();
-      await catalogue.refresh(contract.name);
-      void retireUnreferenced(contract.name);
-      log.info("controller.deployed", { controller: contract.name, version: contract.version, digest, alias, percent });
-      return { name: contract.name, version: contract.version, digest, alias, created_at };
-    },
+    // A version that is being deployed is one that the next must not break.
+    deploy: (artifact, options) => inTurn(turns, artifact.contract.name, () => deployNow(artifact, options)),
 
     async invoke(name, invocation) {
       if (closed) throw new MagicError("draining");
@@ -274,7 +280,10 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
       return await Promise.all([...names].sort().map(summarize));
     },
 
-    get: summarize,
+    async get(name) {
+      await catalogue.refresh(name);
+      return await summarize(name);
+    },
 
     async promote(name, alias, version, percent = 100) {
       await units.point({ name, alias, version, percent, at: rfc3339(clock.now()) });
@@ -285,7 +294,8 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
     },
 
     async rollback(name, alias = "latest") {
-      await entryOf(name);
+      if (!(await catalogue.refresh(name)))
+        throw new MagicError("controller_not_found", `there is no controller ${name}`);
       const { version } = await units.rollback({ name, alias, at: rfc3339(clock.now()) });
       await catalogue.refresh(name);
       void retireUnreferenced(name);

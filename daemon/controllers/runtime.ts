@@ -17,6 +17,11 @@ export interface Artifact {
   readonly digest: string;
 }
 
+export interface DeployOptions {
+  readonly alias?: string;
+  readonly percent?: number;
+}
+
 export interface DeployedVersion {
   readonly name: string;
   readonly version: string;
@@ -77,7 +82,7 @@ export interface ControllerRuntime {
   /** Builds the controller in a folder of this machine. Throws contract_invalid or build_failed with every problem. */
   build(folder: string): Promise<Artifact>;
   /** Stores an immutable version and moves `latest` to it. Throws conflict, incompatible_version. */
-  deploy(artifact: Artifact, options?: { alias?: string; percent?: number }): Promise<DeployedVersion>;
+  deploy(artifact: Artifact, options?: DeployOptions): Promise<DeployedVersion>;
   /** Runs the handler once; throws MagicError with the codes of the invoke route. */
   invoke(name: string, invocation: Invocation): Promise<InvocationResult>;
   list(): Promise<ControllerSummary[]>;

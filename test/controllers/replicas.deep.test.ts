@@ -82,6 +82,22 @@ test.skipIf(missing)(
   },
 );
 
+test.skipIf(missing)("what one has deployed a moment ago counts at the other", async () => {
+  const deployed = async (n: number, version: string, input_schema: Record<string, unknown>) => {
+    put(join(root, "controllers/told/contract.yaml"), JSON.stringify(contractOf("told", { version, input_schema })));
+    put(join(root, "controllers/told/handler.ts"), "export default () => 1;");
+    return await at(n).deploy(await at(n).build(join(root, "controllers/told")));
+  };
+  for (let minor = 0; minor < 5; minor++) {
+    await deployed(0, `${minor + 1}.0.0`, { type: "object" });
+    expect((await at(1).get("told")).serving).toBe(`${minor + 1}.0.0`);
+    expect((await at(1).list()).find(({ name }) => name === "told")?.serving).toBe(`${minor + 1}.0.0`);
+    await expect(deployed(1, `${minor + 1}.1.0`, { type: "string" })).rejects.toMatchObject({
+      code: "incompatible_version",
+    });
+  }
+});
+
 test.skipIf(missing)(
   "two deploys of one version at once: the same code is one version, other code is a conflict",
   async () => {

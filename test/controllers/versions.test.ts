@@ -122,6 +122,16 @@ test("a breaking change without a major version is refused with the path that br
   const later = bench.deploy("c", answer(3), { version: "2.1.0", input_schema: shape(["a", "b"]) });
   expect(await bench.failure(later)).toMatchObject({ code: "incompatible_version" });
   await bench.deploy("c", answer(3), { version: "2.1.0", input_schema: shape([]) });
+  // Of two at once the first counts.
+  const built = [];
+  for (const [version, required] of [
+    ["2.2.0", []],
+    ["2.3.0", ["a"]],
+    ["2.4.0", []],
+  ] as const)
+    built.push(await bench.runtime.build(bench.write("c", answer(4), { version, input_schema: shape([...required]) })));
+  const outcomes = await Promise.allSettled(built.map((one) => bench.runtime.deploy(one)));
+  expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
 });
 
 const object = (properties: Record<string, unknown>, more = {}) => ({ type: "object", properties, ...more });

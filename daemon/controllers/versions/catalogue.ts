@@ -24,9 +24,10 @@ export interface CatalogueEntry {
 export interface Catalogue {
   /** In memory; fills it first where nothing was read yet. */
   find(name: string): CatalogueEntry | undefined | Promise<CatalogueEntry | undefined>;
+  /** As they are stored now, also by another replica. */
   all(): Promise<CatalogueEntry[]>;
   artifact(name: string, version: string): Promise<Artifact>;
-  /** Reads one controller again after it was changed. */
+  /** Reads one controller again: it was changed, perhaps by another replica. */
   refresh(name: string): Promise<CatalogueEntry | undefined>;
 }
 
@@ -53,11 +54,23 @@ export function openCatalogue(storage: Storage): Catalogue {
     return catalogue.refresh(name);
   }
 
+  let readings = 0;
+  /** By which reading a name is known. */
+  const knownBy = new Map<string, number>();
+  /** Of two connections of a pool the one that was asked first may answer last, with what was true before a deployment. */
+  function learn(reading: number, name: string, { versions, aliases }: StoredControllers): void {
+    const has = versions.some((row) => row.name === name);
+    if (reading < (knownBy.get(name) ?? 0) || !(has || entries.has(name))) return;
+    knownBy.set(name, reading);
+    if (has) entries.set(name, entryOf(name, versions, aliases, entries.get(name)));
+    else entries.delete(name);
+  }
+
   async function fill(): Promise<void> {
-    const { versions, aliases } = await controller.list({ name: null });
-    const names = new Set(versions.map(({ name }) => name));
-    for (const name of entries.keys()) if (!names.has(name)) entries.delete(name);
-    for (const name of names) entries.set(name, entryOf(name, versions, aliases, entries.get(name)));
+    const reading = ++readings;
+    const stored = await controller.list({ name: null });
+    for (const name of new Set([...entries.keys(), ...stored.versions.map((row) => row.name)]))
+      learn(reading, name, stored);
     filledAt = performance.now();
     done = true;
   }
@@ -84,7 +97,7 @@ export function openCatalogue(storage: Storage): Catalogue {
       return entries.get(name) ?? (storage.dialect === "postgres" ? look(name) : undefined);
     },
     async all() {
-      await ready();
+      await (storage.dialect === "postgres" ? fill() : ready());
       return [...entries.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
     },
     async artifact(name, version) {
@@ -95,25 +108,24 @@ export function openCatalogue(storage: Storage): Catalogue {
     },
     async refresh(name) {
       await ready();
-      const { versions, aliases } = await controller.list({ name });
-      if (versions.length === 0) entries.delete(name);
-      else entries.set(name, entryOf(name, versions, aliases, entries.get(name)));
+      const reading = ++readings;
+      learn(reading, name, await controller.list({ name }));
       return entries.get(name);
     },
   };
   return catalogue;
 }
 
-type Stored = Awaited<ReturnType<Storage["units"]["controller"]["list"]>>;
+type StoredControllers = Awaited<ReturnType<Storage["units"]["controller"]["list"]>>;
 
 /** `before`: what was known; a contract that has not changed is not read again. */
 function entryOf(
   name: string,
-  versions: Stored["versions"],
-  aliases: Stored["aliases"],
+  versions: StoredControllers["versions"],
+  aliases: StoredControllers["aliases"],
   before: CatalogueEntry | undefined,
 ): CatalogueEntry {
-  const contractOf = ({ version, digest, contract }: Stored["versions"][number]): ControllerContract => {
+  const contractOf = ({ version, digest, contract }: StoredControllers["versions"][number]): ControllerContract => {
     const known = before?.versions.get(version);
     return known?.digest === digest ? known.contract : (JSON.parse(contract) as ControllerContract);
   };
