@@ -30,6 +30,7 @@ test("a secret of which another one is the beginning is hidden whole, and one li
     at: ["http://127.0.0.1:9000"],
     to: "somebody@example.com",
     was: "postgres://u:pw@h/",
+    quoted: 'postgres://u:p"w@h/',
   });
   expect(JSON.parse(lines[0] as string)).toMatchObject({
     ...{
@@ -37,6 +38,7 @@ test("a secret of which another one is the beginning is hidden whole, and one li
       at: ["http://127.0.0.1:9000"],
       to: "somebody@example.com",
       was: "postgres://u:[redacted]@h/",
+      quoted: "postgres://u:[redacted]@h/",
     },
   });
 });
