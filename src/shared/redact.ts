@@ -1,8 +1,8 @@
 // Keeps secrets out of what is written down. Callers redact by name; this catches what slips through by shape.
 const shapes =
   /\b(?:sk|gt|mt|cs|whsec|ghp|gho|xox[abp])[-_][A-Za-z0-9_+/=-]{12,}|\bAKIA[A-Z0-9]{16}\b|\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*|\bBearer\s+[A-Za-z0-9._~+/=-]{8,}/g;
-/** The password of a URL, in which a quote is escaped: in JSON the next member's text may hold an @. Looked for only where there is a URL with one: looking behind costs at every character. */
-const passwords = /(?<=:\/\/[^\s:/@"]{0,200}:)(?:\\.|[^\s@/"\\])+(?=@)/g;
+/** The password of a URL; a quote ends it where it ends a text of JSON, whose next member may hold an @. Looked for only where there is a URL with one: looking behind costs at every character. */
+const passwords = /(?<=:\/\/[^\s:/@"]{0,200}:)(?:\\.|[^\s@/"\\]|"(?![,:\]}]))+(?=@)/g;
 
 /** Of longer ones no pattern is made; a key in PEM has 3,000 characters. */
 const MAX_ENCODED = 16_000;
