@@ -45,6 +45,8 @@ export interface WritePlan {
   readonly primaryKey: readonly string[];
   /** What the rows there were told apart by in the last run; null where there was none. */
   readonly formerKey: readonly string[] | null;
+  /** Columns that the last run brought and this one does not. */
+  readonly left: readonly string[];
   /** The source vouches for it that the key is unique and never null. */
   readonly keyCertain: boolean;
   readonly deletes: DeleteMode;

@@ -63,6 +63,16 @@ export function refuseComputed(columns: readonly Column[], computed: readonly st
   );
 }
 
+/** Columns of the table that no value comes for any more, and that can be null. */
+export function leftNull(
+  { left }: { readonly left: readonly string[] },
+  existing: readonly (Column & { readonly generated?: boolean })[] = [],
+): readonly string[] {
+  return existing.flatMap(({ name, nullable, generated }) =>
+    nullable && !generated && left.includes(name) ? name : [],
+  );
+}
+
 /** The table's columns after `wider` took the place of those of their names. */
 export function widened(columns: readonly Column[], wider: readonly Column[]): readonly Column[] {
   return columns.map((column) => wider.find(({ name }) => name === column.name) ?? column);

@@ -33,7 +33,7 @@ export function writePlan(
   source: TableSchema,
   snapshot: boolean,
   refill: boolean,
-  formerKey: readonly string[] | null,
+  former: { readonly key: readonly string[]; readonly columns: readonly string[] } | null,
 ): WritePlan {
   const mapping = new Map(Object.entries(spec.mapping ?? {}));
   const rename = (name: string) => mapping.get(name) ?? name;
@@ -73,7 +73,8 @@ export function writePlan(
     kind: replace ? "replace" : primaryKey.length > 0 ? "upsert" : "append",
     columns,
     primaryKey,
-    formerKey,
+    formerKey: former?.key ?? null,
+    left: former?.columns.filter((name) => !names.has(name)) ?? [],
     keyCertain: snapshot && spec.primary_key === null,
     deletes,
     cursorField: spec.cursor_field === null ? null : rename(spec.cursor_field),

@@ -1,7 +1,7 @@
 // Where a run goes on. Beside the source's own place the committed state holds which source and which cursor it is of, and what its run
 // had done by then: a run that dies goes on after what it committed, and tells of all of it in the end.
 import { MagicError } from "#contract/errors.ts";
-import type { Reject, SyncFailure, SyncSpec } from "#contract/sync.ts";
+import type { DeleteMode, Reject, SyncFailure, SyncSpec } from "#contract/sync.ts";
 import type { WritePlan, WriteSession } from "./destination.ts";
 import { sameKey } from "./keys.ts";
 import { placeOf } from "./plan.ts";
@@ -21,6 +21,7 @@ interface Ours {
   readonly source?: string;
   readonly destination?: string;
   readonly cursor_field: string | null;
+  readonly deletes?: DeleteMode | null;
   readonly run: Done & { readonly id: string };
 }
 
@@ -31,13 +32,15 @@ export interface Start {
   readonly done: Done;
   /** The last run was a full refresh: the rows are there, and nobody knows up to which cursor. */
   readonly refill: boolean;
+  /** The last run did something else about rows that have gone: there may be some though nothing has happened since. */
+  readonly unfollowed: boolean;
   /** What was another one when the state was kept, which says nothing of what is read now. */
   readonly other: { readonly what: "cursor" | "mapping" | "source" | "destination"; readonly detail: string } | null;
 }
 
 export async function resumeFrom(spec: SyncSpec, session: WriteSession, source: Source): Promise<Start> {
   const { committed, existing } = session;
-  const anew: Start = { state: null, done: nothingDone, refill: false, other: null };
+  const anew: Start = { state: null, done: nothingDone, refill: false, unfollowed: false, other: null };
   // A destination that was emptied or dropped starts again.
   if (spec.reset || existing === null) return anew;
   if (committed.state === null) return { ...anew, refill: spec.cursor_field !== null && committed.schema !== null };
@@ -66,6 +69,7 @@ export async function resumeFrom(spec: SyncSpec, session: WriteSession, source: 
     ...anew,
     state: typeof cursor === "number" ? { ...state, cursor: String(cursor) } : state,
     done: run?.id === spec.run_id ? run : nothingDone,
+    unfollowed: (_magic?.deletes ?? null) !== spec.deletes,
   };
 }
 
@@ -89,11 +93,15 @@ export function lacksColumns(
   });
 }
 
-/** What the rows there were told apart by, under the destination's names; null where no run has told. */
-export function formerKey(spec: SyncSpec, { committed, existing }: WriteSession): readonly string[] | null {
-  if (existing === null) return null;
-  const { mapping = spec.mapping, primaryKey } = committed.schema ?? {};
-  return primaryKey?.map((name) => mapped(mapping, name)) ?? null;
+/** What the last run brought and told rows apart by, under the destination's names; null where no run has told. */
+export function formerTable(
+  spec: SyncSpec,
+  { committed, existing }: WriteSession,
+): { readonly key: readonly string[]; readonly columns: readonly string[] } | null {
+  if (existing === null || committed.schema === null) return null;
+  const { mapping = spec.mapping, primaryKey, columns } = committed.schema;
+  const there = (name: string) => mapped(mapping, name);
+  return { key: primaryKey.map(there), columns: columns.map(({ name }) => there(name)) };
 }
 
 function mapped(mapping: SyncSpec["mapping"], name: string): string {
@@ -106,6 +114,7 @@ export function keptState(spec: SyncSpec, reached: StreamState, done: Done): Str
     source: placeOf(spec.source),
     destination: placeOf(spec.destination),
     cursor_field: spec.cursor_field,
+    deletes: spec.deletes,
     run: { id: spec.run_id, ...done },
   };
   return { ...reached, _magic: ours };

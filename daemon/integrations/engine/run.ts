@@ -8,7 +8,7 @@ import { moveAll } from "./move.ts";
 import { parseObjectName } from "./name.ts";
 import { checkSpec, derivedSyncId, writePlan } from "./plan.ts";
 import { countBoth, emptyProof, prove, startChecksum } from "./proof.ts";
-import { checkResumed, formerKey, keptState, lacksColumns, resumeFrom } from "./resume.ts";
+import { checkResumed, formerTable, keptState, lacksColumns, resumeFrom } from "./resume.ts";
 import { addRejects, doneOf, freshRun, outcomeOf, progressOf, type Run } from "./run-record.ts";
 import { readServerUrl } from "./server-url.ts";
 import { isReadByRecord, type Source, type SourceStream } from "./source.ts";
@@ -133,10 +133,15 @@ async function attemptRun(
       await stream.close();
       stream = await source.open({ ...request, state: null });
     }
+    // No database can make a table of no column (an empty file of JSON Lines).
+    if (stream.schema.columns.length === 0 && session.existing === null && !session.stateApart) {
+      await session.abort();
+      return { proof: { ...emptyProof, source_count: 0, destination_count: 0 }, changed: false };
+    }
     const told = stream.warnings.length;
     run.warnings.push(...stream.warnings, ...session.warnings);
     const schema = { ...stream.schema, columns: grown(stream.schema.columns, session.committed.schema) };
-    const plan = writePlan(spec, schema, stream.snapshot, from.refill, formerKey(spec, session));
+    const plan = writePlan(spec, schema, stream.snapshot, from.refill, formerTable(spec, session));
     run.warnings.push(...checkResumed(from, plan));
     if (plan.kind !== "replace") run.before = from.done;
     if (!spec.reset)
@@ -146,7 +151,7 @@ async function attemptRun(
         spec.columns,
         spec.source.object,
       );
-    if (!stream.changed && session.existing !== null) {
+    if (!stream.changed && !from.unfollowed && session.existing !== null) {
       const proof = spec.skip_idle_proof ? emptyProof : await countBoth(run, stream, session);
       await session.abort();
       return { proof, changed: false };

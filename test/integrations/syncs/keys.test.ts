@@ -144,6 +144,56 @@ describe.skipIf(postgresMissing() || mysqlMissing())("asked-for keys", () => {
     }
   });
 
+  test("whoever follows deletions from now on follows those of before, though nothing has happened at the source since", async () => {
+    await pair.source.query("CREATE TABLE late (id int PRIMARY KEY); INSERT INTO late VALUES (1), (2)");
+    const run = (deletes: "ignore" | "hard") =>
+      sync(
+        { from: pair.from, object: "late", to: lite, table: "late" },
+        { mode: "incremental", cursor_field: "id", deletes },
+      );
+    await run("ignore");
+    await pair.source.query("DELETE FROM late WHERE id = 2");
+    await run("ignore");
+    expect(await run("ignore")).toMatchObject({ error: null, changed: false });
+    expect(await run("hard")).toMatchObject({ error: null, changed: true });
+    expect(await ends["sqlite"]?.run("SELECT id FROM late")).toEqual([{ id: 1 }]);
+    expect(await run("hard")).toMatchObject({ error: null, changed: false });
+  });
+
+  test("a full refresh that marks leaves gone rows their values, and the others none in a column that is read no longer", async () => {
+    const rest: Record<string, string> = {
+      left_plain: "",
+      left_view: "CREATE VIEW left_seen AS SELECT id FROM left_view",
+      left_referred: "CREATE TABLE left_refers (id int REFERENCES left_referred); INSERT INTO left_refers VALUES (1)",
+    };
+    for (const [to, tables] of [
+      ["postgres", Object.keys(rest)],
+      ["mysql", ["left_plain"]],
+      ["sqlite", ["left_plain"]],
+    ] as const)
+      for (const table of tables) {
+        const end = ends[to] as (typeof ends)[string];
+        await pair.source.query(
+          "CREATE TABLE IF NOT EXISTS lefts (id int PRIMARY KEY); ALTER TABLE lefts ADD a int, ADD b int; INSERT INTO lefts VALUES (1, 1, 1), (2, 2, 2)",
+        );
+        const run = (reset: boolean) =>
+          sync({ from: pair.from, object: "lefts", to: end.url(table), table }, { deletes: "soft", reset });
+        expect((await run(false)).error).toBeNull();
+        if (to === "postgres" && rest[table]) await end.run(rest[table]);
+        await pair.source.query("DELETE FROM lefts WHERE id = 2; ALTER TABLE lefts DROP a");
+        for (let times = 0; times < 2; times++) {
+          expect((await run(true)).error).toBeNull();
+          const rows = (await end.run(`SELECT id, a, b, _magic_deleted_at FROM ${table} ORDER BY id`)) as object[];
+          const seen = rows.map((row) => Object.values(row).map((value) => (value === null ? null : String(value))));
+          expect(seen, table).toEqual([
+            ["1", null, "1", null],
+            ["2", "2", "2", expect.any(String)],
+          ]);
+        }
+        await pair.source.query("ALTER TABLE lefts DROP b; TRUNCATE lefts");
+      }
+  });
+
   test("a full refresh of which every record is rejected leaves the rows that are there, and completes where there are none", async () => {
     await pair.source.query(
       "CREATE TABLE keyless (id int, v text); INSERT INTO keyless VALUES (NULL, 'a'), (NULL, 'b')",

@@ -1,5 +1,8 @@
 // MySQL (MariaDB here) as a source and as a destination.
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import net from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import mysql from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { mysqlMissing, startMysql, type TestMysql } from "#test/mysql.ts";
@@ -441,6 +444,20 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     const options = { mode: "incremental", cursor_field: "id" } as const;
     const outcome = await sync({ from: pg, object: "changed", to: other, table: "changed" }, options);
     expect(outcome).toMatchObject({ error: null, records_synced: 1 });
+  });
+
+  test("a cancelled run lets go of what it held at the other end at once", async () => {
+    await source.query(
+      "CREATE TABLE held (id int PRIMARY KEY, t text); INSERT INTO held SELECT seq, REPEAT('x', 2000) FROM seq_1_to_5000",
+    );
+    const folder = mkdtempSync(join(tmpdir(), "magic-held-"));
+    const controller = new AbortController();
+    const run = sync({ from: my, object: "src.held", to: join(folder, "held.csv"), table: "t" }, {}, controller.signal);
+    while (readdirSync(folder).every((name) => !name.endsWith(".partial"))) await new Promise(setImmediate);
+    controller.abort();
+    expect(await run).toMatchObject({ status: "canceled" });
+    expect(readdirSync(folder)).toEqual([]);
+    rmSync(folder, { recursive: true });
   });
 
   test("a connection that is cut while rows are read ends the run at once", async () => {

@@ -209,16 +209,22 @@ describe.skipIf(postgresMissing())("values", () => {
 
   test("a first file of JSON Lines without a line is a run of no records, and the next one brings what has come", async () => {
     const file = join(folder, "none.jsonl");
-    for (const ending of ["csv", "sqlite"]) {
-      const counts: (number | null)[] = [];
-      for (const lines of ["", '{"id":1}\n']) {
-        writeFileSync(file, lines);
-        const outcome = await sync({ from: file, object: "none", to: join(folder, `none.${ending}`), table: "t" });
-        expect(outcome.error, ending).toBeNull();
-        counts.push(outcome.proof.destination_count);
+    for (const to of [join(folder, "none.csv"), join(folder, "none.sqlite"), pair.to])
+      for (const ask of [
+        {},
+        { mode: "incremental", cursor_field: "id", primary_key: ["id"], columns: ["id"] },
+      ] as const) {
+        const counts: (number | null)[] = [];
+        for (const lines of ["", '{"id":1}\n']) {
+          writeFileSync(file, lines);
+          const outcome = await sync({ from: file, object: "none", to, table: "none" }, ask);
+          expect(outcome.error, to).toBeNull();
+          counts.push(outcome.proof.destination_count);
+        }
+        expect(counts).toEqual([0, 1]);
+        if (to === pair.to) await pair.target.query("DROP TABLE none");
+        else rmSync(to);
       }
-      expect(counts).toEqual([0, 1]);
-    }
   });
 
   test("who reads a SQLite file while a run commits is waited for", async () => {

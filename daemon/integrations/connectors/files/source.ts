@@ -35,9 +35,11 @@ export function fileSource(path: string, format: FormatName): Source {
   };
 }
 
-function openStream(reader: FileReader, request: ReadRequest, path: string): SourceStream {
-  // JSON Lines without a line tell no columns: they are those of before.
-  const columns = reader.columns.length > 0 ? reader.columns : (request.known?.columns ?? []);
+function openStream(reader: FileReader, asked: ReadRequest, path: string): SourceStream {
+  // JSON Lines without a line tell no columns: they are those of before, else none that could be asked for.
+  const columns = reader.columns.length > 0 ? reader.columns : (asked.known?.columns ?? []);
+  const request: ReadRequest =
+    columns.length > 0 ? asked : { ...asked, mode: "full_refresh", columns: null, primaryKey: null };
   const schema = pickColumns({ columns, primaryKey: [] }, request, path);
   const places = schema.columns.map(({ name }) => columns.findIndex((column) => column.name === name));
   const whole = places.length === columns.length && places.every((place, at) => place === at);

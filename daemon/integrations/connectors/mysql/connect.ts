@@ -83,10 +83,19 @@ export async function connectMysql(options: {
   });
   // A lost connection also fails the query under way: that is where it is handled.
   connection.on("error", () => {});
+  // What the driver destroys it answers no more: whoever waits would wait for ever, and undo nothing.
+  const waiting = new Set<(error: Error) => void>();
+  let killed = false;
+  const givenUp = () => new Error("Connection lost: it was given up.");
   const query = <T>(request: QueryOptions) =>
-    new Promise<T>((resolve, reject) =>
-      connection.query(request, (error, result) => (error ? reject(error) : resolve(result as T))),
-    );
+    new Promise<T>((resolve, reject) => {
+      waiting.add(reject);
+      connection.query(request, (error, result) => {
+        waiting.delete(reject);
+        if (error) reject(error);
+        else resolve(result as T);
+      });
+    });
   const runBetweenReaders = async (sql: string) => {
     for (let seconds = 1; ; seconds = Math.min(seconds * 2, LONGEST_WAIT_S)) {
       await query({ sql: `SET SESSION lock_wait_timeout = ${seconds}` });
@@ -135,10 +144,19 @@ export async function connectMysql(options: {
       // The driver tells a lost connection to its own listeners, and to no query that is streamed.
       const lost = (error: Error) => rows.destroy(error);
       connection.once("error", lost);
-      rows.once("close", () => connection.off("error", lost));
+      waiting.add(lost);
+      if (killed) lost(givenUp());
+      rows.once("close", () => {
+        connection.off("error", lost);
+        waiting.delete(lost);
+      });
       return rows;
     },
-    kill: () => connection.destroy(),
+    kill: () => {
+      killed = true;
+      connection.destroy();
+      for (const end of waiting) end(givenUp());
+    },
     close: async () => {
       await Promise.race([
         new Promise<void>((done) => connection.end(() => done())),

@@ -10,7 +10,7 @@ import {
   type WritePlan,
   type WriteSession,
 } from "../../engine/destination.ts";
-import { widened } from "../../engine/evolution.ts";
+import { leftNull, widened } from "../../engine/evolution.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import type { StreamState } from "../../engine/source.ts";
 import type { Column, TableSchema, Value } from "../../engine/types.ts";
@@ -160,8 +160,6 @@ function sessionOf(parts: Parts): WriteSession {
   const hasMark = existing?.columns.some(({ name }) => name === DELETED_AT) === true;
   let place = 0;
   let made = false;
-  /** There is no column yet to make a table of: an empty file of JSON Lines. */
-  let absent = false;
   let moved = 0;
   // A run that finds nothing to do counts without having begun.
   const marked = () => (plan ? plan.deletes === "soft" : hasMark);
@@ -191,11 +189,10 @@ function sessionOf(parts: Parts): WriteSession {
     begin: (wanted) =>
       guard(async () => {
         plan = wanted;
-        absent = existing === null && wanted.columns.length === 0;
         request.waiting(`the lock of ${formatObjectName(request.table)}`);
         wider = await prepareTable(link, database, table, wanted, existing);
         for (const { name } of wider) forms.delete(name);
-        made = existing === null && !absent;
+        made = existing === null;
         const soft = wanted.deletes === "soft";
         const keyed = wanted.primaryKey.length > 0 && (wanted.kind === "upsert" || soft);
         const asked = wanted.primaryKey.length > 0 && wanted.kind === "replace" && !wanted.keyCertain;
@@ -212,10 +209,12 @@ function sessionOf(parts: Parts): WriteSession {
     write: (rows, places) =>
       guard(async () => {
         request.waiting(`rows of ${request.stream} on their way into ${formatObjectName(request.table)}`);
+        const plan = begun();
+        const left = leftNull(plan, existing?.columns);
         const first = place;
         place += rows.length;
         const result = await insertRows(
-          { link, table, plan: begun(), upsert, nullableKey, forms, marked: hasMark || begun().deletes === "soft" },
+          { link, table, plan, upsert, nullableKey, forms, left, marked: hasMark || plan.deletes === "soft" },
           rows,
           (at) => places?.[at] ?? first + at,
         );
@@ -237,7 +236,6 @@ function sessionOf(parts: Parts): WriteSession {
       }),
     count: () =>
       guard(async () => {
-        if (absent) return 0;
         const [row] = await link.rows(`SELECT count(*) AS n FROM ${table}${living()}`);
         return Number(row?.["n"] ?? 0);
       }),

@@ -20,7 +20,6 @@ export async function prepareTable(
   );
   const mark = `${ident(DELETED_AT)} DATETIME(6) NULL`;
   const soft = plan.deletes === "soft";
-  if (!existing && plan.columns.length === 0) return [];
   if (!existing) {
     const columns = plan.columns.map(
       (column) =>

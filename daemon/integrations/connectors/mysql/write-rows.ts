@@ -22,6 +22,8 @@ export interface InsertTarget {
   /** True where the key's first column may be null. */
   readonly nullableKey: boolean;
   readonly forms: ReadonlyMap<string, Form>;
+  /** Columns that may be null, and that the last run brought and this one does not. */
+  readonly left: readonly string[];
   /** The table has our mark of deleted rows, whatever this run does about deletions: a record that is there has not gone. */
   readonly marked: boolean;
 }
@@ -175,6 +177,8 @@ async function tryInsert(
     `${ident(first)} = IF(${same}, ${ident(first)}, ${raised})`,
     ...names.filter((name) => !plan.primaryKey.includes(name)).map((name) => `${ident(name)} = VALUES(${ident(name)})`),
   ];
+  // Of rows that a full refresh marks instead of deleting.
+  if (plan.kind === "replace") sets.push(...target.left.map((name) => `${ident(name)} = NULL`));
   if (target.marked) sets.push("`_magic_deleted_at` = NULL");
   const onDuplicate = upsert === "keys" ? ` ON DUPLICATE KEY UPDATE ${sets.join(", ")}` : "";
   if (tuples.length === 1 && (tuples[0]?.length ?? 0) * 4 > link.maxPacket) {

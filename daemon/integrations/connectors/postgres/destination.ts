@@ -218,7 +218,7 @@ function sessionOf(parts: Parts): WriteSession {
         request.waiting(`the merge into ${formatObjectName(target)}`);
         if (loading.how === "append") return [];
         if (loading.how === "stage") return mergeStage(merging(), loading.table);
-        if (loading.how === "shadow" && plan.deletes === "soft" && existing)
+        if (loading.how === "shadow" && plan.deletes === "soft" && existing && !loading.stays)
           await keepDeleted(link, final, loading.table, plan);
         const built = await finishTable({ link, target, existing, plan, loading, waiting: request.waiting });
         renames = built.renames;

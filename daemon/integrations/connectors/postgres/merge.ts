@@ -95,6 +95,7 @@ export async function putter({ link, table, plan, generated }: MergeTarget): Pro
   const marks = plan.kind === "replace" && plan.deletes === "soft" ? [DELETED_AT] : [];
   const names = [...plan.columns.map(({ name }) => name).filter((name) => !generated.includes(name)), ...marks];
   const sets = names.filter((name) => !key.includes(name)).map((name) => `${ident(name)} = EXCLUDED.${ident(name)}`);
+  sets.push(...(await leftNull(link, table, plan)).map((name) => `${ident(name)} = NULL`));
   // Whatever this run does about deletions: a record that is there has not gone.
   if (marks.length === 0 && (plan.deletes === "soft" || (await hasMark(link, table))))
     sets.push(`${ident(DELETED_AT)} = NULL`);
@@ -119,6 +120,16 @@ export async function putter({ link, table, plan, generated }: MergeTarget): Pro
     await link.run(insert(from));
     await checked();
   };
+}
+
+// Of rows that a full refresh updates in place.
+async function leftNull(link: PostgresLink, table: string, { kind, left }: WritePlan): Promise<readonly string[]> {
+  if (kind !== "replace" || left.length === 0) return [];
+  const found = await link.rows<{ name: string }>(
+    "SELECT attname AS name FROM pg_attribute WHERE attrelid = $1::regclass AND attname::text = ANY ($2::text[]) AND NOT (attisdropped OR attnotnull) AND attgenerated = ''",
+    [table, [...left]],
+  );
+  return found.map(({ name }) => name);
 }
 
 async function hasMark(link: PostgresLink, table: string): Promise<boolean> {
@@ -216,12 +227,13 @@ export async function takeOutDuplicates(
 
 /** A full refresh with soft deletes: rows of the old table that the new one lacks stay, marked. */
 export async function keepDeleted(link: PostgresLink, old: string, shadow: string, plan: WritePlan): Promise<void> {
+  // The rows that came have been numbered anew.
   const there = await link.rows<{ name: string }>(
-    "SELECT attname AS name FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped",
-    [old],
+    "SELECT attname AS name FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = '' AND (attidentity = '' OR attname::text = ANY ($2::text[]))",
+    [old, plan.columns.map(({ name }) => name)],
   );
-  const names = plan.columns.map(({ name }) => name).filter((name) => there.some((one) => one.name === name));
-  const marked = there.some(({ name }) => name === DELETED_AT) ? `coalesce(o.${ident(DELETED_AT)}, now())` : "now()";
+  const names = there.map(({ name }) => name).filter((name) => name !== DELETED_AT);
+  const marked = names.length < there.length ? `coalesce(o.${ident(DELETED_AT)}, now())` : "now()";
   const same = plan.primaryKey.map((name) => `n.${ident(name)} = o.${ident(name)}`).join(" AND ");
   await link.run(
     `INSERT INTO ${shadow} (${identList(names)}, ${ident(DELETED_AT)}) OVERRIDING SYSTEM VALUE SELECT ${identList(names, "o.")}, ${marked} FROM ${old} o WHERE NOT EXISTS (SELECT FROM ${shadow} n WHERE ${same})`,

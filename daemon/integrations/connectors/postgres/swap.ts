@@ -2,6 +2,7 @@
 // something hangs on the old table (a view, a foreign key, a trigger, a policy), its rows are exchanged in place. In one transaction.
 import { MagicError } from "#contract/errors.ts";
 import type { Reject } from "#contract/sync.ts";
+import { DELETED_AT } from "../../engine/destination.ts";
 import type { PostgresLink } from "./connect.ts";
 import type { ServerError } from "./errors.ts";
 import { takeOutMiscomputed } from "./generated.ts";
@@ -171,12 +172,15 @@ export async function exchangeRows(target: MergeTarget, shadow: string): Promise
     [table],
   );
   const referenced = row?.there === "true" && key.length > 0 && (await hasUniqueIndex(link, table, key));
-  // Rows that others refer to are updated: deleting them would fail, or take the others with them.
-  const gone = referenced
-    ? ` t WHERE NOT EXISTS (SELECT FROM ${shadow} s WHERE ${key.map((name) => `s.${ident(name)} = t.${ident(name)}`).join(" AND ")})`
-    : "";
+  const same = key.map((name) => `s.${ident(name)} = t.${ident(name)}`).join(" AND ");
+  const exists = `EXISTS (SELECT FROM ${shadow} s WHERE ${same})`;
+  const mark = ident(DELETED_AT);
   try {
-    await link.run(`DELETE FROM ${table}${gone}`);
+    // Rows that others refer to are updated: deleting them would fail, or take the others with them. What has gone and is marked stays.
+    if (plan.deletes === "soft") {
+      if (!referenced) await link.run(`DELETE FROM ${table} t WHERE ${exists}`);
+      await link.run(`UPDATE ${table} t SET ${mark} = now() WHERE ${mark} IS NULL AND NOT ${exists}`);
+    } else await link.run(`DELETE FROM ${table}${referenced ? ` t WHERE NOT ${exists}` : ""}`);
   } catch (error) {
     if ((error as ServerError).code !== "23503") throw error;
     const detail = (error as ServerError).detail ?? (error as Error).message;

@@ -160,8 +160,7 @@ function sessionOf(
         prepare(db, table, wanted, existing, request.table.name);
         const described = describeTable(db, request.table.name);
         if (existing) existing = described;
-        // There may be no column yet to make a table of: an empty file of JSON Lines.
-        insert = described ? rowWriter(db, table, wanted, described) : undefined;
+        insert = wanted.columns.length > 0 ? rowWriter(db, table, wanted, described) : undefined;
       }),
     write: (rows, places) =>
       guard(() => {
@@ -201,7 +200,6 @@ function sessionOf(
       }),
     count: () =>
       guard(() => {
-        if (!insert && plan) return 0;
         return Number((db.prepare(`SELECT count(*) AS n FROM ${table}${living()}`).get() as { n: number }).n);
       }),
     commit: (state) =>
@@ -232,7 +230,6 @@ function prepare(db: DatabaseSync, table: string, plan: WritePlan, existing: Sql
   );
   const soft = plan.deletes === "soft";
   // SQLite cannot give a table another key: one that is only what the sync made is made anew.
-  if (!existing && plan.columns.length === 0) return;
   const remade = existing !== null && !soft && outlived(existing.primaryKey, plan) && isBare(db, existing, plan);
   if (remade) db.exec(`DROP TABLE ${table}`);
   if (!existing || remade) {

@@ -1,6 +1,7 @@
 // One row at a time into a SQLite table, by prepared statements: insert, upsert, or the old row deleted first.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { DELETED_AT, type WritePlan } from "../../engine/destination.ts";
+import { leftNull } from "../../engine/evolution.ts";
 import type { Row } from "../../engine/types.ts";
 import { describeTable, quote, type SqliteTable } from "./catalog.ts";
 import { isRowError } from "./errors.ts";
@@ -25,6 +26,8 @@ export function rowWriter(db: DatabaseSync, table: string, plan: WritePlan, desc
   else if (upsert && !unique)
     db.exec(`CREATE INDEX ${KEY_INDEX} ON ${table} (${key.map((name) => `${quote(name)} COLLATE BINARY`).join(", ")})`);
   const sets = names.filter((name) => !key.includes(name)).map((name) => `${quote(name)} = excluded.${quote(name)}`);
+  // Of rows that a full refresh marks instead of deleting.
+  if (plan.kind === "replace") sets.push(...leftNull(plan, described?.columns).map((name) => `${quote(name)} = NULL`));
   // Whatever this run does about deletions: a record that is there has not gone.
   if (soft || described?.columns.some((column) => column.name === DELETED_AT)) sets.push(`${quote(DELETED_AT)} = NULL`);
   // To a collation "A" may be the key "a": of such a row nothing is changed.
