@@ -487,6 +487,34 @@ describe("streams", () => {
     expect(usage["total_tokens"]).toBe((usage["prompt_tokens"] ?? 0) + counted.output);
   });
 
+  test("an answer that nobody counted is estimated at the same whole and streamed", async () => {
+    const call = { id: "c1", type: "function", function: { name: "look", arguments: '{"at":"the sky"}' } };
+    const said = { role: "assistant", content: "Hello, you", reasoning_content: "Who is it?", tool_calls: [call] };
+    const deltas = [
+      { role: "assistant", reasoning_content: "Who is" },
+      { reasoning_content: " it?", content: "Hello," },
+      { content: " you", tool_calls: [{ index: 0, ...call, function: { name: "look", arguments: "" } }] },
+      ...['{"at":', '"the sky"}'].map((text) => ({ tool_calls: [{ index: 0, function: { arguments: text } }] })),
+    ];
+    const pieces = deltas.map((delta) => chunk([{ index: 0, delta, finish_reason: null }]));
+    const end = chunk([{ index: 0, delta: {}, finish_reason: "tool_calls" }]);
+    upstream.answer = (response, _request, body) => {
+      if (!body.includes('"stream":true')) {
+        const choices = [{ index: 0, message: said, finish_reason: "tool_calls" }];
+        return void response.end(
+          JSON.stringify({ id: "1", object: "chat.completion", created: 1, model: "m", choices }),
+        );
+      }
+      response.writeHead(200, { "content-type": "text/event-stream" }).end(events([...pieces, end]));
+    };
+    const ask = (more: object) =>
+      provider.chat(callOf({ model: "m", messages, ...more }), targetOf("openai", upstream), optionsOf());
+    const whole = await ask({});
+    const { end: streamed } = await collect(await ask({ stream: true }));
+    expect(whole).toMatchObject({ usage: { output: 12, estimated: true } });
+    expect(streamed.usage).toEqual((whole as { usage?: unknown }).usage);
+  });
+
   test("without usage from the provider an estimate is metered, and shown if asked", async () => {
     upstream.answer = (response) =>
       void response.writeHead(200, { "content-type": "text/event-stream" }).end(events(list.slice(0, -1)));

@@ -25,6 +25,7 @@ import {
   soundUsage,
 } from "./conform.ts";
 import { streamFailure } from "./errors.ts";
+import { lettersOf } from "./letters.ts";
 import { mistakesStop } from "./services.ts";
 
 /** Throws UpstreamError for what is no completion. */
@@ -108,6 +109,7 @@ function finish(choice: Fields, context: ReadContext): FinishReason {
 }
 
 function estimated(choices: Fields[], context: ReadContext): TokenUsage {
-  const output = Math.ceil(JSON.stringify(choices.map((choice) => choice["message"])).length / 4);
+  const letters = choices.reduce((sum, choice) => sum + lettersOf(fields(choice["message"])), 0);
+  const output = Math.ceil(letters / 4);
   return { input: estimatePrompt(context.request), cached: 0, cache_write: 0, output, reasoning: 0, estimated: true };
 }

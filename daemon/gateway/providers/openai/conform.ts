@@ -159,7 +159,7 @@ function thoughtIn({ reasoning, reasoning_content: said }: Fields): { reasoning_
 }
 
 // Mistral's reasoning models answer in parts: `{type: "thinking", thinking: [{type: "text", text}]}` and `{type: "text", text}`.
-function inParts(content: unknown): { content: string | null; reasoning_content?: string } {
+export function inParts(content: unknown): { content: string | null; reasoning_content?: string } {
   if (typeof content === "string") return { content };
   if (!Array.isArray(content)) return { content: null };
   const thoughts = content.map(fields).filter(({ type }) => type === "thinking");

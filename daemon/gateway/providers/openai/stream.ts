@@ -28,6 +28,7 @@ import {
   soundPlaces,
 } from "./conform.ts";
 import { streamFailure } from "./errors.ts";
+import { lettersOf } from "./letters.ts";
 import { mistakesStop } from "./services.ts";
 
 /** OpenAI's own limit for `n`: of no more choices is anything remembered. */
@@ -47,7 +48,7 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
   let half = false;
   let started = false;
   let finished = false;
-  let characters = 0;
+  let letters = 0;
   let metered: TokenUsage | null = null;
   let usageChunk: Chunk | null = null;
   let head: Chunk = {};
@@ -99,8 +100,7 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
       const delta = (choice["delta"] ?? {}) as Chunk;
       // OpenRouter and Zhipu say an empty `content` beside every piece of a thought.
       const content = delta["content"] || delta["reasoning_content"] || delta["reasoning"] || delta["refusal"];
-      if (typeof content === "string") characters += content.length;
-      if (Array.isArray(delta["tool_calls"])) characters += 16;
+      letters += lettersOf(delta);
       const said = delta["reasoning_content"];
       if (typeof said === "string" && said !== "") thoughtOf(choice["index"]).add(said);
       if (delta["tool_calls"]) reasoned.get(choice["index"])?.called(callIds(delta));
@@ -181,7 +181,7 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
 
   function usage(): TokenUsage {
     if (metered) return metered;
-    const output = Math.ceil(characters / 4);
+    const output = Math.ceil(letters / 4);
     return { input: estimatePrompt(context.request), cached: 0, cache_write: 0, output, reasoning: 0, estimated: true };
   }
 
