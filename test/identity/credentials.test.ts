@@ -318,6 +318,9 @@ test("a public address of magic.yaml is the daemon's everywhere, and ends no tok
   // A proxy on this machine is no caller of this machine.
   expect(await called("/metrics", "magic.example.com")).toBe(403);
   const { access_token: meanwhile } = (await daemon.call("POST", "/v1/auth/token", { token: null, body: client })).body;
+  // Where the public name is this machine's own, its callers are.
+  await configure({ daemon: { public_url: "http://localhost:8080" } });
+  expect(await called("/metrics", "localhost:8080")).toBe(200);
 
   await configure({ auth: { issuer: "https://other.example.com" } });
   expect(await called("/health", "magic.example.com")).toBe(403);

@@ -13,7 +13,8 @@ export interface MetricsServices {
 export function metricsRoutes(app: FastifyInstance, { metrics, publicHost }: MetricsServices): void {
   const config = { scope: null, surface: "core", quiet: true, produces: ["text/plain"] } as const;
   app.get("/metrics", { config, schema: { hide: true } as object }, async (request, reply) => {
-    if (!isLoopback(request.raw.socket.remoteAddress) || request.hostname.toLowerCase() === publicHost())
+    const name = request.hostname.toLowerCase();
+    if (!isLoopback(request.raw.socket.remoteAddress) || (name === publicHost() && !isLoopback(name)))
       throw new MagicError("insufficient_scope", "Metrics are answered to this machine alone.");
     const { text, contentType } = await metrics.render();
     return reply.type(contentType).send(text);
