@@ -212,6 +212,15 @@ test("a zone's name is an offset where it means one, and no date where it does n
   expect(hour("IST")).toBeUndefined();
 });
 
-test("text made by the filter string has no quotes where text is wanted", () => {
-  expect(jinja.text("{{ id | string }}", { id: 7 })).toBe("7");
+test.each([
+  ["text made by the filter string", "{{ id | string }}", "7"],
+  ["what the manifest quotes", `{%- set host = 'x' -%} "https://{{ host }}/{{ id }}/"`, "https://x/7/"],
+  ["what it quotes in pieces", `'a ' "{{ id }}"\n`, "a 7"],
+])("has no quotes where text is wanted: %s", (_name, template, expected) => {
+  expect(jinja.text(template, { id: 7 })).toBe(expected);
+});
+
+test("quotes that are the data's stay, and those of a part", () => {
+  expect(jinja.text("{{ name }}", { name: '"Bob"' })).toBe('"Bob"');
+  expect(jinja.text('name eq "{{ name }}"', { name: "Bob" })).toBe('name eq "Bob"');
 });

@@ -26,6 +26,9 @@ export interface Interpolator {
   evaluate(template: string, context: Readonly<Record<string, unknown>>, otherwise?: unknown): unknown;
 }
 
+// Quotes that stand in the manifest, not in the data: `"https://{{ host }}/"` means what is between them, as in the reference.
+const QUOTED = /["']\s*$/;
+
 /** An evaluator on the given clock (milliseconds since the epoch). */
 export function createInterpolator(now: () => number = Date.now): Interpolator {
   const functions = globals(now);
@@ -45,7 +48,9 @@ export function createInterpolator(now: () => number = Date.now): Interpolator {
       try {
         const text = renderOne(template, context);
         // What the filter `string` has made.
-        return text.startsWith('"""') ? str(literalEval(text)) : text;
+        if (text.startsWith('"""')) return str(literalEval(text));
+        const meant = QUOTED.test(template) && /^[ \t]*["']/.test(text) ? literalEval(text) : text;
+        return typeof meant === "string" ? meant : text;
       } catch (error) {
         if (error instanceof UndefinedError) return "";
         throw error;
