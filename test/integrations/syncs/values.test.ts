@@ -240,6 +240,27 @@ describe.skipIf(postgresMissing())("values", () => {
     expect(await outcome).toMatchObject({ error: null, status: "completed" });
   });
 
+  test("a SQLite file that its writer keeps for itself is waited for, at both ends, and is no failed connection", async () => {
+    const [file, lite, copy] = ["kept.jsonl", "kept.sqlite", "copy.sqlite"].map((name) => join(folder, name)) as [
+      string,
+      string,
+      string,
+    ];
+    writeFileSync(file, '{"id":1}\n');
+    const run = () => sync({ from: file, object: "kept", to: lite, table: "t" });
+    expect((await run()).error).toBeNull();
+    const writer = new DatabaseSync(lite);
+    writer.exec("BEGIN EXCLUSIVE");
+    const outcomes = [run(), sync({ from: lite, object: "t", to: copy, table: "t" })];
+    const source = await openSource({ url: lite, object: "t" });
+    await source.check();
+    await source.close();
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    writer.close();
+    for (const outcome of await Promise.all(outcomes))
+      expect(outcome).toMatchObject({ error: null, records_synced: 1 });
+  });
+
   test("a record of a file that cannot be read has not gone", async () => {
     const [file, lite] = [join(folder, "gone.jsonl"), join(folder, "gone.sqlite")];
     const run = async (lines: string) => {

@@ -13,49 +13,47 @@ import {
 import { planChanges, refuseComputed } from "../../engine/evolution.ts";
 import { DOUBLED, keyedRows, outlived } from "../../engine/keys.ts";
 import { keyOf } from "../../engine/rejects.ts";
-import type { StreamState } from "../../engine/source.ts";
+import type { Source, StreamState } from "../../engine/source.ts";
 import type { Column, TableSchema, Value } from "../../engine/types.ts";
 import { describeTable, quote, type SqliteTable } from "./catalog.ts";
-import { isBusy, isRowError, sqliteError } from "./errors.ts";
+import { isRowError, sqliteError } from "./errors.ts";
+import { type Waits, whenFree } from "./free.ts";
 import { sqliteSource } from "./source.ts";
 import { affinityOf, declare, writeValue } from "./types.ts";
 import { widenTypes } from "./widen.ts";
 import { endRows, type RowWriter, rowWriter, writing } from "./write-row.ts";
 
+const pragmas =
+  "PRAGMA synchronous = FULL; PRAGMA foreign_keys = OFF; PRAGMA cache_size = -65536; PRAGMA legacy_alter_table = ON";
+
 export function sqliteDestination(path: string): Destination {
   let db: DatabaseSync | undefined;
-  const open = async () => {
+  const open = async (waits: Waits) => {
     const { DatabaseSync } = await import("node:sqlite");
     try {
-      db = new DatabaseSync(path, { timeout: 0 });
-      // Other processes of ours may still be closing it.
-      db.exec(
-        "PRAGMA synchronous = FULL; PRAGMA foreign_keys = OFF; PRAGMA cache_size = -65536; PRAGMA legacy_alter_table = ON",
-      );
-      return db;
+      const opened = new DatabaseSync(path, { timeout: 0 });
+      db = opened;
+      // They read the file, which a writer with much to write keeps for itself.
+      await whenFree(() => opened.exec(pragmas), waits, "another writer of the file to end");
+      return opened;
     } catch (error) {
       throw sqliteError(error, "destination", path);
     }
   };
+  const asSource = async <T>(ask: (source: Source) => Promise<T>): Promise<T> => {
+    const source = sqliteSource(path);
+    try {
+      return await ask(source);
+    } finally {
+      await source.close();
+    }
+  };
   return {
-    check: async () => {
-      const existed = existsSync(path);
-      const checked = await open();
-      checked.exec("BEGIN IMMEDIATE; ROLLBACK");
-      checked.close();
-      if (!existed && statSync(path).size === 0) rmSync(path);
-    },
-    discover: async () => {
-      const source = sqliteSource(path);
-      try {
-        return await source.discover();
-      } finally {
-        await source.close();
-      }
-    },
+    check: () => asSource((source) => source.check()),
+    discover: () => asSource((source) => source.discover()),
     open: async (request) => {
       for (;;) {
-        const opened = await open();
+        const opened = await open(request);
         try {
           const { ino } = statSync(path);
           await begin(opened, request);
@@ -84,26 +82,11 @@ function openSession(db: DatabaseSync, request: OpenRequest, path: string, exist
 }
 
 const begin = (db: DatabaseSync, request: OpenRequest) =>
-  execFree(db, "BEGIN IMMEDIATE", request, "another writer of the file to end");
+  whenFree(() => db.exec("BEGIN IMMEDIATE"), request, "another writer of the file to end");
 
 // Without a write-ahead log a commit needs the file for itself; what stands in its way leaves it possible.
 const commit = (db: DatabaseSync, request: OpenRequest) =>
-  execFree(db, "COMMIT", request, "readers of the file to end");
-
-// Waiting inside SQLite would block the process, and nobody could cancel.
-async function execFree(db: DatabaseSync, sql: string, request: OpenRequest, what: string): Promise<void> {
-  request.waiting(what);
-  for (;;) {
-    if (request.signal.aborted) throw request.signal.reason;
-    try {
-      db.exec(sql);
-      return;
-    } catch (error) {
-      if (!isBusy(error)) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-  }
-}
+  whenFree(() => db.exec("COMMIT"), request, "readers of the file to end");
 
 function readState(db: DatabaseSync, request: OpenRequest): CommittedState {
   if (!describeTable(db, "_magic_state")) return { state: null, schema: null };

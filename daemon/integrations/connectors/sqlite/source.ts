@@ -8,37 +8,55 @@ import { pickColumns } from "../../engine/pick.ts";
 import type { Batch, ReadRequest, Source, SourceStream } from "../../engine/source.ts";
 import type { Row, Value } from "../../engine/types.ts";
 import { describeTable, listTables, quote, schemaOf } from "./catalog.ts";
-import { sqliteError } from "./errors.ts";
+import { isBusy, sqliteError } from "./errors.ts";
+import { whenFree } from "./free.ts";
 import { planRead } from "./scope.ts";
 import { readValue, type Stored } from "./types.ts";
 
 const BATCH_ROWS = 2000;
 
+/** Milliseconds that whoever asks what is in a file is kept waiting for its writer. */
+const PATIENCE_MS = 2000;
+
 export function sqliteSource(path: string): Source {
   let db: DatabaseSync | undefined;
-  const open = async () => {
+  const open = async (timeout: number) => {
     if (!existsSync(path)) throw new MagicError("object_not_found", `There is no file ${path}.`);
     const { DatabaseSync } = await import("node:sqlite");
+    db = new DatabaseSync(path, { readOnly: true, timeout });
+    return db;
+  };
+  const guard = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
-      db = new DatabaseSync(path, { readOnly: true, timeout: 2000 });
-      db.prepare("SELECT count(*) FROM sqlite_schema").get();
-      return db;
+      return await work();
     } catch (error) {
       throw sqliteError(error, "source", path);
     }
   };
+  const look = (opened: DatabaseSync) => opened.prepare("SELECT count(*) FROM sqlite_schema").get();
   return {
-    check: async () => {
-      await open();
-    },
-    discover: async () => listTables(await open()).map((table) => discoveredObject(table.name, schemaOf(table), null)),
-    open: async (request) => {
-      try {
-        return openStream(await open(), request, path);
-      } catch (error) {
-        throw sqliteError(error, "source", path);
-      }
-    },
+    check: () =>
+      guard(async () => {
+        const opened = await open(0);
+        try {
+          look(opened);
+        } catch (error) {
+          // A writer with much to write keeps the file for itself: nothing is wrong with it.
+          if (!isBusy(error)) throw error;
+        }
+      }),
+    discover: () =>
+      guard(async () => {
+        const opened = await open(PATIENCE_MS);
+        return listTables(opened).map((table) => discoveredObject(table.name, schemaOf(table), null));
+      }),
+    open: (request) =>
+      guard(async () => {
+        const opened = await open(0);
+        opened.exec("BEGIN");
+        await whenFree(() => look(opened), request, "a writer of the file to end");
+        return openStream(opened, request, path);
+      }),
     close: async () => {
       if (db?.isOpen) db.close();
     },
@@ -46,7 +64,6 @@ export function sqliteSource(path: string): Source {
 }
 
 function openStream(db: DatabaseSync, request: ReadRequest, path: string): SourceStream {
-  db.exec("BEGIN");
   const table = describeTable(db, request.object.name);
   if (!table) throw new MagicError("object_not_found", `${path} has no table ${request.object.name}.`);
   const schema = pickColumns(schemaOf(table), request, table.name);
