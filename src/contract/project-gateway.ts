@@ -156,7 +156,9 @@ export const GatewayConfig = Type.Object(
       Type.Record(Type.String(), PolicyConfig, { description: "By name; a policy's name is a model name." }),
     ),
     prices: Type.Optional(
-      Type.Record(Type.String(), PriceConfig, { description: "By provider/model; overrides the built-in prices." }),
+      Type.Record(Type.String(), PriceConfig, {
+        description: "By provider/model, for a service tier provider/model@priority; overrides the built-in prices.",
+      }),
     ),
     limits: Type.Optional(
       Type.Object(

@@ -181,6 +181,31 @@ test("a stream costs what the same answer costs whole, asked for or not, cached 
   expect(sum).toMatchObject({ requests: 3, prompt_tokens: 3000, completion_tokens: 1500, cost_pico: "26100000000" });
 });
 
+test("what is served on a service tier costs what magic.yaml says of it, whole and streamed; the dearest is reserved", async () => {
+  const tier = (text: string) => text.replaceAll('"model":"m"', '"model":"m","service_tier":"priority"');
+  upstream.answer = (response, _request, body) => {
+    if (!body.includes('"stream":true')) return void response.end(tier(completion(10, 5)));
+    response.writeHead(200, { "content-type": "text/event-stream" }).end(tier(stream(10, 5)));
+  };
+  const { chat, gateway } = await testGateway({
+    providers: { openai: { api_key: "k", base_url: `${upstream.url}/v1` } },
+    prices: {
+      "openai/m": { input: 1, output: 2 },
+      "openai/*@priority": { input: 4, output: 6 },
+      "openai/m@priority": { input: 3, output: 5 },
+      "openai/m@flex": { input: 0.5, output: 1 },
+    },
+  });
+  expect((await chat({ model: "openai/m" })).json["usage"]).toMatchObject({ cost_usd: 0.000055 });
+  const asked = { stream: true, stream_options: { include_usage: true } };
+  expect((await chat({ model: "openai/m", ...asked })).text).toContain('"cost_usd":0.000055');
+  expect((await gateway.usage({ by: "model" }))[0]?.cost_pico).toBe("110000000");
+  const body = { model: "openai/m", messages: [{ role: "user", content: "x" }], max_tokens: 1_000_000 };
+  const { decision } = await gateway.explain({ body, principal: principal(), controller: null });
+  expect(decision?.estimated_cost_usd).toBeGreaterThan(5);
+  expect((await gateway.models(principal())).filter(({ id }) => id.includes("@"))).toEqual([]);
+});
+
 test("what a call may cost at most includes the thinking that comes on top, and scripts that take more tokens", async () => {
   const aws = { region: "us-east-1", access_key_id: "a", secret_access_key: "s" };
   const { gateway } = await testGateway({

@@ -3,10 +3,11 @@ import type {
   BudgetConfig,
   GatewayConfig,
   PolicyConfig,
+  PriceConfig,
   ProviderConfig,
   strategies,
 } from "#contract/project-gateway.ts";
 
-export type { BudgetConfig, GatewayConfig, PolicyConfig, ProviderConfig };
+export type { BudgetConfig, GatewayConfig, PolicyConfig, PriceConfig, ProviderConfig };
 export type Strategy = (typeof strategies)[number];
 export type LimitsConfig = NonNullable<GatewayConfig["limits"]>;

@@ -1,11 +1,20 @@
 // One engagement: what magic.yaml says about the gateway, compiled once. A request works on the engagement that was current when
 // it came, to its end, so that a reload drops nothing.
 
+import { type ServiceTier, serviceTiers } from "#daemon/gateway/format/usage.ts";
 import { maxOutputTokens } from "#daemon/gateway/pricing/output-limits.ts";
 import { flatPrice, type Price } from "#daemon/gateway/pricing/price.ts";
 import type { Credentials, ProviderKind, Target } from "#daemon/gateway/providers/adapter.ts";
 import { modelPattern, type Pattern } from "#shared/model-pattern.ts";
-import type { BudgetConfig, GatewayConfig, LimitsConfig, PolicyConfig, ProviderConfig, Strategy } from "./config.ts";
+import type {
+  BudgetConfig,
+  GatewayConfig,
+  LimitsConfig,
+  PolicyConfig,
+  PriceConfig,
+  ProviderConfig,
+  Strategy,
+} from "./config.ts";
 
 export interface ConfiguredProvider {
   readonly name: string;
@@ -59,6 +68,8 @@ export interface Engagement {
 export interface PriceOverrides {
   /** The price under the very name first, then the first pattern that fits. */
   find(provider: string, model: string): Price | undefined;
+  /** What stands under the name of a model and a service tier (`openai/gpt-5@priority`). */
+  services(provider: string, model: string): ReadonlyMap<ServiceTier, Price> | undefined;
   /** Names without `*`, as `provider/model`. */
   readonly named: readonly string[];
 }
@@ -252,16 +263,36 @@ function usualModel({ name, kind, baseUrl, models }: ConfiguredProvider): string
 }
 
 function compilePrices(config: NonNullable<GatewayConfig["prices"]>): PriceOverrides {
+  const byTier = Map.groupBy(Object.entries(config), ([name]) =>
+    serviceTiers.find((tier) => name.endsWith(`@${tier}`)),
+  );
+  const usual = byTier.get(undefined) ?? [];
+  const tiered = serviceTiers.flatMap((tier) => {
+    const prices = byTier.get(tier)?.map(([name, price]) => [name.slice(0, -tier.length - 1), price] as const);
+    return prices ? [{ tier, find: finderOf(prices) }] : [];
+  });
+  return {
+    named: usual.map(([name]) => name).filter((name) => !name.includes("*")),
+    find: finderOf(usual),
+    services(provider, model) {
+      if (tiered.length === 0) return undefined;
+      const found = tiered.flatMap(({ tier, find }) => {
+        const price = find(provider, model);
+        return price ? [[tier, price] as const] : [];
+      });
+      return found.length > 0 ? new Map(found) : undefined;
+    },
+  };
+}
+
+function finderOf(prices: readonly (readonly [name: string, price: PriceConfig])[]): PriceOverrides["find"] {
   const exact = new Map<string, Price>();
   const patterns: { readonly pattern: Pattern; readonly price: Price }[] = [];
-  for (const [name, override] of Object.entries(config)) {
+  for (const [name, override] of prices) {
     const price = flatPrice(override, "override");
     if (name.includes("*")) patterns.push({ pattern: modelPattern(name), price });
     else exact.set(name, price);
   }
-  return {
-    named: [...exact.keys()],
-    find: (provider, model) =>
-      exact.get(`${provider}/${model}`) ?? patterns.find(({ pattern }) => pattern.fits(provider, model))?.price,
-  };
+  return (provider, model) =>
+    exact.get(`${provider}/${model}`) ?? patterns.find(({ pattern }) => pattern.fits(provider, model))?.price;
 }

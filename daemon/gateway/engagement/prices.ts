@@ -18,6 +18,17 @@ export function priceFor(
   provider: ConfiguredProvider,
   model: string,
 ): Price | null {
+  const price = usualPrice(engagement, catalogue, provider, model);
+  const services = price && engagement.prices.services(provider.name, model);
+  return services ? { ...price, services } : price;
+}
+
+function usualPrice(
+  engagement: Engagement,
+  catalogue: Catalogue,
+  provider: ConfiguredProvider,
+  model: string,
+): Price | null {
   const override = engagement.prices.find(provider.name, model);
   if (override) return override;
   if (provider.free) return freePrice;

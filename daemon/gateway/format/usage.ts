@@ -15,8 +15,20 @@ export interface TokenUsage {
   readonly reasoning: number;
   /** Parts of the classes above that some price lists charge otherwise; each at most its class. */
   readonly parts?: TokenParts | undefined;
+  /** On which of its service tiers the provider says that it served; absent for the usual one. */
+  readonly tier?: ServiceTier | undefined;
   /** True where the provider gave no figures and these are this gateway's guess. */
   readonly estimated?: boolean;
+}
+
+/** OpenAI's, beside the usual one. */
+export const serviceTiers = ["flex", "priority", "scale", "fast"] as const;
+export type ServiceTier = (typeof serviceTiers)[number];
+
+/** The usage with the tier that an answer names; the same object for the usual one, and for none. */
+export function onTier(usage: TokenUsage, named: unknown): TokenUsage {
+  const tier = serviceTiers.find((one) => one === named);
+  return tier ? { ...usage, tier } : usage;
 }
 
 export interface TokenParts {

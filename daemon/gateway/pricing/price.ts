@@ -1,6 +1,6 @@
 // What a token costs. Inside, money is an integer number of pico-dollars (1e-12 US dollars): a price per million tokens with six
 // decimals is a whole number of them per token, so that sums never drift. It becomes dollars once, on the way out.
-import type { TokenParts, TokenUsage } from "#daemon/gateway/format/usage.ts";
+import type { ServiceTier, TokenParts, TokenUsage } from "#daemon/gateway/format/usage.ts";
 
 export const PICO_PER_DOLLAR = 1_000_000_000_000;
 
@@ -25,6 +25,8 @@ export interface Price {
   readonly tiers: readonly { readonly above: number; readonly rates: Rates }[];
   /** magic.yaml, the published price list, or nothing to pay (loopback server, sandbox). */
   readonly source: "override" | "published" | "free";
+  /** What magic.yaml says of service tiers; the others cost the same as the usual one. */
+  readonly services?: ReadonlyMap<ServiceTier, Price> | undefined;
 }
 
 /** US dollars per million tokens, as written under `gateway.prices`. */
@@ -89,7 +91,8 @@ function ratesFor(price: Price, promptTokens: number): Rates {
 
 /** Pico-dollars that this usage costs: every class once, at its own rate. */
 export function costOf(price: Price, usage: TokenUsage): number {
-  const rates = ratesFor(price, usage.input + usage.cached + usage.cache_write);
+  const charged = (usage.tier && price.services?.get(usage.tier)) ?? price;
+  const rates = ratesFor(charged, usage.input + usage.cached + usage.cache_write);
   const pico =
     rates.request +
     usage.input * rates.input +
@@ -111,12 +114,24 @@ function surcharge(rates: Rates, parts: TokenParts): number {
   );
 }
 
-/** The dearest that a call can become: the prompt unread from any cache, the whole answer at the dearest answer rate. */
+/** The dearest that a call can become: the prompt unread from any cache, the whole answer at the dearest answer rate, on the dearest tier. */
 export function worstCost(
   price: Price,
   promptTokens: number,
   answerTokens: number,
-  { audio = false, hour = false } = {},
+  parts: { readonly audio?: boolean; readonly hour?: boolean } = {},
+): number {
+  let worst = worstAt(price, promptTokens, answerTokens, parts);
+  for (const service of price.services?.values() ?? [])
+    worst = Math.max(worst, worstAt(service, promptTokens, answerTokens, parts));
+  return worst;
+}
+
+function worstAt(
+  price: Price,
+  promptTokens: number,
+  answerTokens: number,
+  { audio = false, hour = false }: { readonly audio?: boolean; readonly hour?: boolean },
 ): number {
   const rates = ratesFor(price, promptTokens);
   const input = Math.max(rates.input, rates.cacheWrite, audio ? rates.inputAudio : 0, hour ? rates.cacheWrite1h : 0);

@@ -4,7 +4,7 @@
 import { fields } from "#contract/json-object.ts";
 import type { FinishReason } from "#daemon/gateway/format/completion.ts";
 import { estimatePrompt } from "#daemon/gateway/format/estimate.ts";
-import { type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/format/usage.ts";
+import { onTier, type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/format/usage.ts";
 import { readAnswer, spliceCost } from "../cost.ts";
 import { failure, UpstreamError } from "../failure.ts";
 import { secretsOf } from "../secrets.ts";
@@ -48,7 +48,7 @@ export function readCompletion(
     const said = fields(message)["reasoning_content"];
     if (typeof said === "string") keepReasoning(thoughts, context, callIds(fields(message)), said);
   }
-  const usage = counted ?? estimated(choices, context);
+  const usage = onTier(counted ?? estimated(choices, context), answer["service_tier"]);
   const cost = context.cost(usage);
   const spliced =
     counted && sound(answer, choices) && !choices.some((choice) => hidesCalls(choice, context))

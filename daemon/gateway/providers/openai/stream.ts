@@ -6,7 +6,7 @@ import { fields } from "#contract/json-object.ts";
 import type { FinishReason } from "#daemon/gateway/format/completion.ts";
 import { estimatePrompt } from "#daemon/gateway/format/estimate.ts";
 import { DONE } from "#daemon/gateway/format/sse.ts";
-import { type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/format/usage.ts";
+import { onTier, type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/format/usage.ts";
 import { MAX_EVENT } from "../events.ts";
 import { failure, UpstreamError } from "../failure.ts";
 import { secretsOf } from "../secrets.ts";
@@ -52,6 +52,7 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
   let metered: TokenUsage | null = null;
   let usageChunk: Chunk | null = null;
   let head: Chunk = {};
+  let tier: unknown;
   /** What each choice thought in `reasoning_content`, and the calls that it then made. */
   const reasoned = new Map<unknown, StreamedReasoning>();
   /** For each choice. */
@@ -75,6 +76,7 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
     for (const choice of choices)
       if (typeof choice !== "object" || choice === null)
         throw broken("A choice of the provider's stream is no object.");
+    if (chunk["service_tier"]) tier = chunk["service_tier"];
     const usage = chunk["usage"];
     // Moonshot counts in the last choice, Groq at a place of its own.
     const given = usage ?? choices[0]?.["usage"] ?? fields(chunk["x_groq"])["usage"];
@@ -180,9 +182,10 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
   }
 
   function usage(): TokenUsage {
-    if (metered) return metered;
+    if (metered) return onTier(metered, tier);
     const output = Math.ceil(letters / 4);
-    return { input: estimatePrompt(context.request), cached: 0, cache_write: 0, output, reasoning: 0, estimated: true };
+    const input = estimatePrompt(context.request);
+    return onTier({ input, cached: 0, cache_write: 0, output, reasoning: 0, estimated: true }, tier);
   }
 
   // Line ends may be CRLF or CR (WHATWG HTML, 9.2.5): one form makes the rest simple.
