@@ -1,4 +1,5 @@
 // Lines that a handler logs, as the daemon's log takes them.
+import { nestsDeeper } from "#shared/nesting.ts";
 import type { StackMapper } from "./bundle/stack.ts";
 import type { LogMessage } from "./cell/frames.ts";
 
@@ -9,10 +10,19 @@ export function levelOf(level: string): "debug" | "info" | "warn" | "error" {
 /** What `console.error(error)` writes is no longer; beyond it nobody means a stack. */
 const LONGEST_STACK = 16 * 1024;
 
+/** Deeper ones cannot be read by common readers of JSON, and one line would keep them from all the others. */
+const DEEPEST_FIELDS = 100;
+
 /** The line with its stacks as the user wrote the code: in the message, where `console` puts them, and in `fields.stack`. */
 export function inSource({ level, message, fields }: LogMessage, stacks: StackMapper): LogMessage {
   const mapped = (text: string): string =>
     text.length <= LONGEST_STACK && text.includes(".magic.js:") ? stacks.map(text) : text;
+  if (nestsDeeper(fields, DEEPEST_FIELDS))
+    return {
+      level,
+      message: mapped(message),
+      fields: { fields_unreadable: `they nest deeper than ${DEEPEST_FIELDS} levels` },
+    };
   const stack = (fields as Record<string, unknown> | null | undefined)?.["stack"];
   return {
     level,

@@ -11,6 +11,7 @@ import type { Schema } from "./versions/schema.ts";
 export type Check = (value: unknown, ms: number) => readonly FieldProblem[] | null;
 
 const NOTHING: readonly FieldProblem[] = [];
+const TOO_DEEP: readonly FieldProblem[] = [{ pointer: "", code: "depth", detail: "nests too deep to be checked" }];
 const MAX_PROBLEMS = 100;
 
 /** Compiling costs more than a whole invocation, and most new versions of a controller keep their schemas. Oldest use first. */
@@ -52,8 +53,14 @@ function checkOf(schema: Schema): Check {
 function unlimited(schema: Schema): (value: unknown) => readonly FieldProblem[] {
   const errorsOf = schemaErrors(schema, [uniqueItems]);
   return (value) => {
-    const errors = errorsOf(value);
-    return errors.length === 0 ? NOTHING : problemsOf(errors);
+    try {
+      const errors = errorsOf(value);
+      return errors.length === 0 ? NOTHING : problemsOf(errors);
+    } catch (error) {
+      // A schema that refers to itself follows the value to its end.
+      if (error instanceof RangeError) return TOO_DEEP;
+      throw error;
+    }
   };
 }
 

@@ -1,9 +1,10 @@
 // From a body's bytes to JSON, refusing what would hurt: bad UTF-8, deep nesting, millions of containers, keys or values. For every surface.
 import { isUtf8 } from "node:buffer";
 import { MagicError } from "#contract/errors.ts";
+import { nestsDeeper } from "#shared/nesting.ts";
 import { measureBody } from "./measure-body.ts";
 
-/** Levels. JSON of any depth can be parsed; what walks the value afterwards may be recursive. No real completion request comes near. */
+/** Levels; no real completion request comes near. */
 const COMPLETION_DEPTH = 128;
 /** Objects and arrays in one body: 64 MB of `[]` would become gigabytes of heap. */
 const MAX_CONTAINERS = 500_000;
@@ -35,7 +36,7 @@ export function parseBody(raw: Buffer, levels: number, parse: (text: string) => 
   } catch (cause) {
     throw new MagicError("invalid_request", "The body is not valid JSON.", { cause });
   }
-  if (raw.length <= SMALL && isContainer(parsed) && nestsDeeper(parsed, levels)) throw tooDeep(levels);
+  if (raw.length <= SMALL && nestsDeeper(parsed, levels)) throw tooDeep(levels);
   return parsed;
 }
 
@@ -46,23 +47,6 @@ function refuseHarmful(raw: Buffer, levels: number): void {
   if (containers > MAX_CONTAINERS) throw tooMany(MAX_CONTAINERS, "objects and arrays");
   if (keys > MAX_KEYS) throw tooMany(MAX_KEYS, "different keys");
   if (values > MAX_VALUES) throw tooMany(MAX_VALUES, "values");
-}
-
-function nestsDeeper(value: object, levels: number): boolean {
-  if (levels === 0) return true;
-  if (Array.isArray(value)) {
-    for (let i = 0; i < value.length; i++) if (isContainer(value[i]) && nestsDeeper(value[i], levels - 1)) return true;
-    return false;
-  }
-  for (const key in value) {
-    const member = (value as Record<string, unknown>)[key];
-    if (isContainer(member) && nestsDeeper(member, levels - 1)) return true;
-  }
-  return false;
-}
-
-function isContainer(value: unknown): value is object {
-  return typeof value === "object" && value !== null;
 }
 
 function tooDeep(levels: number): MagicError {

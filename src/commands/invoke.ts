@@ -2,6 +2,7 @@
 import { invokeController } from "#client/controllers.ts";
 import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
+import { printableJson } from "#output/paint.ts";
 import { readJsonInput } from "./json-input.ts";
 
 interface Options {
@@ -21,7 +22,7 @@ export default defineCommand<Options>({
     const client = await clientOf(context);
     const name = String(args[0]);
     const answer = await invokeController(client, { name, input, version: options.version, signal });
-    output.result(answer, () => JSON.stringify(answer.output, null, 2));
+    output.result(answer, () => printableJson(answer.output, 2));
     if (output.format === "text")
       output.note(
         output.paint.dim(`${name} ${answer.version} in ${answer.duration_ms} ms, request ${answer.request_id}`),

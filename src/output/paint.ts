@@ -49,12 +49,18 @@ export function printable(text: string, colours: boolean): string {
 
 const beyondJson = /[\x7f-\x9f\u2028\u2029]/g;
 
+function jsonOf(document: unknown, indent: number): string | undefined {
+  try {
+    return JSON.stringify(document, (_key, value) => (typeof value === "bigint" ? value.toString() : value), indent);
+  } catch (error) {
+    // What nests by the thousand is written in its shortest form: that alone needs no stack.
+    if (error instanceof RangeError) return JSON.stringify(document);
+    throw error;
+  }
+}
+
 /** JSON without a single control byte, DEL and C1 included. `indent` 0 is one line. */
 export function printableJson(document: unknown, indent: number): string {
-  const text = JSON.stringify(
-    document,
-    (_key, value) => (typeof value === "bigint" ? value.toString() : value),
-    indent,
-  );
+  const text = jsonOf(document, indent);
   return (text ?? "null").replace(beyondJson, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

@@ -2,7 +2,7 @@
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import { printChart } from "#output/chart.ts";
-import { createPaint } from "#output/paint.ts";
+import { createPaint, printableJson } from "#output/paint.ts";
 import { askLine } from "#output/prompt.ts";
 
 test("an empty line is an answer, Ctrl-D is none, Ctrl-C an interruption", async () => {
@@ -48,4 +48,9 @@ test("bars give way where a terminal is narrow", () => {
   expect(widths(Number.POSITIVE_INFINITY)).toEqual([5 + 2 + 32 + 2 + 12, 5 + 2 + 32 + 2 + 1]);
   expect(widths(40)[0]).toBe(40);
   expect(widths(10)[0]).toBe(5 + 2 + 4 + 2 + 12);
+});
+
+test("a document that nests by the thousand is printed all the same", () => {
+  const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
+  for (const indent of [0, 2]) expect(printableJson(JSON.parse(deep), indent)).toBe(deep);
 });

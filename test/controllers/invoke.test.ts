@@ -189,6 +189,18 @@ test("console and log lines carry the request's id and the level in force is in 
   });
 });
 
+test("what nests without end is told as that: in fields of the log, and where a schema would follow it", async () => {
+  const tree = { type: "array", items: { $ref: "#" } };
+  const handler = `export default ({ log }) => { let deep = []; for (let n = 0; n < 100_000; n++) deep = [deep]; log.info("deep", { deep }); return deep; };`;
+  await bench.deploy("nested", handler, { output_schema: tree });
+  bench.logs.length = 0;
+  expect(await bench.outcome("nested")).toBe("output_invalid");
+  expect(bench.logs[0]).toMatchObject({
+    event: "deep",
+    fields: { fields_unreadable: "they nest deeper than 100 levels" },
+  });
+});
+
 test.each(["spin", "async spin", "wait"])(
   "the caller of a handler that would %s for ever is answered at the deadline",
   async (mode) => {
