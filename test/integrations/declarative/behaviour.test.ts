@@ -268,6 +268,21 @@ test("an id beyond 2^53 keeps its digits", async () => {
   expect((await read(manifest(origin))).records).toEqual([{ id: "9007199254740993" }]);
 });
 
+test("a list that the configuration lacks has no partitions; one value is a list of one", async () => {
+  const asked: (string | null)[] = [];
+  const origin = await vendor(({ at }, response) => {
+    asked.push(at.searchParams.get("ticker"));
+    json(response, { items: [{ id: 1 }] });
+  });
+  const request_option = { type: "RequestOption", inject_into: "request_parameter", field_name: "ticker" };
+  const values = "{{ config.tickers }}";
+  const partition_router = { type: "ListPartitionRouter", values, cursor_field: "ticker", request_option };
+  const source = manifest(origin, { retriever: { partition_router } });
+  expect((await read(source)).records).toEqual([]);
+  expect((await read(source, { config: { tickers: "MSFT" } })).records).toEqual([{ id: 1 }]);
+  expect(asked).toEqual(["MSFT"]);
+});
+
 test("a next-page token and a partition of many digits go out as they came, in query and body", async () => {
   const long = "600000001000000000000000";
   const tokens = [long, "64880000e120000000000000", "1_000"];

@@ -116,7 +116,8 @@ function listRouter(context: Context, component: Component): Partitions {
   return async function* () {
     const made = typeof component["values"] === "string";
     const values = made ? native(context, component, component["values"]) : component["values"];
-    for (const each of list(values)) {
+    // What the configuration lacks comes to no text: there is nothing to ask for.
+    for (const each of made && values === "" ? [] : list(values)) {
       // What is written in a list is meant as it is written: "1e5" and "007" are names.
       const isTemplate = !made && typeof each === "string" && each.includes("{{");
       const value = isTemplate ? native(context, component, each) : each;
