@@ -298,6 +298,8 @@ test("how often may be called is a template, and what is no number ends the read
   const pages = { type: "HttpRequestRegexMatcher", url_path_pattern: "^/items", params: { page: 3 } };
   const others = { ...pages, params: undefined, weight: 2 };
   expect(await took({ limit: 2 }, [pages, others])).toBeGreaterThanOrEqual(4);
+  // One that counts for as many as no array can hold.
+  expect(await took({ limit: 1e12 }, [{ ...others, weight: 1e11 }])).toBeLessThan(40);
   await expect(read(source({ limit: "{{ config['none'] }} calls" }))).rejects.toThrow("api_budget is no number");
 });
 

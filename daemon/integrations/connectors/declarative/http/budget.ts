@@ -37,8 +37,10 @@ type Evaluate = (value: unknown) => unknown;
 interface Window {
   readonly limit: number;
   readonly ms: number;
-  /** When the calls in the window were sent. */
-  readonly sent: number[];
+  /** When the calls in the window were sent, and for how many each counts. */
+  readonly sent: { readonly at: number; readonly calls: number }[];
+  /** What they count for together. */
+  used: number;
 }
 
 interface Policy {
@@ -67,7 +69,7 @@ export function createBudget(component: Component | undefined, clock: Clock, eva
         const now = clock.monotonic();
         const wait = Math.max(paused - now, ...windows.map((window) => waitFor(window, now, weight)));
         if (wait <= 0) {
-          for (const window of windows) for (let calls = 0; calls < weight; calls++) window.sent.push(now);
+          for (const window of windows) count(window, now, weight);
           return;
         }
         await sleep(wait);
@@ -84,10 +86,23 @@ export function createBudget(component: Component | undefined, clock: Clock, eva
   };
 }
 
-function waitFor({ sent, limit, ms }: Window, now: number, weight: number): number {
-  while (sent.length && (sent[0] as number) <= now - ms) sent.shift();
-  const over = sent.length + Math.min(weight, limit) - limit;
-  return over <= 0 ? 0 : (sent[over - 1] as number) + ms - now;
+function count(window: Window, at: number, weight: number): void {
+  const calls = Math.min(weight, window.limit);
+  window.sent.push({ at, calls });
+  window.used += calls;
+}
+
+function waitFor(window: Window, now: number, weight: number): number {
+  const { sent, limit, ms } = window;
+  while (sent[0] && sent[0].at <= now - ms) window.used -= sent.shift()?.calls ?? 0;
+  let over = window.used + Math.min(weight, limit) - limit;
+  if (over <= 0) return 0;
+  // As many must have left the window.
+  for (const { at, calls } of sent) {
+    over -= calls;
+    if (over <= 0) return at + ms - now;
+  }
+  return 0;
 }
 
 function policyOf(evaluate: Evaluate, component: Component): Policy {
@@ -117,6 +132,7 @@ function windowsOf(evaluate: Evaluate, component: Component): Window[] {
     limit: Math.max(1, numberIn(evaluate, rate, "limit", 1)),
     ms: durationMs(String(evaluate(rate["interval"]))),
     sent: [],
+    used: 0,
   }));
 }
 
