@@ -365,6 +365,18 @@ test("thoughts beside an empty `content` are shown as they come, not held until 
   }
 });
 
+test("a refusal of stream_options and what is asked after it have one time for their headers", async () => {
+  upstream.answer = (response, _, body) => {
+    const refuse = () => void response.writeHead(400).end('{"error":{"message":"stream_options"}}');
+    if (body.includes("stream_options")) setTimeout(refuse, 300);
+  };
+  const at = performance.now();
+  const asked = callOf({ ...request, stream: true });
+  const outcome = await provider.chat(asked, targetOf("openai", upstream, "silent"), optionsOf({ timeoutMs: 400 }));
+  expect(outcome).toMatchObject({ failure: { kind: "timeout" } });
+  expect(performance.now() - at).toBeLessThan(680);
+});
+
 test("a server that refuses stream_options is asked once more without it, and later without it at once", async () => {
   const asked = { ...request, stream: true, stream_options: { include_usage: true } };
   upstream.answer = (response, _, body) => {

@@ -9,6 +9,7 @@ import { noUsage, type TokenUsage, usageFromWire } from "#daemon/gateway/format/
 import { estimateEmbeddingTokens } from "#daemon/gateway/pricing/estimate.ts";
 import {
   type Exchange,
+  type ExchangeOptions,
   type ExchangeReader,
   exchange,
   failureOf,
@@ -132,8 +133,9 @@ function attempt(
     };
     const { signal, timeoutMs } = options;
     const limits = { signal, timeoutMs, maxBytes: call.request.stream === true ? MAX_STREAM : MAX_ANSWER };
-    const send = (request: UpstreamRequest, reader: AnswerReader): void => {
-      reader.running = exchange(dispatcher, withHeaders(request, target), reader, limits);
+    const startedAt = systemClock.monotonic();
+    const send = (request: UpstreamRequest, reader: AnswerReader, within: ExchangeOptions): void => {
+      reader.running = exchange(dispatcher, withHeaders(request, target), reader, within);
     };
     const sendAgain = (status: number, body: string): boolean => {
       const again = wire.relent?.(status, body, call, target);
@@ -142,10 +144,11 @@ function attempt(
         if (outcome.kind !== "failure") again.worked();
         resolve(outcome);
       };
-      send(again.request, new AnswerReader(wire, context, options, give, () => false));
+      const left = { ...limits, spentMs: systemClock.monotonic() - startedAt };
+      send(again.request, new AnswerReader(wire, context, options, give, () => false), left);
       return true;
     };
-    send(prepared.request, new AnswerReader(wire, context, options, resolve, sendAgain));
+    send(prepared.request, new AnswerReader(wire, context, options, resolve, sendAgain), limits);
   });
 }
 

@@ -39,6 +39,8 @@ export interface Exchange {
 export interface ExchangeOptions {
   readonly signal: AbortNotice;
   readonly timeoutMs: number;
+  /** What an earlier request of the same attempt has taken of the time for the headers. */
+  readonly spentMs?: number;
   /** Bytes of the answer after decompression. */
   readonly maxBytes: number;
 }
@@ -73,7 +75,7 @@ class Running implements Exchange, Dispatcher.DispatchHandler {
   constructor(reader: ExchangeReader, options: ExchangeOptions) {
     this.#reader = reader;
     this.#options = options;
-    this.#timer = setTimeout(Running.late, options.timeoutMs, this);
+    this.#timer = setTimeout(Running.late, Math.max(1, options.timeoutMs - (options.spentMs ?? 0)), this);
   }
 
   static late(running: Running): void {
@@ -102,7 +104,8 @@ class Running implements Exchange, Dispatcher.DispatchHandler {
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (this.#over || status < 200) return;
-    this.#timer?.refresh();
+    if (this.#options.spentMs) this.#restart();
+    else this.#timer?.refresh();
     const encoding = headers["content-encoding"];
     if (encoding !== undefined)
       this.#decoder = bodyDecoder(
@@ -147,7 +150,7 @@ class Running implements Exchange, Dispatcher.DispatchHandler {
   resume(): void {
     if (this.#over || !this.#paused) return;
     this.#paused = false;
-    this.#timer = setTimeout(Running.late, this.#options.timeoutMs, this);
+    this.#restart();
     this.#controller?.resume();
   }
 
@@ -186,6 +189,11 @@ class Running implements Exchange, Dispatcher.DispatchHandler {
     } catch (error) {
       this.#reader.fail(failureOf(error));
     }
+  }
+
+  #restart(): void {
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#timer = setTimeout(Running.late, this.#options.timeoutMs, this);
   }
 
   #stop(): void {
