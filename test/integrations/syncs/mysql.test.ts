@@ -222,6 +222,22 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     }
   });
 
+  test("two syncs that replace one table take turns, from its first rows on; a column may be called as what every object has", async () => {
+    await source.query(
+      "CREATE TABLE turns (id int, `__proto__` text); INSERT INTO turns SELECT seq, REPEAT('x', 100) FROM seq_1_to_3000",
+    );
+    for (let round = 0; round < 2; round++) {
+      const outcomes = await Promise.all(
+        ["sync_a", "sync_b", "sync_c"].map((sync_id) =>
+          sync({ from: my, object: "turns", to: other, table: "turns" }, { sync_id }),
+        ),
+      );
+      expect(outcomes.map(({ error }) => error)).toEqual([null, null, null]);
+      const [[rows] = []] = await source.query<mysql.RowDataPacket[]>("SELECT count(*) AS n FROM other.turns");
+      expect(rows?.["n"]).toBe(3000);
+    }
+  });
+
   test("a rejected value's column is named, whatever quotes the names hold", async () => {
     await source.query("CREATE TABLE other.`k'o` (`id` int, `d.o's` date)");
     await target.query(`CREATE TABLE quoted (id int, "d.o's" date); INSERT INTO quoted VALUES (1, 'infinity')`);

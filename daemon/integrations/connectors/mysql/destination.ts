@@ -1,5 +1,6 @@
 // MySQL and MariaDB as a destination: rows and state in one InnoDB transaction. A full refresh deletes and inserts in it, so readers
 // see the old rows until it commits, and a run that dies leaves them.
+import { createHash } from "node:crypto";
 import { MagicError } from "#contract/errors.ts";
 import type { Reject, SyncFailure } from "#contract/sync.ts";
 import {
@@ -69,7 +70,8 @@ async function openSession(link: MysqlLink, request: OpenRequest): Promise<Write
         "invalid_request",
         `Name the table as database.${request.table.name}, or a database in the URL.`,
       );
-    await lock(link, request);
+    request.waiting("another run of this sync to end");
+    await lock(link, request.syncId);
     const committed = await readState(link, database, request);
     const existing = await describeTable(link, { schema: database, name: request.table.name });
     await checkEngine(link, existing);
@@ -109,11 +111,9 @@ async function durability(link: MysqlLink): Promise<readonly SyncFailure[]> {
 }
 
 // Held until the connection ends, however it ends.
-async function lock(link: MysqlLink, request: OpenRequest): Promise<void> {
-  request.waiting("another run of this sync to end");
-  const name = literal(`magic:${request.syncId}`.slice(0, 64));
+async function lock(link: MysqlLink, name: string): Promise<void> {
   for (;;) {
-    const [row] = await link.rows(`SELECT GET_LOCK(${name}, 1) AS got`);
+    const [row] = await link.rows(`SELECT GET_LOCK(${literal(`magic:${name}`.slice(0, 64))}, 1) AS got`);
     if (row?.["got"] === "1") return;
   }
 }
@@ -189,6 +189,9 @@ function sessionOf(parts: Parts): WriteSession {
     begin: (wanted) =>
       guard(async () => {
         plan = wanted;
+        // Two that replace one table would each count the other's rows.
+        request.waiting(`another full refresh of ${formatObjectName(request.table)} to end`);
+        if (wanted.kind === "replace") await lock(link, createHash("sha256").update(table).digest("hex").slice(0, 32));
         request.waiting(`the lock of ${formatObjectName(request.table)}`);
         wider = await prepareTable(link, database, table, wanted, existing);
         for (const { name } of wider) forms.delete(name);

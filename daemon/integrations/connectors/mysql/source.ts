@@ -100,7 +100,8 @@ async function* readRows(
   request: ReadRequest,
   name: string,
 ): AsyncGenerator<Batch> {
-  const sql = `SELECT ${columns.map(({ expression }) => expression).join(", ")} FROM ${from}`;
+  // The driver refuses columns called __proto__.
+  const sql = `SELECT ${columns.map(({ expression }, at) => `${expression} AS _magic_${at}`).join(", ")} FROM ${from}`;
   const reads = columns.map(readerOf);
   let rows: Row[] = [];
   let bytes = 0;
