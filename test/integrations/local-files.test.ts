@@ -1,7 +1,8 @@
 // Whose connections may name which files.
-import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { makeDataFolder } from "#daemon/integrations/live/local-files.ts";
 import { temporaryFolder } from "#test/temporary.ts";
 import { startDaemon } from "./daemon.ts";
 
@@ -48,4 +49,20 @@ test("a live key names files below the data folder only, by whatever way; the pe
   expect((await daemon.call("POST", `/v1/connections/${local.body.id}/check`, {}, { live: true })).body).toMatchObject({
     status: "connected",
   });
+});
+
+test("what is missing of the data folder is made for a run, and nothing elsewhere", () => {
+  const [root, elsewhere] = [temporaryFolder(), temporaryFolder()];
+  makeDataFolder("data/new/orders.parquet", root);
+  expect(existsSync(join(root, "data/new"))).toBe(true);
+  symlinkSync(elsewhere, join(root, "data/link"));
+  for (const url of [
+    "other/orders.csv",
+    "data/link/new/orders.csv",
+    "data/../new/orders.csv",
+    "postgres://h/data/new/x",
+  ])
+    makeDataFolder(url, root);
+  for (const folder of [join(root, "other"), join(root, "new"), join(elsewhere, "new")])
+    expect(existsSync(folder)).toBe(false);
 });

@@ -10,6 +10,7 @@ import { askWorker, runInWorker } from "#shared/sync-worker.ts";
 import type { KeeperOf } from "../connections/kept-tokens.ts";
 import type { Checked, OpenConnection, RunTask, SyncExecution } from "../execution.ts";
 import { type EndPorts, endOf } from "./ends.ts";
+import { makeDataFolder } from "./local-files.ts";
 import type { Workers } from "./spare-worker.ts";
 
 export interface ExecutionOptions extends EndPorts {
@@ -86,11 +87,13 @@ async function specOf({ run, sync, source, destination }: RunTask, options: Exec
   makeFolder(folder, 0o700);
   // Realtime is short polling where there is no change stream.
   const polling = sync.schedule === "realtime" && sync.mode === "cdc";
+  const into = await endOf(destination, sync.destination_table, options);
+  makeDataFolder(into.url, options.root);
   return {
     run_id: run.id,
     sync_id: sync.id,
     source: await endOf(source, sync.source_object, options),
-    destination: await endOf(destination, sync.destination_table, options),
+    destination: into,
     mode: polling ? "incremental" : sync.mode,
     primary_key: sync.primary_key,
     cursor_field: sync.cursor_field,

@@ -4,6 +4,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, relative, resolve } from "node:path";
 import { MagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
+import { makeFolder } from "#shared/make-folder.ts";
 import { connectorOf } from "../connectors/open.ts";
 import { readServerUrl } from "../engine/server-url.ts";
 
@@ -30,9 +31,24 @@ export function checkBounded(url: string, root: string): void {
   for (const path of read) if (path) checkPlace(resolve(root, path), root);
 }
 
-function checkPlace(file: string, root: string): void {
+/** Makes what is missing of the folder that a file is written into, where that is below the project's `data` folder. */
+export function makeDataFolder(url: string, root: string): void {
+  const file = fileOf(url, root);
+  if (file === null || !isInData(file, root)) return;
+  try {
+    makeFolder(dirname(file));
+  } catch {
+    // Whoever writes the file says what stands in the way.
+  }
+}
+
+function isInData(file: string, root: string): boolean {
   const place = relative(real(join(root, "data")), real(file));
-  if (place !== "" && !place.startsWith("..") && !isAbsolute(place)) return;
+  return place !== "" && !place.startsWith("..") && !isAbsolute(place);
+}
+
+function checkPlace(file: string, root: string): void {
+  if (isInData(file, root)) return;
   throw new MagicError(
     "egress_blocked",
     `${file} is not below the project's data folder: a connection to another file is made with the command line on the daemon's machine (magic connection create --live).`,

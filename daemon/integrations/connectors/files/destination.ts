@@ -141,9 +141,8 @@ function sessionOf({ path, format, request, stateFile, old, committed }: Parts):
         if (keeps) stays = old;
         if (keeps || (!wanted.keyCertain && wanted.primaryKey.length > 0)) spool = await openSpool(`${partial}.new`);
       } catch (error) {
-        throw new MagicError("destination_refused", `${path} cannot be written: ${(error as Error).message}.`, {
-          cause: error,
-        });
+        const why = existsSync(dirname(path)) ? (error as Error).message : `there is no folder ${dirname(path)}`;
+        throw new MagicError("destination_refused", `${path} cannot be written: ${why}.`, { cause: error });
       }
     },
     write: async (batch) => {
