@@ -437,12 +437,17 @@ test("intervals are whole months, weeks or days where the manifest clamps them",
     asked.push(["since", "until"].map((name) => request.at.searchParams.get(name)?.slice(0, 10)).join(" "));
     json(response, { items: [] });
   });
-  const intervals = async (target: string, step: string, more: Record<string, unknown> = {}, from = "01-10") => {
+  const intervals = async (
+    target: string,
+    step: string,
+    more: Record<string, unknown> = {},
+    from = "01-10T05:00:00Z",
+  ) => {
     asked.length = 0;
     const sync = {
       ...cursor,
       ...{
-        start_datetime: `2026-${from}T05:00:00Z`,
+        start_datetime: `2026-${from}`,
         end_datetime: "2026-03-05T10:00:00Z",
         step,
         cursor_granularity: "P1D",
@@ -456,7 +461,9 @@ test("intervals are whole months, weeks or days where the manifest clamps them",
   expect(await intervals("MONTH", "P1M")).toEqual(["2026-02-01 2026-02-28"]);
   const weeks = await intervals("WEEK", "P3W", { target_details: { weekday: "SUNDAY" } });
   expect(weeks).toEqual(["2026-01-11 2026-01-31", "2026-02-01 2026-02-21", "2026-02-22 2026-02-28"]);
-  expect(await intervals("DAY", "P1D", {}, "03-03")).toEqual(["2026-03-04 2026-03-04"]);
+  expect(await intervals("DAY", "P1D", {}, "03-03T05:00:00Z")).toEqual(["2026-03-04 2026-03-04"]);
+  // Still the third in UTC.
+  expect(await intervals("DAY", "P1D", {}, "03-04T02:00:00+05:30")).toEqual(["2026-03-04 2026-03-04"]);
   expect((await intervals("DAY", "P20D")).slice(0, 2)).toEqual(["2026-01-11 2026-01-30", "2026-01-31 2026-02-19"]);
 });
 

@@ -216,7 +216,9 @@ function split(
 ): [DateTime, DateTime][] {
   if (start.us > end.us || (strict && start.us === end.us)) return [];
   const clamping = optionalChild(component, "clamping");
-  if (clamping) return clamped(clamping, start, end, step, granularity, strict);
+  // A vendor's cursor may have an offset: its days are not those that were read until now.
+  const [from, to] = [start, end].map(({ us }) => new DateTime(us, 0)) as [DateTime, DateTime];
+  if (clamping) return clamped(clamping, from, to, step, granularity, strict);
   if (!step) return [[start, end]];
   const intervals: [DateTime, DateTime][] = [];
   for (let from = start; ; ) {
