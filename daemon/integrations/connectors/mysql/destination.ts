@@ -15,6 +15,7 @@ import { leftNull, widened } from "../../engine/evolution.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import type { StreamState } from "../../engine/source.ts";
 import type { Column, TableSchema, Value } from "../../engine/types.ts";
+import { killedBy } from "../killed-by.ts";
 import { describeTable, type MysqlTable } from "./catalog.ts";
 import { connectMysql, ident, literal, type MysqlLink } from "./connect.ts";
 import { mysqlError } from "./errors.ts";
@@ -50,18 +51,13 @@ export function mysqlDestination(options: { url: string; address?: string }): De
 
 async function openSession(link: MysqlLink, request: OpenRequest): Promise<WriteSession> {
   const doing = `writing ${formatObjectName(request.table)}`;
-  const stop = () => link.kill();
-  request.signal.addEventListener("abort", stop, { once: true });
+  const session = killedBy(request.signal, link);
   const guard = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await work();
     } catch (error) {
       throw mysqlError(error, "destination", doing);
     }
-  };
-  const close = async () => {
-    request.signal.removeEventListener("abort", stop);
-    await link.close();
   };
   try {
     const database = request.table.schema ?? link.database;
@@ -76,9 +72,9 @@ async function openSession(link: MysqlLink, request: OpenRequest): Promise<Write
     const existing = await describeTable(link, { schema: database, name: request.table.name });
     await checkEngine(link, existing);
     const warnings = await durability(link);
-    return sessionOf({ link, request, database, committed, existing, warnings, guard, close });
+    return sessionOf({ link, request, database, committed, existing, warnings, guard, close: session.close });
   } catch (error) {
-    link.kill();
+    session.kill();
     throw mysqlError(error, "destination", doing);
   }
 }

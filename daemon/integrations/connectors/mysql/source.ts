@@ -6,6 +6,7 @@ import { formatObjectName } from "../../engine/name.ts";
 import { pickColumns } from "../../engine/pick.ts";
 import type { Batch, ReadRequest, Source, SourceStream } from "../../engine/source.ts";
 import type { Row, TableSchema, Value } from "../../engine/types.ts";
+import { killedBy } from "../killed-by.ts";
 import { describeTable, listTables, type MysqlColumn, type MysqlTable } from "./catalog.ts";
 import { connectMysql, ident, type MysqlLink } from "./connect.ts";
 import { mysqlError } from "./errors.ts";
@@ -49,8 +50,7 @@ function plain(table: MysqlTable): TableSchema {
 
 async function openStream(link: MysqlLink, request: ReadRequest): Promise<SourceStream> {
   const name = formatObjectName(request.object);
-  const stop = () => link.kill();
-  request.signal.addEventListener("abort", stop, { once: true });
+  const session = killedBy(request.signal, link);
   try {
     request.waiting(`the source's description of ${name}`);
     await link.run("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY");
@@ -81,14 +81,10 @@ async function openStream(link: MysqlLink, request: ReadRequest): Promise<Source
         const keys = schema.primaryKey.flatMap((key) => table.columns.find((column) => column.name === key) ?? []);
         for await (const { rows } of readRows(link, keys, from, request, name)) yield rows as Value[][];
       },
-      close: async () => {
-        request.signal.removeEventListener("abort", stop);
-        await link.close();
-      },
+      close: session.close,
     };
   } catch (error) {
-    request.signal.removeEventListener("abort", stop);
-    link.kill();
+    session.kill();
     throw mysqlError(error, "source", `reading ${name}`);
   }
 }

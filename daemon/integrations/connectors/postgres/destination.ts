@@ -15,6 +15,7 @@ import { formatObjectName } from "../../engine/name.ts";
 import { keyOf } from "../../engine/rejects.ts";
 import type { RawStream } from "../../engine/source.ts";
 import type { Column } from "../../engine/types.ts";
+import { killedBy } from "../killed-by.ts";
 import { describeTable, type TableInfo } from "./catalog.ts";
 import { checksumSql } from "./checksum.ts";
 import { BEGIN, type ConnectOptions, connectPostgres, type PostgresLink } from "./connect.ts";
@@ -58,18 +59,13 @@ export function postgresDestination(options: Omit<ConnectOptions, "side">): Dest
 
 async function openSession(link: PostgresLink, request: OpenRequest): Promise<WriteSession> {
   const doing = `writing ${formatObjectName(request.table)}`;
-  const stop = () => link.kill();
-  request.signal.addEventListener("abort", stop, { once: true });
+  const session = killedBy(request.signal, link);
   const guard = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await work();
     } catch (error) {
       throw postgresError(error, "destination", doing);
     }
-  };
-  const close = async () => {
-    request.signal.removeEventListener("abort", stop);
-    await link.close();
   };
   try {
     const schema = request.table.schema ?? (await currentSchema(link));
@@ -80,9 +76,9 @@ async function openSession(link: PostgresLink, request: OpenRequest): Promise<Wr
     await link.run(`ROLLBACK; ${BEGIN}`);
     const committed = await readState(link, schema, request.syncId, request.stream);
     const existing = await describeTable(link, target);
-    return sessionOf({ link, request, target, committed, existing, guard, close });
+    return sessionOf({ link, request, target, committed, existing, guard, close: session.close });
   } catch (error) {
-    link.kill();
+    session.kill();
     throw postgresError(error, "destination", doing);
   }
 }

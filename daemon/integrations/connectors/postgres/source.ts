@@ -13,6 +13,7 @@ import type {
   SourceStream,
 } from "../../engine/source.ts";
 import { jsonSchemaOf, type Row, type Value } from "../../engine/types.ts";
+import { killedBy } from "../killed-by.ts";
 import { describeTable, listTables, selectSchema, type TableColumn, type TableInfo } from "./catalog.ts";
 import { checksumSql } from "./checksum.ts";
 import { type ConnectOptions, connectPostgres, type PostgresLink } from "./connect.ts";
@@ -81,8 +82,7 @@ async function openStream(
   connect: () => Promise<PostgresLink>,
 ): Promise<SourceStream> {
   const name = formatObjectName(request.object);
-  const stop = () => link.kill();
-  request.signal.addEventListener("abort", stop, { once: true });
+  const session = killedBy(request.signal, link);
   try {
     request.waiting(`the source's description of ${name}`);
     await beginSnapshot(link, request.object);
@@ -125,14 +125,10 @@ async function openStream(
         return checksumBeside(connect, snapshot, checksumSql(qualified(table.object), values), request.signal);
       },
       keys: () => readKeys(link, table, schema.primaryKey, request),
-      close: async () => {
-        request.signal.removeEventListener("abort", stop);
-        await link.close();
-      },
+      close: session.close,
     };
   } catch (error) {
-    request.signal.removeEventListener("abort", stop);
-    link.kill();
+    session.kill();
     throw postgresError(error, "source", `reading ${name}`);
   }
 }
@@ -175,8 +171,7 @@ async function checksumBeside(
 ): Promise<string | null> {
   if (snapshot === null) return null;
   const link = await connect();
-  const stop = () => link.kill();
-  signal.addEventListener("abort", stop, { once: true });
+  const session = killedBy(signal, link);
   try {
     await link.run(
       `SET max_parallel_workers_per_gather = 0; SET lock_timeout = 1000; COMMIT; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT ${literal(snapshot)}`,
@@ -184,8 +179,7 @@ async function checksumBeside(
     const [row] = await link.rows<{ checksum: string }>(sql);
     return row?.checksum ?? null;
   } finally {
-    signal.removeEventListener("abort", stop);
-    await link.close();
+    await session.close();
   }
 }
 
