@@ -206,10 +206,10 @@ function refuseEmptying({ read, rejects }: Run): void {
 }
 
 // What a server gave up for the sake of another transaction (a deadlock, a standby that catches up, a record that is changed or a table
-// that is altered behind a MySQL snapshot, a table that two runs were about to make): PostgreSQL's and MySQL's codes.
+// that is altered behind a MySQL snapshot, a table or column that two runs were about to make): PostgreSQL's and MySQL's codes.
 function isConflict(error: unknown): boolean {
   const { code, errno } = ((error as Error | null)?.cause ?? {}) as { code?: string; errno?: number };
-  return code === "40P01" || code === "40001" || [1020, 1050, 1213, 1412].includes(errno ?? 0);
+  return ["40P01", "40001", "42701"].includes(code ?? "") || [1020, 1050, 1060, 1213, 1412].includes(errno ?? 0);
 }
 
 // A name or a value in it may have a megabyte.
