@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { expect, test } from "vitest";
 import { openBench, principal, settle } from "./harness.ts";
 
@@ -234,6 +235,27 @@ test("a handler's signal is aborted when its caller leaves", async () => {
   expect(await call).toBe("client_closed");
   expect(await bench.outcome("triage")).toBe("ok");
 });
+
+test.each(["invocation", "process"] as const)(
+  "a cell that takes no more calls ends where its last caller leaves (isolation: %s)",
+  async (isolation) => {
+    const name = `left-${isolation}`;
+    const handler = `export default async ({ input, log }) => { log.info("${name}", { pid: process.pid }); await new Promise((done) => setTimeout(done, input.ms)); };`;
+    await bench.deploy(name, handler, { isolation, limits: { timeout_ms: 300 } });
+    // The first passes its deadline and so retires the cell that they share.
+    const late = isolation === "process" ? bench.outcome(name, { ms: 2_000 }) : null;
+    if (late) await new Promise((done) => setTimeout(done, 150));
+    const leaving = new AbortController();
+    const call = bench.invoke(name, { ms: 250 }, { signal: leaving.signal }).catch(() => {});
+    const lines = () => bench.logs.filter(({ event }) => event === name);
+    expect(await settle(() => lines().length === (late ? 2 : 1))).toBe(true);
+    expect(await late).toBe(late && "timeout");
+    leaving.abort();
+    await call;
+    const [pid] = lines().map(({ fields }) => (fields as { pid: number }).pid);
+    expect(await settle(() => !existsSync(`/proc/${pid}`))).toBe(true);
+  },
+);
 
 test("a nested call has no later deadline than the call around it", async () => {
   await bench.deploy("inner", "export default ({ deadline }) => deadline;");

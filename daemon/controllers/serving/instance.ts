@@ -200,6 +200,11 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
     else live.cell.ping();
   }
 
+  /** A cell that takes no more calls ends with the last one that somebody waits for; one of a single call with that call, its caller there or not. */
+  function endUnneeded(live: LiveCell): void {
+    if (live.calls === 0 && (live.retired || (fresh && live.late === 0))) live.cell.kill("killed", "retired");
+  }
+
   /** Runs the handler in the cell, up to its deadline. */
   function execute(live: LiveCell, call: InstanceCall): Promise<CellOutcome> {
     return new Promise((resolve, reject) => {
@@ -226,12 +231,9 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
         onLog: call.onLog,
         onEnd(outcome) {
           clearTimeout(rest);
-          if (!waited) {
-            live.late--;
-            return;
-          }
-          leave();
-          if (fresh || (live.retired && live.calls === 0)) live.cell.kill("killed", "retired");
+          if (waited) leave();
+          else live.late--;
+          endUnneeded(live);
           resolve(outcome);
         },
         onGone(why) {
@@ -259,6 +261,7 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
         if (!waited) return;
         leave();
         live.late++;
+        endUnneeded(live);
         running.abort(reason);
         reject(error);
       };
