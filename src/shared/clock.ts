@@ -34,3 +34,10 @@ export function rfc3339(ms: number): string {
   lastMs = ms;
   return lastText;
 }
+
+const LAST_MS = Date.parse("9999-12-31T23:59:59.999Z");
+
+/** Any text of RFC 3339 in that form. There are four digits for a year: what an offset puts beyond them is the last moment that they can write. */
+export function inUtc(text: string): string {
+  return rfc3339(Math.min(Date.parse(text), LAST_MS));
+}

@@ -141,6 +141,13 @@ describe("keys", () => {
       })
     ).body;
     expect(key.expires_at).toBe("2098-12-31T21:00:00.000Z");
+    // Which is in the year 10000 of UTC, and no text that sorts behind the others.
+    const last = "9999-12-31T23:59:59-01:00";
+    const { body: lasting } = await daemon.call("POST", "/v1/keys", {
+      body: { scopes: ["keys:read"], expires_at: last },
+    });
+    expect(lasting.expires_at).toBe("9999-12-31T23:59:59.999Z");
+    expect((await daemon.call("GET", `/v1/audit?since=${last}`)).body.data).toEqual([]);
     expect((await daemon.call("GET", "/v1/keys", { token: key.secret })).status).toBe(200);
   });
 });

@@ -6,6 +6,7 @@ import type { AuditTrail } from "#daemon/identity/audit/trail.ts";
 import { operates } from "#daemon/identity/credentials/grant.ts";
 import { answerPage, pageOf } from "#daemon/integrations/page.ts";
 import type { AuditEntryTable } from "#daemon/storage/tables/audit.ts";
+import { inUtc } from "#shared/clock.ts";
 
 export function auditRoutes(app: FastifyInstance, { audit }: { audit: AuditTrail }): void {
   const config = { scope: "audit:read", surface: "core" } as const;
@@ -35,8 +36,8 @@ export function auditRoutes(app: FastifyInstance, { audit }: { audit: AuditTrail
         identity: filters.identity,
         action: filters.action,
         // Stored in one form, compared as text: bring any RFC 3339 into it.
-        since: since && new Date(since).toISOString(),
-        until: until && new Date(until).toISOString(),
+        since: since && inUtc(since),
+        until: until && inUtc(until),
         environment: operates(principal) ? undefined : principal.environment,
       });
       return answerPage(found, page, entryDocument);

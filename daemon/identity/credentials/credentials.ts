@@ -5,7 +5,7 @@ import type { Environment } from "#contract/protocol.ts";
 import type { Page, Slice } from "#daemon/storage/page.ts";
 import type { CredentialRow } from "#daemon/storage/repositories/credential.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
-import { type Clock, rfc3339 } from "#shared/clock.ts";
+import { type Clock, inUtc, rfc3339 } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
 import { operates, requireCovers } from "./grant.ts";
 import { type CredentialKind, makeSecret } from "./secret.ts";
@@ -85,7 +85,7 @@ export function createCredentials(options: CredentialOptions): Credentials {
       const environment = request.environment ?? maker.environment;
       const tier = request.tier ?? (operates(maker) ? options.accountTier() : maker.tier);
       const end = request.expires_at ?? maker.expires_at;
-      const expires_at = end === undefined ? null : rfc3339(Date.parse(end));
+      const expires_at = end === undefined ? null : inUtc(end);
       requireCovers(maker, { scopes: request.scopes, tier, environment, expires_at });
       if (expires_at !== null && Date.parse(expires_at) <= clock.now()) throw over();
       const secret = makeSecret(request.kind, environment);
