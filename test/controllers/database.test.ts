@@ -13,6 +13,7 @@ import { openMysql } from "#daemon/controllers/broker/db/mysql.ts";
 import { databaseOperations } from "#daemon/controllers/broker/db/operations.ts";
 import { openPostgres } from "#daemon/controllers/broker/db/postgres.ts";
 import { openReaper } from "#daemon/controllers/broker/db/reaper.ts";
+import { openSlots } from "#daemon/controllers/broker/db/slots.ts";
 import { openSqlite } from "#daemon/controllers/broker/db/sqlite.ts";
 import { checkStatement, questionMarks } from "#daemon/controllers/broker/db/statement.ts";
 import type { DatabaseTarget } from "#daemon/controllers/ports.ts";
@@ -262,6 +263,10 @@ test("an invocation has four transactions at most, also where it begins them all
     ...[1, 2, 3, 4].map((value) => ({ value })),
     ...["limit_exceeded", "limit_exceeded"],
   ]);
+});
+
+test("a call that is over takes no session from others", async () => {
+  await expect(openSlots(1).take(AbortSignal.abort())).rejects.toMatchObject({ code: "timeout" });
 });
 
 test("sqlite: statements of one transaction that are sent together are answered each with its own rows", async () => {

@@ -11,6 +11,8 @@ export function openSlots(most: number): Slots {
   const waiting: (() => void)[] = [];
   return {
     take(signal) {
+      // A handler whose caller has left goes on, and may try for as long as it has.
+      if (signal.aborted) return Promise.reject(new MagicError("timeout", "the invocation has ended"));
       if (free > 0) {
         free--;
         return Promise.resolve();
