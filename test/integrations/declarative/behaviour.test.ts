@@ -167,6 +167,17 @@ test("a cursor with an offset is kept as the same instant, and goes out as that"
   expect(asked).toEqual(["2026-01-01T00:00:00Z", "2026-02-03T08:00:00Z"]);
 });
 
+test("a day that may be two moves no cursor, unless the manifest says which it is", async () => {
+  const origin = await vendor((_request, response) => json(response, { items: [{ id: 1, at: "05/02/2024" }] }));
+  const sync = {
+    ...{ type: "DatetimeBasedCursor", cursor_field: "at", start_datetime: "2024-01-01", datetime_format: "%Y-%m-%d" },
+    start_time_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "since" },
+  };
+  expect((await read(manifest(origin, { sync }))).state).toEqual({ cursor: null });
+  const told = { ...sync, cursor_datetime_formats: ["%d/%m/%Y"] };
+  expect((await read(manifest(origin, { sync: told }))).state).toEqual({ cursor: "2024-02-05" });
+});
+
 test("a feed with the newest first ends at the page that reaches back to what was read, or to the start", async () => {
   let asked = 0;
   const origin = await vendor((request, response) => {

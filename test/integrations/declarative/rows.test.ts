@@ -48,6 +48,7 @@ test.each([
   ["price", { id: 1, price: "much" }, /is no number/],
   ["ok", { id: 1, ok: "perhaps" }, /is no boolean/],
   ["at", { id: 1, at: "yesterday" }, /is no time/],
+  ["at", { id: 1, at: "05/02/2024 10:00:00" }, /is no time/],
   ["day", { id: 1, day: "2024-05-06T10:00:00Z" }, /is no date/],
   ["name", { id: 1, name: "a\0b" }, /NUL/],
   ["tags", { id: 1, tags: ["a\0b"] }, /NUL/],

@@ -4,7 +4,7 @@ import { MagicError } from "#contract/errors.ts";
 import { ExactNumber } from "#shared/exact-number.ts";
 import { timestampOf } from "../../engine/temporal.ts";
 import type { Column, ColumnType, Row, TableSchema, Value } from "../../engine/types.ts";
-import { parseIso } from "./jinja/date-text.ts";
+import { parseUnambiguous } from "./jinja/date-text.ts";
 import { isRecord, list } from "./manifest/component.ts";
 import { fieldOf } from "./read/fields.ts";
 
@@ -149,7 +149,7 @@ function moment(value: unknown, kind: "date" | "timestamp"): string {
   const exact = /[.,]\d{7,}/.test(written);
   try {
     if (exact) return unfit(value, "time in microseconds");
-    return timestampOf(parseIso(written).us, true);
+    return timestampOf(parseUnambiguous(written).us, true);
   } catch {
     return unfit(value, "time");
   }

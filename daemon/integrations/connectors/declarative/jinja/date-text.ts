@@ -260,3 +260,9 @@ export function parseIso(text: string): DateTime {
     offset,
   );
 }
+
+/** The same for what nobody may guess: to one vendor 05/02/2024 is in May, to another in February. */
+export function parseUnambiguous(text: string): DateTime {
+  if (/^\s*\d{1,2}\//.test(text)) throw new EvaluationError(`'${text}' may be two days`);
+  return parseIso(text);
+}

@@ -1,7 +1,7 @@
 // How a stream is read incrementally: which intervals a partition is read in, how an interval goes into requests, and what was read last.
 import { type Context, native, text } from "../context.ts";
 import { emptyParts, inject, type RequestParts } from "../http/options.ts";
-import { parseIso, strftime, strptime } from "../jinja/date-text.ts";
+import { parseUnambiguous, strftime, strptime } from "../jinja/date-text.ts";
 import { DateTime } from "../jinja/datetime.ts";
 import { addDuration, parseDuration } from "../jinja/duration.ts";
 import {
@@ -189,7 +189,7 @@ function parseAny(value: string, formats: readonly string[]): DateTime | undefin
     if (parsed) return parsed;
   }
   try {
-    return parseIso(value);
+    return parseUnambiguous(value);
   } catch {
     return undefined;
   }
