@@ -20,11 +20,15 @@ export function checkDrift(
     const column = now.columns.find(({ name }) => name === old.name);
     if (!column) {
       if (selected !== null && !selected.includes(old.name)) continue;
-      throw drift(`Column ${JSON.stringify(old.name)} of ${object} has gone since the last run.`);
+      throw drift(
+        `Column ${JSON.stringify(old.name)} of ${object} has gone since the last run: run a full refresh (--full-refresh), or name the columns that are left (--columns).`,
+      );
     }
     if (column.blank || old.blank) continue;
     if (!holds(column, old) && !(sameFamily(column.type, old.type) && holds(old, column)))
-      throw drift(`Column ${JSON.stringify(old.name)} of ${object} was ${nameOf(old)} and is now ${nameOf(column)}.`);
+      throw drift(
+        `Column ${JSON.stringify(old.name)} of ${object} was ${nameOf(old)} and is now ${nameOf(column)}: run a full refresh (--full-refresh), which goes on where the destination's column can take it.`,
+      );
   }
 }
 
@@ -47,7 +51,7 @@ export function planChanges(columns: readonly Column[], existing: readonly Colum
     else if (holds(column, target)) widen.push(column);
     else
       throw drift(
-        `Column ${JSON.stringify(column.name)} of ${table} is ${nameOf(target)} and cannot take the source's ${nameOf(column)} without changing values.`,
+        `Column ${JSON.stringify(column.name)} of ${table} is ${nameOf(target)} and cannot take the source's ${nameOf(column)} without changing values: alter it there, map the source's to another name, leave it out (--columns), or drop the table, which is then made anew.`,
       );
   }
   return { add, widen };
