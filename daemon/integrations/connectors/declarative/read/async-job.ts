@@ -26,13 +26,10 @@ interface Job {
   readonly polled: unknown;
 }
 
+type Stop = (records: readonly DataRecord[]) => boolean;
+
 export interface AsyncRetriever {
-  pages(
-    slice: Slice,
-    parts: RequestParts,
-    state: unknown,
-    stop: (records: readonly DataRecord[]) => boolean,
-  ): AsyncIterable<DataRecord[]>;
+  pages(slice: Slice, parts: RequestParts, state: unknown, stop: Stop): AsyncIterable<DataRecord[]>;
 }
 
 /** The records are what the download holds: of `selector` only the filter and what follows it count, as in the reference. */
@@ -109,44 +106,52 @@ export function asyncRetrieverOf(context: Context, component: Component, selecto
     }
   };
 
+  // Begun anew where it failed or took too long. Undefined: there is nothing to read.
+  const completed = async (slice: Slice, parts: RequestParts): Promise<Job | undefined> => {
+    for (let tries = 1; ; tries++) {
+      const job = await context.jobs.run(() => runJob(slice, parts));
+      if (job.status === "completed") return job;
+      if (job.status === "skipped") return undefined;
+      if (tries >= TRIES) throw new MagicError("upstream_error", `the job ended as '${job.status}' ${TRIES} times`);
+      if (job.status === "failed") await context.sleep(number("failed_retry_wait_time_in_seconds") * 1000);
+    }
+  };
+
+  /** Where the job's records are; undefined: the vendor's refusal to say is to be ignored. */
+  const targetsOf = async (slice: Slice, job: Job): Promise<string[] | undefined> => {
+    const answer = await askTargets?.send(about(slice, job));
+    if (answer && !("response" in answer)) return undefined;
+    return targetsIn ? targetsIn(answer ? decode(answer.response)[0] : job.polled).map(String) : [""];
+  };
+
+  async function* downloads(slice: Slice, job: Job, target: string, stop: Stop): AsyncGenerator<DataRecord[]> {
+    const guard = loopGuard();
+    for (let token: unknown = paginator.first; ; ) {
+      const outcome = await download.send({
+        ...about(slice, job, { download_target: target }),
+        parts: paginator.parts(token),
+        path: paginator.path(token),
+      });
+      if (!("response" in outcome)) return;
+      const raw = decodeFile(outcome.response).flatMap(extract);
+      const records = selector.select(raw, slice, undefined);
+      yield records;
+      const last = raw.at(-1);
+      const lastRecord = isRecord(last) ? last : undefined;
+      const page: Page = { response: outcome.response, size: raw.length, lastRecord };
+      const next = stop(records) ? null : (paginator.next(page, token) ?? null);
+      guard.check(page, { size: raw.length, first: raw[0], all: () => raw }, next);
+      if (next === null) return;
+      token = next;
+    }
+  }
+
   return {
     async *pages(slice, parts, _state, stop) {
-      let job = await context.jobs.run(() => runJob(slice, parts));
-      for (let tries = 1; (job.status === "failed" || job.status === "timeout") && tries < TRIES; tries++) {
-        if (job.status === "failed") await context.sleep(number("failed_retry_wait_time_in_seconds") * 1000);
-        job = await context.jobs.run(() => runJob(slice, parts));
-      }
-      if (job.status === "skipped") return;
-      if (job.status !== "completed")
-        throw new MagicError("upstream_error", `the job ended as '${job.status}' ${TRIES} times`);
-      let source = job.polled;
-      if (askTargets) {
-        const answer = await askTargets.send(about(slice, job));
-        if (!("response" in answer)) return;
-        source = decode(answer.response)[0];
-      }
-      const urls = targetsIn ? targetsIn(source).map(String) : [""];
-      for (const target of urls) {
-        const guard = loopGuard();
-        for (let token: unknown = paginator.first; ; ) {
-          const outcome = await download.send({
-            ...about(slice, job, { download_target: target }),
-            parts: paginator.parts(token),
-            path: paginator.path(token),
-          });
-          if (!("response" in outcome)) break;
-          const raw = decodeFile(outcome.response).flatMap(extract);
-          const records = selector.select(raw, slice, undefined);
-          yield records;
-          const last = raw.at(-1);
-          const lastRecord = isRecord(last) ? last : undefined;
-          const page: Page = { response: outcome.response, size: raw.length, lastRecord };
-          const next = stop(records) ? null : (paginator.next(page, token) ?? null);
-          guard.check(page, { size: raw.length, first: raw[0], all: () => raw }, next);
-          if (next === null) break;
-          token = next;
-        }
-      }
+      const job = await completed(slice, parts);
+      const targets = job && (await targetsOf(slice, job));
+      if (!job || !targets) return;
+      for (const target of targets) yield* downloads(slice, job, target, stop);
       await tidy(remove, slice, job);
     },
   };
