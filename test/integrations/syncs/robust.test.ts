@@ -6,7 +6,7 @@ import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { newId } from "#shared/ids.ts";
 import { postgresMissing } from "#test/postgres.ts";
 import { cuttingProxy, holdingProxy } from "./cuts.ts";
@@ -62,6 +62,17 @@ describe.skipIf(postgresMissing())("on the way", () => {
     await sync(ends("many"));
   });
 
+  /** A run waits for a lock. */
+  const locked = () =>
+    vi.waitFor(
+      async () => {
+        const waiting =
+          "SELECT 1 FROM pg_stat_activity WHERE application_name = 'magic sync' AND wait_event_type = 'Lock'";
+        expect(await target.query(waiting)).not.toEqual([]);
+      },
+      { timeout: 10_000, interval: 20 },
+    );
+
   test("a session never lies idle between transactions, where a pooler would hand it to others with its locks", async () => {
     // ReadyForQuery, idle: once, after the log-in.
     const idle = Buffer.from("5a0000000549", "hex");
@@ -97,8 +108,10 @@ describe.skipIf(postgresMissing())("on the way", () => {
     // PgBouncer 1.18 ends where who cancels leaves before it has answered.
     await source.query("BEGIN; LOCK TABLE pooled");
     const cancel = new AbortController();
-    setTimeout(() => cancel.abort(), 150);
-    expect(await sync(pooled, {}, cancel.signal)).toMatchObject({ status: "canceled" });
+    const run = sync(pooled, {}, cancel.signal);
+    await locked();
+    cancel.abort();
+    expect(await run).toMatchObject({ status: "canceled" });
     await source.query("ROLLBACK");
     expect(cancels[0]).toBe("server");
     server.close();
@@ -113,7 +126,7 @@ describe.skipIf(postgresMissing())("on the way", () => {
     const holder = await connect(from);
     await holder.query("BEGIN; LOCK TABLE many IN ACCESS EXCLUSIVE MODE");
     const run = sync(ends("many"));
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await locked();
     await source.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'magic sync'");
     expect(await run).toMatchObject({ status: "failed", error: { code: "connection_lost" } });
     await holder.query("ROLLBACK");
