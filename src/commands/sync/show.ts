@@ -25,7 +25,7 @@ export const showSync =
       paint,
     );
 
-export function scheduleText({ schedule, timezone }: Pick<Sync, "schedule" | "timezone">): string {
+function scheduleText({ schedule, timezone }: Pick<Sync, "schedule" | "timezone">): string {
   const text = typeof schedule === "string" ? schedule : schedule.cron;
   const zone = (typeof schedule === "string" ? undefined : schedule.timezone) ?? timezone;
   return zone ? `${text} (${zone})` : text;

@@ -272,7 +272,7 @@ function fieldValue(value: unknown, type: ColumnType, written: string | undefine
 }
 
 /** JSON text of a parsed value, numbers as they were written. */
-export function jsonText(value: unknown): string {
+function jsonText(value: unknown): string {
   if (value instanceof Digits) return value.text;
   if (Array.isArray(value)) return `[${value.map(jsonText).join(",")}]`;
   if (typeof value === "object" && value !== null)
