@@ -112,6 +112,27 @@ test("folders that exchange their names serve under them, and never stop", async
   await session.close();
 });
 
+test("of folders that exchange their names, one that does not load holds none, and the other one's ends with its folder", async () => {
+  const bench = await openBench();
+  const folderOf = (name: string) => join(bench.root, "controllers", name);
+  const rename = (folder: string, name: string) =>
+    writeFileSync(join(folderOf(folder), "contract.yaml"), JSON.stringify(contractOf(name)));
+  for (const name of ["one", "two"]) bench.write(name, `export default () => "${name}";`);
+  const { session, next } = await start(join(bench.root, "controllers"), bench);
+  await next("ready");
+  writeFileSync(join(folderOf("one"), "handler.ts"), 'throw new Error("no");');
+  await next("invalid");
+  rename("one", "two");
+  await next("invalid");
+  rename("two", "one");
+  await vi.waitFor(async () => expect(await bench.invoke("one")).toBe("two"));
+  expect(await next("invalid")).toMatchObject({ serving: null });
+  await vi.waitFor(async () => expect(await bench.outcome("two")).toBe("controller_not_found"));
+  rmSync(folderOf("two"), { recursive: true });
+  await vi.waitFor(async () => expect(await bench.outcome("one")).toBe("controller_not_found"));
+  await session.close();
+});
+
 test("a new folder of many files is built once", async () => {
   const bench = await openBench();
   const { session, next } = await start(join(bench.root, "controllers"), bench);

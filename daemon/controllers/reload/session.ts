@@ -180,6 +180,7 @@ export async function openSession(
       const former = one.live?.name;
       one.live = { name: contract.name, version: contract.version, digest };
       one.invalid = false;
+      giveWay(one, contract.name);
       if (former !== undefined && former !== contract.name) await leave(former);
       if (!announced) return;
       const detectMs = Math.max(0, began - saved);
@@ -222,6 +223,15 @@ export async function openSession(
       at = holderOf(at.waitsFor, at);
     }
     return false;
+  }
+
+  /** Who had the name until its turn came has none before its new one serves. */
+  function giveWay(heir: Watched, name: string): void {
+    for (const one of controllers.values()) {
+      if (one === heir || one.live?.name !== name) continue;
+      one.live = null;
+      if (one.claims === name) one.claims = null;
+    }
   }
 
   /** Gives up a name that served: it serves until an heir does. False where there is one. */
