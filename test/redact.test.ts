@@ -41,6 +41,11 @@ test("a secret of which another one is the beginning is hidden whole, and one li
       quoted: "postgres://u:[redacted]@h/",
     },
   });
+  // However deep a value lies: a line is written, or its writer would end with an error of the log's.
+  const deep = JSON.parse(`${"[".repeat(20_000)}1234567${"]".repeat(20_000)}`);
+  log.info("nested", { deep, exact: "1", k123456: '"123456"' });
+  expect(lines[1]).toContain('["[redacted]7"]');
+  expect(lines[1]).toContain('"exact":"1","k[redacted]":"\\"[redacted]\\""');
 });
 
 test("words of a configuration that say how it authenticates or what its key is are no secrets", () => {

@@ -4,7 +4,7 @@ import { pino } from "pino";
 import { isMagicError } from "#contract/errors.ts";
 import { type Clock, rfc3339, systemClock } from "#shared/clock.ts";
 import { sortable } from "#shared/ids.ts";
-import { cleanWithin, redactText } from "#shared/redact.ts";
+import { redactText } from "#shared/redact.ts";
 
 export const levels = ["debug", "info", "warn", "error"] as const;
 export type Level = (typeof levels)[number];
@@ -132,11 +132,18 @@ export function errorFields(error: unknown, depth = 3): LogFields {
   return { error: { name: error.name, message: error.message, ...(code && { code }), stack: error.stack, ...cause } };
 }
 
+/** The texts and numbers of JSON. */
+const tokens = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g;
+
 function redacted(members: string, secrets: readonly string[] | undefined): string {
   const clean = redactText(members, secrets);
   if (clean === members || isObject(`{${clean}`)) return clean;
-  // A secret of digits was part of a number.
-  return JSON.stringify(cleanWithin(JSON.parse(`{${members}`), (text) => redactText(text, secrets))).slice(1);
+  // A secret of digits was part of a number: each text and number by itself, which needs no stack however deep they lie.
+  return members.replace(tokens, (token) => {
+    const text = token.startsWith('"') ? (JSON.parse(token) as string) : token;
+    const own = redactText(text, secrets);
+    return own === text ? token : JSON.stringify(own);
+  });
 }
 
 function isObject(text: string): boolean {
