@@ -35,7 +35,22 @@ export function hideSecret(text: string, whole: string): string {
   const clean = text.replaceAll(secret, "[redacted]");
   if (!/[^\w.~-]/.test(secret) || !/[%+\\]/.test(clean)) return clean;
   if (secret.length > MAX_ENCODED) return clean.replaceAll(JSON.stringify(secret).slice(1, -1), "[redacted]");
-  return clean.replace(encoded(secret), "[redacted]");
+  return clean.replace(patternOf(secret), "[redacted]");
+}
+
+/** Of secrets that were looked for last, since making a pattern takes longer than searching a line for it: so many, and none that is long. */
+const patterns = new Map<string, RegExp>();
+const MAX_PATTERNS = 500;
+const MAX_KEPT = 4_000;
+
+function patternOf(secret: string): RegExp {
+  const known = patterns.get(secret);
+  if (known) return known;
+  const pattern = encoded(secret);
+  if (secret.length > MAX_KEPT) return pattern;
+  if (patterns.size >= MAX_PATTERNS) patterns.clear();
+  patterns.set(secret, pattern);
+  return pattern;
 }
 
 // Each character as it is, or percent-encoded, or as JSON escapes it (\n, \/, \u00e9); a space may be a plus.
