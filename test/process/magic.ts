@@ -31,13 +31,15 @@ export interface Project {
   remove(): Promise<void>;
 }
 
-export async function makeProject(): Promise<Project> {
+/** @param program the launcher of another clone. */
+export async function makeProject(program = launcher): Promise<Project> {
   const folder = await mkdtemp(join(tmpdir(), "magic-process-"));
   const root = join(folder, "project");
   const home = join(folder, "home");
   await mkdir(root);
   await mkdir(home);
   const places = { MAGIC_ROOT: root, MAGIC_HOME: home };
+  const run = (given: Run) => start(program, given);
   return {
     root,
     home,
@@ -76,10 +78,10 @@ interface Run {
   readonly under?: readonly string[];
 }
 
-function run({ args, cwd, env, uid, under = [] }: Run): Promise<Outcome> {
+function start(program: string, { args, cwd, env, uid, under = [] }: Run): Promise<Outcome> {
   const began = performance.now();
-  const [program = process.execPath, ...words] = [...under, process.execPath, launcher, ...args];
-  const child = spawn(program, words, {
+  const [command = process.execPath, ...words] = [...under, process.execPath, program, ...args];
+  const child = spawn(command, words, {
     cwd,
     env: { PATH: process.env["PATH"] ?? "", NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"], HOME: cwd, ...env },
     ...(uid !== undefined && { uid, gid: uid }),
