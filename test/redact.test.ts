@@ -1,8 +1,9 @@
 // What is written down of a text that may quote secrets.
-import { generateKeyPairSync } from "node:crypto";
+import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
+import { striker } from "#daemon/controllers/broker/redaction.ts";
 import { createLogger } from "#daemon/telemetry/log.ts";
-import { redactText, secretsIn } from "#shared/redact.ts";
+import { cleanWithin, redactText, secretsIn } from "#shared/redact.ts";
 
 test("a secret is hidden as an address and as any JSON writes it, a key in PEM too", () => {
   const { privateKey } = generateKeyPairSync("ed25519");
@@ -54,4 +55,12 @@ test("words of a configuration that say how it authenticates or what its key is 
     ...{ primary_key: "customer_id", author: "somebody", region: "eu-west" },
   };
   expect(secretsIn(config).filter((_, at) => at % 2 === 0)).toEqual(["k-123456", "p-123456", "x-123456"]);
+});
+
+test("a line of many texts is searched for a secret without making its pattern for each", () => {
+  const secret = `-----BEGIN PRIVATE KEY-----\n${randomBytes(1_200).toString("base64")}\n-----END PRIVATE KEY-----\n`;
+  const began = performance.now();
+  cleanWithin(Array(20_000).fill("%"), striker([secret]));
+  cleanWithin(Array(100).fill("%".repeat(2_000)), striker([secret]));
+  expect(performance.now() - began).toBeLessThan(500);
 });

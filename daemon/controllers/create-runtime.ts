@@ -133,18 +133,18 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
       clock,
       nested,
       loadWithinMs: services.loadWithinMs ?? LOAD_WITHIN_MS,
-      redact,
+      striker: strikerOf,
       onDeath: (instance, reason) => {
         const { name, version } = instance.artifact.contract;
         metrics.death(name, reason.reason);
-        const detail = redact(instance, reason.message);
+        const detail = strikerOf(instance)(reason.message);
         log.warn("controller.cell_ended", { controller: name, version, reason: reason.reason, detail });
       },
     });
   }
 
-  function redact(instance: Instance, text: string): string {
-    return brokers.get(instance)?.redact(text) ?? text;
+  function strikerOf(instance: Instance): (text: string) => string {
+    return brokers.get(instance)?.striker() ?? ((text) => text);
   }
 
   function brokerOf(instance: Instance): Broker {

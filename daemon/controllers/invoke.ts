@@ -5,7 +5,7 @@ import type { Span, Tracer } from "#daemon/telemetry/trace.ts";
 import { newId } from "#shared/ids.ts";
 import { cleanWithin } from "#shared/redact.ts";
 import type { Broker, OpenedSession } from "./broker/broker.ts";
-import { strike } from "./broker/redaction.ts";
+import { striker } from "./broker/redaction.ts";
 import { inSource, levelOf } from "./log-line.ts";
 import type { RuntimeMetrics } from "./metrics.ts";
 import type { Caller } from "./ports.ts";
@@ -44,10 +44,7 @@ export async function invokeController(
   let result: InstanceResult | null = null;
   let failure: unknown;
   // What a handler learned from secrets:read is struck out of everything that is written down; so is what the calls around it know.
-  const clean = (text: string): string => {
-    if (session) return session.redact(text);
-    return invocation.secrets ? strike(text, invocation.secrets) : text;
-  };
+  const cleaner = (): ((text: string) => string) => striker(session?.secrets ?? invocation.secrets ?? []);
   try {
     result = await instance.run({
       input: invocation.input,
@@ -62,6 +59,7 @@ export async function invokeController(
       },
       onLog: (said) => {
         const line = inSource(said, instance.stacks);
+        const clean = cleaner();
         services.log[levelOf(line.level)](clean(line.message), {
           request_id: invocation.requestId,
           controller: name,
@@ -70,7 +68,7 @@ export async function invokeController(
           ...(line.fields === undefined ? {} : { fields: cleanWithin(line.fields, clean) }),
         });
       },
-      redact: clean,
+      redact: (text) => cleaner()(text),
     });
     return {
       output: result.output,

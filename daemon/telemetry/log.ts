@@ -4,7 +4,7 @@ import { pino } from "pino";
 import { isMagicError } from "#contract/errors.ts";
 import { type Clock, rfc3339, systemClock } from "#shared/clock.ts";
 import { sortable } from "#shared/ids.ts";
-import { redactText } from "#shared/redact.ts";
+import { redactor } from "#shared/redact.ts";
 
 export const levels = ["debug", "info", "warn", "error"] as const;
 export type Level = (typeof levels)[number];
@@ -136,12 +136,13 @@ export function errorFields(error: unknown, depth = 3): LogFields {
 const tokens = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g;
 
 function redacted(members: string, secrets: readonly string[] | undefined): string {
-  const clean = redactText(members, secrets);
+  const redact = redactor(secrets);
+  const clean = redact(members);
   if (clean === members || isObject(`{${clean}`)) return clean;
   // A secret of digits was part of a number: each text and number by itself, which needs no stack however deep they lie.
   return members.replace(tokens, (token) => {
     const text = token.startsWith('"') ? (JSON.parse(token) as string) : token;
-    const own = redactText(text, secrets);
+    const own = redact(text);
     return own === text ? token : JSON.stringify(own);
   });
 }

@@ -9,11 +9,38 @@ const MAX_ENCODED = 16_000;
 
 /** The text with everything that has the shape of a credential replaced, and what is `known` however an address or JSON writes it. */
 export function redactText(text: string, known: readonly string[] = []): string {
-  // The longest first: one may be the beginning of another.
-  const secrets = [...known].filter((secret) => secret.trim().length >= 6).sort((a, b) => b.length - a.length);
-  let clean = secrets.reduce(hideSecret, text).replace(shapes, "[redacted]");
-  if (clean.includes("://") && clean.includes("@")) clean = clean.replace(passwords, "[redacted]");
-  return clean;
+  return redactor(known)(text);
+}
+
+/** The same for many texts. */
+export function redactor(known: readonly string[] = []): (text: string) => string {
+  const hide = hiding(known, 6);
+  return (text) => {
+    const clean = hide(text).replace(shapes, "[redacted]");
+    return clean.includes("://") && clean.includes("@") ? clean.replace(passwords, "[redacted]") : clean;
+  };
+}
+
+/** What takes secrets of so many characters out of a text, however an address or JSON writes them. For many texts: a pattern costs more than to look for it. */
+export function hiding(secrets: Iterable<string>, shortest: number): (text: string) => string {
+  // Who quotes a key in PEM leaves out its last line's end. The longest first: one may be the beginning of another.
+  const known = [...secrets].map((secret) => secret.trim()).filter((secret) => secret.length >= shortest);
+  const hiders = known.sort((a, b) => b.length - a.length).map(hider);
+  return (text) => hiders.reduce((clean, hide) => hide(clean), text);
+}
+
+function hider(secret: string): (text: string) => string {
+  const alike = !/[^\w.~-]/.test(secret);
+  let pattern: RegExp | undefined;
+  return (text) => {
+    // No other form is shorter.
+    if (text.length < secret.length) return text;
+    const clean = text.replaceAll(secret, "[redacted]");
+    if (alike || !/[%+\\]/.test(clean)) return clean;
+    if (secret.length > MAX_ENCODED) return clean.replaceAll(JSON.stringify(secret).slice(1, -1), "[redacted]");
+    pattern ??= patternOf(secret);
+    return clean.replace(pattern, "[redacted]");
+  };
 }
 
 /** A value of JSON with every text of it cleaned, members' names too; a number that is not clean becomes a text. */
@@ -26,16 +53,6 @@ export function cleanWithin(value: unknown, clean: (text: string) => string): un
   if (Array.isArray(value)) return value.map((one) => cleanWithin(one, clean));
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [clean(name), cleanWithin(one, clean)]));
-}
-
-/** The text without the secret, however an address or JSON writes it. */
-export function hideSecret(text: string, whole: string): string {
-  // Who quotes a key in PEM leaves out its last line's end.
-  const secret = whole.trim();
-  const clean = text.replaceAll(secret, "[redacted]");
-  if (!/[^\w.~-]/.test(secret) || !/[%+\\]/.test(clean)) return clean;
-  if (secret.length > MAX_ENCODED) return clean.replaceAll(JSON.stringify(secret).slice(1, -1), "[redacted]");
-  return clean.replace(patternOf(secret), "[redacted]");
 }
 
 /** Of secrets that were looked for last, since making a pattern takes longer than searching a line for it: so many, and none that is long. */

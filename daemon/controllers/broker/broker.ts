@@ -9,7 +9,7 @@ import { databaseOperations } from "./db/operations.ts";
 import { grantsOf } from "./grants.ts";
 import { httpFetch } from "./http/fetch.ts";
 import { chat } from "./llm.ts";
-import { remember, strike } from "./redaction.ts";
+import { remember, striker } from "./redaction.ts";
 import type { Operation, Session, Usage } from "./session.ts";
 import { deleteKey, getKey, getSecret, invokeController, setKey, triggerSync } from "./state.ts";
 
@@ -34,12 +34,11 @@ export function brokerOperations(databases: Databases): Operations {
 export interface OpenedSession extends BrokerSession {
   readonly usage: Usage;
   readonly secrets: Set<string>;
-  redact(text: string): string;
 }
 
 export interface Broker {
-  /** Strikes out every secret that the controller's invocations have learned: for lines that belong to none of them. */
-  redact(text: string): string;
+  /** What strikes out every secret that the controller's invocations have learned: for lines that belong to none of them. */
+  striker(): (text: string) => string;
   open(caller: Caller, invoke: Session["invoke"]): OpenedSession;
 }
 
@@ -54,7 +53,7 @@ export function createBroker(contract: ControllerContract, services: BrokerServi
   const grants = grantsOf(contract);
   const known = new Set<string>();
   return {
-    redact: (text) => strike(text, known),
+    striker: () => striker(known),
     open(caller, invoke) {
       const session: Session = {
         caller,
@@ -71,9 +70,6 @@ export function createBroker(contract: ControllerContract, services: BrokerServi
       return {
         usage: session.usage,
         secrets: session.secrets,
-        redact(text) {
-          return strike(text, session.secrets);
-        },
         async call(op, args, body, signal) {
           const operation = services.operations.get(op);
           if (!operation) throw new MagicError("invalid_request", `there is no operation ${String(op).slice(0, 50)}`);

@@ -77,8 +77,8 @@ export interface InstanceServices {
   /** What the contract's module may take to load. */
   readonly loadWithinMs: number;
   onDeath(instance: Instance, reason: CellGone): void;
-  /** Strikes the secrets out that invocations of the instance have learned. */
-  redact(instance: Instance, text: string): string;
+  /** What strikes the secrets out that invocations of the instance have learned. */
+  striker(instance: Instance): (text: string) => string;
 }
 
 export function openInstance(artifact: Artifact, services: InstanceServices): Instance {
@@ -153,7 +153,7 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
     // Lines of no invocation: what any of them has learned may be in such a line.
     await cell.load(options, artifact.code, (said) => {
       const line = inSource(said, stacks);
-      const clean = (text: string): string => services.redact(instance, text);
+      const clean = services.striker(instance);
       const more =
         typeof line.fields === "object" && line.fields !== null ? { fields: cleanWithin(line.fields, clean) } : {};
       services.log[levelOf(line.level)](clean(line.message), { controller, version, ...more });
