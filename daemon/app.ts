@@ -32,7 +32,7 @@ import { traceRoutes } from "./http/routes/traces.ts";
 import { usageRoutes } from "./http/routes/usage.ts";
 import { useUpgrades } from "./http/upgrade.ts";
 import { type Identity, openIdentity } from "./identity/identity.ts";
-import { type Listening, listeningOf, originOf, publicUrlOf } from "./listening.ts";
+import { type Listening, listeningOf, originOf, publicHostOf, publicUrlOf } from "./listening.ts";
 import { wireControllers } from "./wire-controllers.ts";
 import { wireGateway } from "./wire-gateway.ts";
 import { wireIntegrations } from "./wire-integrations.ts";
@@ -118,7 +118,7 @@ function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeli
   let url: string | undefined;
   let draining = false;
   const publicUrl = () => publicUrlOf(project);
-  const publicHost = () => publicUrl()?.hostname;
+  const publicHost = () => publicHostOf(project);
   const { fastify, activity, hostGuard } = createHttp({
     host,
     hostNames: listening.names,
@@ -171,6 +171,7 @@ function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeli
   integrations.routes(fastify);
 
   tellRestartNeeded(project, logger);
+  tellPublicUrl(project, logger);
   const allowWeakSandbox = config.flags?.["allow-weak-sandbox"] === true;
   const controllers = wireControllers(foundation, {
     gateway,
@@ -219,6 +220,17 @@ function tellRestartNeeded(project: Foundation["project"], logger: Foundation["l
   project.onChange(() => {
     if (listener() !== atStart) logger.warn("project.restart_needed", { keys: ["daemon.host", "daemon.port"] });
   });
+}
+
+// What a variable holds is seen here first.
+function tellPublicUrl(project: Foundation["project"], logger: Foundation["logger"]): void {
+  const tell = () => {
+    const given = project.current().daemon?.public_url;
+    if (given && !publicUrlOf(project))
+      logger.warn("project.public_url_ignored", { detail: "It is no origin, such as https://magic.example.com." });
+  };
+  tell();
+  project.onChange(tell);
 }
 
 // The server closes the connections that are idle now; one whose answer ends later is idle only then, and would be waited for

@@ -40,9 +40,15 @@ function namesOf({ cert }: Certificate): string[] {
   return [...(subjectAltName ?? "").matchAll(/DNS:([^\s,"]+)/g)].map(([, name]) => name ?? "");
 }
 
-/** The origin that magic.yaml names for callers, which may be a proxy's; undefined without one. */
-export function publicUrlOf(project: Project): URL | undefined {
-  return URL.parse(project.current().daemon?.public_url ?? "") ?? undefined;
+/** The origin that magic.yaml names for callers, which may be a proxy's; undefined without one, and where a variable makes it none. */
+export function publicUrlOf(project: Pick<Project, "current">): URL | undefined {
+  const url = URL.parse(project.current().daemon?.public_url ?? "");
+  return url && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/` ? url : undefined;
+}
+
+/** Its name as a Host header's is compared. */
+export function publicHostOf(project: Pick<Project, "current">): string | undefined {
+  return publicUrlOf(project)?.hostname.replace(/^\[|\]$/g, "");
 }
 
 /** The origin of a server that listens. A wildcard address cannot be called: the loopback one is named instead. */

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MagicError } from "#contract/errors.ts";
 import { type Scope, scopes } from "#contract/identity.ts";
 import { answerFor } from "#daemon/http/error-forms.ts";
+import { publicUrlOf } from "#daemon/listening.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 
 let daemon: TestDaemon;
@@ -329,10 +330,22 @@ test("a public address of magic.yaml is the daemon's everywhere, and ends no tok
   await configure({ daemon: { public_url: "http://localhost:8080" } });
   expect(await called("/metrics", "localhost:8080")).toBe(200);
 
+  await configure({ daemon: { public_url: "https://[2001:DB8::1]" } });
+  expect(await called("/health", "[2001:db8::1]:443")).toBe(200);
+  expect(await called("/metrics", "[2001:db8::1]")).toBe(403);
+
   await configure({ auth: { issuer: "https://other.example.com" } });
   expect(await called("/health", "magic.example.com")).toBe(403);
   for (const token of [before, meanwhile]) expect((await daemon.call("GET", "/v1/syncs", { token })).status).toBe(200);
   await configure({});
+});
+
+test("a public address that a variable makes none is none", () => {
+  const origin = (public_url: string) =>
+    publicUrlOf({ current: () => ({ version: 1, daemon: { public_url } }) })?.origin;
+  expect(origin("http://Magic.example.com:8080")).toBe("http://magic.example.com:8080");
+  for (const value of ["", "magic.example.com:443", "https://h/magic", "https://u:p@h", "https://h:99999"])
+    expect(origin(value)).toBeUndefined();
 });
 
 test("a gateway token carries its identity and reaches the gateway alone", async () => {

@@ -13,7 +13,7 @@ export interface MetricsServices {
 export function metricsRoutes(app: FastifyInstance, { metrics, publicHost }: MetricsServices): void {
   const config = { scope: null, surface: "core", quiet: true, produces: ["text/plain"] } as const;
   app.get("/metrics", { config, schema: { hide: true } as object }, async (request, reply) => {
-    const name = request.hostname.toLowerCase();
+    const name = request.hostname.toLowerCase().replace(/^\[|\]$/g, "");
     if (!isLoopback(request.raw.socket.remoteAddress) || (name === publicHost() && !isLoopback(name)))
       throw new MagicError("insufficient_scope", "Metrics are answered to this machine alone.");
     const { text, contentType } = await metrics.render();
