@@ -98,23 +98,26 @@ test("connections and syncs from the first to the last verb", async () => {
   expect(await json("sync", "delete", sync.id)).toMatchObject({ deleted: true });
 });
 
-test("a run that is waited for outlasts a restart of the daemon", async () => {
+test("a run that is waited for outlasts a restart of the daemon, and a rate limit for as long as that says", async () => {
   const run = { id: "run_1", sync: "sync_1", status: "queued", records_read: 0, records_rejected: 0, errors: [] };
   const rates = { throughput: { records_per_s: 0, bytes_per_s: 0 }, waiting_for: null };
   const answers = [
     [202, { ...run, ...rates }],
     null,
     [503, { code: "draining", detail: "The daemon is stopping.", status: 503 }],
+    [429, { code: "rate_limited", detail: "Too many requests.", status: 429 }],
     [200, { ...run, ...rates, status: "completed", records_synced: 3 }],
   ] as const;
-  let asked = 0;
+  const asked: number[] = [];
   const address = await serve((request, response) => {
-    const answer = answers[asked++];
+    const answer = answers[asked.push(performance.now()) - 1];
     if (!answer) return request.socket.destroy();
-    response.writeHead(answer[0], { "content-type": "application/json" }).end(JSON.stringify(answer[1]));
+    const limited = answer[0] === 429 ? { "retry-after": "0.4" } : {};
+    response.writeHead(answer[0], { "content-type": "application/json", ...limited }).end(JSON.stringify(answer[1]));
   });
   const ended = await json("sync", "trigger", "sync_1", "--wait", "--url", `http://${address}`);
-  expect([ended.status, ended.records_synced, asked]).toEqual(["completed", 3, 4]);
+  expect([ended.status, ended.records_synced, asked.length]).toEqual(["completed", 3, 5]);
+  expect((asked[4] as number) - (asked[3] as number)).toBeGreaterThan(390);
 });
 
 test("what is refused ends with the exit code of its kind and nothing on stdout", async () => {

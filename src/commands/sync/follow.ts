@@ -86,10 +86,12 @@ function persistently(first: ApiClient, { id, sync }: Run, context: Following) {
           throw new MagicError("interrupted", `The run ${id} goes on: \`magic sync watch ${sync}\` follows it.`);
         if (!isMagicError(error) || !errors[error.code].retryable || error.extra["reason"] === "wedged") throw error;
         if (performance.now() > until) {
-          const next = `Run \`magic daemon start\`: the run ${id} goes on, and \`magic sync watch ${sync}\` follows it.`;
+          const start = error.code === "daemon_unavailable" ? "Run `magic daemon start`: the" : "The";
+          const next = `${start} run ${id} goes on, and \`magic sync watch ${sync}\` follows it.`;
           throw new MagicError(error.code, error.message, { cause: error, extra: { ...error.extra, run: id, next } });
         }
-        await pause(PAUSE_MS, signal);
+        // A rate limit is not asked again before its time.
+        await pause(Math.max(PAUSE_MS, Math.min(60, error.retryAfterS ?? 0) * 1000), signal);
         client = await clientOf(context, { start: false }).catch(() => client);
       }
     }
