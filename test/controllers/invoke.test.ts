@@ -312,6 +312,24 @@ test("controllers that invoke each other and are full are refused, not kept wait
   expect(performance.now() - began).toBeLessThan(4_000);
 });
 
+test("a handler that goes on without its caller waits for nobody's place, and is in nobody's way", async () => {
+  const handler = `export default async ({ input: { ms, next }, controllers }) => {
+    await new Promise((done) => setTimeout(done, ms));
+    return next ? await controllers.invoke(next, { ms: 0 }).then(() => "done", ({ code }) => code) : "done";
+  };`;
+  for (const name of ["here", "there"])
+    await bench.deploy(name, handler, { capabilities: ["controller:invoke"], limits: { concurrency: 1 } });
+  await Promise.all([bench.invoke("here", { ms: 0 }), bench.invoke("there", { ms: 0 })]);
+  const leaving = new AbortController();
+  const left = bench.failure(bench.invoke("here", { ms: 60, next: "there" }, { signal: leaving.signal }));
+  const calling = bench.invoke("there", { ms: 150, next: "here" });
+  await new Promise((done) => setTimeout(done, 20));
+  leaving.abort();
+  expect((await left).code).toBe("client_closed");
+  const [other, answer] = await Promise.all([bench.invoke("here", { ms: 250 }), calling]);
+  expect([other, answer]).toEqual(["done", "done"]);
+});
+
 test("isolation: invocation gives each call a process of its own", async () => {
   await bench.deploy("alone", `let n = 0; export default () => ({ n: ++n });`, { isolation: "invocation" });
   expect(await bench.invoke("alone")).toEqual({ n: 1 });

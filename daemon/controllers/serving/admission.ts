@@ -45,6 +45,8 @@ export function openAdmission(name: string, places: number, queue: number, neste
       return true;
     },
     wait(mostMs, signal, within) {
+      // A handler goes on without its caller; the place that it had is another's.
+      if (signal?.aborted) return Promise.reject(new MagicError("client_closed"));
       const inside = within && { full: admission, within };
       if (inside && wouldStick(inside, nested))
         return Promise.reject(
