@@ -57,13 +57,22 @@ function continueOn(node) {
   });
 }
 
+function tellUnbuilt(error) {
+  if (error.code !== "ERR_MODULE_NOT_FOUND" || require("node:fs").existsSync(`${import.meta.dirname}/../dist`))
+    throw error;
+  process.stderr.write(
+    'magic is not built, as after "npm ci --ignore-scripts": run "npm run prepare" in its folder.\n',
+  );
+  process.exitCode = 1;
+}
+
 const node = process.versions.node === PINNED ? undefined : pinnedNode();
 if (node) continueOn(node);
 else if (Number(process.versions.node.split(".")[0]) >= 26) {
   enableCompileCache();
   // Node's own (NO_COLOR beside FORCE_COLOR, experimental features) would follow the error document on stderr.
   if (!process.env.MAGIC_DEBUG) process.removeAllListeners("warning");
-  await import("../dist/main.js");
+  await import("../dist/main.js").catch(tellUnbuilt);
 } else {
   process.stderr.write(
     `magic needs Node ${PINNED}, and its package for ${process.platform}-${process.arch} is not installed ` +

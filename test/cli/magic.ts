@@ -3,8 +3,9 @@ import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 
-export const program = new URL("../../bin/magic.js", import.meta.url).pathname;
+export const program = fileURLToPath(new URL("../../bin/magic.js", import.meta.url));
 
 export interface Outcome {
   readonly code: number;

@@ -4,6 +4,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, st
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 import { Command } from "commander";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { isNoun } from "#commands/command.ts";
@@ -259,7 +260,7 @@ test("every template validates, passes its tests and has no type error, in both 
     expect(JSON.parse(validated.stdout)).toMatchObject({ valid: true, problems: [], warnings: [] });
     const tested = await inner.magic(["test", "--json"]);
     expect(JSON.parse(tested.stdout)).toMatchObject({ passed: 18, failed: 0 });
-    const tsc = new URL("../../node_modules/typescript/bin/tsc", import.meta.url).pathname;
+    const tsc = fileURLToPath(new URL("../../node_modules/typescript/bin/tsc", import.meta.url));
     const types = spawn(process.execPath, [tsc, "-p", inner.folder]);
     let said = "";
     types.stdout.on("data", (data: Buffer) => {

@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { expect, test, vi } from "vitest";
 import { typesOf } from "#contract/types.ts";
 
@@ -52,7 +53,7 @@ test("whatever names and texts a schema holds, the file compiles", () => {
       join(folder, "t.ts"),
       `${types(hostile)}\nexport const x: Input = { class: { next: {} }, self: {}, __proto: ["a", [1]] };\n`,
     );
-    const tsc = new URL("../../node_modules/typescript/bin/tsc", import.meta.url).pathname;
+    const tsc = fileURLToPath(new URL("../../node_modules/typescript/bin/tsc", import.meta.url));
     execFileSync(process.execPath, [tsc, "--strict", "--noEmit", "--ignoreConfig", join(folder, "t.ts")], {
       stdio: "pipe",
     });

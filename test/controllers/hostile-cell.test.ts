@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { type Cell, type CellCall, holdCell, startCell } from "#daemon/controllers/cell/cell.ts";
 import { HEADER, SECRET, up } from "#daemon/controllers/cell/frames.ts";
@@ -206,7 +207,7 @@ test("cells die with the process that started them, however it ends", async () =
     console.log(JSON.stringify(cells.map((cell) => cell.pid)));
     setInterval(() => {}, 1000);`;
   const owner = spawn(process.execPath, ["--no-warnings", "--input-type=module", "-e", script], {
-    cwd: new URL("../..", import.meta.url).pathname,
+    cwd: fileURLToPath(new URL("../..", import.meta.url)),
     stdio: ["ignore", "pipe", "inherit"],
   });
   const [line] = (await once(owner.stdout, "data")) as [Buffer];

@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   beyondPermission,
@@ -49,7 +50,7 @@ describe.skipIf(process.platform !== "linux" || process.arch !== "x64")("every p
   });
 
   test.skipIf(process.getuid?.() !== 0)("as nobody, none gains anything either", () => {
-    const script = new URL("./probes/main.ts", import.meta.url).pathname;
+    const script = fileURLToPath(new URL("./probes/main.ts", import.meta.url));
     const output = execFileSync(process.execPath, ["--no-warnings", script, "all"], {
       uid: 65534,
       gid: 65534,

@@ -5,6 +5,7 @@ import type { ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { MagicError } from "#contract/errors.ts";
 import { createKeyed } from "#daemon/gateway/idempotency/keyed.ts";
@@ -313,7 +314,7 @@ test("killed between dispatch and save: the outcome is unknown and nothing is se
   );
   const children = new Set<ChildProcess>();
   const start = async () => {
-    const child = spawn(process.execPath, [new URL("daemon-process.ts", import.meta.url).pathname, folder], {
+    const child = spawn(process.execPath, [fileURLToPath(new URL("daemon-process.ts", import.meta.url)), folder], {
       env: { ...process.env, MAGIC_HOME: join(folder, "home") },
       stdio: ["ignore", "pipe", "inherit"],
     });

@@ -21,9 +21,11 @@ test("a clone whose path names the project's own folders, and has marks of shell
   for (const name of ["chokidar", "commander", "readdirp"])
     cpSync(realpathSync(join(here, "node_modules", name)), join(modules, name), { recursive: true });
   symlinkSync(realpathSync(join(here, "node_modules")), join(folder, "node_modules"));
-  execFileSync(process.execPath, ["build.js"], { cwd: clone });
   const project = await makeProject(join(clone, "bin", "magic.js"));
   onTestFinished(() => project.remove());
+  const unbuilt = await project.magic(["demo"]);
+  expect([unbuilt.code, unbuilt.stderr]).toEqual([1, expect.stringContaining('run "npm run prepare"')]);
+  execFileSync(process.execPath, ["build.js"], { cwd: clone });
   const magic = async (...args: string[]): Promise<string> => {
     const { code, stdout, stderr } = await project.magic(args);
     expect({ code, stderr: code === 0 ? "" : stderr }).toEqual({ code: 0, stderr: "" });

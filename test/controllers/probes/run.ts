@@ -18,6 +18,7 @@ import { createServer } from "node:http";
 import { type AddressInfo, createServer as createTcp } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { type Cell, type CellOutcome, startCell } from "#daemon/controllers/cell/cell.ts";
 import { allLayers, type Layers } from "#daemon/controllers/cell/lockdown/boot.ts";
 
@@ -37,7 +38,7 @@ export interface Verdict {
 }
 
 const code = readFileSync(new URL("./handler.cjs", import.meta.url), "utf8");
-const addonFolder = new URL("../../../node_modules/@rolldown", import.meta.url).pathname;
+const addonFolder = fileURLToPath(new URL("../../../node_modules/@rolldown", import.meta.url));
 
 export async function openTargets() {
   const folder = mkdtempSync(join(tmpdir(), "magic-probe-"));
