@@ -5,11 +5,13 @@ interface Link {
   close(): Promise<void>;
 }
 
-/** Kills the session when the signal says so, until it is closed or killed here. */
+/** Kills the session when the signal says so or has said so, until it is closed or killed here. */
 export function killedBy(signal: AbortSignal, link: Link): Link {
   const stop = () => link.kill();
   const free = () => signal.removeEventListener("abort", stop);
   signal.addEventListener("abort", stop, { once: true });
+  // While it was made: nobody tells of that again.
+  if (signal.aborted) stop();
   return {
     kill() {
       free();

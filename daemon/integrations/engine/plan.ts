@@ -68,7 +68,10 @@ export function writePlan(
   const replace = spec.mode === "full_refresh" || spec.reset === true || (refill && primaryKey.length === 0);
   const deletes = spec.deletes ?? (replace ? "hard" : "ignore");
   if (primaryKey.length === 0 && (deletes === "soft" || (deletes === "hard" && !replace)))
-    throw new MagicError("validation_failed", `Deletes "${deletes}" need a primary key: name it with --primary-key.`);
+    throw new MagicError(
+      "validation_failed",
+      `Deletes "${deletes}" need a primary key: ${columns.length > 0 ? "name it with --primary-key" : `${spec.source.object} has no column yet`}.`,
+    );
   return {
     kind: replace ? "replace" : primaryKey.length > 0 ? "upsert" : "append",
     columns,

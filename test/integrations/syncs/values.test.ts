@@ -227,6 +227,15 @@ describe.skipIf(postgresMissing())("values", () => {
       }
   });
 
+  test("a first file without a line has no key by which deletions could be followed, and says so", async () => {
+    const [file, to] = [join(folder, "keyless.jsonl"), join(folder, "keyless.sqlite")];
+    new DatabaseSync(to).exec("CREATE TABLE t (id)");
+    writeFileSync(file, "");
+    const ask = { mode: "incremental", cursor_field: "id", primary_key: ["id"], deletes: "hard" } as const;
+    const { error } = await sync({ from: file, object: "lines", to, table: "t" }, ask);
+    expect(error?.message).toContain("lines has no column yet");
+  });
+
   test("who reads a SQLite file while a run commits is waited for", async () => {
     const [file, lite] = [join(folder, "read.jsonl"), join(folder, "read.sqlite")];
     const run = () => sync({ from: file, object: "read", to: lite, table: "t" });
