@@ -26,8 +26,8 @@ import type {
   DeployOptions,
   DevelopmentSession,
 } from "./runtime.ts";
-import type { Nested } from "./serving/admission.ts";
 import { type Instance, LOAD_WITHIN_MS, openInstance } from "./serving/instance.ts";
+import { openNestedCalls } from "./serving/nested.ts";
 import { openRegistry } from "./serving/registry.ts";
 import { type LiveCell, startWatchdog } from "./serving/watchdog.ts";
 import { openSource } from "./source.ts";
@@ -83,7 +83,7 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
   const operations = brokerOperations(databases);
   const brokers = new WeakMap<Instance, Broker>();
   const sessions = new Map<string, DevelopmentSession>();
-  const nested = new Set<Nested>();
+  const nested = openNestedCalls();
   const turns = createTurns();
   const registry = openRegistry(catalogue, open);
   const metrics = runtimeMetrics(services.metrics, () =>

@@ -10,8 +10,8 @@ import { inSource, levelOf } from "./log-line.ts";
 import type { RuntimeMetrics } from "./metrics.ts";
 import type { Caller } from "./ports.ts";
 import type { Invocation, InvocationResult } from "./runtime.ts";
-import type { Holder } from "./serving/admission.ts";
 import type { Instance, InstanceResult } from "./serving/instance.ts";
+import type { Holder } from "./serving/nested.ts";
 
 /** controller:invoke inside controller:invoke, at most. */
 const MAX_DEPTH = 8;

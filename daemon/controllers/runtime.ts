@@ -5,7 +5,7 @@ import type { DevelopmentEvent } from "#contract/wire/controllers.ts";
 import type { Isolation } from "#contract/wire/daemon.ts";
 import type { Span } from "#daemon/telemetry/trace.ts";
 import type { AbortNotice } from "#shared/abort.ts";
-import type { Holder } from "./serving/admission.ts";
+import type { Holder } from "./serving/nested.ts";
 
 /** A built controller: one self-contained script, its source map, and the digest over contract and script. */
 export interface Artifact {

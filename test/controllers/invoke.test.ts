@@ -1,5 +1,7 @@
 import { existsSync } from "node:fs";
 import { expect, test } from "vitest";
+import { openAdmission } from "#daemon/controllers/serving/admission.ts";
+import { openNestedCalls } from "#daemon/controllers/serving/nested.ts";
 import { openBench, principal, settle } from "./harness.ts";
 
 const bench = await openBench();
@@ -310,6 +312,19 @@ test("controllers that invoke each other and are full are refused, not kept wait
     "done",
   ]);
   expect(performance.now() - began).toBeLessThan(4_000);
+});
+
+test("thousands of calls that wait inside of others are not gone through for each that comes", async () => {
+  const nested = openNestedCalls();
+  const full = openAdmission("full", 1_024, 16_384, nested);
+  const within = { place: openAdmission("outer", 1, 1, nested), within: undefined };
+  for (let n = 0; n < 1_024; n++) full.tryEnter();
+  const began = performance.now();
+  const calls = Array.from({ length: 16_384 }, () => full.wait(30_000, undefined, within));
+  expect(performance.now() - began).toBeLessThan(1_000);
+  for (let n = 0; n < 1_024 + 16_384; n++) full.leave();
+  await Promise.all(calls);
+  expect(full).toMatchObject({ active: 0, waiting: 0 });
 });
 
 test("a handler that goes on without its caller waits for nobody's place, and is in nobody's way", async () => {

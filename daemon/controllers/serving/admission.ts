@@ -1,12 +1,7 @@
 // How many calls of one version run at once, and how many wait.
 import { MagicError } from "#contract/errors.ts";
 import type { AbortNotice } from "#shared/abort.ts";
-
-/** An invocation that has a place for as long as those within it take. */
-export interface Holder {
-  readonly place: Admission;
-  readonly within: Holder | undefined;
-}
+import type { Holder, NestedCalls } from "./nested.ts";
 
 export interface Admission {
   /** Takes a place; undefined where all are taken. */
@@ -21,19 +16,13 @@ export interface Admission {
   readonly waiting: number;
 }
 
-/** A call inside of others that waits for a place of `full`. */
-export interface Nested {
-  readonly full: Admission;
-  readonly within: Holder;
-}
-
 interface Waiter {
   readonly enter: () => void;
   gone: boolean;
 }
 
 /** `nested`: those that wait anywhere; every admission of a runtime has the same. */
-export function openAdmission(name: string, places: number, queue: number, nested: Set<Nested>): Admission {
+export function openAdmission(name: string, places: number, queue: number, nested: NestedCalls): Admission {
   let active = 0;
   let waiting = 0;
   const line: Waiter[] = [];
@@ -47,14 +36,6 @@ export function openAdmission(name: string, places: number, queue: number, neste
     wait(mostMs, signal, within) {
       // A handler goes on without its caller; the place that it had is another's.
       if (signal?.aborted) return Promise.reject(new MagicError("client_closed"));
-      const inside = within && { full: admission, within };
-      if (inside && wouldStick(inside, nested))
-        return Promise.reject(
-          new MagicError(
-            "overloaded",
-            `${name} is invoked in a circle, and all of its ${places} places (limits.concurrency) wait for calls that wait for this one`,
-          ),
-        );
       if (waiting >= queue)
         return Promise.reject(
           new MagicError(
@@ -63,6 +44,14 @@ export function openAdmission(name: string, places: number, queue: number, neste
             {
               retryAfterS: 1,
             },
+          ),
+        );
+      const inside = within && { full: admission, within };
+      if (inside && nested.wouldStick(inside))
+        return Promise.reject(
+          new MagicError(
+            "overloaded",
+            `${name} is invoked in a circle, and all of its ${places} places (limits.concurrency) wait for calls that wait for this one`,
           ),
         );
       return new Promise((resolve, reject) => {
@@ -112,21 +101,4 @@ export function openAdmission(name: string, places: number, queue: number, neste
     },
   };
   return admission;
-}
-
-/**
- * Whether no place that `newcomer` waits for would ever become free: each is held for a call that waits likewise. Who waits for one that some
- * other call gives back is left out, until nobody is.
- */
-function wouldStick(newcomer: Nested, others: Iterable<Nested>): boolean {
-  for (let left = [newcomer, ...others]; ; ) {
-    const held = new Map<Admission, Set<Holder>>();
-    for (const { within } of left)
-      for (let holder: Holder | undefined = within; holder; holder = holder.within)
-        held.set(holder.place, (held.get(holder.place) ?? new Set()).add(holder));
-    const stuck = left.filter(({ full }) => (held.get(full)?.size ?? 0) >= full.active);
-    if (stuck[0] !== newcomer) return false;
-    if (stuck.length === left.length) return true;
-    left = stuck;
-  }
 }

@@ -10,9 +10,10 @@ import type { InvokeMessage, LogMessage } from "../cell/frames.ts";
 import type { BrokerSession } from "../cell/streams.ts";
 import { inSource, levelOf } from "../log-line.ts";
 import type { Artifact } from "../runtime.ts";
-import { type Admission, type Holder, type Nested, openAdmission } from "./admission.ts";
+import { type Admission, openAdmission } from "./admission.ts";
 import { type Breaker, openBreaker } from "./breaker.ts";
 import { cellFailure, handlerFailure } from "./failures.ts";
+import type { Holder, NestedCalls } from "./nested.ts";
 import { outputReader } from "./output.ts";
 import { schemaCheck } from "./slow-check.ts";
 import type { LiveCell, Watchdog } from "./watchdog.ts";
@@ -73,7 +74,7 @@ export interface InstanceServices {
   readonly watchdog: Watchdog;
   readonly log: Logger;
   readonly clock: Clock;
-  readonly nested: Set<Nested>;
+  readonly nested: NestedCalls;
   /** What the contract's module may take to load. */
   readonly loadWithinMs: number;
   onDeath(instance: Instance, reason: CellGone): void;
