@@ -419,7 +419,7 @@ test("names of a stranger's daemon that a shell would run are not offered", asyn
 test("a reader that leaves early is no error", async () => {
   const shell = spawn(
     "bash",
-    ["-c", `${process.execPath} ${program} completion fish | head -1; echo \${PIPESTATUS[0]}`],
+    ["-c", `"${process.execPath}" "${program}" completion fish | head -1; echo \${PIPESTATUS[0]}`],
     { env: box.env },
   );
   let said = "";
