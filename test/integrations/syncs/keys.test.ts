@@ -281,4 +281,40 @@ describe.skipIf(postgresMissing() || mysqlMissing())("asked-for keys", () => {
         await pair.source.query("UPDATE cases SET c = c");
       }
   });
+
+  test("without a unique key there rows are updated where they are: their own columns stay, doubles become one, a refused row changes nothing", async () => {
+    for (const to of ["postgres", "mysql", "sqlite"] as const) {
+      const end = ends[to] as (typeof ends)[string];
+      await pair.source.query(`DROP TABLE IF EXISTS ours; CREATE TABLE ours (a varchar(9), b int, c int, v varchar(9), w varchar(9));
+        INSERT INTO ours VALUES ('x', 1, 1, 'x1', 'w'), ('x', 2, 1, 'x2', 'w'), ('X', 1, 1, 'y1', 'w'), ('d', 1, 1, 'd1', 'w'), ('e', 1, 1, 'o5', 'w')`);
+      await end.run(
+        "CREATE TABLE own (note varchar(9) DEFAULT 'none', a varchar(9), b int, c int, v varchar(9) UNIQUE, w varchar(9))",
+      );
+      const there = [
+        "mine', 'x', 1",
+        "too', 'd', 1",
+        "two', 'd', 1",
+        "e1', 'e', 1",
+        "e2', 'e', 1",
+        "far', 'z', 1",
+        "null', 'x', NULL",
+      ];
+      const rows = there.map((row, at) => `('${row}, 0, 'o${at}', 'old')`).join(", ");
+      await end.run(`INSERT INTO ${to === "mysql" ? "dst." : ""}own VALUES ${rows}`);
+      const run = async (rejected: string[]) => {
+        const outcome = await sync(
+          { from: pair.from, object: "ours", to: end.url("own"), table: "own" },
+          { mode: "incremental", cursor_field: "c", primary_key: ["a", "b"], columns: ["a", "b", "c", "v"] },
+        );
+        expect([outcome.error, outcome.rejects.map(({ key }) => key)]).toEqual([null, rejected]);
+        const seen = (await end.run("SELECT * FROM own")) as Record<string, unknown>[];
+        return seen.map(({ note, a, b, v, w }) => [note, a, b, v, w].join(" ")).sort();
+      };
+      const kept = ["e1 e 1 o3 old", "e2 e 1 o4 old", "far z 1 o5 old", "null x  o6 old"];
+      const came = ["none X 1 y1 ", "none d 1 d1 ", "none x 2 x2 "];
+      expect(await run(["e,1"]), to).toEqual([...kept, ...came, "mine x 1 x1 old"].sort());
+      await pair.source.query("UPDATE ours SET c = 2, v = 'new' WHERE (a, b) = ('x', 1)");
+      expect(await run([]), to).toEqual([...kept, ...came, "mine x 1 new old"].sort());
+    }
+  });
 });

@@ -14,11 +14,12 @@ import {
 import { leftNull, widened } from "../../engine/evolution.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import type { StreamState } from "../../engine/source.ts";
-import type { Column, TableSchema, Value } from "../../engine/types.ts";
+import type { Column, Row, TableSchema, Value } from "../../engine/types.ts";
 import { killedBy } from "../killed-by.ts";
 import { describeTable, type MysqlTable } from "./catalog.ts";
 import { connectMysql, ident, literal, type MysqlLink } from "./connect.ts";
 import { mysqlError } from "./errors.ts";
+import { hasOwnColumns, makeStage, type Stage, upsertStaged } from "./merge-stage.ts";
 import { prepareTable } from "./prepare.ts";
 import { mysqlSource } from "./source.ts";
 import { type Form, type InsertTarget, insertRows, kindOf, sqlValue } from "./write-rows.ts";
@@ -140,11 +141,17 @@ interface Parts {
   close(): Promise<void>;
 }
 
+// Without an index each merge reads the whole table: rows wait until they are many.
+const HELD_ROWS = 20_000;
+const HELD_SIZE = 8 << 20;
+
 function sessionOf(parts: Parts): WriteSession {
   const { link, request, database, existing, guard } = parts;
   const table = `${ident(database)}.${ident(request.table.name)}`;
   let plan: WritePlan | undefined;
-  let upsert: "keys" | "delete" | null = null;
+  let upsert: InsertTarget["upsert"] = null;
+  let stage: Stage | null = null;
+  let held: { rows: Row[]; places: number[]; size: number } = { rows: [], places: [], size: 0 };
   // A full refresh by a key that neither the source nor the table vouches for.
   let unsure = false;
   let nullableKey = false;
@@ -170,6 +177,20 @@ function sessionOf(parts: Parts): WriteSession {
       `INSERT INTO ${ident(database)}._magic_state (sync_id, stream, state, \`schema\`, updated_at) VALUES (${literal(request.syncId)}, ${literal(request.stream)}, ${json(state)}, ${json(begun().sourceSchema)}, UTC_TIMESTAMP(6)) ` +
         "ON DUPLICATE KEY UPDATE state = VALUES(state), `schema` = VALUES(`schema`), updated_at = VALUES(updated_at)",
     );
+  };
+  const insertTarget = (): InsertTarget => {
+    const plan = begun();
+    const left = leftNull(plan, existing?.columns);
+    return { link, table, plan, upsert, nullableKey, forms, left, marked: hasMark || plan.deletes === "soft" };
+  };
+  const putHeld = async (): Promise<readonly Reject[]> => {
+    const { rows, places } = held;
+    if (stage === null || rows.length === 0) return [];
+    held = { rows: [], places: [], size: 0 };
+    request.waiting(`the merge into ${formatObjectName(request.table)}`);
+    const result = await upsertStaged(insertTarget(), stage, rows, (at) => places[at] as number);
+    moved += result.bytes;
+    return result.rejects;
   };
   return {
     committed: parts.committed,
@@ -197,6 +218,8 @@ function sessionOf(parts: Parts): WriteSession {
         const asked = wanted.primaryKey.length > 0 && wanted.kind === "replace" && !wanted.keyCertain;
         const unique = (keyed || asked) && (await hasUniqueKey(link, database, request.table.name, wanted.primaryKey));
         upsert = keyed ? (unique ? "keys" : "delete") : null;
+        if (upsert === "delete" && wanted.kind === "upsert" && existing && hasOwnColumns(existing, wanted))
+          stage = await makeStage(link, existing, table, wanted);
         unsure = asked && !unique;
         nullableKey = existing?.columns.find(({ name }) => name === wanted.primaryKey[0])?.nullable === true;
         await link.run("START TRANSACTION");
@@ -208,21 +231,26 @@ function sessionOf(parts: Parts): WriteSession {
     write: (rows, places) =>
       guard(async () => {
         request.waiting(`rows of ${request.stream} on their way into ${formatObjectName(request.table)}`);
-        const plan = begun();
-        const left = leftNull(plan, existing?.columns);
         const first = place;
         place += rows.length;
-        const result = await insertRows(
-          { link, table, plan, upsert, nullableKey, forms, left, marked: hasMark || plan.deletes === "soft" },
-          rows,
-          (at) => places?.[at] ?? first + at,
-        );
-        moved += result.bytes;
-        return result;
+        const placeOf = (at: number) => places?.[at] ?? first + at;
+        if (stage === null) {
+          const result = await insertRows(insertTarget(), rows, placeOf);
+          moved += result.bytes;
+          return result;
+        }
+        for (const [at, row] of rows.entries()) {
+          held.rows.push(row);
+          held.places.push(placeOf(at));
+          for (const value of row) held.size += value?.length ?? 0;
+        }
+        const full = held.rows.length >= HELD_ROWS || held.size >= HELD_SIZE;
+        const rejects = full ? await putHeld() : [];
+        return { written: rows.length - rejects.length, rejects };
       }),
     checkpoint: (stateAfter) =>
       guard(async () => {
-        await writeState(stateAfter([]));
+        await writeState(stateAfter(await putHeld()));
         await link.run("COMMIT");
         made = false;
         await link.run("START TRANSACTION");
@@ -231,7 +259,7 @@ function sessionOf(parts: Parts): WriteSession {
     merge: () =>
       guard(async (): Promise<readonly Reject[]> => {
         if (unsure) await checkKeys(link, table, formatObjectName(request.table), begun());
-        return [];
+        return putHeld();
       }),
     count: () =>
       guard(async () => {

@@ -262,8 +262,8 @@ function hasKeyOf(rows: readonly Row[], target: InsertTarget): string {
   return plan.primaryKey.some(isText) ? `${loosely} AND ${among(plan.primaryKey.map(exactly))}` : loosely;
 }
 
-// As keyOf names a row.
-function shownKey(plan: WritePlan): string {
+/** As keyOf names a row. */
+export function shownKey(plan: WritePlan): string {
   const parts = keyPlaces(plan).map((at) => {
     const { name = "", type } = plan.columns[at] ?? {};
     return type?.kind === "bytes" ? `CONCAT('\\x', LOWER(HEX(LEFT(${ident(name)}, 64))))` : `LEFT(${ident(name)}, 200)`;

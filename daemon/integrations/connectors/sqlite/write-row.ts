@@ -1,4 +1,4 @@
-// One row at a time into a SQLite table, by prepared statements: insert, upsert, or the old row deleted first.
+// One row at a time into a SQLite table, by prepared statements: insert, upsert, or update; several old rows of one key are deleted first.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { DELETED_AT, type WritePlan } from "../../engine/destination.ts";
 import { leftNull } from "../../engine/evolution.ts";
@@ -25,37 +25,56 @@ export function rowWriter(db: DatabaseSync, table: string, plan: WritePlan, desc
     db.exec(`CREATE UNIQUE INDEX ${KEY_INDEX} ON ${table} (${key.map(quote).join(", ")})`);
   else if (upsert && !unique)
     db.exec(`CREATE INDEX ${KEY_INDEX} ON ${table} (${key.map((name) => `${quote(name)} COLLATE BINARY`).join(", ")})`);
-  const sets = names.filter((name) => !key.includes(name)).map((name) => `${quote(name)} = excluded.${quote(name)}`);
+  const brought = names.filter((name) => !key.includes(name));
   // Of rows that a full refresh marks instead of deleting.
-  if (plan.kind === "replace") sets.push(...leftNull(plan, described?.columns).map((name) => `${quote(name)} = NULL`));
+  const nulls = plan.kind === "replace" ? [...leftNull(plan, described?.columns)] : [];
   // Whatever this run does about deletions: a record that is there has not gone.
-  if (soft || described?.columns.some((column) => column.name === DELETED_AT)) sets.push(`${quote(DELETED_AT)} = NULL`);
+  if (soft || described?.columns.some((column) => column.name === DELETED_AT)) nulls.push(DELETED_AT);
+  const sets = (value: (name: string) => string) =>
+    [
+      ...brought.map((name) => `${quote(name)} = ${value(quote(name))}`),
+      ...nulls.map((name) => `${quote(name)} = NULL`),
+    ].join(", ");
+  const changes = brought.length + nulls.length > 0;
   // To a collation "A" may be the key "a": of such a row nothing is changed.
   const same = key.map((name) => `${table}.${quote(name)} = excluded.${quote(name)} COLLATE BINARY`).join(" AND ");
   const conflict =
     upsert && unique
-      ? ` ON CONFLICT (${key.map(quote).join(", ")}) DO ${sets.length > 0 ? `UPDATE SET ${sets.join(", ")} WHERE ${same}` : "NOTHING"}`
+      ? ` ON CONFLICT (${key.map(quote).join(", ")}) DO ${changes ? `UPDATE SET ${sets((name) => `excluded.${name}`)} WHERE ${same}` : "NOTHING"}`
       : "";
   const insert = writing(
     db,
     `INSERT INTO ${table} (${names.map(quote).join(", ")}) VALUES (${names.map(() => "?").join(", ")})${conflict}`,
   );
-  const ofKey = `FROM ${table} WHERE ${key.map((name) => `${quote(name)} = ? COLLATE BINARY`).join(" AND ")}`;
+  const hasKey = `WHERE ${key.map((name) => `${quote(name)} = ? COLLATE BINARY`).join(" AND ")}`;
+  const ofKey = `FROM ${table} ${hasKey}`;
   const remove = (upsert && !unique) || (uncertain && !soft) ? writing(db, `DELETE ${ofKey}`) : null;
+  const found = upsert && !unique ? db.prepare(`SELECT 1 ${ofKey} LIMIT 2`) : null;
+  const update = found && changes ? writing(db, `UPDATE ${table} SET ${sets(() => "?")} ${hasKey}`) : null;
   const living = uncertain && soft ? db.prepare(`SELECT 1 ${ofKey} AND ${quote(DELETED_AT)} IS NULL`) : null;
   const keys = key.map((name) => names.indexOf(name));
+  const others = brought.map((name) => names.indexOf(name));
   const declared = names.map((name) => described?.columns.find((column) => column.name === name)?.declared ?? "");
   const affinities = declared.map(affinityOf);
   const alias = rowidAlias(described);
   const rowid = alias === null ? -1 : names.indexOf(alias);
 
+  // Without a unique index: several rows of one key become one.
+  const put = (values: readonly Stored[]): void => {
+    const ofRow = keys.map((at) => values[at] ?? null);
+    const there = found?.all(...ofRow).length ?? 0;
+    if (there === 0) insert.run(...values);
+    else if (there === 1) update?.run(...others.map((at) => values[at] ?? null), ...ofRow);
+    else replace(values);
+  };
+
   // A new row that is refused leaves the old one.
   const replace = (values: readonly Stored[]): number => {
     db.exec("SAVEPOINT magic_row");
     try {
-      const { changes } = remove?.run(...keys.map((at) => values[at] ?? null)) ?? { changes: 0n };
+      const gone = remove?.run(...keys.map((at) => values[at] ?? null)).changes ?? 0n;
       insert.run(...values);
-      return Number(changes);
+      return Number(gone);
     } catch (error) {
       db.exec("ROLLBACK TO magic_row");
       throw error;
@@ -72,8 +91,8 @@ export function rowWriter(db: DatabaseSync, table: string, plan: WritePlan, desc
     );
     if (upsert) {
       const doubled = living?.get(...keys.map((at) => values[at] ?? null)) !== undefined;
-      if (remove) replace(values);
-      else if (insert.run(...values).changes === 0n && sets.length > 0)
+      if (found) put(values);
+      else if (insert.run(...values).changes === 0n && changes)
         throw new RangeError("another row's key is the same to the table's collation");
       return doubled ? "doubled" : "written";
     }
