@@ -106,7 +106,11 @@ export async function openBench(
           if (isLargeOutput(output)) output.release();
           return "ok";
         },
-        (error: { code?: string }) => error.code ?? "unknown",
+        async (error: { code?: string }) => {
+          // Whoever calls without a pause would let nobody else come to a turn, once all fails at once.
+          await new Promise((resolve) => setImmediate(resolve));
+          return error.code ?? "unknown";
+        },
       ),
     async close() {
       await runtime.close(1_000);

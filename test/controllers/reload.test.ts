@@ -72,7 +72,7 @@ test("a folder that is renamed, and one that is away for a moment, never stop se
     while (calling) outcomes.add(await bench.outcome("moved"));
   })();
   renameSync(folder, `${folder}-two`);
-  await vi.waitFor(() => expect(bench.invoke("moved")).resolves.toBe(1));
+  await vi.waitFor(() => expect(bench.invoke("moved")).resolves.toBe(1), 10_000);
   const first = await following();
   for (let n = 2; n < 4; n++) {
     renameSync(`${folder}-two`, folder);
@@ -105,7 +105,7 @@ test("folders that exchange their names serve under them, and never stop", async
     writeFileSync(contractIn(folder), JSON.stringify(contractOf(names[(at + 1) % 3] as string)));
   await vi.waitFor(async () => {
     expect(await Promise.all(names.map((name) => bench.invoke(name)))).toEqual(["three", "one", "two"]);
-  });
+  }, 10_000);
   calling = false;
   await calls;
   expect([...outcomes]).toEqual(["ok"]);
@@ -125,11 +125,11 @@ test("of folders that exchange their names, one that does not load holds none, a
   rename("one", "two");
   await next("invalid");
   rename("two", "one");
-  await vi.waitFor(async () => expect(await bench.invoke("one")).toBe("two"));
+  await vi.waitFor(async () => expect(await bench.invoke("one")).toBe("two"), 10_000);
   expect(await next("invalid")).toMatchObject({ serving: null });
-  await vi.waitFor(async () => expect(await bench.outcome("two")).toBe("controller_not_found"));
+  await vi.waitFor(async () => expect(await bench.outcome("two")).toBe("controller_not_found"), 10_000);
   rmSync(folderOf("two"), { recursive: true });
-  await vi.waitFor(async () => expect(await bench.outcome("one")).toBe("controller_not_found"));
+  await vi.waitFor(async () => expect(await bench.outcome("one")).toBe("controller_not_found"), 10_000);
   await session.close();
 });
 
