@@ -103,9 +103,10 @@ export async function openEither(
   end: SyncEnd,
   allowPrivate: readonly string[] = [],
   tokens?: TokenKeeper,
-): Promise<Source | Destination> {
-  if (end.connector) return openSource(end, allowPrivate, tokens);
-  return connectorOf(end.url).kind === "http" ? openDestination(end) : openSource(end);
+): Promise<Pick<Source, "check" | "discover" | "close">> {
+  if (!end.connector && connectorOf(end.url).kind === "http")
+    return (await import("./http/destination.ts")).httpDestination(end);
+  return openSource(end, allowPrivate, tokens);
 }
 
 export async function openDestination(end: SyncEnd): Promise<Destination> {

@@ -1,14 +1,11 @@
 // What the engine needs of a destination. Rows are staged, merged and committed together with the state, or nothing is visible.
-import type { DeleteMode, DiscoveredObject, Reject, SyncFailure, SyncSpec } from "#contract/sync.ts";
+import type { DeleteMode, Reject, SyncFailure, SyncSpec } from "#contract/sync.ts";
 import type { ExistingColumn } from "./fit.ts";
 import type { ObjectName } from "./name.ts";
 import type { PackedRows, RawStream, StreamState } from "./source.ts";
 import type { Column, Row, TableSchema, Value } from "./types.ts";
 
 export interface Destination {
-  /** Throws a MagicError that says what to do. */
-  check(): Promise<void>;
-  discover(): Promise<readonly DiscoveredObject[]>;
   open(request: OpenRequest): Promise<WriteSession>;
   close(): Promise<void>;
 }

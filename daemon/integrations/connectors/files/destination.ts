@@ -1,7 +1,7 @@
 // A CSV, JSON Lines or Parquet file as a destination: a new file is written beside the old one and takes its place when it is whole.
 // An incremental run writes the old records and the new ones; of one key the new one wins.
 import { existsSync, renameSync, rmSync, statSync } from "node:fs";
-import { access, constants, open as openFile } from "node:fs/promises";
+import { open as openFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { isMagicError, MagicError } from "#contract/errors.ts";
 import { REJECTS_SHOWN, type Reject } from "#contract/sync.ts";
@@ -15,18 +15,11 @@ import { type FormatName, formatOf } from "./formats.ts";
 import { keepRecords } from "./kept.ts";
 import { keyForm } from "./key-form.ts";
 import { lockFile } from "./lock.ts";
-import { fileSource } from "./source.ts";
 import { openSpool, type Spool } from "./spool.ts";
 import { openStateFile, type StateFile } from "./state.ts";
 
 export function fileDestination(path: string, format: FormatName): Destination {
   return {
-    check: async () => {
-      await access(dirname(path), constants.W_OK).catch(() => {
-        throw new MagicError("destination_refused", `The folder ${dirname(path)} cannot be written.`);
-      });
-    },
-    discover: async () => (existsSync(path) ? fileSource(path, format).discover() : []),
     open: (request) => openSession(path, format, request),
     close: async () => {},
   };

@@ -9,6 +9,7 @@ import { MagicError } from "#contract/errors.ts";
 import type { SyncEnd } from "#contract/sync.ts";
 import type { Destination, OpenRequest, WritePlan, WriteSession } from "../../engine/destination.ts";
 import { formatObjectName } from "../../engine/name.ts";
+import type { Source } from "../../engine/source.ts";
 import type { Row } from "../../engine/types.ts";
 import { jsonOf } from "../files/jsonl.ts";
 import { lockFile } from "../files/lock.ts";
@@ -20,7 +21,8 @@ const ATTEMPTS = 5;
 const TIMEOUT_MS = 30_000;
 const LONGEST_WAIT_S = 60;
 
-export function httpDestination(end: SyncEnd): Destination {
+/** An endpoint is no source: it is checked here. */
+export function httpDestination(end: SyncEnd): Destination & Pick<Source, "check" | "discover"> {
   let dispatcher: Dispatcher | undefined;
   const open = () => {
     dispatcher ??= dispatcherOf(end);

@@ -21,29 +21,16 @@ import { connectMysql, ident, literal, type MysqlLink } from "./connect.ts";
 import { mysqlError } from "./errors.ts";
 import { hasOwnColumns, makeStage, type Stage, upsertStaged } from "./merge-stage.ts";
 import { prepareTable } from "./prepare.ts";
-import { mysqlSource } from "./source.ts";
 import { type Form, type InsertTarget, insertRows, kindOf, sqlValue } from "./write-rows.ts";
 
 export function mysqlDestination(options: { url: string; address?: string }): Destination {
   const links: MysqlLink[] = [];
-  const connect = async () => {
-    const link = await connectMysql({ ...options, side: "destination" });
-    links.push(link);
-    return link;
-  };
   return {
-    check: async () => {
-      await connect();
+    open: async (request) => {
+      const link = await connectMysql({ ...options, side: "destination" });
+      links.push(link);
+      return openSession(link, request);
     },
-    discover: async () => {
-      const source = mysqlSource(options);
-      try {
-        return await source.discover();
-      } finally {
-        await source.close();
-      }
-    },
-    open: async (request) => openSession(await connect(), request),
     close: async () => {
       await Promise.all(links.map((link) => link.close()));
     },

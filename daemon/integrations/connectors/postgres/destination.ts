@@ -1,7 +1,7 @@
 // PostgreSQL as a destination: everything of a run happens in one transaction, the state too, so a run that dies leaves nothing.
 
 import { MagicError } from "#contract/errors.ts";
-import type { DiscoveredObject, Reject } from "#contract/sync.ts";
+import type { Reject } from "#contract/sync.ts";
 import {
   type CommittedState,
   DELETED_AT,
@@ -24,7 +24,6 @@ import { postgresError } from "./errors.ts";
 import { finishTable } from "./finish-table.ts";
 import { deleteMissing, keepDeleted, mergeStage } from "./merge.ts";
 import { type Loading, makeStage, prepare } from "./prepare.ts";
-import { postgresSource } from "./source.ts";
 import { ident } from "./sql.ts";
 import { ensureStateTable, lockSync, lockTable, readState, writeState } from "./state-table.ts";
 import { exchangeRows, type Renames, swap } from "./swap.ts";
@@ -34,18 +33,6 @@ import { writeRows } from "./write-rows.ts";
 export function postgresDestination(options: Omit<ConnectOptions, "side">): Destination {
   const links: PostgresLink[] = [];
   return {
-    check: async () => {
-      const link = await connectPostgres({ ...options, side: "destination" });
-      await link.close();
-    },
-    discover: async (): Promise<readonly DiscoveredObject[]> => {
-      const source = postgresSource(options);
-      try {
-        return await source.discover();
-      } finally {
-        await source.close();
-      }
-    },
     open: async (request) => {
       const link = await connectPostgres({ ...options, side: "destination" });
       links.push(link);

@@ -13,12 +13,11 @@ import {
 import { planChanges, refuseComputed } from "../../engine/evolution.ts";
 import { DOUBLED, keyedRows, outlived } from "../../engine/keys.ts";
 import { keyOf } from "../../engine/rejects.ts";
-import type { Source, StreamState } from "../../engine/source.ts";
+import type { StreamState } from "../../engine/source.ts";
 import type { Column, TableSchema, Value } from "../../engine/types.ts";
 import { describeTable, quote, type SqliteTable } from "./catalog.ts";
 import { isRowError, sqliteError } from "./errors.ts";
 import { type Waits, whenFree } from "./free.ts";
-import { sqliteSource } from "./source.ts";
 import { affinityOf, declare, writeValue } from "./types.ts";
 import { widenTypes } from "./widen.ts";
 import { endRows, type RowWriter, rowWriter, writing } from "./write-row.ts";
@@ -40,17 +39,7 @@ export function sqliteDestination(path: string): Destination {
       throw sqliteError(error, "destination", path);
     }
   };
-  const asSource = async <T>(ask: (source: Source) => Promise<T>): Promise<T> => {
-    const source = sqliteSource(path);
-    try {
-      return await ask(source);
-    } finally {
-      await source.close();
-    }
-  };
   return {
-    check: () => asSource((source) => source.check()),
-    discover: () => asSource((source) => source.discover()),
     open: async (request) => {
       for (;;) {
         const opened = await open(request);
