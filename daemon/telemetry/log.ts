@@ -4,6 +4,7 @@ import { pino } from "pino";
 import { isMagicError } from "#contract/errors.ts";
 import { type Clock, rfc3339, systemClock } from "#shared/clock.ts";
 import { sortable } from "#shared/ids.ts";
+import { isJson } from "#shared/json-text.ts";
 import { redactor } from "#shared/redact.ts";
 
 export const levels = ["debug", "info", "warn", "error"] as const;
@@ -138,22 +139,13 @@ const tokens = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g;
 function redacted(members: string, secrets: readonly string[] | undefined): string {
   const redact = redactor(secrets);
   const clean = redact(members);
-  if (clean === members || isObject(`{${clean}`)) return clean;
+  if (clean === members || isJson(`{${clean}`)) return clean;
   // A secret of digits was part of a number: each text and number by itself, which needs no stack however deep they lie.
   return members.replace(tokens, (token) => {
     const text = token.startsWith('"') ? (JSON.parse(token) as string) : token;
     const own = redact(text);
     return own === text ? token : JSON.stringify(own);
   });
-}
-
-function isObject(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 // A line is kept whole in rings and sent to readers: one huge field must not fill them.

@@ -1,4 +1,4 @@
-// What JSON says as text that its values do not: where a string ends, the digits of an integer.
+// JSON as text: whether it is some, and what its values do not say: where a string ends, the digits of an integer.
 const BACKSLASH = 0x5c;
 
 /**
@@ -13,6 +13,15 @@ export function stringEnd(text: string, open: number): number {
     while (text.charCodeAt(at - 1 - slashes) === BACKSLASH && at - 1 - slashes > open) slashes++;
     if (slashes % 2 === 0) return at + 1;
     from = at + 1;
+  }
+}
+
+export function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -3,6 +3,7 @@ import { Command } from "commander";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { isNoun } from "#commands/command.ts";
 import { groups } from "#commands/registry.ts";
+import { isJson } from "#shared/json-text.ts";
 import { CONTROL, createSandbox, type Outcome, type Sandbox } from "./magic.ts";
 
 let box: Sandbox;
@@ -72,13 +73,4 @@ function problemOf({ code, stdout, stderr }: Outcome): string | undefined {
   const { code: name, detail, exit_code } = JSON.parse(last);
   if (typeof name !== "string" || typeof detail !== "string") return "the error document lacks code or detail";
   return exit_code === code ? undefined : "exit_code is not the exit code";
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }

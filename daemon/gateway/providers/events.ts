@@ -1,6 +1,7 @@
 // Server-sent events of translated providers: bytes in (split anywhere, in the middle of a character too), JSON objects out.
 import { createParser } from "eventsource-parser";
 import { parseExact } from "#daemon/gateway/format/exact-json.ts";
+import { isJson } from "#shared/json-text.ts";
 import { failure, UpstreamError } from "./failure.ts";
 
 export const MAX_EVENT = 8 * 1024 * 1024;
@@ -43,15 +44,6 @@ export function jsonEvents(take: (event: Event) => void): EventReader {
       parser.feed("\n\n");
     },
   };
-}
-
-function isJson(data: string): boolean {
-  try {
-    JSON.parse(data);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** One event's JSON object. */

@@ -1,6 +1,7 @@
 // JSON Lines: one object a line. Numbers keep their digits both ways; a column's type is what all its values share.
 import { isUtf8 } from "node:buffer";
 import { MagicError } from "#contract/errors.ts";
+import { isJson } from "#shared/json-text.ts";
 import { Digits, keepDigits, literalOf } from "../../engine/convert.ts";
 import type { Batch } from "../../engine/source.ts";
 import type { Column, ColumnType, Row, Value } from "../../engine/types.ts";
@@ -22,22 +23,16 @@ function objectLine(row: Row, columns: readonly Column[]): string | { column: st
   if (nothing >= 0)
     return { column: columns[nothing]?.name ?? "", reason: "a JSON null cannot be told from no value in JSON Lines" };
   const broken = columns.findIndex(
-    ({ type, native }, at) => type.kind === "json" && !native && !isJson(row[at] ?? null),
+    ({ type, native }, at) => type.kind === "json" && !native && !holdsJson(row[at] ?? null),
   );
   if (broken >= 0) return { column: columns[broken]?.name ?? "", reason: "the value is no JSON" };
   const members = columns.map((column, at) => `${JSON.stringify(column.name)}:${jsonOf(row[at] ?? null, column.type)}`);
   return `{${members.join(",")}}\n`;
 }
 
-// PostgreSQL's are.
-function isJson(value: Value): boolean {
-  if (typeof value !== "string") return value === null;
-  try {
-    JSON.parse(value);
-    return true;
-  } catch {
-    return false;
-  }
+// PostgreSQL's do.
+function holdsJson(value: Value): boolean {
+  return typeof value === "string" ? isJson(value) : value === null;
 }
 
 /** A value as JSON text: numbers with all their digits, JSON as it is, timestamps in RFC 3339 where they can be, arrays as arrays. */
