@@ -44,7 +44,7 @@ export interface LoggerOptions {
   readonly minimum?: () => Level;
   readonly sinks: readonly LogSink[];
   readonly clock?: Clock;
-  /** Secrets to strike out wherever they appear; read at every line, so that later ones count too. */
+  /** Secrets to strike out wherever they appear; read at every line, so that later ones count too: in another list. */
   readonly secrets?: () => readonly string[];
 }
 
@@ -61,10 +61,18 @@ const MAX_LINE = 64 * 1024;
 /** A logger that hands every line, redacted and with its cursor, to all sinks. */
 export function createLogger(options: LoggerOptions): Logger {
   const clock = options.clock ?? systemClock;
+  let secrets: readonly string[] | undefined;
+  let redact = redactor();
+  const redactorNow = () => {
+    const now = options.secrets?.();
+    if (now !== secrets) redact = redactor(now);
+    secrets = now;
+    return redact;
+  };
   /** `members`: the line's JSON behind its opening brace. */
   const write = (members: string) => {
     const cursor = sortable(clock.now());
-    const clean = redacted(bounded(members), options.secrets?.());
+    const clean = redacted(bounded(members), redactorNow());
     const line = { cursor, text: `{"cursor":"${cursor}",${clean}` };
     for (const sink of options.sinks) sink(line);
   };
@@ -136,8 +144,7 @@ export function errorFields(error: unknown, depth = 3): LogFields {
 /** The texts and numbers of JSON. */
 const tokens = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g;
 
-function redacted(members: string, secrets: readonly string[] | undefined): string {
-  const redact = redactor(secrets);
+function redacted(members: string, redact: (text: string) => string): string {
   const clean = redact(members);
   if (clean === members || isJson(`{${clean}`)) return clean;
   // A secret of digits was part of a number: each text and number by itself, which needs no stack however deep they lie.
