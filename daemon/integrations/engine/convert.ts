@@ -1,5 +1,6 @@
 // Values whose form differs between the source's type and that of a column that was there before: JSON arrays into PostgreSQL's, bytes
 // that CSV and JSON Lines write as text.
+import { isJson } from "#shared/json-text.ts";
 import type { Column, Row, Value } from "./types.ts";
 
 /** A function over rows, or null where every value goes as it is. */
@@ -39,7 +40,7 @@ export function isHexBytes(text: string): boolean {
 
 // A JSON string in a column of another type is its text: "NaN" among numbers.
 function bareText(value: Value): Value {
-  return typeof value === "string" && value.startsWith('"') ? (JSON.parse(value) as string) : value;
+  return typeof value === "string" && value.startsWith('"') && isJson(value) ? (JSON.parse(value) as string) : value;
 }
 
 // What is no JSON array goes on as it is: the destination refuses it, and says why.
@@ -57,10 +58,21 @@ export function literalOf(items: readonly unknown[]): string {
   const parts = items.map((item) => {
     if (item === null || item === undefined) return "NULL";
     if (Array.isArray(item)) return literalOf(item);
-    const text = typeof item === "string" ? item : item instanceof Digits ? item.text : JSON.stringify(item);
+    const text = typeof item === "string" ? item : jsonText(item);
     return item instanceof Digits || typeof item === "boolean" ? text : `"${text.replace(/["\\]/g, "\\$&")}"`;
   });
   return `{${parts.join(",")}}`;
+}
+
+/** JSON text of a parsed value, numbers as they were written. */
+export function jsonText(value: unknown): string {
+  if (value instanceof Digits) return value.text;
+  if (Array.isArray(value)) return `[${value.map(jsonText).join(",")}]`;
+  if (typeof value === "object" && value !== null)
+    return `{${Object.entries(value)
+      .map(([key, member]) => `${JSON.stringify(key)}:${jsonText(member)}`)
+      .join(",")}}`;
+  return JSON.stringify(value) ?? "null";
 }
 
 /** A number of a JSON text as it was written. */

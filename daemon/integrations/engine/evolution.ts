@@ -93,7 +93,7 @@ export function holds(into: Column, from: Column): boolean {
   if (a.kind === "int" && b.kind === "int") return a.bits >= b.bits;
   if (a.kind === "float" && b.kind === "float") return a.bits >= b.bits;
   if (a.kind === "decimal" && b.kind === "int")
-    return integerDigits(a) >= (b.bits === 16 ? 5 : b.bits === 32 ? 10 : 19);
+    return (a.scale ?? 0) >= 0 && integerDigits(a) >= (b.bits === 16 ? 5 : b.bits === 32 ? 10 : 19);
   if (a.kind === "decimal" && b.kind === "decimal")
     return (
       integerDigits(a) >= integerDigits(b) &&

@@ -22,6 +22,7 @@ test("a widening keeps every value, anything else is none", () => {
   const no = [
     ["integer", "bigint"],
     ["numeric(18,0)", "bigint"],
+    ["numeric(12,-2)", "integer"],
     ["numeric(10,2)", "numeric(10,4)"],
     ["numeric(10,2)", "numeric"],
     ["real", "double precision"],

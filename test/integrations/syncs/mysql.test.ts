@@ -161,9 +161,10 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     await source.query(
       "CREATE TABLE orders (id int PRIMARY KEY, t text, at datetime(6)); INSERT INTO orders VALUES (1, 'a', '2024-01-01 10:00:00.000001'), (2, 'b', '2024-01-01 11:00:00')",
     );
+    const server = other.replace(/other$/, "");
     const run = () =>
       sync(
-        { from: my, object: "src.orders", to: other, table: "other.orders" },
+        { from: my, object: "src.orders", to: server, table: "other.orders" },
         { mode: "incremental", cursor_field: "at", deletes: "hard" },
       );
     expect(await run()).toMatchObject({ status: "completed", records_synced: 2 });
@@ -243,6 +244,24 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     await target.query(`CREATE TABLE quoted (id int, "d.o's" date); INSERT INTO quoted VALUES (1, 'infinity')`);
     const { rejects } = await sync({ from: pg, object: "quoted", to: other, table: "k'o" });
     expect(rejects).toMatchObject([{ key: "row 1", column: "d.o's" }]);
+  });
+
+  test("a question mark in a name or a value is one", async () => {
+    await source.query("CREATE TABLE `who?` (`id?` varchar(9), n int); INSERT INTO `who?` VALUES ('a?', 1), ('b', 2)");
+    await source.query("CREATE TABLE other.`whose?` (`id?` varchar(9), n int, kept int)");
+    const ends = { from: my, object: "who?", to: other, table: "whose?" };
+    const more = { cursor_field: "n", primary_key: ["id?"] };
+    expect(await sync(ends, { ...more, mode: "incremental" })).toMatchObject({ error: null, records_synced: 2 });
+    await source.query("UPDATE `who?` SET n = 3 WHERE n = 1");
+    expect(await sync(ends, { ...more, mode: "incremental" })).toMatchObject({ error: null, changed: true });
+    const [rows] = await source.query("SELECT n FROM other.`whose?` ORDER BY n");
+    expect(rows).toEqual([{ n: 2 }, { n: 3 }]);
+    const [states] = await source.query("SELECT stream FROM other._magic_state WHERE stream LIKE '%?'");
+    expect(states).toEqual([{ stream: "who?" }]);
+    const appended = { ...ends, table: "appended" };
+    for (const read of [2, 0])
+      expect(await sync(appended, { mode: "incremental", cursor_field: "n" })).toMatchObject({ records_read: read });
+    expect((await sync(ends, { ...more, deletes: "soft" })).error).toBeNull();
   });
 
   test("of a row that another unique column refuses, or whose key only a collation takes for another, no other row is changed", async () => {

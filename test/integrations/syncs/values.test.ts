@@ -1,9 +1,10 @@
 // What becomes of values on their way into columns that are there already: of texts, of wider and narrower types, of types with
 // readers of their own.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { lstatSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { parquetWriteBuffer } from "hyparquet-writer";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openSource } from "#daemon/integrations/connectors/open.ts";
 import { postgresMissing } from "#test/postgres.ts";
@@ -325,6 +326,60 @@ describe.skipIf(postgresMissing())("values", () => {
       ]);
     }
     db.close();
+  });
+
+  test("what a file calls a type is no statement of ours", async () => {
+    await target.query("CREATE TABLE bystander (id int)");
+    const named = "text); DROP TABLE bystander; CREATE TABLE intruder (a text";
+    const sqlite = join(folder, "named.sqlite");
+    const db = new DatabaseSync(sqlite);
+    db.exec(`CREATE TABLE t (v "TEXT ${named}"); INSERT INTO t VALUES ('x')`);
+    db.close();
+    const parquet = join(folder, "named.parquet");
+    const columnData = [{ name: "v", data: ["x"], type: "STRING" as const }];
+    const told = (value: string) => ({ columnData, kvMetadata: [{ key: "magic.columns", value }] });
+    writeFileSync(parquet, Buffer.from(parquetWriteBuffer(told(JSON.stringify([{ name: "v", native: named }])))));
+    const other = join(folder, "other.parquet");
+    writeFileSync(other, Buffer.from(parquetWriteBuffer(told("not ours"))));
+    for (const from of [sqlite, parquet, other]) {
+      expect((await sync({ from, object: "t", to, table: "called" })).error).toBeNull();
+      expect(await target.lines("called")).toEqual(["(x)"]);
+    }
+    expect(await target.query("SELECT to_regclass('bystander') AS there, to_regclass('intruder') AS made")).toEqual([
+      { there: "bystander", made: null },
+    ]);
+  });
+
+  test("objects in a JSON array keep their numbers in an array there", async () => {
+    await target.query("CREATE TABLE tags (tags jsonb[])");
+    const path = join(folder, "tags.jsonl");
+    writeFileSync(path, '{"tags":[{"n":1.10},["x",{"m":12345678901234567890}]]}\n{"tags":[{"n":[2]}]}\n');
+    expect(await sync({ from: path, object: "x", to, table: "tags" })).toMatchObject({ records_rejected: 1 });
+    expect(await target.query("SELECT tags[1]::text AS tag FROM tags")).toEqual([{ tag: '{"n": [2]}' }]);
+  });
+
+  test("a quote within a column's name is one, and hides no record", async () => {
+    const path = join(folder, "quoted.csv");
+    writeFileSync(path, '\ufeff"i""d",5" disk,"a\n"b\n1,2,3\n');
+    expect(await sync({ from: path, object: "x", to, table: "quoted" })).toMatchObject({
+      error: null,
+      records_read: 1,
+    });
+    expect(await target.query("SELECT * FROM quoted")).toEqual([{ 'i"d': "1", '5" disk': "2", '"a\n"b': "3" }]);
+    writeFileSync(path, 'id,"name\n1,2\n');
+    expect(await sync({ from: path, object: "x", to, table: "quoted" })).toMatchObject({
+      error: { code: "source_failed" },
+    });
+  });
+
+  test("a file that is replaced keeps its permissions, and a link to it stays one", async () => {
+    await source.query("CREATE TABLE kept AS SELECT 1 AS id");
+    const [path, link] = [join(folder, "kept.csv"), join(folder, "link.csv")];
+    writeFileSync(path, "id\n0\n", { mode: 0o600 });
+    symlinkSync(path, link);
+    expect((await sync({ from, object: "kept", to: link, table: "kept" })).error).toBeNull();
+    expect([readFileSync(path, "utf8"), statSync(path).mode & 0o777]).toEqual(['"id"\n1\n', 0o600]);
+    expect(lstatSync(link).isSymbolicLink()).toBe(true);
   });
 
   test("a .tsv file has tabs, read and written", async () => {

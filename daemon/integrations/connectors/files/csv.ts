@@ -91,14 +91,13 @@ async function readHeader(file: Snapshot): Promise<Header> {
   const end = endOfRecord(head);
   if (end < 0 && head.length >= HEADER_LIMIT)
     throw new MagicError("source_failed", `${path}: the first line is longer than ${HEADER_LIMIT} bytes.`);
-  const bom = head.subarray(0, 3).equals(Buffer.from([0xef, 0xbb, 0xbf])) ? 3 : 0;
-  const bytes = head.subarray(bom, end < 0 ? head.length : end);
+  const bytes = head.subarray(bomOf(head), end < 0 ? head.length : end);
   if (!isUtf8(bytes) || bytes.includes(0))
     throw new MagicError("source_failed", `${path} is not UTF-8 in its header line but ${otherEncoding(head)}.`);
   const line = bytes.toString("utf8").replace(/\r?\n?$/, "");
   if (line === "") throw new MagicError("source_failed", `${path} is empty: a CSV file needs a header line.`);
   const delimiter = delimiterOf(line, isTsv(path));
-  const names = (parse(line, { delimiter }) as string[][])[0] ?? [];
+  const names = namesIn(() => parse(line, { delimiter, relax_quotes: true }) as string[][], path);
   const seen = new Set<string>();
   for (const [at, name] of names.entries()) {
     if (name === "") names[at] = `column_${at + 1}`;
@@ -110,12 +109,36 @@ async function readHeader(file: Snapshot): Promise<Header> {
   return { names, delimiter, ended, start: end < 0 ? head.length : end };
 }
 
+function namesIn(read: () => string[][], path: string): string[] {
+  try {
+    return read()[0] ?? [];
+  } catch (error) {
+    throw new MagicError("source_failed", `${path}: the header line cannot be read: ${(error as Error).message}.`);
+  }
+}
+
+const delimiters = Buffer.from(",;|\t");
+
 // The offset behind the first record's line feed, or carriage return where no line feed follows; -1: it goes on.
-function endOfRecord(bytes: Buffer): number {
+function endOfRecord(head: Buffer): number {
+  const bom = bomOf(head);
+  const end = endOf(head.subarray(bom));
+  return end < 0 ? end : end + bom;
+}
+
+const bomOf = (head: Buffer) => (head.subarray(0, 3).equals(Buffer.from([0xef, 0xbb, 0xbf])) ? 3 : 0);
+
+function endOf(bytes: Buffer): number {
   let inside = false;
+  // The last quote that ended a field, if no second one made it a quote of the field's text.
+  let closed = -2;
   for (let at = 0; at < bytes.length; at++) {
-    if (bytes[at] === 34) inside = !inside;
-    else if (inside) continue;
+    if (bytes[at] === 34) {
+      // In the middle of a field that began without one it is a character like others.
+      const opens = at === 0 || at - 1 === closed || delimiters.includes(bytes[at - 1] as number);
+      if (inside) closed = at;
+      inside = !inside && opens;
+    } else if (inside) continue;
     else if (bytes[at] === 10) return at + 1;
     else if (bytes[at] === 13 && at + 1 < bytes.length && bytes[at + 1] !== 10) return at + 1;
   }

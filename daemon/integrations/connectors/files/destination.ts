@@ -1,6 +1,6 @@
 // A CSV, JSON Lines or Parquet file as a destination: a new file is written beside the old one and takes its place when it is whole.
 // An incremental run writes the old records and the new ones; of one key the new one wins.
-import { existsSync, renameSync, rmSync, statSync } from "node:fs";
+import { chmodSync, existsSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
 import { open as openFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { isMagicError, MagicError } from "#contract/errors.ts";
@@ -26,7 +26,9 @@ export function fileDestination(path: string, format: FormatName): Destination {
 }
 
 async function openSession(path: string, format: FormatName, request: OpenRequest): Promise<WriteSession> {
-  const unlock = await lockFile(path, request);
+  // A link stays, and what it leads to is replaced.
+  const target = existsSync(path) ? realpathSync(path) : path;
+  const unlock = await lockFile(target, request);
   let old: FileReader | null = null;
   const release = () => {
     old?.close().catch(() => {});
@@ -39,7 +41,7 @@ async function openSession(path: string, format: FormatName, request: OpenReques
     // A file without a byte holds no table yet.
     old = there && there.size > 0 ? await (await formatOf(format)).open(path) : null;
     const committed = stateFile.committed(request.stream);
-    return told(path, sessionOf({ path, format, request, stateFile, old, committed }), release);
+    return told(path, sessionOf({ path, target, format, request, stateFile, old, committed }), release);
   } catch (error) {
     release();
     throw error;
@@ -73,6 +75,8 @@ function told(path: string, session: WriteSession, release: () => void): WriteSe
 
 interface Parts {
   readonly path: string;
+  /** Where the file lies. */
+  readonly target: string;
   readonly format: FormatName;
   readonly request: OpenRequest;
   readonly stateFile: StateFile;
@@ -80,9 +84,9 @@ interface Parts {
   readonly committed: CommittedState;
 }
 
-function sessionOf({ path, format, request, stateFile, old, committed }: Parts): WriteSession {
+function sessionOf({ path, target, format, request, stateFile, old, committed }: Parts): WriteSession {
   // The same name every time: what a killed run left is overwritten by the next.
-  const partial = join(dirname(path), `.${basename(path)}.${request.syncId.slice(-12)}.partial`);
+  const partial = join(dirname(target), `.${basename(target)}.${request.syncId.slice(-12)}.partial`);
   let plan: WritePlan | undefined;
   let writer: FileWriter | undefined;
   let spool: Spool | undefined;
@@ -131,6 +135,8 @@ function sessionOf({ path, format, request, stateFile, old, committed }: Parts):
       columns = [...(keeps && old && format === "parquet" ? typed(wanted, old, path) : wanted.columns), ...extra];
       try {
         writer = await (await formatOf(format)).create(partial, columns, path);
+        // Whoever may read the old one, and nobody else, may read the new one.
+        if (existsSync(target)) chmodSync(partial, statSync(target).mode & 0o777);
         if (keeps) stays = old;
         if (keeps || (!wanted.keyCertain && wanted.primaryKey.length > 0)) spool = await openSpool(`${partial}.new`);
       } catch (error) {
@@ -191,8 +197,8 @@ function sessionOf({ path, format, request, stateFile, old, committed }: Parts):
       await spool?.remove();
       const next = { state, schema: plan.sourceSchema };
       await stateFile.prepare(request.stream, next, partial);
-      renameSync(partial, path);
-      await syncFolder(dirname(path));
+      renameSync(partial, target);
+      await syncFolder(dirname(target));
       await stateFile.commit(request.stream, next);
     },
     abort: async () => {

@@ -2,7 +2,7 @@
 import { isUtf8 } from "node:buffer";
 import { MagicError } from "#contract/errors.ts";
 import { isJson } from "#shared/json-text.ts";
-import { Digits, keepDigits, literalOf } from "../../engine/convert.ts";
+import { Digits, jsonText, keepDigits, literalOf } from "../../engine/convert.ts";
 import type { Batch } from "../../engine/source.ts";
 import type { Column, ColumnType, Row, Value } from "../../engine/types.ts";
 import { wholeLines } from "../postgres/copy-text.ts";
@@ -264,15 +264,4 @@ function fieldValue(value: unknown, type: ColumnType, written: string | undefine
   if (typeof value === "string") return value;
   if (type.kind === "array" && Array.isArray(value)) return literalOf(value);
   return jsonText(value);
-}
-
-/** JSON text of a parsed value, numbers as they were written. */
-function jsonText(value: unknown): string {
-  if (value instanceof Digits) return value.text;
-  if (Array.isArray(value)) return `[${value.map(jsonText).join(",")}]`;
-  if (typeof value === "object" && value !== null)
-    return `{${Object.entries(value)
-      .map(([key, member]) => `${JSON.stringify(key)}:${jsonText(member)}`)
-      .join(",")}}`;
-  return JSON.stringify(value) ?? "null";
 }

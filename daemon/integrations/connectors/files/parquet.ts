@@ -22,10 +22,7 @@ async function openParquet(path: string): Promise<FileReader> {
     await snapshot.close();
     throw new MagicError("source_failed", `${path} is no Parquet file that can be read: ${error.message}`);
   });
-  const natives = new Map<string, string>();
-  const kept = metadata.key_value_metadata?.find(({ key }) => key === METADATA_KEY)?.value;
-  if (kept)
-    for (const { name, native } of JSON.parse(kept) as { name: string; native: string }[]) natives.set(name, native);
+  const natives = nativesIn(metadata.key_value_metadata?.find(({ key }) => key === METADATA_KEY)?.value);
   const plans = topLevel(metadata).map((field) => planOf(field, natives.get(field.element.name)));
   return {
     columns: plans.map(({ column }) => column),
@@ -33,6 +30,16 @@ async function openParquet(path: string): Promise<FileReader> {
     read: () => readGroups(file, metadata, plans, path),
     close: snapshot.close,
   };
+}
+
+// PostgreSQL's names of the columns' types, by the columns' names. What somebody else has put there says nothing.
+function nativesIn(kept: string | undefined): ReadonlyMap<string, string> {
+  try {
+    const named = JSON.parse(kept ?? "[]") as readonly { readonly name: string; readonly native: string }[];
+    return new Map(named.flatMap(({ name, native }) => (typeof native === "string" ? [[name, native]] : [])));
+  } catch {
+    return new Map();
+  }
 }
 
 // The library's own opens the path anew for every part.

@@ -9,7 +9,7 @@ import { databasePlace, serverUrl } from "../../engine/server-url.ts";
 import { mysqlError } from "./errors.ts";
 
 export interface MysqlLink {
-  /** Rows as objects of text; bytes columns are not for this. */
+  /** Rows as objects of text; bytes columns are not for this. With `values` each `?` stands for one, else for itself: names may hold it. */
   rows(sql: string, values?: readonly string[]): Promise<Record<string, string | null>[]>;
   /** Affected rows and the server's warnings. */
   run(sql: string): Promise<{ readonly affected: number; readonly warnings: number }>;
@@ -133,7 +133,8 @@ export async function connectMysql(options: {
     database,
     keyCollation,
     maxPacket,
-    rows: (sql, values = []) => query({ sql: filled(sql, values), typeCast: (field) => field.string("utf8") }),
+    rows: (sql, values) =>
+      query({ sql: values ? filled(sql, values) : sql, typeCast: (field) => field.string("utf8") }),
     run: async (sql) => {
       const result = await query<{ affectedRows?: number; warningStatus?: number }>({ sql });
       return { affected: result.affectedRows ?? 0, warnings: result.warningStatus ?? 0 };

@@ -54,6 +54,8 @@ async function openSession(link: MysqlLink, request: OpenRequest): Promise<Write
         "invalid_request",
         `Name the table as database.${request.table.name}, or a database in the URL.`,
       );
+    // Temporary tables and the alias in DELETE t FROM ... t belong to some database, whatever the tables are called.
+    if (link.database === null) await link.run(`USE ${ident(database)}`);
     request.waiting("another run of this sync to end");
     await lock(link, request.syncId);
     const committed = await readState(link, database, request);

@@ -52,9 +52,13 @@ export function typeOfNative(native: string): ColumnType {
   }
 }
 
-/** The PostgreSQL type in which a column of the source is made. */
-export function nativeOf(column: Column): string {
-  return column.native ?? nativeOfType(column.type);
+// As `format_type` writes them: `numeric(10,-2)`, `timestamp(3) without time zone`, `interval day to second(3)`, `"char"[]`.
+const typeNames =
+  /^("char"|"bit"|[a-z][\w.]{0,63})( (varying|precision|with|without|time|zone|to|year|month|day|hour|minute|second)){0,4}(\(\d+(,-?\d+)?\))?( (varying|with|without|time|zone)){0,3}(\[\])*$/;
+
+/** The PostgreSQL type in which a column of the source is made. What a file or a server calls one stands in our SQL: it must be a name. */
+export function nativeOf({ native, type }: Column): string {
+  return native !== undefined && typeNames.test(native) ? native : nativeOfType(type);
 }
 
 function nativeOfType(type: ColumnType): string {
