@@ -60,6 +60,19 @@ test("a save is live at once, a broken one keeps the last good version and shows
   expect(await bench.outcome("counter")).toBe("controller_not_found");
 });
 
+test("a file that a save has emptied is read when it is written", async () => {
+  const bench = await openBench();
+  const folder = bench.write("slow", "export default () => 1;");
+  const { session, following, next } = await start(join(bench.root, "controllers"), bench);
+  await next("ready");
+  writeFileSync(join(folder, "handler.ts"), "");
+  await new Promise((done) => setTimeout(done, 40));
+  writeFileSync(join(folder, "handler.ts"), "export default () => 2;");
+  expect((await following()).value).toMatchObject({ type: "reload" });
+  expect(await bench.invoke("slow")).toBe(2);
+  await session.close();
+});
+
 test("a folder that is renamed, and one that is away for a moment, never stop serving", async () => {
   const bench = await openBench();
   const folder = bench.write("moved", "export default () => 1;");

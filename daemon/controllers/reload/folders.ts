@@ -5,6 +5,9 @@ import { CONTRACT_FILES, HANDLER_FILES } from "#contract/controller-files.ts";
 
 /** A checkout, or a folder that is renamed away and back, is no removal: what serves is kept for so long. */
 const GONE_MS = 400;
+/** A save empties the file before it writes: an empty file is believed after so long. */
+const EMPTY_MS = 100;
+const EMPTY_STEP_MS = 5;
 export const IGNORED = new Set(["node_modules", ".git", ".magic", "dist", "coverage"]);
 
 /** Folders, and links to folders. */
@@ -53,6 +56,14 @@ export async function changedSince(
   const times = await Promise.all([folder, ...roots, ...inputs].map(changeTime));
   // Some file systems count in their own, coarser ticks.
   return Math.max(...times) > moment - 50;
+}
+
+/** Waits while the file is empty, as it is in the middle of a save; at most 100 ms. */
+export async function untilWritten(path: string): Promise<void> {
+  for (let waited = 0; waited < EMPTY_MS; waited += EMPTY_STEP_MS) {
+    if ((await stat(path).catch(() => null))?.size !== 0) return;
+    await new Promise((done) => setTimeout(done, EMPTY_STEP_MS));
+  }
 }
 
 /** When the save happened: the newest file's own time, unless a clock disagrees with ours. */

@@ -17,6 +17,7 @@ import {
   namedIn,
   savedTime,
   targetOf,
+  untilWritten,
 } from "./folders.ts";
 import { installedFiles, missingFiles, resolutionFiles, whenThere } from "./missing.ts";
 import { loadProblem, twinProblem } from "./problems.ts";
@@ -131,6 +132,7 @@ export async function openSession(
     try {
       while (one.dirty && !closed) {
         await new Promise((done) => setTimeout(done, SETTLE_MS));
+        await Promise.all([...one.changed].map(untilWritten));
         one.dirty = false;
         const changed = [...one.changed];
         one.changed = new Set();
