@@ -29,10 +29,13 @@ export function developmentRoutes(app: FastifyInstance, { controllers }: Develop
       const beat = setInterval(() => {
         if (reply.raw.headersSent && !reply.raw.writableEnded) reply.raw.write("\n");
       }, BEAT_MS).unref();
-      reply.raw.once("close", () => {
+      const end = () => {
         clearInterval(beat);
         void session.close("the listener left");
-      });
+      };
+      // Who left before it was open is not told of again.
+      if (reply.raw.destroyed) end();
+      else reply.raw.once("close", end);
       return reply.type("application/x-ndjson").send(Readable.from(lines(session)));
     },
   );
