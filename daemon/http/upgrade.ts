@@ -88,9 +88,9 @@ async function admit(
 ): Promise<(socket: WebSocket) => void> {
   options.hostGuard(request);
   if (options.draining()) throw new MagicError("draining");
-  const { pathname, searchParams } = new URL(request.url ?? "/", "http://localhost");
-  const upgrade = upgrades.find(({ path }) => path === pathname);
-  if (!upgrade) throw new MagicError("not_found");
+  const address = URL.parse(request.url ?? "/", "http://localhost");
+  const upgrade = upgrades.find(({ path }) => path === address?.pathname);
+  if (!upgrade || !address) throw new MagicError("not_found");
   caller.action = actionOf("GET", upgrade.path);
   const principal = await principalOf(request, options);
   caller.principal = principal;
@@ -99,7 +99,7 @@ async function admit(
     throw new MagicError("insufficient_scope", `The scope ${upgrade.scope} is missing.`, {
       extra: { scope: upgrade.scope },
     });
-  return upgrade.accept(searchParams, principal);
+  return upgrade.accept(address.searchParams, principal);
 }
 
 async function principalOf(request: IncomingMessage, { authenticator, host }: UpgradeOptions): Promise<Principal> {

@@ -57,6 +57,11 @@ const cases: Record<string, [() => string | Buffer, readonly number[]]> = {
     () => head(`${authorized()}\r\nTransfer-Encoding: chunked`, "fffffffffffffffff\r\n"),
     [400],
   ],
+  "an upgrade at an address that is none": [
+    () =>
+      "GET // HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+    [404],
+  ],
   "an expectation that nobody knows": [() => head("GET /health HTTP/1.1\r\nHost: localhost\r\nExpect: tea"), [200]],
   "a negative Content-Length": [() => head(`${authorized()}\r\nContent-Length: -1`), [400]],
   "a Content-Length in two parts": [() => head(`${authorized()}\r\nContent-Length: 1, 2`, "{}"), [400]],
