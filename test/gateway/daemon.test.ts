@@ -53,8 +53,8 @@ const post = (path: string, body: unknown, token = app.credentials.gateway_token
     headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers },
     body: JSON.stringify(body),
   });
-const get = (path: string) =>
-  fetch(`${app.url}${path}`, { headers: { authorization: `Bearer ${app.credentials.local_token}` } });
+const get = (path: string, headers: Record<string, string> = {}) =>
+  fetch(`${app.url}${path}`, { headers: { authorization: `Bearer ${app.credentials.local_token}`, ...headers } });
 const chat = (more: object = {}) => ({
   model: "openai/gpt-4o-mini",
   messages: [{ role: "user", content: CANARY_PROMPT }],
@@ -107,6 +107,7 @@ test("a call is answered, priced, metered and traced", async () => {
     expect([none, await between(none, at)]).toEqual([none, 422]);
   const csv = await (await get("/v1/usage?by=day&format=csv")).text();
   expect(csv).toMatch(/^day,requests,.*,unpriced_requests\r\n\d{4}-\d\d-\d\d,2,2000,1000,0\.0009,/);
+  expect(await (await get("/v1/usage?by=day", { accept: "text/csv" })).text()).toBe(csv);
   const trace = (await (await get(`/v1/traces/${answer.headers.get("x-request-id")}`)).json()) as {
     spans: { name: string; attributes: Record<string, unknown> }[];
   };

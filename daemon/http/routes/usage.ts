@@ -1,5 +1,5 @@
 // GET /v1/usage: tokens and cost, summed by user, team, project, model, provider, day or controller; JSON or CSV.
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import { MagicError } from "#contract/errors.ts";
 import { MOST_ROWS, UsageQuery, UsageReport, type UsageRow } from "#contract/wire/usage.ts";
 import type { UsageSum } from "#daemon/gateway/ledger/row.ts";
@@ -25,7 +25,7 @@ export function usageRoutes(
     response: { 200: UsageReport },
   };
   app.get<{ Querystring: UsageQuery }>("/v1/usage", { config, schema: schema as object }, async (request, reply) => {
-    const { by = "model", since: from, until: to, environment, format = "json", ...rest } = request.query;
+    const { by = "model", since: from, until: to, environment, format = formOf(request), ...rest } = request.query;
     const { limit = MOST_ROWS, starting_after: cursor, ...where } = rest;
     const since = timeOf(from, "/since");
     const until = timeOf(to, "/until");
@@ -43,6 +43,11 @@ export function usageRoutes(
     if (format === "csv") return reply.type("text/csv; charset=utf-8").serializer(String).send(csvOf(by, data));
     return { object: "list", by, data, has_more: last !== undefined, next_cursor };
   });
+}
+
+// Who accepts CSV and no JSON need not say it twice.
+function formOf({ headers: { accept = "" } }: FastifyRequest): "json" | "csv" {
+  return /\btext\/csv\b/i.test(accept) && !/json|\*\/\*/i.test(accept) ? "csv" : "json";
 }
 
 // In the one form that the ledger's own times have: they are compared as texts.
