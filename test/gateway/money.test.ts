@@ -747,6 +747,10 @@ test.each([
   ["amazon.nova-pro-v1:0", 10_000],
   ["us.deepseek.r1-v1:0", 32_768],
   ["gemini-flash-latest", 65_536],
+  ["openai/gpt-oss-120b", 65_536],
+  ["anthropic/claude-opus-4.6", 128_000],
+  ["arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-3-7-sonnet-20250219-v1:0", 64_000],
+  ["ft:gpt-4o-mini-2024-07-18:acme::abc123", 16_384],
   ["mine", undefined],
 ])("%s answers with at most %s tokens: so much is reserved where nobody says less", (model, tokens) => {
   expect(maxOutputTokens(model)).toBe(tokens);

@@ -43,10 +43,18 @@ const limits: readonly (readonly [prefix: string, tokens: number])[] = [
 /** What is reserved for a model that nobody knows and a request that names no `max_tokens`. */
 export const UNKNOWN_MODEL_OUTPUT = 4_096;
 
-/** The model's largest answer in tokens, or undefined. Bedrock's regional and vendor prefixes are looked through. */
+/** The model's largest answer in tokens, or undefined. */
 export function maxOutputTokens(model: string): number | undefined {
-  const name = model.replace(/^(?:[a-z-]+\.)?(?:anthropic|openai|google|amazon|deepseek)\./, "");
+  const name = ownName(model);
   let best: readonly [string, number] | undefined;
   for (const limit of limits) if (name.startsWith(limit[0]) && limit[0].length > (best?.[0].length ?? 0)) best = limit;
   return best?.[1];
+}
+
+// What others put before it is looked through: resellers and ARNs (`anthropic/`), Bedrock (`us.anthropic.`), OpenAI (`ft:`). Some write
+// Claude's versions with a point.
+function ownName(model: string): string {
+  const last = model.slice(model.lastIndexOf("/") + 1);
+  const name = last.replace(/^(?:ft:|(?:[a-z-]+\.)?(?:anthropic|openai|google|amazon|deepseek)\.)/, "");
+  return name.startsWith("claude") ? name.replaceAll(".", "-") : name;
 }
