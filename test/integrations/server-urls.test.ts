@@ -2,6 +2,7 @@
 import { createServer } from "node:net";
 import { expect, test } from "vitest";
 import { databasePlace, readServerUrl, serverUrl } from "#daemon/integrations/engine/server-url.ts";
+import { urlOf } from "#daemon/integrations/live/ends.ts";
 import { listen } from "#test/listen.ts";
 import { startDaemon } from "./daemon.ts";
 
@@ -15,6 +16,12 @@ test("a database's URL is read as its driver reads it", () => {
   expect(place("postgres:///shop").host).toBe("localhost");
   expect(place("postgres://u@10.0.0.1/shop?socket=/run/mysqld.sock").host).toBe("10.0.0.1");
   expect(() => place("postgres://u@/shop?host=db.example&host=10.0.0.1")).toThrow(/host twice/);
+});
+
+test("a host that is an address of IPv6 is put into brackets", () => {
+  const config = { host: "::1", port: 5433, database: "a b" };
+  const made = urlOf({ provider: "postgres", config, credentials: { username: "u", password: "p@" } });
+  expect(made).toBe("postgres://u:p%40@[::1]:5433/a%20b");
 });
 
 test.each([

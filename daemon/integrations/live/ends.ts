@@ -97,7 +97,8 @@ function fromParts(
   if (host === undefined || (provider !== "postgres" && provider !== "mysql")) return undefined;
   const port = text(config["port"]);
   const database = text(config["database"]) ?? text(config["dbname"]) ?? "";
-  return `${provider}://${host}${port === undefined ? "" : `:${port}`}/${encodeURIComponent(database)}`;
+  const bare = host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
+  return `${provider}://${bare}${port === undefined ? "" : `:${port}`}/${encodeURIComponent(database)}`;
 }
 
 function declarativeEnd(
