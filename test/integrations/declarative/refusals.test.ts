@@ -1,7 +1,7 @@
 // Vendors that refuse, wait oddly, or answer what cannot be used: what is tried again, how soon, and what of it is told.
 import { expect, test } from "vitest";
-import { retryAfterSeconds } from "#daemon/integrations/connectors/declarative/http/errors.ts";
 import { createInterpolator } from "#daemon/integrations/connectors/declarative/jinja/interpolate.ts";
+import { retryAfterSeconds } from "#daemon/integrations/retry-after.ts";
 import { json, manifest, read, vendor } from "./one-stream.ts";
 
 test("Retry-After is seconds or a date, once or twice; anything else says nothing", () => {

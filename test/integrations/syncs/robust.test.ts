@@ -236,6 +236,25 @@ describe.skipIf(postgresMissing())("on the way", () => {
     receiver.close();
   });
 
+  test("an HTTP endpoint gets its URL's user; a secret that signs nothing and a state that cannot be read are told before a batch", async () => {
+    const users: unknown[] = [];
+    const receiver = createServer((request, response) => {
+      users.push(request.headers.authorization);
+      response.end();
+    });
+    await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
+    const url = `http://bob:p%40ss@127.0.0.1:${(receiver.address() as net.AddressInfo).port}/in`;
+    const run = (more: object) => sync({ ...ends("many"), to: url }, { columns: ["id"], ...more });
+    expect((await run({})).error).toBeNull();
+    expect(new Set(users)).toEqual(new Set([`Basic ${Buffer.from("bob:p@ss").toString("base64")}`]));
+    const sent = users.length;
+    const destination = { url, object: "x", credentials: { signing_secret: "no base64 !" } };
+    expect(await run({ destination })).toMatchObject({ error: { code: "validation_failed" } });
+    expect(await run({ state_file: folder })).toMatchObject({ error: { code: "source_failed" } });
+    expect(users).toHaveLength(sent);
+    receiver.close();
+  });
+
   test("a state that somebody edited is understood, or refused by name", async () => {
     const file = join(folder, "edited.jsonl");
     const state = join(folder, "edited.json");

@@ -49,8 +49,9 @@ function read(path: string, syncId: string): Document {
   let text: string;
   try {
     text = readFileSync(path, "utf8");
-  } catch {
-    return empty;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return empty;
+    throw unreadable(path);
   }
   try {
     const found = JSON.parse(text) as Partial<Document>;
@@ -60,8 +61,11 @@ function read(path: string, syncId: string): Document {
   } catch {
     // Said below.
   }
-  throw new MagicError("source_failed", `The state file ${path} cannot be read: it was left as it is.`);
+  throw unreadable(path);
 }
+
+const unreadable = (path: string) =>
+  new MagicError("source_failed", `The state file ${path} cannot be read: it was left as it is.`);
 
 // People edit their states; a number is meant as its text.
 function isCommitted({ state, schema }: CommittedState): boolean {

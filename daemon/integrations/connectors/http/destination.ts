@@ -11,6 +11,7 @@ import type { Destination, OpenRequest, WritePlan, WriteSession } from "../../en
 import { formatObjectName } from "../../engine/name.ts";
 import type { Source } from "../../engine/source.ts";
 import type { Row } from "../../engine/types.ts";
+import { retryAfterSeconds } from "../../retry-after.ts";
 import { jsonOf } from "../files/jsonl.ts";
 import { lockFile } from "../files/lock.ts";
 import { openStateFile, type StateFile } from "../files/state.ts";
@@ -31,6 +32,7 @@ export function httpDestination(end: SyncEnd): Destination & Pick<Source, "check
   return {
     // Whether it takes records only sending some would tell: it must answer at all.
     check: async () => {
+      signerOf(end);
       const { body } = await send(end.url, {
         method: "HEAD",
         dispatcher: open(),
@@ -60,6 +62,7 @@ function dispatcherOf({ address }: SyncEnd): Dispatcher {
 }
 
 async function openSession(end: SyncEnd, dispatcher: Dispatcher, request: OpenRequest): Promise<WriteSession> {
+  const receiver = { end, dispatcher, signer: signerOf(end) };
   const release = request.stateFile === null ? () => {} : await lockFile(request.stateFile, request);
   const state = request.stateFile === null ? null : await openStateFile(request.stateFile, request.syncId, null);
   let plan: WritePlan | undefined;
@@ -82,7 +85,7 @@ async function openSession(end: SyncEnd, dispatcher: Dispatcher, request: OpenRe
     const since = begun().kind === "replace" ? request.runId : JSON.stringify(reached);
     const id = `msg_${createHash("sha256").update(`${since}:${batch++}:${body}`).digest("hex").slice(0, 26)}`;
     request.waiting(`an answer of ${originOf(end.url)}`);
-    await deliver(end, dispatcher, id, body, request.signal);
+    await deliver(receiver, id, body, request.signal);
     sent += records.length;
     bytes += body.length;
   };
@@ -148,19 +151,21 @@ function recordOf(row: Row, plan: WritePlan): string {
   return `{${plan.columns.map((column, at) => `${JSON.stringify(column.name)}:${jsonOf(row[at] ?? null, column.type)}`).join(",")}}`;
 }
 
+interface Receiver {
+  readonly end: SyncEnd;
+  readonly dispatcher: Dispatcher;
+  /** null: batches are not signed. */
+  readonly signer: Webhook | null;
+}
+
 // 429, 5xx and broken connections are tried again; anything else is the endpoint's word.
-async function deliver(
-  end: SyncEnd,
-  dispatcher: Dispatcher,
-  id: string,
-  body: string,
-  signal: AbortSignal,
-): Promise<void> {
+async function deliver(receiver: Receiver, id: string, body: string, signal: AbortSignal): Promise<void> {
+  const { end, dispatcher } = receiver;
   for (let attempt = 1; ; attempt++) {
     let problem: string;
     let waitS = 2 ** (attempt - 1) / 2;
     try {
-      const headers = { "content-type": "application/json", ...signatureOf(end, id, body) };
+      const headers = { "content-type": "application/json", ...credentialsOf(receiver, id, body) };
       const answer = await send(end.url, {
         method: "POST",
         headers,
@@ -178,7 +183,7 @@ async function deliver(
           answer.statusCode === 401 || answer.statusCode === 403 ? "credentials_rejected" : "destination_refused",
           `${originOf(end.url)} answered ${answer.statusCode} to a batch of records.`,
         );
-      const hint = Number(answer.headers["retry-after"]);
+      const hint = retryAfterSeconds(String(answer.headers["retry-after"] ?? ""), Date.now()) ?? 0;
       if (hint > 0) waitS = Math.min(hint, LONGEST_WAIT_S);
     } catch (error) {
       if (error instanceof MagicError || signal.aborted) throw error;
@@ -193,16 +198,33 @@ async function deliver(
   }
 }
 
-function signatureOf(end: SyncEnd, id: string, body: string): Record<string, string> {
+// The sender of a batch, and with a secret that it is as it was sent.
+function credentialsOf({ end, signer }: Receiver, id: string, body: string): Record<string, string> {
   const timestamp = new Date();
-  const headers: Record<string, string> = {
+  const { username, password } = new URL(end.url);
+  const token = end.credentials?.["token"];
+  const basic = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  const authorization = token
+    ? `Bearer ${token}`
+    : basic === ":"
+      ? null
+      : `Basic ${Buffer.from(basic).toString("base64")}`;
+  return {
     "webhook-id": id,
     "webhook-timestamp": String(Math.floor(timestamp.getTime() / 1000)),
+    ...(authorization === null ? {} : { authorization }),
+    ...(signer === null ? {} : { "webhook-signature": signer.sign(id, timestamp, body) }),
   };
-  const secret = end.credentials?.["signing_secret"] ?? end.credentials?.["secret"];
-  if (end.credentials?.["token"]) headers["authorization"] = `Bearer ${end.credentials["token"]}`;
-  if (!secret) return headers;
-  return { ...headers, "webhook-signature": new Webhook(secret).sign(id, timestamp, body) };
+}
+
+function signerOf({ credentials }: SyncEnd): Webhook | null {
+  const secret = credentials?.["signing_secret"] ?? credentials?.["secret"];
+  if (!secret) return null;
+  try {
+    return new Webhook(secret);
+  } catch {
+    throw new MagicError("validation_failed", "The signing secret is not base64, with whsec_ before it or without.");
+  }
 }
 
 function originOf(url: string): string {

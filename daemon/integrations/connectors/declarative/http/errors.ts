@@ -1,5 +1,6 @@
 // What an answer means: success, retry, ignore, fail; and how long to wait. Manifest filters first, then the defaults for HTTP statuses.
 import { type ErrorCode, MagicError } from "#contract/errors.ts";
+import { retryAfterSeconds } from "../../../retry-after.ts";
 import { type Context, condition, native, text } from "../context.ts";
 import { compileRegex } from "../jinja/regex.ts";
 import { type Component, children, isRecord, list, optionalText, refuseCustom, typeOf } from "../manifest/component.ts";
@@ -276,17 +277,6 @@ export function untilSeconds(value: string, now: number): number | undefined {
   const unit = seconds > 1e11 ? 1 : 1000;
   const at = Number.isFinite(seconds) && value.trim() ? seconds * unit : Date.parse(value);
   return Number.isNaN(at) ? undefined : (at - now) / 1000;
-}
-
-/** Retry-After (RFC 9110, section 10.2.3): seconds or an HTTP date. */
-export function retryAfterSeconds(value: string | undefined, now: number): number | undefined {
-  if (value === undefined) return undefined;
-  // A header that stands twice comes as a list.
-  const [, seconds] = /^\s*(\d+(?:\.\d+)?)\s*(?:,[\s\d.,]*)?$/.exec(value) ?? [];
-  if (seconds !== undefined) return Number(seconds);
-  // Other numbers would be read as years that are over.
-  const at = /[a-z]{3}|\d-\d/i.test(value) ? Date.parse(value) : Number.NaN;
-  return Number.isNaN(at) ? undefined : Math.max(0, (at - now) / 1000);
 }
 
 /** The error that ends a read: 401 and 403 are the credentials', and a success that the manifest lays to the configuration. */

@@ -1,5 +1,6 @@
 // OAuth 2.0 (RFC 6749): client credentials and refresh tokens, as vendors vary them.
 import { MagicError } from "#contract/errors.ts";
+import { retryAfterSeconds } from "../../../retry-after.ts";
 import { type Context, nested, text } from "../context.ts";
 import { parseIso, strptime } from "../jinja/date-text.ts";
 import { type Component, child, isRecord, list, optionalChild, optionalText } from "../manifest/component.ts";
@@ -7,7 +8,6 @@ import { fieldAt } from "../read/fields.ts";
 import { type Authenticator, bearer } from "./authenticator.ts";
 import type { HttpRequest, HttpResponse } from "./client.ts";
 import { decoderOf } from "./decode.ts";
-import { retryAfterSeconds } from "./errors.ts";
 import { signedToken } from "./jwt.ts";
 import { responseVariables } from "./response.ts";
 import { refreshInTurn } from "./rotation.ts";

@@ -2,6 +2,7 @@
 import { MagicError } from "#contract/errors.ts";
 import { backoff } from "#shared/backoff.ts";
 import { redactText } from "#shared/redact.ts";
+import { retryAfterSeconds } from "../../../retry-after.ts";
 import {
   type Context,
   emptySlice,
@@ -26,7 +27,7 @@ import { type Answers, questionOf } from "./answers.ts";
 import { authenticatorOf } from "./auth.ts";
 import type { Authenticator, Destination } from "./authenticator.ts";
 import { forStranger, type HttpRequest, type HttpResponse } from "./client.ts";
-import { type ErrorHandler, errorHandlerOf, failure, retryAfterSeconds, WindowRefused } from "./errors.ts";
+import { type ErrorHandler, errorHandlerOf, failure, WindowRefused } from "./errors.ts";
 import { emptyParts, formBody, merge, type RequestParts, withParams } from "./options.ts";
 import { mayKnow, tellStranger } from "./stranger.ts";
 
