@@ -55,10 +55,10 @@ const deadly: readonly Syscall[] = [
 /** Calls that are allowed for some arguments only. */
 function argumentChecked(pid: number): readonly (readonly [Syscall, readonly Line[]])[] {
   return [
-    // Memory yes, files no: MAP_ANONYMOUS only.
+    // Memory yes, files no: MAP_ANONYMOUS, and of the kinds that RLIMIT_DATA counts: MAP_PRIVATE, not MAP_SHARED or MAP_GROWSDOWN.
     [
       "mmap",
-      [load(offset.argument(3)), and(0x20), ifEqual(0x20, "mmap.ok"), answer(action.errno(EACCES)), ...ok("mmap")],
+      [load(offset.argument(3)), and(0x12f), ifEqual(0x22, "mmap.ok"), answer(action.errno(EACCES)), ...ok("mmap")],
     ],
     ["tgkill", oneOf("tgkill", 0, [pid])],
     // TCGETS, TIOCGWINSZ, FIONBIO, FIONREAD
