@@ -483,6 +483,15 @@ describe.skipIf(postgresMissing())("postgres", () => {
     await owner.end();
   });
 
+  test("sessions that the server has ended while nobody used them fail nobody", async () => {
+    expect(await ask({ sql: "select 1 as one" })).toEqual({ rows: [{ one: 1 }] });
+    const owner = new pg.Client({ connectionString: targets["super"]?.url ?? "" });
+    await owner.connect();
+    await owner.query("select pg_terminate_backend(pid, 1000) from pg_stat_activity where usename = 'plain'");
+    await owner.end();
+    expect(await ask({ sql: "select 1 as one" })).toEqual({ rows: [{ one: 1 }] });
+  });
+
   test("a frozen server keeps no session's place", async () => {
     const url = new URL(targets["pg"]?.url ?? "");
     const open = (port: number) => openPostgres(`postgres://plain@127.0.0.1:${port}${url.pathname}`, "read");

@@ -27,8 +27,8 @@ const common: readonly (readonly [string, Operation])[] = [
 /** What a cell may ask for, by name. */
 export type Operations = ReadonlyMap<string, Operation>;
 
-export function brokerOperations(databases: Databases): Operations {
-  return new Map([...common, ...databaseOperations(databases)]);
+export function brokerOperations(databases: Databases, insideMs?: number): Operations {
+  return new Map([...common, ...databaseOperations(databases, insideMs)]);
 }
 
 export interface OpenedSession extends BrokerSession {
@@ -73,6 +73,8 @@ export function createBroker(contract: ControllerContract, services: BrokerServi
         async call(op, args, body, signal) {
           const operation = services.operations.get(op);
           if (!operation) throw new MagicError("invalid_request", `there is no operation ${String(op).slice(0, 50)}`);
+          // A handler may go on past its deadline, or without its caller, who was told that it failed: nothing that it does then counts.
+          if (caller.signal.aborted) throw new MagicError("timeout", "the invocation has ended");
           const began = performance.now();
           const span = caller.span.child(`broker ${op}`);
           try {

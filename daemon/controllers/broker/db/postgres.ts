@@ -156,6 +156,35 @@ export function openPostgres(url: string, mode: Mode, address?: string): Driver 
     idle.push(held);
   }
 
+  async function open(caller: AbortSignal): Promise<pg.Client> {
+    const held = idle.pop();
+    if (held?.timer) clearTimeout(held.timer);
+    if (held)
+      try {
+        return await enter(held.client, caller);
+      } catch (error) {
+        // The server has ended it meanwhile.
+        if (caller.aborted) throw error;
+      }
+    return await enter(await connect(caller), caller);
+  }
+
+  /** Opens the transaction, or ends the session. */
+  async function enter(client: pg.Client, caller: AbortSignal): Promise<pg.Client> {
+    const begin = async (): Promise<void> => {
+      await client.query(mode === "read" ? "BEGIN READ ONLY" : "BEGIN");
+      // A read-only transaction can be made writable until its first query: this is it.
+      if (mode === "read") await client.query("SELECT 1");
+    };
+    try {
+      await patiently(() => socketOf(client).destroy(), begin, BEGIN_WITHIN_MS, caller);
+      return client;
+    } catch (error) {
+      void client.end().catch(() => {});
+      throw error;
+    }
+  }
+
   function session(client: pg.Client): Session {
     let open = true;
     let given = false;
@@ -227,22 +256,10 @@ export function openPostgres(url: string, mode: Mode, address?: string): Driver 
   return {
     async begin(signal) {
       await slots.take(signal);
-      let client: pg.Client | undefined;
       try {
-        const held = idle.pop();
-        if (held?.timer) clearTimeout(held.timer);
-        const one = held?.client ?? (await connect(signal));
-        client = one;
-        const enter = async (): Promise<void> => {
-          await one.query(mode === "read" ? "BEGIN READ ONLY" : "BEGIN");
-          // A read-only transaction can be made writable until its first query: this is it.
-          if (mode === "read") await one.query("SELECT 1");
-        };
-        await patiently(() => socketOf(one).destroy(), enter, BEGIN_WITHIN_MS, signal);
-        return session(one);
+        return session(await open(signal));
       } catch (error) {
         slots.give();
-        if (client) void client.end().catch(() => {});
         throw error instanceof MagicError ? error : refused(error);
       }
     },
