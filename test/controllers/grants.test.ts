@@ -7,6 +7,7 @@ import { capabilities } from "#contract/controller.ts";
 import { brokerOperations, createBroker } from "#daemon/controllers/broker/broker.ts";
 import { openDatabases } from "#daemon/controllers/broker/db/databases.ts";
 import type { Session } from "#daemon/controllers/broker/db/driver.ts";
+import { openSlots } from "#daemon/controllers/broker/db/slots.ts";
 import type { Ports } from "#daemon/controllers/ports.ts";
 import { createEgress } from "#daemon/egress/egress.ts";
 import { createTracer } from "#daemon/telemetry/trace.ts";
@@ -233,6 +234,44 @@ test("the operations of one invocation share what it holds: a transaction is its
   const { value: late } = await call("db.begin", {});
   ended.abort();
   expect(said.at(-1)).toBe("destroy");
-  await expect(call("db.commit", { tx: late })).rejects.toThrow("the transaction is over");
+  await expect(call("db.commit", { tx: late })).rejects.toThrow("the invocation has ended");
   expect(said.at(-1)).toBe("destroy");
+});
+
+test("what is asked for inside of a transaction does not wait for the session that this holds", async () => {
+  const slots = openSlots(1);
+  const held = { query: async () => ({ rows: [], row_count: 0 }), commit: async () => {}, destroy: slots.give };
+  const driver = {
+    close: async () => {},
+    begin: async (signal: AbortSignal) => {
+      await slots.take(signal);
+      return { ...held, release: async () => slots.give() };
+    },
+  };
+  const databases = { get: () => ({ url: "", mode: "write" as const }) };
+  const contract = contractOf("t", { capabilities: ["db:query"], scopes: { db: [{ name: "x", mode: "write" }] } });
+  const using = brokerOperations({ driver: async () => driver, close: async () => {} }, 20);
+  const one = opened(contract, { ...ports, databases }, using);
+  const call = (op: string, args: object) =>
+    one.call(op, { database: "x", sql: "select 1", ...args }, null, new AbortController().signal);
+  const { value: tx } = await call("db.begin", {});
+  const beside = call("db.query", {});
+  for (const op of ["db.query", "db.begin"])
+    await expect(call(op, { inside: tx })).rejects.toMatchObject({ code: "invalid_request" });
+  await call("db.commit", { tx });
+  expect(await beside).toMatchObject({ value: { row_count: 0 } });
+  // It was asked for inside of one that is over.
+  expect(await call("db.query", { inside: tx })).toMatchObject({ value: { row_count: 0 } });
+});
+
+test("nothing is done for a handler that goes on past its deadline, or without its caller", async () => {
+  const contract = contractOf("t", { capabilities: ["kv:write", "sync:trigger"] });
+  const ended = new AbortController();
+  const session = opened(contract, ports, operations, ended.signal);
+  const call = (op: string, args: object) => session.call(op, args, null, new AbortController().signal);
+  ended.abort();
+  reached.length = 0;
+  for (const wish of [call("kv.set", { key: "a", value: "1" }), call("syncs.trigger", { id: "sync_1" })])
+    await expect(wish).rejects.toMatchObject({ code: "timeout" });
+  expect(reached).toEqual([]);
 });

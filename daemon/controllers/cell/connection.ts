@@ -1,10 +1,8 @@
 // The daemon's end of the channel: frames in and out, with caps. What a cell sends is hostile until its secret is checked.
-import { HEADER, SECRET, up } from "./frames.ts";
+import { HEADER, MAX_PAYLOAD, SECRET, up } from "./frames.ts";
 import { borrowMemory, giveBack } from "./large-memory.ts";
 import type { CellSocket } from "./socket.ts";
 
-/** Outputs, broker calls and chunks; a longer frame ends the cell. */
-const MAX_FRAME = 16 * 1024 * 1024;
 /** A longer frame is gathered in memory of its own as it comes: joining its pieces at its end would take milliseconds at once. */
 export const LARGE_FRAME = 256 * 1024;
 /** Bytes and frames that a cell may send in one window; then its socket is left alone until the window ends. */
@@ -75,7 +73,7 @@ export function openConnection(socket: CellSocket, handler: ConnectionHandler): 
     let at = partial ? gather(partial, memory, 0) : 0;
     while (memory.length - at >= HEADER && !over && mayTakeMs > 0) {
       const length = memory.readUInt32LE(at);
-      if (length > MAX_FRAME + SECRET || length < SECRET) {
+      if (length > MAX_PAYLOAD + SECRET || length < SECRET) {
         refuse("a frame of a forbidden length");
         return;
       }

@@ -53,6 +53,9 @@ export const up = {
 /** In the place of a call's processor time: another call was under way when it began. */
 export const UNKNOWN_CPU = 0xffffffff;
 
+/** Of a payload from the cell behind its secret: an output, a broker call, a log line. A longer frame ends the cell. */
+export const MAX_PAYLOAD = 16 * 1024 * 1024;
+
 /** Bytes of a stream that may be under way before the reader asks for more. */
 export const STREAM_WINDOW = 256 * 1024;
 

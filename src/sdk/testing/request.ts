@@ -43,9 +43,16 @@ export interface Surroundings {
 
 export function createRequest<Input>(
   input: Input,
-  { contract, fakes, kv, signal, deadline }: Surroundings,
+  { contract: whole, fakes, kv, signal, deadline }: Surroundings,
 ): { request: HandlerRequest<Input>; logs: LogLine[] } {
-  const { contract: declared } = contract;
+  const { contract: declared } = whole;
+  const contract: TestContract = {
+    ...whole,
+    need(wish) {
+      if (signal.aborted) throw new HandlerError("timeout", "the invocation has ended");
+      whole.need(wish);
+    },
+  };
   const logs: LogLine[] = [];
   const log =
     (level: string) =>

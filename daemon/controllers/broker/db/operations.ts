@@ -10,6 +10,10 @@ const MAX_TRANSACTIONS = 4;
 
 const OVER = "the transaction is over";
 
+const INSIDE_MS = 2_000;
+const NONE_INSIDE =
+  "inside of a transaction no other session of the database became free: ask by the transaction's own query";
+
 interface Transaction {
   readonly session: Session;
   readonly database: string;
@@ -18,7 +22,11 @@ interface Transaction {
   over: boolean;
 }
 
-export function databaseOperations(databases: Databases): readonly (readonly [string, Operation])[] {
+/** `insideMs`: how long what is asked for inside of a transaction waits for another session. */
+export function databaseOperations(
+  databases: Databases,
+  insideMs = INSIDE_MS,
+): readonly (readonly [string, Operation])[] {
   /** The transactions that an invocation holds open, by the number that its handler knows. */
   const open = new WeakMap<BrokerSession, Map<number, Transaction>>();
   /** Those that wait for their session: they count from the beginning. */
@@ -43,9 +51,9 @@ export function databaseOperations(databases: Databases): readonly (readonly [st
     if (transactions.size + before >= MAX_TRANSACTIONS)
       throw new MagicError("limit_exceeded", `more than ${MAX_TRANSACTIONS} transactions are open in one invocation`);
     opening.set(broker, before + 1);
-    const session = await driver
-      .begin(broker.caller.signal, "many")
-      .finally(() => opening.set(broker, (opening.get(broker) ?? 1) - 1));
+    const session = await sessionFor(broker, driver, args, "many").finally(() =>
+      opening.set(broker, (opening.get(broker) ?? 1) - 1),
+    );
     if (broker.caller.signal.aborted) {
       session.destroy();
       throw new MagicError("timeout", "the invocation has ended");
@@ -74,7 +82,7 @@ export function databaseOperations(databases: Databases): readonly (readonly [st
       return { value: await answer };
     }
     const driver = await driverFor(broker, name);
-    const session = await driver.begin(broker.caller.signal);
+    const session = await sessionFor(broker, driver, args);
     try {
       const answer = await within(session, signal, () => session.query(sql, params));
       if (modeOf(broker, name) === "write") await session.commit();
@@ -105,6 +113,21 @@ export function databaseOperations(databases: Databases): readonly (readonly [st
       }
       return {};
     };
+
+  /** What is asked for inside of a transaction may wait for the session that this one holds, or others that wait likewise. */
+  async function sessionFor(
+    broker: BrokerSession,
+    driver: Driver,
+    { inside }: Record<string, unknown>,
+    many?: "many",
+  ): Promise<Session> {
+    const { signal } = broker.caller;
+    if (!open.get(broker)?.has(inside as number)) return await driver.begin(signal, many);
+    const late = AbortSignal.timeout(insideMs);
+    return await driver.begin(AbortSignal.any([signal, late]), many).catch((error: unknown) => {
+      throw late.aborted && !signal.aborted ? new MagicError("invalid_request", NONE_INSIDE) : error;
+    });
+  }
 
   async function driverFor(broker: BrokerSession, name: string): Promise<Driver> {
     const mode = modeOf(broker, name);

@@ -1,12 +1,13 @@
 // One running invocation inside the cell: its secret, its broker calls, its end.
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { AnswerMessage, GuestError, InvokeMessage } from "../frames.ts";
-import { SECRET, up } from "../frames.ts";
+import { MAX_PAYLOAD, SECRET, up } from "../frames.ts";
 import type { Channel } from "./channel.ts";
 import { readU32, writeU32 } from "./channel.ts";
 import { toError } from "./errors.ts";
 import {
   AbortControllerOf,
+  byteLength,
   bytesSet,
   PromiseOf,
   parseJson,
@@ -61,11 +62,15 @@ export interface Answer {
   readonly stream: IncomingStream | null;
 }
 
-const storage = new AsyncLocalStorage<Invocation>();
-// Methods of its own, because run() calls this.enterWith(): a handler's patch of the prototype must not be what it finds.
-for (const name of ["run", "getStore", "enterWith", "exit", "disable"] as const)
-  Object.defineProperty(storage, name, { value: AsyncLocalStorage.prototype[name] });
-Object.freeze(storage);
+/** With methods of its own, because run() calls this.enterWith(): a handler's patch of the prototype must not be what it finds. */
+export function openStorage<T>(): AsyncLocalStorage<T> {
+  const storage = new AsyncLocalStorage<T>();
+  for (const name of ["run", "getStore", "enterWith", "exit", "disable"] as const)
+    Object.defineProperty(storage, name, { value: AsyncLocalStorage.prototype[name] });
+  return Object.freeze(storage);
+}
+
+const storage = openStorage<Invocation>();
 
 /** The invocation whose code runs now; undefined at module level. */
 export function currentInvocation(): Invocation | undefined {
@@ -164,6 +169,10 @@ export function askBroker(invocation: Invocation, op: string, args: unknown, opt
     const text = stringifyJson({ n, op, args, body: options?.body !== undefined });
     if (text === undefined) {
       resolve(failure("invalid_request", `${op}: the arguments are not JSON`));
+      return;
+    }
+    if (byteLength(text) > MAX_PAYLOAD) {
+      resolve(failure("limit_exceeded", `${op}: the arguments have more than ${MAX_PAYLOAD} bytes`));
       return;
     }
     if (options?.signal?.aborted) {

@@ -1,9 +1,17 @@
 // The request object that a handler gets. It only asks: whether a power is granted is decided by the daemon, by the channel.
-import { up } from "../frames.ts";
+import { MAX_PAYLOAD, up } from "../frames.ts";
 import { failureOf, fromThrown, toError } from "./errors.ts";
 import { brokeredFetch } from "./fetch.ts";
-import { type Answer, askBroker, currentInvocation, type Invocation, signalOf } from "./invocation.ts";
-import { bufferOver, defineProperty, parseJson, StringOf, stringifyJson, utf8Slice } from "./primordials.ts";
+import { type Answer, askBroker, currentInvocation, type Invocation, openStorage, signalOf } from "./invocation.ts";
+import {
+  bufferOver,
+  byteLength,
+  defineProperty,
+  parseJson,
+  StringOf,
+  stringifyJson,
+  utf8Slice,
+} from "./primordials.ts";
 import type { IncomingStream } from "./streams.ts";
 
 /** Module constants of the cell, told at load. */
@@ -30,7 +38,8 @@ export function makeRequest(invocation: Invocation, controller: Identity): objec
     fetch: (input: string | URL | Request, init?: RequestInit) => brokeredFetch(invocation, input, init),
     db: {
       query: async (database: unknown, sql: unknown, params?: unknown) =>
-        (await ask(invocation, "db.query", { database, sql, params: parameters(params) })).value,
+        (await ask(invocation, "db.query", { database, sql, params: parameters(params), inside: inside.getStore() }))
+          .value,
       transaction: (database: unknown, work: (tx: object) => unknown) => transaction(invocation, database, work),
     },
     secrets: { get: async (name: unknown) => (await ask(invocation, "secrets.get", { name })).value },
@@ -109,9 +118,16 @@ export function log(invocation: Invocation, level: string, text: unknown, fields
   invocation.channel.sendText(up.log, invocation.id, invocation.secret, frame);
 }
 
-/** A log line as JSON; fields that are not JSON are named instead of losing the line. */
+/** A log line as JSON; fields that are not JSON are named instead of losing the line, as is one that no frame holds. */
 export function logText(level: string, text: unknown, fields: unknown): string {
-  const message = typeof text === "string" ? text : StringOf(text);
+  const line = lineText(level, typeof text === "string" ? text : StringOf(text), fields);
+  const bytes = byteLength(line);
+  return bytes <= MAX_PAYLOAD
+    ? line
+    : lineText("warn", `log limit exceeded: a line of ${bytes} bytes; it is dropped`, undefined);
+}
+
+function lineText(level: string, message: string, fields: unknown): string {
   try {
     return stringifyJson({ level, message, fields }) ?? "";
   } catch (thrown) {
@@ -137,15 +153,17 @@ async function* chunksOf(stream: IncomingStream): AsyncGenerator<unknown> {
   }
 }
 
+/** The number of the transaction whose code runs: what is asked for there may wait for what it holds. */
+const inside = openStorage<unknown>();
+
 async function transaction(invocation: Invocation, database: unknown, work: (tx: object) => unknown): Promise<unknown> {
-  const opened = await ask(invocation, "db.begin", { database });
+  const opened = await ask(invocation, "db.begin", { database, inside: inside.getStore() });
   const tx = opened.value;
+  const query = async (sql: unknown, params?: unknown): Promise<unknown> =>
+    (await ask(invocation, "db.query", { database, sql, params: parameters(params), tx })).value;
   let result: unknown;
   try {
-    result = await work({
-      query: async (sql: unknown, params?: unknown) =>
-        (await ask(invocation, "db.query", { database, sql, params: parameters(params), tx })).value,
-    });
+    result = await inside.run(tx, () => work({ query }));
   } catch (thrown) {
     await askBroker(invocation, "db.rollback", { tx });
     throw thrown;
