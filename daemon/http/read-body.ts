@@ -1,8 +1,8 @@
 // From a body's bytes to JSON, refusing what would hurt: bad UTF-8, deep nesting, millions of containers, keys or values. For every surface.
 import { isUtf8 } from "node:buffer";
 import { MagicError } from "#contract/errors.ts";
+import { jsonMeter } from "#shared/json-size.ts";
 import { nestsDeeper } from "#shared/nesting.ts";
-import { measureBody } from "./measure-body.ts";
 
 /** Levels; no real completion request comes near. */
 const COMPLETION_DEPTH = 128;
@@ -42,7 +42,7 @@ export function parseBody(raw: Buffer, levels: number, parse: (text: string) => 
 
 function refuseHarmful(raw: Buffer, levels: number): void {
   const most = { depth: levels, containers: MAX_CONTAINERS, keys: MAX_KEYS, values: MAX_VALUES };
-  const { depth, containers, keys, values } = measureBody(raw, most);
+  const { depth, containers, keys, values } = jsonMeter(most)(raw.toString("latin1"));
   if (depth > levels) throw tooDeep(levels);
   if (containers > MAX_CONTAINERS) throw tooMany(MAX_CONTAINERS, "objects and arrays");
   if (keys > MAX_KEYS) throw tooMany(MAX_KEYS, "different keys");

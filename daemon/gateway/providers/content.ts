@@ -1,6 +1,6 @@
 // Parts of OpenAI messages that several wires translate: texts, data URLs, tool arguments.
 import { fields } from "#contract/json-object.ts";
-import { objectOf, valueIn } from "#daemon/gateway/format/exact-json.ts";
+import { objectOf, type TextReader } from "#daemon/gateway/format/exact-json.ts";
 import type {
   ChatRequest,
   Content,
@@ -106,10 +106,10 @@ export function fileOf(part: ContentPart & { type: "file" }, param: string): Dat
   return { ...read, mediaType: typeOf(read), name };
 }
 
-/** The arguments of an earlier tool call as an object; what is no object is wrapped, so that history never fails a request. */
-export function argumentsOf(text: string): Record<string, unknown> {
+/** The arguments of an earlier tool call as an object, by what reads the request's texts; what is no object is wrapped, so that history never fails. */
+export function argumentsOf(text: string, read: TextReader): Record<string, unknown> {
   if (text.trim() === "") return {};
-  const value = valueIn(text);
+  const value = read(text);
   return objectOf(value) ?? { value };
 }
 

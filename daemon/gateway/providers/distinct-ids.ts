@@ -6,8 +6,8 @@ import type { AssistantMessage, Message } from "#daemon/gateway/format/request.t
 export function distinctIds(messages: readonly Message[]): readonly Message[] {
   const seen = new Set<string>();
   const copies = new Map<string, number>();
-  /** What the calls of the newest turn with an id are called, until their results have come. */
-  const open = new Map<string, string[]>();
+  /** What the calls of the newest turn with an id are called, and how many results have come. */
+  const open = new Map<string, { readonly names: string[]; answered: number }>();
   let changed = false;
 
   function own(id: string): string {
@@ -21,21 +21,28 @@ export function distinctIds(messages: readonly Message[]): readonly Message[] {
 
   function answer(message: AssistantMessage): Message {
     const given = message.tool_calls ?? [];
-    for (const { id } of given) open.set(id, []);
+    for (const { id } of given) open.set(id, { names: [], answered: 0 });
     const calls = given.map((call) => {
       const id = own(call.id);
       seen.add(id);
-      open.get(call.id)?.push(id);
+      open.get(call.id)?.names.push(id);
       return id === call.id ? call : { ...call, id };
     });
     return calls.every((call, index) => call === given[index]) ? message : { ...message, tool_calls: calls };
   }
 
+  // A result beyond the last call of its id is the last one's.
+  function nextOf(id: string): string {
+    const calls = open.get(id);
+    if (!calls) return id;
+    const at = Math.min(calls.answered++, calls.names.length - 1);
+    return calls.names[at] ?? id;
+  }
+
   const made = messages.map((message): Message => {
     if (message.role === "assistant") return answer(message);
     if (message.role !== "tool") return message;
-    const names = open.get(message.tool_call_id) ?? [];
-    const id = (names.length > 1 ? names.shift() : names[0]) ?? message.tool_call_id;
+    const id = nextOf(message.tool_call_id);
     return id === message.tool_call_id ? message : { ...message, tool_call_id: id };
   });
   return changed ? made : messages;

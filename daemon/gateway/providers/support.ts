@@ -127,8 +127,7 @@ export function supportOf(kind: ProviderKind, request: ChatRequest): readonly Un
       }
     }
   }
-  found.push(...contentOf(kind, request));
-  return found;
+  return found.concat(contentOf(kind, request));
 }
 
 function contentOf(kind: Translated, request: ChatRequest): Unsupported[] {

@@ -1,5 +1,6 @@
 // OpenAI's messages as Anthropic's: system apart, alternating turns, tool results first in the user's turn, all results of one turn together.
 import type { ReasoningDetail } from "#daemon/gateway/format/completion.ts";
+import { type TextReader, textReader } from "#daemon/gateway/format/exact-json.ts";
 import type { ChatRequest, Message, UserMessage } from "#daemon/gateway/format/request.ts";
 import {
   argumentsOf,
@@ -18,7 +19,7 @@ import { portableId } from "../tool-id.ts";
 
 export interface Turn {
   readonly role: "user" | "assistant";
-  readonly content: unknown[];
+  content: unknown[];
 }
 
 /** Anthropic's `system` and `messages`; `thoughts`: null where the answer will not reason. Throws UpstreamError (`invalid`) for what it cannot say. */
@@ -28,6 +29,7 @@ export function anthropicMessages(
 ): { system: unknown[]; turns: Turn[] } {
   const system: unknown[] = [];
   const turns: Turn[] = [];
+  const read = textReader();
   for (const [index, message] of distinctIds(request.messages).entries()) {
     if (message.role === "system" || message.role === "developer") {
       for (const part of partsOf(message.content)) {
@@ -38,12 +40,13 @@ export function anthropicMessages(
       continue;
     }
     const role = message.role === "assistant" ? "assistant" : "user";
-    const blocks = blocksOf(message, index, thoughts);
+    const blocks = blocksOf(message, index, thoughts, read);
     markLast(blocks, message);
     const last = turns.at(-1);
-    if (last?.role === role) merge(last.content, blocks);
+    if (last?.role === role) for (const block of blocks) last.content.push(block);
     else if (blocks.length > 0) turns.push({ role, content: blocks });
   }
+  for (const turn of turns) if (turn.role === "user") turn.content = resultsFirst(turn.content);
   const last = turns.at(-1);
   if (last?.role === "assistant") endClean(last.content);
   return { system, turns };
@@ -56,18 +59,12 @@ function endClean(content: unknown[]): void {
 }
 
 // Results of tools stand before everything else in a user's turn.
-function merge(content: unknown[], blocks: unknown[]): void {
-  for (const block of blocks) {
-    if ((block as { type: string }).type !== "tool_result") {
-      content.push(block);
-      continue;
-    }
-    const after = content.findLastIndex((one) => (one as { type: string }).type === "tool_result");
-    content.splice(after + 1, 0, block);
-  }
+function resultsFirst(content: readonly unknown[]): unknown[] {
+  const isResult = (block: unknown) => (block as { type: string }).type === "tool_result";
+  return [...content.filter(isResult), ...content.filter((block) => !isResult(block))];
 }
 
-function blocksOf(message: Message, index: number, thoughts: ClaudeThoughts | null): unknown[] {
+function blocksOf(message: Message, index: number, thoughts: ClaudeThoughts | null, read: TextReader): unknown[] {
   switch (message.role) {
     case "user":
       return userBlocks(message, index);
@@ -84,7 +81,7 @@ function blocksOf(message: Message, index: number, thoughts: ClaudeThoughts | nu
       for (const call of message.tool_calls ?? []) {
         if (call.type !== "function") continue;
         const { name, arguments: args } = call.function;
-        blocks.push({ type: "tool_use", id: portableId(call.id, 64), name, input: argumentsOf(args) });
+        blocks.push({ type: "tool_use", id: portableId(call.id, 64), name, input: argumentsOf(args, read) });
       }
       return thoughts ? woven(blocks, thoughts.of(message), thinkingBlock) : blocks;
     }

@@ -187,6 +187,6 @@ function kindOf(block: unknown) {
 }
 
 // Thinking goes back only to an answer that reasons as well.
-function leaveOutThinking({ content }: Turn): void {
-  for (let at = content.length - 1; at >= 0; at--) if (kindOf(content[at]) === "thinking") content.splice(at, 1);
+function leaveOutThinking(turn: Turn): void {
+  turn.content = turn.content.filter((block) => kindOf(block) !== "thinking");
 }

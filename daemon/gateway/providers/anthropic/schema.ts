@@ -8,6 +8,8 @@ const MAX_OPTIONAL = 10;
 /** Members with more than one type, likewise. */
 const MAX_UNIONS = 16;
 const MAX_DEPTH = 60;
+/** Nodes looked at for one request: references to references multiply without end. */
+const MAX_NODES = 20_000;
 
 /** Limits that the service refuses; `minItems` of 0 and 1 it takes. */
 const limits = new Set([
@@ -48,11 +50,13 @@ const unsaid = new Set([
 interface Count {
   optional: number;
   unions: number;
+  /** The same for all schemas of a request. */
+  readonly nodes: { left: number };
 }
 
 /** Says of one schema of a request after the other whether the service can keep it without losing what it says: its limits hold for all of them. */
 export function schemaKeeper(): (schema: Schema) => boolean {
-  let taken: Count = { optional: 0, unions: 0 };
+  let taken: Count = { optional: 0, unions: 0, nodes: { left: MAX_NODES } };
   return (schema) => {
     const count = { ...taken };
     const keeps = closes(schema, schema, [], count, 0) && count.optional <= MAX_OPTIONAL && count.unions <= MAX_UNIONS;
@@ -63,7 +67,7 @@ export function schemaKeeper(): (schema: Schema) => boolean {
 
 function closes(node: unknown, root: Schema, path: readonly unknown[], count: Count, depth: number): boolean {
   if (typeof node !== "object" || node === null) return true;
-  if (depth > MAX_DEPTH || path.includes(node)) return false;
+  if (depth > MAX_DEPTH || --count.nodes.left < 0 || path.includes(node)) return false;
   if (Array.isArray(node)) return node.every((item) => closes(item, root, path, count, depth + 1));
   const schema = node as Record<string, unknown>;
   const properties = schema["properties"];

@@ -1,6 +1,7 @@
 // OpenAI's messages as Converse's: system apart, strictly alternating turns, all results of one turn's calls in one user turn, images and
 // documents as bytes.
 import type { ReasoningDetail } from "#daemon/gateway/format/completion.ts";
+import { type TextReader, textReader } from "#daemon/gateway/format/exact-json.ts";
 import type { ChatRequest, ContentPart, Message, UserMessage } from "#daemon/gateway/format/request.ts";
 import {
   argumentsOf,
@@ -21,7 +22,7 @@ import type { WireIo } from "../wire.ts";
 
 export interface ConverseTurn {
   readonly role: "user" | "assistant";
-  readonly content: Record<string, unknown>[];
+  content: Record<string, unknown>[];
 }
 
 export interface MessageOptions {
@@ -51,6 +52,7 @@ export async function converseMessages(
 ): Promise<{ system: Record<string, unknown>[]; turns: ConverseTurn[] }> {
   const system: Record<string, unknown>[] = [];
   const turns: ConverseTurn[] = [];
+  const read = textReader();
   for (const [index, message] of distinctIds(request.messages).entries()) {
     if (message.role === "system" || message.role === "developer") {
       for (const part of partsOf(message.content)) {
@@ -62,14 +64,14 @@ export async function converseMessages(
     }
     const role = message.role === "assistant" ? "assistant" : "user";
     const blocks =
-      message.role === "user" ? await userBlocks(message, index, io, options) : otherBlocks(message, options);
+      message.role === "user" ? await userBlocks(message, index, io, options) : otherBlocks(message, options, read);
     if (blocks.length === 0) continue;
     const mark = message.role === "tool" ? messageMark(message) : cacheMark(message);
     if (mark) blocks.push(...cachePoint(message, options, mark));
     const last = turns.at(-1);
     const apart = message.role === "user" && !options.mixesResults && last?.content.some((one) => "toolResult" in one);
     if (apart) turns.push({ role: "assistant", content: [{ text: CONTINUING }] }, { role, content: blocks });
-    else if (last?.role === role) last.content.push(...blocks);
+    else if (last?.role === role) for (const block of blocks) last.content.push(block);
     else turns.push({ role, content: blocks });
   }
   // Converse refuses a conversation that the assistant begins.
@@ -95,12 +97,15 @@ function cachePoint(marked: object, { markOf }: MessageOptions, given = cacheMar
 // Converse refuses two documents of one name.
 function nameApart(turns: readonly ConverseTurn[]): void {
   const names = new Set<string>();
+  const copies = new Map<string, number>();
   for (const { content } of turns) {
     for (const block of content) {
       const document = block["document"] as { name: string } | undefined;
       if (!document) continue;
       const { name } = document;
-      for (let copy = 2; names.has(document.name); copy++) document.name = `${name} (${copy})`;
+      let copy = copies.get(name) ?? 1;
+      while (names.has(document.name)) document.name = `${name} (${++copy})`;
+      copies.set(name, copy);
       names.add(document.name);
     }
   }
@@ -113,7 +118,11 @@ function introduce(content: Record<string, unknown>[]): void {
   content.unshift({ text: documents.map(({ document }) => (document as { name: string }).name).join("\n") });
 }
 
-function otherBlocks(message: Message, { thoughts, idOf }: MessageOptions): Record<string, unknown>[] {
+function otherBlocks(
+  message: Message,
+  { thoughts, idOf }: MessageOptions,
+  read: TextReader,
+): Record<string, unknown>[] {
   if (message.role === "tool") {
     const text = textOf(message.content);
     const content = [text.trim() === "" ? { json: {} } : { text }];
@@ -127,7 +136,7 @@ function otherBlocks(message: Message, { thoughts, idOf }: MessageOptions): Reco
   for (const call of message.tool_calls ?? []) {
     if (call.type !== "function") continue;
     const { name, arguments: args } = call.function;
-    blocks.push({ toolUse: { toolUseId: idOf(call.id), name, input: argumentsOf(args) } });
+    blocks.push({ toolUse: { toolUseId: idOf(call.id), name, input: argumentsOf(args, read) } });
   }
   return thoughts ? woven(blocks, thoughts.of(message), reasoningBlock) : blocks;
 }

@@ -164,10 +164,8 @@ function kindOf(block: Record<string, unknown>) {
 }
 
 // Thinking goes back only to an answer that reasons as well.
-function leaveOutThinking({ content }: ConverseTurn): void {
-  for (let at = content.length - 1; at >= 0; at--) {
-    if ("reasoningContent" in (content[at] ?? {})) content.splice(at, 1);
-  }
+function leaveOutThinking(turn: ConverseTurn): void {
+  turn.content = turn.content.filter((block) => !("reasoningContent" in block));
 }
 
 function toolsOf(

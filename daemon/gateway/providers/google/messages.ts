@@ -1,5 +1,5 @@
 // OpenAI's messages as Gemini's contents: system apart, roles user and model, results of one turn's calls together, images as bytes.
-import { isRounded, objectOf, valueIn } from "#daemon/gateway/format/exact-json.ts";
+import { isRounded, objectOf, type TextReader, textReader } from "#daemon/gateway/format/exact-json.ts";
 import type { AssistantMessage, ChatRequest, ContentPart, UserMessage } from "#daemon/gateway/format/request.ts";
 import { argumentsOf, fileOf, imageUrl, invalid, OPENING, partsOf, textOf } from "../content.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
@@ -31,13 +31,14 @@ export async function geminiMessages(
 ): Promise<{ system: unknown[]; contents: GeminiContent[] }> {
   const system: unknown[] = [];
   const contents: GeminiContent[] = [];
+  const read = textReader();
   const calls = new Map<string, { readonly name: string; readonly place: number }>();
   /** Of each result, the place of its call: Gemini tells results of one function apart by their order. */
   const places = new Map<unknown, number>();
   const add = (role: GeminiContent["role"], parts: unknown[]) => {
     if (parts.length === 0) return;
     const last = contents.at(-1);
-    if (last?.role === role) last.parts.push(...parts);
+    if (last?.role === role) for (const part of parts) last.parts.push(part);
     else contents.push({ role, parts });
   };
   for (const [index, message] of request.messages.entries()) {
@@ -54,11 +55,11 @@ export async function geminiMessages(
       case "assistant":
         for (const call of message.tool_calls ?? [])
           if (call.type === "function") calls.set(call.id, { name: call.function.name, place: calls.size });
-        add("model", modelParts(message, options));
+        add("model", modelParts(message, options, read));
         break;
       case "tool": {
         const { name, place } = calls.get(message.tool_call_id) ?? { name: "", place: 0 };
-        const response = resultOf(textOf(message.content));
+        const response = resultOf(textOf(message.content), read);
         const result = { functionResponse: { ...wireId(message.tool_call_id), name, response } };
         places.set(result, place);
         add("user", [result]);
@@ -77,7 +78,8 @@ export async function geminiMessages(
 function sortResults(parts: unknown[], places: ReadonlyMap<unknown, number>): void {
   const results = parts.filter((part) => places.has(part));
   results.sort((a, b) => (places.get(a) ?? 0) - (places.get(b) ?? 0));
-  for (const [at, part] of parts.entries()) if (places.has(part)) parts[at] = results.shift();
+  let sorted = 0;
+  for (const [at, part] of parts.entries()) if (places.has(part)) parts[at] = results[sorted++];
 }
 
 // Ids that this gateway made mean nothing to Gemini.
@@ -85,12 +87,16 @@ function wireId(id: string): { id: string } | object {
   return isOurs(id) ? {} : { id };
 }
 
-function modelParts(message: AssistantMessage, { signatures, caller, signed }: MessageOptions): unknown[] {
+function modelParts(
+  message: AssistantMessage,
+  { signatures, caller, signed }: MessageOptions,
+  read: TextReader,
+): unknown[] {
   const parts: unknown[] = [];
   const text = textOf(message.content) || (message.refusal ?? "");
   const thought = signatureBack(message.extra_content);
   if (text !== "") parts.push({ text, ...(thought ? { thoughtSignature: thought } : {}) });
-  parts.push(...imagesBack(message.images));
+  for (const image of imagesBack(message.images)) parts.push(image);
   let first = true;
   for (const call of message.tool_calls ?? []) {
     if (call.type !== "function") continue;
@@ -99,7 +105,7 @@ function modelParts(message: AssistantMessage, { signatures, caller, signed }: M
     const signature = known ?? (signed && first ? NO_SIGNATURE : undefined);
     first = false;
     parts.push({
-      functionCall: { ...wireId(call.id), name, args: argumentsOf(args) },
+      functionCall: { ...wireId(call.id), name, args: argumentsOf(args, read) },
       ...(signature ? { thoughtSignature: signature } : {}),
     });
   }
@@ -107,8 +113,8 @@ function modelParts(message: AssistantMessage, { signatures, caller, signed }: M
 }
 
 // Gemini wants an object: a result that is one stays one, unless Google's numbers, which are doubles, would change it.
-function resultOf(text: string): Record<string, unknown> {
-  const value = valueIn(text);
+function resultOf(text: string, read: TextReader): Record<string, unknown> {
+  const value = read(text);
   if (value !== text && isRounded(text)) return { result: text };
   return objectOf(value) ?? { result: value };
 }

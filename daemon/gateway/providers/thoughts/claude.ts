@@ -74,11 +74,12 @@ export function woven<Block>(
 ): Block[] {
   if (blocks.length === 0) return [];
   const last = blocks.length - 1;
-  const before = details.toSorted((a, b) => a.index - b.index);
+  const sorted = details.toSorted((a, b) => a.index - b.index);
+  let next = 0;
   const made: Block[] = [];
   for (const [at, block] of blocks.entries()) {
-    while (before[0] && (before[0].index <= made.length || at === last))
-      made.push(blockOf(before.shift() as ReasoningDetail));
+    for (let detail = sorted[next]; detail && (detail.index <= made.length || at === last); detail = sorted[++next])
+      made.push(blockOf(detail));
     made.push(block);
   }
   return made;

@@ -1,0 +1,67 @@
+// What it would cost to parse JSON, found without parsing it: how deep it nests, how many containers, values and different keys it has.
+import { randomInt } from "node:crypto";
+import { stringEnd } from "./json-text.ts";
+
+export interface JsonSize {
+  readonly depth: number;
+  /** Objects and arrays. */
+  readonly containers: number;
+  /** Different keys, about: never more than there are. */
+  readonly keys: number;
+  /** Values that another one follows: about all of them. */
+  readonly values: number;
+}
+
+const QUOTE = 0x22;
+/** A bit for each key's hash. */
+const KEY_BITS = 22;
+// Who does not know where hashing begins cannot choose keys of one hash.
+const HASH_SEED = randomInt(2 ** 31);
+
+/**
+ * Measures one text after the other: the depth of each, of the rest what they have together. Looks no further where one of the four is beyond `most`.
+ * Well-formedness is left to JSON.parse.
+ */
+export function jsonMeter(most: JsonSize): (text: string) => JsonSize {
+  const seen = new Uint8Array(2 ** (KEY_BITS - 3));
+  let containers = 0;
+  let keys = 0;
+  let values = 0;
+  return (text) => {
+    let depth = 0;
+    let deepest = 0;
+    let string = 0;
+    for (let i = 0; i < text.length; i++) {
+      const code = text.charCodeAt(i);
+      if (code === QUOTE) {
+        string = i;
+        i = stringEnd(text, i) - 1;
+      } else if (code === 0x7b || code === 0x5b) {
+        deepest = Math.max(deepest, ++depth);
+        if (depth > most.depth || ++containers > most.containers) break;
+      } else if (code === 0x7d || code === 0x5d) depth--;
+      else if (code === 0x2c && ++values > most.values) break;
+      else if (code === 0x3a) {
+        const hash = hashOf(text, string, i);
+        const bit = 1 << (hash & 7);
+        if (((seen[hash >>> 3] ?? 0) & bit) === 0 && ++keys > most.keys) break;
+        seen[hash >>> 3] = (seen[hash >>> 3] ?? 0) | bit;
+      }
+    }
+    return { depth: deepest, containers, keys, values };
+  };
+}
+
+/** Whether it is beyond in one of the four. */
+export function isBeyond(size: JsonSize, most: JsonSize): boolean {
+  return (
+    size.depth > most.depth || size.containers > most.containers || size.keys > most.keys || size.values > most.values
+  );
+}
+
+// FNV-1a; the last step brings the upper bits into those that are kept.
+function hashOf(text: string, from: number, to: number): number {
+  let hash = HASH_SEED;
+  for (let i = from; i < to; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return (hash ^ (hash >>> 15)) & (2 ** KEY_BITS - 1);
+}

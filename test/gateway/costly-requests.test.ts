@@ -1,0 +1,70 @@
+// Requests of ordinary size that a translation could be made to work on for minutes, to break at, or to fill the memory with.
+import { expect, test } from "vitest";
+import { textReader } from "#daemon/gateway/format/exact-json.ts";
+import type { ChatRequest } from "#daemon/gateway/format/request.ts";
+import { anthropicMessages } from "#daemon/gateway/providers/anthropic/messages.ts";
+import { schemaKeeper } from "#daemon/gateway/providers/anthropic/schema.ts";
+import { converseMessages } from "#daemon/gateway/providers/bedrock/messages.ts";
+import { geminiMessages } from "#daemon/gateway/providers/google/messages.ts";
+import { supportOf } from "#daemon/gateway/providers/support.ts";
+import { thoughtMemory } from "#daemon/gateway/providers/thoughts/memory.ts";
+import { called, result, user } from "./sent.ts";
+
+const io = { fetchImage: () => Promise.reject(new Error("unused")) };
+const asConverse = { thoughts: null, idOf: (id: string) => id, markOf: () => null, mixesResults: true };
+const asGemini = { signatures: thoughtMemory(), caller: "a", signed: false, io };
+const of = (messages: object[]) => ({ messages }) as unknown as ChatRequest;
+const times = <Item>(count: number, item: Item) => Array.from({ length: count }, () => item);
+
+test("references that multiply are followed no further than a schema is worth", () => {
+  const names = [..."abcdefghij"];
+  const fanned = (levels: number) => {
+    const object = (next: object) => ({
+      type: "object",
+      properties: Object.fromEntries(names.map((name) => [name, next])),
+      required: names,
+      additionalProperties: false,
+    });
+    const levelled = Array.from({ length: levels }, (_, at) => [
+      `d${at}`,
+      object(at + 1 < levels ? { $ref: `#/$defs/d${at + 1}` } : { type: "string" }),
+    ]);
+    return { $ref: "#/$defs/d0", $defs: Object.fromEntries(levelled) };
+  };
+  expect(schemaKeeper()(fanned(2))).toBe(true);
+  expect(schemaKeeper()(fanned(15))).toBe(false);
+});
+
+test("results among texts, and documents of one name, take no longer than their number", async () => {
+  const turns = times(40_000, [user("x"), result("a", "y")]).flat();
+  const started = performance.now();
+  const content = anthropicMessages(of([user("go"), called("a"), ...turns]), null).turns[2]?.content as object[];
+  expect(content.slice(0, 40_000)).toEqual(times(40_000, expect.objectContaining({ type: "tool_result" })));
+  expect(content.slice(40_000)).toEqual(times(40_000, { type: "text", text: "x" }));
+  const documents = times(8_000, { type: "file", file: { file_data: "QQ==" } });
+  const named = (await converseMessages(of([user(documents)]), io, asConverse)).turns[0]?.content ?? [];
+  expect(new Set(named.map(({ document }) => (document as { name?: string })?.name)).size).toBe(8_001);
+  expect(performance.now() - started).toBeLessThan(5_000);
+});
+
+test("any number of parts is added to a turn, and of what a provider lacks", async () => {
+  const parts = times(150_000, { type: "text", text: "x" });
+  const request = of([user("go"), user(parts)]);
+  expect((await converseMessages(request, io, asConverse)).turns[0]?.content).toHaveLength(150_001);
+  expect((await geminiMessages(request, asGemini)).contents[0]?.parts).toHaveLength(150_001);
+  const audio = times(150_000, { type: "input_audio", input_audio: { data: "QQ==", format: "wav" } });
+  expect(supportOf("anthropic", of([user(audio)]))).toHaveLength(150_000);
+});
+
+test("JSON in texts that is more than a body may hold stays a text", () => {
+  const wide = `[${"{},".repeat(260_000)}{}]`;
+  const deep = `${"[".repeat(129)}${"]".repeat(129)}`;
+  const keys = `{${Array.from({ length: 300_000 }, (_, at) => `"k${at}":1`).join()}}`;
+  const read = textReader();
+  expect(read('{"a":[1]}')).toEqual({ a: [1] });
+  expect(read(deep)).toBe(deep);
+  expect(read(wide)).toHaveLength(260_001);
+  // Together they are too many.
+  expect(read(wide)).toBe(wide);
+  expect(textReader()(keys)).toBe(keys);
+});
