@@ -77,6 +77,28 @@ describe("images by URL for wires that take bytes", () => {
       },
     );
   });
+
+  test("are fetched a few at a time, and together no more than a body may hold", async () => {
+    let open = 0;
+    let most = 0;
+    const png = Buffer.from(PIXEL, "base64");
+    const large = Buffer.concat([png, Buffer.alloc(17 << 20)]);
+    const server = createServer(async (request, response) => {
+      most = Math.max(most, ++open);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      open--;
+      response.end(request.url === "/large" ? large : png);
+    });
+    const { origin, close } = await listen(server);
+    onTestFinished(close);
+    const many = (path: string, count: number) =>
+      Array.from({ length: count }, () => ({ type: "image_url", image_url: { url: `${origin}${path}` } }));
+    const fetched = await send("bedrock", { messages: [user(many("/small", 20))] }, "amazon.nova-pro-v1:0");
+    expect(fetched.outcome.kind).toBe("completion");
+    expect(most).toBe(8);
+    const refused = await send("google", { messages: [user(many("/large", 4))] }, "gemini-2.5-pro");
+    expect(refused.outcome).toMatchObject({ kind: "failure", failure: { status: 400, code: "invalid_image_url" } });
+  });
 });
 
 describe("what a provider lacks", () => {

@@ -15,7 +15,7 @@ import {
   failureOf,
   type UpstreamRequest,
 } from "#daemon/gateway/upstream/exchange.ts";
-import { fetchImage } from "#daemon/gateway/upstream/image.ts";
+import { imageFetcher } from "#daemon/gateway/upstream/image.ts";
 import { systemClock } from "#shared/clock.ts";
 import type {
   AttemptOptions,
@@ -59,7 +59,7 @@ function chatOver(wire: Wire, dispatcher: Dispatcher, images: Dispatcher): Provi
       attempt(wire, dispatcher, checked, target, withHints(wire, call, checked, prepared), options);
     let preparing: Prepared | Promise<Prepared>;
     try {
-      preparing = wire.prepare(checked, target, { fetchImage: (url) => fetchImage(images, url, options) });
+      preparing = wire.prepare(checked, target, { fetchImage: imageFetcher(images, options) });
     } catch (error) {
       return Promise.resolve(unprepared(error));
     }

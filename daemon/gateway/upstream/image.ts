@@ -10,14 +10,48 @@ import { exchange } from "./exchange.ts";
 const MAX_BYTES = 20 * 1024 * 1024;
 const MAX_REDIRECTS = 3;
 const TIMEOUT_MS = 15_000;
+/** Of one request. */
+const AT_ONCE = 8;
+const MAX_TOGETHER = 64 * 1024 * 1024;
 
 export interface Image {
   readonly mediaType: string;
   readonly data: Buffer;
 }
 
-/** Throws UpstreamError (`invalid`, param `messages`) where there is no image to be had. */
-export async function fetchImage(
+/**
+ * Fetches the images of one request: a few at a time, together no larger than a body may be, and none after one that was not to be had. Throws
+ * UpstreamError (`invalid`, param `messages`) for that one.
+ */
+export function imageFetcher(
+  dispatcher: Dispatcher,
+  options: { readonly signal: AbortNotice },
+): (url: string) => Promise<Image> {
+  const lanes: Promise<unknown>[] = [];
+  let asked = 0;
+  let left = MAX_TOGETHER;
+  let failed: { readonly error: unknown } | null = null;
+  async function fetched(url: string): Promise<Image> {
+    if (failed) throw failed.error;
+    try {
+      const image = await fetchImage(dispatcher, url, options);
+      left -= image.data.length;
+      if (left < 0) throw refused(`those of the request have more than ${MAX_TOGETHER} bytes together`);
+      return image;
+    } catch (error) {
+      failed ??= { error };
+      throw error;
+    }
+  }
+  return (url) => {
+    const lane = asked++ % AT_ONCE;
+    const image = (lanes[lane] ?? Promise.resolve()).then(() => fetched(url));
+    lanes[lane] = image.catch(() => undefined);
+    return image;
+  };
+}
+
+async function fetchImage(
   dispatcher: Dispatcher,
   url: string,
   options: { readonly signal: AbortNotice },
