@@ -21,8 +21,9 @@ import {
   typeOf,
 } from "./manifest/component.ts";
 import { loadManifest, type Manifest } from "./manifest/load.ts";
+import { checkNames, streamNamed } from "./manifest/streams.ts";
 import { createJobGate } from "./read/job-gate.ts";
-import { checkNames, type Stream, streamComponents, streamNamed, streamOf } from "./stream.ts";
+import { type Stream, streamComponents, streamOf } from "./stream.ts";
 
 export interface ConnectorOptions {
   readonly config: Readonly<Record<string, unknown>>;

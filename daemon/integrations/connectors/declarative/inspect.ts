@@ -8,20 +8,11 @@ import type { Context } from "./context.ts";
 import { createBudget } from "./http/budget.ts";
 import { createHttpClient } from "./http/client.ts";
 import { createInterpolator } from "./jinja/interpolate.ts";
-import {
-  type Component,
-  child,
-  children,
-  isRecord,
-  list,
-  manifestError,
-  optionalChild,
-  typeOf,
-  writtenStreams,
-} from "./manifest/component.ts";
+import { type Component, children, isRecord, list, manifestError, optionalChild } from "./manifest/component.ts";
 import type { Manifest } from "./manifest/load.ts";
+import { checkNames, inlineSchema, nameOf, writtenStreams } from "./manifest/streams.ts";
 import { createJobGate } from "./read/job-gate.ts";
-import { checkNames, nameOf, streamComponents, streamOf } from "./stream.ts";
+import { streamComponents, streamOf } from "./stream.ts";
 
 /** Streams that cannot run carry the reason; throws validation_failed with it when none can. */
 export async function inspectStreams(manifest: Manifest): Promise<ConnectorSummary["streams"]> {
@@ -64,13 +55,6 @@ function inspect(context: Context, component: Component): ConnectorSummary["stre
       refused: (error as Error).message.replace(/^manifest: /, ""),
     };
   }
-}
-
-/** The schema that stands in the manifest; null: only the vendor knows it. */
-export function inlineSchema(component: Component): Readonly<Record<string, unknown>> | null {
-  const source = typeOf(component) === "StateDelegatingStream" ? child(component, "full_refresh_stream") : component;
-  const loader = optionalChild(source, "schema_loader");
-  return loader && isRecord(loader["schema"]) ? loader["schema"] : null;
 }
 
 /** Nothing is sent: building streams asks nobody. */

@@ -1,14 +1,15 @@
 // A stream as the sandbox has it: records made from its schema, and a state that a second read goes on from. Nobody is asked for anything.
 import { seededRandom } from "../../simulation/random.ts";
 import { type RecordShape, simulateRecord, timeOf } from "../../simulation/records.ts";
-import { dryContext, inlineSchema } from "./inspect.ts";
+import { dryContext } from "./inspect.ts";
 import { strftime } from "./jinja/date-text.ts";
 import { DateTime } from "./jinja/datetime.ts";
 import { type Component, optionalChild, optionalText, requiredText, typeOf } from "./manifest/component.ts";
 import type { Manifest } from "./manifest/load.ts";
+import { inlineSchema, streamNamed } from "./manifest/streams.ts";
 import { dpathOne } from "./read/dpath.ts";
 import { readState } from "./read/state.ts";
-import { type StreamEvent, streamComponents, streamNamed, streamOf } from "./stream.ts";
+import { type StreamEvent, streamComponents, streamOf } from "./stream.ts";
 
 const PAGE = 25;
 

@@ -1,28 +1,16 @@
 // A stream of a manifest: its records, page by page, with the state after each slice.
 import { MagicError } from "#contract/errors.ts";
-import { type Context, condition, type Slice, text } from "./context.ts";
+import { type Context, condition, type Slice } from "./context.ts";
 import { createAnswers } from "./http/answers.ts";
-import { durationMs } from "./http/budget.ts";
 import { emptyParts, merge } from "./http/options.ts";
-import {
-  type Component,
-  child,
-  children,
-  isRecord,
-  list,
-  manifestError,
-  optionalChild,
-  optionalText,
-  requiredText,
-  typeOf,
-  writtenStreams,
-} from "./manifest/component.ts";
+import { type Component, child, optionalChild, requiredText, typeOf } from "./manifest/component.ts";
+import { keyPathsOf, nameOf, writtenStreams } from "./manifest/streams.ts";
 import { type Cursor, cursorOf, type Interval } from "./read/cursor.ts";
+import { readsWhole } from "./read/delegate.ts";
 import type { Pack, PackedPage } from "./read/pack.ts";
 import { parallel } from "./read/parallel.ts";
 import {
   isPartitioned,
-  makesGroups,
   type Partition,
   parentsOf,
   partitionsOf,
@@ -32,7 +20,7 @@ import {
 import { type DataRecord, selectorOf, transformationsOf } from "./read/records.ts";
 import { type Question, retrieverOf } from "./read/retrieve.ts";
 import { schemaOf } from "./read/schema.ts";
-import { type ConnectorState, keyOf, readState, type StateForm, stateTracker } from "./read/state.ts";
+import { type ConnectorState, keyOf, readState, stateFormOf, stateTracker } from "./read/state.ts";
 import { halvesOf } from "./read/window.ts";
 
 export type StreamEvent =
@@ -86,10 +74,10 @@ export function streamOf(context: Context, component: Component, concurrency = D
   if (component["file_uploader"])
     context.log("warn", `the files that records of ${nameOf(component)} name are not fetched: the records are`);
   const partitioned = isPartitioned(retriever["partition_router"]);
-  const form = stateFormOf(component, cursor, partitioned && makesGroups(retriever["partition_router"]));
+  const form = stateFormOf(component, cursor);
   return {
     name: nameOf(component),
-    primaryKey: keyPaths(component["primary_key"]),
+    primaryKey: keyPathsOf(component),
     cursorField: cursor?.field,
     schema: loadSchema,
     // Without `pack` none is packed.
@@ -179,18 +167,6 @@ export function streamOf(context: Context, component: Component, concurrency = D
   }
 }
 
-// Which records stand together in a group changes with every new one: no cursor of a group would be found again.
-function stateFormOf(component: Component, cursor: Cursor | undefined, grouped: boolean): StateForm {
-  const wanted = optionalChild(component, "incremental_sync")?.["global_substream_cursor"] === true;
-  const migrations = children(component, "state_migrations").map(typeOf);
-  return {
-    cursorField: cursor?.field,
-    together:
-      cursor !== undefined && (grouped || (wanted && isPartitioned(child(component, "retriever")["partition_router"]))),
-    legacy: migrations.includes("LegacyToPerPartitionStateMigration"),
-  };
-}
-
 // Two parent records with one key are one partition: its cursor says where both were read to.
 async function* distinct(partitions: AsyncIterable<Partition>): AsyncGenerator<Partition> {
   const seen = new Set<string>();
@@ -207,74 +183,23 @@ function questionOf(partition: Partition, cursor: Cursor | undefined, interval: 
   return { slice, parts };
 }
 
-export function nameOf(component: Component): string {
-  return (
-    optionalText(component, "name") ??
-    (isRecord(component["$parameters"]) ? (optionalText(component["$parameters"], "name") ?? "") : "")
-  );
-}
-
-function keyPaths(key: unknown): string[][] {
-  if (typeof key === "string") return key ? [[key]] : [];
-  return list(key).map((each) => (Array.isArray(each) ? each.map(String) : [String(each)]));
-}
-
 // Without state the whole is read one way, with it what has changed another.
 function delegating(context: Context, component: Component, concurrency: number): Stream {
-  const full = streamOf(
-    context,
-    { $parameters: component["$parameters"] ?? {}, ...child(component, "full_refresh_stream") },
-    concurrency,
-  );
-  const incremental = streamOf(
-    context,
-    { $parameters: component["$parameters"] ?? {}, ...child(component, "incremental_stream") },
-    concurrency,
-  );
-  const name = requiredText(component, "name");
-  const retention = text(context, component, component["api_retention_period"] ?? "");
-  const changes = child(component, "incremental_stream");
-  const cursor = cursorOf(context, optionalChild(changes, "incremental_sync"), changes);
-  const form = stateFormOf(changes, cursor, false);
-  // What has changed can be asked for only as far back as the vendor keeps it.
-  const tooOld = (known: string | null): boolean => {
-    const time = retention && known !== null ? cursor?.time(known) : undefined;
-    return time !== undefined && Number(time / 1000n) < context.clock.now() - durationMs(retention);
-  };
-  const wholly = (given: unknown): boolean => {
-    const state = readState(given, form);
-    return state.empty || tooOld(state.cursor);
-  };
+  const [full, changes] = ["full_refresh_stream", "incremental_stream"].map((field) =>
+    streamOf(context, { $parameters: component["$parameters"] ?? {}, ...child(component, field) }, concurrency),
+  ) as [Stream, Stream];
+  const whole = readsWhole(context, component);
   return {
-    ...incremental,
-    name,
-    read: (given) => (wholly(given) ? full.read() : incremental.read(given)),
-    readPacked: (given, pack) =>
-      wholly(given) ? full.readPacked(undefined, pack) : incremental.readPacked(given, pack),
+    ...changes,
+    name: requiredText(component, "name"),
+    read: (given) => (whole(given) ? full.read() : changes.read(given)),
+    readPacked: (given, pack) => (whole(given) ? full.readPacked(undefined, pack) : changes.readPacked(given, pack)),
   };
 }
 
 /** The streams of a resolved manifest, conditional ones where their condition holds. */
 export function streamComponents(context: Context, manifest: Component): Component[] {
   return writtenStreams(manifest, (group) => condition(context, group, group["condition"]));
-}
-
-/** @throws MagicError `not_found`, which names those that there are. */
-export function streamNamed(name: string, streams: readonly Component[]): Component {
-  const found = streams.find((each) => nameOf(each) === name);
-  if (found) return found;
-  const known = streams.length > 0 ? streams.map(nameOf).join(", ") : "none";
-  throw new MagicError("not_found", `the connector has no stream '${name}'; it has ${known}`);
-}
-
-/** Streams are asked for by name. @throws MagicError `validation_failed` for one without a name, and for two of one name. */
-export function checkNames(streams: readonly Component[]): void {
-  const names = new Set<string>();
-  for (const name of streams.map(nameOf)) {
-    if (name === "") throw manifestError("a stream has no name");
-    if (names.has(name)) throw manifestError(`two streams have the name '${name}'`);
-    names.add(name);
-  }
 }
 
 /** Whatever looks into an answer does so level by level: one of too many levels ends like this. */

@@ -60,11 +60,3 @@ export function refuseCustom(component: Component): never {
     `${typeOf(component)} '${name ?? ""}' is written in Python and cannot run here; replace it by a declarative component`,
   );
 }
-
-/** The streams that a manifest writes, those of conditional groups where `holds` says so. */
-export function writtenStreams(manifest: Component, holds: (group: Component) => boolean = () => true): Component[] {
-  return children(manifest, "streams").flatMap((each) => {
-    if (typeOf(each) !== "ConditionalStreams") return [each];
-    return holds(each) ? children(each, "streams") : [];
-  });
-}

@@ -1,8 +1,9 @@
 // The text of a manifest -> a resolved one. Whatever is wrong with it is an error that says where.
 import { type Document, parseDocument, type Tags, visit } from "yaml";
 import { setField } from "#contract/json-object.ts";
-import { type Component, children, isRecord, manifestError, writtenStreams } from "./component.ts";
+import { type Component, children, isRecord, manifestError } from "./component.ts";
 import { resolveManifest } from "./resolve.ts";
+import { writtenStreams } from "./streams.ts";
 
 const MAX_BYTES = 20 * 1024 * 1024;
 /** About a second of work. */

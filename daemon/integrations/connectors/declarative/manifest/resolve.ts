@@ -136,11 +136,17 @@ function propagate(
   budget.nodes += Object.keys(own).length;
   if (budget.nodes > MAX_NODES) throw manifestError("the parameters unfold to too many values");
   for (const field of Object.keys(own)) {
-    const { [field]: _own, ...rest } = parameters;
-    own[field] = descend(`${own["type"]}.${field}`, own[field], rest, budget);
+    if (typeof own[field] !== "object") continue;
+    own[field] = descend(`${own["type"]}.${field}`, own[field], without(parameters, field), budget);
   }
   if (Object.keys(parameters).length) own["$parameters"] = parameters;
   return own;
+}
+
+function without(parameters: Parameters, field: string): Parameters {
+  if (!Object.hasOwn(parameters, field)) return parameters;
+  const { [field]: _own, ...rest } = parameters;
+  return rest;
 }
 
 // A field that holds plain data may still hold components further down (a map of named authenticators).

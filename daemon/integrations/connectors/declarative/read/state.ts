@@ -1,7 +1,8 @@
 // Where reading a declarative stream goes on: one cursor, or one a partition. Opaque to whoever keeps it; one that Airbyte kept is read too.
 import type { Clock } from "#shared/clock.ts";
-import { isRecord } from "../manifest/component.ts";
+import { type Component, child, children, isRecord, optionalChild, typeOf } from "../manifest/component.ts";
 import type { Cursor } from "./cursor.ts";
+import { isPartitioned, makesGroups } from "./partition.ts";
 
 type PartitionValues = Readonly<Record<string, unknown>>;
 
@@ -34,6 +35,18 @@ export interface StateForm {
   readonly together: boolean;
   /** True: `{"<partition>": {"<cursor field>": ...}}` is a state too. */
   readonly legacy: boolean;
+}
+
+export function stateFormOf(stream: Component, cursor: Cursor | undefined): StateForm {
+  const router = child(stream, "retriever")["partition_router"];
+  const wanted = optionalChild(stream, "incremental_sync")?.["global_substream_cursor"] === true;
+  const migrations = children(stream, "state_migrations").map(typeOf);
+  return {
+    cursorField: cursor?.field,
+    // Which records stand together in a group changes with every new one: no cursor of a group would be found again.
+    together: cursor !== undefined && (makesGroups(router) || (wanted && isPartitioned(router))),
+    legacy: migrations.includes("LegacyToPerPartitionStateMigration"),
+  };
 }
 
 export interface StateTracker {
