@@ -36,3 +36,25 @@ test("a project's manifests are connectors as they are on the disk now; broken o
   ]);
   expect(await ids()).toEqual(["bad", "two"]);
 });
+
+test("a project's manifest is shown as it is read: names of parameters, and no more than it may unfold to", async () => {
+  const root = temporaryFolder();
+  const folder = join(root, "connectors");
+  mkdirSync(folder);
+  const put = (name: string, stream: object, definitions: object): void =>
+    writeFileSync(join(folder, name), JSON.stringify({ version: "6.0.0", check: {}, definitions, streams: [stream] }));
+  const stream = { type: "DeclarativeStream", $parameters: { name: "items", primary_key: [["a", "b"], "c"] } };
+  const base = { incremental_sync: { type: "DatetimeBasedCursor", cursor_field: "at" } };
+  put("named.json", { ...stream, $ref: "#/definitions/base" }, { base });
+  const levels = Array.from({ length: 14 }, (_, at) => {
+    const next = { $ref: `#/definitions/level${at + 1}` };
+    return [`level${at}`, { a: next, b: next, c: next, d: next }];
+  });
+  const unfolding = { ...stream, retriever: { $ref: "#/definitions/level0" } };
+  put("unfolding.json", unfolding, { ...Object.fromEntries(levels), level14: {} });
+  const [connector, ...others] = await projectConnectors(root)();
+  expect(others).toEqual([]);
+  expect(connector?.objects).toEqual([
+    { name: "items", schema: { type: "object" }, primary_key: ["a.b", "c"], cursor_candidates: ["at"] },
+  ]);
+});

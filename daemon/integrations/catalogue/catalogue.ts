@@ -4,9 +4,10 @@ import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import type { Connector } from "#contract/wire/connectors.ts";
+import type { Component } from "../connectors/declarative/manifest/component.ts";
 import type { OAuthDefinition } from "../oauth/provider.ts";
 import { codeConnectors } from "./code-connectors.ts";
-import { connectorOf, type Manifest } from "./manifest-connector.ts";
+import { connectorOf, factsOf } from "./manifest-connector.ts";
 
 export interface Catalogue {
   /** By id, in the order of ids. */
@@ -48,19 +49,20 @@ async function load(oauth: Map<string, OAuthDefinition>): Promise<ReadonlyMap<st
   const connectors = new Map(codeConnectors(grades).map((connector) => [connector.id, connector]));
   for (const [id, manifest] of Object.entries(await manifestsIn(folder))) {
     connectors.set(id, connectorOf(id, manifest, grades[id]));
-    if (manifest.metadata?.magic?.oauth) oauth.set(id, manifest.metadata.magic.oauth);
+    const { oauth: definition } = factsOf(manifest);
+    if (definition) oauth.set(id, definition);
   }
   return connectors;
 }
 
 // The build puts them into one file: to read their YAML would hold the daemon up for half a second.
-async function manifestsIn(folder: string): Promise<Readonly<Record<string, Manifest>>> {
+async function manifestsIn(folder: string): Promise<Readonly<Record<string, Component>>> {
   const files = (await readdir(folder)).sort();
   if (files.includes("definitions.json"))
-    return JSON.parse(await readFile(join(folder, "definitions.json"), "utf8")) as Record<string, Manifest>;
-  const found: Record<string, Manifest> = {};
+    return JSON.parse(await readFile(join(folder, "definitions.json"), "utf8")) as Record<string, Component>;
+  const found: Record<string, Component> = {};
   for (const file of files)
     if (file.endsWith(".yaml"))
-      found[basename(file, ".yaml")] = parse(await readFile(join(folder, file), "utf8")) as Manifest;
+      found[basename(file, ".yaml")] = parse(await readFile(join(folder, file), "utf8")) as Component;
   return found;
 }

@@ -1,31 +1,20 @@
 // What the catalogue shows of a declarative manifest: https://docs.airbyte.com/platform/connector-development/config-based/
 // Our own facts about it stand in `metadata.magic`, which the format leaves to its users.
 
+import { fields, isObject } from "#contract/json-object.ts";
 import type { Connector } from "#contract/wire/connectors.ts";
+import { type Component, optionalChild, optionalText, typeOf } from "../connectors/declarative/manifest/component.ts";
+import { resolveManifest } from "../connectors/declarative/manifest/resolve.ts";
+import { inlineSchema, keyPathsOf, nameOf, writtenStreams } from "../connectors/declarative/manifest/streams.ts";
 import type { OAuthDefinition } from "../oauth/provider.ts";
 
-interface StreamPart {
-  readonly name?: string;
-  readonly $ref?: string;
-  readonly primary_key?: string | readonly (string | readonly string[])[];
-  readonly schema_loader?: { readonly schema?: Readonly<Record<string, unknown>> | { readonly $ref: string } };
-  readonly incremental_sync?: { readonly cursor_field?: string };
-  readonly retriever?: { readonly requester?: { readonly authenticator?: { readonly type?: string } } };
+export interface Facts extends Partial<Pick<Connector, "name" | "category" | "verified_on">> {
+  readonly auth_type?: Connector["auth"]["type"];
+  readonly oauth?: OAuthDefinition;
 }
 
-export interface Manifest {
-  readonly streams?: readonly (StreamPart | string)[];
-  readonly definitions?: Readonly<Record<string, unknown>>;
-  readonly spec?: {
-    readonly connection_specification?: Readonly<Record<string, unknown>>;
-    readonly documentation_url?: string;
-  };
-  readonly metadata?: {
-    readonly magic?: Partial<Connector> & {
-      readonly auth_type?: Connector["auth"]["type"];
-      readonly oauth?: OAuthDefinition;
-    };
-  };
+export function factsOf(manifest: Component): Facts {
+  return fields(fields(manifest["metadata"])["magic"]);
 }
 
 const authTypes: Readonly<Record<string, Connector["auth"]["type"]>> = {
@@ -38,51 +27,56 @@ const authTypes: Readonly<Record<string, Connector["auth"]["type"]>> = {
   JwtAuthenticator: "jwt",
 };
 
-/** The grade is what the examination found; G0: it builds. */
-export function connectorOf(id: string, manifest: Manifest, grade: Connector["grade"] = "G0"): Connector {
-  const ours = manifest.metadata?.magic ?? {};
-  const streams = (manifest.streams ?? []).map((stream) => resolve(manifest, stream) as StreamPart);
-  const authenticator = streams[0]?.retriever?.requester?.authenticator?.type;
-  const incremental = streams.some((stream) => stream.incremental_sync !== undefined);
+/**
+ * The grade is what the examination found; G0: it builds.
+ *
+ * @throws MagicError `validation_failed` for references that lead nowhere, in circles, or to too much.
+ */
+export function connectorOf(id: string, manifest: Component, grade: Connector["grade"] = "G0"): Connector {
+  const facts = factsOf(manifest);
+  const resolved = resolveManifest({ ...manifest });
+  const spec = fields(resolved["spec"]);
+  const objects = writtenStreams(resolved).map(objectOf);
+  const incremental = writtenStreams(resolved).some((stream) => optionalChild(readAs(stream), "incremental_sync"));
   return {
     id,
     object: "connector",
-    name: ours.name ?? id,
-    category: ours.category ?? "other",
-    auth: { type: ours.auth_type ?? authTypes[authenticator ?? ""] ?? (authenticator ? "custom" : "none") },
+    name: facts.name ?? id,
+    category: facts.category ?? "other",
+    auth: { type: facts.auth_type ?? authTypeOf(resolved) },
     capabilities: {
       source: true,
       destination: false,
       modes: incremental ? ["full_refresh", "incremental"] : ["full_refresh"],
     },
     grade,
-    verified_on: ours.verified_on ?? null,
-    documentation_url: manifest.spec?.documentation_url ?? null,
-    config_schema: manifest.spec?.connection_specification ?? { type: "object" },
-    objects: streams.map(({ name = "", primary_key, schema_loader, incremental_sync }) => ({
-      name,
-      schema: (schema_loader?.schema as Record<string, unknown> | undefined) ?? { type: "object" },
-      primary_key: [primary_key ?? []].flat(2),
-      cursor_candidates: incremental_sync?.cursor_field ? [incremental_sync.cursor_field] : [],
-    })),
+    verified_on: facts.verified_on ?? null,
+    documentation_url: optionalText(spec, "documentation_url") ?? null,
+    config_schema: isObject(spec["connection_specification"]) ? spec["connection_specification"] : { type: "object" },
+    objects,
   };
 }
 
-// `$ref: "#/definitions/x"` beside other keys: they win over what it names. Depth is bounded: a manifest may be hostile.
-function resolve(manifest: Manifest, part: unknown, depth = 0): unknown {
-  if (depth > 30) return {};
-  if (typeof part === "string" && part.startsWith("#/")) return resolve(manifest, at(manifest, part), depth + 1);
-  if (Array.isArray(part)) return part.map((item) => resolve(manifest, item, depth + 1));
-  if (typeof part !== "object" || part === null) return part;
-  const { $ref, ...own } = part as Record<string, unknown>;
-  const base = typeof $ref === "string" ? resolve(manifest, at(manifest, $ref), depth + 1) : {};
-  const members = Object.entries(own).map(([key, value]) => [key, resolve(manifest, value, depth + 1)]);
-  return { ...(base as object), ...Object.fromEntries(members) };
+function objectOf(stream: Component): Connector["objects"][number] {
+  const cursor = optionalText(optionalChild(readAs(stream), "incremental_sync") ?? {}, "cursor_field");
+  return {
+    name: nameOf(stream),
+    schema: inlineSchema(stream) ?? { type: "object" },
+    primary_key: keyPathsOf(readAs(stream)).map((path) => path.join(".")),
+    // What a template comes to is known with the configuration.
+    cursor_candidates: cursor === undefined || cursor.includes("{{") ? [] : [cursor],
+  };
 }
 
-function at(manifest: Manifest, reference: string): unknown {
-  let part: unknown = manifest;
-  for (const step of reference.slice(2).split("/"))
-    part = typeof part === "object" && part !== null && Object.hasOwn(part, step) ? part[step as never] : undefined;
-  return part;
+// Once there is a state.
+const readAs = (stream: Component): Component => optionalChild(stream, "incremental_stream") ?? stream;
+
+function authTypeOf(resolved: Component): Connector["auth"]["type"] {
+  const [first] = writtenStreams(resolved);
+  const places = ["retriever", "requester", "authenticator"];
+  const authenticator = places.reduce(
+    (at: Component | undefined, place) => at && optionalChild(at, place),
+    first && readAs(first),
+  );
+  return authenticator ? (authTypes[typeOf(authenticator)] ?? "custom") : "none";
 }
