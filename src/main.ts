@@ -1,7 +1,7 @@
 // argv -> one dynamic import. The only place that ends the process.
 import { CommanderError } from "commander";
 import type { Context } from "#commands/command.ts";
-import { createProgram, namingCommand, usageError, withoutStrayHelp } from "#commands/program.ts";
+import { createProgram, namingCommand, usageError, withoutStrayHelp, wordsOf } from "#commands/program.ts";
 import { groups } from "#commands/registry.ts";
 import { formatOf, globalsOf, needValues } from "#commands/values.ts";
 import { MagicError } from "#contract/errors.ts";
@@ -22,13 +22,15 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   interruption.readerLeft();
 });
 process.stderr.on("error", () => {});
+// Also of what nobody waits for.
+process.on("uncaughtException", (error) => process.exit(reportFailure(error, format, process, env)));
 
 // Heard from here on: a command that is still being loaded is interrupted like one that runs.
 const interruption = listenToInterruption();
 
 /** Runs the command; resolves to its exit code. */
 async function main(): Promise<number> {
-  if (argv[0] === "--version" || argv[0] === "-V") {
+  if (wordsOf(argv).length === 0 && argv.some((word) => word === "--version" || word === "-V")) {
     process.stdout.write(format === "text" ? `${VERSION}\n` : `${JSON.stringify({ version: VERSION })}\n`);
     return exitCodes.ok;
   }
@@ -133,8 +135,8 @@ function currentFolder(): string {
 }
 
 /** `magic help sync create` is `magic sync create --help`. */
-function helpWord(words: readonly string[]): string[] {
-  return words[0] === "help" ? [...words.slice(1), "--help"] : [...words];
+function helpWord(line: readonly string[]): string[] {
+  return wordsOf(line)[0] === "help" ? [...line.toSpliced(line.indexOf("help"), 1), "--help"] : [...line];
 }
 
 const code = await main().catch((error: unknown) =>

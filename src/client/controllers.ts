@@ -3,6 +3,7 @@ import { isMagicError, MagicError } from "#contract/errors.ts";
 import { nearest } from "#contract/suggest.ts";
 import type { DevelopmentEvent } from "#contract/wire/controllers.ts";
 import type { ApiClient } from "./http.ts";
+import { pathPart } from "./path-part.ts";
 
 export interface InvokeAnswer {
   readonly output: unknown;
@@ -76,7 +77,7 @@ export async function* develop(client: ApiClient, options: DevelopOptions): Asyn
 
 /** Builds everything of a session again. */
 export function reloadSession(client: ApiClient, session: string): Promise<unknown> {
-  return client.request("POST", `/v1/dev/sessions/${encodeURIComponent(session)}/reload`, { body: {} });
+  return client.request("POST", `/v1/dev/sessions/${pathPart(session)}/reload`, { body: {} });
 }
 
 /** A built controller: what `magic build` writes and `magic deploy` sends. */
@@ -131,7 +132,7 @@ export interface ControllerSummary {
   readonly development: boolean;
 }
 
-const at = (name: string) => `/v1/controllers/${encodeURIComponent(name)}`;
+const at = (name: string) => `/v1/controllers/${pathPart(name)}`;
 
 export async function listControllers(client: ApiClient): Promise<readonly ControllerSummary[]> {
   return (await client.request<{ data: ControllerSummary[] }>("GET", "/v1/controllers")).data;
@@ -150,7 +151,7 @@ export function promoteController(
   percent: number | undefined,
 ): Promise<ControllerSummary> {
   const body = { version, ...(percent !== undefined && { percent }) };
-  return client.request("PUT", `${at(name)}/aliases/${encodeURIComponent(alias)}`, { body });
+  return client.request("PUT", `${at(name)}/aliases/${pathPart(alias)}`, { body });
 }
 
 /** Points an alias back at what it pointed at before. */
@@ -159,6 +160,6 @@ export function rollbackController(client: ApiClient, name: string, alias?: stri
 }
 
 export async function deleteController(client: ApiClient, name: string, version?: string): Promise<void> {
-  const path = version === undefined ? at(name) : `${at(name)}/versions/${encodeURIComponent(version)}`;
+  const path = version === undefined ? at(name) : `${at(name)}/versions/${pathPart(version)}`;
   await client.request("DELETE", path);
 }

@@ -1,6 +1,7 @@
 // Keys, clients and gateway tokens of a daemon, for commands: the same verbs under three paths.
 import type { ListPage } from "#contract/wire/list.ts";
 import type { ApiClient } from "./http.ts";
+import { pathPart } from "./path-part.ts";
 
 const credentialPaths = { key: "/v1/keys", client: "/v1/clients", token: "/v1/gateway-tokens" } as const;
 export type CredentialNoun = keyof typeof credentialPaths;
@@ -65,5 +66,5 @@ export async function revokeCredential(client: ApiClient, noun: CredentialNoun, 
 }
 
 function address(noun: CredentialNoun, id: string): string {
-  return `${credentialPaths[noun]}/${encodeURIComponent(id)}`;
+  return `${credentialPaths[noun]}/${pathPart(id)}`;
 }

@@ -120,17 +120,23 @@ function isForeign({ ok, status, headers }: Head): boolean {
 function watchForWedged(origin: URL, afterMs: number, fetcher: typeof fetch): { signal: AbortSignal; end: () => void } {
   const controller = new AbortController();
   let timer: NodeJS.Timeout;
+  let ended = false;
   const look = async () => {
     const asked = fetcher(new URL("/health", origin), { signal: AbortSignal.timeout(afterMs) });
     const alive = await asked.then(
       (answer) => answer.body?.cancel().then(() => true),
       () => false,
     );
+    if (ended) return;
     if (alive) timer = setTimeout(look, 2 * afterMs).unref();
     else controller.abort(wedged(origin.origin));
   };
   timer = setTimeout(look, afterMs).unref();
-  return { signal: controller.signal, end: () => clearTimeout(timer) };
+  const end = () => {
+    ended = true;
+    clearTimeout(timer);
+  };
+  return { signal: controller.signal, end };
 }
 
 /** A daemon that takes connections and does nothing. */

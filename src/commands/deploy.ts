@@ -33,7 +33,7 @@ export default defineCommand<Options>({
       output.format === "text" && (await hasEarlier(client, name))
         ? `   and to go back  ${output.paint.cyan(`magic controller rollback ${name}`)}`
         : "";
-    output.result({ ...deployed, name, version, digest, alias }, (paint) =>
+    output.result(deployed, (paint) =>
       [
         `${paint.green("✔")} Deployed ${paint.bold(name)} ${version} to ${client.url} as ${paint.bold(alias)}${percent === undefined ? "" : ` (${percent} % of its calls)`}`,
         `  ${paint.dim(digest)}`,

@@ -30,7 +30,7 @@ export async function createProgram(argv: readonly string[], write: (text: strin
     .helpCommand(false)
     .helpOption("-h, --help", "show this help")
     .addHelpText("after", "\nStart with `magic demo`, or `magic scaffold --name hello` and `magic dev`.");
-  const [first, second] = words(argv);
+  const [first, second] = wordsOf(argv);
   if (first === undefined) root.option("-V, --version", "show the version");
   globalOptions(root);
   for (const group of groups) {
@@ -106,7 +106,7 @@ function quieten(command: Command, write: (text: string) => void): void {
 }
 
 /** The words of argv that are neither options nor the global options' values. */
-function words(argv: readonly string[]): string[] {
+export function wordsOf(argv: readonly string[]): string[] {
   const found: string[] = [];
   for (let at = 0; at < argv.length; at++) {
     const word = argv[at] ?? "";
@@ -136,7 +136,7 @@ export function usageError(error: CommanderError, program: Program, argv: readon
 
 function commandOf(root: Command, argv: readonly string[]): Command {
   let command = root;
-  for (const word of words(argv)) {
+  for (const word of wordsOf(argv)) {
     const next = command.commands.find((candidate) => candidate.name() === word);
     if (!next) break;
     command = next;
@@ -167,7 +167,7 @@ function missingOf(command: Command): string[] {
 
 /** argv without --help where its command does not exist: then the answer is the unknown name, not the help of what is above it. */
 export function withoutStrayHelp(root: Command, argv: readonly string[]): string[] {
-  const named = words(argv);
+  const named = wordsOf(argv);
   const command = commandOf(root, argv);
   const depth = commandPath(command).split(" ").length - 1;
   const stray = command.commands.length > 0 && named.length > depth;

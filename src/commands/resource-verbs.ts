@@ -1,6 +1,6 @@
 // list, get and delete: the same for connections, syncs, webhooks and connectors.
 import type { Command } from "commander";
-import { MagicError } from "#contract/errors.ts";
+import { pathPart } from "#client/path-part.ts";
 import type { ListPage } from "#contract/wire/list.ts";
 import { type Column, table } from "#output/table.ts";
 import { clientOf } from "./client-of.ts";
@@ -82,11 +82,4 @@ export function deleteVerb(noun: string, path: (id: string) => string): CommandM
       context.output.result(document ?? { id, deleted: true }, (paint) => `${paint.green("✓")} Deleted ${id}.`);
     },
   });
-}
-
-/** A positional argument as one segment of a path. Throws `usage` for what would name another path: nothing (a variable that is not set), dots. */
-export function pathPart(argument: unknown): string {
-  if (typeof argument === "string" && /^(\s*|\.\.?)$/.test(argument))
-    throw new MagicError("usage", `${JSON.stringify(argument)} is no id.`);
-  return encodeURIComponent(String(argument ?? ""));
 }

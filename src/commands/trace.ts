@@ -1,4 +1,5 @@
 // magic trace: the spans of one request as a waterfall.
+import { pathPart } from "#client/path-part.ts";
 import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
 import type { Trace, TraceSpan } from "#contract/wire/traces.ts";
@@ -9,7 +10,7 @@ export default defineCommand({
   async run(context) {
     const { args, output, signal } = context;
     const client = await clientOf(context);
-    const trace = await client.request<Trace>("GET", `/v1/traces/${encodeURIComponent(String(args[0]))}`, { signal });
+    const trace = await client.request<Trace>("GET", `/v1/traces/${pathPart(args[0])}`, { signal });
     output.result(trace, (paint) => show(trace, paint));
   },
 });

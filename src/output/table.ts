@@ -18,8 +18,9 @@ export function table<Row>(
 ): string {
   if (rows.length === 0) return paint.dim(empty);
   const cells = rows.map((row) => columns.map((column) => cell(column.value(row))));
+  // One by one: what is spread are arguments, of which there cannot be a hundred thousand.
   const widths = columns.map((column, at) =>
-    Math.max(width(column.title), ...cells.map((line) => width(line[at] ?? ""))),
+    cells.reduce((most, line) => Math.max(most, width(line[at] ?? "")), width(column.title)),
   );
   const pad = (text: string, at: number) => {
     const gap = " ".repeat(Math.max(0, (widths[at] ?? 0) - width(text)));

@@ -48,7 +48,7 @@ test("--help lists every command on stdout and exits 0", async () => {
 });
 
 test("help of a command and of a verb", async () => {
-  const scaffold = await box.magic(["help", "scaffold"]);
+  const scaffold = await box.magic(["--quiet", "help", "scaffold"]);
   expect(scaffold.stdout).toContain("--template <template>");
   const start = await box.magic(["daemon", "start", "--help"]);
   expect([start.code, start.stdout.includes("--port")]).toEqual([0, true]);
@@ -56,7 +56,11 @@ test("help of a command and of a verb", async () => {
 
 test("--version says the version, as JSON too", async () => {
   expect((await box.magic(["--version"])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
-  expect(JSON.parse((await box.magic(["--version", "--json"])).stdout)).toEqual({ version: expect.any(String) });
+  for (const args of [
+    ["--version", "--json"],
+    ["--json", "--version"],
+  ])
+    expect(JSON.parse((await box.magic(args)).stdout)).toEqual({ version: expect.any(String) });
 });
 
 test("slips are answered with a suggestion, exit code 2 and an empty stdout", async () => {

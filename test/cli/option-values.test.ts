@@ -1,7 +1,7 @@
 // What options take for a time, whatever Date.parse would make of it.
 import { expect, test } from "vitest";
+import { pathPart } from "#client/path-part.ts";
 import { betweenOf, filled, listValue, timeOf } from "#commands/option-values.ts";
-import { pathPart } from "#commands/resource-verbs.ts";
 
 test("a day or a time is taken, a day that no calendar has is not", () => {
   expect(timeOf(undefined, "--since")).toBeUndefined();
@@ -33,5 +33,5 @@ test("a list of nothing, a variable that is not set, does not mean everything", 
 
 test("an id that is empty, or would climb to another path, is refused before anything is asked", () => {
   expect([pathPart("sync_1"), pathPart("a/../b"), pathPart(undefined)]).toEqual(["sync_1", "a%2F..%2Fb", ""]);
-  for (const id of ["", " ", ".", ".."]) expect(() => pathPart(id)).toThrow("is no id");
+  for (const id of ["", " ", ".", ".."]) expect(() => pathPart(id)).toThrow("is no id and no name");
 });

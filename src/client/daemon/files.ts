@@ -17,7 +17,10 @@ export function readRuntimeFile(root: string): RuntimeFile | undefined {
   const path = join(stateFolder(root), runtimeNames.runtime);
   const found = readJson<RuntimeFile>(path);
   if (found === undefined) return undefined;
-  const { uid, mode } = statSync(path);
+  const file = statSync(path, { throwIfNoEntry: false });
+  // Its daemon has just ended.
+  if (!file) return undefined;
+  const { uid, mode } = file;
   if (process.getuid && uid !== process.getuid())
     throw new MagicError("state_unusable", `${path} belongs to another user: its daemon is not trusted.`);
   if (process.platform !== "win32" && (mode & 0o077) !== 0)

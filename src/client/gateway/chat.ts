@@ -1,7 +1,7 @@
 // A streamed chat completion, read event by event (server-sent events, HTML Standard section 9.2; OpenAI's chunks).
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import type { ApiClient } from "#client/http.ts";
-import { MagicError } from "#contract/errors.ts";
+import { isMagicError, MagicError } from "#contract/errors.ts";
 
 export interface ChatMessage {
   readonly role: "system" | "user" | "assistant";
@@ -67,8 +67,14 @@ export async function streamChat(
   };
   const parser = createParser({ onEvent: take });
   const decoder = new TextDecoder();
-  for await (const bytes of answer.body ?? []) parser.feed(decoder.decode(bytes as Uint8Array, { stream: true }));
-  if (!done) throw new MagicError("upstream_error", "The answer broke off before its end.");
+  const broken = (cause?: unknown) =>
+    new MagicError("upstream_error", "The answer broke off before its end.", { cause });
+  try {
+    for await (const bytes of answer.body ?? []) parser.feed(decoder.decode(bytes as Uint8Array, { stream: true }));
+  } catch (error) {
+    throw isMagicError(error) ? error : signal.aborted ? new MagicError("interrupted") : broken(error);
+  }
+  if (!done) throw broken();
   return {
     text,
     model,

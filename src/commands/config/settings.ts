@@ -83,7 +83,10 @@ export function oneSetting(key: string, around: Surroundings): Resolved {
   if (found) return found;
   const part = key
     .split(".")
-    .reduce<unknown>((value, name) => (value as Record<string, unknown>)?.[name], projectValues(around.root));
+    .reduce<unknown>(
+      (value, name) => (isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined),
+      projectValues(around.root),
+    );
   if (part !== undefined) return { key, value: part, origin: "project", source: projectPath(around.root) };
   const known = [
     ...Object.keys(userSettings),

@@ -3,10 +3,10 @@ import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { ApiClient } from "#client/http.ts";
+import { pathPart } from "#client/path-part.ts";
 import { clientOf } from "#commands/client-of.ts";
 import { type Context, defineCommand } from "#commands/command.ts";
 import { given, objectValue } from "#commands/option-values.ts";
-import { pathPart } from "#commands/resource-verbs.ts";
 import { MagicError } from "#contract/errors.ts";
 import type { Connection } from "#contract/wire/connections.ts";
 import { openInBrowser } from "#output/open.ts";
@@ -28,9 +28,10 @@ export default defineCommand<Options>({
       .option("--credentials <@file|->", "likewise, e.g. client_secret")
       .option("--no-browser", "print the address alone"),
   async run(context) {
-    const { options, output, args } = context;
+    const { options, output, args, signal } = context;
     const client = await clientOf(context);
-    const { id, provider } = await client.request<Connection>("GET", `/v1/connections/${pathPart(args[0])}`);
+    const path = `/v1/connections/${pathPart(args[0])}`;
+    const { id, provider } = await client.request<Connection>("GET", path, { signal });
     const config = await objectValue(options.config, "--config", wholeNumbers);
     const credentials = await objectValue(options.credentials, "--credentials", wholeNumbers);
     const body = given({ provider, connection: id, config, credentials });
@@ -56,7 +57,7 @@ export async function authorize(
   const page = await outcomePage();
   try {
     const body = { ...start, callback_url: page.url };
-    const begun = await client.request<Begun>("POST", "/v1/connections/oauth/start", { body });
+    const begun = await client.request<Begun>("POST", "/v1/connections/oauth/start", { body, signal });
     const address = begun.authorization_url;
     if (browser && output.interactive) await openInBrowser(address).catch(() => undefined);
     // Without the address nobody could go on: it is said with --quiet too.
@@ -69,7 +70,7 @@ export async function authorize(
         `The provider did not authorize it: ${outcome.get("error_description") ?? outcome.get("error") ?? "no reason given"}.`,
         { extra: { error: outcome.get("error") } },
       );
-    return await client.request<Connection>("GET", `/v1/connections/${pathPart(id)}`);
+    return await client.request<Connection>("GET", `/v1/connections/${pathPart(id)}`, { signal });
   } finally {
     page.close();
   }
@@ -83,25 +84,25 @@ interface Begun {
 // Its path is a secret of this command: no other page of the browser can end the wait.
 async function outcomePage(): Promise<{ url: string; outcome: Promise<URLSearchParams>; close(): void }> {
   const path = `/${randomBytes(16).toString("hex")}`;
-  const { promise: outcome, resolve: settle } = Promise.withResolvers<URLSearchParams>();
+  const { promise, resolve: settle } = Promise.withResolvers<URLSearchParams>();
   const server = createServer((request: IncomingMessage, response: ServerResponse) => {
-    const { pathname, searchParams } = new URL(request.url ?? "/", "http://127.0.0.1");
-    const known = pathname === path;
-    const text = !known
+    const address = URL.parse(request.url ?? "/", "http://127.0.0.1");
+    const outcome = address?.pathname === path ? address.searchParams : undefined;
+    const text = !outcome
       ? "There is nothing here."
-      : searchParams.has("connection")
+      : outcome.has("connection")
         ? "Connected. You may close this page."
         : "Not connected: the terminal says why. You may close this page.";
-    response.writeHead(known ? 200 : 404, { "content-type": "text/plain; charset=utf-8", connection: "close" });
+    response.writeHead(outcome ? 200 : 404, { "content-type": "text/plain; charset=utf-8", connection: "close" });
     response.end(`${text}\n`, () => {
-      if (known) settle(searchParams);
+      if (outcome) settle(outcome);
     });
   });
   await new Promise<void>((resolve, reject) => server.once("error", reject).listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}${path}`,
-    outcome,
+    outcome: promise,
     close() {
       server.close();
       server.closeAllConnections();

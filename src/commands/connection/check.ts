@@ -1,7 +1,8 @@
 // magic connection check: exit code 8 when the system does not answer.
+
+import { pathPart } from "#client/path-part.ts";
 import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
-import { pathPart } from "#commands/resource-verbs.ts";
 import { exitCodes } from "#contract/exit-codes.ts";
 import type { Connection } from "#contract/wire/connections.ts";
 import { showConnection } from "./show.ts";

@@ -47,7 +47,7 @@ const command: CommandModule<Options> = defineCommand<Options>({
           { ...body, ...given({ scopes: listValue(options.scopes, "--scopes") }) },
           { ...context, browser: options.browser !== false },
         )
-      : await client.request<Connection>("POST", "/v1/connections", { body });
+      : await client.request<Connection>("POST", "/v1/connections", { body, signal: context.signal });
     output.result(connection, showConnection(connection));
   },
 });

@@ -1,8 +1,9 @@
 // magic connection update: what is named changes, the rest stays.
+
+import { pathPart } from "#client/path-part.ts";
 import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
 import { given, objectValue } from "#commands/option-values.ts";
-import { pathPart } from "#commands/resource-verbs.ts";
 import type { Connection } from "#contract/wire/connections.ts";
 import { wholeNumbers } from "#shared/json-text.ts";
 import { showConnection } from "./show.ts";

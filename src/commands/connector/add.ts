@@ -21,7 +21,7 @@ export default defineCommand<{ name?: string; force?: boolean }>({
   async run({ args, options, output, globals, env, cwd, signal }) {
     const source = args[0] as string;
     const text = await manifestText(source, cwd, signal);
-    const name = options.name ?? nameFromFile(source);
+    const name = options.name ?? nameFromFile(URL.parse(source)?.pathname ?? source);
     if (!CONNECTOR_NAME.test(name))
       throw new MagicError(
         "usage",
@@ -79,6 +79,11 @@ async function manifestText(source: string, cwd: string, signal: AbortSignal): P
       throw new MagicError("upstream_error", `${source} cannot be fetched: ${error.message}`);
     },
   );
+  if (!/^https:/.test(response.url))
+    throw new MagicError(
+      "upstream_error",
+      `${source} leads to ${response.url}: a manifest is fetched over https only.`,
+    );
   if (!response.ok) throw new MagicError("upstream_error", `${source} answered ${response.status}`);
   const body = await collect(response.body ?? Readable.from([]), MAX_BYTES).catch((error: Error) => {
     throw new MagicError("upstream_error", `${source} cannot be read: ${error.message}`);

@@ -1,8 +1,8 @@
 // magic connector show
 import type { ApiClient } from "#client/http.ts";
+import { pathPart } from "#client/path-part.ts";
 import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
-import { pathPart } from "#commands/resource-verbs.ts";
 import { isMagicError, MagicError } from "#contract/errors.ts";
 import { nearest } from "#contract/suggest.ts";
 import type { Connector } from "#contract/wire/connectors.ts";

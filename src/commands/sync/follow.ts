@@ -21,7 +21,7 @@ type Following = Needed & Pick<Context<unknown>, "signal">;
 const ended = (run: Run): boolean => run.status !== "queued" && run.status !== "running";
 
 /**
- * Follows the run and prints it with its first rejects. `onChange` sees every state of it that differs from the last one.
+ * Follows the run and prints it with its first rejects. `streamed` gets every state of it that differs from the last one instead.
  *
  * @throws MagicError For a run that did not complete, with the exit code of its cause.
  */
@@ -29,23 +29,25 @@ export async function followRun(
   client: ApiClient,
   begun: Run,
   context: Following,
-  onChange: (run: Run) => void = () => {},
+  streamed?: (run: Run) => void,
 ): Promise<void> {
   const ask = persistently(client, begun, context);
-  const run = await toItsEnd(begun, ask, context, onChange);
+  const run = await toItsEnd(begun, ask, context, streamed);
   const path = `/v1/runs/${run.id}/rejects`;
   const rejects =
     run.records_rejected === 0
       ? []
       : (await ask((now) => now.request<ListPage<Rejected>>("GET", path, { query: { limit: REJECTS_SHOWN } }))).data;
-  report(run, rejects, context);
+  const document = { ...run, rejects: rejects.map(({ key, column, reason }) => ({ key, column, reason })) };
+  if (!streamed) context.output.result(document, showRun(run));
+  report(run, context);
 }
 
 async function toItsEnd(
   begun: Run,
   ask: ReturnType<typeof persistently>,
   { output, signal }: Following,
-  onChange: (run: Run) => void,
+  onChange: (run: Run) => void = () => {},
 ): Promise<Run> {
   const progress = output.progress(`Run ${begun.id}`);
   let run = begun;
@@ -98,9 +100,7 @@ function persistently(first: ApiClient, { id, sync }: Run, context: Following) {
   };
 }
 
-function report(run: Run, rejects: readonly Rejected[], { output }: Following): void {
-  const document = { ...run, rejects: rejects.map(({ key, column, reason }) => ({ key, column, reason })) };
-  if (output.format !== "ndjson") output.result(document, showRun(run));
+function report(run: Run, { output }: Following): void {
   for (const { message } of run.warnings ?? []) output.warn(message);
   if (run.status === "completed") return;
   const code = run.error?.code ?? "";

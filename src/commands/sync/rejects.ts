@@ -1,8 +1,9 @@
 // magic sync rejects: of a run, or of a sync's last run.
+
+import { pathPart } from "#client/path-part.ts";
 import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
 import { wholeOf } from "#commands/option-values.ts";
-import { pathPart } from "#commands/resource-verbs.ts";
 import { MagicError } from "#contract/errors.ts";
 import type { ListPage } from "#contract/wire/list.ts";
 import type { Sync } from "#contract/wire/syncs.ts";

@@ -1,7 +1,8 @@
 // magic sync pause, magic sync resume
+
+import { pathPart } from "#client/path-part.ts";
 import { clientOf } from "#commands/client-of.ts";
 import { type CommandModule, defineCommand } from "#commands/command.ts";
-import { pathPart } from "#commands/resource-verbs.ts";
 import type { Sync } from "#contract/wire/syncs.ts";
 import { showSync } from "./show.ts";
 

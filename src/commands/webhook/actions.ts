@@ -1,8 +1,9 @@
 // magic webhook roll, test, redeliver: one POST each.
+
+import { pathPart } from "#client/path-part.ts";
 import { clientOf } from "#commands/client-of.ts";
 import { type CommandModule, defineCommand } from "#commands/command.ts";
 import { wholeOf } from "#commands/option-values.ts";
-import { pathPart } from "#commands/resource-verbs.ts";
 import type { Delivery, Webhook } from "#contract/wire/webhooks.ts";
 import { showDelivery, showWebhook } from "./show.ts";
 

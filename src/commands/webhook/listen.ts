@@ -10,6 +10,7 @@ import { isMagicError, MagicError } from "#contract/errors.ts";
 import { exitCodes } from "#contract/exit-codes.ts";
 import { type Webhook, webhookEvents } from "#contract/wire/webhooks.ts";
 import type { Output } from "#output/output.ts";
+import { printableJson } from "#output/paint.ts";
 import { collect } from "#shared/collect.ts";
 import { signatureProblem } from "#shared/webhook-signature.ts";
 
@@ -42,12 +43,11 @@ export default defineCommand<{ port?: string; events?: string; secret?: string; 
       server.listen(port, "127.0.0.1", resolve);
     });
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-    let client: ApiClient | undefined;
     let webhook: (Webhook & { secret: string }) | undefined;
     try {
       if (secret === undefined) {
-        client = await clientOf(context);
-        webhook = await subscribe(client, url, listValue(options.events, "--events") ?? [...webhookEvents]);
+        const events = listValue(options.events, "--events") ?? [...webhookEvents];
+        webhook = await subscribe(await clientOf(context), url, events);
         secret = webhook.secret;
       }
       output.event({ type: "listening", url, webhook: webhook?.id ?? null }, () => `Listening on ${url}`);
@@ -58,7 +58,7 @@ export default defineCommand<{ port?: string; events?: string; secret?: string; 
     } finally {
       server.close();
       server.closeAllConnections();
-      if (client && webhook) await client.request("DELETE", `/v1/webhooks/${webhook.id}`).catch(() => {});
+      if (webhook) await unsubscribe(webhook, clientOf(context, { start: false })).catch(() => {});
     }
     return exitCodes.interrupted;
   },
@@ -75,6 +75,11 @@ async function subscribe(client: ApiClient, url: string, events: string[]): Prom
   }
 }
 
+// Of the daemon that runs now: it may have been restarted, at another port.
+async function unsubscribe({ id }: Webhook, client: Promise<ApiClient>): Promise<void> {
+  await (await client).request("DELETE", `/v1/webhooks/${id}`);
+}
+
 function print(output: Output, request: IncomingMessage, body: string, problem: string | undefined): void {
   const id = request.headers["webhook-id"] ?? null;
   let payload: unknown = body;
@@ -88,7 +93,7 @@ function print(output: Output, request: IncomingMessage, body: string, problem: 
     [
       verified ? paint.green("✓") : `${paint.red("✗")} ${problem}`,
       `${(payload as { type?: string })?.type ?? ""} ${paint.dim(String(id))}`,
-      JSON.stringify(payload, null, 2),
+      printableJson(payload, 2),
     ].join(" "),
   );
 }

@@ -1,8 +1,9 @@
 // magic webhook update: what is named changes, the rest stays.
+
+import { pathPart } from "#client/path-part.ts";
 import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
 import { given, listValue } from "#commands/option-values.ts";
-import { pathPart } from "#commands/resource-verbs.ts";
 import type { Webhook } from "#contract/wire/webhooks.ts";
 import { showWebhook } from "./show.ts";
 

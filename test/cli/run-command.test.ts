@@ -1,0 +1,116 @@
+// Commands run in this process, against daemons that are none: what no real one does when it is wanted.
+import { createServer, type RequestListener } from "node:http";
+import { PassThrough } from "node:stream";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { streamChat } from "#client/gateway/chat.ts";
+import { createApiClient } from "#client/http.ts";
+import type { CommandModule } from "#commands/command.ts";
+import { oneSetting } from "#commands/config/settings.ts";
+import authorize from "#commands/connection/authorize.ts";
+import create from "#commands/connection/create.ts";
+import { getCommand } from "#commands/credential-verbs.ts";
+import trigger from "#commands/sync/trigger.ts";
+import watch from "#commands/sync/watch.ts";
+import listenTo from "#commands/webhook/listen.ts";
+import { createOutput } from "#output/create.ts";
+import type { Format, Streams } from "#output/output.ts";
+import { listen } from "#test/listen.ts";
+
+async function daemon(listener: RequestListener): Promise<string> {
+  const { origin, close } = await listen(createServer(listener));
+  onTestFinished(close);
+  return origin;
+}
+
+interface Line {
+  readonly args?: readonly string[];
+  readonly options?: object;
+  readonly url?: string;
+  readonly format?: Format;
+}
+
+/** Runs it as main.ts does; `said` is what has come on stdout so far. */
+function run(command: CommandModule<never>, { args = [], options = {}, url, format = "text" }: Line) {
+  const controller = new AbortController();
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  let said = "";
+  stdout.on("data", (text) => {
+    said += text;
+  });
+  const streams = { stdout, stderr, stdin: process.stdin } as unknown as Streams;
+  const output = createOutput({ format, quiet: false, env: {}, streams });
+  const globals = { format, live: true, url, root: undefined, quiet: false };
+  const ended = command.run({
+    ...{ args, options, globals, output, env: { MAGIC_API_KEY: "sk_live_x" }, cwd: "/", registry: [] },
+    signal: controller.signal,
+    need: async (wanted: Record<string, { value: unknown }>) =>
+      Object.fromEntries(Object.entries(wanted).map(([name, { value }]) => [name, value])),
+  } as never);
+  return { ended: Promise.resolve(ended), said: () => said, interrupt: () => controller.abort() };
+}
+
+test("a command that waits for the daemon's answer is interrupted at once", async () => {
+  let asked = 0;
+  const url = await daemon(() => asked++);
+  const running = [
+    run(create as CommandModule<never>, { url, options: { provider: "salesforce" } }),
+    run(authorize as CommandModule<never>, { url, args: ["conn_1"] }),
+    run(trigger as CommandModule<never>, { url, args: ["sync_1"] }),
+    run(watch as CommandModule<never>, { url, args: ["sync_1"] }),
+  ];
+  await vi.waitFor(() => expect(asked).toBe(running.length));
+  for (const { interrupt } of running) interrupt();
+  for (const { ended } of running) await expect(ended).rejects.toMatchObject({ code: "interrupted" });
+});
+
+test("the run that was waited for is a line of ndjson", async () => {
+  const rejected = { id: "rej_1", key: "7", column: null, reason: "too long" };
+  const run_ = { id: "run_1", sync: "sync_1", status: "completed", records_rejected: 1, warnings: [] };
+  const url = await daemon(({ url: path = "" }, response) =>
+    response
+      .setHeader("content-type", "application/json")
+      .end(JSON.stringify(path.includes("rejects") ? { data: [rejected] } : run_)),
+  );
+  const line = { url, args: ["sync_1"], options: { wait: true }, format: "ndjson" } as const;
+  const { ended, said } = run(trigger as CommandModule<never>, line);
+  await ended;
+  expect(said().match(/\n/g)).toHaveLength(1);
+  expect(JSON.parse(said())).toMatchObject({ id: "run_1", rejects: [{ key: "7", reason: "too long" }] });
+});
+
+test("what nests by the thousand ends no webhook listen", async () => {
+  const listening = run(listenTo as CommandModule<never>, { options: { secret: "whsec_AAAA" } });
+  await vi.waitFor(() => expect(listening.said()).toContain("Listening on http://"));
+  const [address = ""] = /http:\S+/.exec(listening.said()) ?? [];
+  const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
+  expect((await fetch(address, { method: "POST", body: deep })).status).toBe(400);
+  await vi.waitFor(() => expect(listening.said()).toContain(deep));
+  listening.interrupt();
+  await listening.ended;
+});
+
+test("an id that would climb to another path is asked for nowhere", async () => {
+  for (const id of ["", ".."])
+    await expect(run(getCommand("key") as CommandModule<never>, { url: "http://127.0.0.1:9", args: [id] }).ended) //
+      .rejects.toMatchObject({ code: "usage" });
+});
+
+test("an answer that breaks off on the way is the other side's error", async () => {
+  const url = await daemon(({ socket }, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write('data: {"choices":[{"delta":{"content":"He"}}]}\n\n', () => setTimeout(() => socket.destroy(), 20));
+  });
+  const client = createApiClient({ url, token: undefined, environment: "sandbox" });
+  const pieces: string[] = [];
+  const chat = streamChat(client, {}, (text) => pieces.push(text), new AbortController().signal);
+  await expect(chat).rejects.toMatchObject({ code: "upstream_error" });
+  expect(pieces).toEqual(["He"]);
+});
+
+test("a name that every object has is no setting", () => {
+  const globals = { format: "text", live: false, url: undefined, root: undefined, quiet: false } as const;
+  for (const key of ["constructor", "toString", "__proto__", "daemon.constructor"])
+    expect(() => oneSetting(key, { root: undefined, env: { MAGIC_HOME: "/nowhere" }, globals, argv: [] })).toThrow(
+      `There is no setting ${key}.`,
+    );
+});
