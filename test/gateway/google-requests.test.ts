@@ -14,7 +14,7 @@ import {
   upstream,
   user,
 } from "./sent.ts";
-import { callOf, optionsOf, targetOf } from "./upstream.ts";
+import { callOf, collect, optionsOf, targetOf } from "./upstream.ts";
 
 playUpstream();
 
@@ -83,6 +83,37 @@ describe("google", () => {
   test("a model with a colon or a path goes verbatim", async () => {
     const { path } = await send("google", { messages: [user("x")] }, "tunedModels/my:model.1");
     expect(path).toBe("/v1beta/tunedModels/my%3Amodel.1:generateContent");
+  });
+
+  test("a tool's name that Gemini refuses goes with an underscore before it, and comes back without", async () => {
+    const tools = [tool("1st"), tool("-x"), tool("_2nd")];
+    const messages = [user("x"), called("a"), result("a", "1"), user("y")];
+    const earlier = JSON.parse(JSON.stringify(messages).replaceAll("f_a", "1st"));
+    const tool_choice = { type: "function", function: { name: "1st" } };
+    const { body } = await send("google", { messages: earlier, tools, tool_choice }, model);
+    const names = [...JSON.stringify(body).matchAll(/"(?:name|allowedFunctionNames)":\[?"([^"]+)"/g)].map(
+      ([, name]) => name,
+    );
+    expect(names).toEqual(["_1st", "_1st", "_1st", "_-x", "_2nd", "_1st"]);
+    const parts = ["_1st", "_-x", "_2nd"].map((name) => ({ functionCall: { name, args: {} } }));
+    const answer = JSON.stringify({ candidates: [{ content: { parts }, finishReason: "STOP" }] });
+    for (const stream of [false, true]) {
+      upstream.answer = (response) => void response.end(stream ? `data: ${answer}\n\n` : answer);
+      const request = callOf({ messages: [user("x")], tools, stream });
+      const outcome = await providers.google.chat(request, targetOf("google", upstream, model), optionsOf());
+      const said = outcome.kind === "completion" ? outcome.body.toString() : (await collect(outcome)).text;
+      const back = [...said.matchAll(/"name":"([^"]+)"/g)].map(([, name]) => name);
+      expect(back, String(stream)).toEqual(["1st", "-x", "_2nd"]);
+    }
+  });
+
+  test("an empty stop sequence asks for nothing", async () => {
+    const { body } = await send("google", { messages: [user("x")], stop: ["", "A"] }, model);
+    expect(body["generationConfig"]).toEqual({ stopSequences: ["A"] });
+    for (const kind of ["google", "bedrock", "anthropic"] as const) {
+      const sent = await send(kind, { messages: [user("x")], stop: "" }, model);
+      expect(JSON.stringify(sent.body), kind).not.toMatch(/stop/i);
+    }
   });
 
   test.each([

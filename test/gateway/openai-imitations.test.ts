@@ -250,6 +250,23 @@ const streams: Record<string, [chunks: object[], said: object]> = {
       ],
     },
   ],
+  "Claude's imitation: places count the text before the calls": [
+    [
+      piece({ role: "assistant", content: "hm" }),
+      piece({ tool_calls: [{ index: 1, id: "c1", type: "function", function: { name: "f", arguments: "" } }] }),
+      piece({ tool_calls: [{ index: 1, function: { arguments: "{}" } }] }),
+      piece({ tool_calls: [{ index: 3, type: "function", function: { name: "g", arguments: "{" } }] }),
+      piece({ tool_calls: [{ index: 3, function: { arguments: "}" } }] }),
+      { ...piece({}, { finish_reason: "tool_calls" }), usage },
+    ],
+    {
+      text: "hm",
+      calls: [
+        ["c1", "f", "{}"],
+        [expect.stringMatching(/^call_/), "g", "{}"],
+      ],
+    },
+  ],
   "a call's id in every piece of it": [
     [
       piece({ tool_calls: [{ index: 0, id: "c1", type: "function", function: { name: "f", arguments: '{"a"' } }] }),

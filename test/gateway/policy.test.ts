@@ -328,6 +328,15 @@ test("a bare id goes to the one provider that serves it, and is refused where tw
     await expect(chat({ model })).rejects.toThrow(message);
 });
 
+test("Claude is Anthropic's, although the price list has it at Google and Azure too", async () => {
+  const vendor = { base_url: a.url, api_key: "k" };
+  const { chat, gateway } = await testGateway({ providers: { anthropic: vendor, google: vendor, azure: vendor } });
+  a.answer = (response) => void response.writeHead(400).end("{}");
+  expect((await chat({ model: "claude-haiku-4-5" })).headers["x-magic-provider"]).toBe("anthropic");
+  const listed = (await gateway.models(principal())).map(({ id }) => id);
+  expect(listed.filter((id) => id.includes("claude") && !id.startsWith("anthropic/"))).toEqual([]);
+});
+
 test("a candidate may be named as a request names a model: by an alias of an alias, or by a bare id", async () => {
   a.answer = b.answer = (response, _request, body) => good(response, body);
   const { chat } = await testGateway({

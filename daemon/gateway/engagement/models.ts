@@ -8,7 +8,7 @@ import { sandboxModels } from "#daemon/gateway/providers/sandbox/provider.ts";
 import { perMillion } from "#daemon/gateway/routing/explain.ts";
 import { type Access, accessOf } from "./access.ts";
 import { type ConfiguredProvider, type Engagement, type Policy, splitModel } from "./engagement.ts";
-import { priceFor, publishedFor, unpricedAdvice, vendorIdOf } from "./prices.ts";
+import { priceFor, publishedFor, speaks, unpricedAdvice, vendorIdOf } from "./prices.ts";
 import { located, namedModels, resolveModel } from "./resolve.ts";
 
 /** The catalogue must be loaded. */
@@ -28,7 +28,7 @@ export function listModels(engagement: Engagement, catalogue: Catalogue, princip
     for (const model of provider.models) if (!model.includes("*")) add(provider, model);
     if (provider.kind === "sandbox") for (const model of sandboxModels) add(provider, model);
     else if (!provider.free && provider.models.length === 0)
-      for (const model of catalogue.list(vendorIdOf(provider))) add(provider, model);
+      for (const model of catalogue.list(vendorIdOf(provider))) if (speaks(provider, model)) add(provider, model);
   }
   return [
     ...[...engagement.policies.values()].map((policy) => policyEntry(listing, policy, policy.name)),

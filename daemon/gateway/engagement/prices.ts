@@ -41,6 +41,11 @@ export function publishedFor(catalogue: Catalogue, provider: ConfiguredProvider,
   return catalogue.find(vendorOf(provider), model);
 }
 
+/** Google's and Azure's lists have Claude as well, but not on the wire spoken here: Vertex and Foundry speak Anthropic's. */
+export function speaks({ kind }: ConfiguredProvider, model: string): boolean {
+  return !((kind === "google" || kind === "azure") && model.startsWith("claude"));
+}
+
 /** The vendor's id in the published list, or null for servers that are nobody's. */
 export function vendorIdOf(provider: ConfiguredProvider): string | null {
   return vendorOf(provider).id ?? null;

@@ -11,7 +11,7 @@ import {
   type PolicyCandidate,
   splitModel,
 } from "./engagement.ts";
-import { publishedFor } from "./prices.ts";
+import { publishedFor, speaks } from "./prices.ts";
 
 export type Resolution =
   | { readonly kind: "pinned"; readonly asked: string; readonly provider: ConfiguredProvider; readonly model: string }
@@ -93,7 +93,7 @@ function serversOf(engagement: Engagement, catalogue: Catalogue, model: string):
       named.has(`${provider.name}/${model}`) ||
       provider.models.some((text) => modelPattern(text).fits(provider.name, model)) ||
       (provider.kind === "sandbox" && (sandboxModels as readonly string[]).includes(model)) ||
-      publishedFor(catalogue, provider, model) !== null,
+      (speaks(provider, model) && publishedFor(catalogue, provider, model) !== null),
   );
   if (serving.length > 0 || model.includes("/")) return serving;
   const real = providers.filter(({ kind }) => kind !== "sandbox");

@@ -157,7 +157,8 @@ export function jsonInstruction(schema?: JsonSchema): string {
 }
 
 export function stopsOf(request: ChatRequest): readonly string[] {
-  return typeof request.stop === "string" ? [request.stop] : (request.stop ?? []);
+  const stops = typeof request.stop === "string" ? [request.stop] : (request.stop ?? []);
+  return stops.filter((stop) => stop !== "");
 }
 
 /** A 400 that names the place. */

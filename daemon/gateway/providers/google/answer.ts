@@ -8,7 +8,7 @@ import { list, string } from "../events.ts";
 import { failure, givenUp, UpstreamError } from "../failure.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { ReadContext } from "../wire.ts";
-import { callArguments, callId, signatureIn } from "./calls.ts";
+import { callArguments, calledName, callId, signatureIn } from "./calls.ts";
 import { googleError } from "./errors.ts";
 import { imageIn } from "./images.ts";
 import { googleFinish, googleLogprobs, googleUsage, isGivenUp } from "./usage.ts";
@@ -54,7 +54,7 @@ function choiceOf(candidate: Record<string, unknown>, context: ReadContext, sign
       toolCalls.push({
         id,
         type: "function",
-        function: { name: string(call["name"]), arguments: callArguments(call["args"]) },
+        function: { name: calledName(call["name"], context), arguments: callArguments(call["args"]) },
         ...(extra ? { extra_content: extra } : {}),
       });
     } else {

@@ -1,6 +1,8 @@
 // Gemini's function calls as OpenAI's: the wire's id where it has one, else one of ours that carries the thought signature.
 import { fields } from "#contract/json-object.ts";
 import type { ExtraContent } from "#daemon/gateway/format/completion.ts";
+import { modern } from "#daemon/gateway/format/modern.ts";
+import { toolPlan } from "../content.ts";
 import { string } from "../events.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { freshId, signedId } from "../tool-id.ts";
@@ -33,6 +35,19 @@ export function signed(signature: string): ExtraContent {
 /** What a client sent back in `extra_content`. */
 export function signatureBack(extra: unknown): string | undefined {
   return string(fields(fields(extra)["google"])["thought_signature"]) || undefined;
+}
+
+/** Gemini's names begin with a letter or an underscore, OpenAI's with a digit or a dash as well. */
+export function wireName(name: string): string {
+  return /^[\d-]/.test(name) ? `_${name}` : name;
+}
+
+/** The name that the caller knows the called function by. */
+export function calledName(name: unknown, { request }: ReadContext): string {
+  const said = string(name);
+  const own = said.slice(1);
+  if (wireName(own) !== said) return said;
+  return toolPlan(modern(request)).tools.some((tool) => tool.name === said) ? said : own;
 }
 
 /** The arguments as JSON text. */

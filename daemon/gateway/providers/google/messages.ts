@@ -5,7 +5,7 @@ import { argumentsOf, fileOf, imageUrl, invalid, OPENING, partsOf, textOf } from
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { isOurs, signatureOf } from "../tool-id.ts";
 import type { WireIo } from "../wire.ts";
-import { signatureBack } from "./calls.ts";
+import { signatureBack, wireName } from "./calls.ts";
 import { imagesBack } from "./images.ts";
 
 export interface GeminiContent {
@@ -60,7 +60,7 @@ export async function geminiMessages(
       case "tool": {
         const { name, place } = calls.get(message.tool_call_id) ?? { name: "", place: 0 };
         const response = resultOf(textOf(message.content), read);
-        const result = { functionResponse: { ...wireId(message.tool_call_id), name, response } };
+        const result = { functionResponse: { ...wireId(message.tool_call_id), name: wireName(name), response } };
         places.set(result, place);
         add("user", [result]);
       }
@@ -105,7 +105,7 @@ function modelParts(
     const signature = known ?? (signed && first ? NO_SIGNATURE : undefined);
     first = false;
     parts.push({
-      functionCall: { ...wireId(call.id), name, args: argumentsOf(args, read) },
+      functionCall: { ...wireId(call.id), name: wireName(name), args: argumentsOf(args, read) },
       ...(signature ? { thoughtSignature: signature } : {}),
     });
   }

@@ -8,7 +8,7 @@ import { supportOf } from "../support.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { isOurs } from "../tool-id.ts";
 import type { WireIo } from "../wire.ts";
-import { signatureBack } from "./calls.ts";
+import { signatureBack, wireName } from "./calls.ts";
 import { type GeminiContent, geminiMessages } from "./messages.ts";
 import { geminiSchema } from "./schema.ts";
 
@@ -83,7 +83,7 @@ function toolsOf(request: ChatRequest): object {
   const { tools, choice } = toolPlan(request);
   if (tools.length === 0) return {};
   const functionDeclarations = tools.map((tool) => ({
-    name: tool.name,
+    name: wireName(tool.name),
     description: tool.description ?? "",
     ...(tool.parameters ? { parametersJsonSchema: geminiSchema(objectSchema(tool.parameters)) } : {}),
   }));
@@ -91,7 +91,7 @@ function toolsOf(request: ChatRequest): object {
   const modes = { auto: strict ? "VALIDATED" : "AUTO", none: "NONE", required: "ANY", named: "ANY" } as const;
   const config = {
     mode: modes[choice?.mode ?? "auto"],
-    ...(choice?.mode === "named" ? { allowedFunctionNames: [choice.name] } : {}),
+    ...(choice?.mode === "named" ? { allowedFunctionNames: [wireName(choice.name)] } : {}),
   };
   return { tools: [{ functionDeclarations }], toolConfig: { functionCallingConfig: config } };
 }

@@ -8,7 +8,7 @@ import { type Event, jsonEvents, list, string } from "../events.ts";
 import { failure, givenUp, UpstreamError } from "../failure.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { Emit, ReadContext, StreamDecoder } from "../wire.ts";
-import { callArguments, callId, signatureIn, signed } from "./calls.ts";
+import { callArguments, calledName, callId, signatureIn, signed } from "./calls.ts";
 import { googleError } from "./errors.ts";
 import { imageIn } from "./images.ts";
 import { type PartialArguments, partialArguments } from "./partial-arguments.ts";
@@ -38,7 +38,7 @@ export function googleDecoder(context: ReadContext, emit: Emit, signatures: Thou
 
   function functionCall(part: Record<string, unknown>, candidate: Candidate, index: number): void {
     const call = fields(part["functionCall"]);
-    const name = string(call["name"]);
+    const name = calledName(call["name"], context);
     const partial = list(call["partialArgs"]);
     if (name !== "") {
       close(candidate, index);

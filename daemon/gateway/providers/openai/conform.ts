@@ -232,11 +232,15 @@ export function noCalls(): Calls {
   return { last: -1, begun: new Map(), moved: false };
 }
 
-/** Takes note of what a sound delta says; false where two calls are given one place, as Gemini's imitation of OpenAI does. */
+/**
+ * Takes note of what a sound delta says; false where two calls are given one place, as Gemini's imitation of OpenAI does, or a place
+ * is left out, as imitations do that count the text before the calls: OpenAI's own client falls over the hole.
+ */
 export function soundPlaces(delta: Fields, calls: Calls): boolean {
   for (const piece of list(delta["tool_calls"]).map(fields)) {
     const index = Number(piece["index"]);
-    if (calls.moved || beginsAnother(piece, calls.begun.get(index)?.id)) return false;
+    const known = calls.begun.get(index);
+    if (calls.moved || (!known && index > calls.last + 1) || beginsAnother(piece, known?.id)) return false;
     calls.last = Math.max(calls.last, index);
     if (string(piece["id"]) !== "" && !calls.begun.has(index)) {
       calls.begun.set(index, { id: string(piece["id"]), at: index });
@@ -268,8 +272,8 @@ function placeOf(piece: Fields, begins: boolean, calls: Calls): number {
   if (!Number.isInteger(piece["index"])) return begins ? calls.last + 1 : Math.max(0, calls.last);
   const given = Number(piece["index"]);
   const known = calls.begun.get(given);
-  if (!known && begins && calls.moved) return calls.last + 1;
-  if (!beginsAnother(piece, known?.id)) return known?.at ?? given;
+  if (known && !beginsAnother(piece, known.id)) return known.at;
+  if (!known && (!begins || (given <= calls.last + 1 && !calls.moved))) return given;
   calls.moved = true;
   return calls.last + 1;
 }
@@ -281,7 +285,7 @@ function mendedPiece(piece: Fields, calls: Calls): Fields {
   const begins = string(id) !== "" || string(name) !== "";
   const index = placeOf(piece, begins, calls);
   calls.last = Math.max(calls.last, index);
-  if (Number.isInteger(given) && string(id) !== "" && calls.begun.get(Number(given))?.at !== index) {
+  if (Number.isInteger(given) && begins && calls.begun.get(Number(given))?.at !== index) {
     calls.begun.set(Number(given), { id: string(id), at: index });
   }
   return {

@@ -6,7 +6,7 @@ import type { FinishReason, Logprobs, ToolCall } from "#daemon/gateway/format/co
 import { estimatePrompt } from "#daemon/gateway/format/estimate.ts";
 import type { ChatRequest, Content } from "#daemon/gateway/format/request.ts";
 import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
-import { invalid } from "../content.ts";
+import { invalid, stopsOf } from "../content.ts";
 import { seededRandom } from "./random.ts";
 import { type Budget, sampleBudget, sampleForSchema } from "./sample.ts";
 import { plannedCalls } from "./tools.ts";
@@ -127,10 +127,9 @@ function isJsonObject(text: string): boolean {
 }
 
 function textChoice(request: ChatRequest, text: string): SandboxChoice {
-  const stops = typeof request.stop === "string" ? [request.stop] : (request.stop ?? []);
   let kept = text;
-  for (const stop of stops) {
-    const at = stop === "" ? -1 : kept.indexOf(stop);
+  for (const stop of stopsOf(request)) {
+    const at = kept.indexOf(stop);
     if (at >= 0) kept = kept.slice(0, at);
   }
   let finish: FinishReason = "stop";
