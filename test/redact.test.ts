@@ -64,3 +64,11 @@ test("a line of many texts is searched for a secret without making its pattern f
   cleanWithin(Array(100).fill("%".repeat(2_000)), striker([secret]));
   expect(performance.now() - began).toBeLessThan(500);
 });
+
+test("a JWT is hidden, and a line in which one seems to begin everywhere is read as quickly as another", () => {
+  const jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abcDEF-_123";
+  expect(redactText(`token-${jwt}, "${jwt}", -eyJ.${jwt}`)).toBe('token-[redacted], "[redacted]", -eyJ.[redacted]');
+  const began = performance.now();
+  expect(redactText(`${"-eyJ".repeat(15_000)} ${jwt}`)).toMatch(/-eyJ \[redacted\]$/);
+  expect(performance.now() - began).toBeLessThan(500);
+});

@@ -1,6 +1,8 @@
 // Keeps secrets out of what is written down. Callers redact by name; this catches what slips through by shape.
 const shapes =
-  /\b(?:sk|gt|mt|cs|whsec|ghp|gho|xox[abp])[-_][A-Za-z0-9_+/=-]{12,}|\bAKIA[A-Z0-9]{16}\b|\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*|\bBearer\s+[A-Za-z0-9._~+/=-]{8,}/g;
+  /\b(?:sk|gt|mt|cs|whsec|ghp|gho|xox[abp])[-_][A-Za-z0-9_+/=-]{12,}|\bAKIA[A-Z0-9]{16}\b|\bBearer\s+[A-Za-z0-9._~+/=-]{8,}/g;
+/** JWTs. Of a run of their characters only the first place is tried where one may begin: all of them end with the run, and a log line may be nothing else. */
+const jwts = /(?<![\w-])(?=((?:[\w-]*?-)??eyJ))\1[\w-]{10,}\.[\w-]+\.[\w-]*/g;
 /** The password of a URL; a quote ends it where it ends a text of JSON, whose next member may hold an @. Looked for only where there is a URL with one: looking behind costs at every character. */
 const passwords = /(?<=:\/\/[^\s:/@"]{0,200}:)(?:\\.|[^\s@/"\\]|"(?![,:\]}]))+(?=@)/g;
 
@@ -16,9 +18,14 @@ export function redactText(text: string, known: readonly string[] = []): string 
 export function redactor(known: readonly string[] = []): (text: string) => string {
   const hide = hiding(known, 6);
   return (text) => {
-    const clean = hide(text).replace(shapes, "[redacted]");
+    const shaped = hide(text).replace(shapes, "[redacted]");
+    const clean = shaped.includes("eyJ") ? shaped.replace(jwts, hideBehind) : shaped;
     return clean.includes("://") && clean.includes("@") ? clean.replace(passwords, "[redacted]") : clean;
   };
+}
+
+function hideBehind(_: string, begin: string): string {
+  return `${begin.slice(0, -"eyJ".length)}[redacted]`;
 }
 
 /** What takes secrets of so many characters out of a text, however an address or JSON writes them. For many texts: a pattern costs more than to look for it. */
