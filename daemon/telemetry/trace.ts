@@ -254,7 +254,8 @@ const none: Attributes = {};
 /** The ids in a traceparent header, or undefined when it is not well-formed. */
 function parseTraceparent(value: string | undefined): { traceId: string; spanId: string } | undefined {
   if (value === undefined) return undefined;
-  const match = /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(?:-.*)?$/.exec(value);
+  // Only a later version than ours may have more behind its flags.
+  const match = /^(?!ff|00-.{53})[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(?:-.*)?$/.exec(value);
   const [, traceId, spanId] = match ?? [];
   if (!traceId || !spanId || /^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined;
   return { traceId, spanId };

@@ -236,6 +236,22 @@ test("spans go to a collector as OTLP, parents before children", async () => {
   expect(second?.attributes.map(({ key }) => key)).not.toContain("skip");
 });
 
+test("a traceparent counts as W3C Trace Context has it, a later version with more behind its flags too", () => {
+  const tracer = createTracer();
+  const ids = "0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331";
+  const taken = [`00-${ids}-01`, `cc-${ids}-01`, `cc-${ids}-01-more`];
+  const refused = [
+    `00-${ids}-01-more`,
+    `00-${ids}-01-`,
+    `cc-${ids}-01.more`,
+    `ff-${ids}-01`,
+    `00-${"0".repeat(32)}-b7ad6b7169203331-01`,
+  ];
+  const of = (traceparent: string) => tracer.start("x", { requestId: "req_1", traceparent }).traceId;
+  expect(taken.map(of)).toEqual(taken.map(() => ids.slice(0, 32)));
+  expect(refused.map(of).filter((id) => id === ids.slice(0, 32) || /^0+$/.test(id))).toEqual([]);
+});
+
 test("beyond a thousand requests a second only those are traced in which something fails, and they whole", () => {
   const clock = heldClock();
   const tracer = createTracer({ clock });
