@@ -40,7 +40,8 @@ export function resolveModel(
   const provider = split && engagement.providers.get(split.provider);
   if (split && provider) return { kind: "pinned", asked: name, provider, model: ownName(provider, split.model) };
   const servers = knownServers(engagement, catalogue, final);
-  if (servers.length === 1 && servers[0]) return { kind: "pinned", asked: name, provider: servers[0], model: final };
+  const [only, another] = servers;
+  if (only && !another) return { kind: "pinned", asked: name, provider: only, model: ownName(only, final) };
   throw unknownModel(engagement, final, split?.provider, servers);
 }
 
