@@ -12,7 +12,7 @@ export interface Job<T> {
   readonly id: string;
   readonly key: string | null;
   readonly payload: T;
-  /** 1 for the first time that it runs. */
+  /** 1 for the first time that it runs; counted anew when it has run and asked to run again. */
   readonly attempt: number;
   /** Aborts when the queue stops: end soon, the job will run again. */
   readonly signal: AbortSignal;
@@ -145,11 +145,13 @@ export function createJobs({ storage, clock = systemClock, logger, presence }: J
         }, leaseMs / 3);
         beat.unref();
         let runAt: number | null = null;
+        let failed = false;
         try {
           const payload = JSON.parse(claimed.payload) as T;
           const outcome = await handle({ id, key, payload, attempt: attempts, signal: stopping.signal });
           runAt = outcome?.runAgainAt ?? null;
         } catch (error) {
+          failed = true;
           runAt = clock.now() + jittered(backoff(attempts, 1_000, maxPauseMs));
           logger?.error("jobs.failed", { queue: name, job: id, attempt: attempts, detail: String(error) });
         } finally {
@@ -157,7 +159,7 @@ export function createJobs({ storage, clock = systemClock, logger, presence }: J
         }
         // A job that could not be ended stays in this process's name, and runs again after a pause.
         try {
-          await units.finish({ id, owner, version, runAt: runAt === null ? null : Math.trunc(runAt) });
+          await units.finish({ id, owner, version, runAt: runAt === null ? null : Math.trunc(runAt), failed });
           return true;
         } catch (error) {
           logger?.error("jobs.finish_failed", { queue: name, job: id, detail: String(error) });

@@ -104,14 +104,21 @@ export interface Finish {
   readonly version: number;
   /** When to run it again; null: it is done. */
   readonly runAt: number | null;
+  /** True: it runs again because it failed, and its attempts are counted on. */
+  readonly failed?: boolean | undefined;
 }
 
 /** Ends a claim. A job that was put anew meanwhile stays, at its new time. */
-export async function finish(db: Db, { id, owner, version, runAt }: Finish): Promise<void> {
+export async function finish(db: Db, { id, owner, version, runAt, failed }: Finish): Promise<void> {
   const mine = db.selectFrom("job").select("id").where("id", "=", id).where("owner", "=", owner);
   if (runAt === null) await db.deleteFrom("job").where("id", "in", mine).where("version", "=", version).execute();
   else
-    await db.updateTable("job").set({ run_at: runAt }).where("id", "in", mine).where("version", "=", version).execute();
+    await db
+      .updateTable("job")
+      .set({ run_at: runAt, ...(failed ? {} : { attempts: 0 }) })
+      .where("id", "in", mine)
+      .where("version", "=", version)
+      .execute();
   await db.updateTable("job").set({ owner: null, lease_until: null }).where("id", "in", mine).execute();
 }
 
