@@ -483,6 +483,24 @@ describe.skipIf(postgresMissing())("postgres", () => {
     await owner.end();
   });
 
+  test("what the login's own settings make of a value as text does not change it", async () => {
+    const owner = new pg.Client({ connectionString: targets["super"]?.url ?? "" });
+    await owner.connect();
+    const settings = ["bytea_output = 'escape'", "extra_float_digits = 0", "datestyle = 'SQL, DMY'"];
+    for (const one of settings) await owner.query(`alter role plain set ${one}`);
+    await owner.end();
+    for (const mode of ["read", "write"] as const) {
+      const driver = openPostgres(targets["pg"]?.url ?? "", mode);
+      const session = await driver.begin(new AbortController().signal);
+      const sql =
+        "select '\\x0102'::bytea as bytes, 0.1::float8 + 0.2 as float, date '2026-02-01' as day, to_timestamp(0) as at";
+      const { rows } = await session.query(sql, []);
+      expect(rows).toEqual([{ bytes: "AQI=", float: 0.1 + 0.2, day: "2026-02-01", at: "1970-01-01T00:00:00.000Z" }]);
+      await session.release();
+      await driver.close();
+    }
+  });
+
   test("sessions that the server has ended while nobody used them fail nobody", async () => {
     expect(await ask({ sql: "select 1 as one" })).toEqual({ rows: [{ one: 1 }] });
     const owner = new pg.Client({ connectionString: targets["super"]?.url ?? "" });

@@ -32,6 +32,9 @@ const REACH = `select exists (select from pg_roles where pg_has_role(session_use
 /** When the session of this number began: behind a balancer another server may have one of the same number. */
 const BEGAN = "select extract(epoch from backend_start)::text from pg_stat_activity where pid";
 
+/** Text forms that lose nothing and that READ knows, whatever the server, the database or the login has set. */
+const AS_READ = "SET LOCAL bytea_output = 'hex'; SET LOCAL extra_float_digits = 1; SET LOCAL DateStyle = 'ISO'";
+
 /** Booleans, floats and JSON as such; everything else, int8 and numeric above all, as the database writes it. */
 const READ = new Map<number, (text: string) => unknown>([
   [16, (text) => text === "t"],
@@ -171,13 +174,15 @@ export function openPostgres(url: string, mode: Mode, address?: string): Driver 
 
   /** Opens the transaction, or ends the session. */
   async function enter(client: pg.Client, caller: AbortSignal): Promise<pg.Client> {
-    const begin = async (): Promise<void> => {
-      await client.query(mode === "read" ? "BEGIN READ ONLY" : "BEGIN");
-      // A read-only transaction can be made writable until its first query: this is it.
-      if (mode === "read") await client.query("SELECT 1");
-    };
+    // A read-only transaction can be made writable until its first query: this is it.
+    const begin = mode === "read" ? `BEGIN READ ONLY; ${AS_READ}; SELECT 1` : `BEGIN; ${AS_READ}`;
     try {
-      await patiently(() => socketOf(client).destroy(), begin, BEGIN_WITHIN_MS, caller);
+      await patiently(
+        () => socketOf(client).destroy(),
+        () => client.query(begin),
+        BEGIN_WITHIN_MS,
+        caller,
+      );
       return client;
     } catch (error) {
       void client.end().catch(() => {});
