@@ -27,7 +27,8 @@ const databases = { get: (name: string) => targets[name] ?? null };
 // The handler runs what the test sends: one statement, or several in a transaction.
 const handler = `export default async ({ input, db }) => {
   const run = async () => {
-    if (input.sql) return (await db.query(input.db, input.sql, input.params)).rows;
+    const params = input.params?.map((one) => (one?.ms === undefined ? one : new Date(one.ms)));
+    if (input.sql) return (await db.query(input.db, input.sql, params)).rows;
     if (input.together)
       return await db.transaction(input.db, async (tx) =>
         (await Promise.all(input.together.map((sql) => tx.query(sql)))).map(({ rows }) => rows[0].a.length));
@@ -729,6 +730,15 @@ describe.skipIf(mysqlMissing())("mysql", () => {
 
   test("an account with all privileges is refused, and says why", async () => {
     expect(await bench.invoke("m", { db: "myroot", sql: "select 1" })).toMatchObject({ code: "capability_denied" });
+  });
+
+  test("a date can be written, and asked for", async () => {
+    const root = await createConnection({ uri: targets["myroot"]?.url ?? "" });
+    await root.query("create table times (at timestamp(3) null)");
+    await root.end();
+    const write = (sql: string) => bench.invoke("mw", { db: "my", sql, params: [{ ms: 1e12 + 7 }] });
+    expect(await write("insert into times values (?)")).toEqual({ rows: [] });
+    expect(await write("select at from times where at = $1")).toEqual({ rows: [{ at: "2001-09-09 01:46:40.007" }] });
   });
 
   test("a write grant writes, in a transaction whole or not at all", async () => {

@@ -35,12 +35,12 @@ export function wireValue(value: unknown): unknown {
   return value;
 }
 
-/** A parameter as a driver takes it: marked bytes become bytes. */
-export function driverValue(value: unknown): unknown {
-  const marked = value as { $bytes?: unknown } | null;
-  if (typeof marked === "object" && marked !== null && typeof marked.$bytes === "string")
-    return Buffer.from(marked.$bytes, "base64");
-  return value;
+/** A parameter as a driver takes it: marked bytes become bytes, marked times what `timeOf` makes of RFC 3339. */
+export function driverValue(value: unknown, timeOf = (time: string): string => time): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  const { $bytes, $time } = value as { $bytes?: unknown; $time?: unknown };
+  if (typeof $bytes === "string") return Buffer.from($bytes, "base64");
+  return typeof $time === "string" ? timeOf($time) : value;
 }
 
 /** The database's refusal, without the driver's own fields; its message is the developer's to read. */

@@ -207,7 +207,12 @@ export function openPostgres(url: string, mode: Mode, address?: string): Driver 
       async query(sql, params) {
         try {
           running++;
-          const answer = await stream(client, sql, params.map(driverValue), () => running--);
+          const answer = await stream(
+            client,
+            sql,
+            params.map((value) => driverValue(value)),
+            () => running--,
+          );
           // Whatever the statement's text hid: outside the broker's transaction nothing more is sent.
           if (client.getTransactionStatus() === "I") throw new MagicError("invalid_request", ENDED);
           return answer;

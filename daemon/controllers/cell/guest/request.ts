@@ -172,7 +172,7 @@ async function transaction(invocation: Invocation, database: unknown, work: (tx:
   return result;
 }
 
-/** Parameters as JSON can carry them: dates as RFC 3339, bigint as text, bytes marked as base64. */
+/** Parameters as JSON can carry them: bigint as text, dates marked as RFC 3339, bytes as base64. */
 function parameters(params: unknown): unknown {
   if (params === undefined) return [];
   if (!Array.isArray(params)) return params;
@@ -189,6 +189,6 @@ function parameters(params: unknown): unknown {
         message: `params: ${StringOf(value)} cannot be sent`,
         code: "invalid_request",
       });
-    return value;
+    return value instanceof Date ? { $time: value.toISOString() } : value;
   });
 }
