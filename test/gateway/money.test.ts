@@ -181,6 +181,28 @@ test("a stream costs what the same answer costs whole, asked for or not, cached 
   expect(sum).toMatchObject({ requests: 3, prompt_tokens: 3000, completion_tokens: 1500, cost_pico: "26100000000" });
 });
 
+test("what Gemini's imitation of OpenAI counts in its total alone was thought, whole and streamed", async () => {
+  upstream.answer = (response, _request, body) => {
+    const streamed = body.includes('"stream":true');
+    response.writeHead(200, { "content-type": streamed ? "text/event-stream" : "application/json" });
+    response.end((streamed ? stream : completion)(9, 1, { total_tokens: 103 }));
+  };
+  const providers = { gemini: { type: "openai" as const, api_key: "k", base_url: `${upstream.url}/v1` } };
+  const { chat, gateway } = await testGateway({
+    providers,
+    prices: { "gemini/gemini-2.5-flash": { input: 1, output: 10 }, "gemini/m": { input: 1, output: 10 } },
+  });
+  const cost = async (model: string, more: object = {}) => {
+    const { text } = await chat({ model: `gemini/${model}`, ...more });
+    return JSON.parse(text.match(/"cost_usd":([\d.]+)/)?.[1] ?? "");
+  };
+  expect(await cost("gemini-2.5-flash")).toBe(0.000949);
+  expect(await cost("gemini-2.5-flash", { stream: true, stream_options: { include_usage: true } })).toBe(0.000949);
+  expect(await cost("m")).toBe(0.000019);
+  const [sum] = await gateway.usage({ by: "model" });
+  expect(sum).toMatchObject({ key: "gemini/gemini-2.5-flash", requests: 2, completion_tokens: 188 });
+});
+
 test("what is served on a service tier costs what magic.yaml says of it, whole and streamed; the dearest is reserved", async () => {
   const tier = (text: string) => text.replaceAll('"model":"m"', '"model":"m","service_tier":"priority"');
   upstream.answer = (response, _request, body) => {

@@ -106,8 +106,11 @@ export function countsOf(usage: Readonly<Record<string, unknown>>): { prompt: nu
   return isCount(prompt) ? { prompt: count(known), completion: rest } : { prompt: rest, completion: count(known) };
 }
 
-/** Reads OpenAI's form (untrusted: an upstream sent it). Details never exceed their total. Null when it lacks a count. */
-export function usageFromWire(wire: unknown): TokenUsage | null {
+/**
+ * Reads OpenAI's form (untrusted: an upstream sent it). Details never exceed their total. Null when it lacks a count. `thoughtsInTotal`: what the total
+ * has beyond prompt and answer was thought.
+ */
+export function usageFromWire(wire: unknown, thoughtsInTotal = false): TokenUsage | null {
   if (typeof wire !== "object" || wire === null) return null;
   const fields = wire as Record<string, unknown>;
   const counts = countsOf(fields);
@@ -121,9 +124,9 @@ export function usageFromWire(wire: unknown): TokenUsage | null {
   const written = Math.min(write, prompt - cached);
   const thought = count(completionDetails["reasoning_tokens"]);
   // xAI counts reasoning beside completion_tokens: then the total says so.
-  const total = count(fields["total_tokens"]);
-  const beside = thought > 0 && total === prompt + completion + thought;
-  const reasoning = beside ? thought : Math.min(thought, completion);
+  const rest = count(fields["total_tokens"]) - prompt - completion;
+  const beside = rest > 0 && (rest === thought || (thought === 0 && thoughtsInTotal));
+  const reasoning = beside ? rest : Math.min(thought, completion);
   return withParts(
     {
       input: prompt - cached - written,

@@ -26,7 +26,7 @@ import {
 } from "./conform.ts";
 import { streamFailure } from "./errors.ts";
 import { lettersOf } from "./letters.ts";
-import { mistakesStop } from "./services.ts";
+import { mistakesStop, thoughtsInTotal } from "./services.ts";
 
 /** Throws UpstreamError for what is no completion. */
 export function readCompletion(
@@ -42,7 +42,7 @@ export function readCompletion(
   if (!Array.isArray(answer["choices"]) || answer["choices"].length === 0) {
     throw new UpstreamError(failure("protocol", "The provider's answer has no choices.", { upstreamStatus: 200 }));
   }
-  const counted = usageFromWire(answer["usage"]);
+  const counted = usageFromWire(answer["usage"], thoughtsInTotal(context.target));
   const choices = answer["choices"].map(fields);
   for (const { message } of choices) {
     const said = fields(message)["reasoning_content"];

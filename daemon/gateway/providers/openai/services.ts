@@ -58,6 +58,11 @@ function isAt(target: Target, hosts: RegExp): boolean {
   return target.baseUrl !== null && hosts.test(addressOf(target.baseUrl).hostname);
 }
 
+/** Gemini's imitation of OpenAI counts what was thought, and charged, in the total alone. */
+export function thoughtsInTotal({ model }: Target): boolean {
+  return /gemini/i.test(model);
+}
+
 /**
  * Calls that end in `stop`, at which agents would stop, mean `tool_calls`. Where a call was asked for by name, `stop` is what OpenAI itself
  * says, and whoever stands in for it.

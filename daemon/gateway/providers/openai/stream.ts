@@ -29,7 +29,7 @@ import {
 } from "./conform.ts";
 import { streamFailure } from "./errors.ts";
 import { lettersOf } from "./letters.ts";
-import { mistakesStop } from "./services.ts";
+import { mistakesStop, thoughtsInTotal } from "./services.ts";
 
 /** OpenAI's own limit for `n`: of no more choices is anything remembered. */
 const MOST_CHOICES = 128;
@@ -80,7 +80,8 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
     const usage = chunk["usage"];
     // Moonshot counts in the last choice, Groq at a place of its own.
     const given = usage ?? choices[0]?.["usage"] ?? fields(chunk["x_groq"])["usage"];
-    const counted = given === null || given === undefined ? null : usageFromWire(given);
+    const counted =
+      given === null || given === undefined ? null : usageFromWire(given, thoughtsInTotal(context.target));
     if (counted) {
       metered = counted;
       usageChunk = { ...chunk, usage: given };
