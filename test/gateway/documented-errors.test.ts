@@ -1,5 +1,6 @@
 // Each vendor's documented errors, over real HTTP, in OpenAI's form.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { failure } from "#daemon/gateway/providers/failure.ts";
 import { createProviders } from "#daemon/gateway/providers/registry.ts";
 import { type Kind, models } from "./documented-cases.ts";
 import { frame } from "./event-stream.ts";
@@ -114,6 +115,13 @@ describe("errors", () => {
     expect(outcome).toMatchObject({
       failure: { status: 400, type: "invalid_request_error", code: "context_length_exceeded" },
     });
+  });
+
+  test("a secret that an error quotes where its message is cut is told no better in part", () => {
+    const secret = "canary-0123456789";
+    const { message } = failure("server", `${"x".repeat(1990)}${secret} and more`, { secrets: [secret] });
+    expect(message).toHaveLength(2000);
+    expect(message).not.toContain("canary");
   });
 
   test("an error before the first content is an attempt that failed, whatever the status line said", async () => {

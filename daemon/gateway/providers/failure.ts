@@ -84,6 +84,9 @@ const shapes: Record<FailureKind, { status: number; type: string; code: string |
 const TOO_LONG =
   /(prompt|input) is too long|context (length|limit|window|size)|token count .*exceeds|input tokens exceed|tokens exceeds maximum length|maximum prompt length/i;
 
+const LONGEST = 2000;
+const LOOKED_AT = 16_000;
+
 /** Builds a failure; `secrets` are cut out of the message, which is capped at 2,000 characters. */
 export function failure(
   kind: FailureKind,
@@ -91,7 +94,8 @@ export function failure(
   more: Partial<Omit<Failure, "kind" | "message">> & { readonly secrets?: readonly string[] } = {},
 ): Failure {
   const { secrets, ...fields } = more;
-  const text = redactText(message.slice(0, 2000), secrets);
+  // Cut after it was cleaned: of a secret that is cut apart the beginning would stay.
+  const text = redactText(message.slice(0, LOOKED_AT), secrets).slice(0, LONGEST);
   const made = {
     kind,
     message: text,

@@ -6,6 +6,7 @@ import { completionBody, estimatedUsage } from "../answer.ts";
 import { parseAnswer } from "../cost.ts";
 import { list, string } from "../events.ts";
 import { failure, givenUp, UpstreamError } from "../failure.ts";
+import { secretsOf } from "../secrets.ts";
 import { keepThoughts, redactedThought, signedThought } from "../thoughts/claude.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { freshId } from "../tool-id.ts";
@@ -20,7 +21,7 @@ export function readConverse(body: Buffer, context: ReadContext, thoughts: Thoug
   if (!Array.isArray(content)) {
     const said = string(answer["message"] ?? answer["Message"] ?? answer["Output"]);
     const message = said || "The provider's answer has no output.";
-    throw new UpstreamError(failure("protocol", message, { upstreamStatus: 200 }));
+    throw new UpstreamError(failure("protocol", message, { upstreamStatus: 200, secrets: secretsOf(context.target) }));
   }
   let text = "";
   let reasoning = "";
