@@ -260,6 +260,35 @@ describe("documented answers", () => {
     expect(outcome.kind === "stream" ? (await collect(outcome)).end : outcome).toMatchObject(end);
   });
 
+  test("why Claude refused is the refusal, whole and streamed", async () => {
+    const stop_details = { type: "refusal", category: "cyber", explanation: "Blocked under the policy." };
+    const of = (name: string) => cases.find((one) => one.kind === "anthropic" && one.name === name)?.answer;
+    const whole = { ...of("refusal"), stop_details };
+    const streamed = (of("streamed: refusal") as { delta?: object }[]).map((event) =>
+      event.delta ? { ...event, delta: { ...event.delta, stop_details } } : event,
+    );
+    upstream.answer = (response, _request, body) => {
+      const stream = body.includes('"stream":true');
+      response.writeHead(200, { "content-type": stream ? "text/event-stream" : "application/json" });
+      response.end(
+        stream ? streamed.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("") : JSON.stringify(whole),
+      );
+    };
+    const ask = (more: object) => {
+      const call = callOf({ messages: [{ role: "user", content: "x" }], ...more });
+      return providers.anthropic.chat(call, targetOf("anthropic", upstream), optionsOf());
+    };
+    const outcome = await ask({});
+    const { choices } = JSON.parse(outcome.kind === "completion" ? outcome.body.toString() : "");
+    const refusal = stop_details.explanation;
+    expect(choices).toMatchObject([{ message: { content: "", refusal }, finish_reason: "content_filter" }]);
+    const { events } = await collect(await ask({ stream: true }));
+    for (const event of events) specification()?.chunk(event);
+    expect(events).toContainEqual(
+      expect.objectContaining({ choices: [expect.objectContaining({ delta: { refusal } })] }),
+    );
+  });
+
   test("Gemini's choices keep their places, and its log probabilities come along", async () => {
     const candidate = (index: number, value: string) => ({
       index,

@@ -25,6 +25,8 @@ export interface AnswerChoice {
   /** Gemini's, of the text. */
   readonly signature?: string | null;
   readonly images?: readonly DrawnImage[];
+  /** Why the model did not answer, in its service's words. */
+  readonly refusal?: string;
 }
 
 export interface Answer {
@@ -72,7 +74,7 @@ function wireChoice(choice: AnswerChoice, index: number, legacy: boolean): Choic
   const message: AnswerMessage = {
     role: "assistant",
     content: choice.text === "" && calls.length > 0 ? null : choice.text,
-    refusal: null,
+    refusal: choice.refusal || null,
     ...(choice.reasoning ? { reasoning_content: choice.reasoning } : {}),
     ...(choice.details?.length ? { reasoning_details: choice.details } : {}),
     ...(choice.signature ? { extra_content: { google: { thought_signature: choice.signature } } } : {}),

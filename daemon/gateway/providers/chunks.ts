@@ -18,6 +18,8 @@ export interface ChunkStream {
   identify(id: string | null | undefined, model: string | null | undefined): void;
   text(text: string, index?: number, logprobs?: Logprobs | null): void;
   reasoning(text: string, index?: number): void;
+  /** Why the model does not answer. Nothing for none. */
+  refusal(text: string): void;
   /** Every block of signed thinking, whole, at once: clients add the pieces of a list up in different ways. Nothing for none. */
   details(details: readonly ReasoningDetail[], index?: number): void;
   /** Gemini's signature of the text. */
@@ -77,6 +79,9 @@ export function chunkStream(context: ReadContext, emit: Emit): ChunkStream {
       if (text === "") return;
       thought += text.length;
       emit(open(index).delta(index, { reasoning_content: text }));
+    },
+    refusal(text) {
+      if (text !== "") emit(open(0).delta(0, { refusal: text }));
     },
     details(details, index = 0) {
       if (details.length > 0) emit(open(index).delta(index, { reasoning_details: details }));

@@ -12,7 +12,7 @@ import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { freshId } from "../tool-id.ts";
 import type { ReadContext } from "../wire.ts";
 import { anthropicError } from "./errors.ts";
-import { anthropicFinish, anthropicUsage } from "./usage.ts";
+import { anthropicFinish, anthropicUsage, refusalIn } from "./usage.ts";
 
 /** Throws UpstreamError for what is no message. */
 export function readMessage(body: Buffer, context: ReadContext, thoughts: ThoughtMemory) {
@@ -69,6 +69,7 @@ export function readMessage(body: Buffer, context: ReadContext, thoughts: Though
     reasoning,
     toolCalls,
     details,
+    refusal: refusalIn(message["stop_details"]),
     finish: anthropicFinish(message["stop_reason"], answered !== null && toolCalls.length === 0),
   };
   const usage = anthropicUsage(message["usage"], () => estimatedUsage([choice], context));

@@ -11,7 +11,7 @@ import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { freshId } from "../tool-id.ts";
 import type { Emit, ReadContext, StreamDecoder } from "../wire.ts";
 import { anthropicError } from "./errors.ts";
-import { anthropicFinish, anthropicUsage } from "./usage.ts";
+import { anthropicFinish, anthropicUsage, refusalIn } from "./usage.ts";
 
 interface Block {
   readonly type: string;
@@ -38,6 +38,7 @@ export function anthropicDecoder(context: ReadContext, emit: Emit, thoughts: Tho
   const ids: string[] = [];
   let open: string | null = null;
   let stop: unknown = null;
+  let refusal = "";
   let stopped = false;
   /** Whether the answer's count is more than the placeholder that message_start has. */
   let answerCounted = false;
@@ -135,12 +136,14 @@ export function anthropicDecoder(context: ReadContext, emit: Emit, thoughts: Tho
         for (const [key, value] of Object.entries(usage)) if (value !== null) counted[key] = value;
         if (isCount(usage["output_tokens"])) answerCounted = true;
         stop = fields(one["delta"])["stop_reason"] ?? stop;
+        refusal = refusalIn(fields(one["delta"])["stop_details"]) || refusal;
         return;
       }
       case "message_stop":
         stopped = true;
         keepThoughts(thoughts, context.caller, ids, details);
         if (!answered) chunks.text(held);
+        chunks.refusal(refusal);
         chunks.details(details);
         chunks.finish(anthropicFinish(stop, answered && !called));
         chunks.end(usage());

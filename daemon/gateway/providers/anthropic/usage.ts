@@ -31,6 +31,12 @@ export function anthropicUsage(value: unknown, guess: () => TokenUsage): TokenUs
   return filledUp(counted, counts, guess);
 }
 
+/** Why Claude refused, of `stop_details`; empty for none. */
+export function refusalIn(details: unknown): string {
+  const { type, explanation } = fields(details);
+  return type === "refusal" ? string(explanation) : "";
+}
+
 /** `stop_reason` in OpenAI's words. */
 export function anthropicFinish(reason: unknown, jsonAnswered: boolean): FinishReason {
   switch (string(reason)) {
