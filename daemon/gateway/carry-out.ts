@@ -246,6 +246,7 @@ function answer(journey: Journey, attempted: Attempted): GatewayAnswer {
     settle(journey, attempted, { result, status: failed.status, failure: failed, usage: usage ?? noUsage });
     const hint = failed.kind === "quota" ? null : failed.retryAfterMs;
     const wait = hint === null ? null : Math.min(LONGEST_WAIT_S, Math.ceil(hint / 1000));
+    if (outcome.notes) noteIn(headers, outcome.notes);
     headers["content-type"] = "application/json";
     if (wait !== null) headers["retry-after"] = String(Math.max(1, wait));
     // OpenAI's clients would try again by themselves, to no use.

@@ -214,6 +214,11 @@ describe("bedrock", () => {
     expect(await asked(named, nova, format)).toEqual(["a,b", { tool: { name: "b" } }]);
     expect(await asked("none", nova, format)).toEqual(["json", { tool: { name: "json" } }]);
     expect(await asked(named, "mistral.mistral-large-2407-v1:0")).toEqual(["b", { any: {} }]);
+    // The tool for the answer keeps it from those that the conversation has used; without it nothing does.
+    const past = { messages: conversation };
+    expect(await asked("none", nova, { ...format, ...past })).toEqual(["json", { tool: { name: "json" } }]);
+    const { outcome } = await send("bedrock", { ...past, tools: [tool("a")], tool_choice: "none" }, nova);
+    expect(outcome).toMatchObject({ failure: { param: "tool_choice", code: "unsupported_parameter" } });
   });
 
   test("a model that cannot be made to call a tool is passed over by policies for it; asked for by name, it is asked", async () => {

@@ -3,7 +3,9 @@ import { createServer } from "node:http";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { listen } from "#test/listen.ts";
 import type { Ecosystem } from "./good-answers.ts";
-import { PIXEL, playUpstream, send, tool, upstream, user } from "./sent.ts";
+import { testGateway } from "./pipeline.ts";
+import { PIXEL, playUpstream, providers, send, tool, upstream, user } from "./sent.ts";
+import { callOf, optionsOf } from "./upstream.ts";
 
 playUpstream();
 
@@ -137,6 +139,42 @@ describe("what a provider lacks", () => {
     expect(upstream.requests).toHaveLength(0);
     const dropped = await send(kind, request, model, { dropUnsupported: true });
     expect(dropped.outcome).toMatchObject({ kind: "completion", notes: { dropped: expect.arrayContaining([param]) } });
+  });
+
+  test("of a demand for one of some tools the tools stay", async () => {
+    const allowed_tools = { mode: "required", tools: [{ type: "function", function: { name: "b" } }] };
+    const tool_choice = { type: "allowed_tools", allowed_tools };
+    const request = { messages: [user("x")], tools: [tool("a"), tool("b")], tool_choice };
+    for (const [kind, model] of [
+      ["anthropic", "claude-opus-5-5"],
+      ["bedrock", "meta.llama3"],
+    ] as const) {
+      const { body, outcome } = await send(kind, request, model, { dropUnsupported: true });
+      expect(JSON.stringify(body)).toContain('"name":"b"');
+      expect(JSON.stringify(body)).not.toContain('"name":"a"');
+      expect(JSON.stringify(body)).toMatch(/"auto"/);
+      expect(outcome).toMatchObject({ notes: { dropped: ["tool_choice"] } });
+    }
+  });
+
+  test("the sandbox says what it left out, and refuses what nothing can leave out", async () => {
+    const target = { provider: "sandbox", kind: "sandbox", model: "echo", baseUrl: null, credentials: {} } as const;
+    const ask = (fields: object) =>
+      providers.sandbox.chat(callOf({ messages: [user("x")], ...fields }), target, optionsOf());
+    const lacking = { web_search_options: {}, drop_unsupported: true };
+    expect(await ask(lacking)).toMatchObject({ kind: "completion", notes: { dropped: ["web_search_options"] } });
+    expect(await ask({ ...lacking, modalities: ["audio"] })).toMatchObject({ failure: { param: "modalities" } });
+  });
+
+  test("a call that failed says so too", async () => {
+    upstream.answer = (response) => void response.writeHead(500).end();
+    const { chat } = await testGateway({
+      providers: { anthropic: { api_key: "k", base_url: upstream.url } },
+      drop_unsupported: true,
+      allow_unpriced: true,
+    });
+    const { status, headers } = await chat({ model: "anthropic/claude-haiku-4-5", seed: 1, metadata: { a: "b" } });
+    expect([status, headers["x-magic-dropped"]]).toEqual([502, "seed, metadata"]);
   });
 
   test("audio is refused even then", async () => {

@@ -60,6 +60,8 @@ export interface Unsupported {
   readonly droppable: boolean;
   /** Only policies pass over it: where its model was asked for by name, the vendor is left to judge. */
   readonly leftToVendor?: true;
+  /** What goes in its place where it is left out. */
+  readonly instead?: unknown;
 }
 
 /** What the gateway says about an answer in its headers. */
@@ -124,6 +126,8 @@ export interface FailureOutcome {
   readonly failure: Failure;
   /** What the provider says it charged although it failed, if so. */
   readonly usage: TokenUsage | null;
+  /** Of a request that was sent. */
+  readonly notes?: Notes;
 }
 
 export type ChatOutcome = CompletionOutcome | StreamOutcome | FailureOutcome;

@@ -132,6 +132,12 @@ export function toolPlan(request: ChatRequest): ToolPlan {
   return { tools, choice: tools.length > 0 ? { mode: choice.allowed_tools.mode } : null };
 }
 
+/** The same choice without its demand for a call, as what goes in its place; undefined where that is none at all. */
+export function undemanding({ tool_choice: choice }: ChatRequest): ToolChoice | undefined {
+  if (typeof choice !== "object" || choice?.type !== "allowed_tools") return undefined;
+  return { ...choice, allowed_tools: { ...choice.allowed_tools, mode: "auto" } };
+}
+
 /** The answer has to be a call. */
 export function demandsCall({ choice }: ToolPlan): boolean {
   return choice?.mode === "required" || choice?.mode === "named";

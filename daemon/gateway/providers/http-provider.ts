@@ -27,6 +27,7 @@ import type {
   Provider,
   Target,
 } from "./adapter.ts";
+import { type Checked, checkCall } from "./check.ts";
 import { readAnswer, spliceCost } from "./cost.ts";
 import { type Failure, failure, UpstreamError } from "./failure.ts";
 import { type Relay, streamRelay } from "./relay.ts";
@@ -53,13 +54,13 @@ export function httpProvider(wire: Wire, dispatcher: Dispatcher, images = dispat
 function chatOver(wire: Wire, dispatcher: Dispatcher, images: Dispatcher): Provider["chat"] {
   // No promise of its own where the wire needs none: every call comes through here.
   return (call, target, options) => {
-    const checked = wire.passesThrough ? call : check(wire, call, target);
+    const checked = wire.passesThrough ? { call, dropped: none } : checkCall(call, target, wire.unsupported);
     if ("kind" in checked) return Promise.resolve(checked);
     const send = (prepared: Prepared) =>
-      attempt(wire, dispatcher, checked, target, withHints(wire, call, checked, prepared), options);
+      attempt(wire, dispatcher, checked.call, target, withHints(wire, checked, prepared), options);
     let preparing: Prepared | Promise<Prepared>;
     try {
-      preparing = wire.prepare(checked, target, { fetchImage: imageFetcher(images, options) });
+      preparing = wire.prepare(checked.call, target, { fetchImage: imageFetcher(images, options) });
     } catch (error) {
       return Promise.resolve(unprepared(error));
     }
@@ -74,35 +75,13 @@ function unprepared(error: unknown): FailureOutcome {
 }
 
 // What was left out of the request is noted.
-function withHints(wire: Wire, call: ChatCall, checked: ChatCall, prepared: Prepared): Prepared {
-  const left = checked === call ? none : Object.keys(call.request).filter((param) => !(param in checked.request));
-  const hints = hintsLeftOut(wire.kind, checked.request);
-  if (left.length === 0 && hints.length === 0) return prepared;
-  return { ...prepared, notes: { ...prepared.notes, dropped: [...left, ...hints, ...prepared.notes.dropped] } };
+function withHints(wire: Wire, { call, dropped }: Checked, prepared: Prepared): Prepared {
+  const hints = hintsLeftOut(wire.kind, call.request);
+  if (dropped.length === 0 && hints.length === 0) return prepared;
+  return { ...prepared, notes: { ...prepared.notes, dropped: [...dropped, ...hints, ...prepared.notes.dropped] } };
 }
 
 const none: readonly string[] = [];
-
-// The request with what the provider lacks left out, or the refusal that names it.
-function check(wire: Wire, call: ChatCall, target: Target): ChatCall | FailureOutcome {
-  const problem = strictProblem(call.request);
-  if (problem) return failed(failure("invalid", problem.detail, { param: problem.param }));
-  const lacking = wire.unsupported(call.request, target.model);
-  if (lacking.length === 0) return call;
-  const drops = call.dropUnsupported || call.request.drop_unsupported === true;
-  const blocked = lacking.find((one) => !(drops && one.droppable) && !one.leftToVendor);
-  if (blocked) {
-    const message = `${target.provider} (${target.model}) does not support '${blocked.param}': ${blocked.reason}.${
-      blocked.droppable ? " Leave it out, or set drop_unsupported." : ""
-    }`;
-    return failed(failure("invalid", message, { param: blocked.param, code: "unsupported_parameter" }));
-  }
-  if (!drops) return call;
-  const left = new Set(lacking.map((one) => one.param));
-  if (left.has("logprobs")) left.add("top_logprobs");
-  const request = Object.fromEntries(Object.entries(call.request).filter(([param]) => !left.has(param)));
-  return { ...call, request: request as unknown as ChatCall["request"], raw: null };
-}
 
 // Headers of magic.yaml; the wire's own win.
 function withHeaders(request: UpstreamRequest, { headers }: Target): UpstreamRequest {
@@ -236,7 +215,7 @@ class AnswerReader implements ExchangeReader {
     this.#parts = [];
     if (status >= 300) {
       const text = body.toString("utf8");
-      return this.#sendAgain(status, text) ? null : failed(wire.failure(status, headers, text, target));
+      return this.#sendAgain(status, text) ? null : this.#failed(wire.failure(status, headers, text, target), null);
     }
     try {
       const { body: answer, usage } = wire.read(body, this.#context);
@@ -245,9 +224,12 @@ class AnswerReader implements ExchangeReader {
       const asked = this.#context.request.stream_options?.include_usage === true;
       return { ...wholeAsStream(answer, usage, asked, this.#options.signal, prepared.notes), ...upstream };
     } catch (error) {
-      const usage = error instanceof UpstreamError ? error.usage : null;
-      return { kind: "failure", failure: failureOf(error), usage };
+      return this.#failed(failureOf(error), error instanceof UpstreamError ? error.usage : null);
     }
+  }
+
+  #failed(problem: Failure, usage: TokenUsage | null): FailureOutcome {
+    return { kind: "failure", failure: problem, usage, notes: this.#context.prepared.notes };
   }
 
   fail(problem: Failure): void {
@@ -255,7 +237,7 @@ class AnswerReader implements ExchangeReader {
     if (relay?.given) relay.fail(problem);
     else {
       const usage = relay?.decoder.usage() ?? this.#toll.of(problem, () => estimatePrompt(this.#context.request));
-      this.#resolve({ kind: "failure", failure: problem, usage });
+      this.#resolve(this.#failed(problem, usage));
     }
   }
 

@@ -3,7 +3,7 @@ import { modern } from "#daemon/gateway/format/modern.ts";
 import type { ChatRequest } from "#daemon/gateway/format/request.ts";
 import type { Unsupported } from "../adapter.ts";
 import { begunAnswer } from "../begun.ts";
-import { stopsOf } from "../content.ts";
+import { stopsOf, undemanding } from "../content.ts";
 import type { ClaudeTraits } from "./models.ts";
 
 /** Thinking takes no lower one. */
@@ -21,7 +21,9 @@ export function claudeRefusals(request: ChatRequest, traits: ClaudeTraits): Unsu
   }
   if (!traits.continues) found.push(...begunAnswer(request));
   if (!traits.forcesTools && forcesTool(request)) {
-    refuse(request.tool_choice ? "tool_choice" : "function_call", "this model cannot be made to call a tool");
+    const param = request.tool_choice ? "tool_choice" : "function_call";
+    const reason = "this model cannot be made to call a tool";
+    found.push({ param, reason, droppable: true, instead: undemanding(request) });
   }
   const reasons = Boolean(request.reasoning_effort) && request.reasoning_effort !== "none";
   // One of them has to go; while it reasons the temperature does.

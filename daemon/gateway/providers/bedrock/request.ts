@@ -16,6 +16,7 @@ import {
   type ToolPlan,
   toolMarks,
   toolPlan,
+  undemanding,
 } from "../content.ts";
 import { supportOf } from "../support.ts";
 import { type ClaudeThoughts, lacksThinking } from "../thoughts/claude.ts";
@@ -59,13 +60,30 @@ export function bedrockUnsupported(request: ChatRequest, model: string): readonl
   const choosing = request.tool_choice ? "tool_choice" : "function_call";
   if (!isClaude(model) && !forcesTools(model) && demandsCall(toolPlan(modern(request)))) {
     const reason = "this model cannot be made to call a tool";
-    found.push({ param: choosing, reason, droppable: true, leftToVendor: true });
+    found.push({ param: choosing, reason, droppable: true, leftToVendor: true, instead: undemanding(request) });
   }
-  if (request[choosing] === "none" && request.messages.some(({ role }) => role === "tool" || role === "function")) {
+  const hasUsed = request.messages.some(({ role }) => role === "tool" || role === "function");
+  // A tool that has to be called for the answer keeps it from all others.
+  if (request[choosing] === "none" && hasUsed && wayOf(schemaOf(request), model, keeperFor(model)) !== "tool") {
     const reason = "it cannot be kept from calling tools in a conversation that has used some";
     found.push({ param: choosing, reason, droppable: true });
   }
   return found;
+}
+
+function schemaOf({ response_format: wanted }: ChatRequest): JsonSchema | undefined {
+  return wanted?.type === "json_schema" ? (wanted.json_schema.schema ?? { type: "object" }) : undefined;
+}
+
+function keeperFor(model: string): (schema: JsonSchema) => boolean {
+  return keepsSchemas(model) ? schemaKeeper() : () => false;
+}
+
+/** How the answer is kept to its schema: by Bedrock, by a tool that has to be called, or as the model is told. */
+function wayOf(schema: JsonSchema | undefined, model: string, keeps: (schema: JsonSchema) => boolean) {
+  if (!schema) return null;
+  if (keeps(schema)) return "native";
+  return forcesTools(model) ? "tool" : "told";
 }
 
 /** What an answer may have beside the thinking where the request does not say. */
@@ -97,15 +115,15 @@ export async function converseRequest(
   });
   if (turns.length === 0) turns.push({ role: "user", content: somePrompt(system) });
   const wanted = request.response_format;
-  const schema = wanted?.type === "json_schema" ? (wanted.json_schema.schema ?? { type: "object" }) : undefined;
+  const schema = schemaOf(request);
   if (wanted?.type === "json_object") {
     system.push({ text: jsonInstruction() });
   }
-  const keeps = keepsSchemas(target.model) ? schemaKeeper() : () => false;
-  const native = schema !== undefined && keeps(schema);
-  const told = schema !== undefined && !native && !forcesTools(target.model);
-  if (told) system.push({ text: jsonInstruction(schema) });
-  const forced = native || told ? undefined : schema;
+  const keeps = keeperFor(target.model);
+  const way = wayOf(schema, target.model, keeps);
+  const native = way === "native";
+  if (way === "told") system.push({ text: jsonInstruction(schema) });
+  const forced = way === "tool" ? schema : undefined;
   const { jsonTool, loose, ...toolConfig } = toolsOf(request, turns, forced, target.model, keeps);
   const { fields, total, dropped } = reasoning(request, target.model, turns, forces(toolConfig));
   if (loose) dropped.push("tools.function.strict");
@@ -137,7 +155,7 @@ export async function converseRequest(
     ...(system.length > 0 ? { system } : {}),
     ...(Object.keys(inferenceConfig).length > 0 ? { inferenceConfig } : {}),
     ...(toolConfig.tools.length > 0 ? { toolConfig } : {}),
-    ...(native ? { outputConfig: { textFormat: textFormat(wanted, schema) } } : {}),
+    ...(native && schema ? { outputConfig: { textFormat: textFormat(wanted, schema) } } : {}),
     ...(Object.keys(more).length > 0 ? { additionalModelRequestFields: more } : {}),
     // Converse's own usage does not say how much of the answer was thought.
     ...(thinks && traits ? { additionalModelResponseFieldPaths: ["/usage/output_tokens_details"] } : {}),

@@ -19,6 +19,7 @@ import type {
   StreamOutcome,
   Target,
 } from "../adapter.ts";
+import { checkCall } from "../check.ts";
 import { failure, UpstreamError } from "../failure.ts";
 import { supportOf } from "../support.ts";
 import { answerFor, piecesOf, type SandboxAnswer, type SandboxChoice } from "./answer.ts";
@@ -37,22 +38,20 @@ export const sandboxProvider: Provider = {
 async function chat(call: ChatCall, target: Target, options: AttemptOptions): Promise<ChatOutcome> {
   const unknown = unknownModel(target);
   if (unknown) return unknown;
-  const problem = strictProblem(call.request);
-  if (problem) return refused(problem.detail, problem.param);
-  const blocked = supportOf("sandbox", call.request)[0];
-  if (blocked && !(call.dropUnsupported && blocked.droppable)) {
-    return refused(`sandbox/${target.model} does not support '${blocked.param}': ${blocked.reason}.`, blocked.param);
-  }
+  const checked = checkCall(call, target, (request) => supportOf("sandbox", request));
+  if ("kind" in checked) return checked;
+  const { request } = checked.call;
   let answer: SandboxAnswer;
   try {
-    answer = answerFor(call.request, target.seed ?? 1);
+    answer = answerFor(request, target.seed ?? 1);
   } catch (error) {
     if (error instanceof UpstreamError) return { kind: "failure", failure: error.failure, usage: null };
     throw error;
   }
   options.onHeaders?.(200);
-  const notes: Notes = { dropped: [], responseFormat: structured(call.request) ? "native" : undefined };
-  if (call.request.stream) return stream(answer, call.request, target, options, notes);
+  const { dropped } = checked;
+  const notes: Notes = { dropped, responseFormat: structured(request) ? "native" : undefined };
+  if (request.stream) return stream(answer, request, target, options, notes);
   const body = Buffer.from(JSON.stringify(completion(answer, target, options)));
   return { kind: "completion", body, usage: answer.usage, notes, upstreamId: null };
 }
