@@ -228,6 +228,9 @@ describe("sqlite", () => {
     const sql = "insert into t (id) values (50); delete from t";
     expect(await ask({ db: "writable", sql })).toMatchObject({ code: "invalid_request" });
     expect(await ask({ db: "writable", sql: "select 1 as one; -- that is all\n" })).toEqual({ rows: [{ one: 1 }] });
+    const commented = `select 1 as one; ${"/**/ ".repeat(50)}`;
+    expect(await ask({ db: "writable", sql: commented })).toEqual({ rows: [{ one: 1 }] });
+    expect(await ask({ db: "writable", sql: `${commented} x` })).toMatchObject({ code: "invalid_request" });
   });
 
   test.skipIf(!existsSync("/proc/self"))(

@@ -156,9 +156,9 @@ function wantsMore(database: DatabaseSync, sql: string, values: readonly SQLInpu
   }
 }
 
-/** Nothing but white space, comments and semicolons. */
+/** Nothing but white space, comments (one without an end too) and semicolons. Each taken away once: to fit all of them at once, comments may be parted in any way. */
 function isBlank(sql: string): boolean {
-  return /^(?:[\s;]|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)*$/.test(sql);
+  return sql.replace(/[\s;]+|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g, "") === "";
 }
 
 /** A whole number as SQLite's own: a text column would keep 42 as `42.0`. */
