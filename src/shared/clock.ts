@@ -35,9 +35,10 @@ export function rfc3339(ms: number): string {
   return lastText;
 }
 
-const LAST_MS = Date.parse("9999-12-31T23:59:59.999Z");
+/** The last moment that four digits for a year can write: what an offset puts beyond it counts as this one. */
+export const LAST_MS = Date.parse("9999-12-31T23:59:59.999Z");
 
-/** Any text of RFC 3339 in that form. There are four digits for a year: what an offset puts beyond them is the last moment that they can write. */
+/** Any text of RFC 3339 in that form. */
 export function inUtc(text: string): string {
   return rfc3339(Math.min(Date.parse(text), LAST_MS));
 }
