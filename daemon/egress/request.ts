@@ -1,22 +1,18 @@
-// One exchange over the guarded dispatcher: bounded in time and bytes, redirects left alone or followed hop by hop, each through
-// the guard anew.
+// One exchange over the guarded dispatcher, bounded in time and bytes. Redirects are the caller's.
 import { promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate } from "node:zlib";
 import type { Dispatcher } from "undici";
 import { isMagicError, MagicError } from "#contract/errors.ts";
-import { becomesGet, isRedirect, readLocation, sameServer } from "./redirect.ts";
 
 export interface EgressRequest {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array | null;
   readonly signal?: AbortSignal | undefined;
-  /** For the whole exchange, redirects included. */
+  /** For the whole exchange. */
   readonly timeoutMs?: number;
   /** The largest body accepted, also once decoded. */
   readonly maxBytes?: number;
-  /** How many redirects to follow; 0 hands a 3xx to the caller. */
-  readonly redirects?: number;
   /** Only status and headers count: whatever comes of the body, beyond the limits too, the answer stands; its body is empty. */
   readonly ignoreBody?: boolean;
 }
@@ -25,35 +21,20 @@ export interface EgressResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
-  /** Where the answer came from, after redirects. */
-  readonly url: string;
 }
-
-const defaults = { timeoutMs: 30_000, maxBytes: 16 * 1024 * 1024, redirects: 0, ignoreBody: false };
 
 export async function sendRequest(
   dispatcher: Dispatcher,
   target: string | URL,
-  options: EgressRequest = {},
+  { method = "GET", headers = {}, body = null, timeoutMs = 30_000, signal: caller, ...limits }: EgressRequest = {},
 ): Promise<EgressResponse> {
-  const { timeoutMs, redirects, ...limits } = { ...defaults, ...options };
   const timeout = AbortSignal.timeout(timeoutMs);
-  const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout;
-  let url = checkedUrl(target);
-  let request = { method: options.method ?? "GET", headers: { ...options.headers }, body: options.body ?? null };
+  const signal = caller ? AbortSignal.any([caller, timeout]) : timeout;
+  const url = checkedUrl(target);
   try {
-    for (let hop = 0; ; hop++) {
-      const answer = await exchange(dispatcher, url, request, signal, limits);
-      const location = answer.headers["location"];
-      if (!isRedirect(answer.status) || location === undefined || redirects === 0) return answer;
-      if (hop === redirects)
-        throw new MagicError("upstream_error", `${url.origin} redirects more than ${redirects} times`);
-      const next = checkedUrl(URL.parse(readLocation(location), url) ?? location);
-      request = afterRedirect(request, answer.status, url, next);
-      url = next;
-    }
+    return await exchange(dispatcher, url, { method, headers, body }, signal, limits);
   } catch (error) {
-    throw explained(error, url, timeout, options.signal, timeoutMs);
+    throw explained(error, url, timeout, caller, timeoutMs);
   }
 }
 
@@ -67,18 +48,12 @@ function checkedUrl(target: string | URL): URL {
   return url;
 }
 
-interface Outgoing {
-  readonly method: string;
-  readonly headers: Record<string, string>;
-  readonly body: string | Uint8Array | null;
-}
-
 async function exchange(
   dispatcher: Dispatcher,
   url: URL,
-  { method, headers, body }: Outgoing,
+  { method, headers, body }: Required<Pick<EgressRequest, "method" | "headers" | "body">>,
   signal: AbortSignal,
-  { maxBytes, ignoreBody }: { readonly maxBytes: number; readonly ignoreBody: boolean },
+  { maxBytes = 16 * 1024 * 1024, ignoreBody = false }: Pick<EgressRequest, "maxBytes" | "ignoreBody">,
 ): Promise<EgressResponse> {
   const answer = await dispatcher.request({
     origin: url.origin,
@@ -91,7 +66,7 @@ async function exchange(
   const flat: Record<string, string> = {};
   for (const [name, value] of Object.entries(answer.headers))
     if (value !== undefined) flat[name] = Array.isArray(value) ? value.join(", ") : value;
-  const head = { status: answer.statusCode, headers: flat, url: url.href };
+  const head = { status: answer.statusCode, headers: flat };
   if (ignoreBody) {
     // Read away, for the connection to serve again; one that is too long or too slow is cut off with its connection.
     await answer.body.dump({ limit: maxBytes, signal }).catch(() => undefined);
@@ -123,18 +98,6 @@ async function decode(body: Buffer, encoding: string | undefined, maxOutputLengt
       cause: error,
     });
   }
-}
-
-// https://fetch.spec.whatwg.org/#http-redirect-fetch: what a new origin must not see is left behind.
-function afterRedirect(request: Outgoing, status: number, from: URL, to: URL): Outgoing {
-  const headers = { ...request.headers };
-  const without = (names: readonly string[]): void => {
-    for (const name of Object.keys(headers)) if (names.includes(name.toLowerCase())) delete headers[name];
-  };
-  if (!sameServer(from, to)) without(["authorization", "cookie", "proxy-authorization", "host"]);
-  if (!becomesGet(status, request.method)) return { ...request, headers };
-  without(["content-type", "content-length", "content-encoding"]);
-  return { method: "GET", headers, body: null };
 }
 
 function explained(
