@@ -43,9 +43,9 @@ export interface Integrations {
 }
 
 export function wireIntegrations(foundation: Foundation, origin: () => string, given?: SyncExecution): Integrations {
-  const { clock, logger, project, seals, storage } = foundation;
+  const { clock, logger, presence, project, seals, storage } = foundation;
   const seed = (): number => project.current().environment?.seed ?? 1;
-  const jobs = createJobs({ storage, clock, logger, presence: foundation.presence });
+  const jobs = createJobs({ storage, clock, logger, presence });
   foundation.onClose(() => jobs.stop());
   const egress = createEgress({ allowPrivate: () => project.current().egress?.allow_private ?? [] });
   foundation.onClose(() => egress.close());
@@ -55,7 +55,7 @@ export function wireIntegrations(foundation: Foundation, origin: () => string, g
     kind === "secret" ? project.current().secrets?.[name] || undefined : undefined,
   );
   const shared = storage.dialect === "postgres";
-  const turns = shared ? createSharedTurns({ units: storage.units.idempotency, clock }) : createTurns();
+  const turns = shared ? createSharedTurns({ units: storage.units.idempotency, clock, presence }) : createTurns();
   const ends = { egress, root: foundation.root, manifest: (id: string) => manifestText(foundation.root, id) };
   const workers = keepSpare(startConnectionWorker);
   foundation.onClose(() => workers.close());

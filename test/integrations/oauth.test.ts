@@ -12,6 +12,7 @@ import { createOAuth } from "#daemon/integrations/oauth/oauth.ts";
 import { mayHaveAnswered, oauthProvider } from "#daemon/integrations/oauth/provider.ts";
 import { openMasterKey } from "#daemon/secrets/master-key.ts";
 import { createSealer } from "#daemon/secrets/sealer.ts";
+import { createPresence, type Presence } from "#daemon/storage/presence.ts";
 import { systemClock } from "#shared/clock.ts";
 import { createTurns } from "#shared/turns.ts";
 import { listen } from "#test/listen.ts";
@@ -648,10 +649,17 @@ test("daemons that share a database use a refresh token once", async () => {
   const { answers, asked, start, comeBack, daemon, origin } = await hostileServer();
   answers.push(json({ access_token: "a0", refresh_token: "r0", expires_in: 1 }));
   const { to } = await comeBack({ state: await start(), code: "c" });
+  const connection = to["connection"] ?? "";
+  const { units } = daemon.app.storage;
+  const turnsOf = (presence: Pick<Presence, "process" | "announce">) =>
+    createSharedTurns({ units: units.idempotency, clock: systemClock, presence });
   const each = [1, 2].map(() => {
-    const turns = createSharedTurns({ units: daemon.app.storage.units.idempotency, clock: systemClock });
-    return over(daemon, new URL(origin).host, to["connection"] ?? "", turns);
+    const presence = createPresence({ units, dialect: "postgres" }, systemClock);
+    onTestFinished(presence.close);
+    return over(daemon, new URL(origin).host, connection, turnsOf(presence));
   });
+  // A third one was killed while it refreshed.
+  await turnsOf({ process: "proc_killed", announce: async () => {} }).take(connection);
   const slow = json({ access_token: "a1", refresh_token: "r1", expires_in: 3600 });
   answers.push((response) => void setTimeout(slow, 200, response), json({ error: "invalid_grant" }, 400));
   const fresh = await Promise.all(each.map(async ({ oauth, stored }) => oauth.fresh(await stored())));

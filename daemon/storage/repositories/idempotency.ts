@@ -18,7 +18,8 @@ export interface ReserveKey {
 export type ReservedKey =
   | { readonly state: "reserved"; readonly id: string }
   | { readonly state: "in_progress" }
-  | { readonly state: "unknown" }
+  /** The process that had it is gone. */
+  | { readonly state: "unknown"; readonly id: string }
   | { readonly state: "reused" }
   | { readonly state: "done"; readonly id: string; readonly answer: string };
 
@@ -47,7 +48,8 @@ export async function reserve(db: Db, args: ReserveKey): Promise<ReservedKey> {
   }
   if (row.fingerprint !== fingerprint) return { state: "reused" };
   if (row.answer !== null) return { state: "done", id: row.id, answer: row.answer };
-  return { state: row.process === process || (await isAlive(db, row.process, now)) ? "in_progress" : "unknown" };
+  const held = row.process === process || (await isAlive(db, row.process, now));
+  return held ? { state: "in_progress" } : { state: "unknown", id: row.id };
 }
 
 /** Owner of the rows by which processes that share a database say that they live; no caller's: those have three words. */
