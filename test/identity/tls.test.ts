@@ -11,6 +11,7 @@ import { connect } from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
 import { answerMalformed } from "#daemon/http/client-error.ts";
 import { makeCertificate } from "#daemon/http/tls/certificate.ts";
+import { time } from "#daemon/http/tls/der.ts";
 import { startDaemon } from "./daemon.ts";
 
 function handshake(url: string, maxVersion: "TLSv1.2" | "TLSv1.3"): Promise<string> {
@@ -103,6 +104,11 @@ test.skipIf(noOpenssl)("the certificate is well-formed X.509 by two readers", ()
   expect(read.checkHost("localhost")).toBe("localhost");
   const openssl = execFileSync("openssl", ["x509", "-noout", "-text"], { input: cert, encoding: "utf8" });
   expect(openssl).toContain("TLS Web Server Authentication");
+  // Readers that keep to RFC 5280 take a year of four digits from 2050 on alone.
+  const tagged = ["2049-12-31T23:59:59.999Z", "2050-01-01T00:00:00Z"].map((at) =>
+    time(new Date(at)).toString("latin1"),
+  );
+  expect(tagged).toEqual(["\x17\x0d491231235959Z", "\x18\x0f20500101000000Z"]);
 });
 
 const outside = Object.values(networkInterfaces())

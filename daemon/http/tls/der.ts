@@ -25,9 +25,10 @@ export function integer(bytes: Buffer): Buffer {
   return tagged(0x02, (bytes[0] ?? 0) >= 0x80 ? Buffer.concat([Buffer.from([0]), bytes]) : bytes);
 }
 
-/** GeneralizedTime, to the second. */
+/** To the second: UTCTime through 2049, GeneralizedTime from then on (RFC 5280, section 4.1.2.5). */
 export function time(date: Date): Buffer {
-  return tagged(0x18, Buffer.from(date.toISOString().replace(/[-:T]|\.\d+/g, ""), "ascii"));
+  const text = date.toISOString().replace(/[-:T]|\.\d+/g, "");
+  return date.getUTCFullYear() < 2050 ? tagged(0x17, Buffer.from(text.slice(2))) : tagged(0x18, Buffer.from(text));
 }
 
 /** `1.2.840...`. */
