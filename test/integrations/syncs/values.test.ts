@@ -154,6 +154,18 @@ describe.skipIf(postgresMissing())("values", () => {
     db.close();
   });
 
+  test("what SQLite keeps as a REAL in a column of whole numbers, being beyond 64 bits, arrives in another SQLite file", async () => {
+    const lite = join(folder, "beyond.sqlite");
+    const db = new DatabaseSync(lite);
+    db.exec("CREATE TABLE b (id INTEGER PRIMARY KEY, n INT); CREATE TABLE c (id INTEGER PRIMARY KEY, n INT)");
+    db.exec("INSERT INTO b VALUES (1, 9223372036854775807), (2, 9223372036854775808), (3, -1e30), (4, 7)");
+    const outcome = await sync({ from: lite, object: "b", to: lite, table: "c" });
+    expect(outcome).toMatchObject({ error: null, records_synced: 4, rejects: [] });
+    const of = (table: string) => db.prepare(`SELECT CAST(n AS TEXT) n, typeof(n) t FROM ${table} ORDER BY id`).all();
+    expect(of("c")).toEqual(of("b"));
+    db.close();
+  });
+
   test("members named as what every object has are values or null, also under a mapping; half a character is no name", async () => {
     const path = join(folder, "names.jsonl");
     writeFileSync(path, '{"constructor":"x","a":1}\n{"a":2}\n{"__proto__":"y","toString":"z","a":3}\n');

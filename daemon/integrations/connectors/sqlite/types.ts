@@ -82,8 +82,8 @@ export function writeValue(value: Value, column: Column, affinity: Affinity, dec
   switch (column.type.kind) {
     case "int":
       if (affinity === "text") return value;
-      // Another SQLite's: such a column holds it as well.
-      if (!whole.test(value)) return asText(value, affinity, declared);
+      // Another SQLite's, which keeps what is no 64-bit integer as text or a REAL: such a column holds it as well.
+      if (!whole.test(value) || !fits64(value)) return asText(value, affinity, declared);
       // A Number is bound as a double, which such a column turns back into an integer; a BigInt costs more.
       return value.length < 16 && (affinity === "integer" || affinity === "numeric") ? Number(value) : BigInt(value);
     case "bool":
@@ -108,6 +108,7 @@ function asText(value: string, affinity: Affinity, declared: string): string {
 }
 
 const whole = /^-?\d+$/;
+const fits64 = (digits: string) => digits.length < 19 || BigInt.asIntN(64, BigInt(digits)) === BigInt(digits);
 
 export type Affinity = "integer" | "text" | "blob" | "real" | "numeric";
 
