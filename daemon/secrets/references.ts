@@ -8,7 +8,7 @@ export type LookUp = (kind: "env" | "secret", name: string) => string | undefine
 /**
  * The value with every reference in its strings replaced, at any depth.
  *
- * @throws MagicError `config_invalid` that names what is not there, never a value.
+ * @throws MagicError `invalid_request` that names what is not there, never a value.
  */
 export function resolveReferences<T>(value: T, lookUp: LookUp): T {
   return resolve(value) as T;
@@ -23,7 +23,7 @@ export function resolveReferences<T>(value: T, lookUp: LookUp): T {
 
   function need(kind: "env" | "secret", name: string): string {
     const found = lookUp(kind, name);
-    if (found === undefined) throw new MagicError("config_invalid", `\${${kind}:${name}} is not set`);
+    if (found === undefined) throw new MagicError("invalid_request", `\${${kind}:${name}} is not set`);
     return found;
   }
 }

@@ -412,7 +412,7 @@ test("a client's secret may be one of magic.yaml's, which no authorization URL s
   }
   const missing = await start({}, reference("NONE"));
   expect((await comeBack({ state: missing.body.state, code: "c" })).to).toMatchObject({
-    error: "config_invalid",
+    error: "invalid_request",
     error_description: `${reference("NONE")} is not set`,
   });
 });

@@ -26,9 +26,9 @@ export interface ConnectionSecrets {
   seal(connection: Omit<Sealed, "secret">, secret: ConnectionSecret): string | null;
   /** As it was given, references and all: for a patch. */
   read(connection: Sealed): ConnectionSecret;
-  /** Ready to use. @throws MagicError `config_invalid` that names a missing reference. */
+  /** Ready to use. @throws MagicError `invalid_request` that names a missing reference. */
   open(connection: ConnectionRecord): OpenConnection;
-  /** What has been read, with references replaced. @throws MagicError `config_invalid` likewise. */
+  /** What has been read, with references replaced. @throws MagicError `invalid_request` likewise. */
   resolve(secret: Settings): Settings;
 }
 

@@ -28,7 +28,7 @@ const inCode = new Set(["postgres", "mysql", "sqlite", "csv", "jsonl", "parquet"
 /** True for connectors that have no manifest. */
 export const isInCode = (provider: string): boolean => inCode.has(provider);
 
-/** Throws config_invalid where the connection has no URL, egress_blocked where its host must not be reached. */
+/** Throws invalid_request where the connection has no URL, egress_blocked where its host must not be reached. */
 export async function endOf(
   connection: OpenConnection,
   object: string,
@@ -39,7 +39,7 @@ export async function endOf(
   const url = urlOf({ provider, ...connection });
   if (url === undefined)
     throw new MagicError(
-      "config_invalid",
+      "invalid_request",
       `Connection ${connection.record.id} (${provider}) has no url in its config.`,
     );
   if (connection.bounded) checkBounded(url, root);
@@ -106,7 +106,7 @@ function declarativeEnd(
   object: string,
   manifest: string | null,
 ): SyncEnd {
-  if (manifest === null) throw new MagicError("config_invalid", `There is no connector ${record.provider} any more.`);
+  if (manifest === null) throw new MagicError("invalid_request", `There is no connector ${record.provider} any more.`);
   const connector = { id: record.provider, manifest, config: { ...config, ...credentials } };
   return { url: `connector://${record.provider}`, object, connector, ...(place === undefined ? {} : { place }) };
 }

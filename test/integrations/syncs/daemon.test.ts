@@ -84,6 +84,8 @@ describe.skipIf(postgresMissing())("live syncs in the daemon", () => {
     expect(await call("GET", `/v1/connections/${connections[0]}/objects`)).toMatchObject({
       data: [{ name: "public.hundred", primary_key: ["id"] }],
     });
+    const bare = await call("POST", "/v1/connections", { provider: "postgres", credentials: { password: "p" } });
+    await expect(call("GET", `/v1/connections/${bare.id}/objects`)).rejects.toThrow(/400 .*has no url in its config/);
     const { id } = await newSync("hundred");
     const started = performance.now();
     const run = await until((await call("POST", `/v1/syncs/${id}/trigger`)).id, ["completed", "failed"]);
