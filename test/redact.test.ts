@@ -23,6 +23,9 @@ test("a secret is hidden as an address and as any JSON writes it, a key in PEM t
 });
 
 test("a secret of which another one is the beginning is hidden whole, and one line stays one object with its members", () => {
+  expect(redactText("gt_01m83g3bs0qty0mvywqjgf1kyr, gt_test_01m83g3bs0qty0mvywqjgf1kyr_x")).toBe(
+    "gt_01m83g3bs0qty0mvywqjgf1kyr, [redacted]",
+  );
   expect(redactText("a secret-of-mine-9f8a", ["secret-of-mine", "secret-of-mine-9f8a"])).toBe("a [redacted]");
   const lines: string[] = [];
   const log = createLogger({ sinks: [({ text }) => lines.push(text)], secrets: () => ["123456"] });

@@ -357,6 +357,12 @@ test("a gateway token carries its identity and reaches the gateway alone", async
   expect(made.body.secret).toMatch(/^gt_test_/);
   expect((await daemon.call("GET", "/v1/models", { token: made.body.secret })).status).toBe(200);
   expect((await daemon.call("GET", "/v1/keys", { token: made.body.secret })).status).toBe(403);
+  // Its id is no secret: messages and the audit log say which token it was.
+  const { id } = made.body;
+  expect((await daemon.call("DELETE", `/v1/gateway-tokens/${id}`)).status).toBe(204);
+  expect((await daemon.call("POST", `/v1/gateway-tokens/${id}/roll`)).body.detail).toContain(id);
+  const audit = await daemon.call("GET", "/v1/audit?action=gateway-tokens.delete");
+  expect(audit.body.data[0]).toMatchObject({ resource: id });
 });
 
 test("credentials outlive a restart, access tokens too", async () => {
