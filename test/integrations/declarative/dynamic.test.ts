@@ -67,3 +67,35 @@ test("what the vendor lists is asked for in every slice, which names and paths m
   for await (const _ of streams[2]?.read() ?? []);
   expect(asked).toEqual(["/list/eu", "/list/us", "/us/1"]);
 });
+
+test("parameters that a mapping sets reach the template's parts, an outer one before an inner one; a path may be a pattern", async () => {
+  const asked: string[] = [];
+  const origin = await vendor((request, response) => {
+    asked.push(request.url ?? "");
+    json(response, { items: [{ id: 1 }] });
+  });
+  const dispatcher = new Agent();
+  onTestFinished(() => dispatcher.close());
+  const [written] = JSON.parse(manifest(origin)).streams;
+  const { requester } = written.retriever;
+  const path = "/{{ parameters['report'] }}/{{ parameters['inner'] }}";
+  const stream_template = {
+    ...{ ...written, $parameters: { report: "none" } },
+    retriever: { ...written.retriever, requester: { ...requester, path, $parameters: { inner: "none" } } },
+  };
+  const streams = async (use_parent_parameters: boolean, ...mappings: object[]) => {
+    const stream_config = { type: "StreamConfig", configs_pointer: ["reports"] };
+    const components_mapping = [mapped(["name"], "{{ components_values.name }}"), ...mappings];
+    const components_resolver = { type: "ConfigComponentsResolver", stream_config, components_mapping };
+    const template = { type: "DynamicDeclarativeStream", stream_template, components_resolver, use_parent_parameters };
+    const source = JSON.stringify({ ...JSON.parse(manifest(origin)), streams: undefined, dynamic_streams: [template] });
+    const connector = createConnector(source, { config: { reports: [{ name: "a" }] }, dispatcher });
+    for await (const _ of (await connector.streams())[0]?.read() ?? []);
+    return asked.splice(0);
+  };
+  const outer = mapped(["$parameters", "report"], "outer");
+  const inner = mapped(["retriever", "requester", "$parameters", "report"], "inner");
+  expect(await streams(true, outer, inner)).toEqual(["/outer/none"]);
+  expect(await streams(false, outer, inner)).toEqual(["/inner/none"]);
+  expect(await streams(true, mapped(["**", "inner"], "deep"))).toEqual(["/none/deep"]);
+});

@@ -22,7 +22,8 @@ import {
   refuseCustom,
   typeOf,
 } from "./manifest/component.ts";
-import { copyOf, dpath, dpathOne, setAt } from "./read/dpath.ts";
+import { handDown } from "./manifest/resolve.ts";
+import { copyOf, dpathOne, replaceAt, setAt } from "./read/dpath.ts";
 import { partitionsOf, type ReadParent } from "./read/partition.ts";
 import { selectorOf } from "./read/records.ts";
 import { retrieverOf } from "./read/retrieve.ts";
@@ -50,7 +51,7 @@ export async function dynamicStreams(context: Context, manifest: Component): Pro
       };
       for (const mapping of children(child(template, "components_resolver"), "components_mapping"))
         apply(context, mapping, stream, variables);
-      streams.push(stream);
+      streams.push(handDown(stream, template["use_parent_parameters"] !== false));
     }
   }
   return streams;
@@ -111,7 +112,7 @@ function apply(context: Context, mapping: Component, stream: Record<string, unkn
     kind === "string"
       ? text(context, mapping, mapping["value"], variables)
       : parsed(native(context, mapping, mapping["value"], variables));
-  if (mapping["create_or_update"] === true || dpath(stream, path).length > 0) setAt(stream, path, value);
+  if (!replaceAt(stream, path, value) && mapping["create_or_update"] === true) setAt(stream, path, value);
 }
 
 // A value may be written as JSON or YAML, where a component or a list is meant.

@@ -15,7 +15,12 @@ export function resolveManifest(document: Record<string, unknown>): Record<strin
   const references: References = { document, known: new Map(), extents: new Map() };
   const resolved = dereference(document, references, [], 0) as Record<string, unknown>;
   if (extentOf(resolved, references).size > MAX_NODES) throw manifestError("the references unfold to too many values");
-  return propagate("", resolved, {}, { nodes: 0 });
+  return propagate("", resolved, {}, { nodes: 0, parentsFirst: false });
+}
+
+/** The same of a stream that was made of a template: parameters that came with its values reach its parts. */
+export function handDown(stream: Record<string, unknown>, parentsFirst: boolean): Record<string, unknown> {
+  return propagate("", stream, {}, { nodes: 0, parentsFirst });
 }
 
 interface References {
@@ -114,30 +119,34 @@ function lookup(reference: string, document: unknown, depth: number): unknown {
 }
 
 type Parameters = Readonly<Record<string, unknown>>;
-interface Budget {
+interface Descent {
   nodes: number;
+  /** Of parameters with one name the outermost counts, not the innermost. */
+  readonly parentsFirst: boolean;
 }
 
 function propagate(
   place: string,
   component: Record<string, unknown>,
   inherited: Parameters,
-  budget: Budget,
+  descent: Descent,
 ): Record<string, unknown> {
   const own = { ...component };
   own["type"] ??= "class_name" in own ? customTypes[place] : defaultTypes[place];
   if (own["type"] === undefined) delete own["type"];
   if (typeof own["type"] !== "string" || isJsonSchema(own))
-    return place === "" || !("type" in own) ? plain(own, inherited, budget) : own;
+    return place === "" || !("type" in own) ? plain(own, inherited, descent) : own;
   const declared = isRecord(own["$parameters"]) ? own["$parameters"] : {};
   delete own["$parameters"];
-  const parameters: Record<string, unknown> = { ...inherited, ...declared };
+  const parameters: Record<string, unknown> = descent.parentsFirst
+    ? { ...declared, ...inherited }
+    : { ...inherited, ...declared };
   for (const key of Object.keys(parameters)) own[key] = truthy(own[key]) ? own[key] : parameters[key];
-  budget.nodes += Object.keys(own).length;
-  if (budget.nodes > MAX_NODES) throw manifestError("the parameters unfold to too many values");
+  descent.nodes += Object.keys(own).length;
+  if (descent.nodes > MAX_NODES) throw manifestError("the parameters unfold to too many values");
   for (const field of Object.keys(own)) {
     if (typeof own[field] !== "object") continue;
-    own[field] = descend(`${own["type"]}.${field}`, own[field], without(parameters, field), budget);
+    own[field] = descend(`${own["type"]}.${field}`, own[field], without(parameters, field), descent);
   }
   if (Object.keys(parameters).length) own["$parameters"] = parameters;
   return own;
@@ -150,23 +159,23 @@ function without(parameters: Parameters, field: string): Parameters {
 }
 
 // A field that holds plain data may still hold components further down (a map of named authenticators).
-function plain(value: Record<string, unknown>, inherited: Parameters, budget: Budget): Record<string, unknown> {
+function plain(value: Record<string, unknown>, inherited: Parameters, descent: Descent): Record<string, unknown> {
   const out: Record<string, unknown> = {};
   for (const key of Object.keys(value))
     put(
       out,
       key,
       isRecord(value[key]) && typeof value[key]["type"] === "string" && /^[A-Z]/.test(value[key]["type"])
-        ? propagate("", value[key], inherited, budget)
+        ? propagate("", value[key], inherited, descent)
         : value[key],
     );
   return out;
 }
 
-function descend(place: string, value: unknown, parameters: Parameters, budget: Budget): unknown {
+function descend(place: string, value: unknown, parameters: Parameters, descent: Descent): unknown {
   if (Array.isArray(value))
-    return value.map((each) => (isRecord(each) ? propagate(place, each, parameters, budget) : each));
-  return isRecord(value) ? propagate(place, value, parameters, budget) : value;
+    return value.map((each) => (isRecord(each) ? propagate(place, each, parameters, descent) : each));
+  return isRecord(value) ? propagate(place, value, parameters, descent) : value;
 }
 
 const truthy = (value: unknown): boolean =>

@@ -33,6 +33,7 @@ function entries(value: unknown): [string, unknown][] {
 
 function globMatcher(glob: string): (key: string) => boolean {
   if (glob === "*") return () => true;
+  if (!/[*?[]/.test(glob)) return (key) => key === glob;
   const source = glob
     .replace(/[.+^${}()|\\]/g, "\\$&")
     .replace(/\*+/g, ".*")
@@ -67,6 +68,20 @@ export function setAt(target: Record<string, unknown>, path: readonly string[], 
   setAt(next, rest, value);
 }
 
+/** Puts the value in place of every one at the path; false where there is none. */
+export function replaceAt(target: unknown, path: readonly string[], value: unknown): boolean {
+  const matches = globMatcher(path.at(-1) ?? "");
+  let found = false;
+  for (const place of dpath(target, path.slice(0, -1)))
+    for (const [key] of entries(place)) {
+      if (!matches(key)) continue;
+      found = true;
+      if (Array.isArray(place)) place[Number(key)] = value;
+      else setField(place as Record<string, unknown>, key, value);
+    }
+  return found;
+}
+
 /** Removes every value at the path. */
 export function removeAt(
   target: unknown,
@@ -84,7 +99,7 @@ export function removeAt(
     for (const [key, each] of entries(target)) if (key === first || matcher(key)) removeAt(each, rest, keep);
     return;
   }
-  const matcher = /[*?[]/.test(first) ? globMatcher(first) : (key: string): boolean => key === first;
+  const matcher = globMatcher(first);
   if (Array.isArray(target)) {
     // What comes after it keeps its place, as in the reference.
     for (let at = target.length - 1; at >= 0; at--)
