@@ -1,6 +1,8 @@
 // What a manifest must have before anything of it runs.
+import { Agent } from "undici";
 import { expect, test } from "vitest";
 import type { ConnectorReply } from "#contract/connector-worker.ts";
+import { createConnector } from "#daemon/integrations/connectors/declarative/connector.ts";
 import { runConnectorJob } from "#daemon/integrations/connectors/declarative/job.ts";
 import { loadManifest } from "#daemon/integrations/connectors/declarative/manifest/load.ts";
 import { json, manifest, vendor } from "./one-stream.ts";
@@ -124,4 +126,63 @@ test("streams that the configuration makes are counted when they are made; a che
   expect(await job({ check: named, dynamic_streams: [dynamic("a")] }, "check")).toMatchObject(
     failed(/no dynamic stream 'gone'/),
   );
+});
+
+const custom = (what: string) => ({ type: `Custom${what}`, class_name: `source.components.${what}` });
+const withRetriever = (more: object) => ({ ...stream, retriever: { ...stream.retriever, ...more } });
+const withRequester = (more: object) => withRetriever({ requester: { ...stream.retriever.requester, ...more } });
+
+test.each<[string, object]>([
+  ["Retriever", { ...stream, retriever: custom("Retriever") }],
+  ["SchemaLoader", { ...stream, schema_loader: custom("SchemaLoader") }],
+  [
+    "SchemaNormalization",
+    withRetriever({
+      record_selector: { ...stream.retriever.record_selector, schema_normalization: custom("SchemaNormalization") },
+    }),
+  ],
+  [
+    "BackoffStrategy",
+    withRequester({ error_handler: { type: "DefaultErrorHandler", backoff_strategies: [custom("BackoffStrategy")] } }),
+  ],
+  [
+    "Authenticator",
+    withRequester({
+      authenticator: {
+        ...{ type: "SessionTokenAuthenticator", session_token_path: [], request_authentication: { type: "Bearer" } },
+        login_requester: { ...stream.retriever.requester, authenticator: custom("Authenticator") },
+      },
+    }),
+  ],
+])("a custom %s is named when the manifest is added; the streams beside it are discovered", async (what, refused) => {
+  const streams = [{ ...refused, name: "refused" }, stream];
+  expect(await job({ streams }, "inspect")).toMatchObject({
+    summary: {
+      streams: [
+        { refused: expect.stringContaining(`source.components.${what}' is written in Python`) },
+        { refused: null },
+      ],
+    },
+  });
+  const text = JSON.stringify({ ...JSON.parse(manifest("http://127.0.0.1:9")), streams });
+  const connector = createConnector(text, { config: {}, dispatcher: new Agent() });
+  expect((await connector.streams()).map(({ name }) => name)).toEqual(["items"]);
+});
+
+test("a check is made with the configuration that it is to have, a read is not", async () => {
+  const asked: (string | undefined)[] = [];
+  const origin = await vendor((request, response) => {
+    asked.push(request.url);
+    json(response, { items: [{ id: 1 }] });
+  });
+  const whole = JSON.parse(manifest(origin, { requester: { path: "/{{ config['size'] }}" } }));
+  const connectorWith = (config_overrides: object) =>
+    createConnector(JSON.stringify({ ...whole, check: { ...whole.check, config_overrides } }), {
+      ...{ config: { size: 100 }, dispatcher: new Agent() },
+    });
+  const connector = connectorWith({ size: 1 });
+  await connector.check();
+  for await (const _ of (await connector.stream("items")).read());
+  expect(asked).toEqual(["/1", "/100"]);
+  expect(() => connectorWith({ __airbyte_x: 1 })).toThrow("must not name __airbyte_x");
 });

@@ -49,7 +49,7 @@ export interface Connector {
   readonly manifest: Manifest;
   /** Reads one record of the streams that the manifest names for it. Throws what is wrong. */
   check(): Promise<void>;
-  /** Every stream; one that cannot be built throws, naming the component. */
+  /** Every stream that can be built. Where there is none: throws what is in the first one's way, naming the component. */
   streams(): Promise<readonly Stream[]>;
   /** Throws not_found with the names that there are. */
   stream(name: string): Promise<Stream>;
@@ -58,8 +58,21 @@ export interface Connector {
 /** Throws validation_failed when the manifest or the configuration does not fit. */
 export function createConnector(source: string | Manifest, options: ConnectorOptions): Connector {
   const manifest = typeof source === "string" ? loadManifest(source) : source;
-  const { resolved } = manifest;
   const config = configFor(manifest, options.config);
+  const connector = connectorOn(manifest, config, options);
+  const overrides = optionalChild(optionalChild(manifest.resolved, "check") ?? {}, "config_overrides");
+  if (!overrides) return connector;
+  const [reserved] = Object.keys(overrides).filter((name) => name.startsWith("__airbyte"));
+  if (reserved !== undefined) throw manifestError(`check.config_overrides must not name ${reserved}`);
+  return { ...connector, check: () => connectorOn(manifest, { ...config, ...overrides }, options).check() };
+}
+
+function connectorOn(
+  manifest: Manifest,
+  config: Readonly<Record<string, unknown>>,
+  options: ConnectorOptions,
+): Connector {
+  const { resolved } = manifest;
   const context = contextOf(resolved, config, options);
   let all: Promise<Component[]> | undefined;
   const components = (): Promise<Component[]> => {
@@ -71,8 +84,19 @@ export function createConnector(source: string | Manifest, options: ConnectorOpt
     return all;
   };
   const concurrency = options.concurrency ?? concurrencyOf(context, resolved);
-  const streams = async (): Promise<Stream[]> =>
-    (await components()).map((each) => streamOf(context, each, concurrency));
+  const streams = async (): Promise<Stream[]> => {
+    const refused: unknown[] = [];
+    const made: Stream[] = [];
+    for (const each of await components()) {
+      try {
+        made.push(streamOf(context, each, concurrency));
+      } catch (error) {
+        refused.push(error);
+      }
+    }
+    if (made.length === 0 && refused.length > 0) throw refused[0];
+    return made;
+  };
   const componentOf = async (name: string): Promise<Component> => streamNamed(name, await components());
   // The streams that the manifest names for it, or as many of those that it makes; where it names none, the first.
   const toCheck = async (): Promise<Component[]> => {

@@ -3,7 +3,7 @@ import { MagicError } from "#contract/errors.ts";
 import { type Context, condition, type Slice } from "./context.ts";
 import { createAnswers } from "./http/answers.ts";
 import { emptyParts, merge } from "./http/options.ts";
-import { type Component, child, optionalChild, requiredText, typeOf } from "./manifest/component.ts";
+import { type Component, child, optionalChild, refuseCustom, requiredText, typeOf } from "./manifest/component.ts";
 import { keyPathsOf, nameOf, writtenStreams } from "./manifest/streams.ts";
 import { type Cursor, cursorOf, type Interval } from "./read/cursor.ts";
 import { readsWhole } from "./read/delegate.ts";
@@ -51,13 +51,15 @@ const DEFAULT_CONCURRENCY = 4;
 export function streamOf(context: Context, component: Component, concurrency = DEFAULT_CONCURRENCY): Stream {
   if (typeOf(component) === "StateDelegatingStream") return delegating(context, component, concurrency);
   const retriever = child(component, "retriever");
+  if (!["SimpleRetriever", "AsyncRetriever"].includes(typeOf(retriever))) refuseCustom(retriever);
   const sync = optionalChild(component, "incremental_sync");
   const cursor = cursorOf(context, sync, retriever);
   const halves = halvesOf(retriever, sync, cursor);
   let schema: Promise<DataRecord | undefined> | undefined;
   let loaded: DataRecord | undefined;
+  const load = schemaOf(context, component);
   const loadSchema = (): Promise<DataRecord | undefined> => {
-    schema ??= schemaOf(context, component).then((value) => {
+    schema ??= load().then((value) => {
       loaded = value;
       return value;
     });

@@ -18,8 +18,8 @@ export interface Authenticator {
   learn?(used: string | undefined, to: Destination, response: HttpResponse): boolean;
 }
 
-/** Sends the login request of a session: the requester, passed in because it needs authenticators itself. */
-export type Login = (component: Component) => Promise<HttpResponse | undefined>;
+/** Makes what sends the login request of a session: of requesters, passed in because they need authenticators themselves. */
+export type Login = (component: Component) => () => Promise<HttpResponse | undefined>;
 
 export function bearer(parts: RequestParts, token: string): void {
   parts.headers["Authorization"] = `Bearer ${token}`;

@@ -10,6 +10,7 @@ import {
   list,
   manifestError,
   optionalText,
+  refuseCustom,
   typeOf,
 } from "../manifest/component.ts";
 import type { HttpResponse } from "./client.ts";
@@ -105,7 +106,10 @@ function waitFor(window: Window, now: number, weight: number): number {
   return 0;
 }
 
+const POLICIES = ["FixedWindowCallRatePolicy", "MovingWindowCallRatePolicy", "UnlimitedCallRatePolicy"];
+
 function policyOf(evaluate: Evaluate, component: Component): Policy {
+  if (!POLICIES.includes(typeOf(component))) refuseCustom(component);
   const matchers = children(component, "matchers").map((each) => ({ matches: matcherOf(each), component: each }));
   let windows: readonly Window[] | undefined;
   return {

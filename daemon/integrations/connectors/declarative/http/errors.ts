@@ -74,9 +74,11 @@ export function errorHandlerOf(context: Context, component: Component | undefine
   };
 }
 
+type Failed = Parameters<ErrorHandler["backoff"]>;
+
 function single(context: Context, component: Component): ErrorHandler {
   const filters = children(component, "response_filters");
-  const strategies = children(component, "backoff_strategies");
+  const strategies = children(component, "backoff_strategies").map((each) => backoffOf(context, each));
   const retries = component["max_retries"];
   return {
     interpret(response) {
@@ -88,7 +90,7 @@ function single(context: Context, component: Component): ErrorHandler {
     },
     backoff(response, attempt) {
       for (const strategy of strategies) {
-        const wait = backoffOf(context, strategy, response, attempt);
+        const wait = strategy(response, attempt);
         // A template may come to no number.
         if (Number.isFinite(wait)) return wait;
       }
@@ -198,21 +200,22 @@ function messageIn(value: unknown, depth: number): string | undefined {
   return undefined;
 }
 
-function backoffOf(
-  context: Context,
-  strategy: Component,
-  response: HttpResponse | undefined,
-  attempt: number,
-): number | undefined {
-  const type = typeOf(strategy);
-  if (type === "ConstantBackoffStrategy")
-    return Number(native(context, strategy, strategy["backoff_time_in_seconds"])) * 1000 + jitter(strategy);
-  if (type === "ExponentialBackoffStrategy")
-    return Number(native(context, strategy, strategy["factor"] ?? 5)) * 2 ** attempt * 1000 + jitter(strategy);
-  if (type === "WaitTimeFromResponse") return waitFromResponse(context, strategy, response);
-  if (type === "WaitTimeFromHeader" || type === "WaitUntilTimeFromHeader")
-    return waitFromHeader(context, strategy, response);
-  return refuseCustom(strategy);
+function backoffOf(context: Context, strategy: Component): (...failed: Failed) => number | undefined {
+  const number = (field: string, otherwise?: number) =>
+    Number(native(context, strategy, strategy[field] ?? otherwise)) * 1000;
+  switch (typeOf(strategy)) {
+    case "ConstantBackoffStrategy":
+      return () => number("backoff_time_in_seconds") + jitter(strategy);
+    case "ExponentialBackoffStrategy":
+      return (_response, attempt) => number("factor", 5) * 2 ** attempt + jitter(strategy);
+    case "WaitTimeFromResponse":
+      return (response) => waitFromResponse(context, strategy, response);
+    case "WaitTimeFromHeader":
+    case "WaitUntilTimeFromHeader":
+      return (response) => waitFromHeader(context, strategy, response);
+    default:
+      return refuseCustom(strategy);
+  }
 }
 
 // What it makes of an answer may be nothing, or no number: then the next strategy is asked.

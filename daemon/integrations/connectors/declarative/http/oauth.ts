@@ -3,7 +3,16 @@ import { MagicError } from "#contract/errors.ts";
 import { retryAfterSeconds } from "../../../retry-after.ts";
 import { type Context, nested, text } from "../context.ts";
 import { parseIso, strptime } from "../jinja/date-text.ts";
-import { type Component, child, isRecord, list, optionalChild, optionalText } from "../manifest/component.ts";
+import {
+  type Component,
+  child,
+  isRecord,
+  list,
+  optionalChild,
+  optionalText,
+  refuseCustom,
+  typeOf,
+} from "../manifest/component.ts";
 import { fieldAt } from "../read/fields.ts";
 import { type Authenticator, bearer } from "./authenticator.ts";
 import type { HttpRequest, HttpResponse } from "./client.ts";
@@ -22,6 +31,8 @@ export function oauth(context: Context, component: Component): Authenticator {
   const endpoint = value("token_refresh_endpoint");
   const expiry = value("token_expiry_date");
   const updater = optionalChild(component, "refresh_token_updater");
+  if (asserts(component) && typeOf(child(component, "profile_assertion")) !== "JwtAuthenticator")
+    refuseCustom(child(component, "profile_assertion"));
   const initial: Token | undefined =
     heldToken(context.config) ??
     configuredToken(context, updater) ??

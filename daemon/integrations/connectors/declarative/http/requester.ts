@@ -25,7 +25,7 @@ import {
 } from "../manifest/component.ts";
 import { type Answers, questionOf } from "./answers.ts";
 import { authenticatorOf } from "./auth.ts";
-import type { Authenticator, Destination } from "./authenticator.ts";
+import type { Authenticator, Destination, Login } from "./authenticator.ts";
 import { forStranger, type HttpRequest, type HttpResponse } from "./client.ts";
 import { type ErrorHandler, errorHandlerOf, failure, WindowRefused } from "./errors.ts";
 import { emptyParts, formBody, merge, type RequestParts, withParams } from "./options.ts";
@@ -76,9 +76,12 @@ const MAX_WAIT_MS = 3_600_000;
 /** `answers`: a GET that is among them is not sent again, unless the manifest says so. */
 export function requesterOf(context: Context, component: Component, answers?: Answers): Requester {
   if (typeOf(component) !== "HttpRequester") return refuseCustom(component);
-  const login = async (request: Component): Promise<HttpResponse | undefined> => {
-    const outcome = await requesterOf(context, request).send({ slice: emptySlice });
-    return "response" in outcome ? outcome.response : undefined;
+  const login: Login = (request) => {
+    const requester = requesterOf(context, request);
+    return async () => {
+      const outcome = await requester.send({ slice: emptySlice });
+      return "response" in outcome ? outcome.response : undefined;
+    };
   };
   const base = { url_base: component["url_base"] ?? component["url"] };
   const authentication = optionalChild(component, "authenticator");

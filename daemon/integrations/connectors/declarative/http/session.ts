@@ -13,8 +13,9 @@ export function sessionToken(context: Context, component: Component, login: Logi
   const path = list(component["session_token_path"]).map(String);
   const duration = optionalText(component, "expiration_duration");
   const decode = decoderOf(optionalChild(component, "decoder"));
+  const logIn = login(child(component, "login_requester"));
   const tokens = sharedToken(context, component, undefined, async () => {
-    const response = await login(child(component, "login_requester"));
+    const response = await logIn();
     if (!response) throw new MagicError("credentials_rejected", "the login request gave no session");
     const token = dpathOne(decode(response)[0], path);
     if (typeof token !== "string" && typeof token !== "number")

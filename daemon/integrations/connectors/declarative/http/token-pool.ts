@@ -86,7 +86,7 @@ export function tokenPool(context: Context, component: Component, login: Login):
   const askFor = async (token: string): Promise<ReadonlyMap<Pool, Quota>> => {
     const untracked = list(source["unavailable_status_codes"]);
     const ignored = { type: "HttpResponseFilter", http_codes: untracked, action: "IGNORE" };
-    const response = await login({
+    const ask = login({
       ...{ type: "HttpRequester", url: source["url"], http_method: source["http_method"] ?? "GET" },
       request_headers: source["request_headers"] ?? {},
       $parameters: source["$parameters"] ?? {},
@@ -96,6 +96,7 @@ export function tokenPool(context: Context, component: Component, login: Login):
       },
       ...(untracked.length > 0 && { error_handler: { type: "DefaultErrorHandler", response_filters: [ignored] } }),
     });
+    const response = await ask();
     const answer = response && responseVariables(response)["response"];
     return new Map(pools.map((pool) => [pool, answer === undefined ? noQuota() : quotaIn(answer, pool, context)]));
   };

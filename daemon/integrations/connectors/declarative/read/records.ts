@@ -38,7 +38,9 @@ export function selectorOf(
   const filter = optionalChild(component, "record_filter");
   if (filter && typeOf(filter) !== "RecordFilter") refuseCustom(filter);
   const transforms = transformsOf(context, transformations);
-  const cast = component["schema_normalization"] === "Default";
+  const normalization = component["schema_normalization"];
+  if (isRecord(normalization)) refuseCustom(normalization);
+  const cast = normalization === "Default";
   const changes = cast || transforms.length > 0;
   const transformFirst = component["transform_before_filtering"] === true;
   const keep = (record: DataRecord, slice: Slice, state: unknown): boolean =>
@@ -81,6 +83,7 @@ export function extractorOf(context: Context, component: Component): Extractor {
     .map((part) => text(context, component, part))
     .filter((part) => part !== "");
   const expander = optionalChild(component, "record_expander");
+  if (expander && typeOf(expander) !== "RecordExpander") refuseCustom(expander);
   if (expander?.["truncated_list_retriever"])
     throw manifestError("RecordExpander.truncated_list_retriever is not supported here");
   const glob = path.some((part) => part.includes("*"));

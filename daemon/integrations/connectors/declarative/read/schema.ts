@@ -18,24 +18,30 @@ import { retrieverOf } from "./retrieve.ts";
 import { transformsOf } from "./transform.ts";
 
 /** undefined where the manifest has none: every field passes through. */
-export async function schemaOf(context: Context, stream: Component): Promise<DataRecord | undefined> {
-  const loaders = list(stream["schema_loader"]).filter(isRecord);
-  const schemas = await Promise.all(loaders.map((loader) => load(context, loader)));
-  const known = schemas.filter((schema) => schema !== undefined);
-  if (known.length < 2) return known[0];
-  const properties = Object.assign({}, ...known.map((schema) => schema["properties"] ?? {}));
-  return Object.assign({}, ...known, { properties });
+export type LoadSchema = () => Promise<DataRecord | undefined>;
+
+export function schemaOf(context: Context, stream: Component): LoadSchema {
+  const loaders = list(stream["schema_loader"])
+    .filter(isRecord)
+    .map((loader) => loaderOf(context, loader));
+  return async () => {
+    const schemas = await Promise.all(loaders.map((load) => load()));
+    const known = schemas.filter((schema) => schema !== undefined);
+    if (known.length < 2) return known[0];
+    const properties = Object.assign({}, ...known.map((schema) => schema["properties"] ?? {}));
+    return Object.assign({}, ...known, { properties });
+  };
 }
 
-async function load(context: Context, loader: Component): Promise<DataRecord | undefined> {
+function loaderOf(context: Context, loader: Component): LoadSchema {
   const type = typeOf(loader);
-  if (type === "InlineSchemaLoader") return isRecord(loader["schema"]) ? loader["schema"] : undefined;
+  if (type === "InlineSchemaLoader") return async () => (isRecord(loader["schema"]) ? loader["schema"] : undefined);
   // A file beside the manifest: a manifest that stands alone has none.
-  if (type === "JsonFileSchemaLoader") return undefined;
+  if (type === "JsonFileSchemaLoader") return async () => undefined;
   return type === "DynamicSchemaLoader" ? dynamic(context, loader) : refuseCustom(loader);
 }
 
-async function dynamic(context: Context, loader: Component): Promise<DataRecord> {
+function dynamic(context: Context, loader: Component): LoadSchema {
   const component = child(loader, "retriever");
   const retrieve = retrieverOf(
     context,
@@ -44,24 +50,26 @@ async function dynamic(context: Context, loader: Component): Promise<DataRecord>
   );
   const identifier = child(loader, "schema_type_identifier");
   const path = (value: unknown): string[] => list(value).map((part) => text(context, identifier, part));
-  const properties: Record<string, unknown> = {};
-  for await (const page of retrieve.pages(emptySlice, emptyParts(), undefined, () => true)) {
-    for (const record of page) {
-      const source = path(identifier["schema_pointer"]).length
-        ? dpathOne(record, path(identifier["schema_pointer"]))
-        : record;
-      for (const field of list(source).filter(isRecord)) {
-        const name = dpathOne(field, path(identifier["key_pointer"]));
-        const kind = identifier["type_pointer"] ? dpathOne(field, path(identifier["type_pointer"])) : "string";
-        if (typeof name === "string") setField(properties, name, typeSchema(context, identifier, kind, field));
+  return async () => {
+    const properties: Record<string, unknown> = {};
+    for await (const page of retrieve.pages(emptySlice, emptyParts(), undefined, () => true)) {
+      for (const record of page) {
+        const source = path(identifier["schema_pointer"]).length
+          ? dpathOne(record, path(identifier["schema_pointer"]))
+          : record;
+        for (const field of list(source).filter(isRecord)) {
+          const name = dpathOne(field, path(identifier["key_pointer"]));
+          const kind = identifier["type_pointer"] ? dpathOne(field, path(identifier["type_pointer"])) : "string";
+          if (typeof name === "string") setField(properties, name, typeSchema(context, identifier, kind, field));
+        }
       }
     }
-  }
-  return {
-    $schema: "https://json-schema.org/draft-07/schema#",
-    type: "object",
-    additionalProperties: true,
-    properties: changed(context, loader, properties),
+    return {
+      $schema: "https://json-schema.org/draft-07/schema#",
+      type: "object",
+      additionalProperties: true,
+      properties: changed(context, loader, properties),
+    };
   };
 }
 
