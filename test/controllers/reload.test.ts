@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { DevelopmentEvent } from "#contract/wire/controllers.ts";
 import { whenThere } from "#daemon/controllers/reload/missing.ts";
@@ -178,8 +178,10 @@ test("a link to a controller's folder, or to its contract, is followed: at the s
   const bench = await openBench();
   const elsewhere = join(bench.root, "elsewhere");
   put(join(elsewhere, "handler.ts"), "export default ({ input }) => input;");
-  put(join(bench.root, "contract.yaml"), JSON.stringify(contractOf("linked")));
-  symlinkSync(join(bench.root, "contract.yaml"), join(elsewhere, "contract.yaml"));
+  const outside = `${bench.root}-outside`;
+  onTestFinished(() => rmSync(outside, { recursive: true }));
+  put(join(outside, "contract.yaml"), JSON.stringify(contractOf("linked")));
+  symlinkSync(join(outside, "contract.yaml"), join(elsewhere, "contract.yaml"));
   mkdirSync(join(bench.root, "controllers"));
   symlinkSync(elsewhere, join(bench.root, "controllers", "linked"));
   const { session, next } = await start(join(bench.root, "controllers"), bench);
@@ -187,8 +189,8 @@ test("a link to a controller's folder, or to its contract, is followed: at the s
   put(join(elsewhere, "handler.ts"), "export default () => 2;");
   await next("reload");
   expect(await bench.invoke("linked", 1)).toBe(2);
-  put(join(bench.root, "contract.yaml"), JSON.stringify(contractOf("linked", { input_schema: { type: "string" } })));
-  await next("reload");
+  put(join(outside, "contract.yaml"), JSON.stringify(contractOf("linked", { input_schema: { type: "string" } })));
+  expect(await next("reload")).toMatchObject({ changed: [`../${basename(outside)}/contract.yaml`] });
   expect(await bench.outcome("linked", 1)).toBe("input_invalid");
   await session.close();
 });

@@ -1,6 +1,6 @@
 // A development session: watches a folder of controllers and keeps what serves equal to what is on disk. A broken save changes nothing
 // but the event that says so.
-import { basename, join, resolve, sep } from "node:path";
+import { basename, join, relative, resolve, sep } from "node:path";
 import type { DevelopmentEvent, SourceProblem } from "#contract/wire/controllers.ts";
 import { rfc3339 } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
@@ -199,7 +199,7 @@ export async function openSession(
           boot_ms: round(bootMs),
           swap_ms: round(swapMs),
         },
-        changed: changed.map((path) => path.slice(options.root.length + 1)),
+        changed: changed.map((path) => relative(options.root, path)),
       });
     } catch (error) {
       one.claims = one.live?.name ?? null;
