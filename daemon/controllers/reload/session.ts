@@ -52,13 +52,13 @@ interface Watched {
   stopWaiting: () => void;
   /** When what a build missed was last found to have changed, by file. */
   readonly foundAt: Map<string, number>;
-  /** Tells a module that is loading that there is a newer one. */
+  /** Tells a module that is loading that there is a newer one, or that nobody waits for it. */
   overtake: () => void;
 }
 
 /** Editors write in steps: what comes within it is one save. */
 const SETTLE_MS = 6;
-/** How long a module may go on loading once there is a newer save: it may never end. */
+/** How long a module may go on loading once it was overtaken: it may never end. */
 const OVERTAKEN_MS = 1_000;
 
 export async function openSession(
@@ -176,7 +176,7 @@ export async function openSession(
     one.overtake = () => {
       timer ??= setTimeout(() => patience.abort(), OVERTAKEN_MS);
     };
-    if (one.dirty) one.overtake();
+    if (one.dirty || closed) one.overtake();
     try {
       const { bootMs, swapMs } = await host.serve(result.artifact, id, patience.signal);
       const former = one.live?.name;
@@ -343,6 +343,7 @@ export async function openSession(
       await watcher.close();
       await Promise.all(
         [...controllers.values()].map(async (one) => {
+          one.overtake();
           await one.running;
           one.stopWaiting();
           await one.source.dispose();
