@@ -22,14 +22,6 @@ export function grantOptions(): Option[] {
   ];
 }
 
-/** `a,b` -> ["a", "b"]; undefined without a value. */
-export function listOf(text: string | undefined): string[] | undefined {
-  return text
-    ?.split(",")
-    .map((part) => part.trim())
-    .filter((part) => part !== "");
-}
-
 /** One credential as a block, with its secret where there is one. */
 export function showCredential(document: CredentialDocument): (paint: Paint) => string {
   return (paint) => {

@@ -11,8 +11,9 @@ import {
 import { defineCommand } from "#commands/command.ts";
 import { table } from "#output/table.ts";
 import { clientOf } from "./client-of.ts";
-import { type GrantOptions, grantOptions, listOf, showCredential } from "./credential-options.ts";
-import { given, timeOf, wholeOf } from "./option-values.ts";
+import { type GrantOptions, grantOptions, showCredential } from "./credential-options.ts";
+import { given, listValue, timeOf, wholeOf } from "./option-values.ts";
+import { tellMore } from "./resource-verbs.ts";
 
 /** Its secret is printed this once. */
 export const createCommand = (noun: "key" | "client") =>
@@ -22,7 +23,8 @@ export const createCommand = (noun: "key" | "client") =>
     },
     async run(context) {
       const { options, globals, output } = context;
-      const { scopes } = await context.need({ scopes: { value: listOf(options.scopes), flag: "--scopes <list>" } });
+      const asked = listValue(options.scopes, "--scopes");
+      const { scopes } = await context.need({ scopes: { value: asked, flag: "--scopes <list>" } });
       const body = given({
         name: options.name,
         scopes,
@@ -80,6 +82,7 @@ export const listCommand = (noun: CredentialNoun) =>
           paint,
         ),
       );
+      tellMore(output, page);
     },
   });
 

@@ -2,6 +2,7 @@
 import type { Command } from "commander";
 import { pathPart } from "#client/path-part.ts";
 import type { ListPage } from "#contract/wire/list.ts";
+import type { Output } from "#output/output.ts";
 import { type Column, table } from "#output/table.ts";
 import { clientOf } from "./client-of.ts";
 import { type CommandModule, defineCommand } from "./command.ts";
@@ -52,9 +53,14 @@ export function listVerb<Row>({
       const client = await clientOf(context);
       const page = await client.request<ListPage<Row>>("GET", path(pathPart(context.args[0])), { query });
       output.result(page, (paint) => table(page.data, columns, paint, `No ${nouns} yet.`));
-      if (page.has_more) output.note(`There are more: --starting-after ${page.next_cursor}`);
+      tellMore(output, page);
     },
   });
+}
+
+/** How to go on where a page is not all. */
+export function tellMore(output: Output, { has_more, next_cursor }: Omit<ListPage<unknown>, "object" | "data">): void {
+  if (has_more) output.note(`There are more: --starting-after ${next_cursor}`);
 }
 
 export function getVerb(

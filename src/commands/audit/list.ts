@@ -14,7 +14,7 @@ export default defineCommand<FilterOptions & { limit?: string }>({
   async run(context) {
     const { options, output } = context;
     const limit = wholeOf(options.limit, "--limit", 1) ?? 20;
-    const page = await listAudit(await clientOf(context), filtersOf(options), Math.floor(limit));
+    const page = await listAudit(await clientOf(context), filtersOf(options), limit);
     output.result(page, (paint) =>
       table(
         page.data,

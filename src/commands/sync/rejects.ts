@@ -4,6 +4,7 @@ import { pathPart } from "#client/path-part.ts";
 import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
 import { wholeOf } from "#commands/option-values.ts";
+import { tellMore } from "#commands/resource-verbs.ts";
 import { MagicError } from "#contract/errors.ts";
 import type { ListPage } from "#contract/wire/list.ts";
 import type { Sync } from "#contract/wire/syncs.ts";
@@ -41,5 +42,6 @@ export default defineCommand<{ limit?: string; startingAfter?: string }>({
       { title: "REASON", value: ({ reason }: Reject) => reason },
     ];
     output.result(page, (paint) => table(page.data, columns, paint, "No record was rejected."));
+    tellMore(output, page);
   },
 });

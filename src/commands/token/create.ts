@@ -2,8 +2,8 @@
 import { createCredential } from "#client/credentials.ts";
 import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
-import { listOf, showCredential } from "#commands/credential-options.ts";
-import { given, numberOf, timeOf } from "#commands/option-values.ts";
+import { showCredential } from "#commands/credential-options.ts";
+import { given, listValue, numberOf, timeOf } from "#commands/option-values.ts";
 
 interface Options {
   readonly name?: string;
@@ -32,7 +32,7 @@ export default defineCommand<Options>({
       user: options.user,
       team: options.team,
       project: options.project,
-      models: listOf(options.models),
+      models: listValue(options.models, "--models"),
       budget_usd: numberOf(options.budgetUsd, "--budget-usd", 0),
       expires_at: timeOf(options.expires, "--expires"),
       environment: globals.live ? "live" : undefined,
