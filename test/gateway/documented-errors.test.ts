@@ -137,7 +137,7 @@ describe("errors", () => {
         void response.writeHead(200, { "content-type": "text/event-stream" }).end(firsts[kind]);
       const request = { messages: [{ role: "user", content: "x" }], stream: true };
       const outcome = await providers[kind].chat(callOf(request), targetOf(kind, upstream, models[kind]), optionsOf());
-      expect(outcome).toMatchObject({ kind: "failure", failure: { kind: "overloaded", status: 503 } });
+      expect(outcome).toMatchObject({ kind: "failure", failure: { kind: "overloaded", status: 503 }, usage: null });
     }
   });
 });

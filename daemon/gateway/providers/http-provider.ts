@@ -236,9 +236,16 @@ class AnswerReader implements ExchangeReader {
     const relay = this.#relay;
     if (relay?.given) relay.fail(problem);
     else {
-      const usage = relay?.decoder.usage() ?? this.#toll.of(problem, () => estimatePrompt(this.#context.request));
-      this.#resolve(this.#failed(problem, usage));
+      this.#resolve(this.#failed(problem, this.#charged(problem)));
     }
+  }
+
+  // Of a stream that its provider ended with an error in place of the answer: what it has counted itself, as of an error's status.
+  #charged(problem: Failure): TokenUsage | null {
+    const relay = this.#relay;
+    if (!relay) return this.#toll.of(problem, () => estimatePrompt(this.#context.request));
+    const usage = relay.decoder.usage();
+    return problem.upstreamStatus !== null && usage.estimated ? null : usage;
   }
 
   #give(relay: Relay): void {
