@@ -17,6 +17,13 @@ const object = (properties: object, required = Object.keys(properties), more: ob
   ...more,
 });
 
+// As text: an object with a `then` passes for a promise.
+const conditional = (kind: object) =>
+  JSON.parse(`{
+    "type": "object", "properties": {"kind": ${JSON.stringify(kind)}}, "required": ["kind"],
+    "if": {"properties": {"kind": {"const": "a"}}}, "then": {"required": ["x"]}, "else": {"required": ["y"]}
+  }`);
+
 const schemas: Record<string, object> = {
   empty: {},
   "no properties": object({}),
@@ -82,6 +89,31 @@ const schemas: Record<string, object> = {
   }),
   "additional properties": { type: "object", additionalProperties: { type: "integer" }, minProperties: 2 },
   "required but not described": { type: "object", required: ["a"] },
+  "at most so many properties": {
+    type: "object",
+    properties: { a: {}, b: {}, c: {} },
+    required: ["c"],
+    maxProperties: 2,
+  },
+  "properties by pattern": {
+    ...{ type: "object", required: ["x-a"], minProperties: 2, additionalProperties: false },
+    patternProperties: { "^x-[a-z]{3,9}$|^x-a$": { type: "integer" } },
+  },
+  "names by pattern": { type: "object", minProperties: 2, propertyNames: { pattern: "^[a-z]{4}$" } },
+  "what others depend on": { type: "object", properties: { a: {} }, required: ["a"], dependentRequired: { a: ["b"] } },
+  "a property that may not be": { type: "object", properties: { a: false, b: { type: "string" } } },
+  "if, then and else": conditional({ enum: ["a", "b"] }),
+  "not what the condition asks for": conditional({ const: "b" }),
+  "the narrower of two": {
+    allOf: [
+      object({ a: { type: "integer", minimum: 3 }, b: { enum: ["x", "y"] }, c: { type: "string", maxLength: 4 } }),
+      { properties: { a: { minimum: 1, maximum: 4 }, b: { enum: ["y", "z"] }, c: { maxLength: 9 } } },
+    ],
+  },
+  contains: { type: "array", items: { type: "integer" }, contains: { minimum: 90 }, minContains: 2 },
+  "unique short strings": { type: "array", items: { type: "string", maxLength: 2 }, minItems: 3, uniqueItems: true },
+  "a pattern beside a format": { type: "string", format: "email", pattern: "^[a-z]{3}@corp\\.com$" },
+  "a default of another type": { type: "integer", default: "x" },
   "optional members": object({ a: { type: "string" }, b: { type: "string" } }, ["a"]),
   "a strange name": {
     type: "object",

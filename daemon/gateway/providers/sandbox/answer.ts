@@ -8,7 +8,8 @@ import type { ChatRequest, Content } from "#daemon/gateway/format/request.ts";
 import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
 import { invalid, stopsOf } from "../content.ts";
 import { seededRandom } from "./random.ts";
-import { type Budget, sampleBudget, sampleForSchema } from "./sample.ts";
+import { sampleForSchema } from "./sample.ts";
+import { type Budget, sampleBudget } from "./sampling.ts";
 import { plannedCalls } from "./tools.ts";
 
 export interface SandboxChoice {

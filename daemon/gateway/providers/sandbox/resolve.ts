@@ -1,0 +1,103 @@
+// A schema made plain: references followed, parts merged into the narrower of both, one branch of several taken.
+import { fields, isObject, setField } from "#contract/json-object.ts";
+import { type Context, listOf, MOST_ITEMS, type Schema, spend } from "./sampling.ts";
+
+/**
+ * `$ref` followed, `allOf` merged, one branch of `anyOf` / `oneOf` taken: near the depth limit the one that ends soonest. Of a condition what makes it
+ * true is taken, and what follows from that.
+ */
+export function resolve(schema: Schema, context: Context, hops = 0): Schema {
+  if (hops > 20 || context.budget.left < 0 || !spend(context, 1 + Object.keys(schema).length)) return {};
+  const { $ref: reference, allOf, anyOf, oneOf, if: condition, then, else: otherwise, ...own } = schema;
+  let merged: Schema = own;
+  const add = (part: unknown) => {
+    if (typeof part === "object" && part !== null && context.budget.left >= 0) {
+      merged = merge(merged, resolve(part as Schema, context, hops + 1), context);
+    }
+  };
+  if (typeof reference === "string") add(lookUp(context.root, reference));
+  if (Array.isArray(allOf)) for (const part of allOf) add(part);
+  for (const branches of [anyOf, oneOf]) {
+    if (!Array.isArray(branches) || branches.length === 0 || !spend(context, branches.length)) continue;
+    const scalar = branches.find((branch) => !nests(branch));
+    add(context.depth > 3 && scalar ? scalar : context.random.pick(branches));
+  }
+  if (condition !== undefined && excludes(merged, condition)) add(otherwise);
+  else if (condition !== undefined) for (const part of [condition, then]) add(part);
+  return merged;
+}
+
+// Whether the condition asks for a value of a property that the schema has fixed to others.
+function excludes(schema: Schema, condition: unknown): boolean {
+  const asked = fields(fields(condition)["properties"]);
+  const known = fields(schema["properties"]);
+  return Object.keys(asked).some((name) => {
+    const [mine, theirs] = [valuesOf(known[name]), valuesOf(asked[name])];
+    return mine !== null && theirs !== null && !theirs.some((one) => mine.includes(one));
+  });
+}
+
+// What a schema may be, as JSON, where it says so itself.
+function valuesOf(schema: unknown): string[] | null {
+  const { const: only, enum: listed } = fields(schema);
+  if (only !== undefined) return [JSON.stringify(only)];
+  return Array.isArray(listed) ? listed.slice(0, MOST_ITEMS).map((one) => JSON.stringify(one)) : null;
+}
+
+function nests(branch: unknown): boolean {
+  if (typeof branch !== "object" || branch === null) return false;
+  return "$ref" in branch || "properties" in branch || "items" in branch;
+}
+
+/** Of two limits the narrower one. */
+const narrower: Readonly<Record<string, (a: number, b: number) => number>> = {
+  ...Object.fromEntries(["minimum", "exclusiveMinimum"].map((name) => [name, Math.max])),
+  ...Object.fromEntries(["minLength", "minItems", "minProperties"].map((name) => [name, Math.max])),
+  ...Object.fromEntries(["maximum", "exclusiveMaximum"].map((name) => [name, Math.min])),
+  ...Object.fromEntries(["maxLength", "maxItems", "maxProperties"].map((name) => [name, Math.min])),
+};
+
+function merge(a: Schema, b: Schema, context: Context): Schema {
+  const required = [...listOf(a["required"]), ...listOf(b["required"])];
+  const [mine, theirs] = [fields(a["properties"]), fields(b["properties"])];
+  const properties = { ...mine };
+  for (const [name, one] of Object.entries(theirs))
+    setField(properties, name, Object.hasOwn(mine, name) ? both(mine[name], one) : one);
+  const merged: Record<string, unknown> = { ...a, ...b };
+  for (const [name, narrow] of Object.entries(narrower)) {
+    const [one, other] = [a[name], b[name]];
+    if (typeof one === "number" && typeof other === "number") merged[name] = narrow(one, other);
+  }
+  const [one, other] = [a["enum"], b["enum"]];
+  if (Array.isArray(one) && Array.isArray(other)) {
+    const known = new Set(one.map((each) => JSON.stringify(each)));
+    merged["enum"] = other.filter((each) => known.has(JSON.stringify(each)));
+    spend(context, one.length + other.length);
+  }
+  if (a["items"] && b["items"]) merged["items"] = both(a["items"], b["items"]);
+  if (a["additionalProperties"] === false) merged["additionalProperties"] = false;
+  spend(context, Object.keys(a).length + required.length + Object.keys(properties).length);
+  return {
+    ...merged,
+    ...(required.length > 0 ? { required } : {}),
+    ...(Object.keys(properties).length > 0 ? { properties } : {}),
+  };
+}
+
+/** What satisfies two schemas. */
+export function both(a: unknown, b: unknown): unknown {
+  if (a === false || b === false) return false;
+  if (!isObject(a)) return b;
+  return isObject(b) ? { allOf: [a, b] } : a;
+}
+
+function lookUp(root: Schema, reference: string): unknown {
+  if (!reference.startsWith("#")) return {};
+  let at: unknown = root;
+  for (const part of reference.slice(1).split("/").slice(1)) {
+    const key = decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~");
+    if (typeof at !== "object" || at === null || !Object.hasOwn(at, key)) return {};
+    at = (at as Record<string, unknown>)[key];
+  }
+  return at;
+}

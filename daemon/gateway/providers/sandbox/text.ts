@@ -1,0 +1,93 @@
+// Texts that satisfy a schema: a sample of its format, one that its pattern finds, else the property's name.
+import { RE2JS } from "re2js";
+import { sampleForPattern } from "./pattern.ts";
+import { type Context, numberOf, type Schema, spend } from "./sampling.ts";
+
+const LONGEST = 10_000;
+
+const formats: Record<string, string> = {
+  "date-time": "2026-01-15T09:30:00Z",
+  date: "2026-01-15",
+  time: "09:30:00Z",
+  duration: "PT1H",
+  email: "sandbox@example.com",
+  "idn-email": "sandbox@example.com",
+  hostname: "example.com",
+  "idn-hostname": "example.com",
+  ipv4: "192.0.2.1",
+  ipv6: "2001:db8::1",
+  uri: "https://example.com/",
+  url: "https://example.com/",
+  iri: "https://example.com/",
+  "uri-reference": "/path",
+  uuid: "00000000-0000-4000-8000-000000000000",
+  regex: "^.*$",
+  "json-pointer": "/pointer",
+};
+
+export function string(schema: Schema, context: Context): string {
+  const least = numberOf(schema["minLength"], 0);
+  const most = numberOf(schema["maxLength"], Number.POSITIVE_INFINITY);
+  const format = formats[String(schema["format"] ?? "")];
+  const pattern = schema["pattern"];
+  if (format !== undefined && (typeof pattern !== "string" || matches(pattern, format, context))) return format;
+  if (context.budget.left < 0) return "";
+  if (typeof pattern === "string") return patterned(pattern, Math.min(least, LONGEST), most, context);
+  const word =
+    context.name
+      .slice(0, LONGEST)
+      .replaceAll(/[^\p{L}\p{N}]+/gu, " ")
+      .trim() || "text";
+  const text = word.padEnd(Math.min(least, LONGEST), " sandbox");
+  spend(context, Math.ceil(text.length / 50));
+  if (text.length <= most) return text;
+  // Items of a list differ in their number.
+  const number = /\d*$/.exec(word)?.[0].slice(-most) ?? "";
+  return most > 0 ? text.slice(0, most - number.length) + number : "";
+}
+
+/** Whether the pattern stands in the text; false also where that would take long to find out. */
+export function matches(pattern: string, text: string, context: Context): boolean {
+  return expressionOf(pattern, context)?.(text) ?? false;
+}
+
+/** About the instructions of a compiled pattern that is still tried out; others are trusted to match. */
+const MOST_WEIGHT = 10_000;
+
+// Says of a text whether the pattern stands in it. Null for what RE2 does not know or what would take long.
+function expressionOf(pattern: string, context: Context): ((text: string) => boolean) | null {
+  const weight = pattern.length * (1 + repetitions(pattern));
+  if (weight > MOST_WEIGHT || !spend(context, 50 + weight)) return null;
+  // RE2: the pattern is a stranger's, and a backtracking engine can be made to run for years.
+  try {
+    const expression = RE2JS.compile(pattern);
+    return (text) => spend(context, 20 + Math.ceil((weight * text.length) / 100)) && expression.matcher(text).find();
+  } catch {
+    return null;
+  }
+}
+
+function patterned(pattern: string, least: number, most: number, context: Context): string {
+  const { random } = context;
+  const found = expressionOf(pattern, context);
+  if (!found) return sampleForPattern(pattern, random);
+  let best = "";
+  for (let tries = 0; tries < 60 && context.budget.left >= 0; tries++) {
+    const text = sampleForPattern(pattern, random);
+    if (text.length > 400 || !found(text)) continue;
+    best = text;
+    if (text.length >= least && text.length <= most) return text;
+    if (text.length < least) {
+      const padded = text.padEnd(least, text.at(-1) ?? "a");
+      if (found(padded)) return padded;
+    }
+  }
+  return best;
+}
+
+// What `{n}` and `{n,m}` write out again.
+function repetitions(pattern: string): number {
+  let sum = 0;
+  for (const [, from, to] of pattern.matchAll(/\{(\d+)(?:,(\d*))?\}/g)) sum += Number(to || from);
+  return sum;
+}
