@@ -20,9 +20,13 @@ export interface WorkerOptions {
   readonly tokens?: TokenKeeper;
   /** Gives the process to run in; absent: a new one. */
   readonly start?: () => ChildProcess;
+  /** How much longer than the run's own time-out its process may say nothing. */
+  readonly silenceMs?: number;
 }
 
 const ATTEMPTS = 3;
+// It tells of itself four times a second, unless it computes without an end: then it cannot end itself.
+const SILENCE_MS = 60_000;
 // A cancelled worker undoes its work and says so; one that does not is ended, and its servers undo it.
 const CANCEL_GRACE_MS = 1500;
 
@@ -30,6 +34,7 @@ const CANCEL_GRACE_MS = 1500;
 export async function runInWorker(spec: SyncSpec, options: WorkerOptions): Promise<SyncOutcome> {
   let last: SyncProgress | undefined;
   let how = "";
+  let silent = false;
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     const end = await once(spec, {
       ...options,
@@ -39,10 +44,16 @@ export async function runInWorker(spec: SyncSpec, options: WorkerOptions): Promi
       },
     });
     if ("outcome" in end) return end.outcome;
-    how = end.how;
-    if (options.signal.aborted) break;
+    ({ how, silent } = end);
+    if (options.signal.aborted || silent) break;
   }
   const canceled = options.signal.aborted;
+  const error = silent
+    ? {
+        code: "run_stalled",
+        message: `The run's process said nothing any more, and was ended: it was at work on ${last?.waiting_for ?? "its start"}.`,
+      }
+    : { code: "worker_lost", message: `The run's process ended ${how}, ${ATTEMPTS} times.` };
   return {
     status: canceled ? "canceled" : "failed",
     sync_id: spec.sync_id ?? "",
@@ -54,13 +65,14 @@ export async function runInWorker(spec: SyncSpec, options: WorkerOptions): Promi
     warnings: [],
     proof: { source_count: null, destination_count: null, checksum: null },
     changed: false,
-    error: canceled
-      ? { code: "interrupted", message: "The run was cancelled." }
-      : { code: "worker_lost", message: `The run's process ended ${how}, ${ATTEMPTS} times.` },
+    error: canceled ? { code: "interrupted", message: "The run was cancelled." } : error,
   };
 }
 
-function once(spec: SyncSpec, options: WorkerOptions): Promise<{ outcome: SyncOutcome } | { how: string }> {
+function once(
+  spec: SyncSpec,
+  options: WorkerOptions,
+): Promise<{ outcome: SyncOutcome } | { how: string; silent: boolean }> {
   return new Promise((resolve) => {
     const worker = (options.start ?? startWorker)();
     const send = (request: SyncWorkerRequest) => worker.connected && worker.send(request, () => {});
@@ -72,7 +84,16 @@ function once(spec: SyncSpec, options: WorkerOptions): Promise<{ outcome: SyncOu
       cancelled = true;
     };
     options.signal.addEventListener("abort", cancel, { once: true });
+    // Counted, not measured: a machine that slept heard nothing either.
+    const longestMs = spec.stall_timeout_s * 1000 + (options.silenceMs ?? SILENCE_MS);
+    const lookMs = Math.min(1000, longestMs / 4);
+    let silentMs = 0;
+    const watch = setInterval(() => {
+      silentMs += lookMs;
+      if (silentMs >= longestMs) worker.kill("SIGKILL");
+    }, lookMs).unref();
     worker.on("message", (reply: SyncWorkerReply) => {
+      silentMs = 0;
       if (reply.type === "progress") options.onProgress(reply.progress);
       if (reply.type === "token") tokens.handle(reply);
       // It has let go of everything; to take its memory down lasts longer than some runs do.
@@ -80,8 +101,9 @@ function once(spec: SyncSpec, options: WorkerOptions): Promise<{ outcome: SyncOu
     });
     const ended = (how: string) => {
       tokens.end();
+      clearInterval(watch);
       options.signal.removeEventListener("abort", cancel);
-      resolve({ how });
+      resolve({ how, silent: silentMs >= longestMs });
     };
     worker.on("error", (error) => ended(`with ${error.message}`));
     // Not "exit": the channel may still hold the outcome then.

@@ -1,6 +1,9 @@
 // What a run says of its way.
+import { spawn } from "node:child_process";
 import { expect, test } from "vitest";
 import { aheadOf } from "#shared/sync-progress.ts";
+import { runInWorker } from "#shared/sync-worker.ts";
+import { specOf } from "./harness.ts";
 
 test("a run's share, part and time left are told while it reads, as far as they are known", () => {
   const progress = {
@@ -19,4 +22,19 @@ test("a run's share, part and time left are told while it reads, as far as they 
   );
   expect(aheadOf({ ...progress, records_total: null }, 10)).toBe("");
   expect(aheadOf({ ...progress, phase: "merge" }, 10)).toBe("");
+});
+
+test("a worker that computes without an end cannot say that it stalls: it is ended, and not begun again", async () => {
+  let started = 0;
+  const outcome = await runInWorker(specOf({ from: "", object: "", to: "", table: "" }, { stall_timeout_s: 0.1 }), {
+    signal: new AbortController().signal,
+    onProgress: () => {},
+    silenceMs: 100,
+    start: () => {
+      started++;
+      return spawn(process.execPath, ["-e", "for (;;);"], { stdio: ["ignore", "ignore", "ignore", "ipc"] });
+    },
+  });
+  expect(outcome).toMatchObject({ status: "failed", error: { code: "run_stalled" } });
+  expect(started).toBe(1);
 });

@@ -15,21 +15,27 @@ import { openSnapshot, type Snapshot } from "./snapshot.ts";
 export const parquet: FileFormat = { open: openParquet, create: createParquet };
 
 async function openParquet(path: string): Promise<FileReader> {
-  const { parquetMetadataAsync } = await import("hyparquet");
   const snapshot = await openSnapshot(path);
   const file = bufferOf(snapshot);
-  const metadata = await parquetMetadataAsync(file).catch(async (error: Error) => {
+  const { metadata, plans } = await described(file).catch(async (error: Error) => {
     await snapshot.close();
     throw new MagicError("source_failed", `${path} is no Parquet file that can be read: ${error.message}`);
   });
-  const natives = nativesIn(metadata.key_value_metadata?.find(({ key }) => key === METADATA_KEY)?.value);
-  const plans = topLevel(metadata).map((field) => planOf(field, natives.get(field.element.name)));
   return {
     columns: plans.map(({ column }) => column),
     records: Number(metadata.num_rows),
     read: () => readGroups(file, metadata, plans, path),
     close: snapshot.close,
   };
+}
+
+async function described(file: AsyncBuffer): Promise<{ metadata: FileMetaData; plans: readonly Plan[] }> {
+  const { parquetMetadataAsync } = await import("hyparquet");
+  const metadata = await parquetMetadataAsync(file);
+  const natives = nativesIn(metadata.key_value_metadata?.find(({ key }) => key === METADATA_KEY)?.value);
+  const plans = topLevel(metadata).map((field) => planOf(field, natives.get(field.element.name)));
+  if (plans.some(({ column }) => typeof column.name !== "string")) throw new Error("a column has no name");
+  return { metadata, plans };
 }
 
 // PostgreSQL's names of the columns' types, by the columns' names. What somebody else has put there says nothing.
