@@ -153,17 +153,16 @@ function sessionOf(
         }
         return { written: rows.length - rejects.length, rejects };
       }),
-    checkpoint: async (stateAfter) => {
-      await guard(async () => {
+    checkpoint: (stateAfter) =>
+      guard(async () => {
         endRows(db);
         writeState(db, request, begun(), stateAfter([]));
         await commit(db, request);
         kept = true;
-      });
-      await begin(db, request);
-      insert &&= rowWriter(db, table, begun(), describeTable(db, request.table.name));
-    },
-    deleteMissing: (keys) => deleteMissing(db, request.table.name, begun(), keys),
+        await begin(db, request);
+        insert &&= rowWriter(db, table, begun(), describeTable(db, request.table.name));
+      }),
+    deleteMissing: (keys) => guard(() => deleteMissing(db, request.table.name, begun(), keys)),
     // Rows went into the table itself, in this transaction.
     merge: () =>
       guard(() => {
