@@ -29,8 +29,9 @@ export function completionScript(shell: Shell, completions: readonly Completion[
 // What may stand before an argument and is no option of which the argument would be the value.
 const withoutValue = ["--live", "--json", "--quiet", "-q"];
 
-// What takes a value before noun and verb: the value is none of them.
-const withValue = ["--output", "--url", "--root"];
+// What takes a value before noun and verb: the value is none of them. Of these a file is one.
+const withFile = ["--url", "--root"];
+const withValue = ["--output", ...withFile];
 
 // The path is what stands before the cursor without options, at most noun and verb. Bash makes words of `--root=x` of its own.
 function bash(completions: readonly Completion[]): string {
@@ -68,6 +69,7 @@ ${cases.map((line) => `  ${line}`).join("\n")}
   fi
   case "$path $before" in
 ${values.map((line) => `  ${line.trim()}`).join("\n")}
+  ${withFile.map((flag) => `*" ${flag}"`).join("|")}) words="" ;;
   esac
   case "$current" in
     -*) COMPREPLY=($(compgen -W "$options" -- "$current")) ;;
@@ -115,6 +117,7 @@ ${cases.join("\n")}
 ${values.join("\n")}
   esac
   if [[ -n $names_ && "$path_" == "$all_" && $before != -* ]]; then values_=(${listed("zsh", "$names_")}); fi
+  case $before in ${withFile.join("|")}) words_=() ;; esac
   if (( \${#values_} )); then compadd -- $values_
   elif [[ \${words[CURRENT]} == -* ]]; then compadd -- $options_
   elif (( \${#words_} )); then _describe command words_
@@ -138,7 +141,8 @@ function fish(completions: readonly Completion[]): string {
       ...(names === undefined ? [] : [`complete -c magic -f ${at} -a ${quote(listed("fish", names))}`]),
       ...options.map((option) => {
         const those = values[option] ?? completions[0]?.values[option];
-        const listedThere = those === undefined ? "" : ` -x -a ${quote(listed("fish", those))}`;
+        const file = withFile.includes(option) ? " -r -F" : "";
+        const listedThere = those === undefined ? file : ` -x -a ${quote(listed("fish", those))}`;
         return `complete -c magic ${under} -l ${quote(option.replace(/^--/, ""))}${listedThere}`;
       }),
     ];

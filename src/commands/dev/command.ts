@@ -17,6 +17,7 @@ import { askChoice, askText } from "#output/prompt.ts";
 import { writeEditorFiles } from "#scaffold/editor.ts";
 import { exampleInput, refreshTypesIn } from "#scaffold/examples.ts";
 import { controllersFolder, refuseBackslash } from "#scaffold/project.ts";
+import { isJson } from "#shared/json-text.ts";
 import { findRoot } from "#shared/paths.ts";
 import { type Keys, listenToKeys } from "./keys.ts";
 import { devLogLine } from "./log-line.ts";
@@ -211,7 +212,8 @@ async function invoke(client: ApiClient, names: string[], { output }: Context<Op
           "Which controller?",
           names.map((value) => ({ value, name: value })),
         );
-  const text = await askText(`Input of ${name}`, JSON.stringify(exampleInput(folder, name)));
+  const problem = (given: string) => (isJson(given) ? undefined : 'It is not JSON, such as {"key": "value"}.');
+  const text = await askText(`Input of ${name}`, JSON.stringify(exampleInput(folder, name)), problem);
   const answer = await invokeController(client, { name, input: JSON.parse(text) });
   output.note(
     `${JSON.stringify(answer.output, null, 2)}\n${output.paint.dim(`${answer.duration_ms} ms, ${answer.request_id}`)}`,
