@@ -259,6 +259,14 @@ test.each(["invocation", "process"] as const)(
   },
 );
 
+test("what a handler keeps until memory is refused goes with its cell: the next call has a new one", async () => {
+  const handler = "const kept = []; export default () => kept.push(new Uint8Array(32 * 2 ** 20).fill(1));";
+  await bench.deploy("keeper", handler, { limits: { memory_mb: 48 } });
+  expect(await bench.invoke("keeper")).toBe(1);
+  expect(await bench.outcome("keeper")).toBe("memory_exceeded");
+  expect(await bench.invoke("keeper")).toBe(1);
+});
+
 test("a nested call has no later deadline than the call around it", async () => {
   await bench.deploy("inner", "export default ({ deadline }) => deadline;");
   const outer =

@@ -5,7 +5,12 @@ import type { CellGone } from "../cell/cell.ts";
 import type { GuestError } from "../cell/frames.ts";
 
 const OUT_OF_MEMORY =
-  /^(Array buffer allocation failed|Failed to allocate memory|WebAssembly\.Memory\(\): could not allocate memory)/;
+  /^(Array buffer allocation failed|Failed to allocate memory|WebAssembly\.Memory\(\): could not allocate memory|out of memory$)/;
+
+/** Whether the handler was refused memory, by V8, by Node or by its SQLite: what its cell holds already, it goes on holding. */
+export function ranOut({ code, message }: GuestError): boolean {
+  return !(code !== undefined && allowedCode(code)) && OUT_OF_MEMORY.test(message);
+}
 
 /** What the handler threw. `redact` strikes out the secrets that the call has learned. */
 export function handlerFailure(
@@ -18,8 +23,7 @@ export function handlerFailure(
     const add = error.code === "capability_denied" && error.add !== undefined ? redact(error.add) : null;
     return new MagicError(error.code, message, add === null ? {} : { extra: { add } });
   }
-  if (OUT_OF_MEMORY.test(error.message))
-    return new MagicError("memory_exceeded", `${message} (limits.memory_mb is ${memoryMb})`);
+  if (ranOut(error)) return new MagicError("memory_exceeded", `${message} (limits.memory_mb is ${memoryMb})`);
   const stack = error.stack === undefined ? undefined : redact(stacks.map(error.stack));
   // A HandlerError of this code says what the caller is to read; anything else is told as what it is.
   const text = error.code === "handler_error" ? message : `the handler threw ${name}${message && `: ${message}`}`;

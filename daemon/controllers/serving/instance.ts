@@ -12,7 +12,7 @@ import { inSource, levelOf } from "../log-line.ts";
 import type { Artifact } from "../runtime.ts";
 import { type Admission, openAdmission } from "./admission.ts";
 import { type Breaker, openBreaker } from "./breaker.ts";
-import { cellFailure, handlerFailure } from "./failures.ts";
+import { cellFailure, handlerFailure, ranOut } from "./failures.ts";
 import type { Holder, NestedCalls } from "./nested.ts";
 import { outputReader } from "./output.ts";
 import { schemaCheck } from "./slow-check.ts";
@@ -308,7 +308,10 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
         const runMs = performance.now() - began;
         breaker.worked();
         if (runMs < SHORT_MS && !live.behind && ++shortCalls === TRUSTED_AFTER) live.cell.trust();
-        if (!outcome.ok) throw handlerFailure(outcome.error, { memoryMb, stacks, redact: call.redact });
+        if (!outcome.ok) {
+          if (ranOut(outcome.error)) retireCell(live);
+          throw handlerFailure(outcome.error, { memoryMb, stacks, redact: call.redact });
+        }
         const read = readOutput(outcome.output);
         const output = read instanceof Promise ? await read : read;
         return {

@@ -34,7 +34,7 @@ const Percent = Type.Integer({
 export const DeployRequest = Type.Object(
   {
     contract: Type.Object({}, { additionalProperties: true }),
-    code: Type.String({ minLength: 1, description: "The bundle: one script, CommonJS." }),
+    code: Type.String({ description: "The bundle: one script, CommonJS." }),
     map: Type.Optional(Type.String({ description: "Source map of the bundle, JSON." })),
     digest: Type.String({ pattern: "^sha256:[0-9a-f]{64}$" }),
     alias: Type.Optional(Alias),
