@@ -1,7 +1,9 @@
 // Reports that a vendor prepares: how jobs are begun, watched, downloaded and tidied up.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { deflateSync, gzipSync } from "node:zlib";
+import { Agent } from "undici";
 import { expect, test } from "vitest";
+import { createConnector } from "#daemon/integrations/connectors/declarative/connector.ts";
 import { json, manifest, read, vendor } from "./one-stream.ts";
 
 interface Job {
@@ -104,6 +106,23 @@ test("a job that failed is begun again after the wait that the manifest names; o
     "POST /jobs",
   ]);
   expect(waits).toEqual([300]);
+});
+
+test("a job that nobody waits for any more is ended, also where the run is told to stop", async () => {
+  const ending = (origin: string) => ({ abort_requester: to(origin, "/abort/{{ creation_response.id }}", "POST") });
+  const lost = await reports({ status: () => "gone" }, ending);
+  await expect(read(lost.source, { waits: [] })).rejects.toThrow("'gone' is not in the status_mapping");
+  expect(lost.asked.at(-1)).toBe("POST /abort/1");
+  const run = new AbortController();
+  const status = () => {
+    run.abort(new Error("stop"));
+    return "busy";
+  };
+  const stopped = await reports({ status }, ending);
+  const connector = createConnector(stopped.source, { config: {}, dispatcher: new Agent(), signal: run.signal });
+  const reading = (await connector.stream("items")).read();
+  await expect(Array.fromAsync(reading)).rejects.toThrow("stop");
+  expect(stopped.asked.at(-1)).toBe("POST /abort/1");
 });
 
 test("an answer that is to be ignored while a job is asked for leaves the job running", async () => {

@@ -49,6 +49,19 @@ test("a token that ends again while a limit is waited out is renewed again", asy
   await expect(read(source, { waits: [] })).rejects.toThrow("answered 401");
 });
 
+test("where a format says that a token's end is a moment, digits are one too", async () => {
+  let issued = 0;
+  const ends = [Math.floor(Date.now() / 1000) - 60, Date.now() - 60_000, Math.floor(Date.now() / 1000) + 3600];
+  const origin = await vendor((request, response) => {
+    if (request.at.pathname === "/token") json(response, { access_token: "t", expires_in: ends[issued++] });
+    else json(response, { items: [{ id: 1 }] });
+  });
+  const authenticator = { ...oauth(origin), token_expiry_date_format: "%Y-%m-%dT%H:%M:%SZ" };
+  const partition_router = { type: "ListPartitionRouter", values: ["a", "b", "c", "d"], cursor_field: "p" };
+  await read(manifest(origin, { requester: { authenticator }, retriever: { partition_router } }), { concurrency: 1 });
+  expect(issued).toBe(3);
+});
+
 test("what the configuration lacks of a token is nothing", async () => {
   const lacking = (origin: string) => ({
     ...{ ...oauth(origin), access_token_value: "{{ config.get('token') }}", refresh_token_updater: {} },

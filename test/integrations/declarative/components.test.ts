@@ -477,15 +477,22 @@ test("a cursor that filters here asks with its options too, and drops what is pa
   expect([asked, records.map(({ id }) => id)]).toEqual([[day("2026-01-01")], [1]]);
 });
 
-test("CSV in an encoding that Python names; a short row has nothing in its last columns", async () => {
-  const origin = await vendor((_request, response) => response.end(Buffer.from("id\tname\n1\tcaf\xe9\n2\n", "latin1")));
-  const decoder = { type: "CsvDecoder", delimiter: "\\t", encoding: "latin-1" };
+test("CSV in an encoding that Python names, or the answer; a short row has nothing in its last columns", async () => {
+  const origin = await vendor((_request, response) => {
+    response.setHeader("content-type", "text/csv; charset=iso-8859-1");
+    response.end(Buffer.from("id\x01name\n1\x01caf\xe9\n2\n", "latin1"));
+  });
+  const decoder = { type: "CsvDecoder", delimiter: "\\u0001" };
   const record_selector = { type: "RecordSelector", extractor: { type: "DpathExtractor", field_path: [] } };
-  const { records } = await read(manifest(origin, { retriever: { decoder, record_selector } }));
-  expect(records).toEqual([
-    { id: "1", name: "café" },
-    { id: "2", name: null },
-  ]);
+  const readIn = (encoding: object) =>
+    read(manifest(origin, { retriever: { decoder: { ...decoder, ...encoding }, record_selector } }));
+  for (const encoding of [{ encoding: "latin-1" }, {}])
+    expect((await readIn(encoding)).records).toEqual([
+      { id: "1", name: "café" },
+      { id: "2", name: null },
+    ]);
+  // What it cannot hold is not made something else.
+  await expect(readIn({ encoding: "utf-8" })).rejects.toThrow("not valid for encoding utf-8");
 });
 
 test("every name of a slice shows all of it: a path may be made of a partition's extra fields", async () => {

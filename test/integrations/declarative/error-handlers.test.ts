@@ -31,6 +31,13 @@ test.each<[string, Record<string, unknown>, Record<string, string>, number[]]>([
   expect(waits).toEqual(expected);
 });
 
+test("a number of tries that is none does not make them endless", async () => {
+  const origin = await vendor((_request, response) => json(response, {}, 503));
+  const error_handler = { type: "DefaultErrorHandler", max_retries: "{{ config['tries'] }}" };
+  const source = manifest(origin, { requester: { error_handler } });
+  await expect(read(source, { config: { tries: "many" }, waits: [] })).rejects.toThrow("(after 6 tries)");
+});
+
 test("of several handlers the one that knows the answer decides; tries are counted as they say", async () => {
   let tries = 0;
   const origin = await vendor((_request, response) => {

@@ -1,5 +1,6 @@
 // Pages that are packed, pages that are not and rows that the destination refuses, in one run into a PostgreSQL.
 import { expect, onTestFinished, test } from "vitest";
+import { declarativeSource } from "#daemon/integrations/connectors/declarative/source.ts";
 import { postgresMissing, startPostgres } from "#test/postgres.ts";
 import { connect, sync } from "../syncs/harness.ts";
 import { manifest, vendor } from "./one-stream.ts";
@@ -75,3 +76,31 @@ test.skipIf(postgresMissing())(
     expect(await target.lines("items")).toEqual(expected.sort());
   },
 );
+
+test("a vendor whose answers hold nothing that is wanted has not stalled", async () => {
+  const origin = await vendor((request, response) => {
+    const page = Number(request.at.searchParams.get("page") ?? 0);
+    response.end(JSON.stringify({ items: page < 3 ? [{ id: page }] : [] }));
+  });
+  const selector = { type: "RecordSelector", extractor: { type: "DpathExtractor", field_path: ["items"] } };
+  const record_filter = { type: "RecordFilter", condition: "{{ false }}" };
+  const made = manifest(origin, {
+    retriever: { record_selector: { ...selector, record_filter } },
+    paginator: {
+      page_token_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "page" },
+      pagination_strategy: { type: "PageIncrement" },
+    },
+  });
+  const connector = { id: "shop", manifest: JSON.parse(made), config: {} };
+  const source = declarativeSource({ connector, allowPrivate: [new URL(origin).host] });
+  onTestFinished(() => source.close());
+  const waits = new Set<string>();
+  const stream = await source.open({
+    ...{ object: { schema: null, name: "items" }, mode: "full_refresh", state: null, columns: null },
+    ...{ cursorField: null, anyCursor: true, primaryKey: null, signal: AbortSignal.timeout(20_000) },
+    waiting: (what) => void waits.add(what),
+  });
+  for (const partition of stream.partitions) for await (const _ of stream.read(partition));
+  // Each wait that has another name is progress.
+  expect(waits.size).toBeGreaterThanOrEqual(4);
+});

@@ -48,6 +48,19 @@ test("where the manifest says that an answer is a limit, every partition waits, 
   expect(times.filter((time) => time < first + 900).length).toBeLessThanOrEqual(4);
 });
 
+test("a failure is told although another partition waits", async () => {
+  const waiting = Promise.withResolvers<void>();
+  const origin = await vendor((request, response) => {
+    if (request.at.pathname === "/slow") {
+      json(response, {}, 503, { "retry-after": "3000" });
+      waiting.resolve();
+    } else void waiting.promise.then(() => json(response, { message: "no" }, 400));
+  });
+  const partition_router = { type: "ListPartitionRouter", values: ["slow", "wrong"], cursor_field: "p" };
+  const source = manifest(origin, { requester: { path: "/{{ stream_slice.p }}" }, retriever: { partition_router } });
+  await expect(read(source, { concurrency: 2 })).rejects.toThrow("answered 400: no");
+});
+
 test("a token endpoint that is busy for a moment is asked again; one that answers no JSON says why", async () => {
   let asked = 0;
   let refuses = false;

@@ -99,6 +99,17 @@ test("when all are spent, the earliest reset is waited for, no longer than the m
   await expect(read(long(), { config, waits: [] })).rejects.toThrow("the calls of all tokens are spent (core)");
 });
 
+test("a reset that is always over ends the waiting when the manifest says, and a count that is no number at once", async () => {
+  const over = await counting({ a: { remaining: 0, reset: -60 } });
+  const waits: number[] = [];
+  const only = { config: { tokens: "a" }, waits };
+  await expect(read(over.source(), only)).rejects.toThrow("the calls of all tokens are spent (core)");
+  expect(waits.reduce((sum, each) => sum + each, 0)).toBeCloseTo(600, -1);
+  expect(waits.length).toBeLessThan(125);
+  const broken = await counting({ a: { remaining: "many" as never, reset: 60 } });
+  await expect(read(broken.source(), only)).rejects.toThrow("the quota of core is no number");
+});
+
 test("each pool has its own calls; where the vendor counts none, tokens take turns", async () => {
   const { source } = await counting({ a: { remaining: 9, reset: 5000 } });
   await expect(read(source("/graphql"), { config: { tokens: "a" }, waits: [] })).rejects.toThrow("(graphql)");

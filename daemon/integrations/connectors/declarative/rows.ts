@@ -146,9 +146,9 @@ function moment(value: unknown, kind: "date" | "timestamp"): string {
     const tail = fraction.replace(/0+$/, "");
     return `${day} ${time}${tail ? `.${tail}` : ""}+00`;
   }
-  const exact = /[.,]\d{7,}/.test(written);
+  const finer = /[.,]\d{6}\d*[1-9]/.test(written);
   try {
-    if (exact) return unfit(value, "time in microseconds");
+    if (finer) return unfit(value, "time in microseconds");
     return timestampOf(parseUnambiguous(written).us, true);
   } catch {
     return unfit(value, "time");

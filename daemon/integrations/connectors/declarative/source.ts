@@ -36,6 +36,7 @@ export function declarativeSource({
   let egress: Egress | undefined;
   const open = (signal: AbortSignal, waiting: (what: string) => void): Connector => {
     egress ??= createEgress({ allowPrivate: () => allowed });
+    let answers = 0;
     return createConnector(manifest, {
       config,
       dispatcher: egress.dispatcher,
@@ -43,6 +44,8 @@ export function declarativeSource({
       signal,
       tokens,
       log: (_level, message) => waiting(message),
+      // A report that the vendor prepares, pages of which nothing is wanted: what answers has not stalled.
+      onResponse: () => waiting(`records; ${++answers} answers came so far`),
     });
   };
   const never = new AbortController().signal;

@@ -6,6 +6,7 @@ import { XMLParser } from "fast-xml-parser";
 import { unzipSync } from "fflate";
 import { MagicError } from "#contract/errors.ts";
 import { ExactNumber } from "#shared/exact-number.ts";
+import { unescapePython } from "../jinja/lexer.ts";
 import { type Component, optionalChild, optionalText, refuseCustom, typeOf } from "../manifest/component.ts";
 import type { HttpResponse } from "./client.ts";
 import { checkBounds } from "./json-bounds.ts";
@@ -42,6 +43,18 @@ function decodeText({ body, headers }: Parameters<Decode>[0]): string {
     /^\uFEFF/,
     "",
   );
+}
+
+/** The text in the encoding that a manifest names; throws for bytes that are none in it. */
+function textIn({ body, headers }: Parameters<Decode>[0], named: string | undefined): string {
+  const encoding = named ?? (isUtf8(body) ? "utf-8" : charsetOf(body, headers));
+  // Python knows names such as latin-1, utf_16 and utf-8-sig besides.
+  const label = encoding
+    .toLowerCase()
+    .replace(/^latin-?_?1$/, "latin1")
+    .replaceAll("_", "-")
+    .replace(/-sig$/, "");
+  return new TextDecoder(label, { fatal: true }).decode(body);
 }
 
 function charsetOf(body: Buffer, headers: Readonly<Record<string, string>>): string {
@@ -168,17 +181,11 @@ function emptyAsNull(value: unknown): unknown {
 }
 
 function csv(response: Parameters<Decode>[0], component: Component): unknown[] {
-  const delimiter = (optionalText(component, "delimiter") ?? ",").replaceAll("\\t", "\t");
-  const encoding = (optionalText(component, "encoding") ?? "utf-8").toLowerCase();
+  const delimiter = unescapePython(optionalText(component, "delimiter") ?? ",");
   const nulls = Array.isArray(component["set_values_to_none"]) ? component["set_values_to_none"] : [];
   const absent: Record<string, null> = {};
   try {
-    // Python knows names such as latin-1, utf_16 and utf-8-sig besides.
-    const name = encoding
-      .replace(/^latin-?_?1$/, "latin1")
-      .replaceAll("_", "-")
-      .replace(/-sig$/, "");
-    const text = new TextDecoder(name).decode(response.body);
+    const text = textIn(response, optionalText(component, "encoding"));
     checkParts(text, "\n", "lines", response.url);
     return parseCsv(text, {
       columns: (names: string[]) => {

@@ -74,6 +74,12 @@ export function errorHandlerOf(context: Context, component: Component | undefine
   };
 }
 
+// What comes to no number must not be endless.
+function retriesOf(value: unknown): number {
+  const retries = value === undefined || value === null ? DEFAULT_RETRIES : Number(value);
+  return Number.isNaN(retries) ? DEFAULT_RETRIES : retries;
+}
+
 type Failed = Parameters<ErrorHandler["backoff"]>;
 
 function single(context: Context, component: Component): ErrorHandler {
@@ -96,8 +102,7 @@ function single(context: Context, component: Component): ErrorHandler {
       }
       return undefined;
     },
-    maxRetries:
-      retries === undefined || retries === null ? DEFAULT_RETRIES : Number(native(context, component, retries)),
+    maxRetries: retriesOf(native(context, component, retries)),
   };
 }
 

@@ -176,15 +176,18 @@ async function sendPatiently(context: Context, request: HttpRequest, signal: Abo
 
 function lifetime(context: Context, component: Component, value: unknown): number {
   const format = optionalText(component, "token_expiry_date_format");
-  if (format && typeof value === "string") return expiryOf(value, format);
+  if (format && (typeof value === "string" || typeof value === "number")) return expiryOf(String(value), format);
   const seconds = Number(value);
   if (value === undefined || value === null || Number.isNaN(seconds)) return context.clock.now() + 3_600_000;
   return context.clock.now() + seconds * 1000;
 }
 
+// Whatever the format says, digits alone are seconds since the epoch, as in the reference, or milliseconds.
 function expiryOf(date: string, format: string | undefined): number {
-  const parsed = format ? strptime(date, format) : parseIso(date);
-  return parsed ? Number(parsed.us / 1000n) : 0;
+  const parsed = format ? strptime(date, format) : undefined;
+  if (parsed) return Number(parsed.us / 1000n);
+  if (!/^\d+(\.\d+)?$/.test(date)) return Number(parseIso(date).us / 1000n);
+  return Number(date) * (Number(date) > 1e11 ? 1 : 1000);
 }
 
 function stringAt(value: unknown, path: readonly string[]): string | undefined {

@@ -125,7 +125,7 @@ export function tokenPool(context: Context, component: Component, login: Login):
       const now = context.clock.monotonic();
       deadline ??= now + mostWait();
       const wait = Math.min(...all.map(({ resetAt }) => resetAt)) - context.clock.now();
-      if (wait >= deadline - now)
+      if (wait >= deadline - now || now >= deadline)
         throw new MagicError(
           "upstream_error",
           `the calls of all tokens are spent (${pool.name}), for longer than max_wait_time`,
@@ -221,8 +221,13 @@ function quotaIn(answer: unknown, { name, component }: Pool, { clock }: Context)
       throw new MagicError("upstream_error", `the quota of ${name} has no ${path.join(".")} (TokenQuota.${field})`);
     return found;
   };
-  const remaining = Number(at("remaining_path"));
-  const limit = component["limit_path"] ? Number(at("limit_path")) : remaining;
+  const count = (field: string): number => {
+    const found = Number(at(field));
+    if (Number.isFinite(found)) return found;
+    throw new MagicError("upstream_error", `the quota of ${name} is no number (TokenQuota.${field})`);
+  };
+  const remaining = count("remaining_path");
+  const limit = component["limit_path"] ? count("limit_path") : remaining;
   const until = untilSeconds(String(at("reset_path")), clock.now()) ?? 0;
   return { remaining, limit, resetAt: clock.now() + until * 1000, tracked: true };
 }

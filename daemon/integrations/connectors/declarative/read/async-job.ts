@@ -14,6 +14,8 @@ const POLL_MS = 1000;
 const MAX_POLL_MS = 30_000;
 const TRIES = 3;
 const TIMEOUT_MINUTES = 60;
+/** For ending a job that nobody waits for any more. */
+const PARTING_MS = 5000;
 
 type Status = "running" | "completed" | "failed" | "timeout" | "skipped";
 
@@ -80,6 +82,18 @@ export function asyncRetrieverOf(context: Context, component: Component, selecto
     const answer = responseVariables(created.response);
     const begun = created.request().url;
     const variables = { creation_response: seen(answer["response"], answer["headers"], created.request) };
+    try {
+      return await ended(slice, begun, variables);
+    } catch (error) {
+      // Its run may be one that was told to stop.
+      const parting = { ...context, signal: AbortSignal.timeout(PARTING_MS), sleep: () => Promise.reject(error) };
+      const job: Job = { status: "timeout", variables, begun, polled: null };
+      await tidy(optionalRequester(parting, component, "abort_requester"), slice, job);
+      throw error;
+    }
+  };
+
+  const ended = async (slice: Slice, begun: string, variables: Job["variables"]): Promise<Job> => {
     const started = context.clock.monotonic();
     for (let wait = POLL_MS; ; wait = Math.min(wait * 1.5, MAX_POLL_MS)) {
       const outcome = await poll.send(about(slice, { variables, begun }));
@@ -99,9 +113,9 @@ export function asyncRetrieverOf(context: Context, component: Component, selecto
       }
       const { headers } = responseVariables(response);
       const polling_response = seen(polled, headers, known ? outcome.request : undefined);
-      const ended = status === "running" ? "timeout" : status;
-      const job: Job = { status: ended, variables: { ...variables, polling_response }, begun, polled };
-      if (ended === "timeout") await tidy(abort, slice, job);
+      const end = status === "running" ? "timeout" : status;
+      const job: Job = { status: end, variables: { ...variables, polling_response }, begun, polled };
+      if (end === "timeout") await tidy(abort, slice, job);
       return job;
     }
   };

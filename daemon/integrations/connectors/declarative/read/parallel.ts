@@ -22,6 +22,7 @@ export async function* parallel<Task, Result>(
     step.catch(() => {});
     running.set(id, { iterator, step });
   };
+  let failed = false;
   try {
     for (;;) {
       while (!drained && running.size < limit) {
@@ -37,7 +38,13 @@ export async function* parallel<Task, Result>(
       yield result.value;
       advance(id, iterator);
     }
+  } catch (error) {
+    failed = true;
+    throw error;
   } finally {
-    await Promise.allSettled([source.return?.(), ...[...running.values()].map(({ iterator }) => iterator.return?.())]);
+    const others = [...running.values()].map(({ iterator }) => iterator.return?.());
+    const ended = Promise.allSettled([source.return?.(), ...others]);
+    // One of them may sit out a limit, or wait for a report, for an hour: a failure is told before.
+    if (!failed) await ended;
   }
 }
