@@ -10,6 +10,7 @@ import { VERSION } from "#contract/protocol.ts";
 import { createOutput } from "#output/create.ts";
 import { reportFailure } from "#output/failure.ts";
 import { printableJson } from "#output/paint.ts";
+import { currentFolder } from "#shared/paths.ts";
 import { readUserConfig } from "#shared/user-config.ts";
 
 const env = process.env;
@@ -122,16 +123,6 @@ function listenToInterruption(): Interruption {
       return unread;
     },
   };
-}
-
-function currentFolder(): string {
-  try {
-    return process.cwd();
-  } catch {
-    throw new MagicError("not_found", "The current folder does not exist any more.", {
-      extra: { next: "Change to a folder that exists." },
-    });
-  }
 }
 
 /** `magic help sync create` is `magic sync create --help`. */

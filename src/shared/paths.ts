@@ -37,11 +37,24 @@ export interface Root {
   readonly project: boolean;
 }
 
+/** Where the command runs. Throws not_found where that folder is gone. */
+export function currentFolder(): string {
+  try {
+    return process.cwd();
+  } catch {
+    throw new MagicError("not_found", "The current folder does not exist any more.", {
+      extra: { next: "Change to a folder that exists." },
+    });
+  }
+}
+
 /** The root that a command works on: `explicit` (--root), MAGIC_ROOT, the nearest folder with a magic.yaml, the user's state folder. */
-export function findRoot(explicit?: string, env: NodeJS.ProcessEnv = process.env, cwd: string = process.cwd()): Root {
+export function findRoot(explicit?: string, env: NodeJS.ProcessEnv = process.env, cwd?: string): Root {
   const named = explicit ?? env["MAGIC_ROOT"];
-  if (named) return { path: resolve(cwd, named), project: true };
-  for (let folder = resolve(cwd); ; folder = dirname(folder)) {
+  if (named && isAbsolute(named)) return { path: resolve(named), project: true };
+  const here = cwd ?? currentFolder();
+  if (named) return { path: resolve(here, named), project: true };
+  for (let folder = resolve(here); ; folder = dirname(folder)) {
     if (existsSync(join(folder, PROJECT_FILE))) return { path: folder, project: true };
     if (dirname(folder) === folder) return { path: userStateFolder(env), project: false };
   }

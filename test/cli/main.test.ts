@@ -1,5 +1,5 @@
 // The outer forms of the command line, on the built program: help, exit codes, what goes to which stream.
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
@@ -139,6 +139,17 @@ test("a path that cannot be used is said to be so, not an error of magic's own",
       { code: "not_found", exit_code: 4 },
     ]);
   }
+});
+
+test("where the current folder is gone, what needs none works, and the rest says so", () => {
+  const line = 'mkdir gone && cd gone && rmdir ../gone && exec "$@" --json';
+  const ran = (...args: string[]) => {
+    const words = ["-c", line, "sh", process.execPath, program, ...args];
+    const { status, stderr } = spawnSync("sh", words, { cwd: box.folder, env: box.env, encoding: "utf8" });
+    return [status, lastLine(stderr).code];
+  };
+  expect(ran("connection", "list", "--url", "http://127.0.0.1:9")).toEqual([6, "daemon_unavailable"]);
+  expect(ran("connection", "list")).toEqual([4, "not_found"]);
 });
 
 test("connector eval: answers each case as it comes; whole floats stay floats, long integers keep their digits", async () => {

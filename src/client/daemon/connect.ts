@@ -30,8 +30,9 @@ export async function connect(options: ConnectOptions): Promise<ApiClient> {
   const environment = options.live ? "live" : "sandbox";
   const key = env["MAGIC_API_KEY"] || undefined;
   const url = options.url ?? (env["MAGIC_URL"] || undefined);
-  const { path: root } = findRoot(options.root, env);
-  if (url !== undefined) return createApiClient({ url, token: key ?? localTokenFor(root, url), environment });
+  const findPath = () => findRoot(options.root, env).path;
+  if (url !== undefined) return createApiClient({ url, token: key ?? localTokenFor(findPath, url), environment });
+  const root = findPath();
   const runtime = options.start === false ? requireRunning(root) : await findOrStart({ ...options, root });
   return createApiClient({ url: runtime.url, token: key ?? runtime.local_token, environment });
 }
@@ -135,9 +136,9 @@ function requireRunning(root: string): RuntimeFile {
 }
 
 // --url may name this root's own daemon: then no key is needed.
-function localTokenFor(root: string, url: string): string | undefined {
+function localTokenFor(root: () => string, url: string): string | undefined {
   try {
-    const runtime = findDaemon(root);
+    const runtime = findDaemon(root());
     return runtime && new URL(runtime.url).origin === URL.parse(url)?.origin ? runtime.local_token : undefined;
   } catch {
     return undefined;
