@@ -5,6 +5,7 @@ import type { ChatRequest } from "#daemon/gateway/format/request.ts";
 import { anthropicMessages } from "#daemon/gateway/providers/anthropic/messages.ts";
 import { schemaKeeper } from "#daemon/gateway/providers/anthropic/schema.ts";
 import { converseMessages } from "#daemon/gateway/providers/bedrock/messages.ts";
+import { imageUrl } from "#daemon/gateway/providers/content.ts";
 import { geminiMessages } from "#daemon/gateway/providers/google/messages.ts";
 import { supportOf } from "#daemon/gateway/providers/support.ts";
 import { thoughtMemory } from "#daemon/gateway/providers/thoughts/memory.ts";
@@ -45,6 +46,12 @@ test("results among texts, and documents of one name, take no longer than their 
   const named = (await converseMessages(of([user(documents)]), io, asConverse)).turns[0]?.content ?? [];
   expect(new Set(named.map(({ document }) => (document as { name?: string })?.name)).size).toBe(8_001);
   expect(performance.now() - started).toBeLessThan(5_000);
+});
+
+test("a data URL is looked at no further than its beginning", () => {
+  const started = performance.now();
+  expect(() => imageUrl(`data:${";".repeat(20_000_000)},`, "url")).toThrow(/without a media type/);
+  expect(performance.now() - started).toBeLessThan(1_000);
 });
 
 test("any number of parts is added to a turn, and of what a provider lacks", async () => {

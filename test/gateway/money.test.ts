@@ -116,6 +116,13 @@ describe("golden costs", () => {
     expect(usage).toEqual({ input: 50, cached: 20, cache_write: 30, output: 5, reasoning: 0 });
   });
 
+  test("what Gemini does not count is what its total leaves", () => {
+    const of = (usage: object) => googleUsage({ totalTokenCount: 100, thoughtsTokenCount: 20, ...usage });
+    expect(of({ promptTokenCount: 30 })).toMatchObject({ input: 30, output: 50, reasoning: 20 });
+    expect(of({ candidatesTokenCount: 30 })).toMatchObject({ input: 50, output: 30, reasoning: 20 });
+    expect(of({ promptTokenCount: 80 })).toMatchObject({ input: 80, output: 0, reasoning: 20 });
+  });
+
   test("audio and images are counted, and cost what the list has for it", () => {
     // gemini-2.5-flash, 0.30 (audio 1) / 0.03 (audio 0.10) / - / 2.50: 300 x 0.3 + 500 x 1 + 100 x 0.03 + 100 x 0.1 + 10 x 2.5
     const usage = googleUsage({

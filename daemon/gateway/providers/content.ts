@@ -45,11 +45,14 @@ export interface DataUrl {
   readonly data: string;
 }
 
+/** Characters before a data URL's comma: of forty million semicolons a list would be made. */
+const LONGEST_HEAD = 1000;
+
 /** Reads `data:image/png;base64,...` (RFC 2397); null for other URLs. Throws UpstreamError where it is malformed. */
 function dataUrl(url: string, param: string): DataUrl | null {
   if (!url.startsWith("data:")) return null;
   const comma = url.indexOf(",");
-  const head = comma < 0 ? "" : url.slice(5, comma);
+  const head = comma < 0 || comma > LONGEST_HEAD ? "" : url.slice(5, comma);
   const [mediaType = "", ...parameters] = head.split(";");
   if (!/^[\w.+-]+\/[\w.+-]+$/.test(mediaType) || !parameters.includes("base64")) {
     throw invalid(param, "is a data URL without a media type or without base64");

@@ -7,8 +7,14 @@ import { list, string } from "../events.ts";
 /** Null where `usageMetadata` has no counts (Vertex sends it with nothing but the traffic's type). */
 export function googleUsage(value: unknown): TokenUsage | null {
   const usage = fields(value);
-  if (!isCount(usage["promptTokenCount"]) && !isCount(usage["candidatesTokenCount"])) return null;
-  const prompt = count(usage["promptTokenCount"]) + count(usage["toolUsePromptTokenCount"]);
+  const { promptTokenCount: asked, candidatesTokenCount: answered, totalTokenCount: total } = usage;
+  if (!isCount(asked) && !isCount(answered)) return null;
+  const reasoning = count(usage["thoughtsTokenCount"]);
+  const byTools = count(usage["toolUsePromptTokenCount"]);
+  // Of the two the total tells the one that is missing.
+  const rest = Math.max(0, count(total) - count(asked) - count(answered) - byTools - reasoning);
+  const prompt = byTools + (isCount(asked) ? count(asked) : rest);
+  const output = isCount(answered) ? count(answered) : rest;
   const cached = Math.min(count(usage["cachedContentTokenCount"]), prompt);
   const cachedAudio = tokensOf("AUDIO", usage["cacheTokensDetails"]);
   return withParts(
@@ -16,8 +22,8 @@ export function googleUsage(value: unknown): TokenUsage | null {
       input: prompt - cached,
       cached,
       cache_write: 0,
-      output: count(usage["candidatesTokenCount"]),
-      reasoning: count(usage["thoughtsTokenCount"]),
+      output,
+      reasoning,
     },
     {
       input_audio: Math.max(0, tokensOf("AUDIO", usage["promptTokensDetails"]) - cachedAudio),
