@@ -159,6 +159,21 @@ describe("services that refuse what is not their own", () => {
     expect(Object.keys(plain)).toEqual(["role", "content", "tool_calls"]);
   });
 
+  test("what the developer says is the system's word where nobody knows a developer", async () => {
+    const messages = [
+      { role: "developer", content: "Be brief." },
+      { role: "user", content: "x" },
+    ];
+    for (const [baseUrl, role] of [
+      ["https://api.deepseek.com/v1", "system"],
+      ["https://api.mistral.ai/v1", "system"],
+      ["http://127.0.0.1:11434/v1", "system"],
+      ["https://api.openai.com/v1", "developer"],
+      ["https://llm.example.com/v1", "developer"],
+    ] as const)
+      expect((await sent(baseUrl, messages)).messages).toEqual([{ role, content: "Be brief." }, messages[1]]);
+  });
+
   test.each([
     ["https://api.deepseek.com/v1", "m", { max_completion_tokens: 9 }, { max_tokens: 9 }],
     ["http://127.0.0.1:11434/v1", "m", { max_completion_tokens: 9 }, { max_tokens: 9 }],

@@ -13,18 +13,22 @@ interface Fit {
   readonly narrowest: boolean;
   /** It takes names of tools alone. */
   readonly nameless: boolean;
+  readonly systemOnly: boolean;
 }
 
 /**
  * A conversation that began at another provider, or passed through here: narrow services refuse its reasoning, every OpenAI wire the long
- * ids that carry Gemini's signatures, Mistral's all ids but its own. The same array where there is nothing to change.
+ * ids that carry Gemini's signatures, Mistral's all ids but its own, some the role `developer`. The same array where there is nothing to change.
  */
 export function portableMessages(messages: readonly Message[], target: Target): readonly Message[] {
-  const { mistral, narrow, narrowest } = serviceOf(target);
-  const fit: Fit = { idOf: mistral ? shortId : portable, narrow, narrowest, nameless: mistral };
+  const { mistral, narrow, narrowest, systemOnly } = serviceOf(target);
+  const fit: Fit = { idOf: mistral ? shortId : portable, narrow, narrowest, nameless: mistral, systemOnly };
   let changed = false;
   const made = messages.map((message): Message => {
-    const fitting = message.role === "tool" ? portableResult(message, fit) : portableAnswer(unnamed(message, fit), fit);
+    const fitting =
+      message.role === "tool"
+        ? portableResult(message, fit)
+        : portableAnswer(instructed(unnamed(message, fit), fit), fit);
     if (fitting !== message) changed = true;
     return fitting;
   });
@@ -46,6 +50,10 @@ function unnamed(message: Message, { nameless }: Fit): Message {
   if (!nameless || !Object.hasOwn(message, "name")) return message;
   const { name: _name, ...rest } = message as Message & { readonly name?: unknown };
   return rest as Message;
+}
+
+function instructed(message: Message, { systemOnly }: Fit): Message {
+  return systemOnly && message.role === "developer" ? { ...message, role: "system" } : message;
 }
 
 function portableAnswer(message: Message, fit: Fit): Message {

@@ -32,9 +32,13 @@ interface Service {
   readonly narrow: boolean;
   /** It refuses any member of a message of which it does not know. */
   readonly narrowest: boolean;
+  /** It refuses OpenAI's role `developer`, or passes over what it says. */
+  readonly systemOnly: boolean;
   /** It refuses calls without what was thought before them; where nobody knows it, it takes a blank for it. */
   readonly wantsReasoning: boolean;
 }
+
+const OLLAMA = "11434";
 
 const services = new Map<string | null, Service>();
 
@@ -42,11 +46,12 @@ export function serviceOf({ baseUrl }: Target): Service {
   let service = services.get(baseUrl);
   if (!service) {
     if (services.size > 1000) services.clear();
-    const host = baseUrl === null ? "" : addressOf(baseUrl).hostname;
+    const { hostname: host, port } = baseUrl === null ? { hostname: "", port: "" } : addressOf(baseUrl);
     service = {
       mistral: /(^|\.)mistral\.ai$/.test(host),
       narrow: baseUrl === null || /(^|\.)((openai|azure|groq)\.com|mistral\.ai)$/.test(host),
       narrowest: /(^|\.)(groq\.com|mistral\.ai)$/.test(host),
+      systemOnly: /(^|\.)(deepseek\.com|mistral\.ai|moonshot\.(ai|cn)|kimi\.com)$/.test(host) || port === OLLAMA,
       wantsReasoning: /(^|\.)(deepseek\.com|moonshot\.(ai|cn)|kimi\.com)$/.test(host),
     };
     services.set(baseUrl, service);
@@ -93,5 +98,3 @@ function knowsOldName(target: Target): boolean {
   if (target.baseUrl === null) return false;
   return isAt(target, /(^|\.)(deepseek\.com|mistral\.ai)$/) || addressOf(target.baseUrl).port === OLLAMA;
 }
-
-const OLLAMA = "11434";
