@@ -1,4 +1,4 @@
-// What an Idempotency-Key keeps beyond a restart, as an interface: daemon/storage/repositories/gateway-idempotency.ts satisfies it.
+// What an Idempotency-Key keeps beyond a restart, as an interface: daemon/storage/repositories/gateway-key.ts satisfies it.
 
 export interface KeyRow {
   /** Who: one credential in one environment. */

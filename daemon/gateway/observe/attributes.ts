@@ -7,7 +7,6 @@ export const attribute = {
   provider: "gen_ai.provider.name",
   requestModel: "gen_ai.request.model",
   responseModel: "gen_ai.response.model",
-  maxTokens: "gen_ai.request.max_tokens",
   inputTokens: "gen_ai.usage.input_tokens",
   outputTokens: "gen_ai.usage.output_tokens",
   cacheReadTokens: "gen_ai.usage.cache_read.input_tokens",
@@ -16,9 +15,7 @@ export const attribute = {
   errorType: "error.type",
   status: "http.response.status_code",
   // Our own.
-  route: "magic.route",
   policy: "magic.policy",
-  attempt: "magic.attempt",
   attempts: "magic.attempts",
   cost: "magic.cost_usd",
   stream: "magic.stream",

@@ -46,28 +46,25 @@ export function shapeOf(call: Pick<GatewayCall, "operation" | "body" | "principa
 
 function hasAudio({ modalities, messages }: Readonly<Record<string, unknown>>): boolean {
   if (Array.isArray(modalities) && modalities.includes("audio")) return true;
-  if (!Array.isArray(messages)) return false;
-  return messages.some(
-    (message) =>
-      Array.isArray(message?.content) && message.content.some((part: unknown) => typeOf(part) === "input_audio"),
-  );
+  return list(messages).some((message) => list(message?.["content"]).some((part) => part?.["type"] === "input_audio"));
 }
 
 function cachesForAnHour({ messages, tools }: Readonly<Record<string, unknown>>): boolean {
-  const marked = [...list(messages), ...list(tools)];
-  return marked.some((one) => [one, one?.["function"], ...list(one?.["content"])].some(hasHour));
+  return list(messages).some(marksAnHour) || list(tools).some(marksAnHour);
+}
+
+function marksAnHour(one: Part): boolean {
+  return hasHour(one) || hasHour(one?.["function"]) || list(one?.["content"]).some(hasHour);
 }
 
 function hasHour(one: unknown): boolean {
   return (one as { cache_control?: { ttl?: unknown } | null } | null | undefined)?.cache_control?.ttl === "1h";
 }
 
-function list(value: unknown): readonly (Readonly<Record<string, unknown>> | null | undefined)[] {
-  return Array.isArray(value) ? value : [];
-}
+type Part = Readonly<Record<string, unknown>> | null | undefined;
 
-function typeOf(part: unknown): unknown {
-  return typeof part === "object" && part !== null && "type" in part ? part.type : undefined;
+function list(value: unknown): readonly Part[] {
+  return Array.isArray(value) ? value : [];
 }
 
 /** The longest answer, in tokens of all choices together, that a target may give to this request. */

@@ -162,13 +162,6 @@ export async function setKey(
         .doUpdateSet({ value: row.value, expires_at: row.expires_at }),
     )
     .execute();
-  const scope = () =>
-    db
-      .deleteFrom("controller_key")
-      .where("controller", "=", controller)
-      .where("environment", "=", environment)
-      .where("expires_at", "is not", null)
-      .where("expires_at", "<=", now);
   const counted = await db
     .selectFrom("controller_key")
     .select((select) => select.fn.countAll<number | bigint | string>().as("count"))
@@ -176,7 +169,12 @@ export async function setKey(
     .where("environment", "=", environment)
     .executeTakeFirstOrThrow();
   if (Number(counted.count) <= MAX_KEYS) return;
-  const { numDeletedRows } = await scope().executeTakeFirst();
+  const { numDeletedRows } = await db
+    .deleteFrom("controller_key")
+    .where("controller", "=", controller)
+    .where("environment", "=", environment)
+    .where("expires_at", "<=", now)
+    .executeTakeFirst();
   if (Number(counted.count) - Number(numDeletedRows) > MAX_KEYS)
     throw new MagicError("limit_exceeded", `${controller} holds ${MAX_KEYS} keys, and no more fit`);
 }
