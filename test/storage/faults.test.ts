@@ -3,8 +3,10 @@ import { fork } from "node:child_process";
 import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { openStorage } from "#daemon/storage/open.ts";
+import { connect } from "#daemon/storage/sqlite/connection.ts";
+import { groupCommit } from "#daemon/storage/sqlite/group-commit.ts";
 import { temporaryFolder, temporaryStorage } from "#test/temporary.ts";
 
 const fileOf = (root: string): string => join(root, ".magic/magic.db");
@@ -43,6 +45,24 @@ test("a full disk refuses the write that does not fit, answers reads, keeps what
   const reopened = await temporaryStorage({ root });
   for (const key of [...kept, "after"]) expect(await reopened.units.setting.get({ key })).toBe(value);
   expect(await reopened.units.setting.get({ key: "k59" })).toBeNull();
+});
+
+test("while another program holds the database, all that wait are refused together, and what comes later is served", async () => {
+  const root = temporaryFolder();
+  await (await openStorage({ root })).close();
+  const connection = connect(fileOf(root), undefined);
+  onTestFinished(() => connection.raw.close());
+  connection.raw.exec("PRAGMA busy_timeout=50");
+  const runGroup = groupCommit(connection);
+  const calls = Array.from({ length: 20 }, (_, id) => ({ id, noun: "setting", unit: "get", args: { key: "" } }));
+  const other = new DatabaseSync(fileOf(root));
+  other.exec("BEGIN IMMEDIATE");
+  const began = performance.now();
+  const refused = await runGroup(calls);
+  expect(performance.now() - began).toBeLessThan(500);
+  expect(refused.map(({ failure }) => failure?.code)).toEqual(calls.map(() => "storage_unavailable"));
+  other.close();
+  expect(await runGroup(calls)).toEqual(calls.map(({ id }) => ({ id, value: null })));
 });
 
 test("a damaged database is refused by name and its bytes stay as they were", async () => {

@@ -19,10 +19,16 @@ export function groupCommit({ raw, db }: Connection): RunGroup {
   const undo = raw.prepare("ROLLBACK TO unit");
 
   return async function runGroup(calls) {
+    try {
+      begin.run();
+    } catch (error) {
+      // Another program holds the database: each alone would wait as long for it, one after another.
+      const failure = toFailure(error);
+      return calls.map(({ id }) => ({ id, failure }));
+    }
     const started = performance.now();
     const replies: Reply[] = [];
     try {
-      begin.run();
       for (const call of calls) {
         replies.push(await runUnit(call));
         if (performance.now() - started > groupMs) break;
