@@ -1,5 +1,5 @@
 // MySQL (MariaDB here) as a source and as a destination.
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -125,6 +125,18 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     expect(outcome.error).toBeNull();
     expect(outcome.rejects.map(({ key, column }) => `${key} ${column}`).sort()).toEqual(["1 at", "2 t", "3 d"]);
     expect(outcome.records_synced).toBe(1);
+  });
+
+  test("a file's time with an offset goes into a TIMESTAMP as its instant; one that names no day is quarantined", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "magic-told-"));
+    const times = ["2024-03-31T02:30:00.123456Z", "2024-03-31 00:30:00+0530", "2024-02-30T00:00:00Z"];
+    writeFileSync(join(folder, "told.csv"), ["t", ...times].join("\n"));
+    await source.query("CREATE TABLE told (t timestamp(6) NULL)");
+    const outcome = await sync({ from: join(folder, "told.csv"), object: "told", to: my, table: "told" });
+    rmSync(folder, { recursive: true });
+    expect(outcome.rejects.map(({ key, column }) => [key, column])).toEqual([["row 3", "t"]]);
+    const [rows] = await source.query("SELECT CAST(t AS CHAR) AS t FROM told ORDER BY t");
+    expect(rows).toEqual([{ t: "2024-03-30 19:00:00.000000" }, { t: "2024-03-31 02:30:00.123456" }]);
   });
 
   test("PostgreSQL into MySQL and back is equal, or quarantined and counted", async () => {

@@ -148,6 +148,7 @@ function sessionOf(parts: Parts): WriteSession {
   const forms = new Map<string, Form>();
   for (const { name, declared, form } of existing?.columns ?? [])
     if (declared.startsWith("bit(")) forms.set(name, "bits");
+    else if (declared.startsWith("timestamp")) forms.set(name, "instant");
     else if (form) forms.set(name, form);
   const hasMark = existing?.columns.some(({ name }) => name === DELETED_AT) === true;
   let place = 0;

@@ -9,8 +9,11 @@ import { ident, literal, type MysqlLink } from "./connect.ts";
 import { isRowError, type ServerError } from "./errors.ts";
 import { storedGeometry } from "./geometry.ts";
 
-/** BIT takes a text in quotes for its bytes, geometry has a form of its own, and FLOAT is not equal to the text that it was made of. */
-export type Form = "bits" | "geometry" | "float32";
+/**
+ * BIT takes a text in quotes for its bytes, geometry has a form of its own, FLOAT is not equal to the text that it was made of, and
+ * TIMESTAMP, an instant, takes no text with an offset.
+ */
+export type Form = "bits" | "geometry" | "float32" | "instant";
 
 export interface InsertTarget {
   readonly link: MysqlLink;
@@ -107,8 +110,22 @@ export function sqlValue(value: Value, kind: string): string {
   }
   if (kind === "bool") return value === "true" ? "1" : "0";
   if (kind === "bits" && /^\d+$/.test(value)) return value;
+  if (kind === "instant") return literal(inUtc(value));
   if (kind === "timestamp") return literal(value.replace(/\+00$/, ""));
   return literal(value);
+}
+
+const withOffset = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(\.\d+)? ?(?:Z|([+-])(0\d|1[0-5])(?::?([0-5]\d))?)$/i;
+
+/** A time with an offset as the session, which is UTC's, writes it; any other text stays for the server to judge. */
+function inUtc(text: string): string {
+  const [, day, time, fraction = "", sign, hours = 0, minutes = 0] = withOffset.exec(text) ?? [];
+  const local = new Date(`${day}T${time}Z`);
+  // The 30th of February would be the 1st of March.
+  if (Number.isNaN(local.getTime()) || !local.toISOString().startsWith(`${day}T${time}`)) return text;
+  const offset = (Number(hours) * 60 + Number(minutes)) * (sign === "-" ? -1 : 1);
+  const utc = new Date(local.getTime() - offset * 60_000).toISOString();
+  return `${utc.slice(0, 10)} ${utc.slice(11, 19)}${fraction}`;
 }
 
 // MySQL stores 0 for -0 and 2 for 1.5, and says nothing.
