@@ -378,6 +378,8 @@ describe.skipIf(postgresMissing())("values", () => {
       records_read: 1,
     });
     expect(await target.query("SELECT * FROM quoted")).toEqual([{ 'i"d': "1", '5" disk': "2", '"a\n"b': "3" }]);
+    writeFileSync(path, 'w,x;"\n1,2\n');
+    expect(await sync({ from: path, object: "x", to, table: "other_mark" })).toMatchObject({ records_read: 1 });
     writeFileSync(path, 'id,"name\n1,2\n');
     expect(await sync({ from: path, object: "x", to, table: "quoted" })).toMatchObject({
       error: { code: "source_failed" },

@@ -13,6 +13,7 @@ import { watchUtf8 } from "./utf8.ts";
 
 const BATCH_ROWS = 1000;
 const HEADER_LIMIT = 1 << 20;
+const DELIMITERS = ",\t;|";
 
 export const csv: FileFormat = {
   open: openCsv,
@@ -86,9 +87,11 @@ async function readHeader(file: Snapshot): Promise<Header> {
   const { parse } = await import("csv-parse/sync");
   const { path } = file;
   let head: Buffer = Buffer.alloc(0);
-  while (head.length < Math.min(file.size, HEADER_LIMIT) && endOfRecord(head) < 0)
+  while (head.length < Math.min(file.size, HEADER_LIMIT) && endOfRecord(head, DELIMITERS) < 0)
     head = await file.slice(0, Math.min(file.size, HEADER_LIMIT, Math.max(65_536, head.length * 4)));
-  const end = endOfRecord(head);
+  const known = endOfRecord(head, DELIMITERS);
+  const delimiter = delimiterOf(head.toString("latin1", 0, known < 0 ? head.length : known), isTsv(path));
+  const end = endOfRecord(head, delimiter);
   if (end < 0 && head.length >= HEADER_LIMIT)
     throw new MagicError("source_failed", `${path}: the first line is longer than ${HEADER_LIMIT} bytes.`);
   const bytes = head.subarray(bomOf(head), end < 0 ? head.length : end);
@@ -96,7 +99,6 @@ async function readHeader(file: Snapshot): Promise<Header> {
     throw new MagicError("source_failed", `${path} is not UTF-8 in its header line but ${otherEncoding(head)}.`);
   const line = bytes.toString("utf8").replace(/\r?\n?$/, "");
   if (line === "") throw new MagicError("source_failed", `${path} is empty: a CSV file needs a header line.`);
-  const delimiter = delimiterOf(line, isTsv(path));
   const names = namesIn(() => parse(line, { delimiter, relax_quotes: true }) as string[][], path);
   const seen = new Set<string>();
   for (const [at, name] of names.entries()) {
@@ -117,18 +119,17 @@ function namesIn(read: () => string[][], path: string): string[] {
   }
 }
 
-const delimiters = Buffer.from(",;|\t");
-
-// The offset behind the first record's line feed, or carriage return where no line feed follows; -1: it goes on.
-function endOfRecord(head: Buffer): number {
+// The offset behind the first record's line feed, or carriage return where no line feed follows; -1: it goes on. `delimiters`: those that
+// it may have, while nobody knows.
+function endOfRecord(head: Buffer, delimiters: string): number {
   const bom = bomOf(head);
-  const end = endOf(head.subarray(bom));
+  const end = endOf(head.subarray(bom), Buffer.from(delimiters));
   return end < 0 ? end : end + bom;
 }
 
 const bomOf = (head: Buffer) => (head.subarray(0, 3).equals(Buffer.from([0xef, 0xbb, 0xbf])) ? 3 : 0);
 
-function endOf(bytes: Buffer): number {
+function endOf(bytes: Buffer, delimiters: Buffer): number {
   let inside = false;
   // The last quote that ended a field, if no second one made it a quote of the field's text.
   let closed = -2;
@@ -148,7 +149,7 @@ function endOf(bytes: Buffer): number {
 function delimiterOf(header: string, tsv: boolean): string {
   const bare = header.replace(/"(?:[^"]|"")*"/g, "");
   if (tsv && (bare.includes("\t") || !/[,;|]/.test(bare))) return "\t";
-  const counts = [",", "\t", ";", "|"].map((one) => ({ one, count: bare.split(one).length - 1 }));
+  const counts = [...DELIMITERS].map((one) => ({ one, count: bare.split(one).length - 1 }));
   const best = counts.reduce((a, b) => (b.count > a.count ? b : a));
   return best.count > 0 ? best.one : ",";
 }
