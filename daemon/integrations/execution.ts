@@ -34,8 +34,6 @@ export interface SyncExecution {
   discover(connection: OpenConnection, signal: AbortSignal): Promise<readonly DiscoveredObject[]>;
   /** Runs to the end. It is called again for the same run after a crash, and must continue from the durable state. */
   run(task: RunTask, onProgress: (progress: SyncProgress) => void, signal: AbortSignal): Promise<SyncOutcome>;
-  /** Removes what a sync has made at its source (a replication slot, a publication). */
-  cleanUp(task: Omit<RunTask, "run">, signal: AbortSignal): Promise<void>;
 }
 
 /** How a run ends, for the run's document. */

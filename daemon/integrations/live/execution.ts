@@ -58,9 +58,6 @@ export function createExecution(options: ExecutionOptions): SyncExecution {
       const start = () => take(spec.source, spec.destination);
       return runInWorker(spec, { signal, onProgress, start, tokens: keeper(task.source) });
     },
-
-    // Nothing is made at a source yet: replication slots come with cdc.
-    async cleanUp() {},
   };
 
   async function check(connection: OpenConnection, signal: AbortSignal): Promise<Checked> {

@@ -28,7 +28,7 @@ export interface LiveRuns {
   stop(runIds: readonly string[]): void;
   /** Settles when the run ends here or this daemon lets go of it, or after so many milliseconds. */
   ended(runId: string, withinMs: number): Promise<void>;
-  /** Cleans up after a sync that is gone. */
+  /** Ends what goes on of a sync that is gone. */
   removed(sync: SyncRecord): Promise<void>;
 }
 
@@ -53,7 +53,6 @@ const realtimePauseMs = 5_000;
 // A run that took the daemon down with it so often will not be tried again.
 const maxAttempts = 20;
 const refusals: readonly string[] = ["connection_missing", "conflict"];
-const cleanUpMs = 20_000;
 // How long at the most until it is tried again to store how a run ended.
 const longestPauseMs = 10_000;
 const clockLookMs = 30_000;
@@ -115,12 +114,6 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
       if (sync.environment !== "live") return;
       await schedules.cancel(sync.id);
       if (sync.last_run !== null) underWay.get(sync.last_run)?.abort();
-      try {
-        const ends = await openEnds(sync);
-        if (ends !== null) await execution.cleanUp({ sync, ...ends }, AbortSignal.timeout(cleanUpMs));
-      } catch (error) {
-        logger.warn("sync.clean_up_failed", { sync: sync.id, detail: describe(error).message });
-      }
     },
   };
 
