@@ -65,6 +65,30 @@ test.each([
   ["{{ config.rows | selectattr('g', 'equalto', 'b') | map(attribute='id') | first | default(0) }}", "2"],
   ["{% for r in config.rows %}{{ loop.index }}{{ r.g }}{{ ',' if not loop.last }}{% endfor %}", "1a,2b"],
   ["{% set ns = namespace(n=0) %}{% for i in range(4) %}{% set ns.n = ns.n + i %}{% endfor %}{{ ns.n }}", "6"],
+  ["{% for g, all in config.rows | groupby('g') %}{{ g }}{{ all | length }}{% endfor %}", "a1b1"],
+  [
+    "{{ config.rows | groupby('g') | map(attribute='grouper') | list }} {{ (config.rows | groupby('g'))[0].list }}",
+    "['a', 'b'] [{'id': 1, 'g': 'a'}]",
+  ],
+  [
+    "{{ 'a\\nb\\r\\n\\nc'.splitlines() }} {{ 'a\\r\\nb'.splitlines(true) }} {{ ''.splitlines() }}",
+    "['a', 'b', '', 'c'] ['a\\r\\n', 'b'] []",
+  ],
+  [
+    "{{ 1.115 | round(2) }} {{ 2.675 | round(2) }} {{ 0.125 | round(2) }} {{ 15 | round }} {{ 25.0 | round(-1) }}",
+    "1.11 2.67 0.12 15 20.0",
+  ],
+  ["{{ '%.2f %.0f %.1f' % (0.125, 2.5, 0.25) }} {{ '{:.0f} {:.1%}'.format(0.5, 0.0125) }}", "0.12 2 0.2 0 1.2%"],
+  [
+    "{{ '%g %G %E %r %c % d %#x|' % (1e16, 1e-5, 1, 'a', 65, 3, 255) }}{{ '%s' % config.missing }}",
+    "1e+16 1E-05 1.000000E+00 'a' A  3 0xff|",
+  ],
+  ["{{ '{!r} {:g} {:#x} {: d} {:>4}'.format('a', 123456789.0, 255, 3, 7) }}", "'a' 1.23457e+08 0xff  3    7"],
+  [
+    "{{ 'ab' | center(5) }}|{{ 'a'.center(4, '-') }} {{ 'a-b-c'.rindex('-') }} {{ 'é'.isascii() }}",
+    "  ab |-a-- 3 False",
+  ],
+  ["{{ [1, 2, 3] | slice(2, 0) | list }}", "[[1, 2], [3, 0]]"],
   ["{{ now_utc() }}", "2024-02-29 12:00:00.123000+00:00"],
   ["{{ now_utc().strftime('%Y-%m-%dT%H:%M:%SZ') }}", "2024-02-29T12:00:00Z"],
   ["{{ today_utc() }}", "2024-02-29"],

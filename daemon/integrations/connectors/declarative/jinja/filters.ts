@@ -1,6 +1,6 @@
 import { Arguments } from "./arguments.ts";
 import { EvaluationError, PythonTypeError, UndefinedError } from "./errors.ts";
-import { capitalize, joined, member, replace } from "./methods.ts";
+import { capitalize, centred, joined, member, replace, splitLines } from "./methods.ts";
 import { arithmetic, formatPercent, item, MAX_SIZE } from "./operators.ts";
 import {
   asNumber,
@@ -9,6 +9,7 @@ import {
   type Dict,
   equals,
   Float,
+  fixed,
   float,
   int,
   isDict,
@@ -106,7 +107,7 @@ function toInt(value: unknown, args: Arguments): unknown {
     return typeof value === "bigint"
       ? value
       : Number.isFinite(asNumber(value))
-        ? Math.trunc(asNumber(value))
+        ? Math.trunc(asNumber(value)) + 0
         : otherwise;
   return value instanceof Undefined ? failUndefined(value) : otherwise;
 }
@@ -191,15 +192,7 @@ function groupBy(value: unknown, args: Arguments): unknown[] {
     if (last && equals(last[0], key)) last[1].push(each);
     else groups.push([key, [each]]);
   }
-  return groups.map(
-    ([grouper, list]) =>
-      new Map<unknown, unknown>([
-        ["grouper", grouper],
-        ["list", list],
-        [0, grouper],
-        [1, list],
-      ]),
-  );
+  return groups.map((group) => new Tuple(group, ["grouper", "list"]));
 }
 
 // Python rounds halves to the even neighbour; `method` may ask for ceil or floor.
@@ -207,13 +200,12 @@ function round(value: unknown, args: Arguments): unknown {
   const precision = args.number(0, "precision", 0);
   const method = args.text(1, "method", "common");
   const number = numeric(defined(value));
-  if (isInt(value) || typeof value === "boolean") return method === "common" ? asNumber(value) : float(number);
+  if (method === "common" && (isInt(value) || typeof value === "boolean")) return isInt(value) ? value : number;
   const scale = 10 ** precision;
   if (method !== "common") return float((method === "ceil" ? Math.ceil : Math.floor)(number * scale) / scale);
-  const scaled = number * scale;
-  const below = Math.floor(scaled);
-  const rounded = scaled - below === 0.5 ? (below % 2 === 0 ? below : below + 1) : Math.round(scaled);
-  return float(rounded / scale);
+  return float(
+    precision < 0 ? Number(fixed(number * scale, 0)) / scale : Number(fixed(number, Math.min(precision, 99))),
+  );
 }
 
 function sum(value: unknown, args: Arguments): unknown {
@@ -270,12 +262,7 @@ const table: Readonly<Record<string, Filter>> = {
   base64binascii_decode: (v) => Buffer.from(text(v)).toString("base64"),
   batch,
   capitalize: (v) => capitalize(text(v)),
-  center: (v, a) =>
-    text(v)
-      .padStart(
-        text(v).length + Math.floor(Math.max(0, Math.min(a.number(0, "width", 80), MAX_SIZE) - text(v).length) / 2),
-      )
-      .padEnd(Math.min(a.number(0, "width", 80), MAX_SIZE)),
+  center: (v, a) => centred(text(v), Math.min(a.number(0, "width", 80), MAX_SIZE)),
   count: (v) => length(v),
   default: (v, a) =>
     v instanceof Undefined || (truth(a.any(1, "boolean", false)) && !truth(v)) ? a.any(0, "default_value", "") : v,
@@ -302,7 +289,7 @@ const table: Readonly<Record<string, Filter>> = {
         ? String(a.any(0, "width"))
         : " ".repeat(Math.min(a.number(0, "width", 4), 1000));
     const whole = text(v);
-    const [head = "", ...lines] = whole.split("\n");
+    const [head = "", ...lines] = splitLines(`${whole}\n`);
     if (whole.length + pad.length * (lines.length + 1) > MAX_SIZE)
       throw new EvaluationError("the indented text is too large");
     return [
@@ -352,9 +339,11 @@ const table: Readonly<Record<string, Filter>> = {
     const count = a.number(0, "slices");
     if (count > MAX_SLICES) throw new EvaluationError(`${count} slices are too many`);
     const [each, extra] = [Math.floor(items.length / count), items.length % count];
-    return Array.from({ length: count }, (_, at) =>
-      items.slice(at * each + Math.min(at, extra), (at + 1) * each + Math.min(at + 1, extra)),
-    );
+    const fill = a.any(1, "fill_with", null);
+    return Array.from({ length: count }, (_, at) => {
+      const part = items.slice(at * each + Math.min(at, extra), (at + 1) * each + Math.min(at + 1, extra));
+      return fill !== null && at >= extra ? [...part, fill] : part;
+    });
   },
   sort: (v, a) =>
     sorted(v, truth(a.any(0, "reverse", false)), truth(a.any(1, "case_sensitive", false)), a.any(2, "attribute", null)),

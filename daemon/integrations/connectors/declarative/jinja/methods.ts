@@ -5,13 +5,17 @@ import { DateTime, fields, PyDate, TimeDelta } from "./datetime.ts";
 import { EvaluationError, PythonTypeError } from "./errors.ts";
 import { lookup, MAX_SIZE } from "./operators.ts";
 import {
+  asNumber,
   Callable,
   compare,
   type Dict,
   equals,
+  fixed,
   float,
   isDict,
   iterate,
+  numberText,
+  repr,
   str,
   Tuple,
   truth,
@@ -57,6 +61,21 @@ function split(text: string, args: Arguments, fromEnd: boolean): string[] {
   return [...parts.slice(0, limit), text.slice(words[limit]?.index).trimEnd()];
 }
 
+/** In the middle; what cannot be shared alike goes to the left where the width is odd, as in Python. */
+export function centred(text: string, width: number, fill = " "): string {
+  const room = Math.max(0, width - text.length);
+  return text.padStart(text.length + Math.floor(room / 2) + (room & width & 1), fill).padEnd(width, fill);
+}
+
+/** str.splitlines: without what ends them, unless `ends`. */
+export function splitLines(text: string, ends = false): string[] {
+  const parts = text.split(/(\r\n|[\n\r\v\f\u0085\u2028\u2029])/);
+  const lines: string[] = [];
+  for (let at = 0; at < parts.length; at += 2)
+    if (at + 1 < parts.length || parts[at] !== "") lines.push(`${parts[at]}${ends ? (parts[at + 1] ?? "") : ""}`);
+  return lines;
+}
+
 /** @throws EvaluationError where the text would be too large. */
 export function joined(items: readonly string[], separator: string): string {
   const size = items.reduce((total, each) => total + each.length, separator.length * items.length);
@@ -94,7 +113,7 @@ function format(template: string, args: Arguments): string {
   let automatic = 0;
   return template.replace(
     /\{\{|\}\}|\{([^{}:!]*)(?:!([rsa]))?(?::([^{}]*))?\}/g,
-    (whole, field: string | undefined, _conversion, spec = "") => {
+    (whole, field: string | undefined, conversion: string | undefined, spec = "") => {
       if (whole === "{{" || whole === "}}") return whole.charAt(0);
       const [, name = "", rest = ""] = /^([^.[]*)(.*)$/.exec(field ?? "") ?? [];
       let value: unknown =
@@ -109,24 +128,25 @@ function format(template: string, args: Arguments): string {
         );
       for (const [, attribute, key] of rest.matchAll(/\.(\w+)|\[([^\]]+)\]/g))
         value = attribute ? member(value, attribute) : isDict(value) ? lookup(value, key) : iterate(value)[Number(key)];
-      return formatSpec(value, spec);
+      return formatSpec(conversion === "s" ? str(value) : conversion ? repr(value) : value, spec);
     },
   );
 }
 
 function formatSpec(value: unknown, spec: string): string {
   if (value instanceof DateTime || value instanceof PyDate) return spec ? strftime(value, spec) : str(value);
-  const found = /^(?:(.)?([<>^=]))?([+ -])?(0)?(\d+)?(,|_)?(?:\.(\d+))?([bcdeEfFgGnosxX%])?$/su.exec(spec);
+  const found = /^(?:(.)?([<>^=]))?([+ -])?(#)?(0)?(\d+)?(,|_)?(?:\.(\d+))?([bcdeEfFgGnosxX%])?$/su.exec(spec);
   if (!found) throw new EvaluationError(`Invalid format specifier '${spec}'`);
-  const [, fill = " ", align, sign, zero, width = "0", comma, precision, kind] = found;
+  const [, fill = " ", align, sign, marked, zero, width = "0", comma, precision, kind] = found;
   let text = formatted(value, kind, precision);
   const isNumberText = typeof value !== "string";
   if (comma && isNumberText) text = text.replace(/^-?\d+/, (digits) => digits.replace(/\B(?=(\d{3})+$)/g, comma));
-  if (sign === "+" && isNumberText && !text.startsWith("-")) text = `+${text}`;
+  if (marked && kind && "boxX".includes(kind)) text = text.replace(/^-?/, (minus) => `${minus}0${kind}`);
+  if (sign && sign !== "-" && isNumberText && !text.startsWith("-")) text = sign + text;
   const size = Math.min(Number(width), 10_000);
   if (zero && !align)
     return text.replace(
-      /^([+-]?)(.*)$/s,
+      /^([+ -]?)(.*)$/s,
       (_all, mark: string, digits: string) => mark + digits.padStart(size - mark.length, "0"),
     );
   const direction = align ?? (isNumberText ? ">" : "<");
@@ -141,17 +161,10 @@ function formatted(value: unknown, kind: string | undefined, precision: string |
     if (kind && kind !== "s") throw new EvaluationError(`Unknown format code '${kind}' for object of type 'str'`);
     return precision === undefined ? value : value.slice(0, Number(precision));
   }
-  const digits = Math.min(Number(precision ?? 6), 100);
-  const number = Number(value instanceof Object ? (value as { value?: number }).value : value);
-  if (kind === "f" || kind === "F") return number.toFixed(digits);
-  if (kind === "e" || kind === "E") return number.toExponential(digits).replace(/e([+-])(\d)$/, "e$10$2");
-  if (kind === "%") return `${(number * 100).toFixed(digits)}%`;
-  if (kind === "x" || kind === "X") return kind === "x" ? number.toString(16) : number.toString(16).toUpperCase();
-  if (kind === "b") return number.toString(2);
-  if (kind === "o") return number.toString(8);
-  if ((kind === "g" || kind === undefined) && precision !== undefined)
-    return String(Number(number.toPrecision(Math.max(1, digits))));
-  return kind === "d" || kind === "n" ? String(value) : str(value);
+  if (kind === "s") throw new EvaluationError(`Unknown format code 's' for object of type '${typeName(value)}'`);
+  if (kind === "%") return `${fixed(asNumber(value) * 100, Math.min(Number(precision ?? 6), 99))}%`;
+  if (kind === undefined && precision === undefined) return str(value);
+  return numberText(value, kind === undefined || kind === "n" ? "g" : kind, precision);
 }
 
 const text: Readonly<Record<string, Method<string>>> = {
@@ -166,12 +179,7 @@ const text: Readonly<Record<string, Method<string>>> = {
   rstrip: (s, a) => stripped(s, chars(a), false, true),
   split: (s, a) => split(s, a.bind("sep", "maxsplit"), false),
   rsplit: (s, a) => split(s, a.bind("sep", "maxsplit"), true),
-  splitlines: (s, a) =>
-    s.match(
-      truth(a.any(0, "keepends", false))
-        ? /[^\n\r]*(?:\r\n|\n|\r)|[^\n\r]+$/g
-        : /[^\n\r]+(?=\r\n|\n|\r|$)|(?<=^|\n|\r)(?=\r\n|\n|\r)/g,
-    ) ?? [],
+  splitlines: (s, a) => splitLines(s, truth(a.any(0, "keepends", false))),
   join: (s, a) => {
     const items = iterate(a.required(0, "iterable"));
     items.forEach((item, at) => {
@@ -189,11 +197,8 @@ const text: Readonly<Record<string, Method<string>>> = {
     a.text(0, "suffix") && s.endsWith(a.text(0, "suffix")) ? s.slice(0, -a.text(0, "suffix").length) : s,
   find: (s, a) => s.indexOf(a.text(0, "sub"), a.number(1, "start", 0)),
   rfind: (s, a) => s.lastIndexOf(a.text(0, "sub")),
-  index: (s, a) => {
-    const at = s.indexOf(a.text(0, "sub"));
-    if (at < 0) throw new EvaluationError("substring not found");
-    return at;
-  },
+  index: (s, a) => found(s.indexOf(a.text(0, "sub"))),
+  rindex: (s, a) => found(s.lastIndexOf(a.text(0, "sub"))),
   count: (s, a) => (a.text(0, "sub") ? s.split(a.text(0, "sub")).length - 1 : s.length + 1),
   format: (s, a) => format(s, a),
   format_map: (s, a) => format(s, new Arguments("format_map", [], a.required(0, "mapping") as Map<string, unknown>)),
@@ -201,10 +206,7 @@ const text: Readonly<Record<string, Method<string>>> = {
     s.replace(/^([+-]?)(.*)$/s, (_all, sign: string, rest: string) => sign + rest.padStart(size(a) - sign.length, "0")),
   ljust: (s, a) => s.padEnd(size(a), a.text(1, "fillchar", " ")),
   rjust: (s, a) => s.padStart(size(a), a.text(1, "fillchar", " ")),
-  center: (s, a) =>
-    s
-      .padStart(s.length + Math.floor(Math.max(0, size(a) - s.length) / 2), a.text(1, "fillchar", " "))
-      .padEnd(size(a), a.text(1, "fillchar", " ")),
+  center: (s, a) => centred(s, size(a), a.text(1, "fillchar", " ")),
   partition: (s, a) => {
     const at = s.indexOf(a.text(0, "sep"));
     return new Tuple(at < 0 ? [s, "", ""] : [s.slice(0, at), a.text(0, "sep"), s.slice(at + a.text(0, "sep").length)]);
@@ -222,10 +224,17 @@ const text: Readonly<Record<string, Method<string>>> = {
   isupper: (s) => s !== s.toLowerCase() && s === s.toUpperCase(),
   islower: (s) => s !== s.toUpperCase() && s === s.toLowerCase(),
   istitle: (s) => s !== "" && /\p{L}/u.test(s) && s === title(s),
+  isascii: (s) => /^[\0-\x7f]*$/.test(s),
+  isprintable: (s) => !/[\p{C}\p{Z}]/u.test(s.replaceAll(" ", "")),
   isidentifier: (s) => /^[\p{L}_][\p{L}\p{N}_]*$/u.test(s),
   encode: (s) => s,
   expandtabs: (s, a) => s.replaceAll("\t", " ".repeat(Math.min(a.number(0, "tabsize", 8), 100))),
 };
+
+function found(at: number): number {
+  if (at < 0) throw new EvaluationError("substring not found");
+  return at;
+}
 
 const size = (args: Arguments): number => Math.min(args.number(0, "width"), MAX_SIZE);
 

@@ -11,6 +11,8 @@ import {
   isDict,
   isInt,
   isNumber,
+  numberText,
+  repr,
   str,
   Tuple,
   typeName,
@@ -33,7 +35,8 @@ const operations: Readonly<Record<string, Arithmetic>> = {
 };
 
 export function arithmetic(operator: string, left: unknown, right: unknown): unknown {
-  for (const side of [left, right])
+  const formats = operator === "%" && typeof left === "string";
+  for (const side of formats ? [left] : [left, right])
     if (side instanceof Undefined) throw new UndefinedError(`${side.what} is undefined`);
   const operation = operations[operator];
   if (!operation) throw new EvaluationError(`no operator '${operator}'`);
@@ -176,18 +179,17 @@ export function formatPercent(format: string, values: unknown): string {
   const list = values instanceof Tuple ? [...values.items] : [values];
   let used = 0;
   const text = format.replace(
-    /%(?:\((\w+)\))?([-+ 0#]*)(\d+)?(?:\.(\d+))?([sdifgeExXorc%])/g,
+    /%(?:\((\w+)\))?([-+ 0#]*)(\d+)?(?:\.(\d+))?([sdifFgGeExXorc%])/g,
     (_, key: string | undefined, flags: string, width = "", precision: string | undefined, kind: string) => {
       if (kind === "%") return "%";
       if (key === undefined && used >= list.length) throw new PythonTypeError("not enough arguments for format string");
       const value = key === undefined ? list[used++] : isDict(values) ? values.get(key) : undefined;
-      const body = percentOne(value, kind, precision);
-      const signed = flags.includes("+") && "difge".includes(kind) && !body.startsWith("-") ? `+${body}` : body;
+      const signed = percentOne(value, kind, flags, precision);
       const size = Math.min(Number(width), 1000);
       if (flags.includes("-")) return signed.padEnd(size);
-      return flags.includes("0") && kind !== "s"
+      return flags.includes("0") && !"src".includes(kind)
         ? signed.replace(
-            /^([+-]?)(.*)$/,
+            /^([+ -]?)(.*)$/,
             (_all, sign: string, digits: string) => sign + digits.padStart(size - sign.length, "0"),
           )
         : signed.padStart(size);
@@ -198,19 +200,17 @@ export function formatPercent(format: string, values: unknown): string {
   return text;
 }
 
-function percentOne(value: unknown, kind: string, precision: string | undefined): string {
-  if (kind === "s") return precision === undefined ? str(value) : str(value).slice(0, Number(precision));
+function percentOne(value: unknown, kind: string, flags: string, precision: string | undefined): string {
+  if (kind === "s" || kind === "r")
+    return (kind === "s" ? str(value) : repr(value)).slice(0, Number(precision ?? Infinity));
+  if (kind === "c" && typeof value === "string") return value;
   if (!number(value)) throw new PythonTypeError(`%${kind} format: a real number is required, not ${typeName(value)}`);
-  if ("di".includes(kind)) return String(integer(value) ? big(value) : Math.trunc(asNumber(value)));
-  if (kind === "f") return asNumber(value).toFixed(Math.min(Number(precision ?? 6), 100));
-  if ("eE".includes(kind))
-    return asNumber(value)
-      .toExponential(Math.min(Number(precision ?? 6), 100))
-      .replace(/e([+-])(\d)$/, "e$10$2");
-  if (kind === "x") return big(value).toString(16);
-  if (kind === "X") return big(value).toString(16).toUpperCase();
-  if (kind === "o") return big(value).toString(8);
-  return String(Number(asNumber(value).toPrecision(Math.max(1, Math.min(Number(precision ?? 6), 100)))));
+  const decimal = kind === "d" || kind === "i";
+  const whole = decimal && !integer(value) ? Math.trunc(asNumber(value)) : value;
+  const text = numberText(whole, decimal ? "d" : kind, precision);
+  const mark = flags.includes("#") && "oxX".includes(kind) ? `0${kind}` : "";
+  const sign = text.startsWith("-") || kind === "c" ? "" : flags.includes("+") ? "+" : flags.includes(" ") ? " " : "";
+  return sign + text.replace(/^-?/, (minus) => minus + mark);
 }
 
 /** `object[key]`: an item, else Undefined as Jinja's getitem. */
