@@ -144,6 +144,29 @@ describe("bedrock", () => {
     });
   });
 
+  test("a model that takes no tools in a stream is asked whole, within the attempt, and later at once", async () => {
+    const said = "This model doesn't support tool use in streaming mode.";
+    const output = { message: { content: [{ toolUse: { toolUseId: "1", name: "a", input: { n: 3 } } }] } };
+    upstream.answer = (response, request) => {
+      const streamed = request.url?.endsWith("/converse-stream");
+      response.writeHead(streamed ? 400 : 200, { "content-type": "application/json" });
+      const answer = { output, stopReason: "tool_use", usage: { inputTokens: 1, outputTokens: 2 } };
+      response.end(JSON.stringify(streamed ? { message: said } : answer));
+    };
+    const llama = targetOf("bedrock", upstream, "us.meta.llama4-scout-17b-instruct-v1:0");
+    const ask = (more: object = { tools: [tool("a")] }) =>
+      providers.bedrock.chat(callOf({ messages: [user("x")], stream: true, ...more }), llama, optionsOf());
+    const asked = () => upstream.requests.splice(0).map(({ path }) => path.split("/").at(-1));
+    const { events, done, end } = await collect(await ask());
+    expect(events[0]).toMatchObject({ choices: [{ delta: { tool_calls: [{ index: 0, function: { name: "a" } }] } }] });
+    expect([done, end.usage.output, asked()]).toEqual([true, 2, ["converse-stream", "converse"]]);
+    await collect(await ask());
+    expect(asked()).toEqual(["converse"]);
+    // Without tools it streams.
+    await ask({});
+    expect(asked()[0]).toBe("converse-stream");
+  });
+
   test("a system prompt keeps its cache breakpoints, documents have names that Converse takes", async () => {
     const part = { type: "text", text: "long", prompt_cache_breakpoint: { mode: "explicit" } };
     const file = { file_data: "data:application/pdf;base64,JVBERi0=", filename: " a  b\t(1)é.pdf" };

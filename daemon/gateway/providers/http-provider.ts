@@ -117,14 +117,18 @@ function attempt(
       reader.running = exchange(dispatcher, withHeaders(request, target), reader, within);
     };
     const sendAgain = (status: number, body: string): boolean => {
-      const again = wire.relent?.(status, body, call, target);
+      const again = wire.relent?.(status, body, call, target, prepared.request);
       if (!again) return false;
       const give = (outcome: ChatOutcome): void => {
         if (outcome.kind !== "failure") again.worked();
         resolve(outcome);
       };
-      const left = { ...limits, spentMs: systemClock.monotonic() - startedAt };
-      send(again.request, new AnswerReader(wire, context, options, give, () => false), left);
+      const go = (request: UpstreamRequest): void => {
+        const left = { ...limits, spentMs: systemClock.monotonic() - startedAt };
+        send(request, new AnswerReader(wire, context, options, give, () => false), left);
+      };
+      if (again.request instanceof Promise) again.request.then(go, (error) => give(failed(failureOf(error))));
+      else go(again.request);
       return true;
     };
     send(prepared.request, new AnswerReader(wire, context, options, resolve, sendAgain), limits);

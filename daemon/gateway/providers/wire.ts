@@ -17,7 +17,7 @@ export interface Prepared {
 
 /** The same request without what was refused. */
 export interface Relented {
-  readonly request: UpstreamRequest;
+  readonly request: UpstreamRequest | Promise<UpstreamRequest>;
   /** It was not refused. */
   worked(): void;
 }
@@ -65,8 +65,8 @@ export interface Wire {
   decoder(context: ReadContext, emit: Emit): StreamDecoder;
   /** Reads an answer with another status. */
   failure(status: number, headers: IncomingHttpHeaders, body: string, target: Target): Failure;
-  /** The request as it is worth sending once more after this refusal: it was for something that the gateway itself had added. */
-  relent?(status: number, body: string, call: ChatCall, target: Target): Relented | null;
+  /** The request as it is worth sending once more after this refusal, which was for the way in which the gateway itself had asked. */
+  relent?(status: number, body: string, call: ChatCall, target: Target, refused: UpstreamRequest): Relented | null;
   prepareEmbedding?(call: EmbeddingCall, target: Target): UpstreamRequest;
 }
 

@@ -1,8 +1,10 @@
 // AWS Bedrock's Converse API, signed with SigV4 (service `bedrock`) or with an API key as Bearer.
 import { AwsV4Signer } from "aws4fetch";
-import type { Target } from "../adapter.ts";
+import type { UpstreamRequest } from "#daemon/gateway/upstream/exchange.ts";
+import type { ChatCall, Target } from "../adapter.ts";
 import { endpointUnder } from "../endpoint.ts";
 import { failure, UpstreamError } from "../failure.ts";
+import { refusing } from "../refusing.ts";
 import { claudeThoughts } from "../thoughts/claude.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { Wire } from "../wire.ts";
@@ -14,6 +16,7 @@ import { bedrockDecoder } from "./stream.ts";
 
 /** `thoughts` remembers the thinking of turns that called tools. */
 export function bedrockWire(thoughts: ThoughtMemory): Wire {
+  const unstreamed = refusing();
   return {
     kind: "bedrock",
     passesThrough: false,
@@ -26,27 +29,39 @@ export function bedrockWire(thoughts: ThoughtMemory): Wire {
         io,
         claudeThoughts(thoughts, call.caller, thoughtFormat(target.model)),
       );
-      const region = target.credentials.region ?? "us-east-1";
-      const base = target.baseUrl ?? `https://bedrock-runtime.${region}.amazonaws.com`;
-      const action = call.request.stream ? "converse-stream" : "converse";
-      const url = new URL(endpointUnder(base, `/model/${encodeURIComponent(target.model)}/${action}`));
-      const text = JSON.stringify(body);
-      const headers = {
-        ...(await authorization(url, text, region, target)),
-        accept: "*/*",
-        "accept-encoding": "identity",
-        ...(call.traceparent ? { traceparent: call.traceparent } : {}),
-      };
-      return {
-        request: { origin: url.origin, method: "POST", path: url.pathname + url.search, headers, body: text },
-        notes,
-        jsonTool,
-      };
+      const whole = !call.request.stream || ("toolConfig" in body && unstreamed.has(target));
+      const request = await signed(JSON.stringify(body), whole ? "converse" : "converse-stream", call, target);
+      return { request, notes, jsonTool };
+    },
+    relent(status, body, call, target, { body: text }) {
+      if (!call.request.stream || status !== 400 || !UNSTREAMED.test(body)) return null;
+      return { request: signed(String(text), "converse", call, target), worked: () => unstreamed.add(target) };
     },
     read: (body, context) => readConverse(body, context, thoughts),
     decoder: (context, emit) => bedrockDecoder(context, emit, thoughts),
     failure: bedrockFailure,
   };
+}
+
+/** What Llama, Jamba and others say of tools in a stream; whole they take them. */
+const UNSTREAMED = /tool use in streaming mode/i;
+
+async function signed(
+  body: string,
+  action: "converse" | "converse-stream",
+  { traceparent }: ChatCall,
+  target: Target,
+): Promise<UpstreamRequest> {
+  const region = target.credentials.region ?? "us-east-1";
+  const base = target.baseUrl ?? `https://bedrock-runtime.${region}.amazonaws.com`;
+  const url = new URL(endpointUnder(base, `/model/${encodeURIComponent(target.model)}/${action}`));
+  const headers = {
+    ...(await authorization(url, body, region, target)),
+    accept: "*/*",
+    "accept-encoding": "identity",
+    ...(traceparent ? { traceparent } : {}),
+  };
+  return { origin: url.origin, method: "POST", path: url.pathname + url.search, headers, body };
 }
 
 async function authorization(url: URL, body: string, region: string, target: Target): Promise<Record<string, string>> {

@@ -4,6 +4,7 @@ import { forwardBody } from "#daemon/gateway/format/forward.ts";
 import type { ChatRequest, Message } from "#daemon/gateway/format/request.ts";
 import type { ChatCall, EmbeddingCall, Target } from "../adapter.ts";
 import { endpointUnder } from "../endpoint.ts";
+import { refusing } from "../refusing.ts";
 import { secretsOf } from "../secrets.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { isBare, withReasoning } from "../thoughts/reasoning.ts";
@@ -14,7 +15,7 @@ import { openaiFailure } from "./errors.ts";
 import { portableMessages } from "./messages.ts";
 import { addressOf, namedLimit, serviceOf } from "./services.ts";
 import { openaiDecoder } from "./stream.ts";
-import { refusesCounting, uncountedServers } from "./uncounted.ts";
+import { refusesCounting } from "./uncounted.ts";
 
 const VENDOR = "https://api.openai.com/v1";
 /** As an address ends that was copied from an example of a call. */
@@ -45,7 +46,7 @@ export function openaiFormat(
       body,
     };
   }
-  const uncounted = uncountedServers();
+  const uncounted = refusing();
   const chat = (call: ChatCall, target: Target, counted: boolean) =>
     post(target, "/chat/completions", chatBody(call, target, thoughts, counted), call.traceparent);
   return {
