@@ -1,6 +1,16 @@
 // The outer forms of the command line, on the built program: help, exit codes, what goes to which stream.
 import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -9,6 +19,7 @@ import { Command } from "commander";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { isNoun } from "#commands/command.ts";
 import { changeSetting } from "#commands/config/change.ts";
+import { oneSetting } from "#commands/config/settings.ts";
 import { groups } from "#commands/registry.ts";
 import { listen } from "../listen.ts";
 import { CONTROL, createSandbox, program, type Sandbox } from "./magic.ts";
@@ -398,6 +409,35 @@ test("config leaves a file's line ends as they are, and takes what is empty then
     await expect(changeSetting("environment.tier.x", "1", inner.folder, {})).rejects.toMatchObject(refused);
     writeFileSync(file, "version: [");
     await expect(changeSetting("daemon.port", "1", inner.folder, {})).rejects.toMatchObject({ code: "config_invalid" });
+  } finally {
+    await inner.dispose();
+  }
+});
+
+test("of several changes at once none undoes another, and a model's name may hold dots", async () => {
+  const inner = createSandbox();
+  const file = join(inner.folder, "magic.yaml");
+  const globals = { format: "text", live: false, url: undefined, root: undefined, quiet: false } as const;
+  const price = (key: string) => oneSetting(key, { root: inner.folder, env: {}, globals, argv: [] }).value;
+  try {
+    writeFileSync(file, "version: 1\n");
+    // What a command that was killed has left.
+    writeFileSync(`${file}.new`, "");
+    utimesSync(`${file}.new`, 1, 1);
+    const models = ["openai/gpt-4.1", "local/llama3.2", "local/a", "local/b"];
+    await Promise.all(
+      models.map((model) => changeSetting(`gateway.prices.${model}`, "{ input: 1, output: 2 }", inner.folder, {})),
+    );
+    await changeSetting("gateway.prices.openai/gpt-4.1.cache_read", "0.5", inner.folder, {});
+    await changeSetting("gateway.models.aliases.gpt-4.1", "openai/gpt-4.1", inner.folder, {});
+    for (const model of models) expect(price(`gateway.prices.${model}`)).toMatchObject({ input: 1, output: 2 });
+    expect([price("gateway.prices.openai/gpt-4.1.cache_read"), price("gateway.models.aliases.gpt-4.1")]).toEqual([
+      0.5,
+      "openai/gpt-4.1",
+    ]);
+    for (const model of models) await changeSetting(`gateway.prices.${model}`, undefined, inner.folder, {});
+    await changeSetting("gateway.models.aliases.gpt-4.1", undefined, inner.folder, {});
+    expect([readFileSync(file, "utf8"), existsSync(`${file}.new`)]).toEqual(["version: 1\n", false]);
   } finally {
     await inner.dispose();
   }

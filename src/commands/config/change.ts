@@ -8,7 +8,8 @@ import { readProject } from "#contract/project-check.ts";
 import { makeFolder } from "#shared/make-folder.ts";
 import { PROJECT_FILE, userStateFolder } from "#shared/paths.ts";
 import { userConfigPath } from "#shared/user-config.ts";
-import { userSettings } from "./settings.ts";
+import { withDraft } from "./draft.ts";
+import { pathOf, userSettings } from "./settings.ts";
 
 export interface Change {
   readonly key: string;
@@ -43,9 +44,12 @@ async function changeUser(key: string, text: string | undefined, env: NodeJS.Pro
   const { default: Conf } = await import("conf");
   try {
     makeFolder(folder, 0o700);
-    const config = new Conf({ projectName: "magic", cwd: folder, configName: "config", configFileMode: 0o600 });
-    if (text === undefined) config.delete(key);
-    else config.set(key, text);
+    await withDraft(userConfigPath(env), 0o600, (draft) => {
+      const config = new Conf({ projectName: "magic", cwd: folder, configName: "config", configFileMode: 0o600 });
+      if (text === undefined) config.delete(key);
+      else config.set(key, text);
+      rmSync(draft);
+    });
   } catch (error) {
     // Nobody named a path that there is not: the folder itself, or the file in it, is at fault.
     const { code = "", name } = error as NodeJS.ErrnoException;
@@ -57,22 +61,32 @@ async function changeUser(key: string, text: string | undefined, env: NodeJS.Pro
   return { key, value: text ?? null, file: userConfigPath(env) };
 }
 
-// Keeps the file's comments and order; what would not be valid afterwards is refused.
-function changeProject(key: string, text: string | undefined, root: string | undefined): Change {
+async function changeProject(key: string, text: string | undefined, root: string | undefined): Promise<Change> {
   if (root === undefined || !existsSync(join(root, PROJECT_FILE)))
     throw new MagicError("not_found", `${key} is a setting of magic.yaml, and there is none here or above.`, {
       extra: { next: `Settings of your own are: ${Object.keys(userSettings).join(", ")}.` },
     });
   const file = join(root, PROJECT_FILE);
+  const itself = realpathSync(file);
+  const value = text === undefined ? undefined : parsed(key, text);
+  // Secrets may stand in it: who may not read it may not do so afterwards either.
+  await withDraft(itself, statSync(itself).mode, (draft) => {
+    writeFileSync(draft, changedText(file, key, value));
+    renameSync(draft, itself);
+  });
+  return { key, value: value ?? null, file };
+}
+
+// Keeps the file's comments and order; what would not be valid afterwards is refused.
+function changedText(file: string, key: string, value: unknown): string {
   const before = readFileSync(file, "utf8");
   const windows = before.includes("\r\n");
   // Else the ends stay in comments, and in them alone.
   const document = parseDocument(windows ? before.replaceAll("\r\n", "\n") : before);
   if (document.errors.length > 0)
     throw new MagicError("config_invalid", `${file} is not valid: \`magic validate\` lists every problem.`);
-  const path = key.split(".");
-  const value = text === undefined ? null : parsed(key, text);
-  if (text === undefined) remove(document, path);
+  const path = pathOf(key);
+  if (value === undefined) remove(document, path);
   else put(document, path, value);
   const written = document.toString({ lineWidth: 0 });
   const changed = windows ? written.replaceAll("\n", "\r\n") : written;
@@ -81,16 +95,7 @@ function changeProject(key: string, text: string | undefined, root: string | und
     throw new MagicError("config_invalid", `${file} would not be valid; nothing was written.`, {
       problems: problems.map(({ pointer, code, message, fix }) => ({ pointer, code, detail: `${message} ${fix}` })),
     });
-  const itself = realpathSync(file);
-  // Secrets may stand in it: who may not read it may not do so afterwards either.
-  try {
-    writeFileSync(`${itself}.new`, changed, { mode: statSync(itself).mode });
-    renameSync(`${itself}.new`, itself);
-  } catch (error) {
-    rmSync(`${itself}.new`, { force: true });
-    throw error;
-  }
-  return { key, value, file };
+  return changed;
 }
 
 function parsed(key: string, text: string): unknown {

@@ -69,6 +69,15 @@ export interface Surroundings {
   readonly argv: readonly string[];
 }
 
+/** A key of magic.yaml by its parts. The names of models hold dots. */
+export function pathOf(key: string): string[] {
+  const [, priced, price] =
+    /^gateway\.prices\.(.+?)(?:\.(input|output|cache_read|cache_write|reasoning))?$/.exec(key) ?? [];
+  if (priced !== undefined) return ["gateway", "prices", priced, ...(price === undefined ? [] : [price])];
+  const [, alias] = /^gateway\.models\.aliases\.(.+)$/.exec(key) ?? [];
+  return alias === undefined ? key.split(".") : ["gateway", "models", "aliases", alias];
+}
+
 /** Every setting that has a value. */
 export function allSettings(around: Surroundings): Resolved[] {
   const project = flatten(projectValues(around.root));
@@ -81,12 +90,10 @@ export function oneSetting(key: string, around: Surroundings): Resolved {
   const project = flatten(projectValues(around.root));
   const found = resolve(key, around, project);
   if (found) return found;
-  const part = key
-    .split(".")
-    .reduce<unknown>(
-      (value, name) => (isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined),
-      projectValues(around.root),
-    );
+  const part = pathOf(key).reduce<unknown>(
+    (value, name) => (isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined),
+    projectValues(around.root),
+  );
   if (part !== undefined) return { key, value: part, origin: "project", source: projectPath(around.root) };
   const known = [
     ...Object.keys(userSettings),
