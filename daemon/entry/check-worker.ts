@@ -10,10 +10,10 @@ const TOO_SLOW: Verdict["problems"] = [
 const BROKEN = { broken: true, problems: [] };
 
 parentPort?.on("message", async (job: CheckJob) => {
-  parentPort?.postMessage({ id: job.id, ...(await verdictOf(job)) } satisfies Verdict);
+  parentPort?.postMessage(await verdictOf(job));
 });
 
-async function verdictOf({ json, schema }: CheckJob): Promise<Omit<Verdict, "id">> {
+async function verdictOf({ json, schema }: CheckJob): Promise<Verdict> {
   let value: unknown;
   try {
     if (typeof json !== "string" && !isUtf8(json)) return BROKEN;

@@ -94,7 +94,7 @@ test("answers are taken as they come, however many; large frames between small o
 
 test("a large output is checked against the schema, and must be JSON", async () => {
   const check = (text: string | Buffer, schema: boolean | Record<string, unknown> = true) =>
-    checkLargeOutput(Buffer.from(text), schema);
+    checkLargeOutput(Buffer.from(text), schema, {});
   const good = await check('{"a":[1,2]}', { type: "object" });
   expect("output" in good && good.output.value()).toEqual({ a: [1, 2] });
   expect(JSON.stringify({ nested: "output" in good && good.output })).toBe('{"nested":{"a":[1,2]}}');
@@ -145,7 +145,7 @@ test("the memory of a large output is used again once it was released, and not b
 });
 
 test.runIf(linux)("the thread that checks large outputs comes after all others", async () => {
-  await checkLargeOutput(Buffer.from("1"), true);
+  await checkLargeOutput(Buffer.from("1"), true, {});
   const nameOf = (thread: string): string => readFileSync(`/proc/self/task/${thread}/comm`, "latin1").trim();
   const behind = (): boolean =>
     readdirSync("/proc/self/task").some((thread) => nameOf(thread) === "outputs" && getPriority(Number(thread)) === 10);

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { compileSchema } from "#daemon/controllers/schemas.ts";
+import { checkThread } from "#daemon/controllers/serving/check-thread.ts";
 import { contractIn } from "#sdk/testing/contract.ts";
 import { temporaryFolder } from "#test/temporary.ts";
 import { contractOf, put } from "./harness.ts";
@@ -115,4 +116,14 @@ test("what Ajv misses in one of its two ways is refused", () => {
   expect([input(["a", 1]), output({ a: 1 })]).toEqual([["a", 1], { a: 1 }]);
   expect(() => input([])).toThrow("contain");
   expect(() => output({ a: 1, b: 1 })).toThrow("unevaluated");
+});
+
+test("who sends many values that are slow to check holds up nobody else's", async () => {
+  const check = checkThread("by turns");
+  const [many, one] = [{}, {}];
+  const order: string[] = [];
+  const sent = ["a", "b", "c"].map((name) => check("1", true, many).then(() => order.push(name)));
+  const other = check("1", true, one).then(() => order.push("other"));
+  await Promise.all([...sent, other]);
+  expect(order).toEqual(["a", "b", "other", "c"]);
 });

@@ -61,6 +61,8 @@ export interface Cell {
   /** Set by load(). */
   readonly ready: ReadyMessage | null;
   readonly gone: Promise<CellGone>;
+  /** It was killed, and will be gone in a moment. */
+  readonly killed: boolean;
   load(options: LoadOptions, code: string, onLog: (log: LogMessage) => void): Promise<ReadyMessage>;
   invoke(call: CellCall): RunningCall;
   active(): number;
@@ -219,6 +221,9 @@ export function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
       return ready;
     },
     gone,
+    get killed() {
+      return killed !== null;
+    },
     load(options, code, onLog) {
       onSessionLog = onLog;
       const text = Buffer.from(JSON.stringify(options));
@@ -262,7 +267,7 @@ export function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
     const late = setTimeout(() => kill("killed", "the cell did not start in time"), HELLO_WITHIN_MS);
     greet = (hello) => {
       clearTimeout(late);
-      // Not a spread: `ready` is a getter.
+      // Not a spread: `ready` and `killed` are getters.
       resolve(Object.defineProperty(handle, "hello", { value: hello }) as Cell);
     };
     gone.then((error) => {

@@ -5,7 +5,6 @@ import { startBehind } from "../cell/standing.ts";
 import type { Schema } from "../versions/schema.ts";
 
 export interface CheckJob {
-  readonly id: number;
   readonly schema: Schema;
   /** JSON text; bytes must be UTF-8. */
   readonly json: Uint8Array | string;
@@ -13,48 +12,66 @@ export interface CheckJob {
 
 /** `broken`: it is no JSON text. */
 export interface Verdict {
-  readonly id: number;
   readonly broken: boolean;
   readonly problems: readonly FieldProblem[];
 }
 
-/** One after the other, in their order. Rejects where the thread ends. */
-export type CheckThread = (json: CheckJob["json"], schema: Schema) => Promise<Verdict>;
+/** One after the other; those of each owner in their order, owners by turns: one that sends many holds itself up. Rejects where the thread ends. */
+export type CheckThread = (json: CheckJob["json"], schema: Schema, owner: object) => Promise<Verdict>;
+
+interface Waiting {
+  readonly json: CheckJob["json"];
+  readonly schema: Schema;
+  readonly verdict: PromiseWithResolvers<Verdict>;
+}
 
 /** The thread is started with its first job. */
 export function checkThread(name: string): CheckThread {
-  const waiting = new Map<number, PromiseWithResolvers<Verdict>>();
+  /** By owner, the one whose turn is next first. */
+  const waiting = new Map<object, Waiting[]>();
+  let under: Waiting | null = null;
   let worker: Worker | null = null;
-  let lastId = 0;
 
   function start(): Worker {
     const entry = new URL(import.meta.resolve("#entry/check-worker"));
     const thread = startBehind(() => new Worker(entry, { name }));
     let failure: unknown = new Error(`the thread ${name}, which checks JSON, has ended`);
     thread.on("message", (verdict: Verdict) => {
-      waiting.get(verdict.id)?.resolve(verdict);
-      waiting.delete(verdict.id);
-      // Nothing under way keeps no process alive.
-      if (waiting.size === 0) thread.unref();
+      under?.verdict.resolve(verdict);
+      under = null;
+      next();
     });
     thread.on("error", (error) => {
       failure = error;
     });
     thread.on("exit", () => {
       worker = null;
-      for (const one of waiting.values()) one.reject(failure);
-      waiting.clear();
+      under?.verdict.reject(failure);
+      under = null;
+      next();
     });
     return thread;
   }
 
-  return (json, schema) => {
-    const id = ++lastId;
-    const verdict = Promise.withResolvers<Verdict>();
-    waiting.set(id, verdict);
+  function next(): void {
+    const [turn] = waiting;
+    // Nothing under way keeps no process alive.
+    if (!turn) return void worker?.unref();
+    const [owner, jobs] = turn;
+    waiting.delete(owner);
+    under = jobs.shift() as Waiting;
+    if (jobs.length > 0) waiting.set(owner, jobs);
     worker ??= start();
     worker.ref();
-    worker.postMessage({ id, schema, json } satisfies CheckJob);
+    worker.postMessage({ schema: under.schema, json: under.json } satisfies CheckJob);
+  }
+
+  return (json, schema, owner) => {
+    const verdict = Promise.withResolvers<Verdict>();
+    const jobs = waiting.get(owner) ?? [];
+    waiting.set(owner, jobs);
+    jobs.push({ json, schema, verdict });
+    if (!under) next();
     return verdict.promise;
   };
 }

@@ -179,7 +179,7 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
   /** The cell that takes calls now; loaded when there is none. */
   function serving(overtaken?: AbortSignal): LiveCell | Promise<LiveCell> {
     if (fresh) return boot(overtaken);
-    if (current) return current;
+    if (current && !current.cell.killed) return current;
     starting ??= boot(overtaken).then(
       (live) => {
         starting = null;

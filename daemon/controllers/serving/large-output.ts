@@ -22,12 +22,13 @@ export function isLargeOutput(output: unknown): output is LargeOutput {
 
 const checkOutput = checkThread("outputs");
 
-/** Takes the bytes: they are not the caller's any more. Rejects where the thread ends. */
+/** Takes the bytes: they are not the caller's any more. `owner`: whose turn it takes. Rejects where the thread ends. */
 export async function checkLargeOutput(
   json: Uint8Array,
   schema: Schema,
+  owner: object,
 ): Promise<{ output: LargeOutput } | { problems: readonly FieldProblem[] | null }> {
-  const { broken, problems } = await checkOutput(json, schema);
+  const { broken, problems } = await checkOutput(json, schema, owner);
   if (!broken && problems.length === 0) return { output: largeOutput(json) };
   giveBack(json);
   return { problems: broken ? null : problems };

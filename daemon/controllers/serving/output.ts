@@ -27,7 +27,7 @@ export function outputReader(name: string, schema: Schema): ReadOutput {
   }
 
   async function readLarge(bytes: Buffer): Promise<LargeOutput> {
-    const checked = await checkLargeOutput(bytes, schema);
+    const checked = await checkLargeOutput(bytes, schema, check);
     if ("output" in checked) return checked.output;
     if (checked.problems) throw misfit(checked.problems);
     throw notJson();

@@ -8,7 +8,7 @@ import { checkThread } from "./check-thread.ts";
 export interface SchemaCheck {
   /** What does not fit; null where it takes longer to tell than everybody else may be held up. */
   atOnce(value: unknown): readonly FieldProblem[] | null;
-  /** The same for what took longer, after the slow checks that came before. `json` is the value's text. */
+  /** The same for what took longer, after the slow checks of this schema that came before. `json` is the value's text. */
   elsewhere(json: string): Promise<readonly FieldProblem[]>;
 }
 
@@ -21,13 +21,14 @@ const slowChecks = checkThread("slow checks");
 export function schemaCheck(schema: Schema): SchemaCheck {
   const check = compileSchema(schema);
   let slowUntil = 0;
-  return {
+  const own: SchemaCheck = {
     atOnce(value) {
       if (slowUntil > 0 && performance.now() < slowUntil) return null;
       const problems = check(value, AT_ONCE_MS);
       if (problems === null) slowUntil = performance.now() + SLOW_FOR_MS;
       return problems;
     },
-    elsewhere: async (json) => (await slowChecks(json, schema)).problems,
+    elsewhere: async (json) => (await slowChecks(json, schema, own)).problems,
   };
+  return own;
 }
