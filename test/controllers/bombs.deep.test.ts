@@ -14,6 +14,9 @@ const bombs: Record<string, string> = {
   "shared buffers":
     "const a = []; for (;;) { const s = new SharedArrayBuffer(8 << 20); new Uint8Array(s).fill(1); a.push(s); }",
   wasm: "const a = []; for (;;) { const m = new WebAssembly.Memory({ initial: 160, maximum: 65536 }); new Uint8Array(m.buffer).fill(1); a.push(m); }",
+  "wasm that grows": "const m = new WebAssembly.Memory({ initial: 1, maximum: 65536 }); for (;;) m.grow(160);",
+  "a database in memory":
+    "const db = new (process.getBuiltinModule('node:sqlite').DatabaseSync)(':memory:'); db.exec('create table t (b)'); for (;;) db.exec('insert into t values (zeroblob(4000000))');",
   strings: "const a = []; for (;;) a.push(Buffer.alloc(4 << 20, 'a').toString('latin1'));",
 };
 

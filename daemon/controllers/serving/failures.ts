@@ -5,7 +5,7 @@ import type { CellGone } from "../cell/cell.ts";
 import type { GuestError } from "../cell/frames.ts";
 
 const OUT_OF_MEMORY =
-  /^(Array buffer allocation failed|Failed to allocate memory|WebAssembly\.Memory\(\): could not allocate memory|out of memory$)/;
+  /^(Array buffer allocation failed|Failed to allocate memory|WebAssembly\.Memory(\(\): could not allocate|\.grow\(\): Unable to grow instance) memory|out of memory$)/;
 
 /** Whether the handler was refused memory, by V8, by Node or by its SQLite: what its cell holds already, it goes on holding. */
 export function ranOut({ code, message }: GuestError): boolean {
