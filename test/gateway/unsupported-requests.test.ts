@@ -89,6 +89,7 @@ describe("images by URL for wires that take bytes", () => {
       most = Math.max(most, ++open);
       await new Promise((resolve) => setTimeout(resolve, 20));
       open--;
+      if (request.url === "/none") request.destroy();
       response.end(request.url === "/large" ? large : png);
     });
     const { origin, close } = await listen(server);
@@ -100,6 +101,11 @@ describe("images by URL for wires that take bytes", () => {
     expect(most).toBe(8);
     const refused = await send("google", { messages: [user(many("/large", 4))] }, "gemini-2.5-pro");
     expect(refused.outcome).toMatchObject({ kind: "failure", failure: { status: 400, code: "invalid_image_url" } });
+    const lost = await send("google", { messages: [user(many("/none", 1))] }, "gemini-2.5-pro");
+    const message = expect.stringMatching(
+      /^An image cannot be fetched: its server broke the connection off \(\w+\)\.$/,
+    );
+    expect(lost.outcome).toMatchObject({ failure: { status: 400, message } });
   });
 });
 

@@ -104,7 +104,7 @@ function get(
         },
         data: (chunk) => void parts.push(chunk),
         end: () => resolve({ status, headers, data: Buffer.concat(parts) }),
-        fail: (problem) => reject(problem.kind === "aborted" ? new UpstreamError(problem) : refused(problem.message)),
+        fail: (problem) => reject(problem.kind === "aborted" ? new UpstreamError(problem) : refused(ofServer(problem))),
       },
       { signal, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES },
     );
@@ -119,6 +119,10 @@ export function imageType(data: Buffer): string | null {
   if (head.startsWith("GIF8")) return "image/gif";
   if (head.startsWith("RIFF") && head.endsWith("WEBP")) return "image/webp";
   return null;
+}
+
+function ofServer({ message }: { readonly message: string }): string {
+  return message.replace(/^The provider/, "its server").replace(/\.$/, "");
 }
 
 function refused(why: string): UpstreamError {
