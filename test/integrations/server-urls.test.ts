@@ -1,6 +1,7 @@
 // Where a database's URL leads: what the egress guard checks is what the driver connects to, however the URL says it.
 import { createServer } from "node:net";
 import { expect, test } from "vitest";
+import { openSource } from "#daemon/integrations/connectors/open.ts";
 import { databasePlace, readServerUrl, serverUrl } from "#daemon/integrations/engine/server-url.ts";
 import { urlOf } from "#daemon/integrations/live/ends.ts";
 import { listen } from "#test/listen.ts";
@@ -16,6 +17,22 @@ test("a database's URL is read as its driver reads it", () => {
   expect(place("postgres:///shop").host).toBe("localhost");
   expect(place("postgres://u@10.0.0.1/shop?socket=/run/mysqld.sock").host).toBe("10.0.0.1");
   expect(() => place("postgres://u@/shop?host=db.example&host=10.0.0.1")).toThrow(/host twice/);
+});
+
+test("a URL that its driver cannot use is told as that", async () => {
+  for (const [url, said] of [
+    ["postgres://u:p@h.example/d?sslrootcert=/nowhere", /nowhere/],
+    ["mysql://u:p@h.example/d?sslmode=verify-full&sslrootcert=/nowhere", /nowhere/],
+    ["mysql://u:p@h.example/d?sslmode=verifyfull", /"verifyfull" is no sslmode/],
+    ["mysql://u:p@h.example/d?port=abc", /port/],
+    ["postgres://u:p@h.example/d?port=70000", /port/],
+  ] as const) {
+    const source = await openSource({ url, object: "x" });
+    await expect(source.check(), url).rejects.toMatchObject({
+      code: "invalid_request",
+      message: expect.stringMatching(said),
+    });
+  }
 });
 
 test("a host that is an address of IPv6 is put into brackets", () => {

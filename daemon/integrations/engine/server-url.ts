@@ -1,5 +1,5 @@
 // The URL of a server at the end of a sync, read once: whoever checks where it leads must see what its driver will see.
-import { MagicError } from "#contract/errors.ts";
+import { isMagicError, MagicError } from "#contract/errors.ts";
 
 const NO_HOST = /^([a-z+]+:\/\/[^/?#]*@)(?=[/?#]|$)/i;
 /** What a database's driver takes from the query in place of what stands before it. */
@@ -25,7 +25,7 @@ export function serverUrl(text: string): URL {
 /**
  * Where a database's driver will connect to: a host's name or address, or the folder or file of a socket.
  *
- * @throws MagicError `invalid_request` where two drivers could read it in two ways.
+ * @throws MagicError `invalid_request` where two drivers could read it in two ways, or the port is none.
  */
 export function databasePlace(url: URL, defaultPort: number): { readonly host: string; readonly port: number } {
   const { searchParams: given } = url;
@@ -34,7 +34,20 @@ export function databasePlace(url: URL, defaultPort: number): { readonly host: s
   // PostgreSQL's driver knows no such parameter: it would go to the host, past whoever checked the socket.
   const socket = /^(mysql|mariadb):$/.test(url.protocol) ? given.get("socket") : null;
   const host = given.get("host") || socket || decodeURIComponent(url.hostname) || "localhost";
-  return { host, port: Number(given.get("port") || url.port || defaultPort) };
+  const port = Number(given.get("port") || url.port || defaultPort);
+  if (!(Number.isInteger(port) && port > 0 && port < 65_536))
+    throw new MagicError("invalid_request", "The port in the database's URL is none from 1 to 65535.");
+  return { host, port };
+}
+
+/** What `make` makes of a database's URL. @throws MagicError `invalid_request` where it cannot: files of certificates that are not there. */
+export function madeOf<T>(make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    if (isMagicError(error)) throw error;
+    throw new MagicError("invalid_request", `The database's URL cannot be used: ${(error as Error).message}.`);
+  }
 }
 
 function isEncoded(text: string): boolean {

@@ -5,7 +5,7 @@ import { isIP } from "node:net";
 import type { Connection, QueryOptions, SslOptions } from "mysql2";
 import { MagicError } from "#contract/errors.ts";
 import { pinnedSocket } from "#daemon/egress/pinned-socket.ts";
-import { databasePlace, serverUrl } from "../../engine/server-url.ts";
+import { databasePlace, madeOf, serverUrl } from "../../engine/server-url.ts";
 import { mysqlError } from "./errors.ts";
 
 export interface MysqlLink {
@@ -65,6 +65,7 @@ export async function connectMysql(options: {
   const socketPath = place.host.startsWith("/") ? place.host : undefined;
   const { port } = place;
   const host = place.host.replace(/^\[|\]$/g, "");
+  const tls = madeOf(() => tlsOf(url, host));
   const connection: Connection = (mysql.default ?? mysql).createConnection({
     ...(socketPath ? { socketPath } : { host, port }),
     // The name stays the host: the server's certificate is checked against it.
@@ -74,7 +75,7 @@ export async function connectMysql(options: {
     user: decodeURIComponent(url.username),
     password: decodeURIComponent(url.password),
     ...(database === null ? {} : { database }),
-    ...tlsOf(url, host),
+    ...tls,
     charset: "utf8mb4_bin",
     connectTimeout: 10_000,
     multipleStatements: false,
@@ -171,12 +172,17 @@ export async function connectMysql(options: {
 // Longer than PostgreSQL's: a table that is copied waits a second time, at its end.
 const LONGEST_WAIT_S = 16;
 
-/** `sslmode` or `ssl` as MySQL and PostgreSQL name it: the certificate and the name are checked unless it says `no-verify`. */
+/**
+ * `sslmode` or `ssl` as MySQL and PostgreSQL name it: the certificate and the name are checked unless it says `no-verify`. A word that nobody
+ * knows is refused: it would mean no TLS.
+ */
 function tlsOf(url: URL, host: string): { ssl?: SslOptions } {
   const mode = (url.searchParams.get("sslmode") ?? url.searchParams.get("ssl") ?? "")
     .toLowerCase()
     .replaceAll("_", "-");
-  if (!/^(required?|verify-ca|verify-full|verify-identity|no-verify|true|1)$/.test(mode)) return {};
+  if (/^(|disabled?|allow|prefer(red)?|false|0)$/.test(mode)) return {};
+  if (!/^(required?|verify-ca|verify-full|verify-identity|no-verify|true|1)$/.test(mode))
+    throw new Error(`${JSON.stringify(mode)} is no sslmode`);
   if (mode === "no-verify") return { ssl: { rejectUnauthorized: false } };
   const root = url.searchParams.get("sslrootcert");
   return {

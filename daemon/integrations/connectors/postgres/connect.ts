@@ -2,6 +2,7 @@
 import net from "node:net";
 import type { Client as PgClient } from "pg";
 import { pinnedSocket } from "#daemon/egress/pinned-socket.ts";
+import { databasePlace, madeOf, serverUrl } from "../../engine/server-url.ts";
 import { postgresError, type Side } from "./errors.ts";
 
 export interface PostgresLink {
@@ -62,13 +63,17 @@ const settings = [
 /** Opens a connection; throws credentials_rejected, object_not_found (no such database) or unreachable. */
 export async function connectPostgres(options: ConnectOptions): Promise<PostgresLink> {
   const pg = (await import("pg")).default;
-  const client = new pg.Client({
-    connectionString: options.url,
-    ...(options.address === undefined ? {} : { stream: () => pinnedSocket(options.address as string) }),
-    connectionTimeoutMillis: options.timeoutMs ?? 10_000,
-    keepAlive: true,
-    application_name: "magic sync",
-  });
+  databasePlace(serverUrl(options.url), 5432);
+  const client = madeOf(
+    () =>
+      new pg.Client({
+        connectionString: named(options.url),
+        ...(options.address === undefined ? {} : { stream: () => pinnedSocket(options.address as string) }),
+        connectionTimeoutMillis: options.timeoutMs ?? 10_000,
+        keepAlive: true,
+        application_name: "magic sync",
+      }),
+  );
   // A lost connection also rejects the query under way: that is where it is handled.
   client.on("error", () => {});
   let encoding = "UTF8";
@@ -141,6 +146,13 @@ export async function connectPostgres(options: ConnectOptions): Promise<Postgres
 const LONGEST_WAIT_MS = 4000;
 
 const asText = { getTypeParser: () => (value: string) => value } as never;
+
+// These mean verify-full to the driver, which says so in eight lines of warnings.
+function named(url: string): string {
+  return /[?&]uselibpqcompat=/.test(url)
+    ? url
+    : url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=[&#]|$)/g, "$1verify-full");
+}
 
 /** `host:port/database`, without credentials. */
 function describe(client: PgClient): string {
