@@ -127,16 +127,29 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     expect(outcome.records_synced).toBe(1);
   });
 
-  test("a file's time with an offset goes into a TIMESTAMP as its instant; one that names no day is quarantined", async () => {
+  test("a file's times with offsets and words for booleans go into the columns for them; what names no day is quarantined", async () => {
     const folder = mkdtempSync(join(tmpdir(), "magic-told-"));
-    const times = ["2024-03-31T02:30:00.123456Z", "2024-03-31 00:30:00+0530", "2024-02-30T00:00:00Z"];
-    writeFileSync(join(folder, "told.csv"), ["t", ...times].join("\n"));
-    await source.query("CREATE TABLE told (t timestamp(6) NULL)");
+    const rows = [
+      "2024-03-31T02:30:00.123456Z,2024-03-31T02:30:00Z,true,F",
+      "2024-03-31 00:30:00+0530,2024-03-31,0,1",
+      "2024-02-30T00:00:00Z,,,",
+      ",2024-03-31T02:30:00+01:00,,",
+      ",,maybe,",
+    ];
+    writeFileSync(join(folder, "told.csv"), ["t,d,b,o", ...rows].join("\n"));
+    await source.query("CREATE TABLE told (t timestamp(6) NULL, d datetime, b boolean, o bit(1))");
     const outcome = await sync({ from: join(folder, "told.csv"), object: "told", to: my, table: "told" });
     rmSync(folder, { recursive: true });
-    expect(outcome.rejects.map(({ key, column }) => [key, column])).toEqual([["row 3", "t"]]);
-    const [rows] = await source.query("SELECT CAST(t AS CHAR) AS t FROM told ORDER BY t");
-    expect(rows).toEqual([{ t: "2024-03-30 19:00:00.000000" }, { t: "2024-03-31 02:30:00.123456" }]);
+    expect(outcome.rejects.map(({ key, column }) => [key, column]).sort()).toEqual([
+      ["row 3", "t"],
+      ["row 4", "d"],
+      ["row 5", "b"],
+    ]);
+    const [told] = await source.query("SELECT CONCAT_WS(' ', t, d, b, o + 0) AS said FROM told ORDER BY t");
+    expect(told).toEqual([
+      { said: "2024-03-30 19:00:00.000000 2024-03-31 00:00:00 0 1" },
+      { said: "2024-03-31 02:30:00.123456 2024-03-31 02:30:00 1 0" },
+    ]);
   });
 
   test("PostgreSQL into MySQL and back is equal, or quarantined and counted", async () => {

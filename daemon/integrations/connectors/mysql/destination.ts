@@ -21,7 +21,7 @@ import { connectMysql, ident, literal, type MysqlLink } from "./connect.ts";
 import { mysqlError } from "./errors.ts";
 import { hasOwnColumns, makeStage, type Stage, upsertStaged } from "./merge-stage.ts";
 import { prepareTable } from "./prepare.ts";
-import { type Form, type InsertTarget, insertRows, kindOf, sqlValue } from "./write-rows.ts";
+import { type Form, formOf, type InsertTarget, insertRows, kindOf, sqlValue } from "./write-rows.ts";
 
 export function mysqlDestination(options: { url: string; address?: string }): Destination {
   const links: MysqlLink[] = [];
@@ -146,10 +146,7 @@ function sessionOf(parts: Parts): WriteSession {
   let nullableKey = false;
   let wider: readonly Column[] = [];
   const forms = new Map<string, Form>();
-  for (const { name, declared, form } of existing?.columns ?? [])
-    if (declared.startsWith("bit(")) forms.set(name, "bits");
-    else if (declared.startsWith("timestamp")) forms.set(name, "instant");
-    else if (form) forms.set(name, form);
+  for (const { name, declared, form = formOf(declared) } of existing?.columns ?? []) if (form) forms.set(name, form);
   const hasMark = existing?.columns.some(({ name }) => name === DELETED_AT) === true;
   let place = 0;
   let made = false;

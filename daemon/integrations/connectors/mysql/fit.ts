@@ -5,6 +5,7 @@ import { holds } from "../../engine/evolution.ts";
 import { onText } from "../../engine/fit.ts";
 import { type Check, checkOf, decimals, float, fraction } from "../../engine/fit-checks.ts";
 import { hasDoubledKeys } from "../../engine/json-keys.ts";
+import { truthOf } from "../../engine/truth.ts";
 import type { Column, Value } from "../../engine/types.ts";
 
 /** The check for values of `source` in a column declared so (information_schema's `column_type`, in its own case). */
@@ -19,7 +20,9 @@ export function fitOf(target: Column, declared: string, source: Column): ((value
       form.test(text) ? null : `not ${what}`;
   switch (type) {
     case "bit":
-      return source.type.kind === "bool" ? null : onText(like(/^\d+$/, "a whole number"));
+      return source.type.kind === "bool"
+        ? null
+        : onText((text) => (size === 1 && truthOf(text) !== undefined ? null : like(/^\d+$/, "a whole number")(text)));
     case "binary":
       return (value) =>
         value !== null && Buffer.byteLength(value) < size

@@ -4,16 +4,24 @@ import type { Reject } from "#contract/sync.ts";
 import type { WritePlan, WriteResult } from "../../engine/destination.ts";
 import { DOUBLED, keyedRows, keyPlaces, keyText, lastOfEach } from "../../engine/keys.ts";
 import { keyOf } from "../../engine/rejects.ts";
+import { truthOf } from "../../engine/truth.ts";
 import type { Column, Row, Value } from "../../engine/types.ts";
 import { ident, literal, type MysqlLink } from "./connect.ts";
 import { isRowError, type ServerError } from "./errors.ts";
 import { storedGeometry } from "./geometry.ts";
 
 /**
- * BIT takes a text in quotes for its bytes, geometry has a form of its own, FLOAT is not equal to the text that it was made of, and
- * TIMESTAMP, an instant, takes no text with an offset.
+ * BIT takes a text in quotes for its bytes, geometry has a form of its own, FLOAT is not equal to the text that it was made of; TINYINT(1)
+ * and BIT(1) take no words for booleans, and dates and times no offset.
  */
-export type Form = "bits" | "geometry" | "float32" | "instant";
+export type Form = "bits" | "geometry" | "float32" | "truth" | "moment";
+
+/** The form of values for a column declared so (information_schema's `column_type`). */
+export function formOf(declared: string): Form | undefined {
+  if (declared.startsWith("bit(")) return "bits";
+  if (/^tinyint\(1\)/.test(declared)) return "truth";
+  return /^(date|timestamp)/.test(declared) ? "moment" : undefined;
+}
 
 export interface InsertTarget {
   readonly link: MysqlLink;
@@ -110,16 +118,20 @@ export function sqlValue(value: Value, kind: string): string {
   }
   if (kind === "bool") return value === "true" ? "1" : "0";
   if (kind === "bits" && /^\d+$/.test(value)) return value;
-  if (kind === "instant") return literal(inUtc(value));
+  const truth = kind === "truth" || kind === "bits" ? truthOf(value) : undefined;
+  if (truth !== undefined) return truth === "true" ? "1" : "0";
+  if (kind === "moment") return literal(inUtc(value));
   if (kind === "timestamp") return literal(value.replace(/\+00$/, ""));
   return literal(value);
 }
 
-const withOffset = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(\.\d+)? ?(?:Z|([+-])(0\d|1[0-5])(?::?([0-5]\d))?)$/i;
+const elsewhere = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(\.\d+)? ?([+-])(0\d|1[0-5])(?::?([0-5]\d))?$/;
 
 /** A time with an offset as the session, which is UTC's, writes it; any other text stays for the server to judge. */
 function inUtc(text: string): string {
-  const [, day, time, fraction = "", sign, hours = 0, minutes = 0] = withOffset.exec(text) ?? [];
+  const here = text.replace(/ ?(Z|\+00(:?00)?)$/i, "");
+  if (here !== text) return here;
+  const [, day, time, fraction = "", sign, hours = 0, minutes = 0] = elsewhere.exec(text) ?? [];
   const local = new Date(`${day}T${time}Z`);
   // The 30th of February would be the 1st of March.
   if (Number.isNaN(local.getTime()) || !local.toISOString().startsWith(`${day}T${time}`)) return text;

@@ -1,5 +1,6 @@
 // SQLite's declared types and the engine's. A type that SQLite lacks is declared as "TEXT <PostgreSQL's name>": text affinity, so that
 // no digit is changed, and the name comes back when the file is read.
+import { truthOf } from "../../engine/truth.ts";
 import { type Column, type ColumnType, typeName, type Value } from "../../engine/types.ts";
 import { nativeOf, typeOfNative } from "../postgres/types.ts";
 
@@ -46,14 +47,6 @@ function typeByAffinity(declared: string): ColumnType {
 // SQLite stores 0.0 for -0.0; a blob is kept as it is in a column of any type.
 const MINUS_ZERO = Buffer.from("-0");
 
-// The words that PostgreSQL takes for booleans.
-const truth = new Map(
-  [
-    ["true", "t", "yes", "y", "on"],
-    ["false", "f", "no", "n", "off"],
-  ].flatMap((words, at) => words.map((word) => [word, at === 0 ? "true" : "false"])),
-);
-
 export type Stored = null | bigint | number | string | Uint8Array;
 
 /** A stored value in the engine's form; a string that says why not. */
@@ -69,7 +62,7 @@ export function readValue(stored: Stored, type: ColumnType): { value: Value } | 
       ? { value: stored === 1n ? "true" : "false" }
       : { reason: `${stored} is no boolean` };
   if (type.kind === "bool") {
-    const word = typeof stored === "string" ? truth.get(stored.toLowerCase()) : undefined;
+    const word = typeof stored === "string" ? truthOf(stored) : undefined;
     return word === undefined ? { reason: `${String(stored).slice(0, 60)} is no boolean` } : { value: word };
   }
   if (typeof stored === "number") return { value: Object.is(stored, -0) ? "-0" : String(stored) };
