@@ -1,7 +1,7 @@
 // Keeps secrets out of what is written down. Callers redact by name; this catches what slips through by shape. A gateway token's id, which
 // logs and audit have to name, begins as its secret does.
 const shapes =
-  /\b(?!gt_[0-9a-hjkmnp-tv-z]{26}\b)(?:sk|gt|mt|cs|whsec|ghp|gho|xox[abp])[-_][A-Za-z0-9_+/=-]{12,}|\bAKIA[A-Z0-9]{16}\b|\bBearer\s+[A-Za-z0-9._~+/=-]{8,}/g;
+  /\b(?:(?:sk|gt(?!_[0-9a-hjkmnp-tv-z]{26}\b)|mt|cs|whsec|gh[po]|xox[abp])[-_][A-Za-z0-9_+/=-]{12,}|AKIA[A-Z0-9]{16}\b|Bearer\s+[A-Za-z0-9._~+/=-]{8,})/g;
 /** JWTs. Of a run of their characters only the first place is tried where one may begin: all of them end with the run, and a log line may be nothing else. */
 const jwts = /(?<![\w-])(?=((?:[\w-]*?-)??eyJ))\1[\w-]{10,}\.[\w-]+\.[\w-]*/g;
 /** The password of a URL; a quote ends it where it ends a text of JSON, whose next member may hold an @. Looked for only where there is a URL with one: looking behind costs at every character. */
