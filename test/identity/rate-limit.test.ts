@@ -131,6 +131,28 @@ test("concurrent calls share the window: exactly the limit is admitted", async (
   expect(decisions.filter(({ admitted }) => admitted)).toHaveLength(60);
 });
 
+test("a storage that refuses is asked once in five seconds, and what was counted meanwhile is stored then", async () => {
+  const clock = new HandClock();
+  const store = memoryStore();
+  const policy: Policy = { name: "sandbox", limit: 60, windowS: 60 };
+  let refusing = true;
+  let refusals = 0;
+  const save: WindowStore["save"] = async (...window) => {
+    if (!refusing) return store.save(...window);
+    refusals++;
+    throw new Error("the disk is full");
+  };
+  const limiter = createRateLimiter({ clock, store: { ...store, save } });
+  for (let call = 0; call < 10; call++) expect((await limiter.admit(policy)).admitted).toBe(true);
+  expect(refusals).toBe(1);
+  refusing = false;
+  clock.advance(5_000);
+  await limiter.admit(policy);
+  const again = createRateLimiter({ clock, store });
+  for (let call = 0; call < 49; call++) expect((await again.admit(policy)).admitted).toBe(true);
+  expect((await again.admit(policy)).admitted).toBe(false);
+});
+
 describe("over HTTP", () => {
   let daemon: TestDaemon;
   afterEach(() => daemon.close());

@@ -39,7 +39,11 @@ interface Counter {
   /** Slots stored and not used yet. */
   ahead: number;
   storing: Promise<void> | undefined;
+  /** Until then nothing is stored, by the monotonic clock: it failed just now, and callers wait for each try. */
+  idleUntil: number;
 }
+
+const RETRY_MS = 5_000;
 
 export interface RateLimiterOptions {
   readonly clock: Clock;
@@ -64,7 +68,7 @@ export function createRateLimiter({ clock, store, onError }: RateLimiterOptions)
       for (const [at, time] of stored.times.entries()) window.restore(now, wall - time, stored.counts?.[at] ?? 1);
       window.restore(now, 0, stored.ahead);
     }
-    const counter: Counter = { window, ahead: 0, storing: undefined };
+    const counter: Counter = { window, ahead: 0, storing: undefined, idleUntil: 0 };
     counters.set(policy.name, counter);
     return counter;
   }
@@ -74,7 +78,11 @@ export function createRateLimiter({ clock, store, onError }: RateLimiterOptions)
     const room = counter.window.remaining(clock.monotonic());
     const block = Math.min(room, Math.max(1, Math.floor(policy.limit / policy.windowS)));
     if (block === 0) return;
-    await store.save(policy.name, snapshot(counter, block)).catch((error: unknown) => onError?.(error));
+    if (clock.monotonic() >= counter.idleUntil)
+      await store.save(policy.name, snapshot(counter, block)).catch((error: unknown) => {
+        onError?.(error);
+        counter.idleUntil = clock.monotonic() + RETRY_MS;
+      });
     counter.ahead = block;
   }
 
