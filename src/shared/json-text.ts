@@ -30,3 +30,10 @@ export function wholeNumbers(this: unknown, _key: string, value: unknown, contex
   const written = context?.source ?? "";
   return typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(written) ? written : value;
 }
+
+/** The same for those alone that a double would change: 1e20 and 2^60 stay numbers. */
+export function keptNumbers(this: unknown, key: string, value: unknown, context?: { source?: string }): unknown {
+  const text = wholeNumbers.call(this, key, value, context);
+  const held = typeof text === "string" && Number.isFinite(value) && BigInt(text) === BigInt(value as number);
+  return held ? value : text;
+}

@@ -10,8 +10,8 @@ test("ids beyond 2^53 keep their digits in the members that a route names", asyn
     request.route = request.routeOptions.config;
   });
   useBodies(app);
-  app.post("/", { config: { exactIntegersIn: ["config"] } }, async ({ body }) => body);
-  const payload = String.raw`{"config":{"id":9007199254740993,"all":[-12345678901234567890,9007199254740991,0.9900000000000000000,1e3],"said":"\"9007199254740993, \\"},"limit":9007199254740993}`;
+  app.post("/", { config: { exactIntegersIn: ["config", "metadata"] } }, async ({ body }) => body);
+  const payload = String.raw`{"config":{"id":9007199254740993,"all":[-12345678901234567890,9007199254740991,0.9900000000000000000,1e3],"said":"\"9007199254740993, \\"},"limit":9007199254740993,"metadata":{"id":9007199254740993,"all":100000000000000000000,"low":-9007199254740992,"long":${"9".repeat(400)}}}`;
   for (const text of [payload, `\ufeff${payload}`]) {
     const answer = await app.inject({
       method: "POST",
@@ -26,6 +26,7 @@ test("ids beyond 2^53 keep their digits in the members that a route names", asyn
         said: '"9007199254740993, \\',
       },
       limit: 9007199254740992,
+      metadata: { id: "9007199254740993", all: 1e20, low: -9007199254740992, long: "9".repeat(400) },
     });
   }
 });

@@ -22,7 +22,7 @@ const discoveryMs = 45_000;
 export function connectionRoutes(app: FastifyInstance, { connections }: { connections: Connections }): void {
   const read = { scope: "connections:read", surface: "core" } as const;
   const write = { scope: "connections:write", surface: "core" } as const;
-  const exactIntegersIn = ["config", "credentials"];
+  const exactIntegersIn = ["config", "credentials", "metadata"];
   const tags = ["connections"];
 
   app.post<{ Body: CreateConnection }>(

@@ -11,7 +11,7 @@ export function oauthRoutes(app: FastifyInstance, { oauth }: { oauth: OAuth }): 
   app.post<{ Body: StartOAuth }>(
     "/v1/connections/oauth/start",
     {
-      config: { scope: "connections:write", surface: "core", exactIntegersIn: ["config", "credentials"] },
+      config: { scope: "connections:write", surface: "core", exactIntegersIn: ["config", "credentials", "metadata"] },
       preValidation: liveOnly,
       schema: {
         ...{ tags, operationId: "startOAuth", summary: "Begin a provider's OAuth authorization" },

@@ -13,12 +13,13 @@ export function syncRoutes(app: FastifyInstance, { syncs }: { syncs: Syncs }): v
   const write = { scope: "syncs:write", surface: "core" } as const;
   const trigger = { scope: "syncs:trigger", surface: "core" } as const;
   const survey = ({ principal, body }: FastifyRequest) => syncs.survey(principal, body);
+  const exactIntegersIn = ["metadata"];
   const tags = ["syncs"];
 
   app.post<{ Body: CreateSync }>(
     "/v1/syncs",
     {
-      config: { ...write, survey },
+      config: { ...write, survey, exactIntegersIn },
       schema: {
         ...{ tags, operationId: "createSync", summary: "Create a sync" },
         body: CreateSync,
@@ -53,7 +54,7 @@ export function syncRoutes(app: FastifyInstance, { syncs }: { syncs: Syncs }): v
   app.patch<{ Params: IdParams; Body: PatchSync }>(
     "/v1/syncs/:id",
     {
-      config: { ...write, survey, fails: ["connection_missing"] },
+      config: { ...write, survey, exactIntegersIn, fails: ["connection_missing"] },
       schema: {
         ...{ tags, operationId: "updateSync", summary: "Change, pause or resume a sync" },
         params: IdParams,

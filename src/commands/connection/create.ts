@@ -3,7 +3,7 @@ import { clientOf } from "#commands/client-of.ts";
 import { type CommandModule, defineCommand } from "#commands/command.ts";
 import { given, listValue, objectValue } from "#commands/option-values.ts";
 import type { Connection } from "#contract/wire/connections.ts";
-import { wholeNumbers } from "#shared/json-text.ts";
+import { keptNumbers, wholeNumbers } from "#shared/json-text.ts";
 import { authorize } from "./authorize.ts";
 import { showConnection } from "./show.ts";
 
@@ -38,7 +38,7 @@ const command: CommandModule<Options> = defineCommand<Options>({
       name: options.name,
       config: await objectValue(options.config, "--config", wholeNumbers),
       credentials: await objectValue(options.credentials, "--credentials", wholeNumbers),
-      metadata: await objectValue(options.metadata, "--metadata"),
+      metadata: await objectValue(options.metadata, "--metadata", keptNumbers),
     });
     const client = await clientOf(context);
     const connection = options.oauth

@@ -5,7 +5,7 @@ import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
 import { given, objectValue } from "#commands/option-values.ts";
 import type { Connection } from "#contract/wire/connections.ts";
-import { wholeNumbers } from "#shared/json-text.ts";
+import { keptNumbers, wholeNumbers } from "#shared/json-text.ts";
 import { showConnection } from "./show.ts";
 
 export default defineCommand<{ name?: string; config?: string; credentials?: string; metadata?: string }>({
@@ -25,7 +25,7 @@ export default defineCommand<{ name?: string; config?: string; credentials?: str
       name: options.name,
       config: await objectValue(options.config, "--config", wholeNumbers),
       credentials: await objectValue(options.credentials, "--credentials", wholeNumbers),
-      metadata: await objectValue(options.metadata, "--metadata"),
+      metadata: await objectValue(options.metadata, "--metadata", keptNumbers),
     });
     const client = await clientOf(context);
     const connection = await client.request<Connection>("PATCH", `/v1/connections/${pathPart(args[0])}`, { body });

@@ -5,6 +5,7 @@ import { given, listValue, numberOf, objectValue } from "#commands/option-values
 import { MagicError } from "#contract/errors.ts";
 import { badRecordModes, deleteModes, syncModes } from "#contract/sync.ts";
 import type { Sync } from "#contract/wire/syncs.ts";
+import { keptNumbers } from "#shared/json-text.ts";
 import { showSync } from "./show.ts";
 
 interface Options {
@@ -55,7 +56,7 @@ const command: CommandModule<Options> = defineCommand<Options>({
       deletes: options["deletes"],
       on_bad_record: options["onBadRecord"],
       stall_timeout_s: numberOf(options["stallTimeout"], "--stall-timeout", 0),
-      metadata: await objectValue(options["metadata"], "--metadata"),
+      metadata: await objectValue(options["metadata"], "--metadata", keptNumbers),
     });
     const sync = await (await clientOf(context)).request<Sync>("POST", "/v1/syncs", { body });
     output.result(sync, showSync(sync));

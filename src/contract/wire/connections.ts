@@ -19,7 +19,8 @@ export const Metadata = Type.Record(
   Type.Union([Type.String({ maxLength: 1000 }), Type.Number(), Type.Boolean()]),
   {
     maxProperties: 50,
-    description: "Your own values; `simulate: run_failed` makes sandbox runs fail.",
+    description:
+      "Your own values; `simulate: run_failed` makes sandbox runs fail. Integers that no double is are kept as text.",
     examples: [{ team: "crm" }],
   },
 );
