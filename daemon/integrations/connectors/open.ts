@@ -28,6 +28,8 @@ const byEnding: Readonly<Record<string, ConnectorKind>> = {
   parquet: "parquet",
 };
 
+const CONNECTORS = "use postgres://, mysql://, http(s)://, or a path that ends in .sqlite, .parquet, .csv or .jsonl";
+
 /** Which connector a URL or path belongs to; the path without its scheme. */
 export function connectorOf(url: string): { readonly kind: ConnectorKind; readonly path: string } {
   const scheme = /^([a-z][a-z0-9+.-]*:)(\/\/)?/i.exec(url);
@@ -36,21 +38,17 @@ export function connectorOf(url: string): { readonly kind: ConnectorKind; readon
     serverUrl(url);
     return { kind, path: url };
   }
-  const path = url.startsWith("file://")
-    ? decodeURIComponent(serverUrl(url).pathname)
-    : kind
-      ? url.replace(/^sqlite:(\/\/)?/i, "")
-      : url;
+  const local = url.startsWith("file://");
+  if (scheme?.[2] && !kind && !local)
+    throw new MagicError("invalid_request", `The scheme ${scheme[1]} belongs to no connector: ${CONNECTORS}.`);
+  const path = local ? decodeURIComponent(serverUrl(url).pathname) : kind ? url.replace(/^sqlite:(\/\/)?/i, "") : url;
   if (kind) return { kind, path };
   const ending = /\.([A-Za-z0-9]+)$/.exec(path)?.[1]?.toLowerCase() ?? "";
   const found = byEnding[ending];
   if (found) return { kind: found, path };
   if (ending === "duckdb")
     throw new MagicError("not_supported", "DuckDB files are not there yet: use .parquet, .sqlite, .csv or .jsonl.");
-  throw new MagicError(
-    "invalid_request",
-    `${scheme ? `The scheme ${scheme[1]}` : `The path ${JSON.stringify(url)}`} belongs to no connector: use postgres://, mysql://, http(s)://, or a path that ends in .sqlite, .parquet, .csv or .jsonl.`,
-  );
+  throw new MagicError("invalid_request", `The path ${JSON.stringify(path)} belongs to no connector: ${CONNECTORS}.`);
 }
 
 /** `allowPrivate`: private addresses that a declarative connector's requests may reach. */

@@ -20,6 +20,11 @@ export function checkSpec(spec: SyncSpec): void {
       "validation_failed",
       "Tables that begin with _magic_ are kept for our own: choose another name.",
     );
+  if (spec.columns?.length === 0)
+    throw new MagicError("validation_failed", "No column is to be synced: name at least one.");
+  const twice = spec.primary_key?.find((name, at, all) => all.indexOf(name) !== at);
+  if (twice !== undefined)
+    throw new MagicError("validation_failed", `The primary key names ${JSON.stringify(twice)} twice.`);
   if (!(spec.stall_timeout_s > 0))
     throw new MagicError("validation_failed", "The stall time-out must be more than 0 seconds.");
 }

@@ -48,9 +48,10 @@ function settings(body: SyncBody): object {
 
 function problemsOf(body: SyncBody): FieldProblem[] {
   const problems: FieldProblem[] = scheduleProblems(body);
-  for (const [at, column] of (body.columns ?? []).entries())
-    if (body.columns?.indexOf(column) !== at)
-      problems.push({ pointer: `/columns/${at}`, code: "duplicate", detail: `${column} is named twice` });
+  for (const list of ["columns", "primary_key"] as const)
+    for (const [at, column] of (body[list] ?? []).entries())
+      if (body[list]?.indexOf(column) !== at)
+        problems.push({ pointer: `/${list}/${at}`, code: "duplicate", detail: `${column} is named twice` });
   const targets = Object.values(body.mapping ?? {});
   for (const [from, to] of Object.entries(body.mapping ?? {}))
     if (targets.indexOf(to) !== targets.lastIndexOf(to))

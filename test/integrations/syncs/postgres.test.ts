@@ -1,4 +1,7 @@
 // PostgreSQL to PostgreSQL: types, modes, deletes, drift, what stays behind after a failure.
+import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { postgresMissing } from "#test/postgres.ts";
 import { extremes } from "./extremes.ts";
@@ -555,6 +558,9 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
   });
 
   test("what cannot work says what to do, and leaves nothing behind", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "magic-loop-"));
+    const loop = join(folder, "loop.csv");
+    symlinkSync(loop, loop);
     const cases: [Promise<Awaited<ReturnType<typeof sync>>>, string][] = [
       [sync(ends("nowhere")), "object_not_found"],
       [sync({ ...ends("proven"), from: `${from}`.replace(/\/test_\d+\?/, "/nothing?") }), "object_not_found"],
@@ -565,6 +571,11 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
       [sync(ends("proven"), { mode: "cdc" }), "not_supported"],
       [sync(ends("proven"), { mode: "incremental" }), "validation_failed"],
       [sync(ends("proven"), { columns: ["id", "nope"] }), "object_not_found"],
+      [sync(ends("proven"), { columns: [] }), "validation_failed"],
+      [sync(ends("proven"), { primary_key: ["id", "id"] }), "validation_failed"],
+      [sync({ ...ends("proven"), to: "s3://bucket/proven.csv" }), "invalid_request"],
+      [sync({ ...ends("proven"), from: folder }), "invalid_request"],
+      [sync({ ...ends("proven"), to: loop }), "destination_refused"],
     ];
     for (const [run, code] of cases) {
       const outcome = await run;
@@ -574,6 +585,7 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
         expect.any(String),
       ]);
     }
+    rmSync(folder, { recursive: true });
     expect(await strays()).toEqual([]);
   });
 

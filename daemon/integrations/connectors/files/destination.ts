@@ -36,12 +36,12 @@ async function openSession(path: string, format: FormatName, request: OpenReques
   };
   try {
     const stateFile = await openStateFile(request.stateFile ?? `${path}.magic-state`, request.syncId, path);
-    const there = statSync(path, { throwIfNoEntry: false });
+    const there = await told(path, async () => statSync(path, { throwIfNoEntry: false }));
     if (there && !there.isFile()) throw new MagicError("destination_refused", `${path} is no plain file.`);
     // A file without a byte holds no table yet.
     old = there && there.size > 0 ? await (await formatOf(format)).open(path) : null;
     const committed = stateFile.committed(request.stream);
-    return told(path, sessionOf({ path, target, format, request, stateFile, old, committed }), release);
+    return guarded(path, sessionOf({ path, target, format, request, stateFile, old, committed }), release);
   } catch (error) {
     release();
     throw error;
@@ -49,26 +49,27 @@ async function openSession(path: string, format: FormatName, request: OpenReques
 }
 
 // A full disk, a lost mount, a limit on files: the destination's fault, in its words.
-function told(path: string, session: WriteSession, release: () => void): WriteSession {
-  const guard = async <T>(work: Promise<T>): Promise<T> => {
-    try {
-      return await work;
-    } catch (error) {
-      const { code, message } = error as NodeJS.ErrnoException;
-      if (isMagicError(error) || typeof code !== "string" || !/^E([A-Z]+|RR_SQLITE_ERROR)$/.test(code)) throw error;
-      throw new MagicError("destination_refused", `${path} cannot be written: ${message}.`, { cause: error });
-    }
-  };
+async function told<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (isMagicError(error) || typeof code !== "string" || !/^E([A-Z]+|RR_SQLITE_ERROR)$/.test(code)) throw error;
+    throw new MagicError("destination_refused", `${path} cannot be written: ${message}.`, { cause: error });
+  }
+}
+
+function guarded(path: string, session: WriteSession, release: () => void): WriteSession {
   return {
     ...session,
     get existing() {
       return session.existing;
     },
     bytes: () => session.bytes?.() ?? 0,
-    begin: (plan) => guard(session.begin(plan)),
-    write: (rows, places) => guard(session.write(rows, places)),
-    merge: () => guard(session.merge()),
-    commit: (state) => guard(session.commit(state)).then(release),
+    begin: (plan) => told(path, () => session.begin(plan)),
+    write: (rows, places) => told(path, () => session.write(rows, places)),
+    merge: () => told(path, () => session.merge()),
+    commit: (state) => told(path, () => session.commit(state)).then(release),
     abort: () => session.abort().finally(release),
   };
 }

@@ -14,7 +14,7 @@ export function sqliteError(thrown: unknown, side: "source" | "destination", pat
   const primary = (error.errcode ?? 0) & 0xff;
   // 3 SQLITE_PERM, 8 READONLY, 10 IOERR, 13 FULL, 14 CANTOPEN, 23 AUTH, 26 NOTADB
   if (primary === 3 || primary === 23) return new MagicError("permission_denied", message, { cause: thrown });
-  if (primary === 8 || primary === 13 || primary === 10)
+  if (side === "destination" && (primary === 8 || primary === 13 || primary === 10))
     return new MagicError("destination_refused", message, { cause: thrown });
   if (primary === 14)
     return new MagicError(side === "source" ? "object_not_found" : "destination_refused", message, { cause: thrown });
