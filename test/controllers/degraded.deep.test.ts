@@ -18,11 +18,12 @@ interface Report {
   readonly level: string | null;
 }
 
-function without(lacking: readonly string[], allowWeakSandbox = false): Report {
+function without(lacking: readonly string[], allowWeakSandbox = false, limits = "true"): Report {
   const root = mkdtempSync(join(tmpdir(), "magic-degraded-"));
   try {
     const options = JSON.stringify({ lacking, allowWeakSandbox, root });
-    return JSON.parse(execFileSync(process.execPath, ["--no-warnings", main, options], { encoding: "utf8" })) as Report;
+    const args = ["-c", `${limits}; exec "$0" "$@"`, process.execPath, "--no-warnings", main, options];
+    return JSON.parse(execFileSync("sh", args, { encoding: "utf8" })) as Report;
   } finally {
     rmSync(root, { recursive: true, force: true });
   }
@@ -30,6 +31,14 @@ function without(lacking: readonly string[], allowWeakSandbox = false): Report {
 
 test("with every call there is, --allow-weak-sandbox weakens nothing", () => {
   expect(without([], true)).toMatchObject({ deployed: "deployed", output: "refused", level: "strong" });
+});
+
+test("where the daemon itself may have fewer descriptors than a cell, its cells have no more", () => {
+  expect(without([], false, "ulimit -n 60")).toMatchObject({
+    deployed: "deployed",
+    output: "refused",
+    level: "strong",
+  });
 });
 
 test.each([

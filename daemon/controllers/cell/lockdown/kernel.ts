@@ -49,6 +49,7 @@ export interface Kernel {
   dropCapabilities(keep?: number): void;
   /** No core, no ptrace by the same user, /proc/PID belongs to root. */
   notDumpable(): void;
+  /** At most `value`; a limit that is lower already stays. */
   limit(which: number, value: number): void;
   /** Only these paths, read and execute, for this thread and what it starts. Returns landlock's ABI; throws where there is none. */
   landlock(readable: readonly string[]): number;
@@ -135,8 +136,12 @@ export function openKernel(architecture: Architecture): Kernel {
     notDumpable: () => void call("prctl", PR_SET_DUMPABLE, 0, 0, 0, 0),
     limit(which, value) {
       const pair = Buffer.alloc(16);
-      pair.writeBigUInt64LE(BigInt(value), 0);
-      pair.writeBigUInt64LE(BigInt(value), 8);
+      call("prlimit64", 0, which, 0, pair);
+      // Nobody without a privilege raises the second one, the hard limit.
+      const most = pair.readBigUInt64LE(8);
+      const bounded = BigInt(value) < most ? BigInt(value) : most;
+      pair.writeBigUInt64LE(bounded, 0);
+      pair.writeBigUInt64LE(bounded, 8);
       call("prlimit64", 0, which, pair, 0);
     },
     landlock,
