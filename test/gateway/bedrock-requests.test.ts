@@ -105,6 +105,9 @@ describe("bedrock", () => {
       {},
       { content: [{ toolResult: { content: [{ json: {} }] } }] },
     ]);
+    const long = { type: "file", file: { ...file.file, filename: `${"x".repeat(300)}.pdf` } };
+    const second = await send("bedrock", { messages: [user([long, long])] }, model);
+    expect(JSON.stringify(second.body)).toMatch(/"name":"x{190} \(2\)"/);
   });
 
   test("a conversation that used tools names them though none are given; an API key goes as Bearer", async () => {

@@ -199,13 +199,15 @@ async function userBlock(part: ContentPart, param: string, io: WireIo): Promise<
         const taken = Object.values(documents).join(", ");
         throw invalid(`${param}.file.file_data`, `is ${mediaType}, and Bedrock takes ${taken}`);
       }
-      // Letters, digits, hyphens, brackets, and no two blanks in a row.
+      // Letters, digits, hyphens, brackets, and no two blanks in a row; 200 of them, the number of a second one of that name included.
       const plain = name
         .replace(/\.(pdf|csv|docx?|xlsx?|html?|txt|md)$/i, "")
         .replaceAll(/[^A-Za-z0-9\s()[\]-]+/g, "-")
         .replaceAll(/\s+/g, " ")
-        .trim();
-      return { document: { format, name: plain.slice(0, 200) || "file", source: { bytes: data } } };
+        .trim()
+        .slice(0, 190)
+        .trimEnd();
+      return { document: { format, name: plain || "file", source: { bytes: data } } };
     }
     default:
       throw invalid(param, "is of a type that Bedrock does not take here");
