@@ -63,6 +63,29 @@ test("PostgreSQL and MySQL: the right name passes, another name does not", async
     }
 });
 
+test("sslmode=prefer takes a PostgreSQL server without TLS, require does not", async () => {
+  const refusal = "SFATAL\0C28P01\0Mno\0\0";
+  // "N" to who asks for TLS, a refused login to who does not.
+  const plain = await listen((socket) =>
+    socket.on("data", (chunk: Buffer) => {
+      if (chunk.length === 8) return void socket.write("N");
+      const head = Buffer.from("E\0\0\0\0");
+      head.writeUInt32BE(refusal.length + 4, 1);
+      socket.end(Buffer.concat([head, Buffer.from(refusal)]));
+    }),
+  );
+  const { port } = plain.address() as net.AddressInfo;
+  for (const [mode, code] of [
+    ["prefer", "credentials_rejected"],
+    ["require", "source_failed"],
+  ]) {
+    const source = await openSource({ url: `postgres://u:p@127.0.0.1:${port}/x?sslmode=${mode}`, object: "x" });
+    await expect(source.check()).rejects.toMatchObject({ code });
+    await source.close();
+  }
+  plain.close();
+});
+
 function listen(serve: (socket: net.Socket) => void): Promise<net.Server> {
   const server = net.createServer((socket) => serve(socket.on("error", () => {})));
   return new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(server)));

@@ -86,6 +86,10 @@ export async function connectPostgres(options: ConnectOptions): Promise<Postgres
       await client.query(`SET client_encoding = 'SQL_ASCII'; COMMIT; ${BEGIN}`);
   } catch (error) {
     client.end().catch(() => {});
+    // The driver's words; `prefer` is content with a server that has no TLS.
+    const plain = options.url.replace(/([?&]sslmode=)prefer(?=[&#]|$)/, "$1disable");
+    if (plain !== options.url && /server does not support SSL/.test((error as Error).message))
+      return connectPostgres({ ...options, url: plain });
     throw postgresError(error, options.side, `connecting to ${describe(client)}`);
   }
   const socket = (client as unknown as { connection: { stream: net.Socket } }).connection.stream;
