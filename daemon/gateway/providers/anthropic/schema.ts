@@ -77,8 +77,8 @@ function closes(node: unknown, root: Schema, path: readonly unknown[], count: Co
   if (isObject(schema) && named.length === 0 && extra !== false) return false;
   if (Object.keys(schema).some((key) => unsaid.has(key))) return false;
   if (Array.isArray(schema["type"]) || schema["anyOf"] || schema["oneOf"]) count.unions++;
-  const required = Array.isArray(schema["required"]) ? schema["required"] : [];
-  count.optional += named.filter((name) => !required.includes(name)).length;
+  const required = new Set(Array.isArray(schema["required"]) ? schema["required"] : []);
+  count.optional += named.filter((name) => !required.has(name)).length;
   const reference = schema["$ref"];
   if (typeof reference === "string" && !closes(pointed(root, reference), root, [...path, node], count, depth + 1))
     return false;

@@ -52,6 +52,7 @@ export async function converseMessages(
 ): Promise<{ system: Record<string, unknown>[]; turns: ConverseTurn[] }> {
   const system: Record<string, unknown>[] = [];
   const turns: ConverseTurn[] = [];
+  const answered = new Set<ConverseTurn | undefined>();
   const read = textReader();
   for (const [index, message] of distinctIds(request.messages).entries()) {
     if (message.role === "system" || message.role === "developer") {
@@ -69,10 +70,11 @@ export async function converseMessages(
     const mark = message.role === "tool" ? messageMark(message) : cacheMark(message);
     if (mark) blocks.push(...cachePoint(message, options, mark));
     const last = turns.at(-1);
-    const apart = message.role === "user" && !options.mixesResults && last?.content.some((one) => "toolResult" in one);
+    const apart = message.role === "user" && !options.mixesResults && answered.has(last);
     if (apart) turns.push({ role: "assistant", content: [{ text: CONTINUING }] }, { role, content: blocks });
     else if (last?.role === role) for (const block of blocks) last.content.push(block);
     else turns.push({ role, content: blocks });
+    if (message.role === "tool") answered.add(turns.at(-1));
   }
   // Converse refuses a conversation that the assistant begins.
   if (turns[0]?.role === "assistant") turns.unshift({ role: "user", content: [{ text: OPENING }] });
