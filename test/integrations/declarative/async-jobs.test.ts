@@ -177,6 +177,39 @@ test("a report's file is read however it is compressed; what pandas takes for no
   }
 });
 
+test("a report's rows come some at a time, and so do those of a page of lines, which is one page all the same", async () => {
+  const rows = Array.from({ length: 12_000 }, (_, id) => id);
+  const sizes: number[] = [];
+  const onRecords = (records: unknown[]) => void sizes.push(records.length);
+  const { source } = await reports(
+    { download: (_request, response) => void response.end(gzipSync(`id\n${rows.join("\n")}\n`)) },
+    () => ({ download_decoder: { type: "GzipDecoder", decoder: { type: "CsvDecoder" } } }),
+  );
+  expect((await read(source, { onRecords })).records.map(({ id }) => Number(id))).toEqual(rows);
+  expect(sizes.splice(0)).toEqual([5000, 5000, 2000]);
+  const asked: (string | null)[] = [];
+  const origin = await vendor((request, response) => {
+    const after = request.at.searchParams.get("after");
+    asked.push(after);
+    const wide = "x".repeat(200);
+    response.end(after === null ? rows.map((id) => JSON.stringify({ id, wide })).join("\n") : "");
+  });
+  const record_selector = { type: "RecordSelector", extractor: { type: "DpathExtractor", field_path: [] } };
+  const paged = manifest(origin, {
+    retriever: { decoder: { type: "JsonlDecoder" }, record_selector },
+    paginator: {
+      page_token_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "after" },
+      pagination_strategy: {
+        ...{ type: "CursorPagination", cursor_value: "{{ last_record['id'] }}-{{ last_page_size }}" },
+        stop_condition: "{{ last_page_size == 0 }}",
+      },
+    },
+  });
+  expect((await read(paged, { onRecords })).records.map(({ id }) => id)).toEqual(rows);
+  expect(sizes.length).toBeGreaterThan(2);
+  expect(asked).toEqual([null, "11999-12000"]);
+});
+
 test("templates see how a job was begun, in the slice too, whatever the case of a header's name", async () => {
   const slice = "stream_slice.extra_fields['creation_response']";
   const { source, asked } = await reports({ files: () => "/files/7" }, (origin) => ({

@@ -1,13 +1,14 @@
 // Reports that the vendor prepares: create a job, ask until it is done, read what it made.
 import { MagicError } from "#contract/errors.ts";
 import { type Context, native, type Slice } from "../context.ts";
-import { decoderOf, fileDecoder } from "../http/decode.ts";
+import { decoderOf } from "../http/decode.ts";
+import { filePartsOf, partsDecoderOf } from "../http/decode-parts.ts";
 import type { RequestParts } from "../http/options.ts";
 import { type Exchange, type Requester, requesterOf, type SentRequest } from "../http/requester.ts";
 import { responseVariables } from "../http/response.ts";
 import { str } from "../jinja/python.ts";
 import { type Component, child, isRecord, list, manifestError, optionalChild, typeOf } from "../manifest/component.ts";
-import { loopGuard, type Page, paginatorOf } from "./paginate.ts";
+import { createTally, loopGuard, type Page, paginatorOf } from "./paginate.ts";
 import { type DataRecord, extractorOf, type Selector } from "./records.ts";
 
 const POLL_MS = 1000;
@@ -45,7 +46,7 @@ export function asyncRetrieverOf(context: Context, component: Component, selecto
   const decode = decoderOf(optionalChild(component, "decoder"));
   const inFile = optionalChild(component, "download_extractor");
   const isFile = inFile !== undefined && typeOf(inFile) === "ResponseToFileExtractor";
-  const decodeFile = isFile ? fileDecoder(inFile) : decoderOf(optionalChild(component, "download_decoder"));
+  const decodeFile = isFile ? filePartsOf(inFile) : partsDecoderOf(optionalChild(component, "download_decoder"));
   const { extract } = extractorOf(context, (!isFile && inFile) || { type: "DpathExtractor", field_path: [] });
   const number = (field: string): number => Number(native(context, component, component[field] ?? 0)) || 0;
   const statuses = statusesOf(child(component, "status_mapping"));
@@ -147,14 +148,20 @@ export function asyncRetrieverOf(context: Context, component: Component, selecto
         path: paginator.path(token),
       });
       if (!("response" in outcome)) return;
-      const raw = decodeFile(outcome.response).flatMap(extract);
-      const records = selector.select(raw, slice, undefined);
-      yield records;
-      const last = raw.at(-1);
-      const lastRecord = isRecord(last) ? last : undefined;
-      const page: Page = { response: outcome.response, size: raw.length, lastRecord };
+      const { response } = outcome;
+      const tally = createTally();
+      let records: DataRecord[] = [];
+      for await (const values of decodeFile(response)) {
+        const raw = values.flatMap(extract);
+        tally.add(raw);
+        records = selector.select(raw, slice, undefined);
+        yield records;
+      }
+      const came = tally.came(response);
+      const lastRecord = isRecord(tally.last) ? tally.last : undefined;
+      const page: Page = { response, size: came.size, lastRecord };
       const next = stop(records) ? null : (paginator.next(page, token) ?? null);
-      guard.check(page, { size: raw.length, first: raw[0], all: () => raw }, next);
+      guard.check(page, came, next);
       if (next === null) return;
       token = next;
     }

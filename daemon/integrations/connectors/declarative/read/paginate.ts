@@ -155,6 +155,36 @@ export interface PageRecords {
   all(): readonly unknown[];
 }
 
+/** The records of a page that comes in parts. */
+export interface Tally {
+  add(part: readonly unknown[]): void;
+  readonly last: unknown;
+  /** Of several parts only what they came in is kept. */
+  came(response: HttpResponse): PageRecords;
+}
+
+export function createTally(): Tally {
+  let [parts, size] = [0, 0];
+  let first: unknown;
+  let latest: readonly unknown[] = [];
+  return {
+    add(part) {
+      if (part.length === 0) return;
+      if (parts === 0) first = part[0];
+      parts++;
+      size += part.length;
+      latest = part;
+    },
+    get last() {
+      return latest.at(-1);
+    },
+    came: ({ body }) => {
+      const records = latest;
+      return { size, first, all: parts > 1 ? () => [digest(body.toString("latin1"))] : () => records };
+    },
+  };
+}
+
 export function loopGuard(): LoopGuard {
   const tokens = new Set<string>();
   /** Pages whose token was known: a scroll keeps its token, and its pages go on all the same. */

@@ -3,6 +3,7 @@ import { MagicError } from "#contract/errors.ts";
 import { type Context, emptySlice, type Slice } from "../context.ts";
 import type { HttpResponse } from "../http/client.ts";
 import { decoderOf } from "../http/decode.ts";
+import { type DecodeParts, rowsDecoderOf } from "../http/decode-parts.ts";
 import { emptyParts, merge, type RequestParts } from "../http/options.ts";
 import { type Outcome, requesterOf } from "../http/requester.ts";
 import {
@@ -16,7 +17,7 @@ import {
 } from "../manifest/component.ts";
 import { asyncRetrieverOf } from "./async-job.ts";
 import { pageSizeOf } from "./page-size.ts";
-import { loopGuard, type Page, paginatorOf } from "./paginate.ts";
+import { createTally, loopGuard, type Page, paginatorOf } from "./paginate.ts";
 import { queryPropertiesOf } from "./query-properties.ts";
 import { type DataRecord, type Selector, selectorOf } from "./records.ts";
 
@@ -89,6 +90,8 @@ export function retrieverOf(context: Context, component: Component, selector: Se
   if (reduction && !paginator.resizes)
     throw manifestError("page_size_reduction is for offsets and cursors, by page_size_option");
   const split = reset?.["action"] === "SPLIT_USING_CURSOR";
+  // Fields that come in several answers, and pages that begin anew, are put together of whole ones.
+  const inRows = properties || reset ? null : rowsDecoderOf(decoder);
   const isJson = !decoder || typeOf(decoder) === "JsonDecoder";
   const plain = isJson && !properties && !reset ? selector.plain : null;
   const most = Number((reset && optionalChild(reset, "limits")?.["number_of_records"]) ?? Number.POSITIVE_INFINITY);
@@ -122,6 +125,25 @@ export function retrieverOf(context: Context, component: Component, selector: Se
     return { page: { ...about, size, lastRecord }, given, came: { size, first, all: given.records } };
   }
 
+  // All parts of a page but the last, which is told with what the page was.
+  async function* readInRows(about: About, decodeRows: DecodeParts, state: unknown) {
+    const tally = createTally();
+    let given: DataRecord[] | undefined;
+    let decoded: unknown;
+    let lastRecord: Page["lastRecord"];
+    for await (const values of decodeRows(about.response)) {
+      if (given) yield given;
+      decoded ??= values[0];
+      const raw = values.flatMap((value) => selector.extract(value));
+      tally.add(raw);
+      given = selector.select(raw, about.slice, state);
+      if (raw.length > 0) lastRecord = lastOf(raw, given);
+    }
+    const came = tally.came(about.response);
+    const page: Page = { ...about, size: came.size, lastRecord, decoded: decoded ?? {} };
+    return { page, given: given ?? [], came };
+  }
+
   /** @param border the records that another page began with. */
   function selected(about: About, answered: Answered, state: unknown, border: ReadonlySet<string>) {
     const decoded = answered.responses.map(decode);
@@ -130,13 +152,10 @@ export function retrieverOf(context: Context, component: Component, selector: Se
     const unread = border.size ? came.filter((record) => !border.has(JSON.stringify(record))) : came;
     const wanted = selector.select(unread, about.slice, state);
     const given = properties ? properties.join(wanted) : wanted;
-    // Templates see the last record as it came out, and what was in it before.
-    const last = came.at(-1);
-    const shown = given.length === came.length ? given.at(-1) : undefined;
     const page: Page = {
       ...about,
       size: Math.max(...extracted.map(({ length }) => length)),
-      lastRecord: isRecord(last) ? (shown && shown !== last ? { ...last, ...shown } : last) : undefined,
+      lastRecord: lastOf(came, given),
       ...(isJson ? {} : { decoded: decoded.at(-1)?.[0] ?? {} }),
     };
     return { page, given, came: { size: came.length, first: came[0], all: () => came } };
@@ -176,8 +195,9 @@ export function retrieverOf(context: Context, component: Component, selector: Se
           size.succeeded();
           const response = answers.responses.at(-1) as HttpResponse;
           const about = { slice: question.slice, asked: answers.asked, response };
-          const { page, given, came } =
-            (plain && take && taken(about, take, plain)) || selected(about, answers, state, border);
+          const { page, given, came } = inRows
+            ? yield* readInRows(about, inRows, state)
+            : (plain && take && taken(about, take, plain)) || selected(about, answers, state, border);
           const next = Array.isArray(given) && stop(given) ? null : (paginator.next(page, token) ?? null);
           goOn(next, pages);
           yield given;
@@ -201,6 +221,14 @@ export function retrieverOf(context: Context, component: Component, selector: Se
       }
     },
   };
+}
+
+// Templates see the last record as it came out, and what was in it before.
+function lastOf(came: readonly unknown[], given: readonly DataRecord[]): Page["lastRecord"] {
+  const last = came.at(-1);
+  const shown = given.length === came.length ? given.at(-1) : undefined;
+  if (!isRecord(last)) return undefined;
+  return shown && shown !== last ? { ...last, ...shown } : last;
 }
 
 // An answer that stands in a parent's record, as if the vendor had just given it.
