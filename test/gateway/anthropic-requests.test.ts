@@ -361,6 +361,21 @@ describe("anthropic", () => {
     }
   });
 
+  test("choices at the top level of a tool's schema, which Claude refuses there, are told in words, at Bedrock as well", async () => {
+    const anyOf = [{ required: ["a"] }, { required: ["b"] }];
+    const properties = { a: { type: "string" }, b: { anyOf: [{ type: "string" }, { type: "null" }] } };
+    const parameters = { type: "object", description: "What to find.", properties, anyOf };
+    const tools = [{ type: "function", function: { name: "f", parameters } }];
+    const sent = { type: "object", properties, description: `What to find. (anyOf: ${JSON.stringify(anyOf)})` };
+    const { body } = await send("anthropic", { messages: [user("x")], tools }, model);
+    expect(body["tools"]).toEqual([{ name: "f", input_schema: sent }]);
+    const toolConfig = async (name: string) =>
+      (await send("bedrock", { messages: [user("x")], tools }, name)).body["toolConfig"];
+    const spec = (json: object) => ({ tools: [{ toolSpec: { name: "f", inputSchema: { json } } }] });
+    expect(await toolConfig("anthropic.claude-haiku-4-5-20251001-v1:0")).toMatchObject(spec(sent));
+    expect(await toolConfig("amazon.nova-lite-v1:0")).toMatchObject(spec(parameters));
+  });
+
   test("an answer to go on with ends clean; text files and images go as such, other files are refused", async () => {
     const file = (media: string) => ({ type: "file", file: { file_data: `data:${media};base64,aGk=`, filename: "f" } });
     const messages = [user([file("text/csv"), file("image/png")]), { role: "assistant", content: "So: \n" }];

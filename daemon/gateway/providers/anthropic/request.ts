@@ -18,7 +18,7 @@ import { type ClaudeThoughts, lacksThinking } from "../thoughts/claude.ts";
 import { anthropicMessages, cached, type Turn } from "./messages.ts";
 import { type ClaudeTraits, claudeTraits } from "./models.ts";
 import { claudeRefusals, claudeSampling } from "./refusals.ts";
-import { nativeSchema, schemaKeeper } from "./schema.ts";
+import { inputSchema, nativeSchema, schemaKeeper } from "./schema.ts";
 import { BINDING_BETA, claudeThinking, claudeThinks, type Thinking, thinkingRoom, unbound } from "./thinking.ts";
 
 export interface AnthropicRequest {
@@ -104,7 +104,7 @@ function toolsOf(request: ChatRequest, traits: ClaudeTraits, system: unknown[]) 
   const native = schema !== undefined && traits.nativeSchema && keeps(schema);
   const marks = toolMarks(request);
   const tools: Record<string, unknown>[] = plan.tools.map((tool) => {
-    const input = objectSchema(tool.parameters);
+    const input = inputSchema(objectSchema(tool.parameters));
     // What the service cannot keep it would refuse: such a tool is an ordinary one.
     const strict = tool.strict === true && traits.nativeSchema && keeps(input);
     return {
@@ -138,7 +138,7 @@ function toolsOf(request: ChatRequest, traits: ClaudeTraits, system: unknown[]) 
   tools.push({
     name: jsonTool,
     description: "Give the final answer by calling this tool.",
-    input_schema: objectSchema(schema),
+    input_schema: inputSchema(objectSchema(schema)),
   });
   toolChoice =
     plan.tools.length > 0 && plan.choice?.mode !== "none"

@@ -112,11 +112,24 @@ export function nativeSchema(node: unknown): unknown {
     } else if (key === "oneOf") kept["anyOf"] = nativeSchema(value);
     else kept[key] = key === "const" || key === "enum" || key === "default" ? value : nativeSchema(value);
   }
-  if (told.length > 0) {
-    const said = typeof kept["description"] === "string" ? `${kept["description"]} ` : "";
-    kept["description"] = `${said}(${told.join(", ")})`;
-  }
-  return isObject(kept) ? { ...kept, additionalProperties: false } : kept;
+  const said = inWords(kept, told);
+  return isObject(said) ? { ...said, additionalProperties: false } : said;
+}
+
+/** The schema of a tool's input, in which the service refuses these three at the top level: there they are told in words. */
+export function inputSchema(schema: Schema): Schema {
+  const { anyOf, oneOf, allOf, ...kept } = schema;
+  const ways = Object.entries({ anyOf, oneOf, allOf }).filter(([, value]) => value !== undefined);
+  return inWords(
+    kept,
+    ways.map(([key, value]) => `${key}: ${JSON.stringify(value)}`),
+  );
+}
+
+function inWords(schema: Schema, told: readonly string[]): Schema {
+  if (told.length === 0) return schema;
+  const said = typeof schema["description"] === "string" ? `${schema["description"]} ` : "";
+  return { ...schema, description: `${said}(${told.join(", ")})` };
 }
 
 function isObject(schema: Schema): boolean {

@@ -4,7 +4,7 @@ import type { ChatRequest, JsonSchema, ReasoningEffort } from "#daemon/gateway/f
 import type { Notes, Target, Unsupported } from "../adapter.ts";
 import { claudeTraits } from "../anthropic/models.ts";
 import { claudeRefusals, claudeSampling } from "../anthropic/refusals.ts";
-import { nativeSchema, schemaKeeper } from "../anthropic/schema.ts";
+import { inputSchema, nativeSchema, schemaKeeper } from "../anthropic/schema.ts";
 import { BINDING_BETA, claudeThinking, claudeThinks, thinkingRoom, unbound } from "../anthropic/thinking.ts";
 import {
   answerToolName,
@@ -202,11 +202,13 @@ function toolsOf(
       ...(strict ? { strict } : {}),
     },
   });
+  const inputOf = (parameters: JsonSchema | null | undefined) =>
+    isClaude(model) ? inputSchema(objectSchema(parameters)) : objectSchema(parameters);
   const given = plan.tools.filter(({ name }) => mayCall(name, plan.choice, model));
   const marks = isClaude(model) ? toolMarks(request) : null;
   let loose = false;
   const tools = given.flatMap((tool): object[] => {
-    const input = objectSchema(tool.parameters);
+    const input = inputOf(tool.parameters);
     const strict = tool.strict === true && keeps(input);
     loose ||= tool.strict === true && !strict;
     const made = spec(tool.name, tool.description, strict ? nativeSchema(input) : input, strict);
@@ -217,7 +219,7 @@ function toolsOf(
   if (schema && !demandsCall(plan)) {
     const description = "Give the final answer by calling this tool.";
     const jsonTool = answerToolName(given);
-    tools.push(spec(jsonTool, description, objectSchema(schema)));
+    tools.push(spec(jsonTool, description, inputOf(schema)));
     const only = given.length === 0 && namesTools(model);
     return { tools, toolChoice: only ? { tool: { name: jsonTool } } : { any: {} }, jsonTool, loose };
   }
