@@ -36,6 +36,24 @@ test("a key that a file writes otherwise than its source is the same key", async
   db.close();
 });
 
+test("two syncs into one file keep a state each, until one of them replaces it", async () => {
+  const to = join(folder, "shared.jsonl");
+  const run = (name: string, mode: "incremental" | "full_refresh" = "incremental") =>
+    sync({ from: join(folder, `${name}.csv`), object: "x", to, table: "x" }, { ...incremental, mode });
+  for (const name of ["one", "two"]) writeFileSync(join(folder, `${name}.csv`), `c,v\n1,${name}\n`);
+  for (const [name, synced] of [
+    ["one", 1],
+    ["two", 1],
+    ["one", 0],
+    ["two", 0],
+  ] as const)
+    expect(await run(name)).toMatchObject({ error: null, records_synced: synced });
+  expect(readFileSync(to, "utf8")).toBe('{"c":"1","v":"one"}\n{"c":"1","v":"two"}\n');
+  await run("two", "full_refresh");
+  expect(await run("one")).toMatchObject({ error: null, records_synced: 1 });
+  expect(readFileSync(to, "utf8")).toBe('{"c":"1","v":"two"}\n{"c":"1","v":"one"}\n');
+});
+
 test("records of JSON Lines that stay are not written anew: NaN, JSON strings, lines of others", async () => {
   const from = join(folder, "plain.sqlite");
   const db = new DatabaseSync(from);

@@ -196,11 +196,12 @@ function sessionOf({ path, target, format, request, stateFile, old, committed }:
       request.waiting(`the disk under ${path}`);
       await writer.finish();
       await spool?.remove();
-      const next = { state, schema: plan.sourceSchema };
-      await stateFile.prepare(request.stream, next, partial);
+      const committed = { state, schema: plan.sourceSchema };
+      const change = { stream: request.stream, committed, alone: plan.kind === "replace" };
+      await stateFile.prepare(change, partial);
       renameSync(partial, target);
       await syncFolder(dirname(target));
-      await stateFile.commit(request.stream, next);
+      await stateFile.commit(change);
     },
     abort: async () => {
       await writer?.abort().catch(() => {});

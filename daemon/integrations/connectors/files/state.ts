@@ -3,28 +3,38 @@
 import { readFileSync, renameSync, statSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { MagicError } from "#contract/errors.ts";
+import { isObject } from "#contract/json-object.ts";
 import type { CommittedState } from "../../engine/destination.ts";
+
+type Streams = Readonly<Record<string, CommittedState>>;
 
 interface Document {
   readonly version: 1;
   readonly sync_id: string;
-  readonly streams: Readonly<Record<string, CommittedState>>;
-  readonly pending?: { readonly inode: string; readonly stream: string; readonly committed: CommittedState };
+  readonly streams: Streams;
+  readonly pending?: Change & { readonly inode: string };
+  /** Of other syncs into the same file, by their ids: what they appended must not come twice. */
+  readonly others?: Readonly<Record<string, Streams>>;
+}
+
+export interface Change {
+  readonly stream: string;
+  readonly committed: CommittedState;
+  /** True: what other syncs brought has gone. */
+  readonly alone?: boolean;
 }
 
 export interface StateFile {
   committed(stream: string): CommittedState;
   /** Notes what `file`, once it is in its place, brings. */
-  prepare(stream: string, committed: CommittedState, file: string): Promise<void>;
-  commit(stream: string, committed: CommittedState): Promise<void>;
+  prepare(change: Change, file: string): Promise<void>;
+  commit(change: Change): Promise<void>;
 }
 
 /** `target`: the file that the pending change puts in place. */
 export async function openStateFile(path: string, syncId: string, target: string | null): Promise<StateFile> {
-  let document = read(path, syncId);
-  const { pending } = document;
-  if (pending && target !== null && inodeOf(target) === pending.inode)
-    document = { ...document, streams: { ...document.streams, [pending.stream]: pending.committed } };
+  let document = ofSync(syncId, settled(read(path, syncId), target));
+  if (!isObject(document.streams) || !Object.values(document.streams).every(isCommitted)) throw unreadable(path);
   const write = async (next: Document) => {
     const file = await open(`${path}.new`, "w", 0o600);
     await file.writeFile(`${JSON.stringify(next)}\n`);
@@ -35,12 +45,8 @@ export async function openStateFile(path: string, syncId: string, target: string
   };
   return {
     committed: (stream) => document.streams[stream] ?? { state: null, schema: null },
-    prepare: (stream, committed, file) =>
-      write({ ...document, pending: { inode: inodeOf(file) ?? "", stream, committed } }),
-    commit: (stream, committed) => {
-      const { pending: _, ...rest } = document;
-      return write({ ...rest, streams: { ...document.streams, [stream]: committed } });
-    },
+    prepare: (change, file) => write({ ...document, pending: { ...change, inode: inodeOf(file) ?? "" } }),
+    commit: (change) => write(changed(document, change)),
   };
 }
 
@@ -54,21 +60,38 @@ function read(path: string, syncId: string): Document {
     throw unreadable(path);
   }
   try {
-    const found = JSON.parse(text) as Partial<Document>;
-    if (found.sync_id !== syncId) return empty;
-    const document = { ...empty, ...found };
-    if (Object.values(document.streams).every(isCommitted)) return document;
+    const found: unknown = JSON.parse(text);
+    if (isObject(found)) return { ...empty, ...found };
   } catch {
     // Said below.
   }
   throw unreadable(path);
 }
 
+// A crash between the two renames: what was pending is in its place.
+function settled(document: Document, target: string | null): Document {
+  const { pending } = document;
+  return pending && target !== null && inodeOf(target) === pending.inode ? changed(document, pending) : document;
+}
+
+function changed(document: Document, { stream, committed, alone = false }: Change): Document {
+  const { pending: _, others, ...rest } = document;
+  return { ...rest, ...(alone || !others ? {} : { others }), streams: { ...rest.streams, [stream]: committed } };
+}
+
+function ofSync(syncId: string, document: Document): Document {
+  if (document.sync_id === syncId) return document;
+  const { [syncId]: streams = {}, ...others } = document.others ?? {};
+  return { version: 1, sync_id: syncId, streams, others: { ...others, [document.sync_id]: document.streams } };
+}
+
 const unreadable = (path: string) =>
   new MagicError("source_failed", `The state file ${path} cannot be read: it was left as it is.`);
 
 // People edit their states; a number is meant as its text.
-function isCommitted({ state, schema }: CommittedState): boolean {
+function isCommitted(found: CommittedState | null): boolean {
+  if (found === null) return false;
+  const { state, schema } = found;
   const cursor = state?.cursor ?? null;
   return (
     (typeof state === "object" || state === undefined) &&

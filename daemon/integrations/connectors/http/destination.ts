@@ -9,7 +9,7 @@ import { MagicError } from "#contract/errors.ts";
 import type { SyncEnd } from "#contract/sync.ts";
 import type { Destination, OpenRequest, WritePlan, WriteSession } from "../../engine/destination.ts";
 import { formatObjectName } from "../../engine/name.ts";
-import type { Source } from "../../engine/source.ts";
+import type { Source, StreamState } from "../../engine/source.ts";
 import type { Row } from "../../engine/types.ts";
 import { retryAfterSeconds } from "../../retry-after.ts";
 import { jsonOf } from "../files/jsonl.ts";
@@ -142,9 +142,9 @@ async function keep(
   state: StateFile | null,
   stream: string,
   plan: WritePlan,
-  reached: Parameters<StateFile["commit"]>[1]["state"],
+  reached: StreamState | null,
 ): Promise<void> {
-  await state?.commit(stream, { state: reached, schema: plan.sourceSchema });
+  await state?.commit({ stream, committed: { state: reached, schema: plan.sourceSchema } });
 }
 
 function recordOf(row: Row, plan: WritePlan): string {
