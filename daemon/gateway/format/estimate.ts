@@ -1,6 +1,7 @@
 // Token counts where no provider has counted: for reservations before dispatch, for the sandbox, and for streams that broke off.
 // About four characters make a token of English; text beyond Latin scripts takes more, so those characters count whole.
 import type { ChatRequest, Content } from "./request.ts";
+import type { TokenUsage } from "./usage.ts";
 
 /** Tokens of a text, rounded up; 0 for none. */
 export function estimateTokens(text: string): number {
@@ -21,6 +22,18 @@ export function estimatePrompt(request: ChatRequest): number {
     if (definitions) tokens += estimateTokens(JSON.stringify(definitions));
   }
   return tokens;
+}
+
+/** Of an answer that nobody counted, by its characters: the same whole and streamed. */
+export function estimateUsage(request: ChatRequest, said: number, thought = 0): TokenUsage {
+  return {
+    input: estimatePrompt(request),
+    cached: 0,
+    cache_write: 0,
+    output: Math.ceil(said / 4),
+    reasoning: Math.ceil(thought / 4),
+    estimated: true,
+  };
 }
 
 function contentTokens(content: Content | null | undefined): number {

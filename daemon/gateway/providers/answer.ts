@@ -9,7 +9,7 @@ import type {
   ReasoningDetail,
   ToolCall,
 } from "#daemon/gateway/format/completion.ts";
-import { estimatePrompt } from "#daemon/gateway/format/estimate.ts";
+import { estimateUsage } from "#daemon/gateway/format/estimate.ts";
 import { isLegacy } from "#daemon/gateway/format/modern.ts";
 import { type TokenUsage, wireUsage } from "#daemon/gateway/format/usage.ts";
 import type { ReadContext } from "./wire.ts";
@@ -45,14 +45,7 @@ export function estimatedUsage(choices: readonly AnswerChoice[], { request }: Re
     thought += reasoning.length;
     for (const { function: called } of toolCalls) characters += called.name.length + 8 + called.arguments.length;
   }
-  return {
-    input: estimatePrompt(request),
-    cached: 0,
-    cache_write: 0,
-    output: Math.ceil(characters / 4),
-    reasoning: Math.ceil(thought / 4),
-    estimated: true,
-  };
+  return estimateUsage(request, characters, thought);
 }
 
 /** The JSON body, and the usage that was priced. */

@@ -7,7 +7,7 @@ import type {
   Logprobs,
   ReasoningDetail,
 } from "#daemon/gateway/format/completion.ts";
-import { estimatePrompt } from "#daemon/gateway/format/estimate.ts";
+import { estimateUsage } from "#daemon/gateway/format/estimate.ts";
 import { isLegacy } from "#daemon/gateway/format/modern.ts";
 import { type ChunkWriter, chunkWriter, DONE } from "#daemon/gateway/format/sse.ts";
 import { type TokenUsage, wireUsage } from "#daemon/gateway/format/usage.ts";
@@ -103,8 +103,8 @@ export function chunkStream(context: ReadContext, emit: Emit): ChunkStream {
       return call;
     },
     toolArguments(call, text, index = 0) {
-      if (text === "" || (legacy && call > 0)) return;
       characters += text.length;
+      if (text === "" || (legacy && call > 0)) return;
       const delta = legacy
         ? { function_call: { arguments: text } }
         : { tool_calls: [{ index: call, function: { arguments: text } }] };
@@ -124,13 +124,6 @@ export function chunkStream(context: ReadContext, emit: Emit): ChunkStream {
     started: () => started,
     answered: () => characters > 0 || drawn,
     finished: () => finished,
-    estimate: () => ({
-      input: estimatePrompt(context.request),
-      cached: 0,
-      cache_write: 0,
-      output: Math.ceil(characters / 4),
-      reasoning: Math.ceil(thought / 4),
-      estimated: true,
-    }),
+    estimate: () => estimateUsage(context.request, characters, thought),
   };
 }

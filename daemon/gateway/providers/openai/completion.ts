@@ -3,7 +3,7 @@
 
 import { fields } from "#contract/json-object.ts";
 import type { FinishReason } from "#daemon/gateway/format/completion.ts";
-import { estimatePrompt } from "#daemon/gateway/format/estimate.ts";
+import { estimateUsage } from "#daemon/gateway/format/estimate.ts";
 import { onTier, type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/format/usage.ts";
 import { readAnswer, spliceCost } from "../cost.ts";
 import { failure, UpstreamError } from "../failure.ts";
@@ -110,6 +110,5 @@ function finish(choice: Fields, context: ReadContext): FinishReason {
 
 function estimated(choices: Fields[], context: ReadContext): TokenUsage {
   const letters = choices.reduce((sum, choice) => sum + lettersOf(fields(choice["message"])), 0);
-  const output = Math.ceil(letters / 4);
-  return { input: estimatePrompt(context.request), cached: 0, cache_write: 0, output, reasoning: 0, estimated: true };
+  return estimateUsage(context.request, letters);
 }

@@ -4,7 +4,7 @@
 import { isAscii } from "node:buffer";
 import { fields } from "#contract/json-object.ts";
 import type { FinishReason } from "#daemon/gateway/format/completion.ts";
-import { estimatePrompt } from "#daemon/gateway/format/estimate.ts";
+import { estimateUsage } from "#daemon/gateway/format/estimate.ts";
 import { DONE } from "#daemon/gateway/format/sse.ts";
 import { onTier, type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/format/usage.ts";
 import { MAX_EVENT } from "../events.ts";
@@ -183,10 +183,7 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
   }
 
   function usage(): TokenUsage {
-    if (metered) return onTier(metered, tier);
-    const output = Math.ceil(letters / 4);
-    const input = estimatePrompt(context.request);
-    return onTier({ input, cached: 0, cache_write: 0, output, reasoning: 0, estimated: true }, tier);
+    return onTier(metered ?? estimateUsage(context.request, letters), tier);
   }
 
   // Line ends may be CRLF or CR (WHATWG HTML, 9.2.5): one form makes the rest simple.
