@@ -57,6 +57,8 @@ export function cursorAt(ms: number): string {
 }
 
 const MAX_LINE = 64 * 1024;
+/** What is left of a longer one. */
+const MAX_HEAD = 4096;
 
 /** A logger that hands every line, redacted and with its cursor, to all sinks. */
 export function createLogger(options: LoggerOptions): Logger {
@@ -72,7 +74,8 @@ export function createLogger(options: LoggerOptions): Logger {
   /** `members`: the line's JSON behind its opening brace. */
   const write = (members: string) => {
     const cursor = sortable(clock.now());
-    const clean = redacted(bounded(members), redactorNow());
+    const strike = redactorNow();
+    const clean = redacted(bounded(members, strike), strike);
     const line = { cursor, text: `{"cursor":"${cursor}",${clean}` };
     for (const sink of options.sinks) sink(line);
   };
@@ -155,11 +158,18 @@ function redacted(members: string, redact: (text: string) => string): string {
   });
 }
 
-// A line is kept whole in rings and sent to readers: one huge field must not fill them.
-function bounded(members: string): string {
+// A line is kept whole in rings and sent to readers: one huge field must not fill them. What is cut off must not leave half a secret.
+function bounded(members: string, redact: (text: string) => string): string {
   if (members.length < MAX_LINE) return members;
   const text = `{${members}`;
   const { time, level, event, request_id } = JSON.parse(text) as Record<string, unknown>;
-  const cut = { level, time, request_id, event, truncated_from: text.length, head: text.slice(0, 4096) };
+  const cut = {
+    level,
+    time,
+    request_id,
+    event,
+    truncated_from: text.length,
+    head: redact(text.slice(0, 2 * MAX_HEAD)).slice(0, MAX_HEAD),
+  };
   return JSON.stringify(cut).slice(1);
 }
