@@ -94,7 +94,7 @@ async function* framesOf(client: ApiClient, query: LogQuery, signal: AbortSignal
     wake();
   });
   socket.on("unexpected-response", (_request, response) => {
-    failure = refusalOf(response.statusCode ?? 0, response.headers["content-type"]);
+    failure = refusalOf(response.statusCode ?? 0);
     const chunks: Buffer[] = [];
     response.on("data", (chunk: Buffer) => chunks.push(chunk));
     response.on("end", () => {

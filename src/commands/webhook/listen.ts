@@ -16,7 +16,7 @@ import { signatureProblem } from "#shared/webhook-signature.ts";
 
 const maxBody = 1024 * 1024;
 
-export default defineCommand<{ port?: string; events?: string; secret?: string; webhook?: string }>({
+export default defineCommand<{ port?: string; events?: string; secret?: string }>({
   handlesInterrupt: true,
   configure: (command) =>
     command
@@ -68,7 +68,7 @@ async function subscribe(client: ApiClient, url: string, events: string[]): Prom
   try {
     return await client.request("POST", "/v1/webhooks", { body: { url, events, description: "magic webhook listen" } });
   } catch (error) {
-    if (!isMagicError(error) || (error as MagicError).code !== "egress_blocked") throw error;
+    if (!isMagicError(error) || error.code !== "egress_blocked") throw error;
     const { host } = new URL(url);
     const detail = `The daemon may not send to ${host}. Add it to magic.yaml, egress: { allow_private: ["${host}"] }, and pass --port ${host.split(":")[1]}.`;
     throw new MagicError("egress_blocked", detail, { cause: error });
