@@ -54,11 +54,15 @@ export function useAudit(app: FastifyInstance, trail: Pick<AuditTrail, "record" 
   }
 }
 
-// The id of what was made: it is not in the path.
 async function noteResource(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
-  const { id } = (payload ?? {}) as { id?: unknown };
-  if (reply.statusCode < 400 && typeof id === "string") request.audit = { resource: id, ...request.audit };
+  noteAnswer(request, reply.statusCode, payload);
   return payload;
+}
+
+/** The id of what was made: it is not in the path. */
+export function noteAnswer(request: FastifyRequest, status: number, answer: unknown): void {
+  const { id } = (answer ?? {}) as { id?: unknown };
+  if (status < 400 && typeof id === "string") request.audit = { resource: id, ...request.audit };
 }
 
 function changes(route: RouteOptions): boolean {

@@ -12,6 +12,7 @@ import { isMagicError } from "#contract/errors.ts";
 import { headers as names } from "#contract/protocol.ts";
 import type { Idempotency } from "#daemon/identity/idempotency/idempotency.ts";
 import { fingerprintOf, idempotencyKeyOf } from "#daemon/identity/idempotency/state.ts";
+import { noteAnswer } from "./audit.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -78,6 +79,7 @@ export function useIdempotency(app: FastifyInstance, idempotency: Idempotency): 
     }
     const { status, headers, body } = found.replay;
     reply.code(status).headers(headers).header(names.idempotentReplayed, "true");
+    if (request.route.surface === "core" && body !== "") noteAnswer(request, status, JSON.parse(body));
     // A buffer passes the serializer by: the bytes are those of the first answer.
     reply.send(Buffer.from(body));
     return true;

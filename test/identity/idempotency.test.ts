@@ -40,6 +40,8 @@ test("the second answer is the first, byte for byte, secret included, and nothin
     expect(second.headers.get(name), name).toBe(first.headers.get(name));
   expect(second.headers.get("cache-control")).toBe("no-store");
   expect(await keysNamed("made twice")).toBe(1);
+  const { data } = (await daemon.call("GET", `/v1/audit?request_id=${second.headers.get("x-request-id")}`)).body;
+  expect(data).toMatchObject([{ action: "keys.create", resource: first.body.id, status: 201 }]);
 });
 
 test("the members' order makes no difference; another body, path or query does", async () => {
