@@ -113,10 +113,11 @@ function objectText(node: Schema, inside: Scope, depth: number): string {
   const properties = Object.entries((node["properties"] ?? {}) as Schema);
   const required = new Set(Array.isArray(node["required"]) ? node["required"] : []);
   const more = node["additionalProperties"];
-  if (properties.length === 0)
-    return more === false
-      ? "Record<string, never>"
-      : `Record<string, ${typeof more === "object" ? typeText(more, inside, depth + 1) : "unknown"}>`;
+  if (properties.length === 0) {
+    if (typeof more !== "object") return `Record<string, ${more === false ? "never" : "unknown"}>`;
+    // Not a Record: a map of maps like itself may not be one.
+    return `{ [name: string]: ${typeText(more, inside, depth + 1)} }`;
+  }
   const indent = "  ".repeat(depth + 1);
   const lines = properties.map(([name, sub]) => {
     const text = typeof sub === "object" && sub !== null ? (sub as Schema)["description"] : undefined;

@@ -21,7 +21,7 @@ test("scalars, unions, constants, lists, tuples, maps and objects", () => {
   expect(input({ const: { a: [1] } })).toBe('{ "a": [1] }');
   expect(input({ type: "array", items: { type: "string" } })).toBe("Array<string>");
   expect(input({ type: "array", prefixItems: [{ type: "string" }], items: false })).toBe("[(string)?]");
-  expect(input({ type: "object", additionalProperties: { type: "number" } })).toBe("Record<string, number>");
+  expect(input({ type: "object", additionalProperties: { type: "number" } })).toBe("{ [name: string]: number }");
   expect(input({ type: "object", properties: { a: {}, "b-c": { type: "boolean" } }, required: ["a"] })).toBe(
     '{\n  a: unknown;\n  "b-c"?: boolean;\n}',
   );
@@ -40,18 +40,20 @@ test("whatever names and texts a schema holds, the file compiles", () => {
         "`${x}`": { enum: ["*/", '"', "\n", "\u2028"] },
         class: { $ref: "#/$defs/a-b" },
         self: { $ref: "#" },
+        tree: { $ref: "#/$defs/tree" },
         __proto: { type: "array", items: { type: ["string", "array"], items: { $ref: "#/$defs/a b" } } },
       },
       $defs: {
         "a-b": { type: "object", properties: { next: { $ref: "#/$defs/a-b" } } },
         "a b": { type: "integer" },
+        tree: { type: "object", additionalProperties: { $ref: "#/$defs/tree" } },
         "": { type: "null" },
         "1": true,
       },
     };
     writeFileSync(
       join(folder, "t.ts"),
-      `${types(hostile)}\nexport const x: Input = { class: { next: {} }, self: {}, __proto: ["a", [1]] };\n`,
+      `${types(hostile)}\nexport const x: Input = { class: { next: {} }, self: {}, tree: { a: { b: {} } }, __proto: ["a", [1]] };\n`,
     );
     const tsc = fileURLToPath(new URL("../../node_modules/typescript/bin/tsc", import.meta.url));
     execFileSync(process.execPath, [tsc, "--strict", "--noEmit", "--ignoreConfig", join(folder, "t.ts")], {

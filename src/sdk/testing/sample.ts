@@ -1,28 +1,60 @@
 // A small value that fits a JSON Schema: what the fake model answers when a schema is asked for.
 
-export function sampleOf(schema: unknown, root: unknown = schema, depth = 0): unknown {
-  if (typeof schema !== "object" || schema === null || depth > 20) return null;
-  const node = schema as Record<string, unknown>;
-  if (typeof node["$ref"] === "string") return sampleOf(lookUp(root, node["$ref"]), root, depth + 1);
-  if ("const" in node) return node["const"];
-  if (Array.isArray(node["enum"])) return node["enum"][0];
-  if ("default" in node) return node["default"];
-  for (const key of ["anyOf", "oneOf", "allOf"]) {
-    const options = node[key];
-    if (Array.isArray(options)) return sampleOf(options[0], root, depth + 1);
+/** Beyond it, what may be left out is: definitions that refer to each other twice a level would double the value with each. */
+const MOST_PARTS = 1_000;
+const LONGEST = 4_000;
+
+export function sampleOf(root: unknown): unknown {
+  let left = MOST_PARTS;
+
+  /** `open`: the references that led here. Undefined where nothing fits, or one of them would lead on without end. */
+  function sample(schema: unknown, open: readonly string[]): unknown {
+    if (--left < 0 || schema === false) return undefined;
+    if (typeof schema !== "object" || schema === null) return null;
+    const node = schema as Record<string, unknown>;
+    const ref = node["$ref"];
+    if (typeof ref === "string") return open.includes(ref) ? undefined : sample(lookUp(root, ref), [...open, ref]);
+    if ("const" in node) return node["const"];
+    if (Array.isArray(node["enum"])) return node["enum"][0];
+    if ("default" in node) return node["default"];
+    for (const key of ["anyOf", "oneOf", "allOf"])
+      for (const option of listOf(node[key])) {
+        const value = sample(option, open);
+        if (value !== undefined) return value;
+      }
+    const type = Array.isArray(node["type"]) ? node["type"][0] : node["type"];
+    if (type === "object" || node["properties"]) return objectOf(node, open);
+    if (type === "array") return arrayOf(node, open);
+    if (type === "boolean") return true;
+    if (type === "number" || type === "integer") return Number(node["minimum"] ?? 0);
+    if (type === "string") {
+      const most = Math.min(LONGEST, Number(node["maxLength"] ?? LONGEST));
+      return "text".padEnd(Math.min(most, Number(node["minLength"] ?? 0)), "x").slice(0, most);
+    }
+    return null;
   }
-  const type = Array.isArray(node["type"]) ? node["type"][0] : node["type"];
-  if (type === "object" || node["properties"]) {
-    const properties = (node["properties"] ?? {}) as Record<string, unknown>;
-    return Object.fromEntries(Object.entries(properties).map(([key, sub]) => [key, sampleOf(sub, root, depth + 1)]));
+
+  function objectOf(node: Record<string, unknown>, open: readonly string[]): unknown {
+    const required = listOf(node["required"]);
+    const members = Object.entries((node["properties"] ?? {}) as Record<string, unknown>);
+    const made = members.map(([key, part]) => [key, sample(part, open)] as const);
+    return Object.fromEntries(
+      made
+        .filter(([key, value]) => value !== undefined || required.includes(key))
+        .map(([key, value]) => [key, value ?? null]),
+    );
   }
-  if (type === "array")
-    return Array.from({ length: Number(node["minItems"] ?? 1) }, () => sampleOf(node["items"], root, depth + 1));
-  if (type === "boolean") return true;
-  if (type === "number" || type === "integer") return Number(node["minimum"] ?? 0);
-  if (type === "string")
-    return "text".padEnd(Number(node["minLength"] ?? 0), "x").slice(0, Number(node["maxLength"] ?? 4000));
-  return null;
+
+  function arrayOf(node: Record<string, unknown>, open: readonly string[]): unknown {
+    const length = Math.min(MOST_PARTS, Number(node["minItems"] ?? 1));
+    return Array.from({ length }, () => sample(node["items"], open)).filter((value) => value !== undefined);
+  }
+
+  return sample(root, ["#"]) ?? null;
+}
+
+function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
 }
 
 function lookUp(root: unknown, ref: string): unknown {
