@@ -45,8 +45,10 @@ test("a secret of which another one is the beginning is hidden whole, and one li
       quoted: "postgres://u:[redacted]@h/",
     },
   });
-  log.info("long", { text: `${"x".repeat(3_990)}${"123456 ".repeat(100)}${"x".repeat(70_000)}` });
-  expect(JSON.parse(lines.pop() as string)).toMatchObject({ head: expect.not.stringMatching(/\d{5}$|123/) });
+  for (const before of [3_990, 3_992]) {
+    log.info("long", { text: `${"x".repeat(before)}${"123456".repeat(100)}${"x".repeat(70_000)}` });
+    expect(JSON.parse(lines.pop() as string)).toMatchObject({ head: expect.not.stringMatching(/\d$/) });
+  }
   // However deep a value lies: a line is written, or its writer would end with an error of the log's.
   const deep = JSON.parse(`${"[".repeat(20_000)}1234567${"]".repeat(20_000)}`);
   log.info("nested", { deep, exact: "1", k123456: '"123456"' });
