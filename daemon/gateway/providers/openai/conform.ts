@@ -279,7 +279,10 @@ function placeOf(piece: Fields, begins: boolean, calls: Calls): number {
 }
 
 function mendedPiece(piece: Fields, calls: Calls): Fields {
-  if (isCustom(piece)) return piece;
+  if (isCustom(piece)) {
+    if (Number.isInteger(piece["index"])) calls.last = Math.max(calls.last, Number(piece["index"]));
+    return piece;
+  }
   const { id, index: given, type: _type, function: called, ...rest } = piece;
   const { name, arguments: text, ...more } = fields(called);
   const begins = string(id) !== "" || string(name) !== "";
