@@ -158,10 +158,10 @@ test.each([
   expect(made).toHaveProperty("made", expected);
 });
 
-test("fields are removed at any depth, and what follows in a list keeps its place", async () => {
-  const record = { id: 1, a: "", b: { c: "", d: [1, "", { e: "" }, ""] } };
-  const remove = { type: "RemoveFields", field_pointers: [["**"]], condition: "{{ property == '' }}" };
-  expect(await transformed(record, remove)).toEqual({ id: 1, b: { d: [1, null, {}] } });
+test("fields are removed at any depth, what follows in a list keeps its place, and what is empty is kept", async () => {
+  const record = { id: 1, a: "", b: { c: "", d: [1, "", { e: "" }, ""] }, f: {}, g: [] };
+  const remove = { type: "RemoveFields", field_pointers: [["**"]], condition: "{{ not property }}" };
+  expect(await transformed(record, remove)).toEqual({ id: 1, b: { d: [1, null, {}] }, f: {}, g: [] });
 });
 
 test("names of other scripts stay names in snake case", async () => {

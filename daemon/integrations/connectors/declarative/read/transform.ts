@@ -103,6 +103,9 @@ function removeFields(context: Context, component: Component): Transform {
       test === undefined || test === ""
         ? undefined
         : (property: unknown): boolean =>
+            // Of objects and lists a condition says nothing, as in the reference: empty ones stay.
+            isRecord(property) ||
+            Array.isArray(property) ||
             !condition(context, component, test, { property, record, ...sliceVariables(slice) });
     for (const pointer of pointers) removeAt(record, pointer, keep);
   };
