@@ -62,6 +62,7 @@ interface LogPage {
 async function follow(context: Context<Options>): Promise<ExitCode> {
   const { options, output, signal } = context;
   const filter = filterOf(options);
+  const limit = wholeOf(options.limit, "--limit", 1);
   const { followLogs } = await import("#client/logs.ts");
   // A daemon that was stopped meanwhile stays so: whoever only looks on starts none anew, least of all in the way of a restart.
   let start = true;
@@ -76,8 +77,10 @@ async function follow(context: Context<Options>): Promise<ExitCode> {
     signal,
     onLost: (attempt) => attempt === 1 && output.note("The connection to the daemon is lost: waiting for it."),
   });
+  let shown = 0;
   for await (const frame of frames) {
     if (frame.type === "line") output.event(frame.line, showLogLine(frame.line));
+    if (frame.type === "line" && ++shown === limit) return exitCodes.ok;
     if (frame.type === "missed") output.warn(`${frame.lines} lines were dropped: this reader was too slow.`);
   }
   return exitCodes.interrupted;

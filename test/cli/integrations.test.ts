@@ -134,6 +134,10 @@ test("what is refused ends with the exit code of its kind and nothing on stdout"
   expect(found).toEqual(cases.map(([, code, name]) => [code, name]));
 });
 
+test("a log that is followed ends with the last line that was asked for", async () => {
+  expect(await json("logs", "--follow", "--since", "1h", "--limit", "2")).toHaveLength(2);
+});
+
 test("keys and clients from the first to the last verb, each call in an audit log that is whole", async () => {
   const [key, client, ...bad] = await Promise.all([
     json("key", "create", "--scopes", "syncs:read,connections:read", "--live", "--tier", "professional"),

@@ -13,6 +13,7 @@ import trigger from "#commands/sync/trigger.ts";
 import watch from "#commands/sync/watch.ts";
 import listenTo from "#commands/webhook/listen.ts";
 import { createOutput } from "#output/create.ts";
+import { openInBrowser } from "#output/open.ts";
 import type { Format, Streams } from "#output/output.ts";
 import { listen } from "#test/listen.ts";
 
@@ -113,4 +114,9 @@ test("a name that every object has is no setting", () => {
     expect(() => oneSetting(key, { root: undefined, env: { MAGIC_HOME: "/nowhere" }, globals, argv: [] })).toThrow(
       `There is no setting ${key}.`,
     );
+});
+
+test("only a page of the web is opened, whatever a daemon calls one", async () => {
+  for (const url of ["file:///etc/passwd", "--help", "javascript:alert(1)"])
+    await expect(openInBrowser(url)).rejects.toMatchObject({ code: "usage" });
 });
