@@ -63,6 +63,24 @@ describe.each(dialects)("on $name", ({ name, open }) => {
     expect(await units.audit.append({ after: 0, rows: JSON.stringify([row]) })).toBe("appended");
   });
 
+  test("a completed run proves both of its connections, but not one that was changed since it began", async () => {
+    const storage = await open();
+    const { run, connection: kept } = storage.units;
+    await aSync(storage);
+    await run.start(start("run_1"));
+    await run.progress({ id: "run_1", progress: { started_at: now } });
+    const later = "2026-01-01T00:00:01.000Z";
+    const { name: called, metadata, health } = connection("conn_b");
+    const body = { name: called, metadata, health };
+    await kept.update({ id: "conn_b", environment, revision: 1, body, secret: null, now: later });
+    await run.end({ id: "run_1", status: "completed", now: later, result: { finished_at: later } });
+    const ends = await Promise.all(["conn_a", "conn_b"].map((id) => kept.get({ id, environment })));
+    expect(ends).toMatchObject([
+      { status: "connected", health: { status: "healthy", checked_at: later }, metadata, last_synced_at: later },
+      { status: "pending", health: { status: "unknown" }, last_synced_at: later },
+    ]);
+  });
+
   test("retention of the audit log ends before the first entry that is young enough, and keeps the last of all", async () => {
     const { units } = await open();
     // The clock was days ahead at the seventh.

@@ -13,7 +13,7 @@ import {
   refuseOverLimit,
   writeStatus,
 } from "../sync-rows.ts";
-import type { ResourceLimit } from "../tables/connection.ts";
+import type { ConnectionBody, Health, ResourceLimit } from "../tables/connection.ts";
 import type { RejectTable, RunBody, RunRecord, SyncRecord } from "../tables/sync.ts";
 import { put as putJob } from "./job.ts";
 import { emit } from "./webhook.ts";
@@ -132,12 +132,30 @@ export async function end(db: Db, { id, status, now, result = {}, rejects = [] }
     await writeStatus(db, { id: sync.id, status: status === "failed" ? "failed" : "active", now });
   await emitEnd(db, run, now);
   if (status === "completed")
+    await keepReached(db, { ids: [sync.source_connection, sync.destination_connection], run, now });
+  return run;
+}
+
+/** Both ends of a completed run work, whatever a check found before; nothing is known of one that was changed since the run began. */
+async function keepReached(db: Db, { ids, run, now }: { ids: string[]; run: RunRecord; now: string }): Promise<void> {
+  const at = run.finished_at ?? now;
+  await db.updateTable("connection").set({ last_synced_at: at }).where("id", "in", ids).execute();
+  const doubted = await db
+    .selectFrom("connection")
+    .select(["id", "body", "revision"])
+    .where("id", "in", ids)
+    .where("status", "in", ["pending", "degraded", "failed"])
+    .where("updated_at", "<=", run.started_at ?? "")
+    .execute();
+  const health: Health = { status: "healthy", checked_at: at, latency_ms: null, message: null };
+  for (const { id, body, revision } of doubted) {
+    const kept = { ...(JSON.parse(body) as ConnectionBody), health };
     await db
       .updateTable("connection")
-      .set({ last_synced_at: run.finished_at ?? now })
-      .where("id", "in", [sync.source_connection, sync.destination_connection])
+      .set({ status: "connected", body: JSON.stringify(kept), revision: revision + 1, updated_at: now })
+      .where("id", "=", id)
       .execute();
-  return run;
+  }
 }
 
 // The sandbox has no webhooks.
