@@ -249,6 +249,26 @@ test("what OpenAI's models on Bedrock thought, encrypted, comes back to them and
   expect(JSON.stringify(claude.body["messages"])).not.toContain("reasoningContent");
 });
 
+test("what was encrypted comes back whole though it was streamed in pieces, each of them base64 by itself", async () => {
+  const bytes = Buffer.from("four bytes and some more");
+  const pieces = [bytes.subarray(0, 4), bytes.subarray(4)].map((piece) => piece.toString("base64"));
+  const lines = events.bedrock.flatMap((line) => {
+    if (!line.includes("redactedContent")) return [line];
+    return pieces.map((redactedContent) =>
+      JSON.stringify({ contentBlockDelta: { contentBlockIndex: 1, delta: { reasoningContent: { redactedContent } } } }),
+    );
+  });
+  upstream.answer = (response) => {
+    response.writeHead(200, { "content-type": "application/vnd.amazon.eventstream" });
+    response.end(eventStreamBytes(lines));
+  };
+  const asked = callOf({ messages: [user("x")], stream: true, ...ask });
+  const got = await collect(
+    await providers.bedrock.chat(asked, targetOf("bedrock", upstream, model.bedrock), optionsOf()),
+  );
+  expect(JSON.stringify(got.events)).toContain(`"data":"${bytes.toString("base64")}"`);
+});
+
 describe("servers of OpenAI's format that want their reasoning back", () => {
   const call = { id: "call_0", type: "function", function: { name: "f", arguments: "{}" } };
   const head = { id: "1", created: 1, model: "m" };

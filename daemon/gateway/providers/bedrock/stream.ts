@@ -24,7 +24,14 @@ interface Block {
 interface Thought {
   text: string;
   signature: string;
-  redacted: string;
+  /** What the service has encrypted, in pieces. */
+  redacted: string[];
+}
+
+// Each piece of bytes is base64 by itself.
+function joined(pieces: readonly string[]): string {
+  if (pieces.length === 1) return pieces[0] ?? "";
+  return Buffer.concat(pieces.map((piece) => Buffer.from(piece, "base64"))).toString("base64");
 }
 
 export function bedrockDecoder(context: ReadContext, emit: Emit, memory: ThoughtMemory): StreamDecoder {
@@ -71,22 +78,25 @@ export function bedrockDecoder(context: ReadContext, emit: Emit, memory: Thought
   }
 
   function think(index: unknown, part: Record<string, unknown>): void {
-    const thought = thoughts.get(index) ?? { text: "", signature: "", redacted: "" };
+    const thought = thoughts.get(index) ?? { text: "", signature: "", redacted: [] };
     thoughts.set(index, thought);
     thought.text += string(part["text"]);
     thought.signature += string(part["signature"]);
-    thought.redacted += string(part["redactedContent"]);
+    const sealed = string(part["redactedContent"]);
+    if (sealed !== "") thought.redacted.push(sealed);
     chunks.reasoning(string(part["text"]));
   }
 
   function thoughtEnds(index: unknown): void {
     const thought = thoughts.get(index);
     thoughts.delete(index);
-    if (!thought || (thought.signature === "" && thought.redacted === "")) return;
+    if (!thought || (thought.signature === "" && thought.redacted.length === 0)) return;
     const place = typeof index === "number" ? index : details.length;
     const { text, signature, redacted } = thought;
     details.push(
-      signature === "" ? redactedThought(redacted, place, format) : signedThought(text, signature, place, format),
+      signature === ""
+        ? redactedThought(joined(redacted), place, format)
+        : signedThought(text, signature, place, format),
     );
   }
 
