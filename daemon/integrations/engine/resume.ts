@@ -41,7 +41,7 @@ export interface Start {
 export async function resumeFrom(spec: SyncSpec, session: WriteSession, source: Source): Promise<Start> {
   const { committed, existing } = session;
   const anew: Start = { state: null, done: nothingDone, refill: false, unfollowed: false, other: null };
-  // A destination that was emptied or dropped starts again.
+  // A table that was dropped and a file that was removed or emptied start again.
   if (spec.reset || existing === null) return anew;
   if (committed.state === null) return { ...anew, refill: spec.cursor_field !== null && committed.schema !== null };
   const { _magic, ...state } = committed.state as StreamState & { _magic?: Ours };

@@ -1,4 +1,4 @@
-// Source files that are no UTF-8: the refusal names what they are.
+// Source files that are no UTF-8, or no table: the refusal names what they are.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -28,3 +28,20 @@ test("lines that are UTF-8 and no objects are told as that", async () => {
   writeFileSync(path, `${"ä".repeat(3000)}\n`);
   await expect(jsonl.open(path)).rejects.toThrow("none of its 1 lines is a JSON object");
 });
+
+test.each([
+  ["ids.jsonl", jsonl, (names: string[]) => names.map((name) => `{"${name}":1}\n`).join("")],
+  ["ids.csv", csv, (names: string[]) => `${names.join(",")}\n`],
+] as const)(
+  "%s with data in the place of names is refused: every row would have so many values",
+  async (name, format, textOf) => {
+    const path = join(temporaryFolder(), name);
+    const names = Array.from({ length: 10_001 }, (_, at) => `user_${at}`);
+    writeFileSync(path, textOf(names.slice(1)));
+    const reader = await format.open(path);
+    expect(reader.columns).toHaveLength(10_000);
+    await reader.close();
+    writeFileSync(path, textOf(names));
+    await expect(format.open(path)).rejects.toThrow("more than 10000 columns");
+  },
+);

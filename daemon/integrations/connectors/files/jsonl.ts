@@ -7,7 +7,7 @@ import type { Batch } from "../../engine/source.ts";
 import type { Column, ColumnType, Row, Value } from "../../engine/types.ts";
 import { wholeLines } from "../postgres/copy-text.ts";
 import { otherEncoding } from "./encoding.ts";
-import { type FileFormat, type FileReader, LONGEST_RECORD } from "./format.ts";
+import { checkWidth, type FileFormat, type FileReader, LONGEST_RECORD } from "./format.ts";
 import { memberCount, memberTexts } from "./json-members.ts";
 import { openSnapshot, type Snapshot } from "./snapshot.ts";
 import { textWriter } from "./text-writer.ts";
@@ -92,6 +92,7 @@ async function survey(file: Snapshot): Promise<{ columns: readonly Column[]; rec
           if (!kinds.has(name)) kinds.set(name, "null");
         } else kinds.set(name, shared(kinds.get(name), kind));
       }
+      checkWidth(kinds.size, file.path);
     }
   }
   const columns = [...kinds].map(
