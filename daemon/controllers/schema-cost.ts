@@ -10,9 +10,9 @@ export type Cost =
   | "small when tiny"
   | "unknown";
 
-/** Words that apply several schemas to one value, or an expression to a text. */
+/** Words that apply several schemas to one value, or an expression to a text, or calculate. */
 const COSTLY =
-  /"(pattern|patternProperties|format|anyOf|oneOf|allOf|not|if|contains|dependentSchemas|unevaluated\w+|\$ref|\$dynamicRef)"/;
+  /"(pattern|patternProperties|format|anyOf|oneOf|allOf|not|if|contains|dependentSchemas|unevaluated\w+|multipleOf|\$ref|\$dynamicRef)"/;
 
 /** Takes the schema's text, where a property of such a name counts as the word: too careful rather than not enough. */
 export function costOf(schema: Schema): Cost {

@@ -293,9 +293,10 @@ function compile(schema: Schema, base: string, add: Add): void {
   const ajv = compiler();
   const { $schema: _dialect, $id: _id, ...rest } = schema;
   try {
-    ajv.compile(rest);
+    // What Ajv makes of thousands of members in a row is only read when it is first called, and may be too much.
+    ajv.compile(rest)(null);
   } catch (error) {
-    const message = error instanceof RangeError ? "it nests too deeply" : (error as Error).message;
+    const message = error instanceof RangeError ? "it is too large, or nests too deeply" : (error as Error).message;
     add(
       base,
       undefined,
@@ -309,6 +310,8 @@ function compile(schema: Schema, base: string, add: Add): void {
 }
 
 function compiler(): Ajv2020 {
-  schemaAjv ??= addFormats(new Ajv2020({ strict: false, logger: false, validateSchema: false }));
+  schemaAjv ??= addFormats(
+    new Ajv2020({ strict: false, logger: false, validateSchema: false, code: { optimize: false } }),
+  );
   return schemaAjv;
 }

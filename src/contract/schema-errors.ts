@@ -3,6 +3,7 @@
 import { Ajv2020, type ErrorObject, type KeywordDefinition, type ValidateFunction } from "ajv/dist/2020.js";
 import { code } from "./evaluated.ts";
 import { addFormats } from "./formats.ts";
+import { multipleOf } from "./multiple-of.ts";
 
 type Schema = boolean | Readonly<Record<string, unknown>>;
 
@@ -32,12 +33,22 @@ export function schemaErrors(
 // A member called `constructor` is not there because every object inherits one. Only such schemas pay for the look.
 const INHERITED = Object.getOwnPropertyNames(Object.prototype).map((name) => JSON.stringify(name));
 
+/** Characters. What Ajv makes of a longer one would take it seconds to tidy up. */
+const LARGE = 16 * 1024;
+
 function compile(schema: Schema, own: readonly KeywordDefinition[], allErrors: boolean): ValidateFunction {
   const text = JSON.stringify(schema);
   const ownProperties = INHERITED.some((name) => text.includes(name));
-  const options = { strict: false, allowUnionTypes: true, logger: false, validateSchema: false, code } as const;
-  const ajv = addFormats(new Ajv2020({ ...options, allErrors, ownProperties }));
-  for (const definition of own) ajv.removeKeyword(String(definition.keyword)).addKeyword(definition);
+  const options = { strict: false, allowUnionTypes: true, logger: false, validateSchema: false } as const;
+  const ajv = addFormats(
+    new Ajv2020({
+      ...options,
+      allErrors,
+      ownProperties,
+      code: text.length > LARGE ? { ...code, optimize: false } : code,
+    }),
+  );
+  for (const definition of [multipleOf, ...own]) ajv.removeKeyword(String(definition.keyword)).addKeyword(definition);
   if (typeof schema === "boolean") return ajv.compile(schema);
   // A name may be one that Ajv has given already, and references lead by `#` alone; `$async` would answer every value with a promise.
   const { $id: _id, $async: _async, ...rest } = schema;

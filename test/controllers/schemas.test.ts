@@ -118,6 +118,15 @@ test("what Ajv misses in one of its two ways is refused", () => {
   expect(() => output({ a: 1, b: 1 })).toThrow("unevaluated");
 });
 
+test("a multiple is one by the decimals that it is written with", () => {
+  for (const price of [0.07, 19.99, -0.07, 0, 123456789012.34, 1e308])
+    expect(problemsIn({ multipleOf: 0.01 }, price), String(price)).toEqual([]);
+  for (const price of [0.001, 1e-7, 19.995, 5e-324])
+    expect(problemsIn({ multipleOf: 0.01 }, price)).toMatchObject([{ code: "multipleOf" }]);
+  expect(problemsIn({ multipleOf: 3 }, 9)).toEqual([]);
+  expect(problemsIn({ multipleOf: 2.5 }, 7)).toHaveLength(1);
+});
+
 test("who sends many values that are slow to check holds up nobody else's", async () => {
   const check = checkThread("by turns");
   const [many, one] = [{}, {}];

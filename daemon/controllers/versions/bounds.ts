@@ -1,4 +1,5 @@
 // Which bounds of one schema are tighter than another's: lengths, numbers, patterns, formats.
+import { isMultiple } from "#contract/multiple-of.ts";
 import { canonicalJson } from "#shared/canonical-json.ts";
 import { type SchemaObject, type Side, types } from "./schema.ts";
 
@@ -35,7 +36,7 @@ export function boundBreaks(a: SchemaObject, b: SchemaObject, side: Side): strin
       "exclusiveMaximum",
     numeric &&
       b["multipleOf"] !== undefined &&
-      (number(a, "multipleOf") ?? NaN) % Number(b["multipleOf"]) !== 0 &&
+      !isMultiple(number(a, "multipleOf") ?? NaN, Number(b["multipleOf"])) &&
       "multipleOf",
     ...LOWER.filter((word) => (number(b, word) ?? 0) > (number(a, word) ?? 0)),
     ...UPPER.filter((word) => (number(b, word) ?? Infinity) < (number(a, word) ?? Infinity)),
