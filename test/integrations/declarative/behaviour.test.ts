@@ -243,6 +243,26 @@ test("where a vendor's pages end before the slice, reading goes on from the late
   ).toHaveLength(3);
 });
 
+test("an answer that keeps coming may take longer than one that trickles", async () => {
+  const origin = await vendor((request, response) => {
+    const first = request.at.pathname === "/trickles" ? 10 : 200_000;
+    response.write('{"items":[{"id":"');
+    const parts = [first, 10, 10, 10, 10, 10, 10];
+    const timer = setInterval(() => {
+      const size = parts.shift();
+      if (size !== undefined) return void response.write("x".repeat(size));
+      clearInterval(timer);
+      response.end('"}]}');
+    }, 50);
+    response.on("close", () => clearInterval(timer));
+  });
+  const error_handler = { type: "DefaultErrorHandler", max_retries: 0 };
+  const reading = (path: string) => read(manifest(origin, { requester: { error_handler, path } }), { timeoutMs: 250 });
+  const [coming, trickling] = await Promise.allSettled([reading("/comes"), reading("/trickles")]);
+  expect(coming).toMatchObject({ status: "fulfilled", value: { records: [expect.anything()] } });
+  expect(trickling).toMatchObject({ reason: { message: expect.stringContaining("did not answer within") } });
+});
+
 test("5xx is retried, then told; malformed JSON and a server that hangs are told", async () => {
   let failures = 2;
   let mode = "flaky";

@@ -7,8 +7,11 @@ export interface Answer {
   readonly body: Buffer;
 }
 
+/** Bytes in a millisecond: what comes as fast is no hang, however long it takes. */
+const LEAST_PACE = 64;
+
 export interface Bounds {
-  /** For the whole answer. */
+  /** For the whole answer; one that comes at 64 kB a second has as much longer. */
   readonly timeoutMs: number;
   readonly maxBytes: number;
   /** What to fail with. */
@@ -44,7 +47,13 @@ export function exchange(
       settle(error);
     };
     const aborted = () => stop(signal.reason);
-    const timer = setTimeout(() => stop(timedOut()), timeoutMs);
+    const begun = performance.now();
+    const look = (): void => {
+      const left = timeoutMs + size / LEAST_PACE - (performance.now() - begun);
+      if (left <= 0) stop(timedOut());
+      else timer = setTimeout(look, left);
+    };
+    let timer = setTimeout(look, timeoutMs);
     signal.addEventListener("abort", aborted, { once: true });
     try {
       dispatcher.dispatch(
