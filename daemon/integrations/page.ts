@@ -22,7 +22,7 @@ export function pageOf({ limit = 20, starting_after: after, ending_before: befor
 }
 
 /** @throws MagicError `validation_failed` for both directions at once. */
-export function oneDirection({ starting_after: after, ending_before: before }: ListOptions): void {
+function oneDirection({ starting_after: after, ending_before: before }: ListOptions): void {
   if (after === undefined || before === undefined) return;
   const detail = "cannot stand beside starting_after";
   throw new MagicError("validation_failed", undefined, {
@@ -32,12 +32,27 @@ export function oneDirection({ starting_after: after, ending_before: before }: L
 
 /** A page of what is in memory, in its own order; `cursorOf` names an item's place. A cursor that is not there begins at the front. */
 export function pageInMemory<T>(all: readonly T[], options: ListOptions, cursorOf: (item: T) => string): ListPage<T> {
-  oneDirection(options);
-  const { limit = all.length, starting_after: after, ending_before: before } = options;
+  const { starting_after: after, ending_before: before } = options;
   const from = after === undefined ? 0 : all.findIndex((item) => cursorOf(item) === after) + 1;
   const end = before === undefined ? -1 : all.findIndex((item) => cursorOf(item) === before);
-  const rest = all.slice(from, end === -1 ? undefined : end);
-  const backwards = before !== undefined;
+  return pageOfRest(all.slice(from, end === -1 ? undefined : end), options, cursorOf);
+}
+
+/** The same of what stands in the order of its names: one that is gone is still a place. */
+export function pageByName<T>(all: readonly T[], options: ListOptions, nameOf: (item: T) => string): ListPage<T> {
+  const { starting_after: after, ending_before: before } = options;
+  const within = (name: string) => (after === undefined || name > after) && (before === undefined || name < before);
+  return pageOfRest(
+    all.filter((item) => within(nameOf(item))),
+    options,
+    nameOf,
+  );
+}
+
+function pageOfRest<T>(rest: readonly T[], options: ListOptions, cursorOf: (item: T) => string): ListPage<T> {
+  oneDirection(options);
+  const { limit = rest.length } = options;
+  const backwards = options.ending_before !== undefined;
   const data = backwards ? rest.slice(Math.max(0, rest.length - limit)) : rest.slice(0, limit);
   const edge = backwards ? data[0] : data.at(-1);
   const more = rest.length > data.length;

@@ -5,7 +5,7 @@ import { Connector, ConnectorsQuery } from "#contract/wire/connectors.ts";
 import { listOf } from "#contract/wire/list.ts";
 import { IdParams } from "#contract/wire/params.ts";
 import type { Catalogue } from "#daemon/integrations/catalogue/catalogue.ts";
-import { type ListOptions, oneDirection } from "#daemon/integrations/page.ts";
+import { type ListOptions, pageByName } from "#daemon/integrations/page.ts";
 
 export function connectorRoutes(app: FastifyInstance, { catalogue }: { catalogue: Catalogue }): void {
   const config = { scope: "connectors:read", surface: "core" } as const;
@@ -22,15 +22,10 @@ export function connectorRoutes(app: FastifyInstance, { catalogue }: { catalogue
       },
     },
     async ({ query }) => {
-      oneDirection(query);
-      const { limit = 20, starting_after: after, ending_before: before, category } = query;
+      const { category } = query;
       // By id, not by time: a catalogue has no newest.
       const all = (await catalogue.list()).filter((one) => category === undefined || one.category === category);
-      const rest = all.filter(({ id }) => (after === undefined || id > after) && (before === undefined || id < before));
-      const data = before === undefined ? rest.slice(0, limit) : rest.slice(-limit);
-      const more = rest.length > data.length;
-      const edge = before === undefined ? data.at(-1) : data[0];
-      return { object: "list", data, has_more: more, next_cursor: more && edge ? edge.id : null };
+      return pageByName(all, query, ({ id }) => id);
     },
   );
 

@@ -21,7 +21,7 @@ import {
 import { listOf } from "#contract/wire/list.ts";
 import type { ControllerRuntime, ControllerSummary, InvocationResult } from "#daemon/controllers/runtime.ts";
 import { isLargeOutput, type LargeOutput } from "#daemon/controllers/serving/large-output.ts";
-import { type ListOptions, pageInMemory } from "#daemon/integrations/page.ts";
+import { type ListOptions, pageByName, pageInMemory } from "#daemon/integrations/page.ts";
 import { type AbortNotice, abortSource } from "#shared/abort.ts";
 
 export interface ControllerServices {
@@ -100,7 +100,7 @@ export function controllerRoutes(app: FastifyInstance, { controllers }: Controll
         response: { 200: listOf(ControllerDocument) },
       },
     },
-    async ({ query }) => pageInMemory((await controllers.list()).map(document), query, ({ name }) => name),
+    async ({ query }) => pageByName((await controllers.list()).map(document), query, ({ name }) => name),
   );
 
   app.get<{ Params: Named }>(
