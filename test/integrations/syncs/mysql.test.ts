@@ -271,6 +271,19 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     expect(rejects).toMatchObject([{ key: "row 1", column: "d.o's" }]);
   });
 
+  test("a record whose key the table cannot hold does not keep another one from being removed", async () => {
+    await source.query(
+      "CREATE TABLE wide (id varchar(9) PRIMARY KEY, v int); INSERT INTO wide VALUES ('abc', 1), ('abcdef', 2), ('x', 3)",
+    );
+    await source.query("CREATE TABLE other.wide (id varchar(3) PRIMARY KEY, v int)");
+    const ends = { from: my, object: "src.wide", to: other, table: "wide" };
+    const more = { mode: "incremental", cursor_field: "v", deletes: "hard" } as const;
+    expect(await sync(ends, more)).toMatchObject({ error: null, rejects: [{ key: "abcdef" }] });
+    await source.query("DELETE FROM wide WHERE v = 1");
+    expect((await sync(ends, more)).error).toBeNull();
+    expect((await source.query("SELECT id FROM other.wide"))[0]).toEqual([{ id: "x" }]);
+  });
+
   test("a question mark in a name or a value is one", async () => {
     await source.query("CREATE TABLE `who?` (`id?` varchar(9), n int); INSERT INTO `who?` VALUES ('a?', 1), ('b', 2)");
     await source.query("CREATE TABLE other.`whose?` (`id?` varchar(9), n int, kept int)");

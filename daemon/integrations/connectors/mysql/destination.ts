@@ -21,7 +21,7 @@ import { connectMysql, ident, literal, type MysqlLink } from "./connect.ts";
 import { mysqlError } from "./errors.ts";
 import { hasOwnColumns, makeStage, type Stage, upsertStaged } from "./merge-stage.ts";
 import { prepareTable } from "./prepare.ts";
-import { type Form, formOf, type InsertTarget, insertRows, kindOf, sqlValue } from "./write-rows.ts";
+import { type Form, formOf, type InsertTarget, insertRows } from "./write-rows.ts";
 
 export function mysqlDestination(options: { url: string; address?: string }): Destination {
   const links: MysqlLink[] = [];
@@ -318,20 +318,14 @@ async function deleteMissing(
   keys: AsyncIterable<readonly Value[][]>,
 ): Promise<number> {
   const names = plan.primaryKey.map(ident);
-  const kinds = plan.primaryKey.flatMap((name) =>
-    plan.columns.filter((column) => column.name === name).map((column) => kindOf(column, forms)),
-  );
   // The key is part of the definition: an ALTER TABLE would commit the rows before the state.
   const make = (key: string) =>
     link.run(`CREATE TEMPORARY TABLE _magic_keys ${key} AS SELECT ${names.join(", ")} FROM ${table} LIMIT 0`);
   await make(`(PRIMARY KEY (${names.join(", ")}))`).catch(() => make(""));
-  for await (const rows of keys)
-    for (let at = 0; at < rows.length; at += 1000) {
-      const values = rows
-        .slice(at, at + 1000)
-        .map((row) => `(${row.map((value, i) => sqlValue(value, kinds[i] ?? "string")).join(", ")})`);
-      if (values.length > 0) await link.run(`INSERT IGNORE INTO _magic_keys VALUES ${values.join(", ")}`);
-    }
+  // A key that its column cannot hold is in no row here, and must not be cut to one that is.
+  const columns = plan.primaryKey.flatMap((name) => plan.columns.find((column) => column.name === name) ?? []);
+  const into = { link, table: "_magic_keys", plan: { ...plan, columns }, upsert: null, nullableKey: false, forms };
+  for await (const rows of keys) await insertRows({ ...into, left: [], marked: false }, rows, (at) => at);
   const join = `${table} t LEFT JOIN _magic_keys k ON ${names.map((name) => `k.${name} = t.${name}`).join(" AND ")}`;
   const gone = `k.${names[0]} IS NULL`;
   const { affected } =

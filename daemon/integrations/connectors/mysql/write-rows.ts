@@ -105,12 +105,12 @@ export async function insertRows(
 }
 
 /** What `sqlValue` needs to know of a column of the source that goes into the one of its name. */
-export function kindOf({ name, type }: Column, forms: InsertTarget["forms"]): string {
+function kindOf({ name, type }: Column, forms: InsertTarget["forms"]): string {
   return type.kind === "bool" ? type.kind : (forms.get(name) ?? type.kind);
 }
 
 /** A value as a SQL literal under NO_BACKSLASH_ESCAPES. */
-export function sqlValue(value: Value, kind: string): string {
+function sqlValue(value: Value, kind: string): string {
   if (value === null) return "NULL";
   if (typeof value !== "string") {
     const bytes = kind === "geometry" ? storedGeometry(value) : Buffer.from(value);
