@@ -361,6 +361,37 @@ describe("anthropic", () => {
     }
   });
 
+  test("schemas of older drafts, and keywords that say nothing, are said in today's draft, by which they are judged", async () => {
+    const properties = {
+      pair: { type: "array", items: [{ type: "string", enum: null }, true], additionalItems: false },
+      more: { type: "integer", minimum: 0, exclusiveMinimum: true, maximum: 9, exclusiveMaximum: false },
+      marked: { type: "string", required: true, default: null, description: null },
+      odd: { type: ["string", "any", "string"], anyOf: [{ type: "float" }, { properties: [] }] },
+      required: { const: null },
+    };
+    const parameters = { type: "object", properties, required: ["pair", "pair"], additionalProperties: "string" };
+    const today = { type: "object", properties: { items: { type: "array", items: { enum: [null, 1] } } } };
+    const tools = [parameters, today].map((one) => ({ type: "function", function: { name: "f", parameters: one } }));
+    const { body } = await send("anthropic", { messages: [user("x")], tools }, model);
+    expect(body["tools"]).toEqual([
+      {
+        name: "f",
+        input_schema: {
+          type: "object",
+          properties: {
+            pair: { type: "array", prefixItems: [{ type: "string" }, true], items: false },
+            more: { type: "integer", exclusiveMinimum: 0, maximum: 9 },
+            marked: { type: "string", default: null },
+            odd: { type: ["string"], anyOf: [{}, {}] },
+            required: { const: null },
+          },
+          required: ["pair", "marked"],
+        },
+      },
+      { name: "f", input_schema: today },
+    ]);
+  });
+
   test("choices at the top level of a tool's schema, which Claude refuses there, are told in words, at Bedrock as well", async () => {
     const anyOf = [{ required: ["a"] }, { required: ["b"] }];
     const properties = { a: { type: "string" }, b: { anyOf: [{ type: "string" }, { type: "null" }] } };

@@ -233,6 +233,46 @@ describe("google", () => {
     expect(gemma.body["contents"]).toEqual([{ role: "user", parts: [{ text: "be brief" }, { text: "x" }] }]);
   });
 
+  test("references lead to the root's definitions, with nothing beside them that Gemini refuses", async () => {
+    const definitions = { B: { type: "object", properties: { again: { $ref: "#/definitions/B", title: "Again" } } } };
+    const properties = {
+      $ref: { type: "string" },
+      own: { $ref: "#/$defs/A", description: "One.", default: 1, title: "Own", type: "integer" },
+      old: { type: "array", items: { $ref: "#/definitions/B" } },
+      same: { $ref: "#/properties/old/items" },
+      lost: { $ref: "#/components/schemas/X", type: "object" },
+    };
+    const $defs = { A: { type: "integer" }, unused: {} };
+    const parameters = { type: "object", properties, $defs, definitions };
+    const f = { type: "function", function: { name: "f", parameters } };
+    const named = { type: "function", function: { name: "g", parameters: { $ref: "#/definitions/B", definitions } } };
+    const { body } = await send("google", { messages: [user("x")], tools: [f, named] }, model);
+    const [{ functionDeclarations: declared }] = body["tools"] as [
+      { functionDeclarations: { parametersJsonSchema: unknown }[] },
+    ];
+    const b = (name: string) => ({ type: "object", properties: { again: { $ref: `#/$defs/${name}` } } });
+    expect(declared.map((one) => one.parametersJsonSchema)).toEqual([
+      {
+        type: "object",
+        properties: {
+          $ref: { type: "string" },
+          own: { $ref: "#/$defs/A", description: "One.", default: 1 },
+          old: { type: "array", items: { $ref: "#/$defs/B__1" } },
+          same: { $ref: "#/$defs/items__2" },
+          lost: { type: "object" },
+        },
+        $defs: { A: { type: "integer" }, B__1: b("B__1"), items__2: { $ref: "#/$defs/B__1" } },
+      },
+      { ...b("B__0"), $defs: { B__0: b("B__0") } },
+    ]);
+  });
+
+  test("a result in which a reference stands goes as text: Gemini looks for a part of that name", async () => {
+    const messages = [user("x"), called("t1"), result("t1", '{"schema":{"$ref":"#/$defs/A"}}')];
+    const { body } = await send("google", { messages }, model);
+    expect(JSON.stringify(body)).toContain('"response":{"result":"{\\"schema\\":');
+  });
+
   test.each([
     ["gemini-3.7-flash", "low"],
     ["gemini-3.7-flash-lite", "minimal"],

@@ -12,6 +12,7 @@ import type {
 } from "#daemon/gateway/format/request.ts";
 import { imageType } from "#daemon/gateway/upstream/image.ts";
 import { failure, UpstreamError } from "./failure.ts";
+import { dereferenced, modernSchema } from "./json-schema.ts";
 
 /** The text of a message; parts joined with nothing between, refusals count as text. */
 export function textOf(content: Content | null | undefined): string {
@@ -146,9 +147,10 @@ export function demandsCall({ choice }: ToolPlan): boolean {
   return choice?.mode === "required" || choice?.mode === "named";
 }
 
-/** The schema of a tool's parameters, or of the answer, where the wire demands an object's. */
-export function objectSchema(schema: JsonSchema | null | undefined): JsonSchema {
-  if (!schema) return { type: "object", properties: {} };
+/** The schema of a tool's parameters, or of the answer, where the wire demands an object's of today's draft. */
+export function objectSchema(given: JsonSchema | null | undefined): JsonSchema {
+  if (!given) return { type: "object", properties: {} };
+  const schema = modernSchema(dereferenced(given));
   return schema["type"] === "object" ? schema : { ...schema, type: "object" };
 }
 

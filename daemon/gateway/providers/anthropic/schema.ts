@@ -1,7 +1,7 @@
 // JSON schemas for Anthropic's structured outputs, which keep less than OpenAI's: objects must be closed, may not refer to themselves, and have
 // few optional members; limits of numbers, strings and lists are refused. What cannot be said natively goes by a forced tool; limits are
 // told to the model in the description, since a refusal would help nobody.
-type Schema = Readonly<Record<string, unknown>>;
+import { maps, pointed, type Schema } from "../json-schema.ts";
 
 /** Beyond some ten optional members the service's grammar does not compile. */
 const MAX_OPTIONAL = 10;
@@ -25,9 +25,6 @@ const limits = new Set([
   "minProperties",
   "maxProperties",
 ]);
-
-/** Keywords whose value is a map of names to schemas: the names are not keywords. */
-const maps = new Set(["properties", "$defs", "definitions", "patternProperties", "dependentSchemas"]);
 
 /** Formats of strings that the service keeps. */
 const formats = new Set(["date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"]);
@@ -87,15 +84,6 @@ function closes(node: unknown, root: Schema, path: readonly unknown[], count: Co
     const children = maps.has(key) && typeof value === "object" && value !== null ? Object.values(value) : value;
     return closes(children, root, [...path, node], count, depth + 1);
   });
-}
-
-function pointed(root: Schema, reference: string): unknown {
-  let at: unknown = root;
-  for (const part of reference.replace(/^#/, "").split("/").slice(1)) {
-    if (typeof at !== "object" || at === null) return null;
-    at = (at as Record<string, unknown>)[part.replaceAll("~1", "/").replaceAll("~0", "~")];
-  }
-  return at;
 }
 
 /** The schema with every object closed and with its limits told in words. */

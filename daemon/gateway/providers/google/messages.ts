@@ -112,8 +112,10 @@ function modelParts(
   return parts;
 }
 
-// Gemini wants an object: a result that is one stays one, unless Google's numbers, which are doubles, would change it.
+// Gemini wants an object: a result that is one stays one, unless Google's numbers, which are doubles, would change it, or a `$ref` stands in it (a
+// schema that was read), which Gemini takes for the name of a part and refuses.
 function resultOf(text: string, read: TextReader): Record<string, unknown> {
+  if (text.includes('"$ref"')) return { result: text };
   const value = read(text);
   if (value !== text && isRounded(text)) return { result: text };
   return objectOf(value) ?? { result: value };

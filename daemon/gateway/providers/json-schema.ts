@@ -1,0 +1,128 @@
+// JSON schemas as callers write them, whatever draft they learnt from: what every translated wire does with them.
+import { isObject } from "#contract/json-object.ts";
+
+export type Schema = Readonly<Record<string, unknown>>;
+
+/** Keywords whose value is a map of names to schemas: the names are not keywords. */
+export const maps: ReadonlySet<string> = new Set([
+  "properties",
+  "$defs",
+  "definitions",
+  "patternProperties",
+  "dependentSchemas",
+]);
+const lists = new Set(["anyOf", "oneOf", "allOf", "prefixItems"]);
+const single = new Set([
+  "items",
+  "additionalProperties",
+  "propertyNames",
+  "contains",
+  "not",
+  "if",
+  "then",
+  "else",
+  "unevaluatedItems",
+  "unevaluatedProperties",
+]);
+const types: ReadonlySet<unknown> = new Set(["string", "number", "integer", "boolean", "object", "array", "null"]);
+
+/** What a reference within the schema points at; null where there is no such thing. */
+export function pointed(root: Schema, reference: string): unknown {
+  let at: unknown = root;
+  for (const part of reference.replace(/^#/, "").split("/").slice(1)) {
+    if (typeof at !== "object" || at === null) return null;
+    at = (at as Record<string, unknown>)[part.replaceAll("~1", "/").replaceAll("~0", "~")];
+  }
+  return at;
+}
+
+/** A schema that is one reference, as generators give those that have a name, as what it refers to. */
+export function dereferenced(schema: Schema): Schema {
+  const { $ref: reference, ...rest } = schema;
+  const target = typeof reference === "string" && reference.startsWith("#/") ? pointed(schema, reference) : null;
+  return isObject(target) ? { ...rest, ...target } : schema;
+}
+
+/**
+ * The schema as draft 2020-12 has it, by which services judge all of a request's: tuples, exclusive limits and `required` of older drafts are said
+ * anew, and keywords that say nothing (null, a type that is none, PHP's empty list in the place of a map) are left out. The same object where nothing
+ * is old.
+ */
+export function modernSchema(schema: Schema): Schema {
+  const changes: [string, unknown][] = [];
+  for (const [key, value] of Object.entries(schema)) {
+    const said = keyword(key, value);
+    if (said !== value) changes.push([key, said]);
+  }
+  if (Array.isArray(schema["items"])) {
+    changes.push(["prefixItems", schema["items"].map(nested)], ["items", keyword("items", schema["additionalItems"])]);
+    changes.push(["additionalItems", undefined]);
+  }
+  for (const [exclusive, limit] of limits) {
+    if (schema[exclusive] === true) changes.push([exclusive, schema[limit]], [limit, undefined]);
+  }
+  const marked = isObject(schema["properties"]) ? membersMarked(schema["properties"]) : [];
+  if (marked.length > 0) changes.push(["required", keyword("required", [...listOf(schema["required"]), ...marked])]);
+  if (changes.length === 0) return schema;
+  const made = new Map([...Object.entries(schema), ...changes]);
+  return Object.fromEntries([...made].filter(([, value]) => value !== undefined));
+}
+
+const limits = [
+  ["exclusiveMinimum", "minimum"],
+  ["exclusiveMaximum", "maximum"],
+] as const;
+
+// Draft 3 marks the member itself.
+function membersMarked(properties: Readonly<Record<string, unknown>>): string[] {
+  return Object.keys(properties).filter((name) => {
+    const member = properties[name];
+    return isObject(member) && member["required"] === true;
+  });
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+// The value itself where it is one of today; undefined where it says nothing.
+function keyword(key: string, value: unknown): unknown {
+  if (key === "const" || key === "default") return value;
+  if (value === null) return undefined;
+  if (maps.has(key)) return isObject(value) ? eachOf(value) : undefined;
+  if (lists.has(key)) return Array.isArray(value) ? same(value, value.map(nested)) : undefined;
+  if (single.has(key)) return isObject(value) || typeof value === "boolean" ? nested(value) : undefined;
+  switch (key) {
+    case "required": {
+      const names = [...new Set(listOf(value).filter((name) => typeof name === "string"))];
+      return Array.isArray(value) ? same(value, names) : undefined;
+    }
+    case "type": {
+      if (!Array.isArray(value)) return types.has(value) ? value : undefined;
+      const known = [...new Set(value.filter((one) => types.has(one)))];
+      return known.length > 0 ? same(value, known) : undefined;
+    }
+    case "enum":
+      return Array.isArray(value) && value.length > 0 ? value : undefined;
+    case "exclusiveMinimum":
+    case "exclusiveMaximum":
+      return typeof value === "boolean" ? undefined : value;
+    default:
+      return value;
+  }
+}
+
+function nested(value: unknown): unknown {
+  return isObject(value) ? modernSchema(value) : value;
+}
+
+function eachOf(map: Record<string, unknown>): Record<string, unknown> {
+  const values = Object.values(map);
+  const made = values.map(nested);
+  if (same(values, made) === values) return map;
+  return Object.fromEntries(Object.keys(map).map((name, index) => [name, made[index]]));
+}
+
+function same(given: readonly unknown[], made: readonly unknown[]): readonly unknown[] {
+  return given.length === made.length && given.every((one, index) => one === made[index]) ? given : made;
+}
