@@ -735,13 +735,14 @@ describe.skipIf(mysqlMissing())("mysql", () => {
     expect(await bench.invoke("m", { db: "myroot", sql: "select 1" })).toMatchObject({ code: "capability_denied" });
   });
 
-  test("a date can be written, and asked for", async () => {
+  test("a date can be written, and asked for; a float of four bytes is as short as it was", async () => {
     const root = await createConnection({ uri: targets["myroot"]?.url ?? "" });
-    await root.query("create table times (at timestamp(3) null)");
+    await root.query("create table times (at timestamp(3) null, f float default 0.1)");
     await root.end();
     const write = (sql: string) => bench.invoke("mw", { db: "my", sql, params: [{ ms: 1e12 + 7 }] });
-    expect(await write("insert into times values (?)")).toEqual({ rows: [] });
-    expect(await write("select at from times where at = $1")).toEqual({ rows: [{ at: "2001-09-09 01:46:40.007" }] });
+    expect(await write("insert into times (at) values (?)")).toEqual({ rows: [] });
+    const rows = [{ at: "2001-09-09 01:46:40.007", f: 0.1 }];
+    expect(await write("select at, f from times where at = $1")).toEqual({ rows });
   });
 
   test("a write grant writes, in a transaction whole or not at all", async () => {
