@@ -2,6 +2,7 @@
 import { Agent } from "undici";
 import { expect, onTestFinished, test } from "vitest";
 import { createConnector } from "#daemon/integrations/connectors/declarative/connector.ts";
+import { declarativeSource } from "#daemon/integrations/connectors/declarative/source.ts";
 import { json, manifest, read, vendor } from "./one-stream.ts";
 
 const day = (date: string): string => `${date}T00:00:00Z`;
@@ -58,6 +59,29 @@ test("a schema that the vendor tells is filtered and renamed as the manifest say
     size: { type: ["null", "integer"] },
     sizes: { type: ["null", "array"], items: { type: ["null", "integer"] } },
   });
+});
+
+test("a discovery asks the vendor for some schemas at a time", async () => {
+  let [under, most] = [0, 0];
+  const origin = await vendor((_request, response) => {
+    most = Math.max(most, ++under);
+    setTimeout(() => {
+      under--;
+      json(response, { items: [{ n: "size" }] });
+    }, 10);
+  });
+  const whole = JSON.parse(manifest(origin));
+  const [stream] = whole.streams;
+  const schema_type_identifier = { type: "SchemaTypeIdentifier", key_pointer: ["n"] };
+  const schema_loader = { type: "DynamicSchemaLoader", retriever: stream.retriever, schema_type_identifier };
+  const streams = Array.from({ length: 20 }, (_, at) => ({ ...stream, name: `s${at}`, schema_loader }));
+  const connector = { id: "shop", manifest: { ...whole, streams }, config: {} };
+  const source = declarativeSource({ connector, allowPrivate: [new URL(origin).host] });
+  onTestFinished(() => source.close());
+  const found = await source.discover();
+  expect(found.map(({ name }) => name)).toEqual(streams.map(({ name }) => name));
+  expect(found[19]?.schema).toHaveProperty("properties.size");
+  expect(most).toBeLessThanOrEqual(8);
 });
 
 test("a state that is older than the vendor keeps changes for is read wholly", async () => {

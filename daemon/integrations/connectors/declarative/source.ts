@@ -1,6 +1,6 @@
 // A declarative connector as a source of the sync engine: records become rows of the columns that the stream's schema names.
 
-import type { SyncEnd } from "#contract/sync.ts";
+import type { DiscoveredObject, SyncEnd } from "#contract/sync.ts";
 import type { TokenKeeper } from "#contract/tokens.ts";
 import { createEgress, type Egress } from "#daemon/egress/egress.ts";
 import { formatObjectName } from "../../engine/name.ts";
@@ -12,6 +12,9 @@ import { isRecord } from "./manifest/component.ts";
 import { type PackedPage, packerOf } from "./read/pack.ts";
 import { rowsOf, tableOf } from "./rows.ts";
 import type { Stream } from "./stream.ts";
+
+/** The vendor may be asked for each: hundreds of objects at once would only meet its limit. */
+const SCHEMAS_AT_ONCE = 8;
 
 export interface DeclarativeSourceOptions {
   readonly connector: NonNullable<SyncEnd["connector"]>;
@@ -53,15 +56,10 @@ export function declarativeSource({
     check: () => open(never, () => {}).check(),
     async discover() {
       const streams = await open(never, () => {}).streams();
-      return Promise.all(
-        streams.map(async (stream) => ({
-          name: formatObjectName({ schema: null, name: stream.name }),
-          schema: (await stream.schema()) ?? { type: "object" },
-          primary_key: stream.primaryKey.map((path) => path.join(".")),
-          cursor_candidates: stream.cursorField ? [stream.cursorField] : [],
-          records: null,
-        })),
-      );
+      const objects: DiscoveredObject[] = [];
+      for (let from = 0; from < streams.length; from += SCHEMAS_AT_ONCE)
+        objects.push(...(await Promise.all(streams.slice(from, from + SCHEMAS_AT_ONCE).map(objectOf))));
+      return objects;
     },
     async open(request) {
       const name =
@@ -72,6 +70,16 @@ export function declarativeSource({
       await tokens?.idle?.();
       await egress?.close();
     },
+  };
+}
+
+async function objectOf(stream: Stream): Promise<DiscoveredObject> {
+  return {
+    name: formatObjectName({ schema: null, name: stream.name }),
+    schema: (await stream.schema()) ?? { type: "object" },
+    primary_key: stream.primaryKey.map((path) => path.join(".")),
+    cursor_candidates: stream.cursorField ? [stream.cursorField] : [],
+    records: null,
   };
 }
 
