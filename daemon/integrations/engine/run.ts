@@ -2,7 +2,8 @@
 import { type ErrorCode, isMagicError, MagicError } from "#contract/errors.ts";
 import type { SyncOutcome, SyncProgress, SyncProof, SyncSpec } from "#contract/sync.ts";
 import { redactText, secretsIn } from "#shared/redact.ts";
-import type { Destination, WriteSession } from "./destination.ts";
+import { converterOf } from "./convert.ts";
+import type { Destination, WritePlan, WriteSession } from "./destination.ts";
 import { checkDrift, grown } from "./evolution.ts";
 import { moveAll } from "./move.ts";
 import { parseObjectName } from "./name.ts";
@@ -12,6 +13,7 @@ import { checkResumed, formerTable, keptState, lacksColumns, resumeFrom } from "
 import { addRejects, doneOf, freshRun, outcomeOf, progressOf, type Run } from "./run-record.ts";
 import { readServerUrl } from "./server-url.ts";
 import { isReadByRecord, type Source, type SourceStream } from "./source.ts";
+import type { Value } from "./types.ts";
 
 export interface RunPorts {
   openSource(spec: SyncSpec): Promise<Source>;
@@ -166,7 +168,7 @@ async function attemptRun(
     run.phase = "merge";
     addRejects(run, plan, await session.merge());
     if (replaces) refuseEmptying(run);
-    if (plan.deletes !== "ignore" && plan.kind === "upsert") await followDeletions(run, stream, session);
+    if (plan.deletes !== "ignore" && plan.kind === "upsert") await followDeletions(run, stream, session, plan);
     run.phase = "verify";
     const proof = await prove(run, stream, session, plan, checksum);
     run.phase = "commit";
@@ -186,13 +188,24 @@ async function attemptRun(
 }
 
 // A record that cannot be read has not gone, and an interface that gives what is new says nothing of the rest.
-async function followDeletions(run: Run, stream: SourceStream, session: WriteSession): Promise<void> {
-  if (stream.keys) await session.deleteMissing(stream.keys());
+async function followDeletions(run: Run, stream: SourceStream, session: WriteSession, plan: WritePlan): Promise<void> {
+  if (stream.keys) await session.deleteMissing(asWritten(stream.keys(), plan, session.existing));
   else
     run.warnings.push({
       code: "deletions_not_followed",
       message: `Not all keys of ${run.spec.source.object} could be read, so nobody can tell which records have gone: no row was deleted or marked.`,
     });
+}
+
+// In the form that the rows got on their way: else none of them would be found.
+async function* asWritten(
+  keys: AsyncIterable<readonly Value[][]>,
+  { primaryKey, columns }: WritePlan,
+  existing: WriteSession["existing"],
+): AsyncGenerator<readonly Value[][]> {
+  const key = primaryKey.flatMap((name) => columns.find((column) => column.name === name) ?? []);
+  const convert = converterOf(key, existing);
+  for await (const rows of keys) yield convert ? rows.map(convert) : rows;
 }
 
 // A wrong type or a new constraint, not a source that was emptied: good rows would give place to none.

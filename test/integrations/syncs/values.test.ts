@@ -340,6 +340,22 @@ describe.skipIf(postgresMissing())("values", () => {
     db.close();
   });
 
+  test("a record whose key takes another form on its way has not gone", async () => {
+    const path = join(folder, "forms.sqlite");
+    const db = new DatabaseSync(path);
+    db.exec("CREATE TABLE raw (id BLOB PRIMARY KEY, v INT); CREATE TABLE mixed (id BIGINT PRIMARY KEY, v INT)");
+    const more = { mode: "incremental", cursor_field: "v", primary_key: ["id"], deletes: "hard" } as const;
+    const count = async (name: string, text: string, table: string) => {
+      writeFileSync(join(folder, name), text);
+      const { proof } = await sync({ from: join(folder, name), object: "x", to: path, table }, more);
+      return proof.destination_count;
+    };
+    expect(await count("forms.csv", "id,v\n\\x00ff,1\n\\x01,2\n", "raw")).toBe(2);
+    expect(await count("forms.jsonl", '{"id":5,"v":1}\n{"id":"7","v":2}\n', "mixed")).toBe(2);
+    expect(await count("forms.jsonl", '{"id":"7","v":2}\n{"id":8,"v":3}\n', "mixed")).toBe(2);
+    db.close();
+  });
+
   test("what a file calls a type is no statement of ours", async () => {
     await target.query("CREATE TABLE bystander (id int)");
     const named = "text); DROP TABLE bystander; CREATE TABLE intruder (a text";
