@@ -33,6 +33,13 @@ const settled = (text: string) => {
   }
 };
 
+test("references that fork at each level are not followed to their end", () => {
+  const both = (ref: string) => `{ allOf: [{ $ref: "${ref}" }, { $ref: "${ref}" }] }`;
+  const levels = Array.from({ length: 60 }, (_, at) => `a${at}: ${both(`#/$defs/a${at + 1}`)}`);
+  const forking = `{ $ref: "#/$defs/a0", $defs: { ${levels.join(", ")}, a60: {} } }`;
+  expect(readContract(valid.replace(/output_schema: .*/, `output_schema: ${forking}`), "f").problems).toEqual([]);
+});
+
 test("texts with pieces cut out, doubled or exchanged", () => {
   const piece = fc.constantFrom(
     "{",
