@@ -6,17 +6,19 @@ import {
   existsSync,
   openSync,
   readFileSync,
+  realpathSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join, sep } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { parseDocument } from "yaml";
 import { MagicError } from "#contract/errors.ts";
 import { readProject } from "#contract/project-check.ts";
 import { makeFolder } from "#shared/make-folder.ts";
 import { PROJECT_FILE } from "#shared/paths.ts";
+import { edited } from "./edit.ts";
 import { renderFile, type Template } from "./render.ts";
 
 /** What scaffolding changed: how to undo it, the last first, and what to clear away once all of it stands. */
@@ -78,15 +80,21 @@ const SQLITE_FULL = 13;
 
 // Keeps the file's comments and order; does nothing where a database of this name is configured.
 function addDatabase(root: string, made: string[], { undo, settle }: Changes): void {
-  const path = join(root, PROJECT_FILE);
+  let added = false;
+  const path = realpathSync(join(root, PROJECT_FILE));
   const before = readFileSync(path, "utf8");
-  const document = parseDocument(before);
-  if (document.hasIn(["databases", "main"])) return;
-  document.setIn(["databases", "main"], { url: `sqlite:${EXAMPLE}`, mode: "read" });
+  const after = edited(before, (document) => {
+    if (document.hasIn(["databases", "main"])) return;
+    document.setIn(["databases", "main"], { url: `sqlite:${EXAMPLE}`, mode: "read" });
+    added = true;
+  });
+  if (!added) return;
   // What undoes it needs no room on a disk that has none left.
   const [next, kept] = [`${path}.new`, `${path}.before`];
   undo.push(() => rmSync(next, { force: true }));
-  writeFileSync(next, document.toString({ lineWidth: 0 }));
+  rmSync(next, { force: true });
+  // Secrets may stand in it: who may not read it may not do so afterwards either.
+  writeFileSync(next, after, { mode: statSync(path).mode });
   undo.push(() => rmSync(kept, { force: true }));
   copyFileSync(path, kept);
   renameSync(next, path);

@@ -2,9 +2,10 @@
 
 import { existsSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Document, isMap, parse, parseDocument } from "yaml";
+import { type Document, isMap, parse } from "yaml";
 import { MagicError } from "#contract/errors.ts";
 import { readProject } from "#contract/project-check.ts";
+import { edited } from "#scaffold/edit.ts";
 import { makeFolder } from "#shared/make-folder.ts";
 import { PROJECT_FILE, userStateFolder } from "#shared/paths.ts";
 import { userConfigPath } from "#shared/user-config.ts";
@@ -79,17 +80,13 @@ async function changeProject(key: string, text: string | undefined, root: string
 
 // Keeps the file's comments and order; what would not be valid afterwards is refused.
 function changedText(file: string, key: string, value: unknown): string {
-  const before = readFileSync(file, "utf8");
-  const windows = before.includes("\r\n");
-  // Else the ends stay in comments, and in them alone.
-  const document = parseDocument(windows ? before.replaceAll("\r\n", "\n") : before);
-  if (document.errors.length > 0)
-    throw new MagicError("config_invalid", `${file} is not valid: \`magic validate\` lists every problem.`);
   const path = pathOf(key);
-  if (value === undefined) remove(document, path);
-  else put(document, path, value);
-  const written = document.toString({ lineWidth: 0 });
-  const changed = windows ? written.replaceAll("\n", "\r\n") : written;
+  const changed = edited(readFileSync(file, "utf8"), (document) => {
+    if (document.errors.length > 0)
+      throw new MagicError("config_invalid", `${file} is not valid: \`magic validate\` lists every problem.`);
+    if (value === undefined) remove(document, path);
+    else put(document, path, value);
+  });
   const { problems } = readProject(changed, PROJECT_FILE);
   if (problems.length > 0)
     throw new MagicError("config_invalid", `${file} would not be valid; nothing was written.`, {
