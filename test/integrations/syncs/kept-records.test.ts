@@ -1,5 +1,5 @@
 // Incremental runs into files: what was there stays as it was, and a key is the same key however a format writes it.
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, linkSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -52,6 +52,28 @@ test("two syncs into one file keep a state each, until one of them replaces it",
   await run("two", "full_refresh");
   expect(await run("one")).toMatchObject({ error: null, records_synced: 1 });
   expect(readFileSync(to, "utf8")).toBe('{"c":"1","v":"two"}\n{"c":"1","v":"one"}\n');
+  // What had come of the other is gone with the file.
+  for (const lose of [() => rmSync(to), () => writeFileSync(to, "")]) {
+    lose();
+    expect(await run("two")).toMatchObject({ error: null, records_synced: 1 });
+    expect(await run("one")).toMatchObject({ error: null, records_synced: 1 });
+    expect(readFileSync(to, "utf8")).toBe('{"c":"1","v":"two"}\n{"c":"1","v":"one"}\n');
+  }
+});
+
+test("what a killed run left beside the file is replaced, not written into", async () => {
+  const [from, to, other] = ["left-from.csv", "left.csv", "other.csv"].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ];
+  writeFileSync(from, "c,v\n1,a\n");
+  expect(await sync({ from, object: "x", to, table: "x" }, {})).toMatchObject({ error: null });
+  const { sync_id } = JSON.parse(readFileSync(`${to}.magic-state`, "utf8"));
+  writeFileSync(other, "kept");
+  linkSync(other, join(folder, `.left.csv.${sync_id.slice(-12)}.partial`));
+  expect(await sync({ from, object: "x", to, table: "x" }, {})).toMatchObject({ error: null });
+  expect([readFileSync(other, "utf8"), readFileSync(to, "utf8")]).toEqual(["kept", '"c","v"\n1,a\n']);
 });
 
 test("records of JSON Lines that stay are not written anew: NaN, JSON strings, lines of others", async () => {

@@ -86,7 +86,7 @@ interface Parts {
 }
 
 function sessionOf({ path, target, format, request, stateFile, old, committed }: Parts): WriteSession {
-  // The same name every time: what a killed run left is overwritten by the next.
+  // The same name every time: what a killed run left is replaced by the next.
   const partial = join(dirname(target), `.${basename(target)}.${request.syncId.slice(-12)}.partial`);
   let plan: WritePlan | undefined;
   let writer: FileWriter | undefined;
@@ -135,9 +135,10 @@ function sessionOf({ path, target, format, request, stateFile, old, committed }:
         : [];
       columns = [...(keeps && old && format === "parquet" ? typed(wanted, old, path) : wanted.columns), ...extra];
       try {
+        // A killed run's may have the permissions of a file that may not be written.
+        rmSync(partial, { force: true });
         writer = await (await formatOf(format)).create(partial, columns, path);
-        // Whoever may read the old one, and nobody else, may read the new one.
-        if (existsSync(target)) chmodSync(partial, statSync(target).mode & 0o777);
+        keepMode(target, partial);
         if (keeps) stays = old;
         if (keeps || (!wanted.keyCertain && wanted.primaryKey.length > 0)) spool = await openSpool(`${partial}.new`);
       } catch (error) {
@@ -197,7 +198,7 @@ function sessionOf({ path, target, format, request, stateFile, old, committed }:
       await writer.finish();
       await spool?.remove();
       const committed = { state, schema: plan.sourceSchema };
-      const change = { stream: request.stream, committed, alone: plan.kind === "replace" };
+      const change = { stream: request.stream, committed, alone: stays === null };
       await stateFile.prepare(change, partial);
       renameSync(partial, target);
       await syncFolder(dirname(target));
@@ -219,6 +220,12 @@ function typed(plan: WritePlan, old: FileReader, path: string): readonly Column[
     const there = widen.includes(column) ? undefined : old.columns.find(({ name }) => name === column.name);
     return there ? { ...there, nullable: true } : column;
   });
+}
+
+// Whoever may read the old one, and nobody else, may read the new one. Some file systems refuse to be asked for what is so already.
+function keepMode(old: string, fresh: string): void {
+  const modeOf = (path: string) => statSync(path).mode & 0o777;
+  if (existsSync(old) && modeOf(old) !== modeOf(fresh)) chmodSync(fresh, modeOf(old));
 }
 
 async function syncFolder(path: string): Promise<void> {
