@@ -361,6 +361,17 @@ describe("anthropic", () => {
     }
   });
 
+  test("of many strict tools twenty are sent so, as many as Claude takes", async () => {
+    const parameters = { ...schema, additionalProperties: false };
+    const tools = Array.from({ length: 22 }, (_, at) => ({
+      type: "function",
+      function: { name: `f${at}`, strict: true, parameters },
+    }));
+    const { body, outcome } = await send("anthropic", { messages: [user("x")], tools }, model);
+    expect((body["tools"] as { strict?: true }[]).filter(({ strict }) => strict)).toHaveLength(20);
+    expect(outcome).toMatchObject({ notes: { dropped: ["tools.function.strict"] } });
+  });
+
   test("schemas of older drafts, and keywords that say nothing, are said in today's draft, by which they are judged", async () => {
     const properties = {
       pair: { type: "array", items: [{ type: "string", enum: null }, true], additionalItems: false },
@@ -404,7 +415,7 @@ describe("anthropic", () => {
       (await send("bedrock", { messages: [user("x")], tools }, name)).body["toolConfig"];
     const spec = (json: object) => ({ tools: [{ toolSpec: { name: "f", inputSchema: { json } } }] });
     expect(await toolConfig("anthropic.claude-haiku-4-5-20251001-v1:0")).toMatchObject(spec(sent));
-    expect(await toolConfig("amazon.nova-lite-v1:0")).toMatchObject(spec(parameters));
+    expect(await toolConfig("us.meta.llama4-maverick-17b-instruct-v1:0")).toMatchObject(spec(parameters));
   });
 
   test("an answer to go on with ends clean; text files and images go as such, other files are refused", async () => {

@@ -120,6 +120,23 @@ describe("bedrock", () => {
     expect(upstream.requests.at(-1)?.headers.authorization).toBe("Bearer bedrock-api-key-1");
   });
 
+  test("Nova is told type, properties and required of a tool's schema, and what references refer to: it refuses more", async () => {
+    const node = { type: "object", properties: { next: { $ref: "#/$defs/Node", description: "Next." } } };
+    const parameters = {
+      $schema: "http://json-schema.org/draft-07/schema#",
+      ...{ type: "object", properties: { node: { $ref: "#/$defs/Node" }, $ref: { type: "string" } } },
+      ...{ required: ["node"], additionalProperties: false, title: "F", $defs: { Node: node } },
+    };
+    const tools = [{ type: "function", function: { name: "f", parameters } }, tool("a")];
+    const { body } = await send("bedrock", { messages: [user("x")], tools }, "us.amazon.nova-lite-v1:0");
+    const [f, a] = (body["toolConfig"] as { tools: { toolSpec: { inputSchema: object } }[] }).tools;
+    const inner = { type: "object", properties: { next: { description: "Next." } } };
+    expect(f?.toolSpec.inputSchema).toEqual({
+      json: { type: "object", properties: { node: inner, $ref: { type: "string" } }, required: ["node"] },
+    });
+    expect(a?.toolSpec.inputSchema).toEqual({ json: tool("a").function.parameters });
+  });
+
   test("a JSON schema is emulated by a forced tool whose input is the answer, whole and streamed", async () => {
     const sent = await send("bedrock", { messages: [user("x")], response_format: jsonSchema }, model);
     expect(sent.body["toolConfig"]).toMatchObject({ toolChoice: { tool: { name: "json" } } });

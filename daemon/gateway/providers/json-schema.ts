@@ -43,6 +43,30 @@ export function dereferenced(schema: Schema): Schema {
   return isObject(target) ? { ...rest, ...target } : schema;
 }
 
+const DEEPEST = 100;
+/** Of what references stand for: those that lead to references multiply without end. */
+const MOST_NODES = 20_000;
+
+/** The schema with what its references refer to in their place; where that is without end, the innermost say nothing. */
+export function inlined(root: Schema): Schema {
+  if (!JSON.stringify(root).includes('"$ref":')) return root;
+  let room = MOST_NODES;
+  const follow = (node: unknown, path: readonly unknown[], depth: number): unknown => {
+    if (Array.isArray(node)) return node.map((one) => follow(one, path, depth));
+    if (!isObject(node)) return node;
+    if (depth > DEEPEST || --room < 0) return {};
+    const { $ref: reference, ...rest } = node;
+    if (typeof reference !== "string") {
+      return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, follow(value, path, depth + 1)]));
+    }
+    const target = /^#(\/|$)/.test(reference) ? pointed(root, reference) : null;
+    const more = isObject(target) && !path.includes(target) ? target : {};
+    return follow({ ...more, ...rest }, [...path, target], depth + 1);
+  };
+  const { $defs: _defs, definitions: _definitions, ...schema } = root;
+  return follow(schema, [root], 0) as Schema;
+}
+
 /**
  * The schema as draft 2020-12 has it, by which services judge all of a request's: tuples, exclusive limits and `required` of older drafts are said
  * anew, and keywords that say nothing (null, a type that is none, PHP's empty list in the place of a map) are left out. The same object where nothing

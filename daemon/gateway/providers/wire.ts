@@ -5,6 +5,7 @@ import type { ChatRequest } from "#daemon/gateway/format/request.ts";
 import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
 import type { UpstreamRequest } from "#daemon/gateway/upstream/exchange.ts";
 import type { ChatCall, EmbeddingCall, Notes, ProviderKind, Target, Unsupported } from "./adapter.ts";
+import type { MemberNames } from "./anthropic/member-names.ts";
 import type { Failure } from "./failure.ts";
 
 /** A request ready to be sent, and what its answer's reader must know of it. */
@@ -13,6 +14,8 @@ export interface Prepared {
   readonly notes: Notes;
   /** The tool whose input stands for the answer where a JSON schema is emulated. */
   readonly jsonTool?: string | undefined;
+  /** Members of tools that go under other names than their own. */
+  readonly memberNames?: MemberNames | undefined;
 }
 
 /** The same request without what was refused. */

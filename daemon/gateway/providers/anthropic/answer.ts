@@ -12,6 +12,7 @@ import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { freshId } from "../tool-id.ts";
 import type { ReadContext } from "../wire.ts";
 import { anthropicError } from "./errors.ts";
+import { ownInput } from "./member-names.ts";
 import { anthropicFinish, anthropicUsage, refusalIn } from "./usage.ts";
 
 /** Throws UpstreamError for what is no message. */
@@ -44,8 +45,8 @@ export function readMessage(body: Buffer, context: ReadContext, thoughts: Though
         if (string(block["data"])) details.push(redactedThought(string(block["data"]), index));
         break;
       case "tool_use": {
-        const args = JSON.stringify(block["input"] ?? {});
         const name = string(block["name"]);
+        const args = JSON.stringify(ownInput(block["input"] ?? {}, context.prepared.memberNames?.get(name)));
         if (name === context.prepared.jsonTool) answered = args;
         else
           toolCalls.push({

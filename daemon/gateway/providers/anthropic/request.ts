@@ -15,6 +15,7 @@ import {
 } from "../content.ts";
 import { supportOf } from "../support.ts";
 import { type ClaudeThoughts, lacksThinking } from "../thoughts/claude.ts";
+import { type MemberNames, sentInput, withNames } from "./member-names.ts";
 import { anthropicMessages, cached, type Turn } from "./messages.ts";
 import { type ClaudeTraits, claudeTraits } from "./models.ts";
 import { claudeRefusals, claudeSampling } from "./refusals.ts";
@@ -25,6 +26,7 @@ export interface AnthropicRequest {
   readonly body: Record<string, unknown>;
   readonly notes: Notes;
   readonly jsonTool: string | undefined;
+  readonly memberNames: MemberNames;
   /** The beta that the body needs. */
   readonly beta: string | undefined;
 }
@@ -41,7 +43,13 @@ export function anthropicRequest(given: ChatRequest, target: Target, thoughts: C
   const thinks = claudeThinks(request.reasoning_effort, traits);
   const { system, turns } = anthropicMessages(request, thinks ? thoughts : null);
   if (turns.length === 0) turns.push({ role: "user", content: somePrompt(system) });
-  const { tools, toolChoice, jsonTool, format, responseFormat } = toolsOf(request, traits, system);
+  const memberNames = new Map<string, ReadonlyMap<string, string>>();
+  const { tools, toolChoice, jsonTool, format, responseFormat } = toolsOf(request, traits, system, memberNames);
+  for (const { content } of memberNames.size > 0 ? turns : []) {
+    for (const block of content) {
+      if (isCall(block)) block.input = sentInput(block.input, memberNames.get(block.name));
+    }
+  }
   const answer = answerTokens(request, target, traits);
   const forced = toolChoice?.["type"] === "any" || toolChoice?.["type"] === "tool";
   const thinking = thinkingOf(request, traits, turns, forced, answer);
@@ -72,7 +80,7 @@ export function anthropicRequest(given: ChatRequest, target: Target, thoughts: C
   };
   const loose = toolPlan(request).tools.some(({ strict }, index) => strict === true && !tools[index]?.["strict"]);
   const notes = { dropped: [...thinking.dropped, ...(loose ? ["tools.function.strict"] : [])], responseFormat };
-  return { body, notes, jsonTool, beta: bound ? BINDING_BETA : undefined };
+  return { body, notes, jsonTool, memberNames, beta: bound ? BINDING_BETA : undefined };
 }
 
 // The service refuses what looks like an e-mail address or a telephone number, and what is long; it asks for a hash instead.
@@ -96,7 +104,12 @@ export function anthropicLongest(request: ChatRequest, target: Target): number {
   return thinkingRoom(request.reasoning_effort, traits, answer)?.total ?? answer;
 }
 
-function toolsOf(request: ChatRequest, traits: ClaudeTraits, system: unknown[]) {
+function toolsOf(
+  request: ChatRequest,
+  traits: ClaudeTraits,
+  system: unknown[],
+  names: Map<string, ReadonlyMap<string, string>>,
+) {
   const plan = toolPlan(request);
   const keeps = schemaKeeper();
   const wanted = request.response_format;
@@ -104,7 +117,7 @@ function toolsOf(request: ChatRequest, traits: ClaudeTraits, system: unknown[]) 
   const native = schema !== undefined && traits.nativeSchema && keeps(schema);
   const marks = toolMarks(request);
   const tools: Record<string, unknown>[] = plan.tools.map((tool) => {
-    const input = inputSchema(objectSchema(tool.parameters));
+    const input = withNames(tool.name, inputSchema(objectSchema(tool.parameters)), names);
     // What the service cannot keep it would refuse: such a tool is an ordinary one.
     const strict = tool.strict === true && traits.nativeSchema && keeps(input);
     return {
@@ -138,7 +151,7 @@ function toolsOf(request: ChatRequest, traits: ClaudeTraits, system: unknown[]) 
   tools.push({
     name: jsonTool,
     description: "Give the final answer by calling this tool.",
-    input_schema: inputSchema(objectSchema(schema)),
+    input_schema: withNames(jsonTool, inputSchema(objectSchema(schema)), names),
   });
   toolChoice =
     plan.tools.length > 0 && plan.choice?.mode !== "none"
@@ -170,6 +183,10 @@ function thinkingOf(
   if (!request.reasoning_effort) return { dropped: [] };
   const bare = lacksThinking(turns.map(({ role, content }) => ({ role, blocks: content.map(kindOf) })));
   return claudeThinking(request.reasoning_effort, traits, { forced, bare }, answer);
+}
+
+function isCall(block: unknown): block is { name: string; input: Record<string, unknown> } {
+  return (block as { type: string }).type === "tool_use";
 }
 
 function kindOf(block: unknown) {

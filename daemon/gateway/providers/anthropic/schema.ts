@@ -7,6 +7,8 @@ import { maps, pointed, type Schema } from "../json-schema.ts";
 const MAX_OPTIONAL = 10;
 /** Members with more than one type, likewise. */
 const MAX_UNIONS = 16;
+/** Strict tools of a request. */
+const MAX_STRICT = 20;
 const MAX_DEPTH = 60;
 /** Nodes looked at for one request: references to references multiply without end. */
 const MAX_NODES = 20_000;
@@ -45,6 +47,7 @@ const unsaid = new Set([
 ]);
 
 interface Count {
+  schemas: number;
   optional: number;
   unions: number;
   /** The same for all schemas of a request. */
@@ -53,9 +56,10 @@ interface Count {
 
 /** Says of one schema of a request after the other whether the service can keep it without losing what it says: its limits hold for all of them. */
 export function schemaKeeper(): (schema: Schema) => boolean {
-  let taken: Count = { optional: 0, unions: 0, nodes: { left: MAX_NODES } };
+  let taken: Count = { schemas: 0, optional: 0, unions: 0, nodes: { left: MAX_NODES } };
   return (schema) => {
-    const count = { ...taken };
+    if (taken.schemas === MAX_STRICT) return false;
+    const count = { ...taken, schemas: taken.schemas + 1 };
     const keeps = closes(schema, schema, [], count, 0) && count.optional <= MAX_OPTIONAL && count.unions <= MAX_UNIONS;
     if (keeps) taken = count;
     return keeps;
@@ -114,7 +118,8 @@ export function inputSchema(schema: Schema): Schema {
   );
 }
 
-function inWords(schema: Schema, told: readonly string[]): Schema {
+/** What the service refuses, told to the model. */
+export function inWords(schema: Schema, told: readonly string[]): Schema {
   if (told.length === 0) return schema;
   const said = typeof schema["description"] === "string" ? `${schema["description"]} ` : "";
   return { ...schema, description: `${said}(${told.join(", ")})` };

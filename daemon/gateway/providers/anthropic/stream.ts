@@ -11,6 +11,7 @@ import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { freshId } from "../tool-id.ts";
 import type { Emit, ReadContext, StreamDecoder } from "../wire.ts";
 import { anthropicError } from "./errors.ts";
+import { ownText } from "./member-names.ts";
 import { anthropicFinish, anthropicUsage, refusalIn } from "./usage.ts";
 
 interface Block {
@@ -19,6 +20,9 @@ interface Block {
   readonly call: number;
   /** Input that came with the block's start, shown if no delta follows. */
   readonly initial: string;
+  /** Of members that go under other names: its input is held until it is whole. */
+  readonly names: ReadonlyMap<string, string> | undefined;
+  input: string;
   written: boolean;
   /** Thinking so far, and its signature (or what the service has encrypted). */
   thought: string;
@@ -28,7 +32,7 @@ interface Block {
 export function anthropicDecoder(context: ReadContext, emit: Emit, thoughts: ThoughtMemory): StreamDecoder {
   const chunks: ChunkStream = chunkStream(context, emit);
   const blocks = new Map<unknown, Block>();
-  const { jsonTool } = context.prepared;
+  const { jsonTool, memberNames } = context.prepared;
   let counted: Record<string, unknown> = {};
   let answered = false;
   let called = false;
@@ -51,26 +55,34 @@ export function anthropicDecoder(context: ReadContext, emit: Emit, thoughts: Tho
   function tool(block: Record<string, unknown>): Block {
     const input = block["input"];
     const initial = input && Object.keys(fields(input)).length > 0 ? JSON.stringify(input) : "";
-    if (string(block["name"]) === jsonTool) {
+    const name = string(block["name"]);
+    const names = memberNames?.get(name);
+    if (name === jsonTool) {
       answered = true;
       held = "";
-      return blank("tool_use", -1, initial);
+      return blank("tool_use", -1, initial, names);
     }
     called = true;
     const id = string(block["id"]) || freshId();
     ids.push(id);
-    return blank("tool_use", chunks.toolCall(id, string(block["name"])), initial);
+    return blank("tool_use", chunks.toolCall(id, name), initial, names);
   }
 
   function write(block: Block, piece: string): void {
     if (piece === "") return;
     block.written = true;
+    if (block.names) block.input += piece;
+    else show(block, piece);
+  }
+
+  function show(block: Block, piece: string): void {
     if (block.call < 0) chunks.text(piece);
     else chunks.toolArguments(block.call, piece);
   }
 
   function close(block: Block, index: unknown): void {
     if (block.type === "tool_use" && !block.written) write(block, block.initial || "{}");
+    if (block.names) show(block, ownText(block.input, block.names));
     if (block.signature === "") return;
     const place = typeof index === "number" ? index : details.length;
     if (block.type === "thinking") details.push(signedThought(block.thought, block.signature, place));
@@ -141,6 +153,7 @@ export function anthropicDecoder(context: ReadContext, emit: Emit, thoughts: Tho
       }
       case "message_stop":
         stopped = true;
+        for (const [index, block] of blocks) close(block, index);
         keepThoughts(thoughts, context.caller, ids, details);
         if (!answered) chunks.text(held);
         chunks.refusal(refusal);
@@ -173,6 +186,6 @@ export function anthropicDecoder(context: ReadContext, emit: Emit, thoughts: Tho
   };
 }
 
-function blank(type: string, call: number, initial: string): Block {
-  return { type, call, initial, written: false, thought: "", signature: "" };
+function blank(type: string, call: number, initial: string, names?: ReadonlyMap<string, string>): Block {
+  return { type, call, initial, names, input: "", written: false, thought: "", signature: "" };
 }

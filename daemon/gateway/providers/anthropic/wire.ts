@@ -21,7 +21,11 @@ export function anthropicWire(thoughts: ThoughtMemory): Wire {
     async prepare(call, target, io) {
       const asked = await withImages(call.request, io);
       const request = call.user === null ? asked : { ...asked, user: call.user };
-      const { body, notes, jsonTool, beta } = anthropicRequest(request, target, claudeThoughts(thoughts, call.caller));
+      const { body, notes, jsonTool, memberNames, beta } = anthropicRequest(
+        request,
+        target,
+        claudeThoughts(thoughts, call.caller),
+      );
       const { origin, pathname, search } = new URL(endpointUnder(target.baseUrl ?? VENDOR, "/v1/messages", /\/v1$/));
       const headers = {
         "content-type": "application/json",
@@ -37,6 +41,7 @@ export function anthropicWire(thoughts: ThoughtMemory): Wire {
         request: { origin, method: "POST", path: pathname + search, headers, body: JSON.stringify(body) },
         notes,
         jsonTool,
+        memberNames,
       };
     },
     read: (body, context) => readMessage(body, context, thoughts),

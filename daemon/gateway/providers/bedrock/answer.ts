@@ -3,6 +3,7 @@ import { fields } from "#contract/json-object.ts";
 import type { ReasoningDetail, ToolCall } from "#daemon/gateway/format/completion.ts";
 import { parseExact } from "#daemon/gateway/format/exact-json.ts";
 import { completionBody, estimatedUsage } from "../answer.ts";
+import { ownInput } from "../anthropic/member-names.ts";
 import { parseAnswer } from "../cost.ts";
 import { list, string } from "../events.ts";
 import { failure, givenUp, UpstreamError } from "../failure.ts";
@@ -43,7 +44,7 @@ export function readConverse(body: Buffer, context: ReadContext, thoughts: Thoug
       const use = fields(block["toolUse"]);
       if (use["type"] === "server_tool_use") continue;
       const name = string(use["name"]);
-      const args = JSON.stringify(use["input"] ?? {});
+      const args = JSON.stringify(ownInput(use["input"] ?? {}, context.prepared.memberNames?.get(name)));
       if (name === context.prepared.jsonTool) answered = args;
       else
         toolCalls.push({

@@ -18,6 +18,10 @@ export function isGpt(model: string): boolean {
   return /(^|[./])openai\./.test(model) && !isOpenWeight(model);
 }
 
+export function isNova(model: string): boolean {
+  return /nova-/.test(model);
+}
+
 export function isNova2(model: string): boolean {
   return /nova-2-/.test(model);
 }

@@ -2,6 +2,7 @@
 import { modern } from "#daemon/gateway/format/modern.ts";
 import type { ChatRequest, JsonSchema, ReasoningEffort } from "#daemon/gateway/format/request.ts";
 import type { Notes, Target, Unsupported } from "../adapter.ts";
+import { type MemberNames, sentInput, withNames } from "../anthropic/member-names.ts";
 import { claudeTraits } from "../anthropic/models.ts";
 import { claudeRefusals, claudeSampling } from "../anthropic/refusals.ts";
 import { inputSchema, nativeSchema, schemaKeeper } from "../anthropic/schema.ts";
@@ -18,6 +19,7 @@ import {
   toolPlan,
   undemanding,
 } from "../content.ts";
+import { inlined } from "../json-schema.ts";
 import { supportOf } from "../support.ts";
 import { type ClaudeThoughts, lacksThinking } from "../thoughts/claude.ts";
 import { shortId } from "../tool-id.ts";
@@ -28,6 +30,7 @@ import {
   forcesTools,
   isClaude,
   isGpt,
+  isNova,
   isNova2,
   isOpenWeight,
   keepsSchemas,
@@ -40,6 +43,7 @@ export interface ConverseRequest {
   readonly body: Record<string, unknown>;
   readonly notes: Notes;
   readonly jsonTool: string | undefined;
+  readonly memberNames: MemberNames;
 }
 
 /** The table's refusals, and what this model refuses beyond them. */
@@ -124,7 +128,13 @@ export async function converseRequest(
   const native = way === "native";
   if (way === "told") system.push({ text: jsonInstruction(schema) });
   const forced = way === "tool" ? schema : undefined;
-  const { jsonTool, loose, ...toolConfig } = toolsOf(request, turns, forced, target.model, keeps);
+  const memberNames = new Map<string, ReadonlyMap<string, string>>();
+  const { jsonTool, loose, ...toolConfig } = toolsOf(request, turns, forced, target.model, keeps, memberNames);
+  for (const { content } of memberNames.size > 0 ? turns : []) {
+    for (const { toolUse } of content) {
+      if (isCall(toolUse)) toolUse.input = sentInput(toolUse.input, memberNames.get(toolUse.name));
+    }
+  }
   const { fields, total, dropped } = reasoning(request, target.model, turns, forces(toolConfig));
   if (loose) dropped.push("tools.function.strict");
   if (traits && !fields?.["thinking"] && !traits.thinksUnasked) for (const turn of turns) leaveOutThinking(turn);
@@ -162,7 +172,7 @@ export async function converseRequest(
   };
   const emulated = wanted && wanted.type !== "text" ? ("emulated" as const) : undefined;
   const responseFormat = native ? ("native" as const) : emulated;
-  return { body, notes: { dropped, responseFormat }, jsonTool };
+  return { body, notes: { dropped, responseFormat }, jsonTool, memberNames };
 }
 
 function textFormat(wanted: ChatRequest["response_format"], schema: JsonSchema): object {
@@ -173,6 +183,10 @@ function textFormat(wanted: ChatRequest["response_format"], schema: JsonSchema):
 
 function given(members: Readonly<Record<string, string | undefined>>): Record<string, string> {
   return Object.fromEntries(Object.entries(members).filter((member): member is [string, string] => Boolean(member[1])));
+}
+
+function isCall(use: unknown): use is { name: string; input: Record<string, unknown> } {
+  return use !== undefined;
 }
 
 function kindOf(block: Record<string, unknown>) {
@@ -192,6 +206,7 @@ function toolsOf(
   schema: JsonSchema | undefined,
   model: string,
   keeps: (schema: JsonSchema) => boolean,
+  names: Map<string, ReadonlyMap<string, string>>,
 ): { tools: object[]; toolChoice?: object; jsonTool?: string; loose: boolean } {
   const plan = toolPlan(request);
   const spec = (name: string, description: string | undefined, json: unknown, strict = false) => ({
@@ -202,13 +217,16 @@ function toolsOf(
       ...(strict ? { strict } : {}),
     },
   });
-  const inputOf = (parameters: JsonSchema | null | undefined) =>
-    isClaude(model) ? inputSchema(objectSchema(parameters)) : objectSchema(parameters);
+  const inputOf = (name: string, parameters: JsonSchema | null | undefined) => {
+    const schema = objectSchema(parameters);
+    if (isClaude(model)) return withNames(name, inputSchema(schema), names);
+    return isNova(model) ? bareSchema(schema) : schema;
+  };
   const given = plan.tools.filter(({ name }) => mayCall(name, plan.choice, model));
   const marks = isClaude(model) ? toolMarks(request) : null;
   let loose = false;
   const tools = given.flatMap((tool): object[] => {
-    const input = inputOf(tool.parameters);
+    const input = inputOf(tool.name, tool.parameters);
     const strict = tool.strict === true && keeps(input);
     loose ||= tool.strict === true && !strict;
     const made = spec(tool.name, tool.description, strict ? nativeSchema(input) : input, strict);
@@ -219,7 +237,7 @@ function toolsOf(
   if (schema && !demandsCall(plan)) {
     const description = "Give the final answer by calling this tool.";
     const jsonTool = answerToolName(given);
-    tools.push(spec(jsonTool, description, inputOf(schema)));
+    tools.push(spec(jsonTool, description, inputOf(jsonTool, schema)));
     const only = given.length === 0 && namesTools(model);
     return { tools, toolChoice: only ? { tool: { name: jsonTool } } : { any: {} }, jsonTool, loose };
   }
@@ -235,6 +253,12 @@ function toolsOf(
   if (choice?.mode === "named" && namesTools(model))
     return { tools, toolChoice: { tool: { name: choice.name } }, loose };
   return { tools, toolChoice: demandsCall(plan) ? { any: {} } : { auto: {} }, loose };
+}
+
+// Nova takes these three at the top of a tool's schema, and refuses a request for any other.
+function bareSchema(schema: JsonSchema): JsonSchema {
+  const { type, properties, required } = inlined(schema);
+  return { type, properties: properties ?? {}, ...(required === undefined ? {} : { required }) };
 }
 
 function mayCall(name: string, choice: ToolPlan["choice"], model: string): boolean {

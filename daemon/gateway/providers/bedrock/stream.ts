@@ -2,6 +2,7 @@
 import { fields } from "#contract/json-object.ts";
 import type { ReasoningDetail } from "#daemon/gateway/format/completion.ts";
 import { isCount } from "#daemon/gateway/format/usage.ts";
+import { ownText } from "../anthropic/member-names.ts";
 import { chunkStream } from "../chunks.ts";
 import { jsonEvent, string } from "../events.ts";
 import { failure, givenUp, UpstreamError } from "../failure.ts";
@@ -18,6 +19,9 @@ interface Block {
   /** The call's number in OpenAI's list; -1 for the tool that stands for the answer. */
   readonly call: number;
   written: boolean;
+  /** Of members that go under other names: its input is held until it is whole. */
+  readonly names: ReadonlyMap<string, string> | undefined;
+  input: string;
 }
 
 /** A block of thinking as it comes. */
@@ -36,7 +40,7 @@ function joined(pieces: readonly string[]): string {
 
 export function bedrockDecoder(context: ReadContext, emit: Emit, memory: ThoughtMemory): StreamDecoder {
   const chunks = chunkStream(context, emit);
-  const { jsonTool } = context.prepared;
+  const { jsonTool, memberNames } = context.prepared;
   const format = thoughtFormat(context.target.model);
   const blocks = new Map<unknown, Block>();
   const thoughts = new Map<unknown, Thought>();
@@ -55,17 +59,18 @@ export function bedrockDecoder(context: ReadContext, emit: Emit, memory: Thought
     const name = string(use["name"]);
     // What Bedrock calls by itself (web grounding) is no call for the client.
     if (name === "" || use["type"] === "server_tool_use") return;
+    const names = memberNames?.get(name);
     if (name === jsonTool) {
       answered = true;
       held = "";
-      blocks.set(event["contentBlockIndex"], { call: -1, written: false });
+      blocks.set(event["contentBlockIndex"], { call: -1, written: false, names, input: "" });
       return;
     }
     called = true;
     const id = string(use["toolUseId"]) || freshId();
     ids.push(id);
     const call = chunks.toolCall(id, name);
-    blocks.set(event["contentBlockIndex"], { call, written: false });
+    blocks.set(event["contentBlockIndex"], { call, written: false, names, input: "" });
   }
 
   function delta(event: Record<string, unknown>): void {
@@ -103,6 +108,11 @@ export function bedrockDecoder(context: ReadContext, emit: Emit, memory: Thought
   function write(block: Block | undefined, piece: string): void {
     if (!block || piece === "") return;
     block.written = true;
+    if (block.names) block.input += piece;
+    else show(block, piece);
+  }
+
+  function show(block: Block, piece: string): void {
     if (block.call < 0) chunks.text(piece);
     else chunks.toolArguments(block.call, piece);
   }
@@ -124,6 +134,7 @@ export function bedrockDecoder(context: ReadContext, emit: Emit, memory: Thought
         thoughtEnds(event["contentBlockIndex"]);
         const block = blocks.get(event["contentBlockIndex"]);
         if (block && !block.written) write(block, "{}");
+        if (block?.names) show(block, ownText(block.input, block.names));
         blocks.delete(event["contentBlockIndex"]);
         break;
       }

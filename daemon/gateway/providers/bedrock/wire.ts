@@ -23,7 +23,7 @@ export function bedrockWire(thoughts: ThoughtMemory): Wire {
     unsupported: bedrockUnsupported,
     longestAnswer: converseLongest,
     async prepare(call, target, io) {
-      const { body, notes, jsonTool } = await converseRequest(
+      const { body, notes, jsonTool, memberNames } = await converseRequest(
         call.request,
         target,
         io,
@@ -31,7 +31,7 @@ export function bedrockWire(thoughts: ThoughtMemory): Wire {
       );
       const whole = !call.request.stream || ("toolConfig" in body && unstreamed.has(target));
       const request = await signed(JSON.stringify(body), whole ? "converse" : "converse-stream", call, target);
-      return { request, notes, jsonTool };
+      return { request, notes, jsonTool, memberNames };
     },
     relent(status, body, call, target, { body: text }) {
       if (!call.request.stream || status !== 400 || !UNSTREAMED.test(body)) return null;
