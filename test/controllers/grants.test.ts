@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { ControllerContract } from "#contract/controller.ts";
 import { capabilities } from "#contract/controller.ts";
+import { MagicError } from "#contract/errors.ts";
 import { brokerOperations, createBroker } from "#daemon/controllers/broker/broker.ts";
 import { openDatabases } from "#daemon/controllers/broker/db/databases.ts";
 import type { Session } from "#daemon/controllers/broker/db/driver.ts";
@@ -243,14 +244,25 @@ test("what is asked for inside of a transaction does not wait for the session th
   const held = { query: async () => ({ rows: [], row_count: 0 }), commit: async () => {}, destroy: slots.give };
   const driver = {
     close: async () => {},
-    begin: async (signal: AbortSignal) => {
-      await slots.take(signal);
+    begin: async (signal: AbortSignal, _many?: "many", free = signal) => {
+      await slots.take(free);
       return { ...held, release: async () => slots.give() };
     },
   };
+  // Another server, which is far away or wakes up: its session is free at once.
+  const far = {
+    ...driver,
+    begin: async (signal: AbortSignal) => {
+      await new Promise((done) => setTimeout(done, 60));
+      if (signal.aborted) throw new MagicError("timeout");
+      return { ...held, release: async () => {} };
+    },
+  };
   const databases = { get: () => ({ url: "", mode: "write" as const }) };
-  const contract = contractOf("t", { capabilities: ["db:query"], scopes: { db: [{ name: "x", mode: "write" }] } });
-  const using = brokerOperations({ driver: async () => driver, close: async () => {} }, 20);
+  const db = ["x", "y"].map((name) => ({ name, mode: "write" as const }));
+  const contract = contractOf("t", { capabilities: ["db:query"], scopes: { db } });
+  const driverOf = async (name: string) => (name === "x" ? driver : far);
+  const using = brokerOperations({ driver: driverOf, close: async () => {} }, 20);
   const one = opened(contract, { ...ports, databases }, using);
   const call = (op: string, args: object) =>
     one.call(op, { database: "x", sql: "select 1", ...args }, null, new AbortController().signal);
@@ -258,6 +270,7 @@ test("what is asked for inside of a transaction does not wait for the session th
   const beside = call("db.query", {});
   for (const op of ["db.query", "db.begin"])
     await expect(call(op, { inside: tx })).rejects.toMatchObject({ code: "invalid_request" });
+  expect(await call("db.query", { inside: tx, database: "y" })).toMatchObject({ value: { row_count: 0 } });
   await call("db.commit", { tx });
   expect(await beside).toMatchObject({ value: { row_count: 0 } });
   // It was asked for inside of one that is over.

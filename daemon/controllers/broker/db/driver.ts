@@ -16,8 +16,11 @@ export interface Session {
 }
 
 export interface Driver {
-  /** Opens a transaction: read-only ones are so for the database itself. Waits for a free session. `many`: statements that stand or fall together. */
-  begin(signal: AbortSignal, many?: "many"): Promise<Session>;
+  /**
+   * Opens a transaction: read-only ones are so for the database itself. `many`: statements that stand or fall together. `free` ends the wait
+   * for a free session (MagicError `timeout`), not the opening of one.
+   */
+  begin(signal: AbortSignal, many?: "many", free?: AbortSignal): Promise<Session>;
   close(): Promise<void>;
 }
 

@@ -151,8 +151,8 @@ export function openMysql(url: string, mode: Mode, address?: string): Driver {
   }
 
   return {
-    async begin(signal, many) {
-      await slots.take(signal);
+    async begin(signal, many, free = signal) {
+      await slots.take(free);
       try {
         const connection = await open(signal);
         const within = mode === "read" ? READ_ONLY_TRANSACTION : many ? TRANSACTION : 0;

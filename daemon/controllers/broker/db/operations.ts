@@ -1,5 +1,5 @@
 // db:query: one statement, or a transaction that lives no longer than its invocation.
-import { MagicError } from "#contract/errors.ts";
+import { isMagicError, MagicError } from "#contract/errors.ts";
 import { listOf, textOf } from "../arguments.ts";
 import type { Session as BrokerSession, Operation } from "../session.ts";
 import type { Databases } from "./databases.ts";
@@ -123,9 +123,10 @@ export function databaseOperations(
   ): Promise<Session> {
     const { signal } = broker.caller;
     if (!open.get(broker)?.has(inside as number)) return await driver.begin(signal, many);
-    const late = AbortSignal.timeout(insideMs);
-    return await driver.begin(AbortSignal.any([signal, late]), many).catch((error: unknown) => {
-      throw late.aborted && !signal.aborted ? new MagicError("invalid_request", NONE_INSIDE) : error;
+    const free = AbortSignal.any([signal, AbortSignal.timeout(insideMs)]);
+    return await driver.begin(signal, many, free).catch((error: unknown) => {
+      const late = isMagicError(error) && error.code === "timeout" && !signal.aborted;
+      throw late ? new MagicError("invalid_request", NONE_INSIDE) : error;
     });
   }
 

@@ -264,8 +264,8 @@ export function openPostgres(url: string, mode: Mode, address?: string): Driver 
   }
 
   return {
-    async begin(signal) {
-      await slots.take(signal);
+    async begin(signal, _many, free = signal) {
+      await slots.take(free);
       try {
         return session(await open(signal));
       } catch (error) {

@@ -61,8 +61,8 @@ export function openSqlite(file: string, mode: Mode): Driver {
   }
 
   return {
-    async begin(signal) {
-      await slots.take(signal);
+    async begin(signal, _many, free = signal) {
+      await slots.take(free);
       let held = idle.pop();
       while (held && !held.alive) held = idle.pop();
       held ??= startProcess(file, mode);
