@@ -63,7 +63,7 @@ export function scaffold(request: ScaffoldRequest): Scaffolded {
     makeFolder(dirname(folder), changes);
     changes.undo.push(() => rmSync(stage, { recursive: true, force: true }));
     mkdirSync(stage);
-    if (existsSync(folder)) cpSync(folder, stage, { recursive: true });
+    if (existsSync(folder)) cpSync(folder, stage, { recursive: true, verbatimSymlinks: true });
     for (const [file, content] of files) writeFileSync(join(stage, file), content);
     const projectFiles = ensureProject(root, controllers, template, changes);
     const state = stateFolder(root);

@@ -1,5 +1,5 @@
 // What scaffolding does to a project that is there.
-import { chmodSync, lstatSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, lstatSync, readFileSync, readlinkSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { scaffold } from "#scaffold/scaffold.ts";
@@ -18,4 +18,13 @@ test("a magic.yaml that gets a database stays as private as it was, with its end
   );
   expect(statSync(kept).mode & 0o777).toBe(0o600);
   expect(lstatSync(join(root, "magic.yaml")).isSymbolicLink()).toBe(true);
+});
+
+test("a controller that is scaffolded anew keeps its links as they are", () => {
+  const root = temporaryFolder();
+  const request = { name: "q", template: "minimal", lang: "ts", root } as const;
+  const { path } = scaffold({ ...request, force: false });
+  symlinkSync("../../shared.ts", join(path, "shared.ts"));
+  scaffold({ ...request, force: true });
+  expect(readlinkSync(join(path, "shared.ts"))).toBe("../../shared.ts");
 });
