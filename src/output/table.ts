@@ -52,7 +52,7 @@ export function record(
 }
 
 function cell(value: string | number | boolean | null | undefined): string {
-  return value === null || value === undefined ? "-" : String(value).replace(/\s*\n\s*/g, " ");
+  return value === null || value === undefined ? "-" : String(value).replace(/(?<!\s)\s*\n\s*/g, " ");
 }
 
 function width(text: string): number {

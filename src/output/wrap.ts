@@ -18,7 +18,7 @@ function broken(line: string, columns: number): string {
   const [indent = ""] = /^ */.exec(line) ?? [];
   const lines: string[] = [];
   let current = "";
-  for (const [piece, gap = "", word = ""] of line.matchAll(/(\s*)((?:`[^`]*`|\S)+)/g)) {
+  for (const [piece, gap = "", word = ""] of line.matchAll(/(?<!\s)(\s*)((?:`[^`]*`|\S)+)/g)) {
     if (current !== "" && width(current + piece) > columns) {
       lines.push(current);
       current = `${indent}  ${word}`;

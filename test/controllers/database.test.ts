@@ -173,6 +173,11 @@ describe("sqlite", () => {
     expect(await ask({ db: "lite", sql: "select $1, $2", params: [1] })).toMatchObject(less);
   });
 
+  test("a backslash is a character like any other", async () => {
+    const sql = "select '\\' as mark, $1 as value, 'x' as rest";
+    expect(await ask({ db: "lite", sql, params: [7] })).toEqual({ rows: [{ mark: "\\", value: 7, rest: "x" }] });
+  });
+
   test("a transaction commits whole or not at all", async () => {
     await ask({
       db: "writable",
@@ -781,8 +786,23 @@ test("statements that would hide transaction control are seen through", () => {
 });
 
 test("numbered placeholders become question marks, in quotes they stay", () => {
-  expect(questionMarks("select $2, '$1', \"$1\", `$1` /* $1 */ where a = $1", ["a", "b"])).toEqual({
-    sql: "select ?, '$1', \"$1\", `$1` /* $1 */ where a = ?",
-    params: ["b", "a"],
+  const quoted = "'it''s $1', \"$1\"\"$1\", `$1` /* $1 */ -- it's $1\n";
+  for (const dialect of ["mysql", "sqlite"] as const)
+    expect(questionMarks(dialect, `select $2, ${quoted} where a = $1`, ["a", "b"])).toEqual({
+      sql: `select ?, ${quoted} where a = ?`,
+      params: ["b", "a"],
+    });
+  expect(questionMarks("mysql", "select '\\', $1, ', $1 # it's $1\n", ["a"])).toEqual({
+    sql: "select '\\', $1, ', ? # it's $1\n",
+    params: ["a"],
   });
 });
+
+test.each(["'\\", '"\\', "/*", "`"])(
+  "a long statement of %s that nothing closes is not looked through at each of them",
+  (mark) => {
+    const began = performance.now();
+    for (const dialect of ["mysql", "sqlite"] as const) questionMarks(dialect, `select ${mark.repeat(100_001)}`, []);
+    expect(performance.now() - began).toBeLessThan(1000);
+  },
+);

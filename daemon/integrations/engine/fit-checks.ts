@@ -57,7 +57,7 @@ function elements(check: Check | null): Check | null {
 /** A number with more places behind the point than `scale`; what is no number is for the destination to refuse. */
 export function decimals(scale: number, native: string): Check {
   return (text) => {
-    const parts = /^\s*[+-]?(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,5}))?\s*$/.exec(text);
+    const parts = /^\s*(?!\s)[+-]?(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,5}))?\s*$/.exec(text);
     if (!parts) return null;
     const [, whole = "", places = "", exponent = "0"] = parts;
     const digits = whole + places;
@@ -94,13 +94,13 @@ export function float(bits: 32 | 64, native: string): Check {
 
 // Digits without zeros at either end, and the power of ten of the first one; null: not a decimal number.
 function significant(text: string): { digits: string; exponent: number } | null {
-  const parts = /^\s*[+-]?(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,6}))?\s*$/.exec(text);
+  const parts = /^\s*(?!\s)[+-]?(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,6}))?\s*$/.exec(text);
   if (!parts || (!parts[1] && !parts[2])) return null;
   const all = `${parts[1] ?? ""}${parts[2] ?? ""}`;
   const digits = all.replace(/^0+/, "");
   if (digits === "") return { digits: "", exponent: 0 };
   const exponent = (parts[1]?.length ?? 0) - (all.length - digits.length) + Number(parts[3] ?? 0);
-  return { digits: digits.replace(/0+$/, ""), exponent };
+  return { digits: digits.replace(/(?<!0)0+$/, ""), exponent };
 }
 
 const midnight = /[T ]00:00(:00(\.0+)?)?(Z|[+-]00(:?00)?)?$/i;
@@ -145,7 +145,7 @@ export function fraction(text: string, digits: number): string | null {
 
 // Seconds without a colon: `1.5`, `1 day 0.0000001 sec`.
 function spanFraction(text: string, digits: number): string | null {
-  const found = /\.(\d+)\s*(?:s|secs?|seconds?)?\s*(?:ago)?\s*$/i.exec(text)?.[1] ?? "";
+  const found = /\.(\d+)(?:\s*(?:s|secs?|seconds?))?(?:\s*ago)?\s*$/i.exec(text)?.[1] ?? "";
   return /[1-9]/.test(found.slice(digits)) ? `more than ${digits} digits of a second's fraction` : null;
 }
 

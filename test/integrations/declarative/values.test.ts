@@ -1,7 +1,7 @@
 // What becomes of an answer's values: none is changed that nobody asked to be changed.
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { strptime } from "#daemon/integrations/connectors/declarative/jinja/date-text.ts";
+import { parseIso, strptime } from "#daemon/integrations/connectors/declarative/jinja/date-text.ts";
 import { createInterpolator } from "#daemon/integrations/connectors/declarative/jinja/interpolate.ts";
 import { runConnectorJob } from "#daemon/integrations/connectors/declarative/job.ts";
 import { rowsOf, tableOf } from "#daemon/integrations/connectors/declarative/rows.ts";
@@ -61,6 +61,21 @@ test("what Python writes for no number is null, in texts it stays", async () => 
   expect(await recordsOf('{"items":[{"a":NaN,"b":[-Infinity],"c":"NaN, \\" Infinity"}]}')).toEqual([
     { a: null, b: [null], c: 'NaN, " Infinity' },
   ]);
+});
+
+test("how long an answer, a number or a text is read grows with its length alone", async () => {
+  const n = 100_000;
+  const began = performance.now();
+  await expect(recordsOf(`{"items":[NaN,"${'\\"'.repeat(n)}`)).rejects.toMatchObject({ code: "upstream_error" });
+  const [record] = await recordsOf(`{"items":[{"id":1,"long":1.${"0".repeat(n)}1}]}`);
+  expect(JSON.stringify(record)).toHaveLength(n + 19);
+  const jinja = createInterpolator(() => 0);
+  const digits = `${"0".repeat(n)}x`;
+  expect(jinja.render("{{ a | int }} {{ a | float }}", { a: digits })).toBe("0 0.0");
+  expect(strptime(`2024-01-01T12${" ".repeat(n)}x`, "%Y")).toBeUndefined();
+  expect(() => parseIso(`2024-01-01T12${" ".repeat(n)}x`)).toThrow("is not a date");
+  expect(jinja.render("{{ a | truncate(90000) }}", { a: `x y${"\t".repeat(n)}` })).toBe("x...");
+  expect(performance.now() - began).toBeLessThan(3000);
 });
 
 test("an answer is opened however it was compressed, and read in the character set that it is in", async () => {

@@ -1,9 +1,13 @@
 // Which texts a column of a type would change without a word, and which it takes as they are.
 import { expect, test } from "vitest";
+import { normalise } from "#daemon/integrations/connectors/declarative/read/normalise.ts";
 import { memberCount, memberTexts } from "#daemon/integrations/connectors/files/json-members.ts";
+import { jsonOf } from "#daemon/integrations/connectors/files/jsonl.ts";
+import { keyForm } from "#daemon/integrations/connectors/files/key-form.ts";
 import { fitOf } from "#daemon/integrations/connectors/mysql/fit.ts";
 import { placeIn } from "#daemon/integrations/connectors/mysql/write-rows.ts";
 import { typeOfNative } from "#daemon/integrations/connectors/postgres/types.ts";
+import { writeValue } from "#daemon/integrations/connectors/sqlite/types.ts";
 import { checkOf } from "#daemon/integrations/engine/fit-checks.ts";
 import { hasDoubledKeys } from "#daemon/integrations/engine/json-keys.ts";
 import type { Column } from "#daemon/integrations/engine/types.ts";
@@ -108,6 +112,37 @@ test("JSON with texts of 10 MB is looked at as any other", () => {
     ...{ name: "v", type: { kind: "string" }, nullable: true, native: "text", untyped: true },
   });
   expect([check?.(line), check?.(`["${long}",9007199254740993.1]`)]).toEqual([null, expect.stringContaining("digits")]);
+});
+
+test("what a text is made of does not matter to how long it is looked at", () => {
+  const n = 100_000;
+  const decimal: Column["type"] = { kind: "decimal", precision: 9, scale: 0 };
+  const source: Column = { name: "v", type: { kind: "string" }, nullable: true, native: "text", untyped: true };
+  const looks: readonly ((text: string) => unknown)[] = [
+    ...["numeric(10,2)", "double precision", "interval"].map(
+      (native) => checkOf({ type: typeOfNative(native), native }) as (text: string) => unknown,
+    ),
+    fitOf({ name: "v", type: { kind: "float", bits: 64 }, nullable: true }, "double", source) as () => unknown,
+    (text) => jsonOf(text, { kind: "json", binary: false }),
+    (text) => keyForm([{ name: "v", type: decimal, nullable: false }])([text]),
+    (text) => writeValue(text, { name: "v", type: decimal, nullable: true }, "numeric"),
+    (text) => normalise(text, { type: "number" }),
+    (text) => normalise(text, { type: "integer" }),
+  ];
+  const began = performance.now();
+  for (const text of [
+    `${" ".repeat(n)}x`,
+    `{\n"a":"${" ".repeat(n)}"}`,
+    `.5${" ".repeat(n)}x`,
+    `-${"0".repeat(n)}x`,
+    `${"0".repeat(n)}x`,
+    `1.${"0".repeat(n)}1`,
+  ])
+    for (const look of looks)
+      try {
+        look(text);
+      } catch {}
+  expect(performance.now() - began).toBeLessThan(3000);
 });
 
 test.each([

@@ -255,7 +255,7 @@ async function run(
   onOver: () => void,
 ): Promise<Ran> {
   const values = params.map((value) => driverValue(value, timeOf));
-  const marked = questionMarks(sql, values);
+  const marked = questionMarks("mysql", sql, values);
   const meter = openMeter();
   return await new Promise<Ran>((resolve, reject) => {
     // A prepared statement is one statement; its rows come one by one.

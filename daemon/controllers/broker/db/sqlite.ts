@@ -46,7 +46,7 @@ export function openSqlite(file: string, mode: Mode): Driver {
     };
     return {
       async query(sql, params) {
-        const marked = questionMarks(sql, params);
+        const marked = questionMarks("sqlite", sql, params);
         return (await held.ask({ kind: "query", ...marked })) ?? { rows: [], row_count: 0 };
       },
       commit: async () => void (await held.ask({ kind: "commit" })),

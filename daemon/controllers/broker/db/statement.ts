@@ -9,14 +9,26 @@ export function checkStatement(sql: string): void {
 }
 
 /**
+ * What is quoted or a comment, and placeholders. A doubled quote is two texts side by side; what nothing closes reaches to the end, which
+ * is not looked for at each of its quotes. To SQLite a backslash is a character like any other.
+ */
+const PARTS = {
+  mysql: /'(?:[^'\\]|\\.)*'?|"(?:[^"\\]|\\.)*"?|`[^`]*`?|(?:--|#)[^\n]*|\/\*.*?(?:\*\/|$)|\$(\d+)/gs,
+  sqlite: /'[^']*'?|"[^"]*"?|`[^`]*`?|--[^\n]*|\/\*.*?(?:\*\/|$)|\$(\d+)/gs,
+};
+
+/**
  * `$1` as `?`, for databases that know only the latter; quoted parts and comments stay as they are.
  * @throws `invalid_request` where one has no value: the database would take it for null.
  */
-export function questionMarks(sql: string, params: readonly unknown[]): { sql: string; params: readonly unknown[] } {
+export function questionMarks(
+  dialect: keyof typeof PARTS,
+  sql: string,
+  params: readonly unknown[],
+): { sql: string; params: readonly unknown[] } {
   const order: unknown[] = [];
   let numbered = false;
-  const parts = /'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`[^`]*`|--[^\n]*|\/\*[\s\S]*?\*\/|\$(\d+)/g;
-  const text = sql.replace(parts, (match, number: string | undefined) => {
+  const text = sql.replace(PARTS[dialect], (match, number: string | undefined) => {
     if (number === undefined) return match;
     numbered = true;
     if (Number(number) > params.length)

@@ -130,7 +130,7 @@ function significant(text: string): { sign: number; power: number; digits: strin
   const digits = all.replace(/^0+/, "");
   if (digits === "") return { sign: 0, power: 0, digits: "" };
   const power = whole.length - (all.length - digits.length) + Number(exponent);
-  return { sign: minus === "-" ? -1 : 1, power, digits: digits.replace(/0+$/, "") };
+  return { sign: minus === "-" ? -1 : 1, power, digits: digits.replace(/(?<!0)0+$/, "") };
 }
 
 // Without an offset: as if in UTC.
@@ -143,5 +143,5 @@ function compareTimes(a: string, b: string): number {
 function instant(text: string): { micros: bigint; fraction: string } | null {
   const [, moment = "", fraction = "", zone = "", bc = ""] = time.exec(text) ?? [];
   const micros = microsOf(`${moment.replace(/t/i, " ")}${zone.toUpperCase()}${bc}`);
-  return micros === null ? null : { micros, fraction: fraction.replace(/0+$/, "") };
+  return micros === null ? null : { micros, fraction: fraction.replace(/(?<!0)0+$/, "") };
 }

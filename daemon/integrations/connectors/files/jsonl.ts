@@ -49,7 +49,7 @@ export function jsonOf(value: Value, type: ColumnType): string {
     case "bool":
       return value === "true" || value === "false" ? value : JSON.stringify(value);
     case "json":
-      return value.includes("\n") ? value.replace(/\s*\n\s*/g, " ") : value;
+      return value.includes("\n") ? value.replace(/(?<!\s)\s*\n\s*/g, " ") : value;
     case "timestamp":
       return JSON.stringify(
         type.zone

@@ -30,7 +30,7 @@ const ofText: { readonly [kind in Column["type"]["kind"]]?: (text: string) => st
 function bareDigits(text: string): string {
   const [, sign, whole, places = ""] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(text) ?? [];
   if (whole === undefined) return text;
-  const fraction = places.replace(/0+$/, "");
+  const fraction = places.replace(/(?<!0)0+$/, "");
   const digits = `${whole.replace(/^0+(?=\d)/, "")}${fraction && `.${fraction}`}`;
   return digits === "0" ? digits : sign + digits;
 }

@@ -57,7 +57,7 @@ export function fitOf(target: Column, declared: string, source: Column): ((value
       const digits = source.type.kind === "float" ? null : float(type === "float" ? 32 : 64, declared);
       const limit = Number.isNaN(places) ? null : decimals(places, declared);
       return onText((text) =>
-        /^\s*-0*\.?0*(e.*)?$/i.test(text) ? "MySQL has no -0" : (digits?.(text) ?? limit?.(text) ?? null),
+        /^\s*-0*(\.0*)?(e.*)?$/i.test(text) ? "MySQL has no -0" : (digits?.(text) ?? limit?.(text) ?? null),
       );
     }
     case "date":

@@ -114,7 +114,7 @@ export function affinityOf(declared: string): Affinity {
 }
 
 const ofNumbers = (declared: string) => /INT|REAL|FLOA|DOUB|NUMERIC|DECIMAL|BOOL/i.test(declared);
-const numeric = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+const numeric = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i;
 
 // Text that looks like a number is stored as one in such a column: refused where digits would be lost, or, where the declared type is
 // none of numbers (DATE, STRING), where it would come back as another text.
@@ -122,11 +122,10 @@ function holdsExactly(text: string, affinity: Affinity, numbers: boolean): void 
   const trimmed = text.trim();
   if (!numeric.test(trimmed)) return;
   const number = Number(trimmed);
-  const digits = (value: string) =>
-    value
-      .replace(/^-?0*/, "")
-      .replace(/(\.\d*?)0+$/, "$1")
-      .replace(/\.$/, "");
+  const digits = (value: string) => {
+    const bare = value.replace(/^-?0*/, "");
+    return /\.\d*$/.test(bare) ? bare.replace(/(?<!0)0+$/, "").replace(/\.$/, "") : bare;
+  };
   const kept =
     affinity !== "real" && /^-?\d{1,18}$/.test(trimmed)
       ? String(BigInt(trimmed))

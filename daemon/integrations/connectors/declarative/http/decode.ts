@@ -75,7 +75,8 @@ export function parseJson(text: string, url: string): unknown {
 }
 
 const NO_NUMBER = /[[:,\s]-?(?:NaN|Infinity)\b/;
-const NO_NUMBERS = /"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b/g;
+// A text that nothing closes reaches to the end: its end is not looked for at each of its quotes.
+const NO_NUMBERS = /"(?:[^"\\]|\\.)*"?|-?\b(?:NaN|Infinity)\b/g;
 
 // JavaScript would round an id beyond 2^53, and make 1e400 infinite, which is null in JSON: they stay text as they were written.
 function exactNumbers(this: unknown, _key: string, value: unknown, context?: { source?: string }): unknown {
@@ -96,7 +97,7 @@ function decimalOf(text: string): { readonly digits: string; readonly exponent: 
   const [, sign, whole = "", fraction = "", power = "0"] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? [];
   const digits = (whole + fraction).replace(/^0+/, "");
-  const kept = digits.replace(/0+$/, "");
+  const kept = digits.replace(/(?<!0)0+$/, "");
   if (kept === "") return { digits: "0", exponent: 0 };
   return { digits: sign + kept, exponent: Number(power) - fraction.length + digits.length - kept.length };
 }

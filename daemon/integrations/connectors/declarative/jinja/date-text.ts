@@ -225,7 +225,7 @@ function parseOffset(text: string): number {
 }
 
 const ISO =
-  /^\s*(\d{4})(?:-?(\d{2})(?:-?(\d{2}))?)?(?:[T ]\s*(\d{1,2})(?::?(\d{2})(?::?(\d{2})(?:[.,](\d{1,9}))?)?)?\s*(Z|z|UTC|GMT|[+-]\d{2}(?::?\d{2})?)?)?\s*$/;
+  /^\s*(\d{4})(?:-?(\d{2})(?:-?(\d{2}))?)?(?:[T ]\s*(\d{1,2})(?::?(\d{2})(?::?(\d{2})(?:[.,](\d{1,9}))?)?)?(?:\s*(Z|z|UTC|GMT|[+-]\d{2}(?::?\d{2})?))?)?\s*$/;
 
 /** ISO 8601 text to an instant; without an offset it counts as UTC. Throws when it is no date. */
 export function parseIso(text: string): DateTime {

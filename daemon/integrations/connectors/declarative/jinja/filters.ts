@@ -100,7 +100,7 @@ function toInt(value: unknown, args: Arguments): unknown {
     const whole = wholeIn(value.trim(), base);
     if (whole !== undefined) return int(whole);
     const digits = value.trim().replace(/(?<=\d)_(?=\d)/g, "");
-    const float = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(digits) ? Number(digits) : Number.NaN;
+    const float = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/.test(digits) ? Number(digits) : Number.NaN;
     return Number.isFinite(float) ? int(BigInt(Math.trunc(float))) : otherwise;
   }
   if (isNumber(value))
@@ -119,7 +119,7 @@ const failUndefined = (value: Undefined): never => {
 function toFloat(value: unknown, args: Arguments): unknown {
   const otherwise = args.any(0, "default", new Float(0));
   if (isNumber(value) || typeof value === "boolean") return float(asNumber(value));
-  if (typeof value === "string" && /^\s*[+-]?(\d+(_\d+)*\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$/.test(value))
+  if (typeof value === "string" && /^\s*[+-]?(\d+(_\d+)*(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$/.test(value))
     return float(Number(value.replaceAll("_", "")));
   return value instanceof Undefined ? failUndefined(value) : otherwise;
 }

@@ -179,7 +179,7 @@ export function formatPercent(format: string, values: unknown): string {
   const list = values instanceof Tuple ? [...values.items] : [values];
   let used = 0;
   const text = format.replace(
-    /%(?:\((\w+)\))?([-+ 0#]*)(\d+)?(?:\.(\d+))?([sdifFgGeExXorc%])/g,
+    /%(?:\((\w+)\))?([-+ 0#]*)([1-9]\d*)?(?:\.(\d+))?([sdifFgGeExXorc%])/g,
     (_, key: string | undefined, flags: string, width = "", precision: string | undefined, kind: string) => {
       if (kind === "%") return "%";
       if (key === undefined && used >= list.length) throw new PythonTypeError("not enough arguments for format string");

@@ -86,7 +86,8 @@ export function truncate(value: string, args: Arguments): string {
   const end = args.text(2, "end", "...");
   if (value.length <= size + args.number(3, "leeway", 5)) return value;
   const cut = value.slice(0, Math.max(0, size - end.length));
-  return truth(args.any(1, "killwords", false)) ? cut + end : cut.replace(/\s+\S*$/, "") + end;
+  const blank = truth(args.any(1, "killwords", false)) ? -1 : cut.lastIndexOf(" ");
+  return (blank < 0 ? cut : cut.slice(0, blank)) + end;
 }
 
 const escapes: Readonly<Record<string, string>> = {

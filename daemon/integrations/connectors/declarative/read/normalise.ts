@@ -47,7 +47,10 @@ function asBoolean(value: unknown): unknown {
 function asNumber(value: unknown, type: "integer" | "number"): unknown {
   if (typeof value === "boolean") return Number(value);
   if (typeof value !== "string") return value;
-  const form = type === "integer" ? /^\s*\+?(-?)0*(\d+)\s*$/ : /^\s*\+?(-?)0*(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*$/;
+  const form =
+    type === "integer"
+      ? /^\s*\+?(-?)0*(0|[1-9]\d*)\s*$/
+      : /^\s*\+?(-?)0*((?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*$/;
   const [, sign, digits] = form.exec(value) ?? [];
   // More digits than a number holds stay text.
   const number = digits === undefined ? value : parseJson(`${sign}${digits}`, "");
