@@ -361,6 +361,19 @@ describe("anthropic", () => {
     }
   });
 
+  test("of tools with one name the first is told, on every wire that refuses a second", async () => {
+    const tools = [tool("a"), tool("b"), tool("a")];
+    for (const kind of ["anthropic", "bedrock", "google"] as const) {
+      const { body } = await send(
+        kind,
+        { messages: [user("x")], tools },
+        kind === "google" ? "gemini-2.5-flash" : model,
+      );
+      const names = [...JSON.stringify(body).matchAll(/"name":"(\w)"/g)].map(([, name]) => name);
+      expect(names, kind).toEqual(["a", "b"]);
+    }
+  });
+
   test("of many strict tools twenty are sent so, as many as Claude takes", async () => {
     const parameters = { ...schema, additionalProperties: false };
     const tools = Array.from({ length: 22 }, (_, at) => ({
@@ -382,11 +395,14 @@ describe("anthropic", () => {
     };
     const parameters = { type: "object", properties, required: ["pair", "pair"], additionalProperties: "string" };
     const today = { type: "object", properties: { items: { type: "array", items: { enum: [null, 1] } } } };
-    const tools = [parameters, today].map((one) => ({ type: "function", function: { name: "f", parameters: one } }));
+    const tools = [parameters, today].map((one, at) => ({
+      type: "function",
+      function: { name: `f${at}`, parameters: one },
+    }));
     const { body } = await send("anthropic", { messages: [user("x")], tools }, model);
     expect(body["tools"]).toEqual([
       {
-        name: "f",
+        name: "f0",
         input_schema: {
           type: "object",
           properties: {
@@ -399,7 +415,7 @@ describe("anthropic", () => {
           required: ["pair", "marked"],
         },
       },
-      { name: "f", input_schema: today },
+      { name: "f1", input_schema: today },
     ]);
   });
 

@@ -159,6 +159,27 @@ describe("services that refuse what is not their own", () => {
     expect(Object.keys(plain)).toEqual(["role", "content", "tool_calls"]);
   });
 
+  test("what the user says after a tool's result follows a turn of the assistant's at Mistral's, which refuses it else", async () => {
+    const messages = [...request.messages, { role: "user", content: "and?" }];
+    const roles = async (baseUrl: string) =>
+      (await sent(baseUrl, messages)).messages.map(({ role }: { role: string }) => role).join();
+    expect(await roles("https://api.mistral.ai/v1")).toBe("user,assistant,tool,assistant,user");
+    expect(await roles("https://api.groq.com/openai/v1")).toBe("user,assistant,tool,user");
+  });
+
+  test("a list of no calls, as clients dump it, goes to no service that refuses it", async () => {
+    const messages = [
+      { role: "assistant", content: "hi", tool_calls: [], function_call: null, reasoning_content: "hm" },
+      { role: "assistant", content: "", tool_calls: null },
+    ];
+    for (const host of ["api.openai.com", "mine.openai.azure.com", "api.groq.com/openai", "api.mistral.ai"])
+      expect((await sent(`https://${host}/v1`, messages)).messages, host).toEqual([
+        { role: "assistant", content: "hi" },
+        { role: "assistant", content: "" },
+      ]);
+    expect((await sent("https://llm.example.com/v1", messages)).messages).toEqual(messages);
+  });
+
   test("what the developer says is the system's word where nobody knows a developer", async () => {
     const messages = [
       { role: "developer", content: "Be brief." },
@@ -180,6 +201,7 @@ describe("services that refuse what is not their own", () => {
     ["https://api.mistral.ai/v1", "m", { max_completion_tokens: 9, seed: 0 }, { max_tokens: 9, random_seed: 0 }],
     ["https://api.openai.com/v1", "gpt-5.4", { max_tokens: 9 }, { max_completion_tokens: 9 }],
     ["https://api.openai.com/v1", "gpt-4o", { max_tokens: 9 }, { max_tokens: 9 }],
+    ["https://mine.openai.azure.com/openai/v1", "gpt-5-mini", { max_tokens: 9 }, { max_completion_tokens: 9 }],
     ["https://llm.example.com/v1", "gpt-5.4", { max_tokens: 9 }, { max_tokens: 9 }],
     ["https://llm.example.com/v1", "m", { max_completion_tokens: 9 }, { max_completion_tokens: 9 }],
   ])("%s (%s) has %j under the names that it knows", async (baseUrl, model, asked, named) => {

@@ -39,6 +39,8 @@ export function somePrompt<Part>(system: Part[]): Part[] {
 
 /** A user's turn before a conversation that the assistant begins, for wires that demand one. */
 export const OPENING = "(The assistant begins.)";
+/** A turn of the assistant's between results and what the user says next, for models that take none without it. */
+export const CONTINUING = "(The user goes on.)";
 
 export interface DataUrl {
   readonly mediaType: string;
@@ -125,7 +127,7 @@ export interface ToolPlan {
 
 /** Tools and choice with `allowed_tools` applied. */
 export function toolPlan(request: ChatRequest): ToolPlan {
-  let tools = (request.tools ?? []).flatMap((tool) => (tool.type === "function" ? [tool.function] : []));
+  let tools = onceNamed((request.tools ?? []).flatMap((tool) => (tool.type === "function" ? [tool.function] : [])));
   if (tools.length === 0) return { tools, choice: null };
   const choice: ToolChoice = request.tool_choice ?? "auto";
   if (typeof choice === "string") return { tools, choice: { mode: choice } };
@@ -134,6 +136,12 @@ export function toolPlan(request: ChatRequest): ToolPlan {
   const allowed = new Set(choice.allowed_tools.tools.map((tool) => (tool["function"] as { name?: string })?.name));
   tools = tools.filter((tool) => allowed.has(tool.name));
   return { tools, choice: tools.length > 0 ? { mode: choice.allowed_tools.mode } : null };
+}
+
+// Wires of other vendors refuse two tools of one name.
+function onceNamed(tools: readonly FunctionTool["function"][]): readonly FunctionTool["function"][] {
+  const names = new Set<string>();
+  return tools.filter(({ name }) => !names.has(name) && names.add(name));
 }
 
 /** The same choice without its demand for a call, as what goes in its place; undefined where that is none at all. */

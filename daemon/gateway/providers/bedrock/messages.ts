@@ -6,6 +6,7 @@ import type { ChatRequest, ContentPart, Message, UserMessage } from "#daemon/gat
 import {
   argumentsOf,
   type CacheMark,
+  CONTINUING,
   cacheMark,
   fileOf,
   imageUrl,
@@ -35,9 +36,6 @@ export interface MessageOptions {
   /** It takes results of tools beside other content in one turn. */
   readonly mixesResults: boolean;
 }
-
-/** A turn of the assistant's between results and what the user says next, for models that do not take them together. */
-const CONTINUING = "(The user goes on.)";
 
 /** A tool call's id as Converse takes it. */
 export function converseId(id: string): string {

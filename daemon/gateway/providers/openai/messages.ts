@@ -1,6 +1,7 @@
 // A conversation on its way to a service of OpenAI's format that did not have it from the beginning.
 import type { AssistantMessage, Message, ToolMessage } from "#daemon/gateway/format/request.ts";
 import type { Target } from "../adapter.ts";
+import { CONTINUING } from "../content.ts";
 import { isSigned, portableId, shortId } from "../tool-id.ts";
 import { serviceOf } from "./services.ts";
 
@@ -32,8 +33,17 @@ export function portableMessages(messages: readonly Message[], target: Target): 
     if (fitting !== message) changed = true;
     return fitting;
   });
+  if (mistral && messages.some(goesOn))
+    return made.flatMap((one, at) => (goesOn(one, at, made) ? [bridge, one] : [one]));
   return changed ? made : messages;
 }
+
+// Mistral's models refuse what the user says after a tool's result.
+function goesOn({ role }: Message, at: number, messages: readonly Message[]): boolean {
+  return role === "user" && messages[at - 1]?.role === "tool";
+}
+
+const bridge: Message = { role: "assistant", content: CONTINUING };
 
 // Takes anything: nobody has checked what goes to these wires.
 function portable(id: string): string {
@@ -59,6 +69,12 @@ function instructed(message: Message, { systemOnly }: Fit): Message {
 function portableAnswer(message: Message, fit: Fit): Message {
   if (message.role !== "assistant") return message;
   if (fit.narrowest) return plainAnswer(message, fit);
+  if (fit.narrow && uncalled.some((name) => isEmpty(message[name]))) {
+    const kept = Object.entries(message).filter(
+      ([name, value]) => !uncalled.some((one) => one === name && isEmpty(value)),
+    );
+    return portableAnswer(Object.fromEntries(kept) as unknown as Message, fit);
+  }
   const { reasoning_content: said, reasoning_details: details, extra_content: extra, images } = message;
   // Given out beside the server's own `reasoning`, and not the server's.
   const doubled = typeof said === "string" && said === message.reasoning;
@@ -74,6 +90,13 @@ function portableAnswer(message: Message, fit: Fit): Message {
   return { ...kept, ...(strange && { tool_calls: calls }) };
 }
 
+/** Members that are refused where they say that nothing was called. */
+const uncalled = ["tool_calls", "function_call"] as const;
+
+function isEmpty(value: unknown): boolean {
+  return value === null || (Array.isArray(value) && value.length === 0);
+}
+
 /** What Groq's and Mistral's know of an assistant's message and of its calls. */
 const known = new Set(["role", "content", "name", "refusal", "tool_calls", "function_call", "prefix"]);
 
@@ -81,7 +104,7 @@ function plainAnswer(message: AssistantMessage, fit: Fit): Message {
   const given = Array.isArray(message.tool_calls) ? message.tool_calls : [];
   const calls = given.map((call) => plainCall(call, fit));
   const members = Object.entries(message);
-  const kept = members.filter(([name, value]) => known.has(name) && (value !== null || name === "content"));
+  const kept = members.filter(([name, value]) => known.has(name) && (!isEmpty(value) || name === "content"));
   if (kept.length === members.length && calls.every((call, index) => call === given[index])) return message;
   return { ...Object.fromEntries(kept), ...(calls.length > 0 && { tool_calls: calls }) } as unknown as Message;
 }

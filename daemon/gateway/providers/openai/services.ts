@@ -83,15 +83,16 @@ export function mistakesStop(request: ChatRequest, target: Target): boolean {
  */
 export function namedLimit(request: ChatRequest, target: Target): Record<string, unknown> {
   const { max_tokens: old, max_completion_tokens: limit } = request;
-  if (isOwn(target) && old && !limit && /^(o\d|gpt-([5-9]|\d\d))/.test(target.model)) {
+  if (isOpenai(target) && old && !limit && /^(o\d|gpt-([5-9]|\d\d))/.test(target.model)) {
     return { max_completion_tokens: old, max_tokens: undefined };
   }
   if (limit && !old && knowsOldName(target)) return { max_tokens: limit, max_completion_tokens: undefined };
   return {};
 }
 
-function isOwn(target: Target): boolean {
-  return target.kind === "openai" && (target.baseUrl === null || isAt(target, /(^|\.)openai\.com$/));
+// At Azure the model is a deployment's name: mostly the model's.
+function isOpenai(target: Target): boolean {
+  return target.kind === "azure" || target.baseUrl === null || isAt(target, /(^|\.)(openai|azure)\.com$/);
 }
 
 function knowsOldName(target: Target): boolean {
