@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { compileSchema } from "#daemon/controllers/schemas.ts";
 import { checkThread } from "#daemon/controllers/serving/check-thread.ts";
+import type { Schema } from "#daemon/controllers/versions/schema.ts";
 import { contractIn } from "#sdk/testing/contract.ts";
 import { temporaryFolder } from "#test/temporary.ts";
 import { contractOf, put } from "./harness.ts";
@@ -135,4 +136,12 @@ test("who sends many values that are slow to check holds up nobody else's", asyn
   const other = check("1", true, one).then(() => order.push("other"));
   await Promise.all([...sent, other]);
   expect(order).toEqual(["a", "b", "other", "c"]);
+});
+
+test("a check that cannot be handed to its thread fails alone", async () => {
+  const check = checkThread("handed over");
+  const failed = check("1", { title: () => {} } as unknown as Schema, {});
+  const waiting = check("1", true, {});
+  await expect(failed).rejects.toThrow("could not be cloned");
+  expect(await waiting).toMatchObject({ broken: false, problems: [] });
 });

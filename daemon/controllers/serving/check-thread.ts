@@ -61,9 +61,16 @@ export function checkThread(name: string): CheckThread {
     waiting.delete(owner);
     under = jobs.shift() as Waiting;
     if (jobs.length > 0) waiting.set(owner, jobs);
-    worker ??= start();
-    worker.ref();
-    worker.postMessage({ schema: under.schema, json: under.json } satisfies CheckJob);
+    try {
+      worker ??= start();
+      worker.ref();
+      worker.postMessage({ schema: under.schema, json: under.json } satisfies CheckJob);
+    } catch (error) {
+      // No thread, or no memory for a copy: the one who asked is told, the next may fare better.
+      under.verdict.reject(error);
+      under = null;
+      next();
+    }
   }
 
   return (json, schema, owner) => {
