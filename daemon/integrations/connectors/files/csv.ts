@@ -6,7 +6,7 @@ import type { Batch, FieldCheck, RawStream } from "../../engine/source.ts";
 import type { Column, Row, Value } from "../../engine/types.ts";
 import { CsvInspector } from "./csv-inspect.ts";
 import { otherEncoding } from "./encoding.ts";
-import { checkWidth, type FileFormat, type FileReader, LONGEST_RECORD } from "./format.ts";
+import { type FileFormat, type FileReader, LONGEST_RECORD } from "./format.ts";
 import { openSnapshot, type Snapshot } from "./snapshot.ts";
 import { textWriter } from "./text-writer.ts";
 import { watchUtf8 } from "./utf8.ts";
@@ -100,7 +100,6 @@ async function readHeader(file: Snapshot): Promise<Header> {
   const line = bytes.toString("utf8").replace(/\r?\n?$/, "");
   if (line === "") throw new MagicError("source_failed", `${path} is empty: a CSV file needs a header line.`);
   const names = namesIn(() => parse(line, { delimiter, relax_quotes: true }) as string[][], path);
-  checkWidth(names.length, path);
   const seen = new Set<string>();
   for (const [at, name] of names.entries()) {
     if (name === "") names[at] = `column_${at + 1}`;

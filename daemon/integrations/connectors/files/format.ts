@@ -1,18 +1,9 @@
 // What a file format must do: tell its schema, read rows, write rows. The engine's values go in and come out.
-import { MagicError } from "#contract/errors.ts";
 import type { Batch, FieldCheck, RawStream } from "../../engine/source.ts";
 import type { Column, Row, Value } from "../../engine/types.ts";
 
 /** Bytes of a record in a file of text. What is longer is hardly one, and as a text would be held several times. */
 export const LONGEST_RECORD = 256 << 20;
-
-/** A file that has more holds data in its names: ids as members of JSON objects. Every row would have so many values. */
-const MOST_COLUMNS = 10_000;
-
-export function checkWidth(columns: number, path: string): void {
-  if (columns > MOST_COLUMNS)
-    throw new MagicError("source_failed", `${path} has more than ${MOST_COLUMNS} columns, which are the most.`);
-}
 
 export interface FileReader {
   readonly columns: readonly Column[];

@@ -7,11 +7,15 @@ import type { Batch } from "../../engine/source.ts";
 import type { Column, ColumnType, Row, Value } from "../../engine/types.ts";
 import { wholeLines } from "../postgres/copy-text.ts";
 import { otherEncoding } from "./encoding.ts";
-import { checkWidth, type FileFormat, type FileReader, LONGEST_RECORD } from "./format.ts";
+import { type FileFormat, type FileReader, LONGEST_RECORD } from "./format.ts";
 import { memberCount, memberTexts } from "./json-members.ts";
 import { openSnapshot, type Snapshot } from "./snapshot.ts";
 import { textWriter } from "./text-writer.ts";
 import { wholeEnd } from "./utf8.ts";
+
+const MANY_NAMES = 10_000;
+/** Columns without a value for each with one. */
+const MOST_BLANK = 10;
 
 export const jsonl: FileFormat = {
   open: openJsonl,
@@ -79,6 +83,7 @@ async function openJsonl(path: string): Promise<FileReader> {
 async function survey(file: Snapshot): Promise<{ columns: readonly Column[]; records: number }> {
   const kinds = new Map<string, Kind>();
   let records = 0;
+  let members = 0;
   for await (const { lines } of wholeLines(bytesOf(file), LONGEST_RECORD)) {
     if (lines.length === 0) records++;
     for (const line of lines) {
@@ -87,12 +92,18 @@ async function survey(file: Snapshot): Promise<{ columns: readonly Column[]; rec
       const record = parseObject(line);
       if (typeof record === "string") continue;
       for (const [name, value] of Object.entries(record)) {
+        members++;
         const kind = kindOf(value);
         if (kind === null) {
           if (!kinds.has(name)) kinds.set(name, "null");
         } else kinds.set(name, shared(kinds.get(name), kind));
       }
-      checkWidth(kinds.size, file.path);
+      // Each record is a row of all columns. Whoever has so many, and nearly none in a record, has ids in the place of names.
+      if (kinds.size > MANY_NAMES && kinds.size * records > MOST_BLANK * members)
+        throw new MagicError(
+          "source_failed",
+          `${file.path} has more than ${MANY_NAMES} names of members, and a record hardly any of them: its columns would be empty.`,
+        );
     }
   }
   const columns = [...kinds].map(
