@@ -374,6 +374,23 @@ describe("anthropic", () => {
     }
   });
 
+  test("of many marks for the cache the last four are sent, as many as Claude takes, at Bedrock as well", async () => {
+    const cache_control = { type: "ephemeral" };
+    const tools = ["a", "b", "c"].map((name) => ({ ...tool(name), cache_control }));
+    const messages = [
+      { role: "system", content: [{ type: "text", text: "be brief", cache_control }] },
+      ...["x", "y"].map((text) => user([{ type: "text", text, cache_control }])),
+    ];
+    const sent = await send("anthropic", { messages, tools }, model);
+    const marked = (block: unknown) => JSON.stringify(block).split('"cache_control"').length - 1;
+    const { tools: told, system, messages: turns } = sent.body;
+    expect([...(told as object[]).map(marked), marked(system), marked(turns)]).toEqual([0, 0, 1, 1, 2]);
+    const { body } = await send("bedrock", { messages, tools }, "us.anthropic.claude-haiku-4-5-20251001-v1:0");
+    const order = [...JSON.stringify(body["toolConfig"]).matchAll(/"toolSpec"|"cachePoint"/g)].map(([key]) => key);
+    expect(order.join()).toBe('"toolSpec","toolSpec","toolSpec","cachePoint"');
+    expect(JSON.stringify(body).split('"cachePoint"')).toHaveLength(5);
+  });
+
   test("of many strict tools twenty are sent so, as many as Claude takes", async () => {
     const parameters = { ...schema, additionalProperties: false };
     const tools = Array.from({ length: 22 }, (_, at) => ({

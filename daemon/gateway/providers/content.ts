@@ -73,6 +73,9 @@ function typeOf({ mediaType, data }: DataUrl): string {
   return imageType(Buffer.from(data.slice(0, 32), "base64")) ?? mediaType;
 }
 
+/** Claude refuses a request with more of them, at Bedrock too; the last ones reach farthest. */
+export const MOST_MARKS = 4;
+
 export type CacheMark = { readonly ttl?: "1h" } | null;
 
 /**

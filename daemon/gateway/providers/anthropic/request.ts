@@ -7,6 +7,7 @@ import {
   answerToolName,
   demandsCall,
   jsonInstruction,
+  MOST_MARKS,
   objectSchema,
   somePrompt,
   stopsOf,
@@ -50,6 +51,8 @@ export function anthropicRequest(given: ChatRequest, target: Target, thoughts: C
       if (isCall(block)) block.input = sentInput(block.input, memberNames.get(block.name));
     }
   }
+  const blocks = [tools, system, ...turns.map(({ content }) => content)].flat() as { cache_control?: object }[];
+  for (const block of blocks.filter((one) => one.cache_control).slice(0, -MOST_MARKS)) delete block.cache_control;
   const answer = answerTokens(request, target, traits);
   const forced = toolChoice?.["type"] === "any" || toolChoice?.["type"] === "tool";
   const thinking = thinkingOf(request, traits, turns, forced, answer);

@@ -11,6 +11,7 @@ import {
   answerToolName,
   demandsCall,
   jsonInstruction,
+  MOST_MARKS,
   objectSchema,
   somePrompt,
   stopsOf,
@@ -135,6 +136,7 @@ export async function converseRequest(
       if (isCall(toolUse)) toolUse.input = sentInput(toolUse.input, memberNames.get(toolUse.name));
     }
   }
+  leaveFewMarks([toolConfig.tools, system, ...turns.map(({ content }) => content)]);
   const { fields, total, dropped } = reasoning(request, target.model, turns, forces(toolConfig));
   if (loose) dropped.push("tools.function.strict");
   if (traits && !fields?.["thinking"] && !traits.thinksUnasked) for (const turn of turns) leaveOutThinking(turn);
@@ -253,6 +255,16 @@ function toolsOf(
   if (choice?.mode === "named" && namesTools(model))
     return { tools, toolChoice: { tool: { name: choice.name } }, loose };
   return { tools, toolChoice: demandsCall(plan) ? { any: {} } : { auto: {} }, loose };
+}
+
+function leaveFewMarks(lists: readonly object[][]): void {
+  const isMark = (block: object) => "cachePoint" in block;
+  let extra = lists.flat().filter(isMark).length - MOST_MARKS;
+  for (const list of extra > 0 ? lists : []) {
+    const kept = list.filter((block) => !(isMark(block) && extra-- > 0));
+    list.length = 0;
+    for (const block of kept) list.push(block);
+  }
 }
 
 // Nova takes these three at the top of a tool's schema, and refuses a request for any other.
