@@ -742,12 +742,12 @@ describe.skipIf(mysqlMissing())("mysql", () => {
 
   test("a date can be written, and asked for; a float of four bytes is as short as it was", async () => {
     const root = await createConnection({ uri: targets["myroot"]?.url ?? "" });
-    await root.query("create table times (at timestamp(3) null, f float default 0.1)");
+    await root.query("create table times (at timestamp(3) null, f float default 0.1, g float default 1.20327564e24)");
     await root.end();
     const write = (sql: string) => bench.invoke("mw", { db: "my", sql, params: [{ ms: 1e12 + 7 }] });
     expect(await write("insert into times (at) values (?)")).toEqual({ rows: [] });
-    const rows = [{ at: "2001-09-09 01:46:40.007", f: 0.1 }];
-    expect(await write("select at, f from times where at = $1")).toEqual({ rows });
+    const rows = [{ at: "2001-09-09 01:46:40.007", f: 0.1, g: 1.20327564e24 }];
+    expect(await write("select at, f, g from times where at = $1")).toEqual({ rows });
   });
 
   test("a write grant writes, in a transaction whole or not at all", async () => {

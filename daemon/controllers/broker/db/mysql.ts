@@ -320,7 +320,9 @@ function typeCast(field: Field, next: () => unknown): unknown {
 
 /** A number of four bytes as everybody writes it: 0.1, not 0.10000000149011612. */
 function shortest(value: number): number {
-  const same = [6, 7, 8].map((digits) => Number(value.toPrecision(digits))).find((one) => Math.fround(one) === value);
+  const same = [6, 7, 8, 9]
+    .map((digits) => Number(value.toPrecision(digits)))
+    .find((one) => Math.fround(one) === value);
   return same ?? value;
 }
 

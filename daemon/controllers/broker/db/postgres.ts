@@ -33,7 +33,7 @@ const REACH = `select exists (select from pg_roles where pg_has_role(session_use
 const BEGAN = "select extract(epoch from backend_start)::text from pg_stat_activity where pid";
 
 /** Text forms that lose nothing and that READ knows, whatever the server, the database or the login has set. */
-const AS_READ = "SET LOCAL bytea_output = 'hex'; SET LOCAL extra_float_digits = 1; SET LOCAL DateStyle = 'ISO'";
+const AS_READ = "SET LOCAL bytea_output = 'hex'; SET LOCAL extra_float_digits = 3; SET LOCAL DateStyle = 'ISO'";
 
 /** Booleans, floats and JSON as such; everything else, int8 and numeric above all, as the database writes it. */
 const READ = new Map<number, (text: string) => unknown>([
