@@ -52,9 +52,10 @@ function problemsOf(body: SyncBody): FieldProblem[] {
     for (const [at, column] of (body[list] ?? []).entries())
       if (body[list]?.indexOf(column) !== at)
         problems.push({ pointer: `/${list}/${at}`, code: "duplicate", detail: `${column} is named twice` });
-  const targets = Object.values(body.mapping ?? {});
-  for (const [from, to] of Object.entries(body.mapping ?? {}))
-    if (targets.indexOf(to) !== targets.lastIndexOf(to))
+  const mapping = Object.entries(body.mapping ?? {});
+  const byTarget = Map.groupBy(mapping, ([, to]) => to);
+  for (const [from, to] of mapping)
+    if (byTarget.get(to)?.length !== 1)
       problems.push({
         pointer: `/mapping/${escapePointer(from)}`,
         code: "duplicate",

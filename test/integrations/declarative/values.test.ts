@@ -75,6 +75,11 @@ test("how long an answer, a number or a text is read grows with its length alone
   expect(strptime(`2024-01-01T12${" ".repeat(n)}x`, "%Y")).toBeUndefined();
   expect(() => parseIso(`2024-01-01T12${" ".repeat(n)}x`)).toThrow("is not a date");
   expect(jinja.render("{{ a | truncate(90000) }}", { a: `x y${"\t".repeat(n)}` })).toBe("x...");
+  const ids = Array.from({ length: n }, (_, id) => (id % 2 ? id : `${id}`));
+  expect(jinja.render("{{ (a + a) | unique | list | length }}", { a: ids })).toBe(`${n}`);
+  expect(jinja.render("{{ [1, 1.0, true, '1', 1.5, 1.5, 'A', 'a', [1], [1.0]] | unique | list }}", {})).toBe(
+    "[1, '1', 1.5, 'A', [1]]",
+  );
   expect(performance.now() - began).toBeLessThan(3000);
 });
 

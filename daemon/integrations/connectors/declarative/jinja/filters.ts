@@ -173,12 +173,19 @@ function sorted(value: unknown, reverse: boolean, caseSensitive: boolean, attrib
 
 function unique(value: unknown, args: Arguments): unknown[] {
   const caseSensitive = truth(args.any(0, "case_sensitive", false));
-  const seen: unknown[] = [];
+  // Texts and whole numbers are looked up: to compare each with each takes quadratic time.
+  const plain = new Set<unknown>();
+  const others: unknown[] = [];
   return iterate(value).filter((each) => {
     const found = args.has(1, "attribute") ? attributeOf(each, args.any(1, "attribute")) : each;
     const key = !caseSensitive && typeof found === "string" ? found.toLowerCase() : found;
-    if (seen.some((other) => equals(other, key))) return false;
-    seen.push(key);
+    const number = isNumber(key) || typeof key === "boolean" ? asNumber(key) : undefined;
+    if (typeof key === "string" || Number.isSafeInteger(number)) {
+      const before = plain.size;
+      return plain.add(number ?? key).size > before;
+    }
+    if (others.some((other) => equals(other, key))) return false;
+    others.push(key);
     return true;
   });
 }
