@@ -796,6 +796,8 @@ test("numbered placeholders become question marks, in quotes they stay", () => {
     sql: "select '\\', $1, ', ? # it's $1\n",
     params: ["a"],
   });
+  expect(questionMarks("mysql", "select 1--$1, a$1", ["a"]).sql).toBe("select 1--?, a$1");
+  expect(questionMarks("sqlite", "select [it's], a$1, $1", ["a"]).sql).toBe("select [it's], a$1, ?");
 });
 
 test.each(["'\\", '"\\', "/*", "`"])(

@@ -10,11 +10,14 @@ export function checkStatement(sql: string): void {
 
 /**
  * What is quoted or a comment, and placeholders. A doubled quote is two texts side by side; what nothing closes reaches to the end, which
- * is not looked for at each of its quotes. To SQLite a backslash is a character like any other.
+ * is not looked for at each of its quotes. To SQLite a backslash is a character like any other, and brackets quote; to MySQL `1--1` is 2.
+ * A name may hold a `$` itself.
  */
 const PARTS = {
-  mysql: /'(?:[^'\\]|\\.)*'?|"(?:[^"\\]|\\.)*"?|`[^`]*`?|(?:--|#)[^\n]*|\/\*.*?(?:\*\/|$)|\$(\d+)/gs,
-  sqlite: /'[^']*'?|"[^"]*"?|`[^`]*`?|--[^\n]*|\/\*.*?(?:\*\/|$)|\$(\d+)/gs,
+  mysql:
+    /'(?:[^'\\]|\\.)*'?|"(?:[^"\\]|\\.)*"?|`[^`]*`?|(?:--(?=\s|$)|#)[^\n]*|\/\*.*?(?:\*\/|$)|[a-z_\u0080-\uffff][\w$\u0080-\uffff]*|\$(\d+)/gis,
+  sqlite:
+    /'[^']*'?|"[^"]*"?|`[^`]*`?|\[[^\]]*\]?|--[^\n]*|\/\*.*?(?:\*\/|$)|[a-z_\u0080-\uffff][\w$\u0080-\uffff]*|\$(\d+)/gis,
 };
 
 /**
