@@ -44,7 +44,8 @@ export async function openStateFile(path: string, syncId: string, target: string
     document = next;
   };
   return {
-    committed: (stream) => document.streams[stream] ?? { state: null, schema: null },
+    committed: (stream) =>
+      (Object.hasOwn(document.streams, stream) ? document.streams[stream] : null) ?? { state: null, schema: null },
     prepare: (change, file) => write({ ...document, pending: { ...change, inode: inodeOf(file) ?? "" } }),
     commit: (change) => write(changed(document, change)),
   };
