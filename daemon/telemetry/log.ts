@@ -4,7 +4,7 @@ import { pino } from "pino";
 import { isMagicError } from "#contract/errors.ts";
 import { type Clock, rfc3339, systemClock } from "#shared/clock.ts";
 import { sortable } from "#shared/ids.ts";
-import { isJson } from "#shared/json-text.ts";
+import { isJson, withoutControls } from "#shared/json-text.ts";
 import { redactor } from "#shared/redact.ts";
 
 export const levels = ["debug", "info", "warn", "error"] as const;
@@ -75,7 +75,8 @@ export function createLogger(options: LoggerOptions): Logger {
   const write = (members: string) => {
     const cursor = sortable(clock.now());
     const strike = redactorNow();
-    const clean = redacted(bounded(members, strike), strike);
+    // Whoever reads the file, or stands at the terminal of a daemon in the foreground, reads what strangers wrote.
+    const clean = withoutControls(redacted(bounded(members, strike), strike));
     const line = { cursor, text: `{"cursor":"${cursor}",${clean}` };
     for (const sink of options.sinks) sink(line);
   };

@@ -55,7 +55,7 @@ export function reportFailure(
   if (env["MAGIC_DEBUG"]) streams.stderr.write(`${printable(stackOf(thrown), false)}\n`);
   const text =
     format === "text"
-      ? wrap(failureText(error, colours), columnsOf(streams.stderr))
+      ? wrap(printable(failureText(error, colours), colours), columnsOf(streams.stderr))
       : printableJson(failureDocument(error, code), 0);
   streams.stderr.write(`${redactText(text)}\n`);
   return code;
@@ -86,7 +86,7 @@ function failureDocument(error: MagicError, exitCode: ExitCode): Record<string, 
   };
 }
 
-// What happened, why, what to do next, then the code and the request id for whoever searches for them.
+/** What happened, why, what to do next, then the code and the request id for whoever searches for them; for `printable`. */
 export function failureText(thrown: unknown, colours: boolean): string {
   const error = asMagicError(thrown);
   const paint = createPaint(colours);
@@ -102,7 +102,7 @@ export function failureText(thrown: unknown, colours: boolean): string {
   if (typeof next === "string" && next !== "Nothing.") lines.push(`  ${paint.dim("next:")} ${next}`);
   const id = error.extra["request_id"];
   lines.push(paint.dim(`  code ${error.code}${typeof id === "string" ? `, request ${id}` : ""}`));
-  return printable(lines.join("\n"), colours);
+  return lines.join("\n");
 }
 
 function stackOf(thrown: unknown): string {

@@ -15,8 +15,13 @@ export function showLogLine(line: LogEntry): (paint: Paint) => string {
     const message = typeof line["message"] === "string" ? [line["message"]] : [];
     const request = typeof line["request_id"] === "string" ? [paint.dim(line["request_id"])] : [];
     const head = [paint.dim(line.time.slice(11, 23)), colour(level), paint.bold(line.event)];
-    return [[...head, ...message, ...fields, ...request].join(" "), ...errorLines(line["error"], paint)].join("\n");
+    return [inLine([...head, ...message, ...fields, ...request]), ...errorLines(line["error"], paint)].join("\n");
   };
+}
+
+/** What belongs to one line: further lines of a message are set in, so that they do not pass for lines of the log. */
+export function inLine(parts: readonly string[]): string {
+  return parts.join(" ").replaceAll("\n", "\n  ");
 }
 
 export function showField([name, value]: readonly [string, unknown], paint: Paint): string {

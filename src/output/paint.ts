@@ -1,10 +1,12 @@
 // Colour and what may reach a terminal. Text of others (log messages, upstream errors, names) may hold escape sequences: they
-// never pass; our own colours do, where colours are wanted.
+// never pass, colours among them (one of them hides all that follows); our own do, where colours are wanted.
+import { randomUUID } from "node:crypto";
 import { styleText } from "node:util";
+import { withoutControls } from "#shared/json-text.ts";
 
 type Style = Parameters<typeof styleText>[0];
 
-/** Colours a text, or leaves it as it is where colours are off. */
+/** Colours a text, or leaves it as it is where colours are off. What it gives is for `printable`, which knows our own colours. */
 export interface Paint {
   readonly enabled: boolean;
   bold(text: string): string;
@@ -18,7 +20,8 @@ export interface Paint {
 }
 
 export function createPaint(enabled: boolean): Paint {
-  const style = (name: Style) => (text: string) => (enabled ? styleText(name, text, { validateStream: false }) : text);
+  const style = (name: Style) => (text: string) =>
+    enabled ? styleText(name, printable(text, true), { validateStream: false }).replaceAll("\x1b", OURS) : text;
   return {
     enabled,
     bold: style("bold"),
@@ -39,15 +42,22 @@ export function wantsColour(env: NodeJS.ProcessEnv, terminal: boolean): boolean 
   return terminal && !env["CI"] && env["TERM"] !== "dumb";
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the purpose
-const control = /\x1b\[[0-9;]{0,12}m|[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
+/** Stands for the escape character of our own sequences until they are written: nobody else can know it. */
+const OURS = `\x1b${randomUUID()}`;
 
-/** The text without control bytes but newline and tab; with colours on, colour sequences stay. */
+// Direction marks that turn the order of what follows go like a carriage return; those of single letters (U+200E) stay.
+const control = new RegExp(
+  `${OURS}(\\[[0-9;]*m)|\\x1b\\[[0-9;]{0,12}m|[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069]`,
+  "g",
+);
+
+/** The text as a terminal may get it: without control bytes but newline and tab; with colours on, our own colours stay. */
 export function printable(text: string, colours: boolean): string {
-  return text.replace(control, (found) => (found.length > 1 ? (colours ? found : "") : found === "\r" ? "" : "\ufffd"));
+  return text.replace(control, (found, ours?: string) => {
+    if (ours !== undefined) return colours ? `\x1b${ours}` : "";
+    return found.length > 1 || found === "\r" || found > "\u2000" ? "" : "\ufffd";
+  });
 }
-
-const beyondJson = /[\x7f-\x9f\u2028\u2029]/g;
 
 function jsonOf(document: unknown, indent: number): string | undefined {
   try {
@@ -61,6 +71,5 @@ function jsonOf(document: unknown, indent: number): string | undefined {
 
 /** JSON without a single control byte, DEL and C1 included. `indent` 0 is one line. */
 export function printableJson(document: unknown, indent: number): string {
-  const text = jsonOf(document, indent);
-  return (text ?? "null").replace(beyondJson, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return withoutControls(jsonOf(document, indent) ?? "null");
 }

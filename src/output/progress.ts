@@ -1,5 +1,6 @@
 // Progress of long work on stderr: ora's spinner, whose text is a bar with rate and time left where the total is known.
 import type { Ora } from "ora";
+import { printable } from "./paint.ts";
 
 export interface Progress {
   /** Work done so far, in the total's unit. */
@@ -26,7 +27,7 @@ const DELAY_MS = 120;
 export function createProgress(options: ProgressOptions): Progress {
   if (!options.animated) return silent;
   const started = performance.now();
-  let label = options.label;
+  let label = shown(options.label);
   let done = 0;
   let ended = false;
   let spinner: Ora | undefined;
@@ -44,8 +45,8 @@ export function createProgress(options: ProgressOptions): Progress {
     ended = true;
     clearTimeout(timer);
     if (text === undefined) spinner?.stop();
-    else if (spinner) spinner[mark](text);
-    else options.stream.write(`${mark === "succeed" ? "✔" : "✖"} ${text}\n`);
+    else if (spinner) spinner[mark](shown(text));
+    else options.stream.write(`${mark === "succeed" ? "✔" : "✖"} ${shown(text)}\n`);
   };
   return {
     update: (value) => {
@@ -53,13 +54,16 @@ export function createProgress(options: ProgressOptions): Progress {
       refresh();
     },
     text: (value) => {
-      label = value;
+      label = shown(value);
       refresh();
     },
     done: (text) => end("succeed", text),
     fail: (text) => end("fail", text),
   };
 }
+
+// Tables' names and vendors' words are in it.
+const shown = (text: string) => printable(text, false).replaceAll("\n", " ");
 
 /** `━━━━────  42 %  1,250/s  8 s left` */
 function bar(done: number, total: number, elapsedS: number, width = 24): string {

@@ -1,8 +1,12 @@
 // Questions to a person at a terminal. They are asked on stderr: stdout is for data. Ctrl-C is an interruption, not an answer.
 import { createInterface } from "node:readline";
 import { MagicError } from "#contract/errors.ts";
+import { printable } from "./paint.ts";
 
 const where = { output: process.stderr };
+
+// What is asked about has a name that a database, a vendor or a daemon elsewhere gave it.
+const shown = (text: string) => printable(text, false).replaceAll("\n", " ");
 
 /** `problem` says what is wrong with an answer; it is asked again until nothing is. */
 export async function askText(
@@ -11,8 +15,10 @@ export async function askText(
   problem: (given: string) => string | undefined = () => undefined,
 ): Promise<string> {
   const { input } = await import("@inquirer/prompts");
-  const preset = initial === undefined ? {} : { default: initial };
-  return answer(input({ message, required: true, ...preset, validate: (given) => problem(given) ?? true }, where));
+  const preset = initial === undefined ? {} : { default: shown(initial) };
+  return answer(
+    input({ message: shown(message), required: true, ...preset, validate: (given) => problem(given) ?? true }, where),
+  );
 }
 
 /** Milliseconds within which what follows a line was pasted with it. */
@@ -26,7 +32,7 @@ export function askLine(
   input: NodeJS.ReadableStream = process.stdin,
   output: NodeJS.WritableStream = process.stderr,
 ): Promise<string | null> {
-  const lines = createInterface({ input, output, prompt: message, terminal: true });
+  const lines = createInterface({ input, output, prompt: printable(message, true), terminal: true });
   const told = (output as Partial<NodeJS.WriteStream>).isTTY === true && process.env["TERM"] !== "dumb";
   if (told) output.write(tellPastes(true));
   const said: string[] = [];
@@ -58,12 +64,12 @@ export function askLine(
 /** Not shown while it is typed. */
 export async function askSecret(message: string): Promise<string> {
   const { password } = await import("@inquirer/prompts");
-  return answer(password({ message, mask: true }, where));
+  return answer(password({ message: shown(message), mask: true }, where));
 }
 
 export async function askConfirm(message: string, initial = false): Promise<boolean> {
   const { confirm } = await import("@inquirer/prompts");
-  return answer(confirm({ message, default: initial }, where));
+  return answer(confirm({ message: shown(message), default: initial }, where));
 }
 
 export async function askChoice<T extends string>(
@@ -71,7 +77,11 @@ export async function askChoice<T extends string>(
   choices: readonly { readonly value: T; readonly name: string; readonly description?: string }[],
 ): Promise<T> {
   const { select } = await import("@inquirer/prompts");
-  return answer(select<T>({ message, choices: [...choices] }, where));
+  const listed = choices.map(({ value, name, description }) => ({
+    ...{ value, name: shown(name) },
+    ...(description === undefined ? {} : { description: shown(description) }),
+  }));
+  return answer(select<T>({ message: shown(message), choices: listed }, where));
 }
 
 async function answer<T>(asked: Promise<T>): Promise<T> {

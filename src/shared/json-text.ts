@@ -37,3 +37,11 @@ export function keptNumbers(this: unknown, key: string, value: unknown, context?
   const held = typeof text === "string" && Number.isFinite(value) && BigInt(text) === BigInt(value as number);
   return held ? value : text;
 }
+
+// Which JSON lets stand as they are: DEL and C1, by which terminals begin their sequences too, and what turns the order of letters or ends a line.
+const beyondJson = /[\x7f-\x9f\u2028-\u202e\u2066-\u2069]/g;
+
+/** The same JSON with nothing in its texts that a terminal obeys. */
+export function withoutControls(json: string): string {
+  return json.replace(beyondJson, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}

@@ -2,6 +2,8 @@
 import { styleText } from "node:util";
 import { expect, test } from "vitest";
 import { createOutput } from "#output/create.ts";
+import { showLogLine } from "#output/log-line.ts";
+import type { Paint } from "#output/paint.ts";
 import { columnsOf, wrap } from "#output/wrap.ts";
 
 test("long lines break between words, their rest set in; short ones and what is to be copied stay whole", () => {
@@ -39,4 +41,19 @@ test("a terminal without a width shows no progress: its lines could not be count
   await new Promise((resolve) => setTimeout(resolve, 200));
   progress.done();
   expect(written).toEqual([]);
+});
+
+test("of colours only our own reach a terminal, of directions none, and a message's lines pass for no others", () => {
+  const written: string[] = [];
+  const stream = { isTTY: true, columns: 200, write: (text: string) => written.push(text) > 0 };
+  const streams = { stdin: stream, stdout: stream, stderr: stream } as never;
+  const output = createOutput({ format: "text", quiet: false, env: { FORCE_COLOR: "1" }, streams });
+  output.result({}, (paint: Paint) => `${paint.bold(`a ${paint.red("b\x1b[8m")}`)} \x1b[8mc \u202ed\u2069\u200e`);
+  const entry = { cursor: "c", time: "2026-01-01T10:00:00.000Z", level: "info", event: "said" } as const;
+  output.event({}, showLogLine({ ...entry, message: "one\n10:00:00.000 info  two" }));
+  expect(written[0]).toBe("\x1b[1ma \x1b[31mb\x1b[39m\x1b[22m c d\u200e\n");
+  expect(written[1]).toContain("one\n  10:00:00.000 info  two");
+  const progress = output.progress("Working");
+  progress.done("orders\x1b]0;owned\x07\x1b[2J\rdone");
+  expect(written[2]).toBe("✔ orders\ufffd]0;owned\ufffd\ufffd[2Jdone\n");
 });

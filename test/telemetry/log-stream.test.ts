@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { createLogger } from "#daemon/telemetry/log.ts";
 import { createLogStream } from "#daemon/telemetry/log-stream.ts";
 
-const fillers = ["plain", "é 🎉 \u2028", "x".repeat(60_000), "漢".repeat(40_000), "\ud800", ""];
+const fillers = ["plain", "é 🎉 \u2028 \u009b2J \u202e", "x".repeat(60_000), "漢".repeat(40_000), "\ud800", ""];
 
 function filled(lines: number, limits = { lines: 1_000, bytes: 64 * 1024 * 1024 }) {
   const stream = createLogStream(limits);
@@ -18,6 +18,7 @@ test("lines come back as they were written, one by one and as bytes", () => {
   expect(stream.bounds()).toEqual({ first: 0, next: 300 });
   const { lines, next, missed } = stream.read(0, 1_000);
   expect(lines.map(({ text }) => text)).toEqual(written);
+  expect(written[1]).toContain("\\u2028 \\u009b2J \\u202e");
   expect({ next, missed }).toEqual({ next: 300, missed: 0 });
   expect(lines.every(({ cursor, text }) => JSON.parse(text).cursor === cursor)).toBe(true);
   for (const from of [0, 1, 7, 150, 299, 300]) {

@@ -1,6 +1,6 @@
 // Log lines as `magic dev` shows them: one line an invocation or model call, the handler's own words, and whatever else is said.
 import type { LogEntry } from "#contract/wire/logs.ts";
-import { showField, showLogLine } from "#output/log-line.ts";
+import { inLine, showField, showLogLine } from "#output/log-line.ts";
 import type { Paint } from "#output/paint.ts";
 import { clock } from "./show.ts";
 
@@ -51,7 +51,8 @@ function called(line: LogEntry, paint: Paint): string {
 function said(line: LogEntry, fields: Record<string, unknown>, paint: Paint): string {
   const colour = line.level === "error" ? paint.red : line.level === "warn" ? paint.yellow : paint.dim;
   const values = Object.entries(fields).map((field) => showField(field, paint));
-  return `${clock(line.time, paint)} ${colour(line.level === "info" ? "·" : line.level)} ${String(line["controller"])}: ${[String(line["message"] ?? line.event), ...values].join(" ")} ${request(line, paint)}`;
+  const head = `${clock(line.time, paint)} ${colour(line.level === "info" ? "·" : line.level)} ${String(line["controller"])}:`;
+  return inLine([head, String(line["message"] ?? line.event), ...values, request(line, paint)]);
 }
 
 function projectInvalid(line: LogEntry, paint: Paint): string {
