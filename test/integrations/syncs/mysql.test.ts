@@ -284,6 +284,21 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     expect((await source.query("SELECT id FROM other.wide"))[0]).toEqual([{ id: "x" }]);
   });
 
+  test("a key that comes again while deletions are followed is not tried alone", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "magic-again-"));
+    const from = join(folder, "again.csv");
+    writeFileSync(from, "id,v\na,1\nb,2\na,3\nb,4\n");
+    const undone = async () => (await source.query("SHOW GLOBAL STATUS LIKE 'Com_rollback_to_savepoint'"))[0];
+    const before = await undone();
+    const more = { mode: "incremental", cursor_field: "v", primary_key: ["id"], deletes: "hard" } as const;
+    expect(await sync({ from, object: "x", to: other, table: "again" }, more)).toMatchObject({
+      error: null,
+      proof: { destination_count: 2 },
+    });
+    expect(await undone()).toEqual(before);
+    rmSync(folder, { recursive: true });
+  });
+
   test("a question mark in a name or a value is one", async () => {
     await source.query("CREATE TABLE `who?` (`id?` varchar(9), n int); INSERT INTO `who?` VALUES ('a?', 1), ('b', 2)");
     await source.query("CREATE TABLE other.`whose?` (`id?` varchar(9), n int, kept int)");

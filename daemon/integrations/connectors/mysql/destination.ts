@@ -322,9 +322,16 @@ async function deleteMissing(
   const make = (key: string) =>
     link.run(`CREATE TEMPORARY TABLE _magic_keys ${key} AS SELECT ${names.join(", ")} FROM ${table} LIMIT 0`);
   await make(`(PRIMARY KEY (${names.join(", ")}))`).catch(() => make(""));
-  // A key that its column cannot hold is in no row here, and must not be cut to one that is.
+  // A key that its column cannot hold is in no row here, and must not be cut to one that is. One that comes again is no error.
   const columns = plan.primaryKey.flatMap((name) => plan.columns.find((column) => column.name === name) ?? []);
-  const into = { link, table: "_magic_keys", plan: { ...plan, columns }, upsert: null, nullableKey: false, forms };
+  const into = {
+    link,
+    table: "_magic_keys",
+    plan: { ...plan, columns },
+    upsert: "keys",
+    nullableKey: false,
+    forms,
+  } as const;
   for await (const rows of keys) await insertRows({ ...into, left: [], marked: false }, rows, (at) => at);
   const join = `${table} t LEFT JOIN _magic_keys k ON ${names.map((name) => `k.${name} = t.${name}`).join(" AND ")}`;
   const gone = `k.${names[0]} IS NULL`;
