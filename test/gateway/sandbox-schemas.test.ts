@@ -227,6 +227,31 @@ test.each(Object.entries(hostile))("a stranger's schema costs little, however of
   expect(JSON.stringify(answer.choices).length).toBeLessThan(20e6);
 });
 
+const everywhere = (one: object) => ({
+  $defs: { one },
+  type: "object",
+  properties: many(2_000, () => ({ $ref: "#/$defs/one" })),
+});
+const texts = Array.from({ length: 100 }, (_, n) => `${"x".repeat(30_000)}${n}`);
+const same = (text: string) => Array(100_000).fill(text);
+const wide: Record<string, object> = {
+  "a condition on long values in many places": everywhere({
+    ...{ type: "null", properties: { a: { enum: texts } }, if: { properties: { a: { enum: texts } } } },
+  }),
+  "long values in several parts, in many places": everywhere({ type: "null", allOf: [{ enum: texts }, { enum: [1] }] }),
+  "many types in many places": everywhere({ type: same("string"), default: 1 }),
+  "many dependents in many places": everywhere({
+    ...{ type: "object", properties: { a: { type: "null" } }, required: ["a"], dependentRequired: { a: same("a") } },
+  }),
+  "many patterns of names in many places": everywhere({ type: "object", patternProperties: many(50_000, () => 1) }),
+};
+
+test.each(Object.entries(wide))("what has no end in width is looked at a few times: %s", (_name, schema) => {
+  const started = performance.now();
+  sampleForSchema(schema, seededRandom("1"));
+  expect(performance.now() - started).toBeLessThan(within(1_000));
+});
+
 test("many vectors keep nobody waiting, and too many are refused", async () => {
   const target = { provider: "sandbox", kind: "sandbox", model: "embedding", baseUrl: null, credentials: {} } as const;
   const embed = (count: number) =>

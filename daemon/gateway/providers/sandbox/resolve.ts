@@ -7,7 +7,7 @@ import { type Context, listOf, MOST_ITEMS, type Schema, spend } from "./sampling
  * true is taken, and what follows from that.
  */
 export function resolve(schema: Schema, context: Context, hops = 0): Schema {
-  if (hops > 20 || context.budget.left < 0 || !spend(context, 1 + Object.keys(schema).length)) return {};
+  if (hops > 20 || context.budget.left < 0 || !spend(context, stepsOf(schema))) return {};
   const { $ref: reference, allOf, anyOf, oneOf, if: condition, then, else: otherwise, ...own } = schema;
   let merged: Schema = own;
   const add = (part: unknown) => {
@@ -22,26 +22,46 @@ export function resolve(schema: Schema, context: Context, hops = 0): Schema {
     const scalar = branches.find((branch) => !nests(branch));
     add(context.depth > 3 && scalar ? scalar : context.random.pick(branches));
   }
-  if (condition !== undefined && excludes(merged, condition)) add(otherwise);
+  if (condition !== undefined && excludes(merged, condition, context)) add(otherwise);
   else if (condition !== undefined) for (const part of [condition, then]) add(part);
   return merged;
 }
 
+/** Members, the longer lists and objects among them too. */
+function stepsOf(schema: Schema): number {
+  let steps = 1;
+  for (const member of Object.values(schema)) {
+    steps += 1;
+    if (Array.isArray(member)) steps += Math.floor(member.length / 50);
+    else if (isObject(member)) steps += Math.floor(Object.keys(member).length / 5);
+  }
+  return steps;
+}
+
 // Whether the condition asks for a value of a property that the schema has fixed to others.
-function excludes(schema: Schema, condition: unknown): boolean {
+function excludes(schema: Schema, condition: unknown, context: Context): boolean {
   const asked = fields(fields(condition)["properties"]);
   const known = fields(schema["properties"]);
+  spend(context, stepsOf(asked));
   return Object.keys(asked).some((name) => {
-    const [mine, theirs] = [valuesOf(known[name]), valuesOf(asked[name])];
+    const [mine, theirs] = [valuesOf(known[name], context), valuesOf(asked[name], context)];
     return mine !== null && theirs !== null && !theirs.some((one) => mine.includes(one));
   });
 }
 
 // What a schema may be, as JSON, where it says so itself.
-function valuesOf(schema: unknown): string[] | null {
+function valuesOf(schema: unknown, context: Context): string[] | null {
   const { const: only, enum: listed } = fields(schema);
-  if (only !== undefined) return [JSON.stringify(only)];
-  return Array.isArray(listed) ? listed.slice(0, MOST_ITEMS).map((one) => JSON.stringify(one)) : null;
+  if (only !== undefined) return texts([only], context);
+  return Array.isArray(listed) ? texts(listed.slice(0, MOST_ITEMS), context) : null;
+}
+
+function texts(values: readonly unknown[], context: Context): string[] {
+  return values.map((one) => {
+    const text = JSON.stringify(one);
+    spend(context, 1 + Math.ceil(text.length / 50));
+    return text;
+  });
 }
 
 function nests(branch: unknown): boolean {
@@ -70,9 +90,9 @@ function merge(a: Schema, b: Schema, context: Context): Schema {
   }
   const [one, other] = [a["enum"], b["enum"]];
   if (Array.isArray(one) && Array.isArray(other)) {
-    const known = new Set(one.map((each) => JSON.stringify(each)));
-    merged["enum"] = other.filter((each) => known.has(JSON.stringify(each)));
-    spend(context, one.length + other.length);
+    const known = new Set(texts(one, context));
+    const asked = texts(other, context);
+    merged["enum"] = other.filter((_, at) => known.has(asked[at] ?? ""));
   }
   if (a["items"] && b["items"]) merged["items"] = both(a["items"], b["items"]);
   if (a["additionalProperties"] === false) merged["additionalProperties"] = false;

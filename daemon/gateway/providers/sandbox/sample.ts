@@ -92,7 +92,9 @@ function object(schema: Schema, context: Context): Record<string, unknown> {
   const dependents = fields(schema["dependentRequired"]);
   for (const name of Object.keys(dependents)) {
     if (!Object.hasOwn(filled, name)) continue;
-    for (const other of listOf(dependents[name]))
+    const also = listOf(dependents[name]);
+    spend(context, Math.ceil(also.length / 50));
+    for (const other of also)
       if (!Object.hasOwn(filled, other))
         set(other, Object.hasOwn(properties, other) ? properties[other] : others.schemaOf(other));
   }
