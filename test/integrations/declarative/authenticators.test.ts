@@ -49,9 +49,12 @@ test("a token that ends again while a limit is waited out is renewed again", asy
   await expect(read(source, { waits: [] })).rejects.toThrow("answered 401");
 });
 
-test("where a format says that a token's end is a moment, digits are one too", async () => {
+const now = Math.floor(Date.now() / 1000);
+test.each([
+  ["where a format says that a token's end is a moment, digits are one too", [now - 60, (now - 60) * 1000, now + 3600]],
+  ["what cannot be a token's end is over, or a duration all the same", ["later", now - 60, 3600]],
+])("%s", async (_name, ends) => {
   let issued = 0;
-  const ends = [Math.floor(Date.now() / 1000) - 60, Date.now() - 60_000, Math.floor(Date.now() / 1000) + 3600];
   const origin = await vendor((request, response) => {
     if (request.at.pathname === "/token") json(response, { access_token: "t", expires_in: ends[issued++] });
     else json(response, { items: [{ id: 1 }] });

@@ -176,18 +176,28 @@ async function sendPatiently(context: Context, request: HttpRequest, signal: Abo
 
 function lifetime(context: Context, component: Component, value: unknown): number {
   const format = optionalText(component, "token_expiry_date_format");
-  if (format && (typeof value === "string" || typeof value === "number")) return expiryOf(String(value), format);
   const seconds = Number(value);
+  if (format && (typeof value === "string" || typeof value === "number")) {
+    const moment = expiryOf(String(value), format);
+    // No token ended in 1970: 3600 is a duration all the same.
+    if (moment > 1e12 || Number.isNaN(seconds)) return moment;
+  }
   if (value === undefined || value === null || Number.isNaN(seconds)) return context.clock.now() + 3_600_000;
   return context.clock.now() + seconds * 1000;
 }
 
-// Whatever the format says, digits alone are seconds since the epoch, as in the reference, or milliseconds.
+// Whatever the format says, digits alone are seconds since the epoch, as in the reference, or milliseconds. What cannot be read is over:
+// a token that was issued, with a refresh token that is good once, must not be lost for that.
 function expiryOf(date: string, format: string | undefined): number {
   const parsed = format ? strptime(date, format) : undefined;
   if (parsed) return Number(parsed.us / 1000n);
-  if (!/^\d+(\.\d+)?$/.test(date)) return Number(parseIso(date).us / 1000n);
-  return Number(date) * (Number(date) > 1e11 ? 1 : 1000);
+  if (/^\d+(\.\d+)?$/.test(date)) return Number(date) * (Number(date) > 1e11 ? 1 : 1000);
+  try {
+    return Number(parseIso(date).us / 1000n);
+  } catch (error) {
+    if (format === undefined) throw error;
+    return 0;
+  }
 }
 
 function stringAt(value: unknown, path: readonly string[]): string | undefined {
