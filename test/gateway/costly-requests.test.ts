@@ -7,6 +7,7 @@ import { schemaKeeper } from "#daemon/gateway/providers/anthropic/schema.ts";
 import { converseMessages } from "#daemon/gateway/providers/bedrock/messages.ts";
 import { imageUrl } from "#daemon/gateway/providers/content.ts";
 import { geminiMessages } from "#daemon/gateway/providers/google/messages.ts";
+import { inlined } from "#daemon/gateway/providers/json-schema.ts";
 import { supportOf } from "#daemon/gateway/providers/support.ts";
 import { thoughtMemory } from "#daemon/gateway/providers/thoughts/memory.ts";
 import { within } from "./patience.ts";
@@ -40,6 +41,22 @@ test("references that multiply are followed no further than a schema is worth", 
   const started = performance.now();
   schemaKeeper()({ type: "object", properties, required: many.toReversed() });
   expect(performance.now() - started).toBeLessThan(within(1_000));
+});
+
+test("what is wide and stands in many places is looked at a few times, and copied a few", () => {
+  const everywhere = (wide: object) => {
+    const names = Array.from({ length: 400 }, (_, at) => `p${at}`);
+    const properties = Object.fromEntries(names.map((name) => [name, { $ref: "#/$defs/wide" }]));
+    return { type: "object", properties, required: names, additionalProperties: false, $defs: { wide } };
+  };
+  const properties = Object.fromEntries(Array.from({ length: 50_000 }, (_, at) => [`p${at}`, 1]));
+  const started = performance.now();
+  expect(schemaKeeper()(everywhere({ type: "object", properties, additionalProperties: false }))).toBe(false);
+  expect(performance.now() - started).toBeLessThan(within(1_000));
+  const listed = everywhere({ enum: times(20_000, "a") });
+  expect(JSON.stringify(inlined(listed)).length).toBeLessThan(10 * JSON.stringify(listed).length);
+  const few = everywhere({ enum: times(20, "a") });
+  expect(JSON.stringify(inlined(few)).match(/"enum"/g)).toHaveLength(400);
 });
 
 test("results among texts, texts alone, and documents of one name take no longer than their number", async () => {

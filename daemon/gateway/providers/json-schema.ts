@@ -44,23 +44,26 @@ export function dereferenced(schema: Schema): Schema {
 }
 
 const DEEPEST = 100;
-/** Of what references stand for: those that lead to references multiply without end. */
-const MOST_NODES = 20_000;
+/** Characters that references stand for, beyond some times the schema's own: those to long ones, or to references, multiply without end. */
+const FEW_COPIED = 256 * 1024;
+const MOST_COPIES = 4;
 
 /** The schema with what its references refer to in their place; where that is without end, the innermost say nothing. */
 export function inlined(root: Schema): Schema {
-  if (!JSON.stringify(root).includes('"$ref":')) return root;
-  let room = MOST_NODES;
+  const text = JSON.stringify(root);
+  if (!text.includes('"$ref":')) return root;
+  let room = FEW_COPIED + MOST_COPIES * text.length;
   const follow = (node: unknown, path: readonly unknown[], depth: number): unknown => {
     if (Array.isArray(node)) return node.map((one) => follow(one, path, depth));
     if (!isObject(node)) return node;
-    if (depth > DEEPEST || --room < 0) return {};
+    if (depth > DEEPEST || room < 0) return {};
     const { $ref: reference, ...rest } = node;
     if (typeof reference !== "string") {
       return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, follow(value, path, depth + 1)]));
     }
     const target = /^#(\/|$)/.test(reference) ? pointed(root, reference) : null;
     const more = isObject(target) && !path.includes(target) ? target : {};
+    room -= JSON.stringify(more).length;
     return follow({ ...more, ...rest }, [...path, target], depth + 1);
   };
   const { $defs: _defs, definitions: _definitions, ...schema } = root;

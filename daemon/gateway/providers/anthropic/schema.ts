@@ -10,7 +10,7 @@ const MAX_UNIONS = 16;
 /** Strict tools of a request. */
 const MAX_STRICT = 20;
 const MAX_DEPTH = 60;
-/** Nodes looked at for one request: references to references multiply without end. */
+/** Nodes looked at for one request, ten members as one more: references to references multiply without end, and so do wide ones. */
 const MAX_NODES = 20_000;
 
 /** Limits that the service refuses; `minItems` of 0 and 1 it takes. */
@@ -68,7 +68,9 @@ export function schemaKeeper(): (schema: Schema) => boolean {
 
 function closes(node: unknown, root: Schema, path: readonly unknown[], count: Count, depth: number): boolean {
   if (typeof node !== "object" || node === null) return true;
-  if (depth > MAX_DEPTH || --count.nodes.left < 0 || path.includes(node)) return false;
+  const width = Array.isArray(node) ? node.length : Object.keys(node).length;
+  count.nodes.left -= 1 + Math.floor(width / 10);
+  if (depth > MAX_DEPTH || count.nodes.left < 0 || path.includes(node)) return false;
   if (Array.isArray(node)) return node.every((item) => closes(item, root, path, count, depth + 1));
   const schema = node as Record<string, unknown>;
   const properties = schema["properties"];
