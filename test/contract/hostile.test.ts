@@ -40,6 +40,20 @@ test("references that fork at each level are not followed to their end", () => {
   expect(readContract(valid.replace(/output_schema: .*/, `output_schema: ${forking}`), "f").problems).toEqual([]);
 });
 
+test("more members than can be checked are refused, also where a check would come to them by a reference", () => {
+  const members = Array.from({ length: 2_000 }, (_, at) => `p${at}: { type: string }`).join(", ");
+  const schemas = [
+    `{ type: object, properties: { ${members} } }`,
+    `{ properties: { a: { $ref: "#/$defs/a" } }, $defs: { a: { properties: { ${members} } } } }`,
+  ];
+  for (const schema of schemas)
+    expect(
+      readContract(valid.replace(/output_schema: .*/, `output_schema: ${schema}`), "f").problems.map(
+        ({ code }) => code,
+      ),
+    ).toEqual(["schema_invalid"]);
+});
+
 test("texts with pieces cut out, doubled or exchanged", () => {
   const piece = fc.constantFrom(
     "{",
