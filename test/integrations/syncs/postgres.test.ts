@@ -395,6 +395,19 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     }
   });
 
+  test("a real is the double that its text says: as a key it has not gone, and the checksums are alike", async () => {
+    await source.query(
+      "CREATE TABLE reals (k real PRIMARY KEY, v int, n numeric(9,2)); INSERT INTO reals VALUES (0.1, 1, 1)",
+    );
+    await target.query("CREATE TABLE reals (k double precision PRIMARY KEY, v int, n text)");
+    for (const more of [
+      { mode: "incremental", cursor_field: "v", deletes: "hard", columns: ["k", "v"] },
+      { mode: "full_refresh" },
+    ] as const)
+      expect(await sync(ends("reals"), more)).toMatchObject({ error: null, proof: { destination_count: 1 } });
+    expect(await target.lines("reals")).toEqual(["(0.1,1,1.00)"]);
+  });
+
   test("types whose numbers differ from server to server arrive in a table with the same types", async () => {
     const types =
       "CREATE TYPE mood2 AS ENUM ('a', 'b'); CREATE TABLE moods (id int PRIMARY KEY, m mood2, q tsquery, x xml)";

@@ -193,8 +193,10 @@ function warningsOf(table: TableInfo, name: string): SyncFailure[] {
   ];
 }
 
-function castTo(column: TableColumn, type: string): string {
-  return column.declared === type ? ident(column.name) : `${ident(column.name)}::${type}`;
+// A real becomes the double that its text says, 0.1: so do the keys, and what goes over as text because of another column.
+function castTo({ name, declared }: TableColumn, type: string): string {
+  if (declared === type) return ident(name);
+  return `${ident(name)}${/^real(\[\])*$/.test(declared) ? "::text" : ""}::${type}`;
 }
 
 // xml's output function leaves the declaration out, its cast to text does not. A boolean is `true` in a column of texts, not `t`.
