@@ -377,7 +377,7 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
   });
 
   test("a widened column keeps what else was said of it; a FLOAT is a key, and an enum's texts are a cursor", async () => {
-    await source.query(`CREATE TABLE other.wider (id int NOT NULL AUTO_INCREMENT PRIMARY KEY, a int NOT NULL DEFAULT 7 COMMENT 'a, b');
+    await source.query(`CREATE TABLE other.wider (id int NOT NULL AUTO_INCREMENT PRIMARY KEY, a int NOT NULL DEFAULT 7 COMMENT 'a, b\\\\c\\n');
       CREATE TABLE wider (id bigint PRIMARY KEY, a bigint); INSERT INTO wider VALUES (5000000000, 6000000000);
       CREATE TABLE floats (k float, c enum('z', 'a'), v int); CREATE TABLE other.floats (k float, c varchar(9), v int);
       INSERT INTO floats VALUES (0.1, 'z', 2), (0.1, 'a', 1), (16777216, 'a', 1)`);
@@ -386,7 +386,7 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     expect((await run("wider", { cursor_field: "id" })).error).toBeNull();
     const [[made]] = (await source.query("SHOW CREATE TABLE other.wider")) as unknown as [Record<string, string>[]];
     expect(made?.["Create Table"]).toMatch(
-      /`id` bigint.* NOT NULL AUTO_INCREMENT,\n.*`a` bigint.* NOT NULL DEFAULT '?7'? COMMENT 'a, b'/,
+      /`id` bigint.* NOT NULL AUTO_INCREMENT,\n.*`a` bigint.* NOT NULL DEFAULT '?7'? COMMENT 'a, b\\\\c\\n'/,
     );
     for (let runs = 0; runs < 2; runs++) {
       expect((await run("floats", { cursor_field: "c", primary_key: ["k"] })).error).toBeNull();

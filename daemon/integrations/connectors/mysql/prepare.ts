@@ -85,9 +85,18 @@ async function attributesOf(link: MysqlLink, table: string, { columns }: MysqlTa
   for (const { name, declared } of columns) {
     const start = `  ${ident(name)} ${declared}`.toLowerCase();
     const line = lines.find((one) => one.toLowerCase().startsWith(start));
-    if (line) found.set(name, line.slice(start.length).replace(/,$/, ""));
+    if (line) found.set(name, inOurMode(line.slice(start.length).replace(/,$/, "")));
   }
   return found;
+}
+
+const escapes: Readonly<Record<string, string>> = { 0: "\0", n: "\n", r: "\r" };
+
+// A server tells texts with backslashes before what is special, whatever its mode; in ours one is a character like others.
+function inOurMode(attributes: string): string {
+  return attributes.replace(/\b(DEFAULT|COMMENT) '(?:[^'\\]|\\.|'')*'/g, (told) =>
+    told.replace(/\\(.)/g, (_, letter: string) => escapes[letter] ?? letter),
+  );
 }
 
 // What MySQL lacks and `declare` makes of it: booleans are TINYINT, instants DATETIME in UTC.
