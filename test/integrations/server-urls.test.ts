@@ -35,7 +35,9 @@ test("a URL that its driver cannot use is told as that", async () => {
   }
 });
 
-test("a host that is an address of IPv6 is put into brackets", () => {
+test("a host that is an address of IPv6 is put into brackets, one with its port is not", () => {
+  const parts = { host: "db.example:5433", database: "d" };
+  expect(urlOf({ provider: "mysql", config: parts, credentials: {} })).toBe("mysql://db.example:5433/d");
   const config = { host: "::1", port: 5433, database: "a b" };
   const made = urlOf({ provider: "postgres", config, credentials: { username: "u", password: "p@" } });
   expect(made).toBe("postgres://u:p%40@[::1]:5433/a%20b");

@@ -1,4 +1,5 @@
 // From a connection to the end of a sync that a worker can open: one URL with its credentials, and an address that may be reached.
+import { isIPv6 } from "node:net";
 import { MagicError } from "#contract/errors.ts";
 import type { SyncEnd } from "#contract/sync.ts";
 import type { Egress } from "#daemon/egress/egress.ts";
@@ -97,8 +98,8 @@ function fromParts(
   if (host === undefined || (provider !== "postgres" && provider !== "mysql")) return undefined;
   const port = text(config["port"]);
   const database = text(config["database"]) ?? text(config["dbname"]) ?? "";
-  const bare = host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
-  return `${provider}://${bare}${port === undefined ? "" : `:${port}`}/${encodeURIComponent(database)}`;
+  // `db.example:5433` is a host with its port.
+  return `${provider}://${isIPv6(host) ? `[${host}]` : host}${port === undefined ? "" : `:${port}`}/${encodeURIComponent(database)}`;
 }
 
 function declarativeEnd(
