@@ -1,5 +1,5 @@
 // JSON schemas as callers write them, whatever draft they learnt from: what every translated wire does with them.
-import { isObject } from "#contract/json-object.ts";
+import { isObject, setField } from "#contract/json-object.ts";
 
 export type Schema = Readonly<Record<string, unknown>>;
 
@@ -11,8 +11,8 @@ export const maps: ReadonlySet<string> = new Set([
   "patternProperties",
   "dependentSchemas",
 ]);
-const lists = new Set(["anyOf", "oneOf", "allOf", "prefixItems"]);
-const single = new Set([
+const lists = ["anyOf", "oneOf", "allOf", "prefixItems"] as const;
+const single = [
   "items",
   "additionalProperties",
   "propertyNames",
@@ -23,6 +23,13 @@ const single = new Set([
   "else",
   "unevaluatedItems",
   "unevaluatedProperties",
+] as const;
+const kinds: ReadonlyMap<string, string> = new Map([
+  ...[...maps].map((key) => [key, "map"] as const),
+  ...lists.map((key) => [key, "list"] as const),
+  ...single.map((key) => [key, "single"] as const),
+  ...(["required", "type", "enum"] as const).map((key) => [key, key] as const),
+  ...(["exclusiveMinimum", "exclusiveMaximum"] as const).map((key) => [key, "limit"] as const),
 ]);
 const types: ReadonlySet<unknown> = new Set(["string", "number", "integer", "boolean", "object", "array", "null"]);
 
@@ -38,9 +45,11 @@ export function pointed(root: Schema, reference: string): unknown {
 
 /** A schema that is one reference, as generators give those that have a name, as what it refers to. */
 export function dereferenced(schema: Schema): Schema {
-  const { $ref: reference, ...rest } = schema;
+  const reference = schema["$ref"];
   const target = typeof reference === "string" && reference.startsWith("#/") ? pointed(schema, reference) : null;
-  return isObject(target) ? { ...rest, ...target } : schema;
+  if (!isObject(target)) return schema;
+  const { $ref: _ref, ...rest } = schema;
+  return { ...rest, ...target };
 }
 
 const DEEPEST = 100;
@@ -73,13 +82,13 @@ export function inlined(root: Schema): Schema {
 /**
  * The schema as draft 2020-12 has it, by which services judge all of a request's: tuples, exclusive limits and `required` of older drafts are said
  * anew, and keywords that say nothing (null, a type that is none, PHP's empty list in the place of a map) are left out. The same object where nothing
- * is old.
+ * is old: each call's tools come through here.
  */
 export function modernSchema(schema: Schema): Schema {
   const changes: [string, unknown][] = [];
-  for (const [key, value] of Object.entries(schema)) {
-    const said = keyword(key, value);
-    if (said !== value) changes.push([key, said]);
+  for (const key in schema) {
+    const said = keyword(key, schema[key]);
+    if (said !== schema[key]) changes.push([key, said]);
   }
   if (Array.isArray(schema["items"])) {
     changes.push(["prefixItems", schema["items"].map(nested)], ["items", keyword("items", schema["additionalItems"])]);
@@ -101,11 +110,13 @@ const limits = [
 ] as const;
 
 // Draft 3 marks the member itself.
-function membersMarked(properties: Readonly<Record<string, unknown>>): string[] {
-  return Object.keys(properties).filter((name) => {
+function membersMarked(properties: Readonly<Record<string, unknown>>): readonly string[] {
+  const marked: string[] = [];
+  for (const name in properties) {
     const member = properties[name];
-    return isObject(member) && member["required"] === true;
-  });
+    if (isObject(member) && member["required"] === true) marked.push(name);
+  }
+  return marked;
 }
 
 function listOf(value: unknown): readonly unknown[] {
@@ -114,13 +125,16 @@ function listOf(value: unknown): readonly unknown[] {
 
 // The value itself where it is one of today; undefined where it says nothing.
 function keyword(key: string, value: unknown): unknown {
-  if (key === "const" || key === "default") return value;
-  if (value === null) return undefined;
-  if (maps.has(key)) return isObject(value) ? eachOf(value) : undefined;
-  if (lists.has(key)) return Array.isArray(value) ? same(value, value.map(nested)) : undefined;
-  if (single.has(key)) return isObject(value) || typeof value === "boolean" ? nested(value) : undefined;
-  switch (key) {
+  if (value === null) return key === "const" || key === "default" ? value : undefined;
+  switch (kinds.get(key)) {
+    case "map":
+      return isObject(value) ? eachOf(value) : undefined;
+    case "list":
+      return Array.isArray(value) ? same(value, value.map(nested)) : undefined;
+    case "single":
+      return isObject(value) || typeof value === "boolean" ? nested(value) : undefined;
     case "required": {
+      if (isShortList(value)) return value;
       const names = [...new Set(listOf(value).filter((name) => typeof name === "string"))];
       return Array.isArray(value) ? same(value, names) : undefined;
     }
@@ -131,8 +145,7 @@ function keyword(key: string, value: unknown): unknown {
     }
     case "enum":
       return Array.isArray(value) && value.length > 0 ? value : undefined;
-    case "exclusiveMinimum":
-    case "exclusiveMaximum":
+    case "limit":
       return typeof value === "boolean" ? undefined : value;
     default:
       return value;
@@ -144,10 +157,20 @@ function nested(value: unknown): unknown {
 }
 
 function eachOf(map: Record<string, unknown>): Record<string, unknown> {
-  const values = Object.values(map);
-  const made = values.map(nested);
-  if (same(values, made) === values) return map;
-  return Object.fromEntries(Object.keys(map).map((name, index) => [name, made[index]]));
+  let made = map;
+  for (const name in map) {
+    const one = nested(map[name]);
+    if (one === map[name]) continue;
+    if (made === map) made = { ...map };
+    setField(made, name, one);
+  }
+  return made;
+}
+
+// Of different names.
+function isShortList(value: unknown): boolean {
+  if (!Array.isArray(value) || value.length > 30) return false;
+  return value.every((name, at) => typeof name === "string" && value.indexOf(name) === at);
 }
 
 function same(given: readonly unknown[], made: readonly unknown[]): readonly unknown[] {

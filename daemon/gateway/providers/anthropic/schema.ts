@@ -112,6 +112,7 @@ export function nativeSchema(node: unknown): unknown {
 
 /** The schema of a tool's input, in which the service refuses these three at the top level: there they are told in words. */
 export function inputSchema(schema: Schema): Schema {
+  if (!("anyOf" in schema || "oneOf" in schema || "allOf" in schema)) return schema;
   const { anyOf, oneOf, allOf, ...kept } = schema;
   const ways = Object.entries({ anyOf, oneOf, allOf }).filter(([, value]) => value !== undefined);
   return inWords(
