@@ -195,7 +195,8 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
 
   /** Ends the instances that no alias points at any more, or the one of them; they would hold a process for nobody. */
   async function retireUnreferenced(name: string, only?: Instance): Promise<void> {
-    const entry = await catalogue.find(name);
+    // Nobody waits for this: where storage is away they rest on until the next time.
+    const entry = await Promise.resolve(catalogue.find(name)).catch(() => undefined);
     if (!entry) return;
     // What an alias pointed at before stays warm: a rollback is instant.
     const held = new Set(

@@ -1,6 +1,6 @@
 // Text that a person wrote (YAML 1.2 or JSON) -> its value, and where every part of it stands. Hostile text is expected: sizes
 // and depth are bounded, aliases are refused (`&a [*a]` is a circular object, and a few lines of them can grow without end).
-import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, visit } from "yaml";
+import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, visit, type YAMLMap } from "yaml";
 import type { Problem } from "./problem.ts";
 
 export interface Position {
@@ -54,7 +54,9 @@ export function readSource(content: string | Uint8Array, file: string): ReadResu
 }
 
 function parse(text: string, file: string, lines: LineCounter): ReadResult {
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, version: "1.2", stringKeys: true });
+  // The parser compares every key with all before it: a mapping of 16,000 would take it seconds. `forbidden` looks for doubled ones.
+  const form = { lineCounter: lines, prettyErrors: false, version: "1.2", stringKeys: true, uniqueKeys: false } as const;
+  const document = parseDocument(text, form);
   const at = (offset: number): Position => {
     const { line, col } = lines.linePos(offset);
     return { line, column: col };
@@ -136,7 +138,6 @@ function refuse(file: string, code: string, message: string, fix: string): ReadR
 }
 
 const syntaxFixes: Readonly<Record<string, readonly [code: string, fix: string]>> = {
-  DUPLICATE_KEY: ["duplicate_key", "Keep one of the two."],
   TAB_AS_INDENT: ["yaml_tab", "Indent with spaces."],
   NON_STRING_KEY: ["yaml_key", "Put the key in quotes."],
   MULTIPLE_DOCS: ["yaml_documents", "Keep one document: remove what follows `---`."],
@@ -157,7 +158,7 @@ function syntaxProblem(yamlCode: string, message: string): Pick<Problem, "code" 
   return { code, message: `${message.split("\n")[0]?.replace(/\.?$/, ".") ?? ""}`, fix };
 }
 
-/** What YAML allows and JSON does not: aliases, merge keys, not-a-number, and names that change an object's prototype. */
+/** Doubled keys, and what YAML allows and JSON does not: aliases, merge keys, not-a-number, and names that change an object's prototype. */
 function forbidden(root: Node | null, file: string, at: (offset: number) => Position): Problem[] {
   const problems: Problem[] = [];
   const add = (node: Node, code: string, message: string, fix: string) =>
@@ -166,9 +167,18 @@ function forbidden(root: Node | null, file: string, at: (offset: number) => Posi
     if (node.tag !== undefined && NO_JSON_TAG.test(node.tag))
       add(node, "yaml_tag", "The tag makes something here that JSON does not have.", "Remove the tag.");
   };
+  const doubled = (map: YAMLMap): void => {
+    const seen = new Set<unknown>();
+    for (const { key } of map.items) {
+      if (!isScalar(key)) continue;
+      if (seen.has(key.value)) add(key, "duplicate_key", "Map keys must be unique.", "Keep one of the two.");
+      seen.add(key.value);
+    }
+  };
   visit(root, {
     Collection: (_key, node, path) => {
       tag(node);
+      if (isMap(node)) doubled(node);
       if (path.length <= MAX_DEPTH * 2) return undefined;
       add(node, "too_deep", `More than ${MAX_DEPTH} levels are nested here.`, "Nest less deeply.");
       return visit.SKIP;
