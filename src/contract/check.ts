@@ -4,7 +4,7 @@ import type { ErrorObject, ValidateFunction } from "ajv/dist/2020.js";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import type { TSchema } from "typebox";
 import type { Problem } from "./problem.ts";
-import { pointerParts, type Source, toPointer } from "./source.ts";
+import { MAX_PROBLEMS, pointerParts, type Source, toPointer } from "./source.ts";
 import { nearest } from "./suggest.ts";
 
 interface Annotated {
@@ -24,15 +24,21 @@ export function compileCheck(schema: TSchema): ValidateFunction {
   return ajv.compile(schema);
 }
 
-/** Every place where the document does not fit the schema. */
+/** The places where the document does not fit the schema. */
 export function checkAgainst(source: Source, validate: ValidateFunction): Problem[] {
   if (validate(source.value)) return [];
   const errors = validate.errors ?? [];
   // A failed choice says more than each alternative's complaints.
-  const choices = errors.filter((error) => error.keyword === "anyOf" || error.keyword === "oneOf");
-  const inChoice = (error: ErrorObject) =>
-    choices.some((choice) => choice !== error && error.schemaPath.startsWith(`${choice.schemaPath}/`));
-  return errors.filter((error) => !inChoice(error) && error.keyword !== "if").map((error) => toProblem(source, error));
+  const choices = new Set(
+    errors
+      .filter(({ keyword }) => keyword === "anyOf" || keyword === "oneOf")
+      .map(({ schemaPath }) => `${schemaPath}/`),
+  );
+  const inChoice = ({ schemaPath }: ErrorObject) => [...choices].some((choice) => schemaPath.startsWith(choice));
+  return errors
+    .filter((error) => !inChoice(error) && error.keyword !== "if")
+    .slice(0, MAX_PROBLEMS)
+    .map((error) => toProblem(source, error));
 }
 
 type Body = Pick<Problem, "code" | "message" | "fix">;

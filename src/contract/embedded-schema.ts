@@ -4,8 +4,9 @@ import { brief } from "./check.ts";
 import { addFormats } from "./formats.ts";
 import { checkPattern } from "./pattern.ts";
 import type { Problem } from "./problem.ts";
-import { pointerParts, type Source, toPointer } from "./source.ts";
+import { MAX_PROBLEMS, pointerParts, type Source, toPointer } from "./source.ts";
 import { nearest } from "./suggest.ts";
+import { OutOfTime, within } from "./time-limit.ts";
 
 type Schema = Record<string, unknown>;
 type Add = (at: string, key: string | undefined, code: string, message: string, fix: string, value?: unknown) => void;
@@ -76,10 +77,14 @@ const known = new Set([...single, ...maps, ...lists, ...others]);
 /** Keywords that apply a subschema to the same value: a $ref cycle through these alone never ends. */
 const inPlace = new Set(["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"]);
 
-/** Every problem of the schema that stands at `base` (`/input_schema`). */
+/** What Ajv writes for some schemas grows with the square of their size. */
+const COMPILE_MS = 5_000;
+
+/** The problems of the schema that stands at `base` (`/input_schema`). */
 export function checkEmbedded(source: Source, base: string, schema: unknown): Problem[] {
   const problems: Problem[] = [];
   const add: Add = (at, key, code, message, fix, value) => {
+    if (problems.length >= MAX_PROBLEMS) return;
     const pointer = key === undefined ? at : at + toPointer([key]);
     problems.push({
       file: source.file,
@@ -93,10 +98,23 @@ export function checkEmbedded(source: Source, base: string, schema: unknown): Pr
   };
   if (typeof schema === "boolean") return problems;
   if (typeof schema !== "object" || schema === null || Array.isArray(schema)) return problems; // the contract's own schema says so
-  metaschema(schema as Schema, base, add);
-  walk(schema, base, (node, at) => inspect(node, at, schema as Schema, base, add));
-  cycles(schema as Schema, base, add);
-  if (problems.length === 0) compile(schema as Schema, base, add);
+  const unusable = (why: string): void =>
+    add(
+      base,
+      undefined,
+      "schema_invalid",
+      `The schema cannot be used: ${why}.`,
+      "Correct it as JSON Schema 2020-12 asks.",
+    );
+  try {
+    metaschema(schema as Schema, base, add);
+    walk(schema, base, (node, at) => inspect(node, at, schema as Schema, base, add));
+    cycles(schema as Schema, base, add);
+    if (problems.length === 0) compile(schema as Schema, unusable);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    unusable("it is too large, or nests too deeply");
+  }
   return problems;
 }
 
@@ -289,22 +307,17 @@ function cycles(root: Schema, base: string, add: Add): void {
 }
 
 // Whatever is left: what Ajv itself refuses to compile.
-function compile(schema: Schema, base: string, add: Add): void {
+function compile(schema: Schema, unusable: (why: string) => void): void {
   const ajv = compiler();
   const { $schema: _dialect, $id: _id, ...rest } = schema;
   try {
-    ajv.compile(rest);
-  } catch (error) {
-    const message = error instanceof RangeError ? "it is too large, or nests too deeply" : (error as Error).message;
-    add(
-      base,
-      undefined,
-      "schema_invalid",
-      `The schema cannot be used: ${message}.`,
-      "Correct it as JSON Schema 2020-12 asks.",
-    );
-  } finally {
+    within(COMPILE_MS, () => ajv.compile(rest));
     ajv.removeSchema(rest);
+  } catch (error) {
+    // It may have been stopped in the middle of anything.
+    schemaAjv = undefined;
+    if (error instanceof RangeError) throw error;
+    unusable(error instanceof OutOfTime ? "it takes too long to be made ready" : (error as Error).message);
   }
 }
 

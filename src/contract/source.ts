@@ -28,7 +28,7 @@ export interface ReadResult {
 const MAX_SOURCE_BYTES = 512 * 1024;
 const MAX_DEPTH = 100;
 // A broken file can have one at every character; nobody reads further than this.
-const MAX_PROBLEMS = 100;
+export const MAX_PROBLEMS = 100;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: neither YAML nor JSON has them
 const CONTROL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/;
 
@@ -55,7 +55,13 @@ export function readSource(content: string | Uint8Array, file: string): ReadResu
 
 function parse(text: string, file: string, lines: LineCounter): ReadResult {
   // The parser compares every key with all before it: a mapping of 16,000 would take it seconds. `forbidden` looks for doubled ones.
-  const form = { lineCounter: lines, prettyErrors: false, version: "1.2", stringKeys: true, uniqueKeys: false } as const;
+  const form = {
+    lineCounter: lines,
+    prettyErrors: false,
+    version: "1.2",
+    stringKeys: true,
+    uniqueKeys: false,
+  } as const;
   const document = parseDocument(text, form);
   const at = (offset: number): Position => {
     const { line, col } = lines.linePos(offset);

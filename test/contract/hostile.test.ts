@@ -159,3 +159,25 @@ test("any schema: refused with a reason, or usable and its types can be made", (
     { numRuns: 150, seed: 13 },
   );
 });
+
+test("references in a long chain are refused, mappings of many keys read at once, and of many problems as many are told as somebody reads", () => {
+  const many = (n: number, of: (i: number) => unknown) =>
+    Object.fromEntries(Array.from({ length: n }, (_, i) => [`d${i}`, of(i)]));
+  const next = (i: number) => ({ $ref: `#/$defs/d${i + 1}` });
+  const read = (input_schema: unknown, more = {}) =>
+    readContract(JSON.stringify({ name: "a", version: "1.0.0", input_schema, output_schema: true, ...more }), "c")
+      .problems;
+  const chain = { $defs: many(4001, (i) => (i === 4000 ? true : next(i))) };
+  expect(read({ ...chain, $ref: "#/$defs/d0" })[0]?.message).toMatch(/nests too deeply/);
+  expect(read({ properties: many(200, () => ({ type: "objekt" })) })).toHaveLength(100);
+  expect(
+    read(
+      true,
+      many(200, () => 1),
+    ),
+  ).toHaveLength(100);
+  // Reading compares no key with all others.
+  const started = process.cpuUsage().user;
+  expect(read({ $defs: many(16_000, () => true) })).toEqual([]);
+  expect(process.cpuUsage().user - started).toBeLessThan(2_500_000);
+});
