@@ -49,6 +49,10 @@ test("a secret of which another one is the beginning is hidden whole, and one li
     log.info("long", { text: `${"x".repeat(before)}${"123456".repeat(100)}${"x".repeat(70_000)}` });
     expect(JSON.parse(lines.pop() as string)).toMatchObject({ head: expect.not.stringMatching(/\d$/) });
   }
+  const keys = ["a", "b"].map((letter) => letter.repeat(3_300));
+  const keyed = createLogger({ sinks: [({ text }) => lines.push(text)], secrets: () => keys });
+  keyed.info("long", { text: `${"x".repeat(2_000)}${keys.join(" ")}${"x".repeat(70_000)}` });
+  expect(JSON.parse(lines.pop() as string)).toMatchObject({ head: expect.not.stringMatching(/aaa|bbb/) });
   // However deep a value lies: a line is written, or its writer would end with an error of the log's.
   const deep = JSON.parse(`${"[".repeat(20_000)}1234567${"]".repeat(20_000)}`);
   log.info("nested", { deep, exact: "1", k123456: '"123456"' });

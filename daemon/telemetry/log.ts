@@ -159,7 +159,8 @@ function redacted(members: string, redact: (text: string) => string): string {
   });
 }
 
-// A line is kept whole in rings and sent to readers: one huge field must not fill them. What is cut off must not leave half a secret.
+// A line is kept whole in rings and sent to readers: one huge field must not fill them. What is cut off must not leave half a secret, also where
+// long ones were struck out before it.
 function bounded(members: string, redact: (text: string) => string): string {
   if (members.length < MAX_LINE) return members;
   const text = `{${members}`;
@@ -170,7 +171,7 @@ function bounded(members: string, redact: (text: string) => string): string {
     request_id,
     event,
     truncated_from: text.length,
-    head: redact(text.slice(0, 2 * MAX_HEAD)).slice(0, MAX_HEAD),
+    head: redact(text.slice(0, MAX_LINE)).slice(0, MAX_HEAD),
   };
   return JSON.stringify(cut).slice(1);
 }
