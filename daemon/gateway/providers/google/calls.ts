@@ -45,9 +45,9 @@ export function wireName(name: string): string {
 /** The name that the caller knows the called function by. */
 export function calledName(name: unknown, { request }: ReadContext): string {
   const said = string(name);
-  const own = said.slice(1);
-  if (wireName(own) !== said) return said;
-  return toolPlan(modern(request)).tools.some((tool) => tool.name === said) ? said : own;
+  // Pieces of a call's arguments come without a name.
+  if (!/^_[\d-]/.test(said)) return said;
+  return toolPlan(modern(request)).tools.some((tool) => tool.name === said) ? said : said.slice(1);
 }
 
 /** The arguments as JSON text. */
