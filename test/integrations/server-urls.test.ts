@@ -35,6 +35,11 @@ test("a URL that its driver cannot use is told as that", async () => {
   }
 });
 
+test.each(["off", "no", "none", "DISABLED", "false"])("ssl=%s is no TLS for MySQL", async (word) => {
+  const source = await openSource({ url: `mysql://u:p@127.0.0.1:1/d?ssl=${word}`, object: "x" });
+  await expect(source.check()).rejects.toMatchObject({ code: "unreachable" });
+});
+
 test("a host that is an address of IPv6 is put into brackets, one with its port is not", () => {
   const parts = { host: "db.example:5433", database: "d" };
   expect(urlOf({ provider: "mysql", config: parts, credentials: {} })).toBe("mysql://db.example:5433/d");

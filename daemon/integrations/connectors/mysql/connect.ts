@@ -180,7 +180,7 @@ function tlsOf(url: URL, host: string): { ssl?: SslOptions } {
   const mode = (url.searchParams.get("sslmode") ?? url.searchParams.get("ssl") ?? "")
     .toLowerCase()
     .replaceAll("_", "-");
-  if (/^(|disabled?|allow|prefer(red)?|false|0)$/.test(mode)) return {};
+  if (/^(|disabled?|none|off|no|allow|prefer(red)?|false|0)$/.test(mode)) return {};
   if (!/^(required?|verify-ca|verify-full|verify-identity|no-verify|true|1)$/.test(mode))
     throw new Error(`${JSON.stringify(mode)} is no sslmode`);
   if (mode === "no-verify") return { ssl: { rejectUnauthorized: false } };
