@@ -99,6 +99,7 @@ const schemas: Record<string, object> = {
     ...{ type: "object", required: ["x-a"], minProperties: 2, additionalProperties: false },
     patternProperties: { "^x-[a-z]{3,9}$|^x-a$": { type: "integer" } },
   },
+  "a condition that never holds": { if: false, else: { const: 4 } },
   "names by pattern": { type: "object", minProperties: 2, propertyNames: { pattern: "^[a-z]{4}$" } },
   "what others depend on": { type: "object", properties: { a: {} }, required: ["a"], dependentRequired: { a: ["b"] } },
   "a property that may not be": { type: "object", properties: { a: false, b: { type: "string" } } },
@@ -185,6 +186,10 @@ describe("samples satisfy", () => {
       { numRuns: 150, seed: 11 },
     );
   });
+});
+
+test("a reference that nobody can read is none", () => {
+  expect(sampleForSchema({ $defs: {}, $ref: "#/$defs/%zz", type: "null" }, seededRandom("s"))).toBe(null);
 });
 
 test("the same seed gives the same value", () => {

@@ -38,8 +38,9 @@ function stepsOf(schema: Schema): number {
   return steps;
 }
 
-// Whether the condition asks for a value of a property that the schema has fixed to others.
+// Whether the condition never holds, or asks for a value of a property that the schema has fixed to others.
 function excludes(schema: Schema, condition: unknown, context: Context): boolean {
+  if (condition === false) return true;
   const asked = fields(fields(condition)["properties"]);
   const known = fields(schema["properties"]);
   spend(context, stepsOf(asked));
@@ -115,9 +116,17 @@ function lookUp(root: Schema, reference: string): unknown {
   if (!reference.startsWith("#")) return {};
   let at: unknown = root;
   for (const part of reference.slice(1).split("/").slice(1)) {
-    const key = decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~");
+    const key = decoded(part).replaceAll("~1", "/").replaceAll("~0", "~");
     if (typeof at !== "object" || at === null || !Object.hasOwn(at, key)) return {};
     at = (at as Record<string, unknown>)[key];
   }
   return at;
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
