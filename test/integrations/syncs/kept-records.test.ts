@@ -1,5 +1,15 @@
 // Incremental runs into files: what was there stays as it was, and a key is the same key however a format writes it.
-import { existsSync, linkSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  linkSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -74,6 +84,17 @@ test("what a killed run left beside the file is replaced, not written into", asy
   linkSync(other, join(folder, `.left.csv.${sync_id.slice(-12)}.partial`));
   expect(await sync({ from, object: "x", to, table: "x" }, {})).toMatchObject({ error: null });
   expect([readFileSync(other, "utf8"), readFileSync(to, "utf8")]).toEqual(["kept", '"c","v"\n1,a\n']);
+});
+
+test.skipIf(process.getuid?.() !== 0)("a file that root replaces stays its owner's", async () => {
+  const [from, to] = [join(folder, "owned-from.csv"), join(folder, "owned.csv")];
+  writeFileSync(from, "c,v\n1,a\n");
+  writeFileSync(to, "");
+  chmodSync(to, 0o600);
+  chownSync(to, 1234, 1235);
+  expect(await sync({ from, object: "x", to, table: "x" })).toMatchObject({ error: null });
+  const { uid, gid, mode } = statSync(to);
+  expect([uid, gid, mode & 0o777]).toEqual([1234, 1235, 0o600]);
 });
 
 test("records of JSON Lines that stay are not written anew: NaN, JSON strings, lines of others", async () => {

@@ -1,6 +1,6 @@
 // A CSV, JSON Lines or Parquet file as a destination: a new file is written beside the old one and takes its place when it is whole.
 // An incremental run writes the old records and the new ones; of one key the new one wins.
-import { chmodSync, existsSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
 import { open as openFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { isMagicError, MagicError } from "#contract/errors.ts";
@@ -138,7 +138,7 @@ function sessionOf({ path, target, format, request, stateFile, old, committed }:
         // A killed run's may have the permissions of a file that may not be written.
         rmSync(partial, { force: true });
         writer = await (await formatOf(format)).create(partial, columns, path);
-        keepMode(target, partial);
+        keepAccess(target, partial);
         if (keeps) stays = old;
         if (keeps || (!wanted.keyCertain && wanted.primaryKey.length > 0)) spool = await openSpool(`${partial}.new`);
       } catch (error) {
@@ -223,9 +223,17 @@ function typed(plan: WritePlan, old: FileReader, path: string): readonly Column[
 }
 
 // Whoever may read the old one, and nobody else, may read the new one. Some file systems refuse to be asked for what is so already.
-function keepMode(old: string, fresh: string): void {
-  const modeOf = (path: string) => statSync(path).mode & 0o777;
-  if (existsSync(old) && modeOf(old) !== modeOf(fresh)) chmodSync(fresh, modeOf(old));
+function keepAccess(old: string, fresh: string): void {
+  const was = statSync(old, { throwIfNoEntry: false });
+  if (!was) return;
+  const { uid, gid, mode } = statSync(fresh);
+  if (was.uid !== uid || was.gid !== gid)
+    try {
+      chownSync(fresh, was.uid, was.gid);
+    } catch {
+      // Root alone may give a file away.
+    }
+  if ((was.mode & 0o777) !== (mode & 0o777)) chmodSync(fresh, was.mode & 0o777);
 }
 
 async function syncFolder(path: string): Promise<void> {
