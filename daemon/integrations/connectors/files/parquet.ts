@@ -33,7 +33,9 @@ async function described(file: AsyncBuffer): Promise<{ metadata: FileMetaData; p
   const { parquetMetadataAsync } = await import("hyparquet");
   const metadata = await parquetMetadataAsync(file);
   const natives = nativesIn(metadata.key_value_metadata?.find(({ key }) => key === METADATA_KEY)?.value);
-  const plans = topLevel(metadata).map((field) => planOf(field, natives.get(field.element.name)));
+  const fields = topLevel(metadata);
+  checkPlaces(metadata, fields);
+  const plans = fields.map((field) => planOf(field, natives.get(field.element.name)));
   if (plans.some(({ column }) => typeof column.name !== "string")) throw new Error("a column has no name");
   return { metadata, plans };
 }
@@ -50,9 +52,18 @@ function nativesIn(kept: string | undefined): ReadonlyMap<string, string> {
 
 // The library's own opens the path anew for every part.
 function bufferOf({ size, slice }: Snapshot): AsyncBuffer {
+  const read = async (start: number, end: number) => {
+    if (!(start >= 0 && start <= end)) throw new Error("it names a part of itself that it does not have");
+    return (await slice(start, end)).buffer as ArrayBuffer;
+  };
   return {
     byteLength: size,
-    slice: async (start, end = size) => (await slice(start, Math.min(end, size))).buffer as ArrayBuffer,
+    slice: (start, end = size) => {
+      const part = read(start, Math.min(end, size));
+      // Several are asked for at once and awaited one after another: behind one that fails nobody hears of the others.
+      part.catch(() => {});
+      return part;
+    },
   };
 }
 
@@ -64,6 +75,22 @@ function topLevel({ schema }: FileMetaData): readonly Field[] {
     return { element, children: Array.from({ length: element.num_children ?? 0 }, take) };
   };
   return take().children;
+}
+
+// The library finds out when it has begun to read the columns before: what becomes of those would be nobody's, and end the process.
+function checkPlaces({ row_groups }: FileMetaData, fields: readonly Field[]): void {
+  const paths = new Set<string>();
+  const visit = ({ element, children }: Field, above: string): void => {
+    const path = `${above}\0${element.name}`;
+    if (children.length === 0) paths.add(path);
+    for (const child of children) visit(child, path);
+  };
+  for (const field of fields) visit(field, "");
+  for (const { columns } of row_groups)
+    for (const { meta_data } of columns) {
+      const path = meta_data?.path_in_schema ?? [];
+      if (!paths.has(`\0${path.join("\0")}`)) throw new Error(`it has no column ${JSON.stringify(path.join("."))}`);
+    }
 }
 
 // Snappy is hyparquet's own; what other writers use is Node's.
