@@ -110,6 +110,20 @@ test("a reset that is always over ends the waiting when the manifest says, and a
   await expect(read(broken.source(), only)).rejects.toThrow("the quota of core is no number");
 });
 
+test("without patience a reset that is over is still asked about once", async () => {
+  let told = 0;
+  const account = {
+    reset: -60,
+    get remaining() {
+      return told++ === 0 ? 0 : 5;
+    },
+    set remaining(_left: number) {},
+  };
+  const { source } = await counting({ a: account });
+  const hasty = source().replace("PT10M", "PT0S");
+  expect((await read(hasty, { config: { tokens: "a" }, waits: [] })).records).toHaveLength(3);
+});
+
 test("each pool has its own calls; where the vendor counts none, tokens take turns", async () => {
   const { source } = await counting({ a: { remaining: 9, reset: 5000 } });
   await expect(read(source("/graphql"), { config: { tokens: "a" }, waits: [] })).rejects.toThrow("(graphql)");

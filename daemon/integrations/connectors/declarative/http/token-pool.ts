@@ -123,9 +123,11 @@ export function tokenPool(context: Context, component: Component, login: Login):
         continue;
       }
       const now = context.clock.monotonic();
+      // Before they are given up the vendor is asked once, however short the wait may be.
+      const asked = deadline !== undefined;
       deadline ??= now + mostWait();
       const wait = Math.min(...all.map(({ resetAt }) => resetAt)) - context.clock.now();
-      if (wait >= deadline - now || now >= deadline)
+      if ((wait > 0 && wait >= deadline - now) || (asked && now >= deadline))
         throw new MagicError(
           "upstream_error",
           `the calls of all tokens are spent (${pool.name}), for longer than max_wait_time`,
