@@ -165,7 +165,7 @@ export function askWorker<T>(
       signal.removeEventListener("abort", stop);
       reject(new MagicError(signal.aborted ? "upstream_timeout" : "worker_lost"));
     });
-    worker.send({ ...question, id: 1 } as SyncWorkerRequest, () => {});
+    if (worker.connected) worker.send({ ...question, id: 1 } as SyncWorkerRequest, () => {});
     if (signal.aborted) stop();
   });
 }

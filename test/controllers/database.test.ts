@@ -277,6 +277,28 @@ test("a call that is over takes no session from others", async () => {
   await expect(openSlots(1).take(AbortSignal.abort())).rejects.toMatchObject({ code: "timeout" });
 });
 
+test("sqlite: where no descriptor is left a statement is refused, and the one session that writes is free again", () => {
+  const run = `
+    import { closeSync, openSync } from "node:fs";
+    import { openSqlite } from "#daemon/controllers/broker/db/sqlite.ts";
+    const driver = openSqlite(":memory:", "write");
+    const { signal } = new AbortController();
+    const alive = setInterval(() => {}, 1_000);
+    (await driver.begin(signal)).destroy();
+    const held = [];
+    try { for (;;) held.push(openSync("/dev/null")); } catch {}
+    const refused = await driver.begin(signal).catch(({ code }) => code);
+    await new Promise(setImmediate);
+    for (const one of held) closeSync(one);
+    const session = await driver.begin(signal);
+    console.log(refused, (await session.query("select 1 as one", [])).row_count);
+    session.destroy();
+    clearInterval(alive);`;
+  const limited = ["-c", 'ulimit -n 64; exec "$0" --input-type=module -e "$1"', process.execPath, run];
+  const { stdout, stderr } = spawnSync("sh", limited, { encoding: "utf8", timeout: 60_000 });
+  expect([stdout, stderr]).toEqual(["upstream_error 1\n", ""]);
+});
+
 test("sqlite: statements of one transaction that are sent together are answered each with its own rows", async () => {
   const driver = openSqlite(":memory:", "write");
   const session = await driver.begin(new AbortController().signal);

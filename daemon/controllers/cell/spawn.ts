@@ -120,6 +120,8 @@ function startByNode(args: readonly string[], env: Record<string, string>): Chil
   const child = spawn(process.execPath, args, {
     ...{ stdio: ["ignore", "ignore", "pipe", "pipe"], env, cwd: "/", detached: true },
   });
+  // Without a descriptor left it has no pipes, and what is thrown below comes before anybody listens.
+  child.on("error", () => {});
   return {
     pid: child.pid ?? 0,
     session: newcomer(child.pid ?? 0, null),

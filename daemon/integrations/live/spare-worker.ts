@@ -49,6 +49,8 @@ export function keepSpare(start: () => ChildProcess, { idleMs = IDLE_MS, pauseMs
       spare = undefined;
     };
     worker.on("error", gone).on("exit", gone);
+    // There was no descriptor left for it.
+    if (!worker.connected) return;
     const idle = setTimeout(() => worker.kill("SIGKILL"), idleMs).unref();
     spare = { worker, idle };
     worker.send({ type: "warm", kinds: [...kinds] } satisfies SyncWorkerRequest, () => {});

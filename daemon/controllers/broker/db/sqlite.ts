@@ -65,13 +65,13 @@ export function openSqlite(file: string, mode: Mode): Driver {
       await slots.take(free);
       let held = idle.pop();
       while (held && !held.alive) held = idle.pop();
-      held ??= startProcess(file, mode);
       try {
+        held ??= startProcess(file, mode);
         await held.ask({ kind: "begin" });
         return session(held);
       } catch (error) {
         slots.give();
-        held.end();
+        held?.end();
         throw error;
       }
     },
@@ -88,11 +88,6 @@ function startProcess(file: string, mode: Mode): Process {
     serialization: "advanced",
     stdio: ["ignore", "ignore", "ignore", "ipc", "pipe"],
   });
-  child.unref();
-  child.channel?.unref();
-  const lifeline = child.stdio[LIFELINE] as Socket | null;
-  lifeline?.unref();
-  lifeline?.on("error", () => {});
   // It answers in the order in which it was asked; a handler need not wait for one statement before it sends the next.
   const waiting: PromiseWithResolvers<QueryAnswer | null>[] = [];
   let dead: MagicError | null = null;
@@ -107,6 +102,13 @@ function startProcess(file: string, mode: Mode): Process {
   });
   child.on("error", (error) => die(error.message));
   child.on("exit", () => die("it was stopped"));
+  // Where there is no descriptor left it has neither a channel nor pipes, and its error is told in a moment.
+  if (!child.connected) throw new MagicError("upstream_error", "the database's process cannot be started");
+  child.unref();
+  child.channel?.unref();
+  const lifeline = child.stdio[LIFELINE] as Socket | null;
+  lifeline?.unref();
+  lifeline?.on("error", () => {});
   return {
     get alive() {
       return dead === null;
