@@ -4,6 +4,7 @@ import {
   chownSync,
   existsSync,
   linkSync,
+  mkdirSync,
   mkdtempSync,
   readFileSync,
   rmSync,
@@ -44,6 +45,15 @@ test("a key that a file writes otherwise than its source is the same key", async
     expect((await run()).proof.destination_count, ending).toBe(1);
   }
   db.close();
+});
+
+test("the id of a state file leads to no other folder", async () => {
+  writeFileSync(join(folder, "led.csv"), "c\n1\n");
+  // What is written first would be this.
+  mkdirSync(join(folder, "else.partial"));
+  const ends = { from: join(folder, "led.csv"), object: "led", to: join(folder, "out", "led.jsonl"), table: "led" };
+  mkdirSync(join(folder, "out"));
+  expect(await sync(ends, { sync_id: "s/../../else" })).toMatchObject({ error: null, records_synced: 1 });
 });
 
 test("two syncs into one file keep a state each, until one of them replaces it", async () => {

@@ -86,8 +86,9 @@ interface Parts {
 }
 
 function sessionOf({ path, target, format, request, stateFile, old, committed }: Parts): WriteSession {
-  // The same name every time: what a killed run left is replaced by the next.
-  const partial = join(dirname(target), `.${basename(target)}.${request.syncId.slice(-12)}.partial`);
+  // The same name every time: what a killed run left is replaced by the next. The id may be of a state file that somebody else wrote.
+  const id = request.syncId.replace(/[^A-Za-z0-9]/g, "").slice(-12);
+  const partial = join(dirname(target), `.${basename(target)}.${id}.partial`);
   let plan: WritePlan | undefined;
   let writer: FileWriter | undefined;
   let spool: Spool | undefined;
