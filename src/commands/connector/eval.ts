@@ -6,11 +6,12 @@ import { defineCommand } from "#commands/command.ts";
 import type { EvalCase } from "#contract/connector-worker.ts";
 import { MagicError } from "#contract/errors.ts";
 import { ExactNumber } from "#shared/exact-number.ts";
+import { withoutControls } from "#shared/json-text.ts";
 
 type Line = EvalCase | { readonly error: string };
 
 const isCase = (line: Line): line is EvalCase => "template" in line;
-const print = (answer: unknown): void => void process.stdout.write(`${exactJson(answer)}\n`);
+const print = (answer: unknown): void => void process.stdout.write(`${withoutControls(exactJson(answer))}\n`);
 
 export default defineCommand({
   configure: (command) =>
