@@ -30,19 +30,23 @@ export function jsonMeter(most: JsonSize): (text: string) => JsonSize {
   return (text) => {
     let depth = 0;
     let deepest = 0;
-    let string = 0;
+    // The last string, until a colon has made a key of it: in what is no JSON many colons may follow one.
+    let from = 0;
+    let to = 0;
     for (let i = 0; i < text.length; i++) {
       const code = text.charCodeAt(i);
       if (code === QUOTE) {
-        string = i;
+        from = i;
         i = stringEnd(text, i) - 1;
+        to = i;
       } else if (code === 0x7b || code === 0x5b) {
         deepest = Math.max(deepest, ++depth);
         if (depth > most.depth || ++containers > most.containers) break;
       } else if (code === 0x7d || code === 0x5d) depth--;
       else if (code === 0x2c && ++values > most.values) break;
-      else if (code === 0x3a) {
-        const hash = hashOf(text, string, i);
+      else if (code === 0x3a && from < to) {
+        const hash = hashOf(text, from, to);
+        from = to;
         const bit = 1 << (hash & 7);
         if (((seen[hash >>> 3] ?? 0) & bit) === 0 && ++keys > most.keys) break;
         seen[hash >>> 3] = (seen[hash >>> 3] ?? 0) | bit;

@@ -10,6 +10,7 @@ import { geminiMessages } from "#daemon/gateway/providers/google/messages.ts";
 import { inlined } from "#daemon/gateway/providers/json-schema.ts";
 import { supportOf } from "#daemon/gateway/providers/support.ts";
 import { thoughtMemory } from "#daemon/gateway/providers/thoughts/memory.ts";
+import { readBody } from "#daemon/http/read-body.ts";
 import { within } from "./patience.ts";
 import { called, PIXEL, result, user } from "./sent.ts";
 
@@ -100,4 +101,13 @@ test("JSON in texts that is more than a body may hold stays a text", () => {
   // Together they are too many.
   expect(read(wide)).toBe(wide);
   expect(textReader()(keys)).toBe(keys);
+});
+
+test("what is no JSON is seen through as fast: a log, colons behind one string", () => {
+  const started = performance.now();
+  const log = "2026-11-23T06:57:39 INFO 200 in 12 ms\n".repeat(20_000);
+  expect(textReader()(log)).toBe(log);
+  const colons = `{"${"a".repeat(100_000)}"${":".repeat(400_000)}`;
+  expect(() => readBody(Buffer.from(colons))).toThrow("not valid JSON");
+  expect(performance.now() - started).toBeLessThan(within(1_000));
 });
