@@ -5,6 +5,7 @@ import { dirname, join, resolve } from "node:path";
 import { buildController } from "#client/controllers.ts";
 import { localClientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
+import { shellWord } from "#output/shell-word.ts";
 import { folderFor } from "#scaffold/locate.ts";
 import { makeFolder } from "#shared/make-folder.ts";
 import { findRoot, stateFolder } from "#shared/paths.ts";
@@ -28,7 +29,7 @@ export default defineCommand<{ out?: string }>({
     output.result(
       { name, version, digest: artifact.digest, file, bytes },
       (paint) =>
-        `${paint.green("✔")} Built ${paint.bold(name)} ${version}, ${(bytes / 1024).toFixed(1)} kB\n  ${paint.dim(artifact.digest)}\n  ${file}\n\nNext:  ${paint.cyan(`magic deploy ${file}`)}`,
+        `${paint.green("✔")} Built ${paint.bold(name)} ${version}, ${(bytes / 1024).toFixed(1)} kB\n  ${paint.dim(artifact.digest)}\n  ${file}\n\nNext:  ${paint.cyan(`magic deploy ${shellWord(file)}`)}`,
     );
   },
 });

@@ -4,6 +4,7 @@ import { Option } from "commander";
 import { defineCommand } from "#commands/command.ts";
 import { MagicError } from "#contract/errors.ts";
 import { askChoice, askText } from "#output/prompt.ts";
+import { shellWord } from "#output/shell-word.ts";
 import { controllersFolder } from "#scaffold/project.ts";
 import { type Language, type Template, templates } from "#scaffold/render.ts";
 import { nameProblem, scaffold } from "#scaffold/scaffold.ts";
@@ -49,7 +50,7 @@ export default defineCommand<Options>({
     const inProject = dirname(made.path) === resolve(root, controllersFolder(root));
     const next = inProject
       ? [`magic test ${name}`, "magic dev"]
-      : [`magic validate ${shown(made.path, cwd)}`, `magic deploy ${shown(made.path, cwd)}`];
+      : ["validate", "deploy"].map((verb) => `magic ${verb} ${shellWord(shown(made.path, cwd))}`);
     output.result(made, (paint) =>
       [
         `${paint.green("✔")} Made ${paint.bold(shown(made.path, cwd))} from the template ${template}`,

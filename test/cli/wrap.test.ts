@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { createOutput } from "#output/create.ts";
 import { showLogLine } from "#output/log-line.ts";
 import type { Paint } from "#output/paint.ts";
+import { shellWord } from "#output/shell-word.ts";
 import { columnsOf, wrap } from "#output/wrap.ts";
 
 test("long lines break between words, their rest set in; short ones and what is to be copied stay whole", () => {
@@ -56,4 +57,10 @@ test("of colours only our own reach a terminal, of directions none, and a messag
   const progress = output.progress("Working");
   progress.done("orders\x1b]0;owned\x07\x1b[2J\rdone");
   expect(written[2]).toBe("✔ orders\ufffd]0;owned\ufffd\ufffd[2Jdone\n");
+});
+
+test("a name in a command that is there to be pasted is one word of it", () => {
+  expect(["orders", "a/b.c", "x; rm -rf ~", "it's $(id)", ""].map(shellWord)).toEqual([
+    ...["orders", "a/b.c", "'x; rm -rf ~'", "'it'\\''s $(id)'", "''"],
+  ]);
 });

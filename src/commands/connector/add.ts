@@ -7,6 +7,7 @@ import { runConnectorWorker } from "#client/connectors/worker.ts";
 import { defineCommand } from "#commands/command.ts";
 import type { ConnectorSummary } from "#contract/connector-worker.ts";
 import { MagicError } from "#contract/errors.ts";
+import { shellWord } from "#output/shell-word.ts";
 import { collect } from "#shared/collect.ts";
 import { findRoot } from "#shared/paths.ts";
 
@@ -49,7 +50,7 @@ export default defineCommand<{ name?: string; force?: boolean }>({
       { name, title: summary?.title ?? null, version: summary?.version ?? null, file: path, streams: runnable },
       (paint) => {
         const count = streamCount(runnable.length, summary?.dynamic ?? false);
-        return `${paint.green("✔")} ${name}: ${count}, in ${relative(cwd, path) || path}\n  magic connector read ${name} ${runnable[0] ?? "STREAM"} --config @config.json --limit 5`;
+        return `${paint.green("✔")} ${name}: ${count}, in ${relative(cwd, path) || path}\n  magic connector read ${name} ${shellWord(runnable[0] ?? "STREAM")} --config @config.json --limit 5`;
       },
     );
   },

@@ -14,6 +14,7 @@ import { CONNECTOR_NAME, writeConnector } from "#client/connectors/store.ts";
 import { type Context, defineCommand } from "#commands/command.ts";
 import { MagicError } from "#contract/errors.ts";
 import { askChoice, askSecret, askText } from "#output/prompt.ts";
+import { shellWord } from "#output/shell-word.ts";
 import { findRoot } from "#shared/paths.ts";
 import { configOf } from "./config.ts";
 
@@ -93,7 +94,7 @@ export default defineCommand<Options>({
       [
         `${paint.green("✔")} ${draft.name}: ${records.length} records of ${draft.stream} read, in ${relative(cwd, file) || file}`,
         `  records ${recordsPath.join(".") || "(the answer itself)"}, key ${key.join(", ") || "none"}, pages ${pagination.type}`,
-        `  magic connector read ${draft.name} ${draft.stream} --config @config.json --limit 5`,
+        `  magic connector read ${draft.name} ${shellWord(draft.stream)} --config @config.json --limit 5`,
       ].join("\n"),
     );
   },
