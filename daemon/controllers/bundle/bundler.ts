@@ -35,10 +35,14 @@ let processesEnded = 0;
 export function openBundler(folder: string): Bundler {
   let open: { entry: string; awaiting: boolean; context: BuildContext } | null = null;
   let inputs: readonly string[] = [];
+  /** How many of esbuild's processes had ended when the context was made in the next one. */
+  let ended = 0;
 
   async function contextFor(entry: string, awaiting: boolean): Promise<BuildContext> {
     if (open?.entry === entry && open.awaiting === awaiting) return open.context;
     await open?.context.dispose();
+    open = null;
+    ended = processesEnded;
     const options = optionsFor(folder, entry);
     open = { entry, awaiting, context: await context(awaiting ? awaitingOptions(options, entry) : options) };
     return open.context;
@@ -46,7 +50,6 @@ export function openBundler(folder: string): Bundler {
 
   /** Once more with a new process where esbuild's was killed; what a source did wrong is thrown. */
   async function rebuilt(entry: string, awaiting = false): Promise<BuildResult> {
-    const ended = processesEnded;
     try {
       return await (await contextFor(entry, awaiting)).rebuild();
     } catch (error) {
@@ -57,7 +60,8 @@ export function openBundler(folder: string): Bundler {
       }
       if (errors) throw error;
       open = null;
-      // esbuild itself goes on asking the one that is gone. Who comes later finds that somebody has made room already.
+      // esbuild itself goes on asking the one that is gone. Who comes later, with a context of that one, finds that somebody has made room
+      // already: whoever waits for an answer of the next one would never get it, were that stopped.
       if (ended === processesEnded) {
         processesEnded++;
         await stop();
