@@ -28,7 +28,7 @@ export interface ReadResult {
 const MAX_SOURCE_BYTES = 512 * 1024;
 const MAX_DEPTH = 100;
 // A broken file can have one at every character; nobody reads further than this.
-export const MAX_PROBLEMS = 100;
+export const MAX_PROBLEMS = 1_000;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: neither YAML nor JSON has them
 const CONTROL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/;
 

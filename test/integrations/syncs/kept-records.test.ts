@@ -2,6 +2,7 @@
 import {
   chmodSync,
   chownSync,
+  copyFileSync,
   existsSync,
   linkSync,
   mkdirSync,
@@ -45,6 +46,25 @@ test("a key that a file writes otherwise than its source is the same key", async
     expect((await run()).proof.destination_count, ending).toBe(1);
   }
   db.close();
+});
+
+test("what a killed writer left half written in a SQLite file is not read", async () => {
+  const [live, from] = [join(folder, "live.sqlite"), join(folder, "left.sqlite")];
+  const db = new DatabaseSync(live);
+  db.exec("CREATE TABLE t (v INT, pad TEXT); PRAGMA cache_size = 1");
+  const insert = (v: number) =>
+    db.exec(
+      `WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 50) INSERT INTO t SELECT ${v}, hex(zeroblob(2000)) FROM n`,
+    );
+  insert(1);
+  // More than its cache holds is in the file before the transaction ends.
+  db.exec("BEGIN");
+  insert(2);
+  copyFileSync(live, from);
+  copyFileSync(`${live}-journal`, `${from}-journal`);
+  db.close();
+  const ends = { from, object: "t", to: join(folder, "left.jsonl"), table: "t" };
+  expect(await sync(ends)).toMatchObject({ error: null, records_synced: 50 });
 });
 
 test("the id of a state file leads to no other folder", async () => {

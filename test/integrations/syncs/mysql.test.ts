@@ -291,7 +291,7 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     const undone = async () => (await source.query("SHOW GLOBAL STATUS LIKE 'Com_rollback_to_savepoint'"))[0];
     const before = await undone();
     const more = { mode: "incremental", cursor_field: "v", primary_key: ["id"], deletes: "hard" } as const;
-    expect(await sync({ from, object: "x", to: other, table: "again" }, more)).toMatchObject({
+    expect(await sync({ from, object: "x", to: other, table: "repeated" }, more)).toMatchObject({
       error: null,
       proof: { destination_count: 2 },
     });

@@ -23,6 +23,7 @@ export function sqliteSource(path: string): Source {
   const open = async (timeout: number) => {
     if (!existsSync(path)) throw new MagicError("object_not_found", `There is no file ${path}.`);
     const { DatabaseSync } = await import("node:sqlite");
+    if (existsSync(`${path}-journal`)) rollBack(() => new DatabaseSync(path));
     db = new DatabaseSync(path, { readOnly: true, timeout });
     return db;
   };
@@ -33,7 +34,6 @@ export function sqliteSource(path: string): Source {
       throw sqliteError(error, "source", path);
     }
   };
-  const look = (opened: DatabaseSync) => opened.prepare("SELECT count(*) FROM sqlite_schema").get();
   return {
     check: () =>
       guard(async () => {
@@ -61,6 +61,23 @@ export function sqliteSource(path: string): Source {
       if (db?.isOpen) db.close();
     },
   };
+}
+
+function look(opened: DatabaseSync): void {
+  opened.prepare("SELECT count(*) FROM sqlite_schema").get();
+}
+
+/** Undoes what a killed writer left half written, as no read-only connection can; a living one's is left to it. https://sqlite.org/lockingv3.html */
+function rollBack(open: () => DatabaseSync): void {
+  let opened: DatabaseSync | undefined;
+  try {
+    opened = open();
+    look(opened);
+  } catch {
+    // The connection that reads says what is wrong.
+  } finally {
+    opened?.close();
+  }
 }
 
 function openStream(db: DatabaseSync, request: ReadRequest, path: string): SourceStream {
