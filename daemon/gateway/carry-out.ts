@@ -33,6 +33,8 @@ import { callerKey, type RequestShape, shapeOf } from "./routing/request-shape.t
 
 /** A day: an upstream that names more has nothing to say about when to come again. */
 const LONGEST_WAIT_S = 86_400;
+/** Characters. */
+const MAX_DROPPED = 2_000;
 
 export interface CarryParts {
   readonly clock: Clock;
@@ -350,8 +352,19 @@ function headersOf({ plan, hold }: Journey, { candidate, attempts }: Attempted):
 }
 
 function noteIn(headers: Record<string, string>, { dropped, responseFormat }: Notes): void {
-  if (dropped.length > 0) headers["x-magic-dropped"] = headerText(dropped.join(", "));
+  if (dropped.length > 0) headers["x-magic-dropped"] = droppedText(dropped);
   if (responseFormat) headers["x-magic-response-format"] = responseFormat;
+}
+
+// Clients give up an answer whose headers have 16 kB together, and unknown parameters are as many as a client sends.
+function droppedText(names: readonly string[]): string {
+  let text = "";
+  for (const [at, name] of names.entries()) {
+    const longer = at === 0 ? headerText(name) : `${text}, ${headerText(name)}`;
+    if (longer.length > MAX_DROPPED) return `${text}${at === 0 ? "" : ", "}and ${names.length - at} more`;
+    text = longer;
+  }
+  return text;
 }
 
 // A model's id comes from the client: what no header may hold is percent-encoded.

@@ -181,6 +181,10 @@ describe("what a provider lacks", () => {
     });
     const { status, headers } = await chat({ model: "anthropic/claude-haiku-4-5", seed: 1, metadata: { a: "b" } });
     expect([status, headers["x-magic-dropped"]]).toEqual([502, "seed, metadata"]);
+    // Of thousands as many as a client takes in its headers.
+    const unknown = Object.fromEntries(Array.from({ length: 3000 }, (_, at) => [`unknown_${at}`, 1]));
+    const many = await chat({ model: "anthropic/claude-haiku-4-5", ...unknown });
+    expect(String(many.headers["x-magic-dropped"])).toMatch(/^unknown_0, unknown_1, .{1900,1990} and 28\d\d more$/);
   });
 
   test("audio is refused even then", async () => {
