@@ -1,6 +1,6 @@
 // `${env:NAME}` in magic.yaml. A variable that is not set does not keep the daemon from starting: a project names the keys of
 // every provider that it may use, and few machines have all of them.
-import { toPointer } from "#contract/source.ts";
+import { toPointer } from "#contract/json-pointer.ts";
 
 export interface MissingVariable {
   readonly name: string;

@@ -1,6 +1,8 @@
 // One error, three forms on the wire: problem+json (RFC 9457) for the core API and the runtime, OpenAI's for the gateway,
 // RFC 6749's (section 5.2) for the token endpoint. All are made from the catalogue.
+
 import { type ErrorCode, errors, type FieldProblem, isMagicError, MagicError } from "#contract/errors.ts";
+import { pointerParts } from "#contract/json-pointer.ts";
 import { BODY_LIMIT, shownLimit } from "./body.ts";
 import type { ErrorForm } from "./route-config.ts";
 import { fieldProblems } from "./validation.ts";
@@ -120,14 +122,10 @@ function openaiType(status: number, code: ErrorCode): string {
 function pointerAsParam(error: MagicError): string | null {
   const pointer = error.problems[0]?.pointer;
   if (!pointer) return null;
-  return pointer
-    .slice(1)
-    .split("/")
-    .map((token) => token.replaceAll("~1", "/").replaceAll("~0", "~"))
-    .reduce(
-      (path, token) => (/^\d+$/.test(token) ? `${path}[${token}]` : path === "" ? token : `${path}.${token}`),
-      "",
-    );
+  return pointerParts(pointer).reduce(
+    (path, token) => (/^\d+$/.test(token) ? `${path}[${token}]` : path === "" ? token : `${path}.${token}`),
+    "",
+  );
 }
 
 function oauth(error: MagicError): ErrorAnswer {

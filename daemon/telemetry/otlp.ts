@@ -1,5 +1,6 @@
 // Spans to an OpenTelemetry collector: OTLP over HTTP with JSON (opentelemetry-proto, "OTLP/HTTP": ids are hex, integers are strings).
 // Best effort: what cannot be sent is dropped and counted, a request never waits for it.
+import { percentDecoded } from "#shared/percent-encoding.ts";
 import type { SpanRecord } from "./trace.ts";
 
 export interface OtlpOptions {
@@ -22,17 +23,9 @@ export function otlpHeaders(text: string | undefined): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const pair of (text ?? "").split(",")) {
     const cut = pair.indexOf("=");
-    if (cut > 0) headers[pair.slice(0, cut).trim().toLowerCase()] = decoded(pair.slice(cut + 1).trim());
+    if (cut > 0) headers[pair.slice(0, cut).trim().toLowerCase()] = percentDecoded(pair.slice(cut + 1).trim());
   }
   return headers;
-}
-
-function decoded(value: string): string {
-  try {
-    return decodeURIComponent(value);
-  } catch {
-    return value;
-  }
 }
 
 export function otlpDocument(spans: readonly SpanRecord[], serviceVersion: string) {

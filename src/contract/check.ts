@@ -1,10 +1,12 @@
 // A read document against a schema: every problem at once, with its place, what was found, and what to write instead.
 // Schemas say it in words through two annotations: `x-form` (what a value must look like) and `examples`.
+
 import type { ErrorObject, ValidateFunction } from "ajv/dist/2020.js";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import type { TSchema } from "typebox";
+import { pointerParts, toPointer } from "./json-pointer.ts";
 import type { Problem } from "./problem.ts";
-import { MAX_PROBLEMS, pointerParts, type Source, toPointer } from "./source.ts";
+import { MAX_PROBLEMS, type Source } from "./source.ts";
 import { nearest } from "./suggest.ts";
 
 interface Annotated {

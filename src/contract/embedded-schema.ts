@@ -1,10 +1,13 @@
 // The JSON Schemas inside a contract: valid under 2020-12, self-contained, resolvable, and safe to run on hostile input.
+
 import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
 import { brief } from "./check.ts";
 import { addFormats } from "./formats.ts";
+import { pointerParts, toPointer } from "./json-pointer.ts";
 import { checkPattern } from "./pattern.ts";
 import type { Problem } from "./problem.ts";
-import { MAX_PROBLEMS, pointerParts, type Source, toPointer } from "./source.ts";
+import { lists, maps, single } from "./schema-keywords.ts";
+import { MAX_PROBLEMS, type Source } from "./source.ts";
 import { nearest } from "./suggest.ts";
 import { OutOfTime, within } from "./time-limit.ts";
 
@@ -13,22 +16,8 @@ type Add = (at: string, key: string | undefined, code: string, message: string, 
 
 const DIALECT = "https://json-schema.org/draft/2020-12/schema";
 const types = ["null", "boolean", "object", "array", "number", "integer", "string"];
-const single = [
-  "additionalProperties",
-  "items",
-  "contains",
-  "propertyNames",
-  "not",
-  "if",
-  "then",
-  "else",
-  "unevaluatedItems",
-  "unevaluatedProperties",
-  "contentSchema",
-];
-const maps = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
-const lists = ["allOf", "anyOf", "oneOf", "prefixItems"];
 const others = [
+  "contentSchema",
   "type",
   "enum",
   "const",
@@ -167,9 +156,9 @@ function walk(schema: unknown, at: string, visit: (schema: Schema, at: string) =
 function* children(node: Schema, only?: ReadonlySet<string>): Generator<[path: string, schema: unknown]> {
   for (const [key, value] of Object.entries(node)) {
     if (only && !only.has(key)) continue;
-    if (single.includes(key)) yield [toPointer([key]), value];
+    if (single.has(key) || key === "contentSchema") yield [toPointer([key]), value];
     else if (typeof value !== "object" || value === null) continue;
-    else if (maps.includes(key) || lists.includes(key))
+    else if (maps.has(key) || lists.has(key))
       for (const [name, sub] of Object.entries(value)) yield [toPointer([key, name]), sub];
   }
 }

@@ -1,10 +1,12 @@
 // Reads and checks magic.yaml: the schema first, then what no schema can say (names that must exist elsewhere in the file).
+
 import type { ValidateFunction } from "ajv/dist/2020.js";
 import { checkAgainst, compileCheck } from "./check.ts";
+import { toPointer } from "./json-pointer.ts";
 import { type Problem, sortProblems } from "./problem.ts";
 import { ProjectConfig } from "./project.ts";
 import { type ProviderConfig, providerTypes } from "./project-gateway.ts";
-import { readSource, type Source, toPointer } from "./source.ts";
+import { readSource, type Source } from "./source.ts";
 import { nearest } from "./suggest.ts";
 
 export interface ProjectReading {

@@ -1,6 +1,8 @@
 // Text that a person wrote (YAML 1.2 or JSON) -> its value, and where every part of it stands. Hostile text is expected: sizes
 // and depth are bounded, aliases are refused (`&a [*a]` is a circular object, and a few lines of them can grow without end).
+
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, visit, type YAMLMap } from "yaml";
+import { pointerParts } from "./json-pointer.ts";
 import type { Problem } from "./problem.ts";
 
 export interface Position {
@@ -99,21 +101,6 @@ function parse(text: string, file: string, lines: LineCounter): ReadResult {
     },
   };
   return { source, problems };
-}
-
-/** The parts of a JSON pointer, unescaped. */
-export function pointerParts(pointer: string): string[] {
-  return pointer === ""
-    ? []
-    : pointer
-        .slice(1)
-        .split("/")
-        .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
-}
-
-/** `/a~1b/0` of parts. */
-export function toPointer(parts: readonly (string | number)[]): string {
-  return parts.map((part) => `/${String(part).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 }
 
 // YAML reads more than JSON; other readers of a .json file do not.

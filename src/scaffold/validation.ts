@@ -1,14 +1,16 @@
 // `magic validate`: which files to check, and every problem in them. Needs no daemon.
+
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import type { ControllerContract } from "#contract/controller.ts";
 import { readContract } from "#contract/controller-check.ts";
 import { CONTRACT_FILES, HANDLER_FILES } from "#contract/controller-files.ts";
 import { MagicError } from "#contract/errors.ts";
+import { toPointer } from "#contract/json-pointer.ts";
 import { type Problem, sortProblems } from "#contract/problem.ts";
 import type { ProjectConfig } from "#contract/project.ts";
 import { readProject } from "#contract/project-check.ts";
-import { type Position, readSource, toPointer } from "#contract/source.ts";
+import { type Position, readSource } from "#contract/source.ts";
 import { TYPES_FILE, typesOf } from "#contract/types.ts";
 import { PROJECT_FILE } from "#shared/paths.ts";
 import { whereWritable, writeEditorFiles, writeIfDifferent } from "./editor.ts";

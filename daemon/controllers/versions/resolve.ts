@@ -1,4 +1,5 @@
 // What a schema comes to that refers to others or stands in several parts.
+import { pointerParts, valueAt } from "#contract/json-pointer.ts";
 import { canonicalJson } from "#shared/canonical-json.ts";
 import { listOf, type Schema, type SchemaObject } from "./schema.ts";
 
@@ -30,11 +31,8 @@ function hasOthers(schema: Schema): boolean {
 
 /** What a JSON pointer or an anchor names. */
 function referred(fragment: string, root: Schema): Schema | undefined {
-  let at: unknown = root;
-  if (fragment !== "" && !fragment.startsWith("/")) at = anchored(fragment, root);
-  else
-    for (const part of fragment.split("/").slice(1))
-      at = (at as SchemaObject | undefined)?.[part.replaceAll("~1", "/").replaceAll("~0", "~")];
+  const isPointer = fragment === "" || fragment.startsWith("/");
+  const at = isPointer ? valueAt(root, pointerParts(fragment)) : anchored(fragment, root);
   return (typeof at === "object" && at !== null) || typeof at === "boolean" ? (at as Schema) : undefined;
 }
 

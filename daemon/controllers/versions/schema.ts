@@ -1,4 +1,5 @@
 // What one JSON Schema says by itself: its types, and its values where they can be counted.
+import { lists, maps, single } from "#contract/schema-keywords.ts";
 
 export type SchemaObject = Record<string, unknown>;
 export type Schema = boolean | SchemaObject;
@@ -24,12 +25,6 @@ export function types(schema: SchemaObject): string[] {
 const ANNOTATIONS = new Set([
   ...["$comment", "title", "description", "default", "deprecated", "readOnly", "writeOnly", "examples", "example"],
 ]);
-const NAMED = new Set(["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"]);
-const LISTED = new Set(["allOf", "anyOf", "oneOf", "prefixItems"]);
-const SINGLE = new Set([
-  ...["not", "if", "then", "else", "items", "contains", "propertyNames"],
-  ...["additionalProperties", "unevaluatedProperties", "unevaluatedItems"],
-]);
 
 /** The schema without what is said about it (section 9): no value is refused for it. */
 export function meaningOf(schema: unknown): Schema {
@@ -37,9 +32,9 @@ export function meaningOf(schema: unknown): Schema {
   const meaning: SchemaObject = {};
   for (const [word, value] of Object.entries(schema)) {
     if (ANNOTATIONS.has(word)) continue;
-    if (SINGLE.has(word)) meaning[word] = meaningOf(value);
-    else if (LISTED.has(word) && Array.isArray(value)) meaning[word] = value.map(meaningOf);
-    else if (NAMED.has(word) && typeof value === "object" && value !== null)
+    if (single.has(word)) meaning[word] = meaningOf(value);
+    else if (lists.has(word) && Array.isArray(value)) meaning[word] = value.map(meaningOf);
+    else if (maps.has(word) && typeof value === "object" && value !== null)
       meaning[word] = Object.fromEntries(Object.entries(value).map(([key, one]) => [key, meaningOf(one)]));
     else meaning[word] = value;
   }

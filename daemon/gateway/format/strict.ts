@@ -1,8 +1,10 @@
 // OpenAI's types and ranges for a whole chat request, checked before anything is translated: what a translated provider gets must be
 // meaningful, and its vendor's error messages would speak of fields that the caller never wrote. Parameters that OpenAI has but a
 // provider lacks are providers/support.ts's; unknown ones too.
+
 import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
 import { fields } from "#contract/json-object.ts";
+import { pointerParts } from "#contract/json-pointer.ts";
 import { chatRequestSchema } from "#contract/wire/chat.ts";
 import type { ChatRequest, FunctionDefinition, ToolChoice } from "./request.ts";
 
@@ -54,8 +56,8 @@ function schemaProblem(error: ErrorObject): RequestProblem {
 /** `/messages/0/content` -> `messages[0].content`. */
 function paramOf(pointer: string): string {
   let param = "";
-  for (const part of pointer.split("/").slice(1)) {
-    const key = part.replaceAll("~1", "/").replaceAll("~0", "~").slice(0, 64);
+  for (const part of pointerParts(pointer)) {
+    const key = part.slice(0, 64);
     param += /^\d+$/.test(key) ? `[${key}]` : param ? `.${key}` : key;
   }
   return param;

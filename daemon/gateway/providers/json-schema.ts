@@ -1,46 +1,22 @@
 // JSON schemas as callers write them, whatever draft they learnt from: what every translated wire does with them.
 import { isObject, setField } from "#contract/json-object.ts";
+import { pointerParts, valueAt } from "#contract/json-pointer.ts";
+import { lists, maps, single } from "#contract/schema-keywords.ts";
 
 export type Schema = Readonly<Record<string, unknown>>;
 
-/** Keywords whose value is a map of names to schemas: the names are not keywords. */
-export const maps: ReadonlySet<string> = new Set([
-  "properties",
-  "$defs",
-  "definitions",
-  "patternProperties",
-  "dependentSchemas",
-]);
-const lists = ["anyOf", "oneOf", "allOf", "prefixItems"] as const;
-const single = [
-  "items",
-  "additionalProperties",
-  "propertyNames",
-  "contains",
-  "not",
-  "if",
-  "then",
-  "else",
-  "unevaluatedItems",
-  "unevaluatedProperties",
-] as const;
 const kinds: ReadonlyMap<string, string> = new Map([
   ...[...maps].map((key) => [key, "map"] as const),
-  ...lists.map((key) => [key, "list"] as const),
-  ...single.map((key) => [key, "single"] as const),
+  ...[...lists].map((key) => [key, "list"] as const),
+  ...[...single].map((key) => [key, "single"] as const),
   ...(["required", "type", "enum"] as const).map((key) => [key, key] as const),
   ...(["exclusiveMinimum", "exclusiveMaximum"] as const).map((key) => [key, "limit"] as const),
 ]);
 const types: ReadonlySet<unknown> = new Set(["string", "number", "integer", "boolean", "object", "array", "null"]);
 
-/** What a reference within the schema points at; null where there is no such thing. */
+/** What a reference within the schema points at; undefined where there is no such thing. */
 export function pointed(root: Schema, reference: string): unknown {
-  let at: unknown = root;
-  for (const part of reference.replace(/^#/, "").split("/").slice(1)) {
-    if (typeof at !== "object" || at === null) return null;
-    at = (at as Record<string, unknown>)[part.replaceAll("~1", "/").replaceAll("~0", "~")];
-  }
-  return at;
+  return valueAt(root, pointerParts(reference));
 }
 
 /** A schema that is one reference, as generators give those that have a name, as what it refers to. */

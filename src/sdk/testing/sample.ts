@@ -1,5 +1,7 @@
 // A small value that fits a JSON Schema: what the fake model answers when a schema is asked for.
 
+import { pointerParts, valueAt } from "#contract/json-pointer.ts";
+
 /** Beyond it, what may be left out is: definitions that refer to each other twice a level would double the value with each. */
 const MOST_PARTS = 1_000;
 const LONGEST = 4_000;
@@ -13,7 +15,8 @@ export function sampleOf(root: unknown): unknown {
     if (typeof schema !== "object" || schema === null) return null;
     const node = schema as Record<string, unknown>;
     const ref = node["$ref"];
-    if (typeof ref === "string") return open.includes(ref) ? undefined : sample(lookUp(root, ref), [...open, ref]);
+    if (typeof ref === "string")
+      return open.includes(ref) ? undefined : sample(valueAt(root, pointerParts(ref)), [...open, ref]);
     if ("const" in node) return node["const"];
     if (Array.isArray(node["enum"])) return node["enum"][0];
     if ("default" in node) return node["default"];
@@ -55,13 +58,4 @@ export function sampleOf(root: unknown): unknown {
 
 function listOf(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
-}
-
-function lookUp(root: unknown, ref: string): unknown {
-  let node = root;
-  for (const part of ref.split("/").slice(1)) {
-    if (typeof node !== "object" || node === null) return undefined;
-    node = (node as Record<string, unknown>)[part.replaceAll("~1", "/").replaceAll("~0", "~")];
-  }
-  return node;
 }

@@ -1,5 +1,8 @@
 // A schema made plain: references followed, parts merged into the narrower of both, one branch of several taken.
+
 import { fields, isObject, setField } from "#contract/json-object.ts";
+import { unescapedPart, valueAt } from "#contract/json-pointer.ts";
+import { percentDecoded } from "#shared/percent-encoding.ts";
 import { type Context, listOf, MOST_ITEMS, type Schema, spend } from "./sampling.ts";
 
 /**
@@ -114,19 +117,7 @@ export function both(a: unknown, b: unknown): unknown {
 
 function lookUp(root: Schema, reference: string): unknown {
   if (!reference.startsWith("#")) return {};
-  let at: unknown = root;
-  for (const part of reference.slice(1).split("/").slice(1)) {
-    const key = decoded(part).replaceAll("~1", "/").replaceAll("~0", "~");
-    if (typeof at !== "object" || at === null || !Object.hasOwn(at, key)) return {};
-    at = (at as Record<string, unknown>)[key];
-  }
-  return at;
-}
-
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
+  const parts = reference.split("/").slice(1).map(percentDecoded).map(unescapedPart);
+  const found = valueAt(root, parts);
+  return found === undefined ? {} : found;
 }
