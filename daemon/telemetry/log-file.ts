@@ -2,7 +2,7 @@
 // stay bounded. A full or read-only disk costs log lines, never the daemon.
 
 import { appendFileSync } from "node:fs";
-import { appendFile, type FileHandle, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { appendFile, type FileHandle, open, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { makeFolder } from "#shared/make-folder.ts";
 import type { LogStream } from "./log-stream.ts";
@@ -28,6 +28,7 @@ export interface LogFileOptions {
 
 /** Lines that wait at most: the ring must not go around meanwhile. */
 const MAX_WAITING = 2_000;
+const NEWLINE = 10;
 
 export function openLogFile(options: LogFileOptions): LogFile {
   const { path, stream, maxBytes = 8 * 1024 * 1024, keep = 3, intervalMs = 200 } = options;
@@ -54,15 +55,12 @@ export function openLogFile(options: LogFileOptions): LogFile {
     const { lines, bytes } = take();
     if (lines === 0) return;
     try {
-      size ??= await stat(path).then(
-        (found) => found.size,
-        () => 0,
-      );
+      makeFolder(dirname(path), 0o700);
+      size ??= await endWhole(path);
       if (size > 0 && size + bytes.length > maxBytes) {
         await rotate(path, keep);
         size = 0;
       }
-      makeFolder(dirname(path), 0o700);
       await appendFile(path, bytes, { mode: 0o600 });
       size += bytes.length;
     } catch {
@@ -107,6 +105,20 @@ export function openLogFile(options: LogFileOptions): LogFile {
       clearTimeout(timer);
     },
   };
+}
+
+// Ends the line of which a full disk or a kill left a part, so that the next one stands by itself; returns how long the file is.
+async function endWhole(path: string): Promise<number> {
+  const file = await open(path, "a+", 0o600);
+  try {
+    const { size } = await file.stat();
+    const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(1), position: Math.max(0, size - 1) });
+    if (bytesRead === 0 || buffer[0] === NEWLINE) return size;
+    await file.write("\n");
+    return size + 1;
+  } finally {
+    await file.close();
+  }
 }
 
 /** The files that hold the log, oldest first. */

@@ -1,5 +1,6 @@
 // The log before the ring: lines of the files on disk, oldest first, so that a reader who was away long, or across a restart,
 // still gets every line once.
+import { isJson } from "#shared/json-text.ts";
 import { type LogLine, parseLogLine } from "./log.ts";
 import type { LogFile } from "./log-file.ts";
 import type { LogStream } from "./log-stream.ts";
@@ -53,7 +54,8 @@ async function* linesOf(file: Pick<LogFile, "open">, after: string, before: stri
     for (const handle of handles) {
       for await (const text of handle.readLines({ autoClose: false })) {
         const line = parseLogLine(text);
-        if (line && line.cursor > after && line.cursor < before) yield line;
+        // What a full disk or a power cut left of a line begins as one.
+        if (line && line.cursor > after && line.cursor < before && isJson(text)) yield line;
       }
     }
   } finally {

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, stat, truncate } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,6 +11,7 @@ import type { LogFrame } from "#contract/wire/logs.ts";
 import { type App, createApp } from "#daemon/app.ts";
 import { createLogger } from "#daemon/telemetry/log.ts";
 import { logFiles, openLogFile } from "#daemon/telemetry/log-file.ts";
+import { createLogHistory } from "#daemon/telemetry/log-history.ts";
 import { createLogStream } from "#daemon/telemetry/log-stream.ts";
 
 // Generous, for machines that do other things too.
@@ -117,7 +118,6 @@ test("history beyond the ring comes from the files, across rotation, without a g
     logger.info("n", { n });
     if (n % 25 === 0) await file.flush();
   }
-  const { createLogHistory } = await import("#daemon/telemetry/log-history.ts");
   const history = createLogHistory({ stream, file });
   const seen: number[] = [];
   for await (const line of history.since("")) {
@@ -130,6 +130,28 @@ test("history beyond the ring comes from the files, across rotation, without a g
   }
   expect(seen.filter((n) => n < 3000)).toEqual(Array.from({ length: 3000 }, (_, n) => n));
   expect((await logFiles(path)).length).toBeGreaterThan(5);
+});
+
+test("half a line, as a full disk leaves it, spoils neither the next one nor who reads the log", async () => {
+  const path = join(await folder(), "daemon.log");
+  const opened = () => {
+    const stream = createLogStream();
+    const file = openLogFile({ path, stream });
+    const { info } = createLogger({ sinks: [stream.sink] });
+    return { file, info, history: createLogHistory({ stream, file }) };
+  };
+  const first = opened();
+  for (const event of ["one", "two"]) first.info(event);
+  await first.file.close();
+  await truncate(path, (await stat(path)).size - 20);
+  const second = opened();
+  second.info("three");
+  await second.file.close();
+  const { file, history } = opened();
+  cleanups.push(() => file.close());
+  const events: unknown[] = [];
+  for await (const { text } of history.since("")) events.push(JSON.parse(text).event);
+  expect(events).toEqual(["one", "three"]);
 });
 
 test("rotation keeps the log on disk bounded", async () => {
