@@ -63,6 +63,7 @@ describe.each(dialects.filter(({ skip }) => !skip))("on $name", ({ open }) => {
     expect(await ledger.usage({ by: "model", where: { user: "ada", model: "openai/é 🎉" } })).toHaveLength(1);
     expect(await ledger.usage({ by: "team", environment: "sandbox" })).toMatchObject([{ key: null, requests: 1 }]);
     expect(await ledger.usage({ by: "user", since: "2026-03-02", until: "2026-03-03" })).toHaveLength(1);
+    expect(await ledger.usage({ by: "user", since: "9999-12-31T12:00:00Z" })).toEqual([]);
   });
 
   test("what is gathered and what is read call by call add up to every call once, wherever a span begins and ends", async () => {

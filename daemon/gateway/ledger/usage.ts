@@ -2,7 +2,7 @@
 // themselves; each in steps, between which others have the storage, and one query at a time, since its sums are held in memory.
 import { setImmediate as breathe } from "node:timers/promises";
 import { MagicError } from "#contract/errors.ts";
-import { DAY_MS, rfc3339 } from "#shared/clock.ts";
+import { DAY_MS, LAST_MS, rfc3339 } from "#shared/clock.ts";
 import { createTurns, inTurn } from "#shared/turns.ts";
 import type { UsageQuery, UsageSum } from "./row.ts";
 
@@ -96,8 +96,9 @@ function partsOf({ since, until }: UsageQuery) {
   return { days: { fromDay: dayOf(firstDay), toDay: dayOf(endDay) }, spans };
 }
 
+// Days are compared as texts: one of five digits for its year would stand before all others.
 function dayOf(ms: number | undefined): string | undefined {
-  return ms === undefined ? undefined : rfc3339(ms).slice(0, 10);
+  return ms === undefined ? undefined : rfc3339(Math.min(ms, LAST_MS)).slice(0, 10);
 }
 
 function addTo(sums: Map<string | null, UsageSum>, found: readonly UsageSum[]): void {
