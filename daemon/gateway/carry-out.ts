@@ -213,7 +213,10 @@ async function attempt(journey: Journey, candidate: Candidate): Promise<ChatOutc
   const same = { raw: call.raw, requestId: call.requestId, user: call.principal.gateway?.user ?? null };
   let outcome: ChatOutcome;
   try {
-    if (call.operation === "embeddings") {
+    // Who has left takes up no stream: one that nobody reads would keep its place for ever.
+    if (work.signal.aborted)
+      outcome = { kind: "failure", failure: failure("aborted", "The client left."), usage: null };
+    else if (call.operation === "embeddings") {
       const embed = candidate.provider.embed;
       if (!embed) throw new Error(`${candidate.name} has no embeddings`);
       outcome = await embed({ ...same, request: request as EmbeddingRequest }, candidate.target, options);

@@ -7,7 +7,7 @@ import { type otlpDocument, otlpExporter, otlpHeaders } from "#daemon/telemetry/
 import { sortSpans } from "#daemon/telemetry/span-order.ts";
 import { createTracer, type SpanRecord } from "#daemon/telemetry/trace.ts";
 import { listen } from "#test/listen.ts";
-import { completion, stream, testGateway } from "./pipeline.ts";
+import { callOf, completion, principal, stream, testGateway } from "./pipeline.ts";
 import { startUpstream, type Upstream } from "./upstream.ts";
 
 let upstream: Upstream;
@@ -141,6 +141,15 @@ test("a window forgets second by second, also after a long pause and a correctio
   expect(window.sum()).toBe(7);
   clock.advance(10 * 3_600_000);
   expect(window.sum()).toBe(0);
+});
+
+test("whoever has left before the dispatch keeps no place, although nobody reads the stream", async () => {
+  const { gateway, chat } = await testGateway({ providers: { sandbox: {} }, limits: { concurrent: 1 } });
+  const own = principal({ environment: "sandbox" });
+  const left = { principal: own, signal: AbortSignal.abort() };
+  const messages = [{ role: "user", content: "hi" }];
+  expect((await gateway.complete(callOf({ model: "sandbox/echo", stream: true, messages }, left))).status).toBe(499);
+  expect((await chat({ model: "sandbox/echo" }, { principal: own })).status).toBe(200);
 });
 
 test("metrics tell calls, tokens, cost, attempts and refusals", async () => {
