@@ -36,7 +36,7 @@ export function exchange(url: URL, { method, headers, body, signal }: Sent): Pro
   });
 }
 
-function head({ statusCode: status = 0, headers }: IncomingMessage): Head {
+export function head({ statusCode: status = 0, headers }: IncomingMessage): Head {
   const get = (name: string) => {
     const value = headers[name.toLowerCase()];
     return value === undefined ? null : String(value);

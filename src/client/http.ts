@@ -72,9 +72,8 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
         throw unreachable(error, origin.origin, request.signal);
       })
       .finally(watch.end);
-    if (!isForeign(answer)) return answer;
-    const detail = `What answers at ${origin.origin} is not a magic daemon.`;
-    throw new MagicError("daemon_unavailable", detail, { extra: { reason: "foreign" } });
+    if (isForeign(answer)) throw foreign(origin.origin);
+    return answer;
   };
 
   const send = async (method: Method, path: string, request: ApiRequest = {}): Promise<Response> => {
@@ -109,11 +108,19 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
   };
 }
 
-// A web page, say: a daemon's answers carry the request's id and are JSON or a stream. What a proxy says of itself (401, 502...)
-// is told by its status.
-function isForeign({ ok, status, headers }: Head): boolean {
-  if (status === 204 || !(ok || status === 404 || status === 405) || headers.has(names.requestId)) return false;
-  return !/json|event-stream/.test(headers.get("content-type") ?? "");
+/** What a proxy may say of itself: it is told by its status. */
+const proxys = [401, 403, 407, 413, 429, 431, 502, 503, 504];
+
+/** Every answer of a daemon carries the request's id. */
+export function isForeign({ status, headers }: Head): boolean {
+  return !headers.has(names.requestId) && !proxys.includes(status);
+}
+
+/** A web page, say, or another program's API. */
+export function foreign(origin: string): MagicError {
+  const detail = `What answers at ${origin} is not a magic daemon.`;
+  const next = "Correct --url or MAGIC_URL; `magic config get url --show-origin` says where it comes from.";
+  return new MagicError("daemon_unavailable", detail, { extra: { reason: "foreign", next } });
 }
 
 // A long answer is no reason to give up, a daemon that does nothing at all is: so its health is asked for now and then.

@@ -1,11 +1,15 @@
 // Following a daemon's log. The last cursor seen is kept, so that a lost connection or a restarted daemon costs no line and
 // doubles none. A reader that does not keep up holds the socket back: nothing piles up here.
+import type { IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import WebSocket from "ws";
-import { type ErrorCode, errors, isMagicError, MagicError } from "#contract/errors.ts";
+import { errors, isMagicError, MagicError } from "#contract/errors.ts";
 import type { LogFrame, LogQuery } from "#contract/wire/logs.ts";
 import { backoff } from "#shared/backoff.ts";
-import { type ApiClient, wedged } from "./http.ts";
+import { collect } from "#shared/collect.ts";
+import { head } from "./exchange.ts";
+import { type ApiClient, foreign, isForeign, wedged } from "./http.ts";
+import { refusal } from "./refusal.ts";
 
 export type LogFilter = Omit<LogQuery, "after" | "limit">;
 
@@ -22,6 +26,7 @@ export interface FollowOptions {
 const LONGEST_WAIT = 2_000;
 /** Milliseconds without a sign of life after which a connection counts as lost. */
 const SILENCE = 10_000;
+const LONGEST_REFUSAL = 1024 * 1024;
 
 /** Frames as they come, until the signal aborts. Refusals of the daemon (a bad filter, a missing scope) are thrown. */
 export async function* followLogs(options: FollowOptions): AsyncGenerator<LogFrame> {
@@ -46,8 +51,8 @@ export async function* followLogs(options: FollowOptions): AsyncGenerator<LogFra
       options.onLost?.(attempt + 1, new Error("the daemon closed the stream"));
     } catch (error) {
       if (options.signal.aborted) return;
-      // One that lives and does nothing is told, where nothing was ever read from it.
-      if (isMagicError(error) && (!errors[error.code].retryable || (!live && error.extra["reason"] === "wedged")))
+      // One that does nothing, or is none, is told, where nothing was ever read from it.
+      if (isMagicError(error) && (!errors[error.code].retryable || (!live && error.extra["reason"] !== undefined)))
         throw error;
       options.onLost?.(attempt + 1, error as Error);
     }
@@ -93,15 +98,10 @@ async function* framesOf(client: ApiClient, query: LogQuery, signal: AbortSignal
     if (waiting.length >= PAUSE_AT) socket.pause();
     wake();
   });
-  socket.on("unexpected-response", (_request, response) => {
-    failure = refusalOf(response.statusCode ?? 0);
-    const chunks: Buffer[] = [];
-    response.on("data", (chunk: Buffer) => chunks.push(chunk));
-    response.on("end", () => {
-      failure = refusalOf(response.statusCode ?? 0, Buffer.concat(chunks).toString());
-      ended = true;
-      wake();
-    });
+  socket.on("unexpected-response", async (_request, response) => {
+    failure = await refused(response, client.url);
+    ended = true;
+    wake();
   });
   socket.on("error", (error) => {
     // `ws` names it by its words alone.
@@ -134,12 +134,8 @@ async function* framesOf(client: ApiClient, query: LogQuery, signal: AbortSignal
   if (failure) throw failure;
 }
 
-function refusalOf(status: number, text = ""): MagicError {
-  try {
-    const { code, detail } = JSON.parse(text) as { code?: string; detail?: string };
-    if (code !== undefined && Object.hasOwn(errors, code)) return new MagicError(code as ErrorCode, detail);
-  } catch {
-    // Not the daemon's own words.
-  }
-  return new MagicError("daemon_unavailable", `The daemon answered ${status} to the log stream.`);
+async function refused(response: IncomingMessage, url: string): Promise<MagicError> {
+  const answer = head(response);
+  if (answer.ok || isForeign(answer)) return foreign(url);
+  return refusal(answer, String(await collect(response, LONGEST_REFUSAL).catch(() => "")));
 }

@@ -18,7 +18,9 @@ import type { Format, Streams } from "#output/output.ts";
 import { listen } from "#test/listen.ts";
 
 async function daemon(listener: RequestListener): Promise<string> {
-  const { origin, close } = await listen(createServer(listener));
+  const answering: RequestListener = (request, response) =>
+    listener(request, response.setHeader("x-request-id", "req_1"));
+  const { origin, close } = await listen(createServer(answering));
   onTestFinished(close);
   return origin;
 }

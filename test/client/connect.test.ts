@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { connect } from "#client/daemon/connect.ts";
 import { inspectDaemon } from "#client/daemon/inspect.ts";
 import { createApiClient } from "#client/http.ts";
+import { followLogs } from "#client/logs.ts";
 import type { CrashNote, RuntimeFile } from "#contract/protocol.ts";
 import { PROTOCOL } from "#contract/protocol.ts";
 import { type App, createApp } from "#daemon/app.ts";
@@ -64,7 +65,7 @@ test("MAGIC_URL and MAGIC_API_KEY drive another daemon, and --live chooses the e
   const seen: unknown[] = [];
   const url = await upstream((request, response) => {
     seen.push([request.url, request.headers.authorization, request.headers["magic-environment"]]);
-    response.setHeader("content-type", "application/json").end('{"ok":true}');
+    response.setHeader("x-request-id", "req_1").end('{"ok":true}');
   });
   const env = { MAGIC_URL: url, MAGIC_API_KEY: "sk_live_abc" };
   const client = await connect({ root, env, live: true });
@@ -100,23 +101,21 @@ test("a daemon that takes requests and answers nothing is given up; one that is 
   });
   const slow = await upstream((request, response) => {
     const body = JSON.stringify({ url: request.url });
-    setTimeout(
-      () => response.setHeader("content-type", "application/json").end(body),
-      request.url === "/health" ? 0 : 1_600,
-    );
+    setTimeout(() => response.setHeader("x-request-id", "req_1").end(body), request.url === "/health" ? 0 : 1_600);
   });
   expect(await createApiClient({ url: slow, ...options }).request("GET", "/v1/x")).toEqual({ url: "/v1/x" });
 });
 
 test("what is not a magic daemon is told so, and a key that cannot be one is not sent", async () => {
   const page = await upstream((_request, response) => {
-    response.setHeader("content-type", "text/html").end("<html>hello");
+    response.setHeader("content-type", "application/json").end('{"status":"ok"}');
   });
   const options = { url: page, environment: "sandbox" } as const;
-  await expect(createApiClient({ ...options, token: "sk_test_x" }).request("DELETE", "/v1/x")).rejects.toMatchObject({
-    code: "daemon_unavailable",
-    message: expect.stringContaining("not a magic daemon"),
-  });
+  const client = createApiClient({ ...options, token: "sk_test_x" });
+  const told = { code: "daemon_unavailable", message: expect.stringContaining("not a magic daemon") };
+  await expect(client.request("DELETE", "/v1/x")).rejects.toMatchObject(told);
+  const log = followLogs({ client: async () => client, signal: AbortSignal.timeout(5_000) });
+  await expect(log.next()).rejects.toMatchObject(told);
   for (const token of ["a\nb", "ключ", "x".repeat(20_000)])
     expect(() => createApiClient({ ...options, token })).toThrow(expect.objectContaining({ code: "invalid_key" }));
 });
