@@ -276,6 +276,69 @@ const streams: Record<string, [chunks: object[], said: object]> = {
     ],
     { calls: [["c1", "f", '{"a":1}']] },
   ],
+  "NIM, Zhipu: calls without an id": [
+    [
+      piece({ tool_calls: [{ index: 0, type: "function", function: { name: "f", arguments: "" } }] }),
+      piece({ tool_calls: [{ index: 0, function: { name: null, arguments: "{}" } }] }),
+      piece({ tool_calls: [{ index: 1, function: { name: "g", arguments: "{" } }] }),
+      // One of its own, for which it is too late.
+      piece({ tool_calls: [{ index: 1, id: "late", function: { arguments: "}" } }] }),
+      { ...piece({}, { finish_reason: "tool_calls" }), usage },
+    ],
+    {
+      calls: [
+        [expect.stringMatching(/^call_/), "f", "{}"],
+        [expect.stringMatching(/^call_/), "g", "{}"],
+      ],
+      ids: 2,
+    },
+  ],
+  "MiMo and Command A at vLLM's: names that come late, or never": [
+    [
+      piece({ tool_calls: [{ index: 0, id: "c1", type: "function", function: { name: "", arguments: '{"a' } }] }),
+      piece({ tool_calls: [{ index: 0, function: { arguments: '":' } }] }),
+      piece({ tool_calls: [{ index: 0, id: "c1", type: "function", function: { name: "f", arguments: "1" } }] }),
+      piece({ tool_calls: [{ index: 0, function: { arguments: "}" } }] }),
+      piece({ tool_calls: [{ index: 1, id: "c2", type: "function", function: { arguments: "{}" } }] }),
+      { ...piece({}, { finish_reason: "tool_calls" }), usage },
+    ],
+    {
+      calls: [
+        ["c1", "f", '{"a":1}'],
+        ["c2", "", "{}"],
+      ],
+      ids: 2,
+    },
+  ],
+  "SGLang: neither a place nor, at first, a name, but the id in every piece": [
+    [
+      piece({ tool_calls: [{ id: "c1", type: "function", function: { arguments: "{" } }] }),
+      piece({ tool_calls: [{ id: "c1", type: "function", function: { name: "f", arguments: "" } }] }),
+      piece({ tool_calls: [{ id: "c1", type: "function", function: { arguments: "}" } }] }),
+      piece({ tool_calls: [{ id: "c2", type: "function", function: { name: "f", arguments: "{}" } }] }),
+      { ...piece({}, { finish_reason: "tool_calls" }), usage },
+    ],
+    {
+      calls: [
+        ["c1", "f", "{}"],
+        ["c2", "f", "{}"],
+      ],
+    },
+  ],
+  "Bedrock's access gateway: places from -1": [
+    [
+      piece({ tool_calls: [{ index: -1, id: "c1", type: "function", function: { name: "f", arguments: "" } }] }),
+      piece({ tool_calls: [{ index: -1, function: { arguments: "{}" } }] }),
+      piece({ tool_calls: [{ index: 0, id: "c2", type: "function", function: { name: "g", arguments: "{}" } }] }),
+      { ...piece({}, { finish_reason: "tool_calls" }), usage },
+    ],
+    {
+      calls: [
+        ["c1", "f", "{}"],
+        ["c2", "g", "{}"],
+      ],
+    },
+  ],
   "Moonshot: usage in the last choice": [
     [piece({ content: "hi" }), piece({}, { finish_reason: "stop", usage })],
     { text: "hi", finish: "stop" },
@@ -299,7 +362,7 @@ test.each(Object.entries(streams))("streamed: %s", async (_name, [chunks, expect
   const asked = { ...request, stream: true, stream_options: { include_usage: true } };
   const got = await collect(await provider.chat(callOf(asked), targetOf("openai", upstream), optionsOf()));
   expect(got).toMatchObject({ done: true, end: { result: "completed" } });
-  const said = { text: "", reasoning: "", calls: [] as string[][], finish: "" };
+  const said = { text: "", reasoning: "", calls: [] as string[][], ids: 0, finish: "" };
   for (const event of got.events as { choices: { delta: Record<string, unknown>; finish_reason: string | null }[] }[]) {
     specification()?.chunk(event);
     for (const { delta, finish_reason: reason } of event.choices) {
@@ -310,6 +373,7 @@ test.each(Object.entries(streams))("streamed: %s", async (_name, [chunks, expect
         id?: string;
         function: { name?: string; arguments?: string };
       }[]) {
+        if (call.id) said.ids++;
         said.calls[call.index] ??= [call.id ?? "", call.function.name ?? "", ""];
         const known = said.calls[call.index] as string[];
         known[2] += call.function.arguments ?? "";

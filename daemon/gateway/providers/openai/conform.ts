@@ -7,6 +7,7 @@ import { cachedBeside, count, countsOf, isCount } from "#daemon/gateway/format/u
 import { list, string } from "../events.ts";
 import { failure, UpstreamError } from "../failure.ts";
 import { freshId } from "../tool-id.ts";
+import { type Calls, isCustom, mendedPieces } from "./streamed-calls.ts";
 
 export type Fields = Record<string, unknown>;
 
@@ -209,96 +210,22 @@ function soundPiece(piece: Fields | null): boolean {
   return called !== null && absentOr(called["name"], "string") && absentOr(called["arguments"], "string");
 }
 
-// The specification's chunks know functions alone; OpenAI streams calls of custom tools all the same.
-function isCustom(piece: Fields): boolean {
-  return typeof piece["custom"] === "object" && piece["custom"] !== null;
-}
-
 function absentOr(value: unknown, type: "string"): boolean {
   return value === undefined || typeof value === type;
 }
 
-/** The tool calls of a choice, as its stream has told them so far. */
-export interface Calls {
-  /** The place of the newest one: pieces without a place belong to it, or begin the next one. */
-  last: number;
-  /** By the place that the server gave: the call that began there last, and where it stands. */
-  readonly begun: Map<number, { readonly id: string; readonly at: number }>;
-  /** Some call does not stand where the server put it. */
-  moved: boolean;
-}
-
-export function noCalls(): Calls {
-  return { last: -1, begun: new Map(), moved: false };
-}
-
-/**
- * Takes note of what a sound delta says; false where two calls are given one place, as Gemini's imitation of OpenAI does, or a place
- * is left out, as imitations do that count the text before the calls: OpenAI's own client falls over the hole.
- */
-export function soundPlaces(delta: Fields, calls: Calls): boolean {
-  for (const piece of list(delta["tool_calls"]).map(fields)) {
-    const index = Number(piece["index"]);
-    const known = calls.begun.get(index);
-    if (calls.moved || (!known && index > calls.last + 1) || beginsAnother(piece, known?.id)) return false;
-    calls.last = Math.max(calls.last, index);
-    if (string(piece["id"]) !== "" && !calls.begun.has(index)) {
-      calls.begun.set(index, { id: string(piece["id"]), at: index });
-    }
-  }
-  return true;
-}
-
-function beginsAnother(piece: Fields, known: string | undefined): boolean {
-  const id = string(piece["id"]);
-  return known !== undefined && id !== "" && id !== known && string(fields(piece["function"])["name"]) !== "";
-}
-
-export function mendedDelta(delta: Fields, last: Calls): Fields {
+/** `over`: the choice ends, and with it the waiting for names. */
+export function mendedDelta(delta: Fields, known: Calls, over: boolean): Fields {
   const { role, content, refusal, tool_calls: calls, function_call: old, ...rest } = delta;
   const parts = Array.isArray(content) ? inParts(content) : {};
+  const pieces = mendedPieces(calls, known, over);
   return {
     ...rest,
     ...thoughtIn(delta),
     ...(typeof role === "string" && roles.has(role) ? { role } : {}),
     ...(typeof content === "string" || content === null ? { content } : parts),
     ...(typeof refusal === "string" ? { refusal } : {}),
-    ...(Array.isArray(calls) ? { tool_calls: calls.map((piece) => mendedPiece(fields(piece), last)) } : {}),
+    ...(pieces.length > 0 ? { tool_calls: pieces } : {}),
     ...(old ? { function_call: old } : {}),
-  };
-}
-
-function placeOf(piece: Fields, begins: boolean, calls: Calls): number {
-  if (!Number.isInteger(piece["index"])) return begins ? calls.last + 1 : Math.max(0, calls.last);
-  const given = Number(piece["index"]);
-  const known = calls.begun.get(given);
-  if (known && !beginsAnother(piece, known.id)) return known.at;
-  if (!known && (!begins || (given <= calls.last + 1 && !calls.moved))) return given;
-  calls.moved = true;
-  return calls.last + 1;
-}
-
-function mendedPiece(piece: Fields, calls: Calls): Fields {
-  if (isCustom(piece)) {
-    if (Number.isInteger(piece["index"])) calls.last = Math.max(calls.last, Number(piece["index"]));
-    return piece;
-  }
-  const { id, index: given, type: _type, function: called, ...rest } = piece;
-  const { name, arguments: text, ...more } = fields(called);
-  const begins = string(id) !== "" || string(name) !== "";
-  const index = placeOf(piece, begins, calls);
-  calls.last = Math.max(calls.last, index);
-  if (Number.isInteger(given) && begins && calls.begun.get(Number(given))?.at !== index) {
-    calls.begun.set(Number(given), { id: string(id), at: index });
-  }
-  return {
-    ...rest,
-    index,
-    ...(begins ? { id: string(id) || freshId(), type: "function" } : {}),
-    function: {
-      ...more,
-      ...(string(name) ? { name } : {}),
-      ...(typeof text === "string" ? { arguments: text } : text ? { arguments: JSON.stringify(text) } : {}),
-    },
   };
 }

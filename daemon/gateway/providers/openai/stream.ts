@@ -14,22 +14,20 @@ import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { callIds, type StreamedReasoning, streamedReasoning } from "../thoughts/reasoning.ts";
 import type { Emit, ReadContext, StreamDecoder } from "../wire.ts";
 import {
-  type Calls,
   finishOf,
   mendedDelta,
   mendedHead,
   mendedLogprobs,
   mendedUsage,
-  noCalls,
   soundDelta,
   soundFinish,
   soundHead,
   soundLogprobs,
-  soundPlaces,
 } from "./conform.ts";
 import { streamFailure } from "./errors.ts";
 import { lettersOf } from "./letters.ts";
 import { mistakesStop, thoughtsInTotal } from "./services.ts";
+import { type Calls, noCalls, soundPlaces } from "./streamed-calls.ts";
 
 /** OpenAI's own limit for `n`: of no more choices is anything remembered. */
 const MOST_CHOICES = 128;
@@ -115,13 +113,20 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
       else if (!choice["delta"] || !soundDelta(delta)) sound = false;
       else if (delta["tool_calls"] && !soundPlaces(delta, callsOf(choice["index"]))) sound = false;
       else if (choice["logprobs"] !== undefined && !soundLogprobs(choice["logprobs"])) sound = false;
-      if (hidesCalls(reason, choice["index"])) sound = false;
+      if (reason && endsOtherwise(reason, choice["index"])) sound = false;
     }
     return sound;
   }
 
+  function endsOtherwise(reason: unknown, choice: unknown): boolean {
+    const known = calls.get(choice);
+    return known !== undefined && (known.nameless.size > 0 || hidesCalls(reason, choice));
+  }
+
   function hidesCalls(reason: unknown, choice: unknown): boolean {
-    return reason === "stop" && (calls.get(choice)?.last ?? -1) >= 0 && mistakesStop(context.request, context.target);
+    return (
+      reason === "stop" && calls.get(choice)?.newest !== undefined && mistakesStop(context.request, context.target)
+    );
   }
 
   function thoughtOf(choice: unknown): StreamedReasoning {
@@ -163,7 +168,11 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
         ...choice,
         ...(choice["logprobs"] === undefined ? {} : { logprobs: mendedLogprobs(choice["logprobs"]) }),
         index: Number.isInteger(choice["index"]) ? choice["index"] : index,
-        delta: mendedDelta(fields(choice["delta"]), callsOf(choice["index"] ?? index)),
+        delta: mendedDelta(
+          fields(choice["delta"]),
+          callsOf(choice["index"] ?? index),
+          Boolean(choice["finish_reason"]),
+        ),
         finish_reason: finish(choice["finish_reason"], choice["index"] ?? index),
       })),
       ...(withUsage ? { usage: null } : {}),

@@ -1,0 +1,114 @@
+// The tool calls of a stream of OpenAI's format: which call each piece belongs to, where a server leaves out its id or its place, gives two one
+// place, or says its name late. Clients take a call's first piece for the one that has its id and its name, and its place for one in a list.
+import { fields } from "#contract/json-object.ts";
+import { list, string } from "../events.ts";
+import { freshId } from "../tool-id.ts";
+
+type Fields = Record<string, unknown>;
+
+/** A tool call of a stream. */
+interface Call {
+  /** As it was given out. */
+  readonly id: string;
+  readonly at: number;
+  /** The arguments that came before its name. */
+  held: string;
+}
+
+/** The tool calls of a choice, as its stream has told them so far. */
+export interface Calls {
+  newest: Call | undefined;
+  /** By id, and by the place that the server gives (a call without one has its own): the one that began there last. */
+  readonly begun: Map<number | string, Call>;
+  /** Those whose names have not come. */
+  readonly nameless: Set<Call>;
+}
+
+export function noCalls(): Calls {
+  return { newest: undefined, begun: new Map(), nameless: new Set() };
+}
+
+/**
+ * Takes note of what a sound delta says; false where a call begins without its id or its name, where two are given one place, as Gemini's
+ * imitation of OpenAI does, or a place is left out, as imitations do that count the text before the calls: OpenAI's own client falls over the hole.
+ */
+export function soundPlaces(delta: Fields, calls: Calls): boolean {
+  for (const piece of list(delta["tool_calls"]).map(fields)) {
+    const index = Number(piece["index"]);
+    const id = string(piece["id"]);
+    const known = calls.begun.get(index);
+    if (known) {
+      if (known.at !== index || calls.nameless.has(known) || (id !== "" && id !== known.id)) return false;
+    } else if (index === nextPlace(calls) && id !== "" && nameIn(piece) !== "") begin(calls, index, id);
+    else return false;
+  }
+  return true;
+}
+
+function nextPlace({ newest }: Calls): number {
+  return newest ? newest.at + 1 : 0;
+}
+
+function begin(calls: Calls, place: number, id: string): Call {
+  const call = { id, at: nextPlace(calls), held: "" };
+  calls.newest = call;
+  calls.begun.set(place, call).set(id, call);
+  return call;
+}
+
+function nameIn(piece: Fields): string {
+  return string(fields(piece["function"] ?? piece["custom"])["name"]);
+}
+
+/** The pieces of a delta as OpenAI has them. `over`: the choice ends, and with it the waiting for names. */
+export function mendedPieces(given: unknown, calls: Calls, over: boolean): Fields[] {
+  const pieces = list(given).flatMap((piece) => mendedPiece(fields(piece), calls));
+  for (const call of over ? calls.nameless : []) pieces.push(opening(call, ""));
+  if (over) calls.nameless.clear();
+  return pieces;
+}
+
+// None where it is held until the call's name comes.
+function mendedPiece(piece: Fields, calls: Calls): Fields[] {
+  const call = callOf(piece, calls);
+  if (isCustom(piece)) {
+    calls.nameless.delete(call);
+    return [{ ...piece, index: call.at }];
+  }
+  const { id, index: _index, type: _type, function: called, ...rest } = piece;
+  const { name: given, arguments: text, ...more } = fields(called);
+  const name = string(given);
+  const args = typeof text === "string" ? text : text ? JSON.stringify(text) : null;
+  if (calls.nameless.has(call)) {
+    call.held += args ?? "";
+    if (name === "") return [];
+    calls.nameless.delete(call);
+    const { function: held, ...place } = opening(call, name);
+    return [{ ...rest, ...place, function: { ...more, ...held } }];
+  }
+  const again = id === call.id ? { id, type: "function" } : {};
+  const said = { ...more, ...(name ? { name } : {}), ...(args === null ? {} : { arguments: args }) };
+  return [{ ...rest, index: call.at, ...again, function: said }];
+}
+
+function opening({ id, at, held }: Call, name: string) {
+  return { index: at, id, type: "function", function: { name, arguments: held } };
+}
+
+// The call that a piece belongs to; without a place that is the one of its id, or the newest.
+function callOf(piece: Fields, calls: Calls): Call {
+  const id = string(piece["id"]);
+  const place = Number.isInteger(piece["index"]) ? Number(piece["index"]) : null;
+  const known = place === null && id === "" ? calls.newest : calls.begun.get(place ?? id);
+  const named = known && !calls.nameless.has(known) && nameIn(piece) !== "";
+  const another = named && id !== known.id && (id !== "" || place === null);
+  if (known && !another) return known;
+  const call = begin(calls, place ?? nextPlace(calls), id || freshId());
+  calls.nameless.add(call);
+  return call;
+}
+
+/** The specification's chunks know functions alone; OpenAI streams calls of custom tools all the same. */
+export function isCustom(piece: Fields): boolean {
+  return typeof piece["custom"] === "object" && piece["custom"] !== null;
+}
