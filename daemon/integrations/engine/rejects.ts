@@ -39,7 +39,13 @@ export function createRejectList(limit = REJECTS_SHOWN): RejectList {
     shown,
     add: (rejects) => {
       count += rejects.length;
-      for (const reject of rejects) if (shown.length < limit) shown.push(reject);
+      for (const { key, column, reason } of rejects.slice(0, limit - shown.length))
+        shown.push({ key: storable(key), column: column && storable(column), reason: storable(reason) });
     },
   };
+}
+
+/** As every database keeps a text: PostgreSQL's have no NUL, and no JSON half of a surrogate pair, which a cut may leave. */
+export function storable(text: string): string {
+  return text.toWellFormed().replaceAll("\0", "\ufffd");
 }

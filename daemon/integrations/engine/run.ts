@@ -9,6 +9,7 @@ import { moveAll } from "./move.ts";
 import { parseObjectName } from "./name.ts";
 import { checkSpec, derivedSyncId, writePlan } from "./plan.ts";
 import { countBoth, emptyProof, prove, startChecksum } from "./proof.ts";
+import { storable } from "./rejects.ts";
 import { checkResumed, formerTable, keptState, lacksColumns, resumeFrom } from "./resume.ts";
 import { addRejects, doneOf, freshRun, outcomeOf, progressOf, type Run } from "./run-record.ts";
 import { readServerUrl } from "./server-url.ts";
@@ -73,7 +74,7 @@ export async function runSync(spec: SyncSpec, ports: RunPorts): Promise<SyncOutc
     const canceled = ports.signal.aborted;
     const failure = {
       code: (canceled ? "interrupted" : error.code) satisfies ErrorCode,
-      message: canceled ? "The run was cancelled." : shortened(redactText(error.message, secretsOf(spec))),
+      message: canceled ? "The run was cancelled." : storable(shortened(redactText(error.message, secretsOf(spec)))),
     };
     // Nothing of a failed run is visible, but for what earlier checkpoints committed.
     return {

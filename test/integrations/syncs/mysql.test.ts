@@ -5,6 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import mysql from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { MysqlLink } from "#daemon/integrations/connectors/mysql/connect.ts";
+import { insertRows } from "#daemon/integrations/connectors/mysql/write-rows.ts";
+import type { WritePlan } from "#daemon/integrations/engine/destination.ts";
 import { mysqlMissing, startMysql, type TestMysql } from "#test/mysql.ts";
 import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
 import { cuttingProxy } from "./cuts.ts";
@@ -413,6 +416,44 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
       { id: null, k: null, v: 1 },
       { id: null, k: null, v: 2 },
     ]);
+  });
+
+  test("booleans are words in columns of texts: 1 would be an enum's first member", async () => {
+    await target.query(
+      "CREATE TABLE said (id int PRIMARY KEY, e bool, v bool, s bool); INSERT INTO said VALUES (1, true, true, false)",
+    );
+    await source.query(
+      "CREATE TABLE other.said (id int PRIMARY KEY, e enum('false','true'), v varchar(9), s set('true','false'), t text)",
+    );
+    expect((await sync({ from: pg, object: "said", to: other, table: "said" })).error).toBeNull();
+    const [said] = await source.query("SELECT e, v, s FROM other.said");
+    expect(said).toEqual([{ e: "true", v: "true", s: "false" }]);
+  });
+
+  test("a warning of the statement alone, as where the binary log keeps statements, rejects no row", async () => {
+    const warning = { Level: "Note", Code: "1592", Message: "Unsafe statement written to the binary log" };
+    const link = {
+      rows: async () => [warning],
+      run: async () => ({ affected: 1, warnings: 1 }),
+      maxPacket: 1 << 20,
+    } as unknown as MysqlLink;
+    const plan = {
+      columns: [{ name: "id", type: { kind: "int", bits: 32 } }],
+      primaryKey: ["id"],
+      keyCertain: true,
+      kind: "upsert",
+    } as unknown as WritePlan;
+    const into = {
+      link,
+      table: "`t`",
+      plan,
+      upsert: "keys",
+      nullableKey: false,
+      forms: new Map(),
+      left: [],
+      marked: false,
+    } as const;
+    expect(await insertRows(into, [["1"]], (at) => at)).toMatchObject({ written: 1, rejects: [] });
   });
 
   test("among many bad rows what follows each is not sent again and again", async () => {

@@ -458,6 +458,16 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     ).toEqual([]);
   });
 
+  test("the table's key may name its columns in another order", async () => {
+    await source.query(
+      "CREATE TABLE pairs (a int, b int, v text, PRIMARY KEY (b, a)); INSERT INTO pairs VALUES (1, 2, 'new')",
+    );
+    await target.query(`CREATE TABLE pairs (a int, b int, v text, PRIMARY KEY (a, b)); INSERT INTO pairs VALUES (1, 2, 'old');
+      CREATE TABLE paired (a int, b int, FOREIGN KEY (a, b) REFERENCES pairs); INSERT INTO paired VALUES (1, 2)`);
+    expect((await sync(ends("pairs"))).error).toBeNull();
+    expect(await target.lines("pairs")).toEqual(["(1,2,new)"]);
+  });
+
   test("what another unique column, a foreign key or the partitions refuse is quarantined; values that two rows exchanged are not", async () => {
     await source.query(
       "CREATE TABLE people (id int PRIMARY KEY, email text, n int); INSERT INTO people VALUES (1, 'a', 1), (2, 'b', 1), (3, 'c', 1), (4, 'c', 1), (5, 'e', 1)",

@@ -115,6 +115,72 @@ describe.skipIf(postgresMissing())("values", () => {
     ]);
   });
 
+  test("what a SQLite table's own constraints would leave out, replace or undo without a word is quarantined", async () => {
+    const three = join(folder, "three.jsonl");
+    writeFileSync(three, '{"id":1,"u":1}\n{"id":2,"u":1}\n{"id":3,"u":3}\n');
+    for (const clause of ["IGNORE", "REPLACE", "ROLLBACK"])
+      for (const more of [{}, { mode: "incremental", cursor_field: "id", primary_key: ["id"] } as const]) {
+        const lite = join(folder, `${clause}${Object.keys(more).length}.sqlite`);
+        const db = new DatabaseSync(lite);
+        db.exec(`CREATE TABLE t (id INT PRIMARY KEY, u INT UNIQUE ON CONFLICT ${clause})`);
+        const outcome = await sync({ from: three, object: "three", to: lite, table: "t" }, more);
+        expect([clause, outcome]).toMatchObject([clause, { error: null, records_synced: 2, records_rejected: 1 }]);
+        expect(
+          db
+            .prepare("SELECT * FROM t")
+            .all()
+            .map(({ id, u }) => [id, u]),
+        ).toEqual([
+          [1, 1],
+          [3, 3],
+        ]);
+        db.close();
+      }
+    const lite = join(folder, "undone.sqlite");
+    const db = new DatabaseSync(lite);
+    db.exec(
+      "CREATE TABLE t (id INT, u INT); CREATE TRIGGER r BEFORE INSERT ON t WHEN new.id = 2 BEGIN SELECT raise(ROLLBACK, 'no'); END",
+    );
+    expect(await sync({ from: three, object: "three", to: lite, table: "t" })).toMatchObject({
+      error: { code: "destination_refused" },
+    });
+    expect(db.prepare("SELECT * FROM t").all()).toEqual([]);
+    db.close();
+  });
+
+  test("a rejected record's key and reason are kept beside the state, whatever characters they hold", async () => {
+    const lite = join(folder, "shown.sqlite");
+    const db = new DatabaseSync(lite);
+    db.exec("CREATE TABLE told (id TEXT PRIMARY KEY, n INT, b BOOLEAN)");
+    db.prepare("INSERT INTO told VALUES ('a', 1, 1), ('x' || char(0), 2, 0), ('z', 3, ?)").run(
+      `${"z".repeat(59)}\u{1f600}`,
+    );
+    db.close();
+    const outcome = await sync(
+      { from: lite, object: "told", to, table: "told" },
+      { mode: "incremental", cursor_field: "n" },
+    );
+    expect(outcome).toMatchObject({ error: null, records_synced: 1, records_rejected: 2 });
+    expect(outcome.rejects.map(({ key }) => key).sort()).toEqual(["x\ufffd", "z"]);
+  });
+
+  test("a text of a SQLite file in UTF-16 may hold a replacement character", async () => {
+    const lite = join(folder, "wide.sqlite");
+    for (const encoding of ["UTF-16le", "UTF-16be"]) {
+      rmSync(lite, { force: true });
+      const db = new DatabaseSync(lite);
+      db.exec(`PRAGMA encoding = '${encoding}'; CREATE TABLE t (v TEXT)`);
+      db.prepare("INSERT INTO t VALUES (?)").run("a\ufffd\u{1f600}");
+      db.close();
+      const seen = join(folder, "seen16.jsonl");
+      expect(await sync({ from: lite, object: "t", to: seen, table: "t" })).toMatchObject({
+        error: null,
+        records_rejected: 0,
+      });
+      expect(readFileSync(seen, "utf8")).toBe('{"v":"a\ufffd\u{1f600}"}\n');
+    }
+  });
+
   test("a column that a SQLite table computes itself is refused by name", async () => {
     const db = new DatabaseSync(join(folder, "computing.sqlite"));
     db.exec("CREATE TABLE c (id INTEGER PRIMARY KEY, v INT AS (id * 2))");

@@ -12,14 +12,15 @@ import { storedGeometry } from "./geometry.ts";
 
 /**
  * BIT takes a text in quotes for its bytes, geometry has a form of its own, FLOAT is not equal to the text that it was made of; TINYINT(1)
- * and BIT(1) take no words for booleans, and dates and times no offset.
+ * and BIT(1) take no words for booleans, what holds texts takes nothing else (1 is an enum's first member), and dates and times no offset.
  */
-export type Form = "bits" | "geometry" | "float32" | "truth" | "moment";
+export type Form = "bits" | "geometry" | "float32" | "truth" | "words" | "moment";
 
 /** The form of values for a column declared so (information_schema's `column_type`). */
 export function formOf(declared: string): Form | undefined {
   if (declared.startsWith("bit(")) return "bits";
   if (/^tinyint\(1\)/.test(declared)) return "truth";
+  if (/^(varchar|char|(tiny|medium|long)?text|enum|set|json)\b/.test(declared)) return "words";
   return /^(date|timestamp)/.test(declared) ? "moment" : undefined;
 }
 
@@ -106,7 +107,9 @@ export async function insertRows(
 
 /** What `sqlValue` needs to know of a column of the source that goes into the one of its name. */
 function kindOf({ name, type }: Column, forms: InsertTarget["forms"]): string {
-  return type.kind === "bool" ? type.kind : (forms.get(name) ?? type.kind);
+  const form = forms.get(name) ?? type.kind;
+  if (type.kind === "bool") return form === "words" ? form : type.kind;
+  return form === "words" ? type.kind : form;
 }
 
 /** A value as a SQL literal under NO_BACKSLASH_ESCAPES. */
@@ -232,7 +235,9 @@ async function tryInsert(
     const told =
       warnings === 0
         ? undefined
-        : (await link.rows("SHOW WARNINGS")).find((row) => !/deprecated/i.test(row["Message"] ?? ""));
+        : (await link.rows("SHOW WARNINGS")).find(
+            (row) => row["Code"] !== UNSAFE_FOR_BINLOG && !/deprecated/i.test(row["Message"] ?? ""),
+          );
     if (!told) {
       for (const { name } of came) doubled(name ?? "");
       return null;
@@ -265,6 +270,8 @@ async function tryInsert(
 const DUPLICATE = 1062;
 const TOO_LARGE = 1690;
 const NULL = 1048;
+/** What replicas may make of the statement, where `binlog_format` is STATEMENT: says nothing of the row. */
+const UNSAFE_FOR_BINLOG = "1592";
 
 async function replaced(link: MysqlLink, removal: string, insertion: string): Promise<boolean> {
   try {

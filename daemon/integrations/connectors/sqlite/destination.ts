@@ -147,7 +147,8 @@ function sessionOf(
           try {
             if (insert?.(row) === "doubled") reject(begun().primaryKey[0] ?? null, DOUBLED);
           } catch (error) {
-            if (!isRowError(error)) throw error;
+            // A trigger may have undone the run's transaction.
+            if (!isRowError(error) || !db.isTransaction) throw error;
             reject(columnIn(error.message), error.message);
           }
         }

@@ -104,6 +104,7 @@ function openStream(db: DatabaseSync, request: ReadRequest, path: string): Sourc
       const check = exactText(
         () => db.prepare(`SELECT ${blobs} FROM ${from}${scope.condition}${scope.order}`),
         scope.parameters,
+        encoderOf(db),
       );
       let place = 0;
       for (const { rows, rejects, bytes } of batches(statement, scope.parameters, schema, () => place++, check)) {
@@ -125,7 +126,11 @@ type Statement = ReturnType<DatabaseSync["prepare"]>;
 type ExactText = (text: string, row: number, column: number) => boolean;
 
 // The same rows once more, as bytes, read only as far as somebody asks.
-function exactText(prepare: () => Statement, parameters: readonly SQLInputValue[]): ExactText {
+function exactText(
+  prepare: () => Statement,
+  parameters: readonly SQLInputValue[],
+  bytesOf: (text: string) => Buffer,
+): ExactText {
   let rows: Iterator<Stored[]> | undefined;
   let at = -1;
   let bytes: Stored[] = [];
@@ -137,8 +142,15 @@ function exactText(prepare: () => Statement, parameters: readonly SQLInputValue[
     }
     for (; at < row; at++) bytes = rows.next().value ?? [];
     const stored = bytes[column];
-    return stored instanceof Uint8Array && Buffer.from(text, "utf8").equals(stored);
+    return stored instanceof Uint8Array && bytesOf(text).equals(stored);
   };
+}
+
+// As a file's own encoding has it: CAST leaves the bytes as they are.
+function encoderOf(db: DatabaseSync): (text: string) => Buffer {
+  const { encoding } = db.prepare("PRAGMA encoding").get() as { encoding: string };
+  if (encoding === "UTF-8") return (text) => Buffer.from(text, "utf8");
+  return (text) => (encoding === "UTF-16be" ? Buffer.from(text, "utf16le").swap16() : Buffer.from(text, "utf16le"));
 }
 
 function* batches(

@@ -42,15 +42,16 @@ export function rowWriter(db: DatabaseSync, table: string, plan: WritePlan, desc
     upsert && unique
       ? ` ON CONFLICT (${key.map(quote).join(", ")}) DO ${changes ? `UPDATE SET ${sets((name) => `excluded.${name}`)} WHERE ${same}` : "NOTHING"}`
       : "";
+  // Whatever the table's own constraints would do about it (ON CONFLICT IGNORE, REPLACE, ROLLBACK): a row that they refuse is told.
   const insert = writing(
     db,
-    `INSERT INTO ${table} (${names.map(quote).join(", ")}) VALUES (${names.map(() => "?").join(", ")})${conflict}`,
+    `INSERT OR ABORT INTO ${table} (${names.map(quote).join(", ")}) VALUES (${names.map(() => "?").join(", ")})${conflict}`,
   );
   const hasKey = `WHERE ${key.map((name) => `${quote(name)} = ? COLLATE BINARY`).join(" AND ")}`;
   const ofKey = `FROM ${table} ${hasKey}`;
   const remove = (upsert && !unique) || (uncertain && !soft) ? writing(db, `DELETE ${ofKey}`) : null;
   const found = upsert && !unique ? db.prepare(`SELECT 1 ${ofKey} LIMIT 2`) : null;
-  const update = found && changes ? writing(db, `UPDATE ${table} SET ${sets(() => "?")} ${hasKey}`) : null;
+  const update = found && changes ? writing(db, `UPDATE OR ABORT ${table} SET ${sets(() => "?")} ${hasKey}`) : null;
   const living = uncertain && soft ? db.prepare(`SELECT 1 ${ofKey} AND ${quote(DELETED_AT)} IS NULL`) : null;
   const keys = key.map((name) => names.indexOf(name));
   const others = brought.map((name) => names.indexOf(name));
