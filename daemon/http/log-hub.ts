@@ -53,17 +53,19 @@ async function follow(
   });
   if (start !== undefined) {
     const lines = history.since(start);
-    for (;;) {
-      const step = await lines.next();
-      if (step.done) {
-        position = step.value.position;
-        break;
+    try {
+      for (;;) {
+        const step = await lines.next();
+        if (step.done) {
+          position = step.value.position;
+          break;
+        }
+        if (matches(step.value)) await sendLine(socket, step.value);
+        if (socket.readyState !== socket.OPEN) return;
       }
-      if (matches(step.value)) await sendLine(socket, step.value);
-      if (socket.readyState !== socket.OPEN) {
-        await lines.return({ position });
-        return;
-      }
+    } finally {
+      // It holds files, and one that is left open ends the process when it is collected.
+      await lines.return({ position });
     }
   }
   sendFrame(socket, { type: "live" });

@@ -88,8 +88,14 @@ export function openLogFile(options: LogFileOptions): LogFile {
     open: () =>
       inTurn(async () => {
         await writeOnce();
-        const names = await logFiles(path);
-        return Promise.all(names.map((name) => open(name, "r")));
+        const handles: FileHandle[] = [];
+        try {
+          for (const name of await logFiles(path)) handles.push(await open(name, "r"));
+        } catch (error) {
+          for (const handle of handles) await handle.close();
+          throw error;
+        }
+        return handles;
       }),
     flushSync() {
       const { lines, bytes } = take();

@@ -91,8 +91,11 @@ function ownAddresses(): string[] {
 
 async function write(path: string, text: string): Promise<void> {
   const file = await open(`${path}.new`, "w", 0o600);
-  await file.writeFile(text);
-  await file.sync();
-  await file.close();
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
   await rename(`${path}.new`, path);
 }

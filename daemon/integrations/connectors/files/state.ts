@@ -37,9 +37,12 @@ export async function openStateFile(path: string, syncId: string, target: string
   if (!isObject(document.streams) || !Object.values(document.streams).every(isCommitted)) throw unreadable(path);
   const write = async (next: Document) => {
     const file = await open(`${path}.new`, "w", 0o600);
-    await file.writeFile(`${JSON.stringify(next)}\n`);
-    await file.sync();
-    await file.close();
+    try {
+      await file.writeFile(`${JSON.stringify(next)}\n`);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
     renameSync(`${path}.new`, path);
     document = next;
   };
