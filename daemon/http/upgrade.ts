@@ -132,6 +132,7 @@ function refuse(socket: Duplex, error: unknown, requestId: string): number {
     "content-length": Buffer.byteLength(text),
     connection: "close",
   }).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n${text}`);
+  // No time-out of the server's counts here any more: who does not hang up would keep the connection.
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n${text}`, () => socket.destroy());
   return status;
 }

@@ -1,9 +1,10 @@
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, stat, truncate } from "node:fs/promises";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, expect, test, vi } from "vitest";
+import { promisify } from "node:util";
+import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import WebSocket, { WebSocketServer } from "ws";
 import { createApiClient } from "#client/http.ts";
 import { followLogs } from "#client/logs.ts";
@@ -251,6 +252,14 @@ test("the stream refuses whoever may not read it, with an HTTP answer", async ()
   expect(await refused({ authorization: local }, "/v1/other")).toBe(404);
   expect(await refused({ authorization: local }, "/v1/logs/stream?nope=1")).toBe(422);
   expect(await refused({ authorization: local }, "/v1/logs/stream?after=nonsense")).toBe(422);
+  // One that never hangs up is not waited for.
+  const stays = connect({ port: Number(new URL(app.url).port), host: "127.0.0.1", allowHalfOpen: true }).resume();
+  onTestFinished(() => void stays.destroy());
+  stays.write("GET /v1/logs/stream HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+  await once(stays, "end");
+  app.fastify.server.closeIdleConnections();
+  const open = promisify(app.fastify.server.getConnections.bind(app.fastify.server));
+  await vi.waitFor(async () => expect(await open()).toBe(0));
 });
 
 test("the stream ends with its credential", async () => {
