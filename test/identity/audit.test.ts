@@ -387,7 +387,11 @@ test("a log without its anchor, or with another log's, is not valid", async () =
   await own.app.close();
   rmSync(join(own.home, "audit"), { recursive: true });
   await own.restart();
-  expect((await own.app.identity.audit.verify()).problems.map(({ code }) => code)).toEqual(["anchor_missing"]);
+  const { audit } = own.app.identity;
+  expect((await audit.verify()).problems.map(({ code }) => code)).toEqual(["anchor_missing"]);
+  // Retention's checkpoint is no new anchor: the finding stays.
+  expect(await audit.prune(new Date(Date.now() + 1_000))).toBeGreaterThan(5);
+  expect((await audit.verify()).problems.map(({ code }) => code)).toContain("anchor_missing");
 });
 
 test("a copied root takes its anchor along and then has one of its own", async () => {

@@ -200,7 +200,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     anchor: () => ({ head, base, lost }),
     async checkpoint(next) {
       base = next;
-      await anchors.write({ head, base, lost }, true);
+      if (anchoring) await anchors.write({ head, base, lost }, true);
     },
     async close() {
       await flush();
