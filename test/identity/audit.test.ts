@@ -5,7 +5,7 @@ import type { IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { WebSocket } from "ws";
 import { anchorFile } from "#daemon/identity/audit/anchor.ts";
 import { type AuditRecord, GENESIS } from "#daemon/identity/audit/chain.ts";
@@ -331,6 +331,22 @@ test("retention leaves a checkpoint: older entries go, the proof holds", async (
   await own.call("GET", "/v1/keys");
   await own.restart();
   expect(await own.app.identity.audit.verify()).toMatchObject({ valid: true, problems: [] });
+});
+
+test("a daemon that never lives for hours looks at its retention too", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const storage = await temporaryStorage();
+  const trail = await openAuditTrail({
+    ...{ storage, key: randomBytes(32), clock: systemClock, logger: createLogger({ sinks: [] }), startOver: false },
+    ...{ root: "/root", userState: temporaryFolder(), retentionDays: () => -1 },
+  });
+  onTestFinished(() => trail.close());
+  const identity = { type: "local", id: null } as const;
+  const call = { identity, environment: "live", action: "keys.list", resource: null, status: 200, requestId: "req_1" };
+  for (let index = 0; index < 3; index++) await trail.recordDurably({ ...call, environment: "live" });
+  vi.advanceTimersByTime(60_000);
+  await vi.waitFor(async () => expect(await storage.units.audit.page({ after: null, limit: 9 })).toHaveLength(1));
 });
 
 /** A stopped daemon with some entries, whose database is changed by `change` before it is started again. */

@@ -57,6 +57,7 @@ const PAGE = 1_000;
 const LOOKED_AT = 20_000;
 /** Entries that one step of retention looks at or deletes. */
 const PRUNED = 5_000;
+const FIRST_RETENTION_MS = 60_000;
 const RETENTION_EVERY_MS = 6 * 3_600_000;
 
 export async function openAuditTrail(options: AuditTrailOptions): Promise<AuditTrail> {
@@ -131,9 +132,11 @@ export async function openAuditTrail(options: AuditTrailOptions): Promise<AuditT
     const removed = await prune(new Date(clock.now() - days * DAY_MS));
     if (removed > 0) logger.info("audit.pruned", { entries: removed });
   }
-  const timer = setInterval(() => {
+  let timer = setTimeout(look, FIRST_RETENTION_MS).unref();
+  function look(): void {
     retain().catch((error: unknown) => logger.error("audit.retention_failed", { error: String(error) }));
-  }, RETENTION_EVERY_MS).unref();
+    timer = setTimeout(look, RETENTION_EVERY_MS).unref();
+  }
 
   const recordOf = (call: AuditedCall): AuditRecord => {
     const now = clock.now();
@@ -200,7 +203,7 @@ export async function openAuditTrail(options: AuditTrailOptions): Promise<AuditT
     verify,
     prune,
     async close() {
-      clearInterval(timer);
+      clearTimeout(timer);
       await log.close();
     },
   };
