@@ -124,7 +124,8 @@ export async function createPipeline(parts: PipelineParts): Promise<GatewayPipel
     });
   }
   function warm(): void {
-    if (hasPriced(engagement)) void catalogue.load();
+    // Whoever needs it asks again, and is told why there is none.
+    if (hasPriced(engagement)) catalogue.load().catch(() => undefined);
   }
 
   const carryKeyed = async (current: Engagement, call: GatewayCall, request: ChatRequest | EmbeddingRequest) => {

@@ -3,14 +3,10 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-
-let text: Promise<string> | null = null;
+import { lazy } from "#shared/lazy.ts";
 
 /** The SDK as one module, the same text wherever magic is installed: bundles stay reproducible. */
-export function sdkText(): Promise<string> {
-  text ??= bundleSdk();
-  return text;
-}
+export const sdkText = lazy(bundleSdk);
 
 async function bundleSdk(): Promise<string> {
   const result = await build({

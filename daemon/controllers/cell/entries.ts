@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { lazy } from "#shared/lazy.ts";
 
 export interface CellEntries {
   readonly stageZero: string;
@@ -14,12 +15,7 @@ export interface CellEntries {
   replaced(): boolean;
 }
 
-let found: Promise<CellEntries> | null = null;
-
-export function cellEntries(): Promise<CellEntries> {
-  found ??= find();
-  return found;
-}
+export const cellEntries = lazy(find);
 
 async function find(): Promise<CellEntries> {
   const stageZero = fileURLToPath(import.meta.resolve("#entry/cell-stage0"));

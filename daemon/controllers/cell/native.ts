@@ -1,4 +1,5 @@
 // What the daemon itself asks of libc on behalf of its cells; null where Node's own means must do.
+import { lazy } from "#shared/lazy.ts";
 import type { Kernel } from "./lockdown/kernel.ts";
 import type { Processes } from "./lockdown/process.ts";
 import { thisArchitecture } from "./lockdown/syscalls.ts";
@@ -12,13 +13,8 @@ export interface Native {
   readonly processes: Processes | null;
 }
 
-let opened: Promise<Native | null> | null = null;
-
 /** Loaded with the first cell: a daemon without controllers needs none of it. */
-export function native(): Promise<Native | null> {
-  opened ??= open();
-  return opened;
-}
+export const native = lazy(open);
 
 async function open(): Promise<Native | null> {
   const architecture = thisArchitecture();

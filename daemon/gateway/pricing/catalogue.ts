@@ -2,6 +2,7 @@
 // minute per model (prices may depend on the date and the time of day).
 import type { Clock } from "#shared/clock.ts";
 import { systemClock } from "#shared/clock.ts";
+import { lazy } from "#shared/lazy.ts";
 import { type Price, type Rates, ratesOf } from "./price.ts";
 
 export interface Published {
@@ -34,7 +35,6 @@ const MAX_ENTRIES = 2_000;
 
 export function createCatalogue(clock: Clock = systemClock): Catalogue {
   let library: Library | undefined;
-  let loading: Promise<void> | undefined;
   // By the very object: a configured provider has one as long as its configuration holds.
   const found = new WeakMap<Vendor, Map<string, { readonly at: number; readonly published: Published | null }>>();
 
@@ -43,12 +43,9 @@ export function createCatalogue(clock: Clock = systemClock): Catalogue {
     get loaded() {
       return library !== undefined;
     },
-    load() {
-      loading ??= import("@pydantic/genai-prices").then((module) => {
-        library = module;
-      });
-      return loading;
-    },
+    load: lazy(async () => {
+      library = await import("@pydantic/genai-prices");
+    }),
     find(vendor, model) {
       if (!library) throw new Error("the price list is not loaded");
       let ofVendor = found.get(vendor);

@@ -6,6 +6,7 @@ import { VERSION } from "#contract/protocol.ts";
 import { OAuthError } from "#contract/wire/auth.ts";
 import { IdempotencyKeyHeader } from "#contract/wire/params.ts";
 import { OpenAiError, Problem } from "#contract/wire/problem.ts";
+import { lazy } from "#shared/lazy.ts";
 import { emptyBody } from "../empty-body.ts";
 import { takesIdempotencyKey } from "../idempotency.ts";
 import { answersOf, type OperationConfig } from "./answers.ts";
@@ -43,13 +44,7 @@ export function useOpenApi(app: FastifyInstance): OpenApi {
       if (method !== "HEAD" && method !== "OPTIONS")
         routes.push({ method, url: route.url, schema: route.schema ?? {}, config: { ...route.config }, bare });
   });
-  let made: Promise<OpenApiDocument> | undefined;
-  return {
-    document() {
-      made ??= build(routes, app);
-      return made;
-    },
-  };
+  return { document: lazy(() => build(routes, app)) };
 }
 
 async function build(routes: readonly NotedRoute[], app: FastifyInstance): Promise<OpenApiDocument> {

@@ -4,6 +4,7 @@ import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import type { Connector } from "#contract/wire/connectors.ts";
+import { lazy } from "#shared/lazy.ts";
 import type { Component } from "../connectors/declarative/manifest/component.ts";
 import type { OAuthDefinition } from "../oauth/provider.ts";
 import { codeConnectors } from "./code-connectors.ts";
@@ -21,12 +22,11 @@ export interface Catalogue {
 export type MoreConnectors = () => Promise<readonly Connector[]>;
 
 export function createCatalogue(more: MoreConnectors = async () => []): Catalogue {
-  let ours: Promise<ReadonlyMap<string, Connector>> | undefined;
   const oauth = new Map<string, OAuthDefinition>();
+  const ours = lazy(() => load(oauth));
   const all = async (): Promise<ReadonlyMap<string, Connector>> => {
-    ours ??= load(oauth);
-    const added = await more();
-    return added.length === 0 ? ours : new Map([...added.map((one) => [one.id, one] as const), ...(await ours)]);
+    const [own, added] = await Promise.all([ours(), more()]);
+    return added.length === 0 ? own : new Map([...added.map((one) => [one.id, one] as const), ...own]);
   };
   return {
     list: async () => [...(await all()).values()].sort((a, b) => (a.id < b.id ? -1 : 1)),
