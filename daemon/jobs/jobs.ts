@@ -108,16 +108,17 @@ export function createJobs({ storage, clock = systemClock, logger, presence }: J
             for (const job of claimed) {
               here.add(job.id);
               active++;
-              const run = execute(job).then((ended) => {
+              const run = execute(job).then(async (ended) => {
                 active--;
                 running.delete(run);
+                // Whoever waits comes before the same job again.
+                await look();
                 const free = () => {
                   here.delete(job.id);
                   wake();
                 };
-                if (ended) return free();
-                setTimeout(free, jittered(backoff(job.attempts, 200, maxPauseMs))).unref();
-                wake();
+                if (ended) free();
+                else setTimeout(free, jittered(backoff(job.attempts, 200, maxPauseMs))).unref();
               });
               running.add(run);
             }

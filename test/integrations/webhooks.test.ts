@@ -1,8 +1,10 @@
 // Webhooks from subscription to the receiver, and what happens when the receiver does not take them.
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
+import { setImmediate as immediately } from "node:timers/promises";
 import { Webhook as Verifier } from "standardwebhooks";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { createDeliveries, defaultSettings } from "#daemon/integrations/webhooks/deliveries.ts";
 import { sign, signedHeaders } from "#daemon/integrations/webhooks/signature.ts";
 import { temporaryFolder } from "#test/temporary.ts";
 import { startDaemon } from "./daemon.ts";
@@ -151,6 +153,20 @@ test("a receiver that does not answer holds up its own deliveries only", async (
   expect((await call("GET", `/v1/webhooks/${slow}/deliveries?status=pending&limit=100`)).body.data).toHaveLength(100);
   // It is sent several at a time all the same.
   await vi.waitFor(() => expect(hanging.received.length).toBeGreaterThan(8), 20_000);
+});
+
+test("a webhook that always has something due leaves its place to others after a while", async () => {
+  let at = 0;
+  const due = async () => [{ id: `dlv_${await immediately(at)}` }];
+  const webhook = { dueDeliveries: due, get: async () => null, nextAttempt: async () => "1970-01-01T00:00:00.000Z" };
+  let handle = async (_: object): Promise<unknown> => undefined;
+  const jobs = { define: (_: string, options: { handle: typeof handle }) => ({ handle } = options) };
+  const clock = { now: () => at, monotonic: () => (at += 100) };
+  createDeliveries({ jobs, clock, storage: { units: { webhook } }, settings: () => defaultSettings } as never);
+  expect(await handle({ payload: { webhook: "wh_1" }, signal: new AbortController().signal })).toEqual({
+    runAgainAt: at,
+  });
+  expect(at).toBeLessThan(10_000);
 });
 
 test("Retry-After is waited for", async () => {

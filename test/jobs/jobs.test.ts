@@ -55,6 +55,21 @@ test("a job waits for its time, runs again when it asks to, and after an error",
   expect(counted).toEqual([1, 1, 2]);
 });
 
+test("who runs again and again leaves the place to who waits, though it was due before", async () => {
+  const seen: string[] = [];
+  const { queue: jobs } = await queue<string>(await temporaryStorage(), {
+    concurrency: 1,
+    async handle({ payload }) {
+      seen.push(payload);
+      if (seen.length === 1) await jobs.put("waiting", { runAt: Date.now() - 1_000 });
+      return payload === "greedy" && seen.length < 5 ? { runAgainAt: Date.now() - 60_000 } : undefined;
+    },
+  });
+  await jobs.put("greedy");
+  await vi.waitFor(() => expect(seen).toContain("waiting"), 10_000);
+  expect(seen).toEqual(["greedy", "waiting"]);
+});
+
 test("what was taken or ended without a word of it is not held for the length of a lease", async () => {
   const storage = await temporaryStorage();
   const { job } = storage.units;

@@ -7,6 +7,7 @@ import type { Storage } from "#daemon/storage/storage.ts";
 import type { Attempt, DeliveryRecord, WebhookRecord } from "#daemon/storage/tables/webhook.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
+import { retryAfterSeconds } from "../retry-after.ts";
 import { type SigningSecret, signedHeaders } from "./signature.ts";
 
 export interface DeliverySettings {
@@ -41,6 +42,8 @@ const PARALLEL = 16;
 const RECEIVERS = 32;
 /** Milliseconds after which a webhook that is being sent something is looked at for more. */
 const LOOK_MS = 250;
+/** Milliseconds for which one webhook's deliveries are begun while others may wait for its place. */
+const TURN_MS = 5_000;
 
 /** Defines the queue; answers how to wake it. */
 export function createDeliveries(options: DeliveriesOptions): { wake(): void } {
@@ -51,11 +54,12 @@ export function createDeliveries(options: DeliveriesOptions): { wake(): void } {
   const aheadMs = (): number => Math.max(LONGEST_WAIT_S, ...settings().retryScheduleS) * 1000 + 60_000;
   return jobs.define<{ webhook: string }>("webhook", { concurrency: RECEIVERS, handle, aheadMs });
 
-  // Sends what is due at one webhook until nothing is.
+  // Sends what is due at one webhook until nothing is, or others may have their turn.
   async function handle({ payload, signal }: Job<{ webhook: string }>): Promise<Outcome> {
     const webhookId = payload.webhook;
     const underWay = new Map<string, Promise<void>>();
     const failures: unknown[] = [];
+    const turnEnds = clock.monotonic() + TURN_MS;
     const due = async (limit: number) => {
       const except = [...underWay.keys()];
       const now = clock.now();
@@ -64,7 +68,7 @@ export function createDeliveries(options: DeliveriesOptions): { wake(): void } {
     };
     const failed = (error: unknown): void => void failures.push(error);
     for (;;) {
-      const ended = signal.aborted || failures.length > 0;
+      const ended = signal.aborted || failures.length > 0 || clock.monotonic() > turnEnds;
       const more = await due(ended ? 0 : PARALLEL - underWay.size).catch(failed);
       for (const delivery of more ?? []) {
         const attempt = deliver(delivery, signal).catch(failed);
@@ -78,7 +82,7 @@ export function createDeliveries(options: DeliveriesOptions): { wake(): void } {
     }
     if (failures.length > 0) throw failures[0];
     const next = await units.nextAttempt({ webhookId });
-    return next === null ? undefined : { runAgainAt: Date.parse(next) };
+    return next === null ? undefined : { runAgainAt: Math.max(Date.parse(next), clock.now()) };
   }
 
   async function deliver(delivery: DeliveryRecord, signal: AbortSignal): Promise<void> {
@@ -145,7 +149,7 @@ export function createDeliveries(options: DeliveriesOptions): { wake(): void } {
             : `answered ${status}`;
       return {
         attempt: attemptOf(at, clock.monotonic() - started, status, error),
-        retryAfterS: retryAfter(headers["retry-after"], at),
+        retryAfterS: Math.min(LONGEST_WAIT_S, retryAfterSeconds(headers["retry-after"], at) ?? 0),
       };
     } catch (error) {
       const detail = isMagicError(error) ? (error as Error).message : String(error);
@@ -170,11 +174,4 @@ export function createDeliveries(options: DeliveriesOptions): { wake(): void } {
 
 function attemptOf(at: number, durationMs: number, response_code: number | null, error: string | null): Attempt {
   return { at: rfc3339(at), response_code, duration_ms: Math.round(durationMs), error: error?.slice(0, 500) ?? null };
-}
-
-// RFC 9110 section 10.2.3: seconds or a date. A receiver may ask for a day at most.
-function retryAfter(value: string | undefined, now: number): number {
-  if (value === undefined) return 0;
-  const seconds = /^\d+$/.test(value) ? Number(value) : (Date.parse(value) - now) / 1000;
-  return Number.isFinite(seconds) ? Math.min(LONGEST_WAIT_S, Math.max(0, seconds)) : 0;
 }
