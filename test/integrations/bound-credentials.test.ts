@@ -136,7 +136,7 @@ function outcome(provider: string, held: Settings, patch: Partial<Settings>, tex
   }
 }
 
-test("a database's password belongs to its server, whatever its address is made of", () => {
+test("a database's password belongs to its server and an endpoint's token to its address, whatever that is made of", () => {
   const url = "postgres://u@db.example/app";
   const held = { config: { url }, credentials: { password: "p" } };
   const at = (text: string, more: object = {}) => ({ config: { url: text }, ...more });
@@ -164,6 +164,10 @@ test("a database's password belongs to its server, whatever its address is made 
   ];
   for (const [before, patch, expected] of cases)
     expect([patch, outcome("postgres", before, patch)]).toEqual([patch, expected]);
+  // Hosts of endpoints are shared by path.
+  const endpoint = { config: { url: "https://hooks.example/own" }, credentials: { token: "t" } };
+  expect(outcome("http", endpoint, at("https://hooks.example/evil"))).toBe("/credentials/token");
+  expect(outcome("http", endpoint, { config: { note: "n" } })).toBe("changed");
 });
 
 test("which settings make an address is read off the templates; where it cannot be told, all of them", () => {

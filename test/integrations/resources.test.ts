@@ -40,6 +40,10 @@ test("a connection is made from its provider alone, read, patched and deleted on
   const fifty = Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`k${i}`, i]));
   const grown = await call("PATCH", `/v1/connections/${made.id}`, { metadata: fifty });
   expect(grown.body).toMatchObject({ status: 422, errors: [{ pointer: "/metadata" }] });
+  const config = (from: number) => Object.fromEntries(Array.from({ length: 150 }, (_, i) => [`k${from + i}`, i]));
+  expect((await call("PATCH", `/v1/connections/${made.id}`, { config: config(0) })).status).toBe(200);
+  const larger = await call("PATCH", `/v1/connections/${made.id}`, { config: config(150) });
+  expect(larger.body).toMatchObject({ status: 422, errors: [{ pointer: "/config" }] });
   expect((await call("DELETE", `/v1/connections/${made.id}`)).status).toBe(200);
   expect((await call("DELETE", `/v1/connections/${made.id}`)).status).toBe(404);
   for (const id of [made.id, "", "x".repeat(400), "x".repeat(4_000)])
@@ -264,6 +268,11 @@ test("pause and resume by PATCH; other states are nobody's to set", async () => 
   expect(await mapped({ id: "key", name: "title" })).toEqual({ id: "key", name: "title" });
   expect(await mapped({ id: null, email: "mail" })).toEqual({ name: "title", email: "mail" });
   expect(await mapped(null)).toBeNull();
+  const many = (from: number) =>
+    Object.fromEntries(Array.from({ length: 1200 }, (_, i) => [`a${from + i}`, `b${from + i}`]));
+  expect(await mapped(many(0))).toEqual(many(0));
+  const grown = await call("PATCH", `/v1/syncs/${sync.id}`, { mapping: many(1200) });
+  expect(grown.body).toMatchObject({ status: 422, errors: [{ pointer: "/mapping", code: "maxProperties" }] });
 });
 
 test("the other environment's resources do not exist", async () => {

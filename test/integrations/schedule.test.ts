@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { newBody, patchedBody } from "#daemon/integrations/syncs/body.ts";
 import { nextDue } from "#daemon/integrations/syncs/schedule.ts";
 import { temporaryFolder } from "#test/temporary.ts";
 import { startDaemon } from "./daemon.ts";
@@ -19,6 +20,15 @@ test("a cron schedule is due by its own zone, through the change of the clocks, 
     if (before === undefined) delete process.env["TZ"];
     else process.env["TZ"] = before;
   }
+});
+
+test("a sync whose schedule has come to its end can still be changed otherwise", async () => {
+  const ends = { source: { connection: "c", object: "o" }, destination: { connection: "c", table: "t" } };
+  const over = { ...(await newBody(ends, async () => [])), schedule: "0 0 0 1 1 * 2020" };
+  expect(patchedBody(over, { name: "n" })).toMatchObject({ name: "n", schedule: over.schedule });
+  expect(() => patchedBody(over, { timezone: "Europe/Berlin" })).toThrow(
+    expect.objectContaining({ code: "validation_failed" }),
+  );
 });
 
 test("a schedule survives a clock that stood years ahead, and a process that died before it was put", async () => {

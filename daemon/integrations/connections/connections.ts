@@ -14,8 +14,7 @@ import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Checked, SyncExecution } from "../execution.ts";
-import { mergePatch } from "../merge-patch.ts";
-import { mergedMetadata } from "../metadata.ts";
+import { mergedMembers } from "../members.ts";
 import { answerPage, type ListOptions, pageOf } from "../page.ts";
 import { simulateCheck, simulateObjects } from "../simulation/simulate.ts";
 import { limitOf } from "../tier-limits.ts";
@@ -109,7 +108,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
           body: {
             name: patch.name === null ? current.provider : (patch.name ?? current.name),
             health: untestedNow ? untested.health : current.health,
-            metadata: mergedMetadata(current.metadata, patch.metadata),
+            metadata: mergedMembers("metadata", current.metadata, patch.metadata),
           },
           secret: touches(patch) ? await merged(principal, current, patch) : current.secret,
         });
@@ -155,8 +154,8 @@ export function createConnections(options: ConnectionsOptions): Connections {
   async function merged(principal: Principal, current: ConnectionRecord, patch: PatchConnection) {
     const held = secrets.read(current);
     const apply = ({ config, credentials }: Settings): Settings => ({
-      config: patched(config, patch.config),
-      credentials: patched(credentials, patch.credentials),
+      config: mergedMembers("config", config, patch.config),
+      credentials: mergedMembers("credentials", credentials, patch.credentials),
     });
     // Nothing leaves the sandbox.
     const next: ConnectionSecret =
@@ -209,11 +208,6 @@ const untested: Checked = {
 
 function touches({ config, credentials }: PatchConnection): boolean {
   return config !== undefined || credentials !== undefined;
-}
-
-function patched(held: Readonly<Record<string, unknown>>, patch: unknown): Readonly<Record<string, unknown>> {
-  if (patch === undefined) return held;
-  return patch === null ? {} : (mergePatch(held, patch) as Record<string, unknown>);
 }
 
 function changing(): MagicError {

@@ -33,11 +33,13 @@ const effective = ({ config, credentials }: Settings): Readonly<Record<string, u
   ...credentials,
 });
 
-// Its parameters belong to it: they may name another host, or do without TLS. User, password and database do not.
+// Its parameters belong to it: they may name another host, or do without TLS. User, password and database do not; of an HTTP endpoint the
+// path does, for many hosts are shared by path.
 function serverOf(provider: string, settings: Settings): string {
   const given = urlFrom(provider, settings);
   const url = readServerUrl(given);
-  return url === null ? given : `${url.protocol}//${url.host}${url.search}`;
+  if (url === null) return given;
+  return `${url.protocol}//${url.host}${/^https?:/.test(url.protocol) ? url.pathname : ""}${url.search}`;
 }
 
 // One that cannot be read leads nowhere, and is no other's place.

@@ -3,8 +3,8 @@ import { type FieldProblem, MagicError } from "#contract/errors.ts";
 import type { CreateSync, PatchSync } from "#contract/wire/syncs.ts";
 import type { SyncBody } from "#daemon/storage/tables/sync.ts";
 import { escapePointer } from "#shared/json-pointer.ts";
+import { memberProblems } from "../members.ts";
 import { mergePatch } from "../merge-patch.ts";
-import { metadataProblems } from "../metadata.ts";
 import { scheduleProblems } from "./schedule.ts";
 
 const defaults = {
@@ -29,7 +29,7 @@ export async function newBody(
 ): Promise<SyncBody> {
   const mode = given.mode ?? (given.schedule === "realtime" ? "cdc" : defaults.mode);
   const body = { ...defaults, ...given, mode, source_object: source.object, destination_table: destination.table };
-  const problems = problemsOf(body as SyncBody);
+  const problems = [...scheduleProblems(body as SyncBody), ...problemsOf(body as SyncBody)];
   if (problems.length > 0) throw invalid([...problems, ...(await alsoWrong())]);
   return body as SyncBody;
 }
@@ -37,7 +37,9 @@ export async function newBody(
 /** A null takes a member back to its default. @throws MagicError `validation_failed`. */
 export function patchedBody(current: SyncBody, { status: _, ...patch }: PatchSync): SyncBody {
   const body = { ...current, ...defaults, ...(mergePatch(settings(current), patch) as object) } as SyncBody;
-  const problems = [...problemsOf(body), ...metadataProblems(body.metadata)];
+  // A schedule that stays may have come to its end since: what else is changed is not refused for that.
+  const scheduled = "schedule" in patch || "timezone" in patch;
+  const problems = [...(scheduled ? scheduleProblems(body) : []), ...problemsOf(body)];
   if (problems.length > 0) throw invalid(problems);
   return body;
 }
@@ -47,7 +49,7 @@ function settings(body: SyncBody): object {
 }
 
 function problemsOf(body: SyncBody): FieldProblem[] {
-  const problems: FieldProblem[] = scheduleProblems(body);
+  const problems = [...memberProblems("metadata", body.metadata), ...memberProblems("mapping", body.mapping ?? {})];
   for (const list of ["columns", "primary_key"] as const)
     for (const [at, column] of (body[list] ?? []).entries())
       if (body[list]?.indexOf(column) !== at)
