@@ -125,6 +125,30 @@ test("a key whose answer could not be kept is forgotten when it expires: it may 
   expect((await ask()).status).toBe(200);
 });
 
+test("who waits for another daemon's call goes on waiting when the one who came before him leaves", async () => {
+  const { keys } = gatewayStores(await temporaryStorage(), systemClock);
+  const begin: typeof keys.begin = async (row) => {
+    const found = await keys.begin(row);
+    return found && { ...found, own: false, alive: found.state === "open" };
+  };
+  const sealer = createSealer(masterKey, "idempotency");
+  const call = (signal?: AbortSignal) => callOf({ model: "own/m" }, { idempotencyKey: "a", ...(signal && { signal }) });
+  const { promise, resolve } = Promise.withResolvers<Buffer>();
+  const elsewhere = createKeyed(keys, sealer, systemClock, silentLogger).run(call(), async () => {
+    return { status: 200, headers: {}, body: await promise };
+  });
+  const here = createKeyed({ ...keys, begin }, sealer, systemClock, silentLogger);
+  const never = () => Promise.reject(new Error("sent again"));
+  const leave = new AbortController();
+  const left = here.run(call(leave.signal), never);
+  const waiting = here.run(call(), never);
+  leave.abort();
+  await expect(left).rejects.toMatchObject({ code: "idempotency_in_progress" });
+  resolve(Buffer.from("{}"));
+  expect((await elsewhere).headers).toEqual({});
+  expect(await waiting).toMatchObject({ status: 200, headers: { "idempotent-replayed": "true" } });
+});
+
 test("a later request gets the stored answer, streams byte for byte, also from another process; another body is refused", async () => {
   const { chat, gateway, storage } = await testGateway(config());
   const first = await chat({ model: "own/m" }, { idempotencyKey: "a" });

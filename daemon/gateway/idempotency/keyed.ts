@@ -144,10 +144,14 @@ export function createKeyed(store: KeyStore, sealer: Sealer, clock: Clock, logge
       // Keyed: a plain one would let whoever copies the database try what was asked.
       const fingerprint = sealer.digest(fingerprintOf(call));
       const id = idOf(owner, key);
-      const known = underWay.get(id);
-      if (known) {
+      for (let known = underWay.get(id); known; known = underWay.get(id)) {
         if (known.fingerprint !== fingerprint) throw reused();
-        return answerFrom(await known.shared, true);
+        try {
+          return answerFrom(await known.shared, true);
+        } catch (error) {
+          if (!isGivenUp(error) || call.signal.aborted) throw error;
+          await known.over;
+        }
       }
       let replay = false;
       const { promise: shared, resolve, reject } = Promise.withResolvers<Shared>();
@@ -210,6 +214,11 @@ function reused(): MagicError {
 
 function idOf(owner: string, key: string): string {
   return `${owner}\0${key}`;
+}
+
+/** Who came first has left while another daemon is at work on it; the others go on waiting. */
+function isGivenUp(error: unknown): boolean {
+  return error instanceof MagicError && error.code === "idempotency_in_progress";
 }
 
 /** Whether what failed may have been done all the same. */
