@@ -63,8 +63,12 @@ function otlpSpan(span: SpanRecord) {
   };
 }
 
+/** Whole by chance: a collector's columns want one type for each name. */
+const MEASURED = /_(?:ms|usd)$/;
+
 function attributeOf(key: string, value: string | number | boolean) {
   if (typeof value === "string") return { key, value: { stringValue: value } };
   if (typeof value === "boolean") return { key, value: { boolValue: value } };
-  return { key, value: Number.isInteger(value) ? { intValue: String(value) } : { doubleValue: value } };
+  const whole = Number.isInteger(value) && !MEASURED.test(key);
+  return { key, value: whole ? { intValue: String(value) } : { doubleValue: value } };
 }

@@ -210,7 +210,8 @@ test("spans go to a collector as OTLP, parents before children", async () => {
   const caller = "b7ad6b7169203331";
   const traceparent = `00-0af7651916cd43dd8448eb211c80319c-${caller}-01`;
   const root = tracer.start("chat m", { requestId: "req_1", traceparent });
-  const child = root.child("attempt", { "gen_ai.request.model": "m", "magic.attempts": 2, cost: 0.5, skip: null });
+  const attributes = { "gen_ai.request.model": "m", "magic.attempts": 2, "magic.cost_usd": 0, cost: 0.5, skip: null };
+  const child = root.child("attempt", attributes);
   child.end("error");
   root.end();
   await tracer.flush();
@@ -238,6 +239,7 @@ test("spans go to a collector as OTLP, parents before children", async () => {
   expect(second?.attributes).toEqual(
     expect.arrayContaining([
       { key: "magic.attempts", value: { intValue: "2" } },
+      { key: "magic.cost_usd", value: { doubleValue: 0 } },
       { key: "cost", value: { doubleValue: 0.5 } },
       { key: "gen_ai.request.model", value: { stringValue: "m" } },
     ]),
