@@ -7,6 +7,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { openStorage } from "#daemon/storage/open.ts";
 import { connect } from "#daemon/storage/sqlite/connection.ts";
 import { groupCommit } from "#daemon/storage/sqlite/group-commit.ts";
+import type { Reply } from "#daemon/storage/sqlite/messages.ts";
 import { temporaryFolder, temporaryStorage } from "#test/temporary.ts";
 
 const fileOf = (root: string): string => join(root, ".magic/magic.db");
@@ -62,7 +63,10 @@ test("while another program holds the database, all that wait are refused togeth
   expect(performance.now() - began).toBeLessThan(500);
   expect(refused.map(({ failure }) => failure?.code)).toEqual(calls.map(() => "storage_unavailable"));
   other.close();
-  expect(await runGroup(calls)).toEqual(calls.map(({ id }) => ({ id, value: null })));
+  // On a busy machine a group's time is over before its calls are.
+  const served: Reply[] = [];
+  while (served.length < calls.length) served.push(...(await runGroup(calls.slice(served.length))));
+  expect(served).toEqual(calls.map(({ id }) => ({ id, value: null })));
 });
 
 test("a damaged database is refused by name and its bytes stay as they were", async () => {
