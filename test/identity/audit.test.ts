@@ -290,17 +290,22 @@ test("daemons that share a database each prove its log: one that came later too,
   const storage = { ...real, dialect: "postgres", units } as unknown as typeof real;
   const key = randomBytes(32);
   const logger = createLogger({ sinks: [] });
-  const open = async (name: string) => {
+  const open = async (name: string, userState = temporaryFolder(), over = storage) => {
     const trail = await openAuditTrail({
-      ...{ storage, key, logger, clock: systemClock, startOver: false, retentionDays: () => null },
-      ...{ root: `/${name}`, userState: temporaryFolder() },
+      ...{ storage: over, key, logger, clock: systemClock, startOver: false, retentionDays: () => null },
+      ...{ root: `/${name}`, userState },
     });
     onTestFinished(() => trail.close());
     return trail;
   };
   const call = { identity: { type: "local", id: null }, environment: "live", action: "keys.list" } as const;
   const entry = { ...call, resource: null, status: 200, requestId: "req_1" };
-  const first = await open("first");
+  // The first had a log in its own file before.
+  const [home, file] = [temporaryFolder(), await temporaryStorage()];
+  const alone = await open("first", home, file);
+  for (let index = 0; index < 9; index++) await alone.recordDurably(entry);
+  await alone.close();
+  const first = await open("first", home);
   await first.recordDurably(entry);
   const second = await open("second");
   for (const trail of [second, first, second]) await trail.recordDurably(entry);
@@ -320,6 +325,7 @@ test("daemons that share a database each prove its log: one that came later too,
   });
   expect(await first.verify()).toMatchObject({ valid: true, entries: 2 });
   expect((await second.verify()).problems).toMatchObject([{ code: "missing" }]);
+  expect(await (await open("first", home, file)).verify()).toMatchObject({ valid: true, entries: 9 });
 });
 
 test("retention leaves a checkpoint: older entries go, the proof holds", async () => {

@@ -4,6 +4,7 @@
 import { createHmac, hash } from "node:crypto";
 import { open, readFile, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import type { DialectName } from "#daemon/storage/dialect.ts";
 import { makeFolder } from "#shared/make-folder.ts";
 import { createTurns, inTurn } from "#shared/turns.ts";
 import { sameDigest } from "../credentials/secret.ts";
@@ -25,9 +26,9 @@ export interface AnchorFile {
   write(anchor: Anchor, durable?: boolean): Promise<void>;
 }
 
-/** The anchor's name for a root: by its path, so that a copied root keeps an anchor of its own. */
-export function anchorName(root: string): string {
-  return hash("sha256", root, "hex").slice(0, 32);
+/** The anchor's name for a root: by its path, so that a copied root keeps one of its own. The log in PostgreSQL is another than that of the root's file. */
+export function anchorName(root: string, dialect: DialectName): string {
+  return hash("sha256", dialect === "sqlite" ? root : `${root}\n${dialect}`, "hex").slice(0, 32);
 }
 
 export function anchorPath(userState: string, name: string): string {

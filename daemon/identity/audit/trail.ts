@@ -63,7 +63,7 @@ const RETENTION_EVERY_MS = 6 * 3_600_000;
 export async function openAuditTrail(options: AuditTrailOptions): Promise<AuditTrail> {
   const { storage, key, clock, logger } = options;
   const { audit: units, setting } = storage.units;
-  const name = anchorName(options.root);
+  const name = anchorName(options.root, storage.dialect);
   const anchors = anchorFile(anchorPath(options.userState, name), key);
   const bases = sharedBase(storage.units, key);
   // A copied root finds the anchor of the root that it was copied from, once.
