@@ -65,6 +65,8 @@ export function translate(error: unknown): MagicError | null {
   if (code === "57014")
     return new MagicError("storage_unavailable", "the Postgres that holds the state did not answer in time", options);
   if (unreachable.has(code) || code.startsWith("08") || code.startsWith("57P")) return unavailable(options);
+  if (denied.test(code))
+    return new MagicError("storage_unavailable", `the Postgres that holds the state refuses: ${message}`, options);
   return null;
 }
 
@@ -88,9 +90,18 @@ const refusals = /constraint failed|datatype mismatch|cannot store|too big|integ
 const lost =
   /^(Connection terminated|Query read timeout|Client has encountered a connection error|timeout exceeded when trying to connect|Client was closed)/;
 const unreachable = new Set([
-  ...["ECONNREFUSED", "ECONNRESET", "ENOTFOUND", "EPIPE", "ETIMEDOUT", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"],
-  "53300",
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "ENOTFOUND",
+  "EPIPE",
+  "ETIMEDOUT",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
 ]);
+// It says itself why it does not serve: a standby, a transaction left too long, a password, a database or a right that is not there, too
+// little of something, a lock, its disk.
+const denied = /^(25006|25P0[23]|28...|3D000|42501|53...|55P03|58...)$/;
 
 // The low byte is SQLite's primary result code: https://sqlite.org/rescode.html
 function ofSqlite(errcode: number, message: string, options: { cause: object }): MagicError | null {

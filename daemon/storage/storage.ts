@@ -5,7 +5,7 @@ import type { DialectName } from "./dialect.ts";
 export interface Storage {
   readonly units: Units;
   readonly dialect: DialectName;
-  /** Resolves when the state can be read. @throws the error that a unit would meet. */
+  /** Resolves when there is a database that may be written to. @throws the error that a unit would meet. */
   check(): Promise<void>;
   /** Waits for the units under way, then closes. */
   close(): Promise<void>;

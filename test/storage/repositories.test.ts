@@ -230,3 +230,22 @@ test.skipIf(noPostgres)("a COMMIT that Postgres says it has undone is no open qu
   expect(refused).toMatchObject({ code: "storage_unavailable" });
   expect(refused).not.toHaveProperty("extra.outcome");
 });
+
+test.skipIf(noPostgres)("a Postgres that lets nobody in, or nobody write, says why", async () => {
+  const databaseUrl = (await server?.createDatabase("standby")) ?? "";
+  const stranger = openPostgres(databaseUrl.replace("postgres@", "stranger@"));
+  await expect(stranger).rejects.toMatchObject({
+    code: "storage_unavailable",
+    message: expect.stringMatching(/role "stranger" does not/),
+  });
+  await (await openPostgres(databaseUrl)).close();
+  const operator = new pg.Client(databaseUrl);
+  await operator.connect();
+  onTestFinished(() => operator.end());
+  await operator.query("alter database standby set default_transaction_read_only = on");
+  const storage = await temporaryStorage({ databaseUrl });
+  expect(await storage.units.setting.get({ key: "a" })).toBeNull();
+  const refused = { code: "storage_unavailable", message: expect.stringMatching(/read-only transaction/) };
+  await expect(storage.units.setting.put({ key: "a", value: "1" })).rejects.toMatchObject(refused);
+  await expect(storage.check()).rejects.toMatchObject({ code: "storage_unavailable" });
+});

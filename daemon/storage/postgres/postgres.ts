@@ -78,7 +78,9 @@ export async function openPostgres(connectionString: string, bounds: UnitBounds 
     units,
     dialect: "postgres",
     async check() {
-      await probe.query("select 1");
+      const { rows } = await probe.query("show transaction_read_only");
+      if (rows[0]?.transaction_read_only === "on")
+        throw new MagicError("storage_unavailable", "the Postgres that holds the state can only be read");
     },
     async close() {
       await Promise.all([db.destroy(), probe.end()]);
