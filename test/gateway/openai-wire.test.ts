@@ -117,8 +117,8 @@ describe("services that refuse what is not their own", () => {
       { role: "tool", tool_call_id: "call_abc", content: "ok" },
     ],
   };
-  async function sent(baseUrl: string, messages: unknown[] = request.messages) {
-    const target = { ...targetOf("openai", upstream, "m"), baseUrl };
+  async function sent(baseUrl: string, messages: unknown[] = request.messages, model = "m") {
+    const target = { ...targetOf("openai", upstream, model), baseUrl };
     const io = { fetchImage: () => Promise.reject(new Error("unused")) };
     const prepared = await openaiWire(thoughtMemory()).prepare(
       callOf({ ...request, messages }, { user: "u1" }),
@@ -159,12 +159,27 @@ describe("services that refuse what is not their own", () => {
     expect(Object.keys(plain)).toEqual(["role", "content", "tool_calls"]);
   });
 
-  test("what the user says after a tool's result follows a turn of the assistant's at Mistral's, which refuses it else", async () => {
-    const messages = [...request.messages, { role: "user", content: "and?" }];
-    const roles = async (baseUrl: string) =>
-      (await sent(baseUrl, messages)).messages.map(({ role }: { role: string }) => role).join();
-    expect(await roles("https://api.mistral.ai/v1")).toBe("user,assistant,tool,assistant,user");
-    expect(await roles("https://api.groq.com/openai/v1")).toBe("user,assistant,tool,user");
+  test.each([
+    ["https://api.mistral.ai/v1", "m"],
+    ["https://nim.example.com/v1", "mistralai/mistral-small-4-119b-2603"],
+    ["http://127.0.0.1:8000/v1", "devstral"],
+    ["https://mine.services.ai.azure.com", "Ministral-3B"],
+  ])("Mistral's models get turns in the order that they take, whoever serves them: %s %s", async (baseUrl, model) => {
+    const said = [
+      { role: "developer", content: "Be brief." },
+      ...request.messages,
+      { role: "user", content: "and?" },
+      { role: "assistant", content: "" },
+      { role: "system", content: "Go on." },
+      { role: "user", content: "so?" },
+    ];
+    const got = (await sent(baseUrl, said, model)).messages as { role: string; content: string }[];
+    expect(got.map(({ role }) => role).join()).toBe("system,system,user,assistant,tool,assistant,user,assistant,user");
+    expect(got.slice(0, 2).map(({ content }) => content)).toEqual(["Be brief.", "Go on."]);
+    expect(got.at(-2)?.content).not.toBe("");
+    expect((await sent("https://llm.example.com/v1", said)).messages).toMatchObject(said);
+    // What is in order stays as it came, empty answers with calls too.
+    expect((await sent(baseUrl, request.messages, model)).messages).toHaveLength(3);
   });
 
   test("a list of no calls, as clients dump it, goes to no service that refuses it", async () => {
@@ -172,7 +187,7 @@ describe("services that refuse what is not their own", () => {
       { role: "assistant", content: "hi", tool_calls: [], function_call: null, reasoning_content: "hm" },
       { role: "assistant", content: "", tool_calls: null },
     ];
-    for (const host of ["api.openai.com", "mine.openai.azure.com", "api.groq.com/openai", "api.mistral.ai"])
+    for (const host of ["api.openai.com", "mine.openai.azure.com", "api.groq.com/openai"])
       expect((await sent(`https://${host}/v1`, messages)).messages, host).toEqual([
         { role: "assistant", content: "hi" },
         { role: "assistant", content: "" },

@@ -1,9 +1,9 @@
 // A conversation on its way to a service of OpenAI's format that did not have it from the beginning.
 import type { AssistantMessage, Message, ToolMessage } from "#daemon/gateway/format/request.ts";
 import type { Target } from "../adapter.ts";
-import { CONTINUING } from "../content.ts";
 import { isSigned, portableId, shortId } from "../tool-id.ts";
-import { serviceOf } from "./services.ts";
+import { inTurns } from "./mistral-turns.ts";
+import { isMistral, serviceOf } from "./services.ts";
 
 /** Characters that OpenAI takes in the id of a tool call. */
 const LONGEST_ID = 40;
@@ -19,11 +19,14 @@ interface Fit {
 
 /**
  * A conversation that began at another provider, or passed through here: narrow services refuse its reasoning, every OpenAI wire the long
- * ids that carry Gemini's signatures, Mistral's all ids but its own, some the role `developer`. The same array where there is nothing to change.
+ * ids that carry Gemini's signatures, Mistral's all ids but its own, some the role `developer`, Mistral's models turns in another order than theirs. The
+ * same array where there is nothing to change.
  */
 export function portableMessages(messages: readonly Message[], target: Target): readonly Message[] {
   const { mistral, narrow, narrowest, systemOnly } = serviceOf(target);
-  const fit: Fit = { idOf: mistral ? shortId : portable, narrow, narrowest, nameless: mistral, systemOnly };
+  const strict = isMistral(target);
+  const idOf = mistral ? shortId : portable;
+  const fit: Fit = { idOf, narrow, narrowest, nameless: mistral, systemOnly: systemOnly || strict };
   let changed = false;
   const made = messages.map((message): Message => {
     const fitting =
@@ -33,17 +36,9 @@ export function portableMessages(messages: readonly Message[], target: Target): 
     if (fitting !== message) changed = true;
     return fitting;
   });
-  if (mistral && messages.some(goesOn))
-    return made.flatMap((one, at) => (goesOn(one, at, made) ? [bridge, one] : [one]));
-  return changed ? made : messages;
+  const taken = changed ? made : messages;
+  return strict ? inTurns(taken) : taken;
 }
-
-// Mistral's models refuse what the user says after a tool's result.
-function goesOn({ role }: Message, at: number, messages: readonly Message[]): boolean {
-  return role === "user" && messages[at - 1]?.role === "tool";
-}
-
-const bridge: Message = { role: "assistant", content: CONTINUING };
 
 // Takes anything: nobody has checked what goes to these wires.
 function portable(id: string): string {

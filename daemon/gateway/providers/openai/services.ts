@@ -59,6 +59,11 @@ export function serviceOf({ baseUrl }: Target): Service {
   return service;
 }
 
+/** A model of Mistral's, whoever serves it, or what Mistral serves: its rules for the order of turns hold. */
+export function isMistral(target: Target): boolean {
+  return serviceOf(target).mistral || /(mi|mini|magi|dev|code)stral|(mi|pi|vo)xtral/i.test(target.model);
+}
+
 function isAt(target: Target, hosts: RegExp): boolean {
   return target.baseUrl !== null && hosts.test(addressOf(target.baseUrl).hostname);
 }
