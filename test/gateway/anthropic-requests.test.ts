@@ -230,6 +230,29 @@ describe("anthropic", () => {
     }
   });
 
+  test("an earlier call of what nobody offered goes on under a name that the wire takes", async () => {
+    const names = ["browser.tabs.open", "$READ", "", "fine-1_x"];
+    const tool_calls = names.map((name, at) => ({
+      id: `t${at}`,
+      type: "function",
+      function: { name, arguments: "{}" },
+    }));
+    const messages = [user("x"), { role: "assistant", tool_calls }, ...names.map((_, at) => result(`t${at}`, "no"))];
+    for (const [kind, named] of [
+      ["anthropic", "claude-haiku-4-5"],
+      ["bedrock", "anthropic.claude-haiku-4-5"],
+      ["google", "gemini-2.5-flash"],
+    ] as const) {
+      const { body } = await send(kind, { messages }, named);
+      const sent = [...JSON.stringify(body).matchAll(/"(?:tool_use|toolUse|functionCall)":?.*?"name":"([^"]*)"/g)];
+      const fitting = ["browser_tabs_open", "_READ", "_", "fine-1_x"];
+      expect(
+        sent.map(([, name]) => name),
+        kind,
+      ).toEqual(kind === "google" ? [names[0], ...fitting.slice(1)] : fitting);
+    }
+  });
+
   test("cache_control, as others' users write it, is heard on parts, messages, results and tools", async () => {
     const hour = { cache_control: { type: "ephemeral", ttl: "1h" } };
     const mark = { cache_control: { type: "ephemeral" } };

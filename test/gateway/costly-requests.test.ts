@@ -16,7 +16,7 @@ import { called, PIXEL, result, user } from "./sent.ts";
 
 const io = { fetchImage: () => Promise.reject(new Error("unused")) };
 const asConverse = { thoughts: null, idOf: (id: string) => id, markOf: () => null, mixesResults: true };
-const asGemini = { signatures: thoughtMemory(), caller: "a", signed: false, io };
+const asGemini = { signatures: thoughtMemory(), caller: "a", signed: false, nameOf: (own: string) => own, io };
 const of = (messages: object[]) => ({ messages }) as unknown as ChatRequest;
 const times = <Item>(count: number, item: Item) => Array.from({ length: count }, () => item);
 

@@ -85,8 +85,8 @@ describe("google", () => {
     expect(path).toBe("/v1beta/tunedModels/my%3Amodel.1:generateContent");
   });
 
-  test("a tool's name that Gemini refuses goes with an underscore before it, and comes back without", async () => {
-    const tools = [tool("1st"), tool("-x"), tool("_2nd")];
+  test("a tool whose name Gemini refuses goes under one of its own, and comes back under the caller's", async () => {
+    const tools = [tool("1st"), tool("-x"), tool("_2nd"), tool("2nd")];
     const messages = [user("x"), called("a"), result("a", "1"), user("y")];
     const earlier = JSON.parse(JSON.stringify(messages).replaceAll("f_a", "1st"));
     const tool_choice = { type: "function", function: { name: "1st" } };
@@ -94,8 +94,8 @@ describe("google", () => {
     const names = [...JSON.stringify(body).matchAll(/"(?:name|allowedFunctionNames)":\[?"([^"]+)"/g)].map(
       ([, name]) => name,
     );
-    expect(names).toEqual(["_1st", "_1st", "_1st", "_-x", "_2nd", "_1st"]);
-    const parts = ["_1st", "_-x", "_2nd"].map((name) => ({ functionCall: { name, args: {} } }));
+    expect(names).toEqual(["_1st", "_1st", "_1st", "_-x", "_2nd", "_2nd_2", "_1st"]);
+    const parts = ["_1st", "_-x", "_2nd", "_2nd_2"].map((name) => ({ functionCall: { name, args: {} } }));
     const answer = JSON.stringify({ candidates: [{ content: { parts }, finishReason: "STOP" }] });
     for (const stream of [false, true]) {
       upstream.answer = (response) => void response.end(stream ? `data: ${answer}\n\n` : answer);
@@ -103,7 +103,7 @@ describe("google", () => {
       const outcome = await providers.google.chat(request, targetOf("google", upstream, model), optionsOf());
       const said = outcome.kind === "completion" ? outcome.body.toString() : (await collect(outcome)).text;
       const back = [...said.matchAll(/"name":"([^"]+)"/g)].map(([, name]) => name);
-      expect(back, String(stream)).toEqual(["1st", "-x", "_2nd"]);
+      expect(back, String(stream)).toEqual(tools.map((one) => one.function.name));
     }
   });
 

@@ -1,4 +1,4 @@
-// Tool-call ids between wires. Gemini signs its thoughts and wants the signature back with the call; clients send back only id, type and
+// Tool-call ids, and names of earlier calls, between wires. Gemini signs its thoughts and wants the signature back with the call; clients send back only id, type and
 // function. So, where the wire has no id of its own, the signature travels in the id that we make. Other providers refuse such long ids:
 // on the way to them it is replaced by a short one, the same one wherever it stands.
 import { createHash, randomBytes } from "node:crypto";
@@ -42,6 +42,12 @@ export function signatureOf(id: string): string | null {
 export function portableId(id: string, longest: number): string {
   if (id.length <= longest && /^[a-zA-Z0-9_-]+$/.test(id)) return id;
   return `call_${createHash("sha256").update(id).digest("hex").slice(0, 24)}`;
+}
+
+/** The name of an earlier call, or one made of it that Claude and Bedrock take: a model may have called what nobody offered (`browser.tabs.open`). */
+export function portableName(name: string, longest: number): string {
+  if (name.length <= longest && /^[a-zA-Z0-9_-]+$/.test(name)) return name;
+  return name.replaceAll(/[^a-zA-Z0-9_-]/g, "_").slice(0, longest) || "_";
 }
 
 /** The id, or one made of it as Mistral's models want them: nine letters and digits. */

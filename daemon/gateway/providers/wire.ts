@@ -14,6 +14,8 @@ export interface Prepared {
   readonly notes: Notes;
   /** The tool whose input stands for the answer where a JSON schema is emulated. */
   readonly jsonTool?: string | undefined;
+  /** Of tools that go under other names, their own by those. */
+  readonly toolNames?: ReadonlyMap<string, string> | undefined;
   /** Members of tools that go under other names than their own. */
   readonly memberNames?: MemberNames | undefined;
 }

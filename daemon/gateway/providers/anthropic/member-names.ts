@@ -2,6 +2,7 @@
 // other alphabets). Such a member goes to it under a name made of its own, and stands under its own again in the calls that come back.
 import { isObject } from "#contract/json-object.ts";
 import { objectOf, parseExact } from "#daemon/gateway/format/exact-json.ts";
+import { fittingNames, ownNames } from "../fitting-names.ts";
 import type { Schema } from "../json-schema.ts";
 import { inWords } from "./schema.ts";
 
@@ -18,8 +19,8 @@ const LONGEST = 56;
 export function withNames(tool: string, schema: Schema, names: Map<string, Names>): Schema {
   const { properties } = schema;
   if (!isObject(properties) || Object.keys(properties).every((name) => TAKEN.test(name))) return schema;
-  const sent = sentNames(Object.keys(properties));
-  names.set(tool, new Map([...sent].filter(([own, name]) => own !== name).map(([own, name]) => [name, own])));
+  const sent = fittingNames(Object.keys(properties), TAKEN, plainName);
+  names.set(tool, ownNames(sent));
   const members = Object.entries(properties).map(([own, member]) => {
     const name = sent.get(own) ?? own;
     return [name, name === own || !isObject(member) ? member : inWords(member, [`name: ${JSON.stringify(own)}`])];
@@ -32,21 +33,8 @@ export function withNames(tool: string, schema: Schema, names: Map<string, Names
   };
 }
 
-function sentNames(all: readonly string[]): Names {
-  const sent = new Map(all.filter((name) => TAKEN.test(name)).map((name) => [name, name]));
-  const used = new Set(sent.keys());
-  const numbers = new Map<string, number>();
-  for (const own of all) {
-    if (sent.has(own)) continue;
-    const plain = own.replaceAll(/[^a-zA-Z0-9_.-]+/g, "_").slice(0, LONGEST) || "_";
-    let number = numbers.get(plain) ?? 1;
-    let name = number === 1 ? plain : `${plain}_${number}`;
-    while (used.has(name)) name = `${plain}_${++number}`;
-    numbers.set(plain, number);
-    used.add(name);
-    sent.set(own, name);
-  }
-  return sent;
+function plainName(own: string): string {
+  return own.replaceAll(/[^a-zA-Z0-9_.-]+/g, "_").slice(0, LONGEST) || "_";
 }
 
 /** An earlier call's input as Claude knows the members now. */

@@ -15,7 +15,7 @@ import {
 } from "../content.ts";
 import { distinctIds } from "../distinct-ids.ts";
 import { type ClaudeThoughts, woven } from "../thoughts/claude.ts";
-import { portableId } from "../tool-id.ts";
+import { portableId, portableName } from "../tool-id.ts";
 
 export interface Turn {
   readonly role: "user" | "assistant";
@@ -80,7 +80,8 @@ function blocksOf(message: Message, index: number, thoughts: ClaudeThoughts | nu
       if (!blank(text)) blocks.push({ type: "text", text });
       for (const call of message.tool_calls ?? []) {
         if (call.type !== "function") continue;
-        const { name, arguments: args } = call.function;
+        const { arguments: args } = call.function;
+        const name = portableName(call.function.name, 128);
         blocks.push({ type: "tool_use", id: portableId(call.id, 64), name, input: argumentsOf(args, read) });
       }
       return thoughts ? woven(blocks, thoughts.of(message), thinkingBlock) : blocks;

@@ -18,7 +18,7 @@ import {
 } from "../content.ts";
 import { distinctIds } from "../distinct-ids.ts";
 import { type ClaudeThoughts, woven } from "../thoughts/claude.ts";
-import { portableId } from "../tool-id.ts";
+import { portableId, portableName } from "../tool-id.ts";
 import type { WireIo } from "../wire.ts";
 
 export interface ConverseTurn {
@@ -135,7 +135,8 @@ function otherBlocks(
   if (text.trim() !== "") blocks.push({ text });
   for (const call of message.tool_calls ?? []) {
     if (call.type !== "function") continue;
-    const { name, arguments: args } = call.function;
+    const { arguments: args } = call.function;
+    const name = portableName(call.function.name, 64);
     blocks.push({ toolUse: { toolUseId: idOf(call.id), name, input: argumentsOf(args, read) } });
   }
   return thoughts ? woven(blocks, thoughts.of(message), reasoningBlock) : blocks;

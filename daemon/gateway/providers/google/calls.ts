@@ -1,8 +1,6 @@
 // Gemini's function calls as OpenAI's: the wire's id where it has one, else one of ours that carries the thought signature.
 import { fields } from "#contract/json-object.ts";
 import type { ExtraContent } from "#daemon/gateway/format/completion.ts";
-import { modern } from "#daemon/gateway/format/modern.ts";
-import { toolPlan } from "../content.ts";
 import { string } from "../events.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { freshId, signedId } from "../tool-id.ts";
@@ -37,17 +35,10 @@ export function signatureBack(extra: unknown): string | undefined {
   return string(fields(fields(extra)["google"])["thought_signature"]) || undefined;
 }
 
-/** Gemini's names begin with a letter or an underscore, OpenAI's with a digit or a dash as well. */
-export function wireName(name: string): string {
-  return /^[\d-]/.test(name) ? `_${name}` : name;
-}
-
 /** The name that the caller knows the called function by. */
-export function calledName(name: unknown, { request }: ReadContext): string {
+export function calledName(name: unknown, { prepared }: ReadContext): string {
   const said = string(name);
-  // Pieces of a call's arguments come without a name.
-  if (!/^_[\d-]/.test(said)) return said;
-  return toolPlan(modern(request)).tools.some((tool) => tool.name === said) ? said : said.slice(1);
+  return prepared.toolNames?.get(said) ?? said;
 }
 
 /** The arguments as JSON text. */

@@ -5,7 +5,7 @@ import { argumentsOf, fileOf, imageUrl, invalid, OPENING, partsOf, textOf } from
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { isOurs, signatureOf } from "../tool-id.ts";
 import type { WireIo } from "../wire.ts";
-import { signatureBack, wireName } from "./calls.ts";
+import { signatureBack } from "./calls.ts";
 import { imagesBack } from "./images.ts";
 
 export interface GeminiContent {
@@ -21,6 +21,8 @@ export interface MessageOptions {
   readonly caller: string;
   /** Gemini 3 demands a signature on the first call of a turn. */
   readonly signed: boolean;
+  /** A tool's name as Gemini is told. */
+  readonly nameOf: (own: string) => string;
   readonly io: WireIo;
 }
 
@@ -60,7 +62,7 @@ export async function geminiMessages(
       case "tool": {
         const { name, place } = calls.get(message.tool_call_id) ?? { name: "", place: 0 };
         const response = resultOf(textOf(message.content), read);
-        const result = { functionResponse: { ...wireId(message.tool_call_id), name: wireName(name), response } };
+        const result = { functionResponse: { ...wireId(message.tool_call_id), name: options.nameOf(name), response } };
         places.set(result, place);
         add("user", [result]);
       }
@@ -89,7 +91,7 @@ function wireId(id: string): { id: string } | object {
 
 function modelParts(
   message: AssistantMessage,
-  { signatures, caller, signed }: MessageOptions,
+  { signatures, caller, signed, nameOf }: MessageOptions,
   read: TextReader,
 ): unknown[] {
   const parts: unknown[] = [];
@@ -105,7 +107,7 @@ function modelParts(
     const signature = known ?? (signed && first ? NO_SIGNATURE : undefined);
     first = false;
     parts.push({
-      functionCall: { ...wireId(call.id), name: wireName(name), args: argumentsOf(args, read) },
+      functionCall: { ...wireId(call.id), name: nameOf(name), args: argumentsOf(args, read) },
       ...(signature ? { thoughtSignature: signature } : {}),
     });
   }

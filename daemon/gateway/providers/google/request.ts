@@ -3,14 +3,15 @@ import { modern } from "#daemon/gateway/format/modern.ts";
 import type { ChatRequest, ReasoningEffort } from "#daemon/gateway/format/request.ts";
 import type { Target, Unsupported } from "../adapter.ts";
 import { begunAnswer } from "../begun.ts";
-import { jsonInstruction, objectSchema, somePrompt, stopsOf, toolPlan } from "../content.ts";
+import { jsonInstruction, objectSchema, somePrompt, stopsOf, type ToolPlan, toolPlan } from "../content.ts";
 import { supportOf } from "../support.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { isOurs } from "../tool-id.ts";
 import type { WireIo } from "../wire.ts";
-import { signatureBack, wireName } from "./calls.ts";
+import { signatureBack } from "./calls.ts";
 import { type GeminiContent, geminiMessages } from "./messages.ts";
 import { geminiSchema } from "./schema.ts";
+import { type ToolNames, toolNames } from "./tool-names.ts";
 
 /** The table's refusals, and what this model refuses beyond them. */
 export function googleUnsupported(request: ChatRequest, model: string): readonly Unsupported[] {
@@ -39,11 +40,13 @@ export async function googleRequest(
   signatures: ThoughtMemory,
   caller: string,
   io: WireIo,
-): Promise<Record<string, unknown>> {
+): Promise<{ readonly body: Record<string, unknown>; readonly names: ToolNames }> {
   const request = modern(given);
+  const plan = toolPlan(request);
+  const names = toolNames(plan.tools);
   const signed = thinkingKind(target.model) === "level";
   if (signatures.load) await signatures.load(caller, unsignedCalls(request));
-  const { system, contents } = await geminiMessages(request, { signatures, caller, signed, io });
+  const { system, contents } = await geminiMessages(request, { signatures, caller, signed, nameOf: names.sent, io });
   if (isTold(request, target.model)) {
     const format = request.response_format;
     system.push({ text: jsonInstruction(format?.type === "json_schema" ? format.json_schema.schema : undefined) });
@@ -51,12 +54,13 @@ export async function googleRequest(
   if (contents.length === 0) contents.push({ role: "user", parts: somePrompt(system) });
   // Gemma has no system prompt.
   if (system.length > 0 && target.model.includes("gemma")) addBefore(contents, system.splice(0));
-  return {
+  const body = {
     contents,
     ...(system.length > 0 ? { systemInstruction: { parts: system } } : {}),
-    ...toolsOf(request),
+    ...toolsOf(plan, names),
     generationConfig: generationConfig(request, target),
   };
+  return { body, names };
 }
 
 /** True where the form of the answer is told in words: before Gemini 3 a request has tools or JSON, not both. */
@@ -79,11 +83,10 @@ function unsignedCalls({ messages }: ChatRequest): string[] {
   );
 }
 
-function toolsOf(request: ChatRequest): object {
-  const { tools, choice } = toolPlan(request);
+function toolsOf({ tools, choice }: ToolPlan, names: ToolNames): object {
   if (tools.length === 0) return {};
   const functionDeclarations = tools.map((tool) => ({
-    name: wireName(tool.name),
+    name: names.sent(tool.name),
     description: tool.description ?? "",
     ...(tool.parameters ? { parametersJsonSchema: geminiSchema(objectSchema(tool.parameters)) } : {}),
   }));
@@ -91,7 +94,7 @@ function toolsOf(request: ChatRequest): object {
   const modes = { auto: strict ? "VALIDATED" : "AUTO", none: "NONE", required: "ANY", named: "ANY" } as const;
   const config = {
     mode: modes[choice?.mode ?? "auto"],
-    ...(choice?.mode === "named" ? { allowedFunctionNames: [wireName(choice.name)] } : {}),
+    ...(choice?.mode === "named" ? { allowedFunctionNames: [names.sent(choice.name)] } : {}),
   };
   return { tools: [{ functionDeclarations }], toolConfig: { functionCallingConfig: config } };
 }

@@ -16,7 +16,7 @@ export function googleWire(signatures: ThoughtMemory): Wire {
     passesThrough: false,
     unsupported: googleUnsupported,
     async prepare(call, target, io) {
-      const body = await googleRequest(call.request, target, signatures, call.caller, io);
+      const { body, names } = await googleRequest(call.request, target, signatures, call.caller, io);
       const model = target.model.split("/").map(encodeURIComponent).join("/");
       const path = model.includes("/") ? model : `models/${model}`;
       const method = call.request.stream ? "streamGenerateContent?alt=sse" : "generateContent";
@@ -34,6 +34,7 @@ export function googleWire(signatures: ThoughtMemory): Wire {
       return {
         request: { origin, method: "POST", path: pathname + search, headers, body: JSON.stringify(body) },
         notes: { dropped: leftOut(call.request, target.model), responseFormat },
+        toolNames: names.own,
       };
     },
     read: (body, context) => readAnswer(body, context, signatures),
