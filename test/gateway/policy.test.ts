@@ -187,6 +187,18 @@ test("a candidate without an alternative is called whatever its breaker says", a
   expect(a.requests.length).toBe(5);
 });
 
+test("of an embeddings request each text has to fit into a candidate's context, not all together", async () => {
+  a.answer = (response) => void response.end(JSON.stringify({ object: "list", data: [], model: "m", usage: null }));
+  const { chat } = await testGateway({
+    providers: { openai: { api_key: "k", base_url: `${a.url}/v1` } },
+    policies: { p: { candidates: ["openai/text-embedding-3-small"] } },
+  });
+  const embed = (input: unknown) => chat({ model: "p", input }, { operation: "embeddings" });
+  expect((await embed(Array.from({ length: 100 }, () => "word ".repeat(160)))).status).toBe(200);
+  for (const input of ["word ".repeat(8_000), ["word", "word ".repeat(8_000)]])
+    await expect(embed(input)).rejects.toMatchObject({ extra: { param: "input", code: "context_length_exceeded" } });
+});
+
 test("weights are obeyed, the cheapest and the fastest are chosen, users stick", async () => {
   a.answer = (response, _request, body) => void setTimeout(() => good(response, body), 250);
   const two = (more: Partial<PolicyConfig>) => ({

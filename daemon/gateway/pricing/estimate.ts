@@ -41,6 +41,12 @@ export function estimateEmbeddingTokens(input: unknown): number {
   return tokens;
 }
 
+/** The longest of its texts: each has to fit into a model's context by itself. */
+export function longestEmbeddingTokens(input: unknown): number {
+  if (!Array.isArray(input) || typeof input[0] === "number") return estimateEmbeddingTokens(input);
+  return input.reduce((longest: number, text) => Math.max(longest, estimateEmbeddingTokens(text)), 0);
+}
+
 function textTokens(text: string): number {
   return Buffer.byteLength(text) / BYTES_PER_TOKEN;
 }

@@ -161,11 +161,11 @@ function considerCandidate(
   const candidate = { name, configured, provider, target, weight: entry.weight, price, contextLength, worst };
   if (!price && !engagement.allowUnpriced) return out("unpriced", unpricedAdvice(name), "model", candidate);
   // The count is an estimate: only the vendor refuses a request that was pinned to its model.
-  if (!isPinned && contextLength !== null && shape.promptTokens + (shape.maxTokens ?? 0) > contextLength)
+  if (!isPinned && contextLength !== null && shape.contextTokens + (shape.maxTokens ?? 0) > contextLength)
     return out(
       "context_length",
-      `about ${shape.promptTokens} prompt tokens${shape.maxTokens ? ` and ${shape.maxTokens} for the answer` : ""} do not fit into ${contextLength}`,
-      "messages",
+      `about ${shape.contextTokens} prompt tokens${shape.maxTokens ? ` and ${shape.maxTokens} for the answer` : ""} do not fit into ${contextLength}`,
+      call.operation === "chat" ? "messages" : "input",
       candidate,
     );
   return { ...state, objection: null, reason: null, param: null, candidate };

@@ -1,12 +1,18 @@
 // What routing, limits and budgets need to know of a request: its size, the answer it allows, who asks.
 import type { Principal } from "#contract/identity.ts";
 import type { GatewayCall } from "#daemon/gateway/call.ts";
-import { estimateChatTokens, estimateEmbeddingTokens } from "#daemon/gateway/pricing/estimate.ts";
+import {
+  estimateChatTokens,
+  estimateEmbeddingTokens,
+  longestEmbeddingTokens,
+} from "#daemon/gateway/pricing/estimate.ts";
 import { UNKNOWN_MODEL_OUTPUT } from "#daemon/gateway/pricing/output-limits.ts";
 import type { Target } from "#daemon/gateway/providers/adapter.ts";
 
 export interface RequestShape {
   readonly promptTokens: number;
+  /** Those that have to fit into a context together. */
+  readonly contextTokens: number;
   /** The larger of `max_completion_tokens` and `max_tokens`, since servers differ in which they obey; null when the request names neither. */
   readonly maxTokens: number | null;
   /** How many answers. */
@@ -26,6 +32,7 @@ export function shapeOf(call: Pick<GatewayCall, "operation" | "body" | "principa
   if (operation === "embeddings")
     return {
       promptTokens: estimateEmbeddingTokens(body["input"]),
+      contextTokens: longestEmbeddingTokens(body["input"]),
       maxTokens: 0,
       n: 1,
       stream: false,
@@ -33,8 +40,10 @@ export function shapeOf(call: Pick<GatewayCall, "operation" | "body" | "principa
       hour: false,
       user,
     };
+  const promptTokens = estimateChatTokens(body);
   return {
-    promptTokens: estimateChatTokens(body),
+    promptTokens,
+    contextTokens: promptTokens,
     maxTokens: larger(positive(body["max_completion_tokens"]), positive(body["max_tokens"])),
     n: positive(body["n"]) ?? 1,
     stream: body["stream"] === true,
