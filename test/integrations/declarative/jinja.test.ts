@@ -92,6 +92,15 @@ test.each([
   ["{{ now_utc() }}", "2024-02-29 12:00:00.123000+00:00"],
   ["{{ now_utc().strftime('%Y-%m-%dT%H:%M:%SZ') }}", "2024-02-29T12:00:00Z"],
   ["{{ today_utc() }}", "2024-02-29"],
+  ["{{ today_with_timezone('Pacific/Apia') }} {{ today_with_timezone('Pacific/Pago_Pago') }}", "2024-03-01 2024-02-29"],
+  [
+    "{{ now_utc().isoformat(timespec='milliseconds') }} {{ now_utc().isoformat(' ', 'minutes') }}",
+    "2024-02-29T12:00:00.123+00:00 2024-02-29 12:00+00:00",
+  ],
+  [
+    "{{ dict([('a', 1)], b=2) }} {% set d = {} %}{% set _ = d.update([('c', 3)]) %}{{ d }}",
+    "{'a': 1, 'b': 2} {'c': 3}",
+  ],
   ["{{ day_delta(-1, format='%Y-%m-%d') }}", "2024-02-28"],
   ["{{ duration('P6DT23H') }}", "6 days, 23:00:00"],
   ["{{ (now_utc() - duration('P1D')).strftime('%d') }}", "28"],
@@ -111,6 +120,10 @@ test.each([
 
 test("what `string` makes is text where a condition chooses it, too", () => {
   expect(jinja.evaluate("{{ config.list | string if config.n else '' }}", context)).toBe("[3, 1, 2]");
+});
+
+test.each(["12J", "...", "b'x'", "{1, 2}"])("%s, which JSON has no form for, stays the text that it is", (id) => {
+  expect(jinja.evaluate("{{ config.id }}", { config: { id } }, "")).toBe(id);
 });
 
 test.each([
@@ -167,6 +180,8 @@ describe("a hostile template", () => {
     "{% for a in range(90000) %}{% for b in range(90000) %}x{% endfor %}{% endfor %}",
     `{{ ${"(".repeat(101)}1${")".repeat(101)} }}`,
     "{{ 2 ** 1000000 }}",
+    "{{ (9 ** 9999) ** 9999 }}",
+    "{% set n = namespace(x=3) %}{% for i in range(40) %}{% set n.x = n.x * n.x %}{% endfor %}",
     "{{ ('a\\n' * 200000) | indent(5000) }}",
     "{{ ['a'] | tojson(indent=100000) }}",
     "{{ ('a' * 100000).split('a') | join('b' * 1000) }}",

@@ -3,6 +3,14 @@ import { EvaluationError } from "./errors.ts";
 import type { PythonObject } from "./python.ts";
 
 export const DAY_US = 86_400_000_000n;
+/** How much of 00:00:00.000000 each precision of isoformat writes. */
+const CLOCK_LENGTHS: ReadonlyMap<string, number> = new Map([
+  ["hours", 2],
+  ["minutes", 5],
+  ["seconds", 8],
+  ["milliseconds", 12],
+  ["microseconds", 15],
+]);
 
 /** An instant with its offset from UTC in minutes; null is a naive time. */
 export class DateTime implements PythonObject {
@@ -28,10 +36,13 @@ export class DateTime implements PythonObject {
   repr(): string {
     return `datetime.datetime(${this.str()})`;
   }
-  isoformat(separator = "T"): string {
+  /** @throws EvaluationError for a precision that Python does not know. */
+  isoformat(separator = "T", precision = "auto"): string {
     const f = fields(this);
-    const micro = f.micro ? `.${String(f.micro).padStart(6, "0")}` : "";
-    return `${pad(f.year, 4)}-${pad(f.month)}-${pad(f.day)}${separator}${pad(f.hour)}:${pad(f.minute)}:${pad(f.second)}${micro}${offsetText(this.offset, ":")}`;
+    const clock = `${pad(f.hour)}:${pad(f.minute)}:${pad(f.second)}.${pad(f.micro, 6)}`;
+    const length = CLOCK_LENGTHS.get(precision === "auto" ? (f.micro ? "microseconds" : "seconds") : precision);
+    if (length === undefined) throw new EvaluationError(`Unknown timespec value '${precision}'`);
+    return `${pad(f.year, 4)}-${pad(f.month)}-${pad(f.day)}${separator}${clock.slice(0, length)}${offsetText(this.offset, ":")}`;
   }
 }
 

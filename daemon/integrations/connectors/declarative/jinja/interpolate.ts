@@ -5,7 +5,7 @@ import { render } from "./evaluate.ts";
 import { literalEval } from "./literal.ts";
 import { globals } from "./macros.ts";
 import { parse } from "./parser.ts";
-import { fromJson, str, toJson } from "./python.ts";
+import { fromJson, Opaque, str, toJson } from "./python.ts";
 import type { Statement } from "./syntax.ts";
 
 /** Parsed templates are kept: a manifest renders the same few thousands of times. */
@@ -59,13 +59,19 @@ export function createInterpolator(now: () => number = Date.now): Interpolator {
     evaluate: (template, context, otherwise) => {
       try {
         const text = renderOne(template, context);
-        if (text !== "" || otherwise === undefined) return toJson(literalEval(text));
+        if (text !== "" || otherwise === undefined) return literalIn(text);
       } catch (error) {
         if (!(error instanceof UndefinedError) || otherwise === undefined) throw error;
       }
-      return typeof otherwise === "string" ? toJson(literalEval(renderOne(otherwise, context))) : otherwise;
+      return typeof otherwise === "string" ? literalIn(renderOne(otherwise, context)) : otherwise;
     },
   };
+}
+
+// An id such as 12J reads like one of Python's complex numbers: what JSON has no form for stays text, as it is written.
+function literalIn(text: string): unknown {
+  const value = literalEval(text);
+  return value instanceof Opaque ? text : toJson(value);
 }
 
 function statementsOf(template: string): readonly Statement[] {

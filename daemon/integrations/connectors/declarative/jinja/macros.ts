@@ -4,7 +4,7 @@ import { parseIso, strftime, strptime } from "./date-text.ts";
 import { DateTime, PyDate, TimeDelta } from "./datetime.ts";
 import { parseDuration } from "./duration.ts";
 import { EvaluationError, PythonTypeError, UndefinedError } from "./errors.ts";
-import { asNumber, Callable, compare, float, fromJson, isNumber, iterate, str, Undefined } from "./python.ts";
+import { asNumber, Callable, compare, float, fromJson, isNumber, iterate, pairsOf, str, Undefined } from "./python.ts";
 import { quotePlus } from "./text-filters.ts";
 
 type Macro = (args: Arguments) => unknown;
@@ -20,7 +20,7 @@ export function globals(now: () => number): ReadonlyMap<string, Callable> {
     now_utc: () => nowUtc(),
     now_local: () => new DateTime(nowUtc().us, null),
     today_utc: () => new PyDate(Math.floor(now() / 86_400_000)),
-    today_with_timezone: () => new PyDate(Math.floor(now() / 86_400_000)),
+    today_with_timezone: (a) => todayIn(now(), a.bind("timezone").text(0, "timezone")),
     timestamp: (a) => timestamp(a.bind("dt").defined(0, "dt")),
     max: (a) => extreme(a, 1),
     min: (a) => extreme(a, -1),
@@ -48,8 +48,8 @@ export function globals(now: () => number): ReadonlyMap<string, Callable> {
     json_loads: (a) => jsonLoads(a.bind("s").text(0, "s")),
     generate_uuid: () => crypto.randomUUID(),
     range: (a) => range(a),
-    dict: (a) => new Map([...((a.any(0, "mapping", new Map()) as Map<unknown, unknown>) ?? []), ...a.named]),
-    namespace: (a) => new Map([...((a.any(0, "mapping", new Map()) as Map<unknown, unknown>) ?? []), ...a.named]),
+    dict: dictOf,
+    namespace: dictOf,
   };
   return new Map(
     Object.entries(macros).map(([name, macro]) => [
@@ -57,6 +57,17 @@ export function globals(now: () => number): ReadonlyMap<string, Callable> {
       new Callable(name, (positional, named) => macro(new Arguments(name, positional, named))),
     ]),
   );
+}
+
+function todayIn(now: number, zone: string): PyDate {
+  let written: string;
+  try {
+    // Swedish dates are ISO 8601's.
+    written = new Intl.DateTimeFormat("sv", { timeZone: zone }).format(now);
+  } catch {
+    throw new EvaluationError(`'${zone}' is no time zone`);
+  }
+  return new PyDate(Math.floor(Date.parse(written) / 86_400_000));
 }
 
 // Of a number an int, of a date a float, as in Python: what is less than a second stays.
@@ -103,6 +114,9 @@ function extreme(args: Arguments, sign: 1 | -1): unknown {
   if (missing) throw new UndefinedError(`${missing.what} is undefined`);
   return items.reduce((best, item) => (compare(item, best) * sign > 0 ? item : best));
 }
+
+const dictOf = (args: Arguments): Map<unknown, unknown> =>
+  new Map([...pairsOf(args.any(0, "mapping", [])), ...args.named]);
 
 function range(args: Arguments): number[] {
   const [first, second] = [args.number(0, "start"), args.any(1, "stop")];

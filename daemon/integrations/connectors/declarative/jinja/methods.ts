@@ -15,6 +15,7 @@ import {
   isDict,
   iterate,
   numberText,
+  pairsOf,
   repr,
   str,
   Tuple,
@@ -249,8 +250,7 @@ const dict: Readonly<Record<string, Method<Dict>>> = {
   copy: (d) => new Map(d),
   // The sandbox lets a template change its own values: manifests use update, setdefault and pop on them.
   update: (d, a) => {
-    for (const [key, value] of (a.any(0, "other", new Map()) as Dict) ?? []) d.set(key, value);
-    for (const [key, value] of a.named) d.set(key, value);
+    for (const [key, value] of [...pairsOf(a.any(0, "other", [])), ...a.named]) d.set(key, value);
     return null;
   },
   setdefault: (d, a) => {
@@ -307,7 +307,8 @@ const mutations: Readonly<Record<string, Method<unknown[]>>> = {
 
 const dateTime: Readonly<Record<string, Method<DateTime | PyDate>>> = {
   strftime: (d, a) => strftime(d, a.text(0, "format")),
-  isoformat: (d, a) => (d instanceof DateTime ? d.isoformat(a.text(0, "sep", "T")) : d.str()),
+  isoformat: (d, a) =>
+    d instanceof DateTime ? d.isoformat(a.text(0, "sep", "T"), a.text(1, "timespec", "auto")) : d.str(),
   date: (d) =>
     new PyDate(
       Number(

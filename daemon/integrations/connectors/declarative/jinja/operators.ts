@@ -11,6 +11,7 @@ import {
   isDict,
   isInt,
   isNumber,
+  MAX_INT_BITS,
   numberText,
   repr,
   str,
@@ -168,7 +169,8 @@ function modulo(left: unknown, right: unknown): unknown {
 function power(left: unknown, right: unknown): unknown {
   if (!number(left) || !number(right)) return unsupported("**", left, right);
   if (integer(left) && integer(right) && asNumber(right) >= 0) {
-    if (asNumber(right) > 10_000) throw new EvaluationError("the exponent is too large");
+    const bits = big(left).toString(16).length * 4;
+    if (bits * asNumber(right) > 2 * MAX_INT_BITS) throw new EvaluationError("the exponent is too large");
     return int(big(left) ** big(right));
   }
   return float(asNumber(left) ** asNumber(right));

@@ -136,7 +136,13 @@ export function float(value: number): number | Float {
   return Number.isInteger(value) ? new Float(value) : value;
 }
 
+/** A template may make no larger integer: of a few characters it would make one that takes minutes to multiply. */
+export const MAX_INT_BITS = 100_000;
+const MAX_INT = 1n << BigInt(MAX_INT_BITS);
+
+/** @throws EvaluationError for an integer that is too large. */
 export function int(value: bigint): number | bigint {
+  if (value > MAX_INT || value < -MAX_INT) throw new EvaluationError("the integer is too large");
   return value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER ? Number(value) : value;
 }
 
@@ -361,6 +367,17 @@ export function iterate(value: unknown): readonly unknown[] {
   if (isDict(value)) return [...value.keys()];
   if (value instanceof Undefined) return [];
   throw new PythonTypeError(`'${typeName(value)}' object is not iterable`);
+}
+
+/** What dict() takes: a dict, or pairs. */
+export function pairsOf(value: unknown): [unknown, unknown][] {
+  if (isDict(value)) return [...value];
+  return iterate(value).map((pair) => {
+    const items = iterate(pair);
+    if (items.length !== 2)
+      throw new EvaluationError(`dictionary update sequence element has length ${items.length}; 2 is required`);
+    return [items[0], items[1]];
+  });
 }
 
 export function contains(container: unknown, item: unknown): boolean {
