@@ -37,7 +37,7 @@ export interface ConnectorOptions {
   readonly timeoutMs?: number;
   /** Sees every answer that is no error, before it is decoded. */
   readonly onResponse?: (response: HttpResponse) => void;
-  /** False where the reader may stop at any page: none is asked for that it does not come to. */
+  /** False where the reader may stop at any page: none is asked for that it does not come to, of any partition. */
   readonly readsAhead?: boolean;
   /** Who keeps rotated tokens; absent: this connector, as long as it lives. */
   readonly tokens?: TokenKeeper | undefined;
@@ -47,7 +47,7 @@ export interface ConnectorOptions {
 
 export interface Connector {
   readonly manifest: Manifest;
-  /** Reads one record of the streams that the manifest names for it. Throws what is wrong. */
+  /** Reads the first record of the streams that the manifest names for it, in their first slice. Throws what is wrong. */
   check(): Promise<void>;
   /** Every stream that can be built. Where there is none: throws what is in the first one's way, naming the component. */
   streams(): Promise<readonly Stream[]>;
@@ -83,7 +83,7 @@ function connectorOn(
     });
     return all;
   };
-  const concurrency = options.concurrency ?? concurrencyOf(context, resolved);
+  const concurrency = options.concurrency ?? (context.readsAhead ? concurrencyOf(context, resolved) : 1);
   const streams = async (): Promise<Stream[]> => {
     const refused: unknown[] = [];
     const made: Stream[] = [];
@@ -124,13 +124,14 @@ function connectorOn(
       const found = await toCheck();
       if (!found.length) throw manifestError("it has no streams with this configuration");
       if (optionalChild(resolved, "check")?.["use_check_availability"] === false) return;
-      for (const each of found) await readOne(streamOf(context, each, concurrency));
+      for (const each of found) await readFirst(streamOf(context, each, 1));
     },
   };
 }
 
-async function readOne(stream: Stream): Promise<void> {
-  for await (const event of stream.read()) if (event.type === "records") return;
+// The first page that has records, or the end of the first slice: a partition without records must not have all others asked.
+async function readFirst(stream: Stream): Promise<void> {
+  for await (const _event of stream.read()) return;
 }
 
 function contextOf(resolved: Component, config: Readonly<Record<string, unknown>>, options: ConnectorOptions): Context {
