@@ -125,6 +125,17 @@ test("a job that nobody waits for any more is ended, also where the run is told 
   expect(stopped.asked.at(-1)).toBe("POST /abort/1");
 });
 
+test("where one partition fails, the jobs of the others are ended, and those that waited are not begun", async () => {
+  const { source, asked } = await reports({ status: ({ number }) => (number === 1 ? "busy" : "gone") }, (origin) => ({
+    abort_requester: to(origin, "/abort/{{ creation_response.id }}", "POST"),
+    partition_router: { type: "ListPartitionRouter", cursor_field: "p", values: ["a", "b", "c"] },
+  }));
+  const two = JSON.stringify({ ...JSON.parse(source), max_concurrent_async_job_count: 2 });
+  await expect(read(two, { waits: [], concurrency: 3 })).rejects.toThrow("'gone' is not in the status_mapping");
+  const begun = ["POST /jobs", "POST /jobs", "POST /abort/2", "POST /abort/1"];
+  expect(asked.filter((each) => !each.startsWith("GET"))).toEqual(begun);
+});
+
 test("an answer that is to be ignored while a job is asked for leaves the job running", async () => {
   const early = (response: ServerResponse): undefined => void json(response, { detail: "not yet" }, 404);
   const ignored = { type: "HttpResponseFilter", http_codes: [404], action: "IGNORE" };

@@ -114,6 +114,8 @@ export function streamOf(context: Context, component: Component, concurrency = D
         if (event.type !== "slice") yield event;
         else if (tracker.due()) yield { type: "state", state: tracker.snapshot() };
     } catch (error) {
+      // What the other partitions' jobs make nobody will read: they must not stay with the vendor.
+      await context.jobs.abandon(error);
       if (overflowed(error))
         throw new MagicError("upstream_error", `an answer for ${nameOf(component)} nests too deeply to be read`);
       throw error;

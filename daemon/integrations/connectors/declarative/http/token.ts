@@ -48,7 +48,8 @@ export function sharedToken(
   };
 }
 
-function untilAborted<T>(flight: Promise<T>, signal: AbortSignal): Promise<T> {
+/** What the flight comes to; once the signal aborts, its reason: the flight goes on by itself. */
+export function untilAborted<T>(flight: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason);
     signal.addEventListener("abort", abort, { once: true });

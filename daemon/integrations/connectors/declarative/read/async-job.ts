@@ -6,6 +6,7 @@ import { filePartsOf, partsDecoderOf } from "../http/decode-parts.ts";
 import type { RequestParts } from "../http/options.ts";
 import { type Exchange, type Requester, requesterOf, type SentRequest } from "../http/requester.ts";
 import { responseVariables } from "../http/response.ts";
+import { untilAborted } from "../http/token.ts";
 import { str } from "../jinja/python.ts";
 import { type Component, child, isRecord, list, manifestError, optionalChild, typeOf } from "../manifest/component.ts";
 import { createTally, loopGuard, type Page, paginatorOf } from "./paginate.ts";
@@ -77,16 +78,16 @@ export function asyncRetrieverOf(context: Context, component: Component, selecto
     }
   };
 
-  const runJob = async (slice: Slice, parts: RequestParts): Promise<Job> => {
+  const runJob = async (slice: Slice, parts: RequestParts, signal: AbortSignal): Promise<Job> => {
     const created = await create.send({ slice, parts });
     if (!("response" in created)) return { status: "skipped", variables: {}, begun: "", polled: null };
     const answer = responseVariables(created.response);
     const begun = created.request().url;
     const variables = { creation_response: seen(answer["response"], answer["headers"], created.request) };
     try {
-      return await ended(slice, begun, variables);
+      return await untilAborted(ended(slice, begun, variables, signal), signal);
     } catch (error) {
-      // Its run may be one that was told to stop.
+      // Its run may be one that was told to stop, or another partition has failed.
       const parting = { ...context, signal: AbortSignal.timeout(PARTING_MS), sleep: () => Promise.reject(error) };
       const job: Job = { status: "timeout", variables, begun, polled: null };
       await tidy(optionalRequester(parting, component, "abort_requester"), slice, job);
@@ -94,9 +95,10 @@ export function asyncRetrieverOf(context: Context, component: Component, selecto
     }
   };
 
-  const ended = async (slice: Slice, begun: string, variables: Job["variables"]): Promise<Job> => {
+  const ended = async (slice: Slice, begun: string, variables: Job["variables"], signal: AbortSignal): Promise<Job> => {
     const started = context.clock.monotonic();
     for (let wait = POLL_MS; ; wait = Math.min(wait * 1.5, MAX_POLL_MS)) {
+      signal.throwIfAborted();
       const outcome = await poll.send(about(slice, { variables, begun }));
       if ("reset" in outcome || "tooMuch" in outcome)
         throw new MagicError("upstream_error", "a job has no pages that could begin anew, or be smaller");
@@ -124,7 +126,7 @@ export function asyncRetrieverOf(context: Context, component: Component, selecto
   // Begun anew where it failed or took too long. Undefined: there is nothing to read.
   const completed = async (slice: Slice, parts: RequestParts): Promise<Job | undefined> => {
     for (let tries = 1; ; tries++) {
-      const job = await context.jobs.run(() => runJob(slice, parts));
+      const job = await context.jobs.run((signal) => runJob(slice, parts, signal));
       if (job.status === "completed") return job;
       if (job.status === "skipped") return undefined;
       if (tries >= TRIES) throw new MagicError("upstream_error", `the job ended as '${job.status}' ${TRIES} times`);
