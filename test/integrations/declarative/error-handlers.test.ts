@@ -31,6 +31,16 @@ test.each<[string, Record<string, unknown>, Record<string, string>, number[]]>([
   expect(waits).toEqual(expected);
 });
 
+test("a filter without a text to look for does not match every answer", async () => {
+  const origin = await vendor((_request, response) => json(response, { message: "gone" }, 410));
+  const response_filters = [
+    { error_message_contains: "{{ config['x'] }}", action: "IGNORE" },
+    { error_message_contains: "", action: "IGNORE" },
+  ];
+  const error_handler = { type: "DefaultErrorHandler", response_filters };
+  await expect(read(manifest(origin, { requester: { error_handler } }))).rejects.toThrow("answered 410: gone");
+});
+
 test("a number of tries that is none does not make them endless", async () => {
   const origin = await vendor((_request, response) => json(response, {}, 503));
   const error_handler = { type: "DefaultErrorHandler", max_retries: "{{ config['tries'] }}" };

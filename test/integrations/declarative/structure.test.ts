@@ -5,7 +5,7 @@ import type { ConnectorReply } from "#contract/connector-worker.ts";
 import { createConnector } from "#daemon/integrations/connectors/declarative/connector.ts";
 import { runConnectorJob } from "#daemon/integrations/connectors/declarative/job.ts";
 import { loadManifest } from "#daemon/integrations/connectors/declarative/manifest/load.ts";
-import { json, manifest, vendor } from "./one-stream.ts";
+import { json, manifest, read, vendor } from "./one-stream.ts";
 
 const stream = { ...JSON.parse(manifest("http://127.0.0.1:9")).streams[0] };
 const dynamic = (...names: string[]) => ({
@@ -167,6 +167,35 @@ test.each<[string, object]>([
   const text = JSON.stringify({ ...JSON.parse(manifest("http://127.0.0.1:9")), streams });
   const connector = createConnector(text, { config: {}, dispatcher: new Agent() });
   expect((await connector.streams()).map(({ name }) => name)).toEqual(["items"]);
+});
+
+test("a parameter stands in for a field that is empty, of whatever kind", async () => {
+  const asked: (string | undefined)[] = [];
+  const origin = await vendor((request, response) => {
+    asked.push(request.url);
+    json(response, { items: [] });
+  });
+  const $parameters = { request_parameters: { a: "1" }, request_headers: { "X-A": "1" } };
+  await read(manifest(origin, { requester: { request_parameters: {}, $parameters } }));
+  expect(asked).toEqual(["/items?a=1"]);
+});
+
+test("a check asks for no more than the first slice, and a reader who may stop for one partition at a time", async () => {
+  const asked: unknown[] = [];
+  const origin = await vendor((request, response) => {
+    asked.push(request.at.searchParams.get("p"));
+    json(response, { items: [] });
+  });
+  const request_option = { type: "RequestOption", inject_into: "request_parameter", field_name: "p" };
+  const values = ["a", "b", "c", "d", "e"];
+  const partition_router = { type: "ListPartitionRouter", cursor_field: "p", values, request_option };
+  const source = manifest(origin, { retriever: { partition_router } });
+  const options = { config: {}, dispatcher: new Agent() };
+  await createConnector(source, options).check();
+  expect(asked).toEqual(["a"]);
+  for await (const _ of (await createConnector(source, { ...options, readsAhead: false }).stream("items")).read())
+    if (asked.length > 2) break;
+  expect(asked).toEqual(["a", "a", "b"]);
 });
 
 test("a check is made with the configuration that it is to have, a read is not", async () => {

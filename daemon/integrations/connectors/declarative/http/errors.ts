@@ -120,13 +120,14 @@ const actions: Readonly<Record<string, Action>> = {
 
 function applyFilter(context: Context, filter: Component, response: HttpResponse): Verdict | undefined {
   const codes = list(filter["http_codes"]).map(Number);
-  const fragment = optionalText(filter, "error_message_contains");
+  // Of a text that a template leaves empty every message would be a match.
+  const fragment = text(context, filter, optionalText(filter, "error_message_contains"));
   const matches =
     codes.includes(response.status) ||
     (filter["predicate"] !== undefined &&
       filter["predicate"] !== "" &&
       condition(context, filter, filter["predicate"], responseVariables(response))) ||
-    (fragment !== undefined && errorMessage(response).includes(text(context, filter, fragment)));
+    (Boolean(fragment) && errorMessage(response).includes(fragment));
   if (!matches) return undefined;
   const action =
     actions[optionalText(filter, "action") ?? ""] ??

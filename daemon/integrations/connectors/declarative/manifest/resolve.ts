@@ -179,7 +179,7 @@ function descend(place: string, value: unknown, parameters: Parameters, descent:
 }
 
 const truthy = (value: unknown): boolean =>
-  value !== undefined && value !== null && value !== "" && value !== false && value !== 0;
+  typeof value === "object" && value !== null ? Object.keys(value).length > 0 : Boolean(value);
 
 const jsonTypes = new Set(["object", "array", "string", "number", "integer", "boolean", "null"]);
 function isJsonSchema(component: Record<string, unknown>): boolean {
