@@ -8,6 +8,7 @@ import { openaiWire } from "#daemon/gateway/providers/openai/wire.ts";
 import { createProviders } from "#daemon/gateway/providers/registry.ts";
 import { type ThoughtMemory, thoughtMemory } from "#daemon/gateway/providers/thoughts/memory.ts";
 import type { Emit } from "#daemon/gateway/providers/wire.ts";
+import { seeded } from "#test/identity/random.ts";
 import { sharedPath } from "#test/shared.ts";
 import { specification } from "./specification.ts";
 import { agent, callOf, collect, optionsOf, startUpstream, targetOf, type Upstream } from "./upstream.ts";
@@ -468,6 +469,62 @@ describe("streams", () => {
     decoder.push(Buffer.from("data: [DONE]\n\n"));
     // One for each choice, and one for the target.
     expect(new Set(kept).size).toBe(129);
+  });
+
+  // A member that no two events share has each of them parsed; without it nearly all are only found to be like the one before.
+  test("events that resemble each other are counted and passed on as if each had been looked at alone", () => {
+    const { below, pick } = seeded(7);
+    const texts = ["", "a", ' "quoted"', "\n\n", "\\n", "hé 🎉", "\u0007", "日本", '"content":"', "data: [DONE]\n\n"];
+    const call = { index: 0, id: "c", type: "function", function: { name: "f", arguments: "{}" } };
+    for (let round = 0; round < 200; round++) {
+      const deltas = [
+        () => ({ content: pick(texts) }),
+        () => ({ content: pick(texts) }),
+        () => ({ role: "assistant", content: pick(texts), refusal: null }),
+        () => ({ content: pick(texts), reasoning_content: pick(texts) }),
+        () => ({ content: pick([["x"], null, { content: "x" }]) }),
+        () => ({ content: "", tool_calls: [call] }),
+      ];
+      const kinds = Array.from({ length: 2 }, () => pick(deltas));
+      const heads = [{}, { service_tier: pick(["flex", "default"]) }, { obfuscation: "a" }, { usage: null }];
+      const list = Array.from({ length: 30 }, (_, at) =>
+        chunk(
+          [
+            {
+              index: pick([0, 0, 0, 1]),
+              delta: pick(kinds)(),
+              finish_reason: pick([null, null, null, at > 25 ? "stop" : null]),
+            },
+          ],
+          {
+            system_fingerprint: pick(["fp_1", "fp_2"]),
+            ...pick(heads),
+          },
+        ),
+      );
+      const read = (all: unknown[]) => {
+        const bytes = Buffer.from(events(all));
+        let out = "";
+        const decoder = decoderOf((frame) => (out += Buffer.from(frame).toString()));
+        for (let at = 0; at < bytes.length; ) {
+          const next = at + 1 + below(700);
+          decoder.push(bytes.subarray(at, next));
+          at = next;
+        }
+        return { out, usage: decoder.usage(), started: decoder.started(), finished: decoder.finished() };
+      };
+      const alike = read(list);
+      const alone = read(list.map((one, at) => ({ ...one, alone: at })));
+      expect({ ...alone, out: alone.out.replaceAll(/,"alone":\d+/g, "") }).toEqual(alike);
+    }
+  });
+
+  test.each(["\t", '"', "\\x", "\\"])("an event that is no JSON (%j) is none behind many that are", (wrong) => {
+    const decoder = decoderOf(() => {});
+    const event = (text: string) =>
+      `data: ${JSON.stringify(chunk([{ index: 0, delta: { content: "?" }, finish_reason: null }])).replace("?", () => text)}\n\n`;
+    for (let at = 0; at < 5; at++) decoder.push(Buffer.from(event("a")));
+    expect(() => decoder.push(Buffer.from(event(wrong)))).toThrow("not valid JSON");
   });
 
   test("an event of megabytes in many small pieces costs as much as its bytes, not as their square", () => {

@@ -26,6 +26,7 @@ import {
 } from "./conform.ts";
 import { streamFailure } from "./errors.ts";
 import { lettersOf } from "./letters.ts";
+import { Likeness } from "./likeness.ts";
 import { mistakesStop, thoughtsInTotal } from "./services.ts";
 import { type Calls, noCalls, soundPlaces } from "./streamed-calls.ts";
 
@@ -57,9 +58,14 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
   const calls = new Map<unknown, Calls>();
   /** Whether each choice has said how it ended. */
   const ended = new Map<unknown, boolean>();
+  /** What nearly all events that say something look like. */
+  let likeness: Likeness | null = null;
+  /** The last event was sound and said nothing but a piece of one choice's content. */
+  let usual = false;
 
   /** What goes out instead of the event's bytes; null: the bytes as they are. */
   function event(bytes: string): string | null {
+    usual = false;
     const text = bytes.charCodeAt(0) === BYTE_ORDER_MARK ? bytes.slice(1) : bytes;
     const data = dataOf(text);
     // Comments keep connections alive; other events without data are nothing to a client, nor are those whose data is empty.
@@ -89,7 +95,9 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
     if (!head["id"]) head = chunk;
     const sound = inspect(choices) && chunk["object"] === "chat.completion.chunk" && soundHead(chunk);
     if (sound && (usage === null || usage === undefined)) {
-      return isUsual(bytes) ? null : `data: ${data.replaceAll("\n", " ")}\n\n`;
+      if (!isUsual(bytes)) return `data: ${data.replaceAll("\n", " ")}\n\n`;
+      usual = choices.length === 1 && !given && onlyTalks(choices[0]);
+      return null;
     }
     return `data: ${JSON.stringify(repaired(chunk, choices, asked))}\n\n`;
   }
@@ -231,10 +239,17 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
     let from = 0;
     try {
       while (!finished) {
+        const alike = likeness ? likeness.endOf(text, from) : -1;
+        if (likeness && alike >= 0) {
+          letters += likeness.letters;
+          from = alike;
+          continue;
+        }
         const at = text.indexOf("\n\n", from);
         if (at < 0) break;
         const end = at + 2;
         const instead = event(plain ? text.slice(from, end) : bytes.toString("utf8", from, end));
+        if (usual) likeness = Likeness.of(text.slice(from, end));
         if (instead !== null) {
           if (from > run) emit(bytes.subarray(run, from));
           if (instead) emit(instead);
@@ -268,6 +283,13 @@ const BYTE_ORDER_MARK = 0xfeff;
 /** Something for the client that is neither a text nor a call. OpenRouter's first chunks name them, empty. */
 function holdsMore({ audio, images, reasoning_details }: Chunk): boolean {
   return [audio, images, reasoning_details].some((held) => Object.keys(held ?? {}).length > 0);
+}
+
+// A piece of content and nothing else that would be counted or kept.
+function onlyTalks(choice: Chunk | undefined): boolean {
+  const { delta, finish_reason: reason, logprobs } = choice ?? {};
+  if (reason !== null || logprobs || typeof fields(delta)["content"] !== "string") return false;
+  return Object.entries(fields(delta)).every(([name, value]) => name === "content" || name === "role" || !value);
 }
 
 // OpenAI's own form, which simple clients take for the only one: one line, `data: ` before it, no `event:`, no `id:`, no byte order mark.
