@@ -1,10 +1,13 @@
 // The log on disk: what is new in the stream is appended a few times a second; files rotate by size, so that all of them together
 // stay bounded. A full or read-only disk costs log lines, never the daemon.
 
-import { appendFileSync } from "node:fs";
+import { appendFileSync, closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { appendFile, type FileHandle, open, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { DAY_MS } from "#shared/clock.ts";
+import { sortable } from "#shared/ids.ts";
 import { makeFolder } from "#shared/make-folder.ts";
+import { momentOfCursor } from "./log.ts";
 import type { LogStream } from "./log-stream.ts";
 
 export interface LogFile {
@@ -29,9 +32,13 @@ export interface LogFileOptions {
 /** Lines that wait at most: the ring must not go around meanwhile. */
 const MAX_WAITING = 2_000;
 const NEWLINE = 10;
+/** Bytes at a file's end in which some line begins. */
+const END = 128 * 1024;
 
+/** Opens the log. Lines that are logged from now on sort behind those that it holds. */
 export function openLogFile(options: LogFileOptions): LogFile {
   const { path, stream, maxBytes = 8 * 1024 * 1024, keep = 3, intervalMs = 200 } = options;
+  goOnBehind(lastCursorIn(path) ?? lastCursorIn(`${path}.1`) ?? "");
   let position = stream.bounds().first;
   let waiting = 0;
   let lost = 0;
@@ -111,6 +118,30 @@ export function openLogFile(options: LogFileOptions): LogFile {
       clearTimeout(timer);
     },
   };
+}
+
+// The clock may have been set back since: readers who go on from the last line would see nothing until it is as late again. Of a clock that
+// stood ahead by more than a day nothing is to be left once it is right.
+function goOnBehind(cursor: string): void {
+  const last = momentOfCursor(cursor);
+  const now = Date.now();
+  if (last >= now && last < now + DAY_MS) sortable(last + 1);
+}
+
+function lastCursorIn(path: string): string | undefined {
+  try {
+    const file = openSync(path, "r");
+    try {
+      const { size } = fstatSync(file);
+      const end = Buffer.alloc(Math.min(size, END));
+      readSync(file, end, 0, end.length, size - end.length);
+      return [...end.toString("latin1").matchAll(/^\{"cursor":"([0-9a-z]{26})"/gm)].at(-1)?.[1];
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    return undefined;
+  }
 }
 
 // Ends the line of which a full disk or a kill left a part, so that the next one stands by itself; returns how long the file is.

@@ -48,12 +48,18 @@ export interface LoggerOptions {
   readonly secrets?: () => readonly string[];
 }
 
+const digits = "0123456789abcdefghjkmnpqrstvwxyz";
+
 /** The cursor that stands before every line of that moment and after every earlier one. */
 export function cursorAt(ms: number): string {
   let text = "";
-  for (let shift = 9; shift >= 0; shift--)
-    text += "0123456789abcdefghjkmnpqrstvwxyz"[Math.floor(ms / 32 ** shift) % 32];
+  for (let shift = 9; shift >= 0; shift--) text += digits[Math.floor(ms / 32 ** shift) % 32];
   return text + "0".repeat(16);
+}
+
+/** The moment that a cursor names: milliseconds since the epoch. */
+export function momentOfCursor(cursor: string): number {
+  return [...cursor.slice(0, 10)].reduce((ms, digit) => ms * 32 + digits.indexOf(digit), 0);
 }
 
 const MAX_LINE = 64 * 1024;

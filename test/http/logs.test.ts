@@ -10,7 +10,7 @@ import { createApiClient } from "#client/http.ts";
 import { followLogs } from "#client/logs.ts";
 import type { LogFrame } from "#contract/wire/logs.ts";
 import { type App, createApp } from "#daemon/app.ts";
-import { createLogger } from "#daemon/telemetry/log.ts";
+import { createLogger, type LogLine } from "#daemon/telemetry/log.ts";
 import { logFiles, openLogFile } from "#daemon/telemetry/log-file.ts";
 import { createLogHistory } from "#daemon/telemetry/log-history.ts";
 import { createLogStream } from "#daemon/telemetry/log-stream.ts";
@@ -153,6 +153,30 @@ test("half a line, as a full disk leaves it, spoils neither the next one nor who
   const events: unknown[] = [];
   for await (const { text } of history.since("")) events.push(JSON.parse(text).event);
   expect(events).toEqual(["one", "three"]);
+});
+
+test("a log whose daemon finds the clock set back at its start goes on behind its last line", async () => {
+  const path = join(await folder(), "daemon.log");
+  // Ids of their own, as another process has.
+  const opened = async (event: string, aheadMs: number) => {
+    vi.resetModules();
+    const { createLogger } = await import("#daemon/telemetry/log.ts");
+    const { openLogFile } = await import("#daemon/telemetry/log-file.ts");
+    const stream = createLogStream();
+    const file = openLogFile({ path, stream });
+    cleanups.push(() => file.close());
+    const clock = { now: () => Date.now() + aheadMs, monotonic: () => performance.now() };
+    createLogger({ sinks: [stream.sink], clock }).info(event);
+    return createLogHistory({ stream, file });
+  };
+  const hour = 3_600_000;
+  const last = (await (await opened("before", hour)).since("").next()).value as LogLine;
+  const history = await opened("after", 0);
+  for (const [from, events] of [["", ["before", "after"]] as const, [last.cursor, ["after"]] as const]) {
+    const found: string[] = [];
+    for await (const { text } of history.since(from)) found.push(JSON.parse(text).event);
+    expect(found).toEqual(events);
+  }
 });
 
 test("rotation keeps the log on disk bounded", async () => {
