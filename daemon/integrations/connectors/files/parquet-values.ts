@@ -16,6 +16,8 @@ export interface Field {
 
 export interface Plan {
   readonly column: Column;
+  /** True for lists, maps and structs. */
+  readonly nested: boolean;
   /** Throws Unreadable for a value that has no text. */
   readonly decode: (raw: never) => Value;
 }
@@ -37,7 +39,9 @@ export const parsers = {
 /** `native`: PostgreSQL's name for the type, where the file's metadata have it. */
 export function planOf(field: Field, native?: string): Plan {
   const { element } = field;
+  const isNested = field.children.length > 0 || element.repetition_type === "REPEATED";
   const make = (type: ColumnType, decode: (raw: never) => Value): Plan => ({
+    nested: isNested,
     column: {
       name: element.name,
       nullable: true,
@@ -46,8 +50,7 @@ export function planOf(field: Field, native?: string): Plan {
     },
     decode,
   });
-  if (field.children.length > 0 || element.repetition_type === "REPEATED")
-    return make({ kind: "json", binary: true }, nested(field));
+  if (isNested) return make({ kind: "json", binary: true }, nested(field));
   const { type, converted_type: converted, logical_type: logical, scale = 0, precision } = element;
   if (logical?.type === "NULL") {
     const plan = make({ kind: "string" }, String as never);

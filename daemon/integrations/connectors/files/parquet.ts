@@ -1,16 +1,19 @@
 // Reads Parquet, one row group after another; what becomes of the values stands in parquet-values.ts. Types that Parquet lacks come back
 // by the names in the file's metadata, where we have written it.
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from "node:zlib";
-import type { AsyncBuffer, FileMetaData, SchemaElement } from "hyparquet";
+import type { AsyncBuffer, FileMetaData, RowGroup, SchemaElement } from "hyparquet";
 import { MagicError } from "#contract/errors.ts";
 import type { Reject } from "#contract/sync.ts";
 import type { Batch } from "../../engine/source.ts";
 import type { Row } from "../../engine/types.ts";
 import type { FileFormat, FileReader } from "./format.ts";
 import { lz4Block } from "./lz4-block.ts";
+import { columnReaders, type NextValue } from "./parquet-pages.ts";
 import { type Field, type Plan, parsers, planOf, Unreadable } from "./parquet-values.ts";
 import { createParquet, METADATA_KEY } from "./parquet-writer.ts";
 import { openSnapshot, type Snapshot } from "./snapshot.ts";
+
+const BATCH_ROWS = 5000;
 
 export const parquet: FileFormat = { open: openParquet, create: createParquet };
 
@@ -107,41 +110,62 @@ async function* readGroups(
   plans: readonly Plan[],
   path: string,
 ): AsyncGenerator<Batch> {
-  const { parquetRead } = await import("hyparquet");
+  const broken = (error: unknown) =>
+    new MagicError("source_failed", `${path} cannot be read: ${(error as Error).message}`, { cause: error });
   let start = 0;
   for (const group of metadata.row_groups) {
-    const end = start + Number(group.num_rows);
-    let read: unknown[][] = [];
-    await parquetRead({
-      file,
-      metadata,
-      rowStart: start,
-      rowEnd: end,
-      utf8: false,
-      parsers,
-      compressors,
-      onComplete: (rows) => {
-        read = rows;
-      },
-    }).catch((error: Error) => {
-      throw new MagicError("source_failed", `${path} cannot be read: ${error.message}`, { cause: error });
+    const count = Number(group.num_rows);
+    const columns = await groupReaders(file, metadata, group, plans, start).catch((error: unknown) => {
+      throw broken(error);
     });
-    for (let at = 0; at < read.length; at += 5000) yield decoded(read.slice(at, at + 5000), plans, start + at);
-    start = end;
+    for (let at = 0; at < count && plans.length > 0; at += BATCH_ROWS) {
+      try {
+        yield decoded(columns, Math.min(BATCH_ROWS, count - at), plans, start + at);
+      } catch (error) {
+        throw broken(error);
+      }
+    }
+    start += count;
   }
 }
 
-function decoded(stored: readonly unknown[][], plans: readonly Plan[], first: number): Batch {
+// Lists, maps and structs are put together by the library, for a whole group; the other columns come page by page.
+async function groupReaders(
+  file: AsyncBuffer,
+  metadata: FileMetaData,
+  group: RowGroup,
+  plans: readonly Plan[],
+  start: number,
+): Promise<readonly NextValue[]> {
+  const namesOf = (wanted: boolean) => plans.filter(({ nested }) => nested === wanted).map(({ column }) => column.name);
+  const [flat, columns] = [namesOf(false), namesOf(true)];
+  const readers = await columnReaders(file, metadata, group, flat, { parsers, compressors });
+  let nested: unknown[][] = [];
+  if (columns.length > 0) {
+    const { parquetRead } = await import("hyparquet");
+    const whole = { file, metadata, columns, rowStart: start, rowEnd: start + Number(group.num_rows) };
+    await parquetRead({ ...whole, utf8: false, parsers, compressors, onComplete: (rows) => (nested = rows) });
+  }
+  return plans.map(({ column: { name }, nested: whole }) => {
+    if (!whole) return readers[flat.indexOf(name)] as NextValue;
+    const place = columns.indexOf(name);
+    let at = 0;
+    return () => nested[at++]?.[place];
+  });
+}
+
+function decoded(columns: readonly NextValue[], count: number, plans: readonly Plan[], first: number): Batch {
   const rows: Row[] = [];
   const places: number[] = [];
   const rejects: Reject[] = [];
   let bytes = 0;
-  for (const [at, values] of stored.entries()) {
+  for (let at = 0; at < count; at++) {
+    const stored = columns.map((next) => next());
     const row: Row = [];
     try {
-      for (let column = 0; column < plans.length; column++) {
-        const raw = values[column];
-        const value = raw === null || raw === undefined ? null : (plans[column] as Plan).decode(raw as never);
+      for (const [column, { decode }] of plans.entries()) {
+        const raw = stored[column];
+        const value = raw === null || raw === undefined ? null : decode(raw as never);
         bytes += value?.length ?? 1;
         row.push(value);
       }
