@@ -87,6 +87,8 @@ test("read-only, unknown and wrong fields are refused all at once, each by its p
   expect(await pointers("/v1/connections", { provider: "nonesuch", "a/b": 1 })).toEqual(["/a~1b", "/provider"]);
   expect(await pointers("/v1/webhooks", { url: "ftp://x", events: [] }, true)).toEqual(["/events", "/url"]);
   const ends = await pair({ call } as TestDaemon);
+  const twice = await pointers("/v1/syncs", { ...ends, primary_key: ["a", "a"], columns: ["b", "b"] });
+  expect([...new Set(twice)]).toEqual(["/columns", "/primary_key"]);
   expect(await pointers("/v1/syncs", { ...ends, schedule: "x", mapping: { "a/b": "c", d: "c" } })).toEqual([
     ...["/mapping/a~1b", "/mapping/d", "/schedule"],
   ]);

@@ -80,9 +80,9 @@ const optional = {
     ),
   ),
   mode: Type.Optional(Type.Enum([...syncModes])),
-  primary_key: Type.Optional(Nullable(Type.Array(FieldName, { minItems: 1, maxItems: 32 }))),
+  primary_key: Type.Optional(Nullable(Type.Array(FieldName, { minItems: 1, maxItems: 32, uniqueItems: true }))),
   cursor_field: Type.Optional(Nullable(FieldName)),
-  columns: Type.Optional(Nullable(Type.Array(FieldName, { minItems: 1, maxItems: 2000 }))),
+  columns: Type.Optional(Nullable(Type.Array(FieldName, { minItems: 1, maxItems: 2000, uniqueItems: true }))),
   mapping: Type.Optional(
     Nullable(
       Type.Record(FieldName, FieldName, { maxProperties: 2000, description: "Source field to destination column." }),
