@@ -14,6 +14,8 @@ import { OutOfTime, within } from "./time-limit.ts";
 type Schema = Record<string, unknown>;
 type Add = (at: string, key: string | undefined, code: string, message: string, fix: string, value?: unknown) => void;
 
+/** Distinct words; more of them are somebody's attempt. */
+const MAX_REMEMBERED = 1_000;
 const DIALECT = "https://json-schema.org/draft/2020-12/schema";
 const types = ["null", "boolean", "object", "array", "number", "integer", "string"];
 const others = [
@@ -63,14 +65,33 @@ const others = [
   "$vocabulary",
 ];
 const known = new Set([...single, ...maps, ...lists, ...others]);
+const keywordMeant = remembered((key) => nearest(key, known));
+const formatMeant = remembered((name) => {
+  const names = Object.keys(compiler().formats);
+  const letters = (text: string) => [...text.toLowerCase().replace(/[-_ ]/g, "")].sort().join("");
+  return names.includes(name) ? undefined : names.find((known) => letters(known) === letters(name));
+});
+
+/** The same few words stand everywhere in a contract. */
+function remembered(find: (word: string) => string | undefined): typeof find {
+  const found = new Map<string, string | undefined>();
+  return (word) => {
+    if (!found.has(word)) {
+      if (found.size >= MAX_REMEMBERED) found.clear();
+      found.set(word, find(word));
+    }
+    return found.get(word);
+  };
+}
+
 /** Keywords that apply a subschema to the same value: a $ref cycle through these alone never ends. */
 const inPlace = new Set(["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"]);
 
-/** What Ajv writes for some schemas grows with the square of their size. */
-const COMPILE_MS = 5_000;
+/** Each pattern is tried, references and names are looked for among all, and what Ajv writes for some schemas grows with the square of their size. */
+const CHECK_MS = 3_000;
 
-/** The problems of the schema that stands at `base` (`/input_schema`). */
-export function checkEmbedded(source: Source, base: string, schema: unknown): Problem[] {
+/** The problems of the schema that stands at `base` (`/input_schema`); one that takes longer than `ms` cannot be used. */
+export function checkEmbedded(source: Source, base: string, schema: unknown, ms = CHECK_MS): Problem[] {
   const problems: Problem[] = [];
   const add: Add = (at, key, code, message, fix, value) => {
     if (problems.length >= MAX_PROBLEMS) return;
@@ -96,13 +117,17 @@ export function checkEmbedded(source: Source, base: string, schema: unknown): Pr
       "Correct it as JSON Schema 2020-12 asks.",
     );
   try {
-    metaschema(schema as Schema, base, add);
-    walk(schema, base, (node, at) => inspect(node, at, schema as Schema, base, add));
-    cycles(schema as Schema, base, add);
-    if (problems.length === 0) compile(schema as Schema, unusable);
+    within(ms, () => {
+      metaschema(schema as Schema, base, add);
+      walk(schema, base, (node, at) => inspect(node, at, schema as Schema, base, add));
+      cycles(schema as Schema, base, add);
+      if (problems.length === 0) compile(schema as Schema, unusable);
+    });
   } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    unusable("it is too large, or nests too deeply");
+    // They may have been stopped in the middle of anything.
+    metaAjv = schemaAjv = undefined;
+    if (!(error instanceof RangeError || error instanceof OutOfTime)) throw error;
+    unusable(error instanceof OutOfTime ? "it takes too long to be checked" : "it is too large, or nests too deeply");
   }
   return problems;
 }
@@ -166,7 +191,7 @@ function* children(node: Schema, only?: ReadonlySet<string>): Generator<[path: s
 function inspect(node: Schema, at: string, root: Schema, base: string, add: Add): void {
   for (const key of Object.keys(node)) {
     if (known.has(key)) continue;
-    const near = nearest(key, known);
+    const near = keywordMeant(key);
     if (near) add(at, key, "unknown_keyword", `JSON Schema has no keyword \`${key}\`.`, `Did you mean \`${near}\`?`);
   }
   // Ajv's own word: such a check answers with a promise, which counts as a value that fits, and whose refusal nobody hears.
@@ -202,9 +227,7 @@ function inspect(node: Schema, at: string, root: Schema, base: string, add: Add)
 
 // Other names (`ulid`) are annotations, as JSON Schema says; one whose letters were swapped would check nothing, silently.
 function format(name: string, at: string, add: Add): void {
-  const names = Object.keys(compiler().formats);
-  const letters = (text: string) => [...text.toLowerCase().replace(/[-_ ]/g, "")].sort().join("");
-  const meant = names.includes(name) ? undefined : names.find((known) => letters(known) === letters(name));
+  const meant = formatMeant(name);
   if (meant)
     add(at, "format", "unknown_format", `There is no format \`${brief(name)}\`.`, `Did you mean \`${meant}\`?`, name);
 }
@@ -300,13 +323,12 @@ function compile(schema: Schema, unusable: (why: string) => void): void {
   const ajv = compiler();
   const { $schema: _dialect, $id: _id, ...rest } = schema;
   try {
-    within(COMPILE_MS, () => ajv.compile(rest));
+    ajv.compile(rest);
     ajv.removeSchema(rest);
   } catch (error) {
-    // It may have been stopped in the middle of anything.
     schemaAjv = undefined;
     if (error instanceof RangeError) throw error;
-    unusable(error instanceof OutOfTime ? "it takes too long to be made ready" : (error as Error).message);
+    unusable((error as Error).message);
   }
 }
 

@@ -2,7 +2,9 @@
 import fc from "fast-check";
 import { expect, test, vi } from "vitest";
 import { readContract } from "#contract/controller-check.ts";
+import { checkEmbedded } from "#contract/embedded-schema.ts";
 import { readProject } from "#contract/project-check.ts";
+import { readSource } from "#contract/source.ts";
 import { typesOf } from "#contract/types.ts";
 
 // Real processes on a machine that may be busy: nothing here depends on how long it takes.
@@ -52,6 +54,19 @@ test("more members than can be checked are refused, also where a check would com
         ({ code }) => code,
       ),
     ).toEqual(["schema_invalid"]);
+});
+
+test("a schema of which each part takes a moment to be checked is given up as a whole", () => {
+  const schema = { allOf: Array.from({ length: 300 }, (_, at) => ({ pattern: `(a+)+b{${at}}$` })) };
+  const { source } = readSource(JSON.stringify({ schema }), "f");
+  const began = performance.now();
+  const problems = checkEmbedded(source as never, "/schema", schema, 20);
+  expect(problems.map(({ message }) => message)).toContain(
+    "The schema cannot be used: it takes too long to be checked.",
+  );
+  expect(performance.now() - began).toBeLessThan(5_000);
+  const { problems: after } = readContract(valid, "f");
+  expect(after).toEqual([]);
 });
 
 test("texts with pieces cut out, doubled or exchanged", () => {
