@@ -31,7 +31,7 @@ import { openNestedCalls } from "./serving/nested.ts";
 import { openRegistry } from "./serving/registry.ts";
 import { type LiveCell, startWatchdog } from "./serving/watchdog.ts";
 import { openSource } from "./source.ts";
-import { openCatalogue } from "./versions/catalogue.ts";
+import { type CatalogueEntry, openCatalogue } from "./versions/catalogue.ts";
 import { predecessors, requireCompatible } from "./versions/compatibility.ts";
 
 export interface RuntimeServices {
@@ -171,9 +171,15 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
   }
 
   async function summarize(name: string): Promise<ControllerSummary> {
-    const entry = await catalogue.find(name);
+    const summary = summaryOf(name, await catalogue.find(name));
+    if (!summary) throw new MagicError("controller_not_found", `there is no controller ${name}`);
+    return summary;
+  }
+
+  /** Null where there is none: an instance may outlive its controller by a moment. */
+  function summaryOf(name: string, entry: CatalogueEntry | undefined): ControllerSummary | null {
     const developed = registry.developing(name);
-    if (!entry && !developed) throw new MagicError("controller_not_found", `there is no controller ${name}`);
+    if (!entry && !developed) return null;
     const latest = entry?.aliases.get("latest");
     const serving = developed?.artifact.contract.version ?? latest?.version ?? null;
     const candidate = latest?.candidate ?? null;
@@ -276,9 +282,10 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
     },
 
     async list() {
-      const names = new Set((await catalogue.all()).map(({ name }) => name));
-      for (const instance of registry.instances()) names.add(instance.artifact.contract.name);
-      return await Promise.all([...names].sort().map(summarize));
+      const stored = new Map((await catalogue.all()).map((entry) => [entry.name, entry]));
+      const loaded = registry.instances().map(({ artifact }) => artifact.contract.name);
+      const names = [...new Set([...stored.keys(), ...loaded])].sort();
+      return names.flatMap((name) => summaryOf(name, stored.get(name)) ?? []);
     },
 
     async get(name) {

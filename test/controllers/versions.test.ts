@@ -45,6 +45,15 @@ test("cells that rest are given back beyond a number, the longest rested first, 
   for (let n = 0; n < 3; n++) expect(await bench.invoke("v", {}, { version: `1.${n}.0` })).toBe(n);
 });
 
+test("what another daemon removed leaves the list, and takes nobody else out of it", async () => {
+  const bench = await openBench();
+  await bench.deploy("gone", answer(1));
+  await bench.deploy("stays", answer(2));
+  Object.assign(bench.storage, { dialect: "postgres" });
+  await bench.storage.units.controller.remove({ name: "gone", version: null });
+  expect((await bench.runtime.list()).map(({ name }) => name)).toEqual(["stays"]);
+});
+
 test("a percentage rollout splits the calls, and rolling back gives the candidate up", async () => {
   const bench = await openBench();
   await bench.deploy("r", answer(1));
