@@ -16,16 +16,11 @@ export interface Admission {
   readonly waiting: number;
 }
 
-interface Waiter {
-  readonly enter: () => void;
-  gone: boolean;
-}
-
 /** `nested`: those that wait anywhere; every admission of a runtime has the same. */
 export function openAdmission(name: string, places: number, queue: number, nested: NestedCalls): Admission {
   let active = 0;
-  let waiting = 0;
-  const line: Waiter[] = [];
+  /** In turn; whoever gives up is taken out. */
+  const line = new Set<() => void>();
 
   const admission: Admission = {
     tryEnter() {
@@ -36,7 +31,7 @@ export function openAdmission(name: string, places: number, queue: number, neste
     wait(mostMs, signal, within) {
       // A handler goes on without its caller; the place that it had is another's.
       if (signal?.aborted) return Promise.reject(new MagicError("client_closed"));
-      if (waiting >= queue)
+      if (line.size >= queue)
         return Promise.reject(
           new MagicError(
             "overloaded",
@@ -55,26 +50,21 @@ export function openAdmission(name: string, places: number, queue: number, neste
           ),
         );
       return new Promise((resolve, reject) => {
-        waiting++;
         if (inside) nested.add(inside);
         const end = (): void => {
           clearTimeout(timer);
           signal?.removeEventListener("abort", left);
-          waiting--;
+          line.delete(enter);
           if (inside) nested.delete(inside);
         };
         const give = (error: MagicError): void => {
-          waiter.gone = true;
           end();
           reject(error);
         };
-        const waiter: Waiter = {
-          gone: false,
-          enter: () => {
-            end();
-            active++;
-            resolve();
-          },
+        const enter = (): void => {
+          end();
+          active++;
+          resolve();
         };
         const timer = setTimeout(
           () =>
@@ -83,21 +73,21 @@ export function openAdmission(name: string, places: number, queue: number, neste
         );
         const left = (): void => give(new MagicError("client_closed"));
         signal?.addEventListener("abort", left, { once: true });
-        line.push(waiter);
+        line.add(enter);
       });
     },
     leave() {
       active--;
-      while (line.length > 0 && active < places) {
-        const next = line.shift();
-        if (next && !next.gone) next.enter();
+      for (const enter of line) {
+        if (active >= places) return;
+        enter();
       }
     },
     get active() {
       return active;
     },
     get waiting() {
-      return waiting;
+      return line.size;
     },
   };
   return admission;
