@@ -259,7 +259,8 @@ test("an invocation has four transactions at most, also where it begins them all
   const session: Session = { query: vi.fn(), commit: vi.fn(), release: vi.fn(), destroy: vi.fn() };
   const began = Promise.withResolvers<Session>();
   const driver = { begin: () => began.promise, close: vi.fn() };
-  const begin = new Map(databaseOperations({ driver: () => driver } as never)).get("db.begin");
+  const operations = new Map(databaseOperations({ driver: () => driver } as never));
+  const begin = operations.get("db.begin");
   const broker = {
     ...{ ports: { databases: { get: () => ({ url: "", mode: "read" }) } }, grants: { need() {}, mode: () => "read" } },
     caller: { signal: new AbortController().signal },
@@ -271,6 +272,9 @@ test("an invocation has four transactions at most, also where it begins them all
     ...[1, 2, 3, 4].map((value) => ({ value })),
     ...["limit_exceeded", "limit_exceeded"],
   ]);
+  // The number of one that is over is nobody else's: what its handler kept of it does not reach the next.
+  await operations.get("db.commit")?.(broker, { tx: 4 }, null, new AbortController().signal, {} as never);
+  expect(await one()).toEqual({ value: 5 });
 });
 
 test("a call that is over takes no session from others", async () => {

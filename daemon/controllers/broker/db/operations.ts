@@ -22,24 +22,28 @@ interface Transaction {
   over: boolean;
 }
 
+/** Those that an invocation has open, by the number that its handler knows. */
+interface Transactions {
+  readonly held: Map<number, Transaction>;
+  /** They wait for their session, and count from the beginning. */
+  opening: number;
+  /** Never given twice: what is left of one that is over must not reach the next. */
+  lastNumber: number;
+}
+
 /** `insideMs`: how long what is asked for inside of a transaction waits for another session. */
 export function databaseOperations(
   databases: Databases,
   insideMs = INSIDE_MS,
 ): readonly (readonly [string, Operation])[] {
-  /** The transactions that an invocation holds open, by the number that its handler knows. */
-  const open = new WeakMap<BrokerSession, Map<number, Transaction>>();
-  /** Those that wait for their session: they count from the beginning. */
-  const opening = new WeakMap<BrokerSession, number>();
+  const known = new WeakMap<BrokerSession, Transactions>();
 
-  const begin: Operation = async (broker, args) => {
-    const name = textOf(args, "database", 200);
-    const driver = await driverFor(broker, name);
-    let transactions = open.get(broker);
-    if (!transactions) {
-      const held = new Map<number, Transaction>();
-      transactions = held;
-      open.set(broker, held);
+  function transactionsOf(broker: BrokerSession): Transactions {
+    let all = known.get(broker);
+    if (!all) {
+      const held: Transactions["held"] = new Map();
+      all = { held, opening: 0, lastNumber: 0 };
+      known.set(broker, all);
       // A handler may forget its transaction, and may go on past its deadline or without its caller: nobody waits for what it would commit.
       const end = (): void => {
         for (const { session } of held.values()) session.destroy();
@@ -47,19 +51,23 @@ export function databaseOperations(
       };
       broker.caller.signal.addEventListener("abort", end, { once: true });
     }
-    const before = opening.get(broker) ?? 0;
-    if (transactions.size + before >= MAX_TRANSACTIONS)
+    return all;
+  }
+
+  const begin: Operation = async (broker, args) => {
+    const name = textOf(args, "database", 200);
+    const driver = await driverFor(broker, name);
+    const all = transactionsOf(broker);
+    if (all.held.size + all.opening >= MAX_TRANSACTIONS)
       throw new MagicError("limit_exceeded", `more than ${MAX_TRANSACTIONS} transactions are open in one invocation`);
-    opening.set(broker, before + 1);
-    const session = await sessionFor(broker, driver, args, "many").finally(() =>
-      opening.set(broker, (opening.get(broker) ?? 1) - 1),
-    );
+    all.opening++;
+    const session = await sessionFor(broker, driver, args, "many").finally(() => all.opening--);
     if (broker.caller.signal.aborted) {
       session.destroy();
       throw new MagicError("timeout", "the invocation has ended");
     }
-    const number = Math.max(0, ...transactions.keys()) + 1;
-    transactions.set(number, { session, database: name, last: Promise.resolve(), over: false });
+    const number = ++all.lastNumber;
+    all.held.set(number, { session, database: name, last: Promise.resolve(), over: false });
     return { value: number };
   };
 
@@ -71,7 +79,7 @@ export function databaseOperations(
     const params = listOf(args, "params", 10_000);
     checkStatement(sql);
     broker.usage.db_queries++;
-    const held = typeof args["tx"] === "number" ? open.get(broker)?.get(args["tx"]) : undefined;
+    const held = known.get(broker)?.held.get(args["tx"] as number);
     if (args["tx"] !== undefined) {
       if (held?.database !== name) throw new MagicError("invalid_request", OVER);
       const answer = held.last.then(() => {
@@ -96,8 +104,9 @@ export function databaseOperations(
     (commit: boolean): Operation =>
     async (broker, args) => {
       const number = args["tx"] as number;
-      const held = open.get(broker)?.get(number);
-      open.get(broker)?.delete(number);
+      const all = known.get(broker)?.held;
+      const held = all?.get(number);
+      all?.delete(number);
       if (!held) {
         if (!commit) return {};
         throw new MagicError("invalid_request", OVER);
@@ -122,7 +131,7 @@ export function databaseOperations(
     many?: "many",
   ): Promise<Session> {
     const { signal } = broker.caller;
-    if (!open.get(broker)?.has(inside as number)) return await driver.begin(signal, many);
+    if (!known.get(broker)?.held.has(inside as number)) return await driver.begin(signal, many);
     const free = AbortSignal.any([signal, AbortSignal.timeout(insideMs)]);
     return await driver.begin(signal, many, free).catch((error: unknown) => {
       const late = isMagicError(error) && error.code === "timeout" && !signal.aborted;
