@@ -407,6 +407,10 @@ test("what an invocation used is counted: processor time where it ran alone", as
     principal,
   });
   expect(usage["cpu_ms"]).toBeGreaterThan(0);
+  // One that came and went meanwhile is not counted as its own.
+  const ask = (input: object) => bench.runtime.invoke("triage", { input, requestId: "req_usage", principal });
+  const [around] = await Promise.all([ask({ mode: "wait", ms: 100 }), ask({})]);
+  expect(around.usage).not.toHaveProperty("cpu_ms");
 });
 
 test("a handler that logs without end is cut off, and the log says so", async () => {

@@ -50,7 +50,7 @@ export const up = {
   cancel: 75,
 } as const;
 
-/** In the place of a call's processor time: another call was under way when it began. */
+/** In the place of a call's processor time: another call was under way meanwhile. */
 export const UNKNOWN_CPU = 0xffffffff;
 
 /** Of a payload from the cell behind its secret: an output, a broker call, a log line. A longer frame ends the cell. */

@@ -303,7 +303,6 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
           throw new MagicError("client_closed");
         }
         const began = performance.now();
-        const alone = live.calls === 0;
         const outcome = await execute(live, call);
         const runMs = performance.now() - began;
         breaker.worked();
@@ -319,7 +318,7 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
           queueMs: admitted - arrived,
           coldMs: began - admitted,
           runMs,
-          cpuMs: alone && live.calls === 0 ? outcome.cpuMs : null,
+          cpuMs: outcome.cpuMs,
         };
       } finally {
         admission.leave();

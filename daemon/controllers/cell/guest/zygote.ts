@@ -50,6 +50,8 @@ export async function runZygote(): Promise<void> {
   const session = new Uint8ArrayOf(SECRET);
   const running = table<Invocation>();
   let underWay = 0;
+  /** Invocations that began so far. */
+  let begun = 0;
   let handler: UserHandler | null = null;
   let identity: Identity = { name: "", version: "" };
   const endProcess = (process as unknown as { reallyExit(code: number): void }).reallyExit.bind(process);
@@ -106,6 +108,7 @@ export async function runZygote(): Promise<void> {
   function invoke(invocation: Invocation): void {
     running[invocation.id] = invocation;
     underWay++;
+    begun++;
     withInvocation(invocation, () => void answer(invocation));
   }
 
@@ -114,6 +117,7 @@ export async function runZygote(): Promise<void> {
     let text: string | undefined;
     // Where another call is under way nobody can tell whose time it is, and asking costs as much as a small handler.
     const before = underWay === 1 ? cpuMicroseconds() : null;
+    const number = begun;
     try {
       const returned = await (handler as UserHandler)(makeRequest(invocation, identity));
       text = outputText(outputOf(returned));
@@ -121,7 +125,7 @@ export async function runZygote(): Promise<void> {
       type = up.error;
       text = failureText(thrown);
     }
-    if (!invocation.over) finish(invocation, type, text, before);
+    if (!invocation.over) finish(invocation, type, text, begun === number ? before : null);
   }
 
   function finish(invocation: Invocation, type: number, text: string, before: number | null = null): void {
