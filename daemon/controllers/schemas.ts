@@ -73,9 +73,17 @@ function problemsOf(errors: readonly ErrorObject[]): FieldProblem[] {
   });
 }
 
+/** Of a long list the first ones: it would come with each of the problems. */
+const MAX_LISTED = 1_000;
+
+function listed(values: readonly unknown[]): string {
+  const text = JSON.stringify(values);
+  return text.length <= MAX_LISTED ? text : `${text.slice(0, MAX_LISTED)}...`;
+}
+
 function detailOf(error: ErrorObject, params: Record<string, unknown>): string {
   if (error.keyword === "required") return "missing";
   if (error.keyword === "additionalProperties" || error.keyword === "unevaluatedProperties") return "unknown field";
-  if (error.keyword === "enum") return `must be one of ${JSON.stringify(params["allowedValues"])}`;
+  if (error.keyword === "enum") return `must be one of ${listed(params["allowedValues"] as unknown[])}`;
   return error.message ?? "not valid";
 }

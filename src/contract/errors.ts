@@ -24,7 +24,7 @@ export type ErrorCode = keyof typeof errors;
 
 /** A code that another process told; `internal` where the catalogue does not have it. */
 export function knownCode(code: string): ErrorCode {
-  return code in errors ? (code as ErrorCode) : "internal";
+  return Object.hasOwn(errors, code) ? (code as ErrorCode) : "internal";
 }
 
 /** One wrong place in a document: a JSON pointer into it, a stable code, and what is wrong. */

@@ -70,12 +70,10 @@ function typeText(schema: unknown, inside: Scope, depth: number): string {
   }
   if (Array.isArray(node["allOf"]) && node["properties"] === undefined && node["type"] !== "string")
     return node["allOf"].map((part) => `(${typeText(part, inside, depth + 1)})`).join(" & ");
-  const types = Array.isArray(node["type"])
-    ? node["type"]
-    : node["type"] === undefined
-      ? inferred(node)
-      : [node["type"]];
+  const types = node["type"] === undefined ? inferred(node) : [node["type"]].flat();
   if (types.length === 0) return "unknown";
+  // OpenAPI's word, which the check knows too.
+  if (node["type"] !== undefined && node["nullable"] === true) types.push("null");
   return union(types.map((type) => one(String(type), node, inside, depth)));
 }
 
@@ -112,7 +110,8 @@ function arrayText(node: Schema, inside: Scope, depth: number): string {
 function objectText(node: Schema, inside: Scope, depth: number): string {
   const properties = Object.entries((node["properties"] ?? {}) as Schema);
   const required = new Set(Array.isArray(node["required"]) ? node["required"] : []);
-  const more = node["additionalProperties"];
+  // What a pattern describes is none of the additional ones.
+  const more = node["patternProperties"] === undefined ? node["additionalProperties"] : true;
   if (properties.length === 0) {
     if (typeof more !== "object") return `Record<string, ${more === false ? "never" : "unknown"}>`;
     // Not a Record: a map of maps like itself may not be one.

@@ -26,6 +26,11 @@ test("scalars, unions, constants, lists, tuples, maps and objects", () => {
     '{\n  a: unknown;\n  "b-c"?: boolean;\n}',
   );
   expect(input({ anyOf: [{ type: "string" }, { type: "array", items: { $ref: "#" } }] })).toBe("string | Array<Input>");
+  expect(input({ type: "object", patternProperties: { "^x": { type: "number" } }, additionalProperties: false })).toBe(
+    "Record<string, unknown>",
+  );
+  expect(input({ type: "object", additionalProperties: false })).toBe("Record<string, never>");
+  expect(input({ type: "string", nullable: true })).toBe("string | null");
   expect(input(true)).toBe("unknown");
   expect(input(false)).toBe("never");
 });
