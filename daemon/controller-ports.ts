@@ -65,17 +65,21 @@ function document(answer: GatewayAnswer & { readonly body: Uint8Array }): LlmAns
   return { ...head(answer), body: JSON.parse(Buffer.from(answer.body).toString()) as unknown };
 }
 
-/** The documents of a stream's events; what the reader has not taken yet holds the stream back. */
-async function* chunksOf(
+/**
+ * The documents of a stream's events; what the reader has not taken yet holds the stream back. It begins at once, read or not: the gateway
+ * gives the call's place and its budget back at the stream's end, and somebody who has left by now reads nothing.
+ */
+function chunksOf(
   answer: Extract<GatewayAnswer, { stream: object }>,
   call: LlmCall,
 ): AsyncGenerator<Record<string, unknown>> {
   const waiting: string[] = [];
   let ended = false;
+  let broken: unknown;
   let wake = (): void => {};
   let taken = (): void => {};
   const decoder = new TextDecoder();
-  const piped = answer.stream
+  void answer.stream
     .pipe({
       write(frame) {
         waiting.push(typeof frame === "string" ? frame : decoder.decode(frame));
@@ -87,27 +91,34 @@ async function* chunksOf(
           taken = resolve;
         }),
     })
-    .then(() => {
+    .catch((error: unknown) => {
+      broken = error;
+    })
+    .finally(() => {
       ended = true;
       wake();
     });
-  try {
-    while (!call.signal.aborted) {
-      const frame = waiting.shift();
-      if (frame !== undefined) {
-        if (waiting.length < 32) taken();
-        yield* documentsOf(frame);
-      } else if (ended) break;
-      else
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
+
+  async function* read(): AsyncGenerator<Record<string, unknown>> {
+    try {
+      while (!call.signal.aborted) {
+        const frame = waiting.shift();
+        if (frame !== undefined) {
+          if (waiting.length < 32) taken();
+          yield* documentsOf(frame);
+        } else if (broken !== undefined) throw broken;
+        else if (ended) break;
+        else
+          await new Promise<void>((resolve) => {
+            wake = resolve;
+          });
+      }
+    } finally {
+      waiting.length = 0;
+      taken();
     }
-  } finally {
-    waiting.length = 0;
-    taken();
-    await Promise.race([piped, Promise.resolve()]);
   }
+  return read();
 }
 
 /** Server-sent events carry one JSON document in each `data:` line; `[DONE]` is none. */

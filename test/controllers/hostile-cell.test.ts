@@ -3,7 +3,8 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
+import { controllerPorts } from "#daemon/controller-ports.ts";
 import { type Cell, type CellCall, holdCell, startCell } from "#daemon/controllers/cell/cell.ts";
 import { HEADER, SECRET, up } from "#daemon/controllers/cell/frames.ts";
 import { allLayers, type Layers } from "#daemon/controllers/cell/lockdown/boot.ts";
@@ -147,8 +148,24 @@ function callOf(ends: Pick<CellCall, "onEnd" | "onGone">): CellCall {
   return { message, broker: () => broker, onLog() {}, ...ends };
 }
 
-/** A cell whose process is the test. */
-async function heldCell() {
+test("a cell that takes nothing of all that it asks for is ended, before the daemon holds it all", async () => {
+  for (const [waiting, reason] of [
+    [200 * 2 ** 20, "ended"],
+    [300 * 2 ** 20, "violation"],
+  ] as const) {
+    const { cell, answer } = await heldCell(waiting);
+    const told = new Promise<string>((resolve) => {
+      cell.invoke(callOf({ onEnd: () => resolve("ended"), onGone: ({ reason }) => resolve(reason) }));
+    });
+    await answer(up.call, Buffer.from('{"n":1,"op":"kv.get"}'));
+    await new Promise((done) => setTimeout(done, 5));
+    await answer(up.result, Buffer.concat([cpu, Buffer.from("1")]));
+    expect(await told).toBe(reason);
+  }
+});
+
+/** A cell whose process is the test; `waiting`: bytes that it has not taken. */
+async function heldCell(waiting = 0) {
   let invoked = (_frame: Buffer): void => {};
   const sent = new Promise<Buffer>((resolve) => {
     invoked = resolve;
@@ -157,7 +174,7 @@ async function heldCell() {
   const exited = new Promise<Parameters<typeof exit>[0]>((resolve) => {
     exit = resolve;
   });
-  const socket = { onRead: (_bytes: Buffer) => {}, write: invoked, pause() {}, resume() {} };
+  const socket = { onRead: (_bytes: Buffer) => {}, write: invoked, waiting: () => waiting, pause() {}, resume() {} };
   const standing = { trust() {}, stepBack() {}, close() {} };
   const kill = (): void => exit({ code: null, signal: "SIGKILL", stderr: "" });
   const holding = holdCell({ pid: 1, socket, standing, exited, onFlood: null, kill }, allLayers);
@@ -175,6 +192,15 @@ async function heldCell() {
   };
   return { cell: await holding, answer };
 }
+
+test("a stream that its reader gave up before it began is led to its end, where its place is given back", async () => {
+  const pipe = vi.fn(async () => {});
+  const gateway = { complete: async () => ({ status: 200, headers: {}, stream: { pipe } }) };
+  const { llm } = controllerPorts({ gateway, storage: { units: {} } } as never);
+  const answer = await llm?.chat({ body: {}, signal: AbortSignal.abort() } as never);
+  expect(answer).toHaveProperty("chunks");
+  expect(pipe).toHaveBeenCalledOnce();
+});
 
 test.each([
   ["a huge frame", "const f = Buffer.alloc(9); f.writeUInt32LE(0xfffffff0, 0); f[4] = 67; fs.writeSync(3, f);"],

@@ -90,6 +90,8 @@ const OUT_OF_MEMORY = /out of memory|Allocation failed|allocation failure|OOM|ba
 const HELLO_WITHIN_MS = 20_000;
 /** Beyond what a cell keeps to (`MOST_...` of guest/invocation.ts): an end may be heard of later than the beginning that followed it. */
 const MAX_CALLS_UNDER_WAY = 384;
+/** Bytes of answers that a cell has asked for and does not take: those of one call may be 2 GB. */
+const MOST_WAITING = 256 * 1024 * 1024;
 /** Lines of no invocation: nobody asked for them, and each is mapped to its sources. */
 const SESSION_LOG: LogAllowance = { bytes: 256 * 1024, windowMs: 10_000 };
 
@@ -202,7 +204,7 @@ export function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
   }
 
   function brokerFrame(type: number, id: number, call: Running, payload: Buffer): void {
-    call.streams ??= openCallStreams(call.call.broker(), (down, ...parts) => connection.send(down, id, ...parts), held);
+    call.streams ??= openCallStreams(call.call.broker(), (down, ...parts) => answer(down, id, parts), held);
     const { streams } = call;
     if (type === up.call) {
       if (streams.underWay() >= MAX_CALLS_UNDER_WAY)
@@ -212,6 +214,12 @@ export function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
     else if (type === up.end) streams.end(JSON.parse(payload.toString()) as { n: number; error?: string });
     else if (type === up.credit) streams.credit(payload.readUInt32LE(0), payload.readUInt32LE(4));
     else if (type === up.cancel) streams.cancel(payload.readUInt32LE(0));
+  }
+
+  function answer(type: number, id: number, parts: readonly (string | Uint8Array)[]): void {
+    if (connection.waiting() > MOST_WAITING)
+      kill("violation", `more than ${MOST_WAITING} bytes that it asked for wait for it`);
+    else connection.send(type, id, ...parts);
   }
 
   const handle: Omit<Cell, "hello"> = {

@@ -36,6 +36,8 @@ export interface ConnectionHandler {
 export interface Connection {
   /** One frame; parts are joined. What is sent within one turn of the event loop goes out in one write. */
   send(type: number, id: number, ...parts: readonly (string | Uint8Array)[]): void;
+  /** Bytes that were sent and that the cell has not taken. */
+  waiting(): number;
   /** True while the cell's frames are not read because it sent too many. */
   paused(): boolean;
 }
@@ -185,6 +187,7 @@ export function openConnection(socket: CellSocket, handler: ConnectionHandler): 
       if (outgoing.push(frame) === 1) setImmediate(flush);
       outgoingBytes += frame.length;
     },
+    waiting: () => outgoingBytes + socket.waiting(),
     paused: () => resting,
   };
 

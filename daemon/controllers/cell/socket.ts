@@ -5,6 +5,8 @@ export interface CellSocket {
   /** `bytes` are valid during the call only. */
   onRead: (bytes: Buffer) => void;
   write(bytes: Buffer): void;
+  /** Bytes that were written and that the cell has not taken. */
+  waiting(): number;
   pause(): void;
   resume(): void;
 }
@@ -41,6 +43,7 @@ function wrap(socket: Socket): CellSocket {
     write(bytes) {
       if (!socket.destroyed) socket.write(bytes);
     },
+    waiting: () => socket.writableLength,
     pause: () => void socket.pause(),
     resume: () => void socket.resume(),
   };
