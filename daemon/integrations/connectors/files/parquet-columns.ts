@@ -132,8 +132,11 @@ function putter({ type, untyped }: Column, physical: string, decimal: boolean): 
     };
   if (physical === "INT64" && type.kind === "timestamp") return (into, value) => putMicros(into, String(value));
   if (physical === "INT64") return (into, value) => putInteger(into, String(value));
-  if (decimal)
-    return (into, value) => putDecimal(into, scaled(String(value), type.kind === "decimal" ? (type.scale ?? 0) : 0));
+  if (decimal && type.kind === "decimal") {
+    const { precision = 38, scale = 0 } = type;
+    const beyond = 10n ** BigInt(precision);
+    return (into, value) => putDecimal(into, scaled(String(value), scale, beyond));
+  }
   if (type.kind === "bytes") return putBytes;
   return (into, value) =>
     typeof value === "string" ? putText(into, value) : putText(into, `\\x${Buffer.from(value).toString("hex")}`);
@@ -212,14 +215,14 @@ function putDecimal(into: Bytes, value: bigint): void {
   into.view.setBigUint64(at + 8, BigInt.asUintN(64, value));
 }
 
-function scaled(text: string, scale: number): bigint {
+function scaled(text: string, scale: number, beyond: bigint): bigint {
   const parts = /^(-?)(\d+)(?:\.(\d+))?$/.exec(text);
   const fraction = parts?.[3] ?? "";
   if (!parts || fraction.length > scale)
     throw new NoForm(`${text.slice(0, 40)} has no form in a Parquet decimal of scale ${scale}`);
   const value = BigInt(`${parts[1]}${parts[2]}${fraction.padEnd(scale, "0")}`);
-  if (BigInt.asIntN(128, value) !== value)
-    throw new NoForm(`${text.slice(0, 40)} has more digits than a Parquet decimal holds`);
+  if (value >= beyond || -value >= beyond)
+    throw new NoForm(`${text.slice(0, 40)} has more digits than its Parquet decimal holds`);
   return value;
 }
 
