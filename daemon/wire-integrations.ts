@@ -13,7 +13,7 @@ import { runRoutes } from "./http/routes/runs.ts";
 import { syncRoutes } from "./http/routes/syncs.ts";
 import { webhookRoutes } from "./http/routes/webhooks.ts";
 import { createCatalogue } from "./integrations/catalogue/catalogue.ts";
-import { createConnections } from "./integrations/connections/connections.ts";
+import { type Connections, createConnections } from "./integrations/connections/connections.ts";
 import { createKeepers } from "./integrations/connections/kept-tokens.ts";
 import type { PlaceRules } from "./integrations/connections/places.ts";
 import { connectionSecrets } from "./integrations/connections/secret.ts";
@@ -101,9 +101,13 @@ export function wireIntegrations(foundation: Foundation, origin: () => string, g
     onEvents: deliveries.wake,
   });
   const { fresh } = oauth;
-  const live = createLiveRuns({ storage, jobs, execution, secrets, fresh, clock, logger, onEvents: deliveries.wake });
+  const live = createLiveRuns({
+    ...{ storage, jobs, execution, secrets, fresh, clock, logger },
+    doubt: (connection, signal) => connections.doubt(connection, signal),
+    onEvents: deliveries.wake,
+  });
   foundation.onClose(live.close);
-  const connections = createConnections({
+  const connections: Connections = createConnections({
     ...{ storage, catalogue, secrets, execution, clock, seed, fresh, placeRules },
     onEvents: deliveries.wake,
     root: foundation.root,

@@ -35,6 +35,8 @@ export interface Connections {
   patch(principal: Principal, id: string, patch: PatchConnection): Promise<Connection>;
   remove(principal: Principal, id: string): Promise<void>;
   check(principal: Principal, id: string, signal: AbortSignal): Promise<Connection>;
+  /** Tests a live connection by which something has failed; only what is bad is kept, for a test may see less than a run. */
+  doubt(id: string, signal: AbortSignal): Promise<void>;
   objects(principal: Principal, id: string, signal: AbortSignal): Promise<readonly DiscoveredObject[]>;
 }
 
@@ -129,19 +131,13 @@ export function createConnections(options: ConnectionsOptions): Connections {
     async check({ environment }, id, signal) {
       const current = await find({ environment }, id);
       const found = environment === "sandbox" ? simulateCheck(seed(), current) : await tested(current, signal);
-      for (let tries = 0; tries < 20; tries++) {
-        const latest = await find({ environment }, id);
-        // Other settings have come meanwhile: nothing was found out about them.
-        if (environment === "live" && !sameSettings(secrets.read(current), secrets.read(latest)))
-          return connectionDocument(latest);
-        const { revision } = latest;
-        const updated = await units.setHealth({ id, environment, ...found, revision, now: rfc3339(clock.now()) });
-        if (updated === null) throw missing(id);
-        if (updated === "stale") continue;
-        if (environment === "live") options.onEvents();
-        return connectionDocument(updated);
-      }
-      throw changing();
+      return connectionDocument(await keep(current, found));
+    },
+
+    async doubt(id, signal) {
+      const current = await find({ environment: "live" }, id);
+      const found = await tested(current, signal);
+      if (found.status !== "connected") await keep(current, found);
     },
 
     async objects({ environment }, id, signal) {
@@ -180,6 +176,22 @@ export function createConnections(options: ConnectionsOptions): Connections {
     const found = await units.get({ id, environment });
     if (found === null) throw missing(id);
     return found;
+  }
+
+  /** The connection with what a test of it has found, unless it has other settings now: nothing was found out about those. */
+  async function keep(current: ConnectionRecord, found: Checked): Promise<ConnectionRecord> {
+    const { id, environment } = current;
+    for (let tries = 0; tries < 20; tries++) {
+      const latest = await find(current, id);
+      if (environment === "live" && !sameSettings(secrets.read(current), secrets.read(latest))) return latest;
+      const { revision } = latest;
+      const updated = await units.setHealth({ id, environment, ...found, revision, now: rfc3339(clock.now()) });
+      if (updated === null) throw missing(id);
+      if (updated === "stale") continue;
+      if (environment === "live") options.onEvents();
+      return updated;
+    }
+    throw changing();
   }
 
   async function tested(current: ConnectionRecord, signal: AbortSignal): Promise<Checked> {

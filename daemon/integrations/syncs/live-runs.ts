@@ -39,6 +39,8 @@ export interface LiveRunsOptions {
   readonly secrets: ConnectionSecrets;
   /** With a fresh access token, where it has one. */
   readonly fresh: (connection: ConnectionRecord) => Promise<ConnectionRecord>;
+  /** A run was refused its credentials; which connection's they were only a test can tell. */
+  readonly doubt: (connection: string, signal: AbortSignal) => Promise<void>;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Events may have been put into the queue. */
@@ -55,12 +57,14 @@ const maxAttempts = 20;
 const refusals: readonly string[] = ["connection_missing", "conflict"];
 // How long at the most until it is tried again to store how a run ended.
 const longestPauseMs = 10_000;
+// How long the tests of a failed run's connections may take.
+const doubtMs = 25_000;
 const clockLookMs = 30_000;
 // What a clock is set right by without anybody noticing.
 const clockSlackMs = 1000;
 
 export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
-  const { storage, jobs, execution, secrets, fresh, clock, logger, onEvents } = options;
+  const { storage, jobs, execution, secrets, fresh, doubt, clock, logger, onEvents } = options;
   const { units } = storage;
   const underWay = new Map<string, AbortController>();
   const endings = new EventEmitter().setMaxListeners(0);
@@ -180,6 +184,7 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
           logger.warn("sync.end_failed", { run: run.id, detail: describe(error).message });
           if (!(await pause(pauseMs, signal))) throw error;
         }
+      if (outcome.error?.code === "credentials_rejected") await doubtEnds(sync, signal);
     } catch (error) {
       if (signal.aborted) return { runAgainAt: clock.now() };
       if (isAway(error) && attempt < maxAttempts) throw error;
@@ -188,6 +193,12 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
       underWay.delete(run.id);
     }
     return undefined;
+  }
+
+  async function doubtEnds({ id: sync, source_connection, destination_connection }: SyncRecord, signal: AbortSignal) {
+    const soon = AbortSignal.any([signal, AbortSignal.timeout(doubtMs)]);
+    const failed = (error: unknown) => logger.warn("sync.test_failed", { sync, detail: describe(error).message });
+    await Promise.all([source_connection, destination_connection].map((end) => doubt(end, soon).catch(failed)));
   }
 
   async function openEnds(sync: SyncRecord): Promise<Pick<RunTask, "source" | "destination"> | null> {
@@ -240,6 +251,7 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
     }));
     const run = await units.run.end({ id, status: outcome.status, now: rfc3339(finished), result, rejects });
     if (run !== null) logger.info("sync.run_ended", { run: id, sync: run.sync_id, status: run.status });
+    endings.emit(id);
     onEvents();
   }
 

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
 import { connect } from "./harness.ts";
 
@@ -132,6 +132,28 @@ describe.skipIf(postgresMissing())("live syncs in the daemon", () => {
     await call("PATCH", `/v1/connections/${connection}`, { config: { url: other } });
     expect(await run()).toMatchObject({ records_read: 1, warnings: [{ code: "source_changed" }] });
     expect(await target.lines("led")).toEqual(["(1,100)", "(3,1)"]);
+  });
+
+  test("a run that is refused its credentials shows in the connection whose they are", async () => {
+    await source.query("CREATE ROLE shut NOLOGIN");
+    const url = server.url.replace("postgres@", "shut@");
+    const connection = (await call("POST", "/v1/connections", { provider: "postgres", config: { url } })).id;
+    const ends = {
+      source: { connection, object: "hundred" },
+      destination: { connection: connections[1], table: "shut" },
+    };
+    const { id } = await call("POST", "/v1/syncs", ends);
+    const run = await until((await call("POST", `/v1/syncs/${id}/trigger`)).id, ["completed", "failed"]);
+    expect(run).toMatchObject({ status: "failed", error: { code: "credentials_rejected" } });
+    await vi.waitFor(
+      async () =>
+        expect(await call("GET", `/v1/connections/${connection}`)).toMatchObject({
+          status: "failed",
+          health: { status: "unhealthy", message: expect.stringContaining("shut") },
+        }),
+      { timeout: 15_000, interval: 100 },
+    );
+    expect(await call("GET", `/v1/connections/${connections[1]}`)).toMatchObject({ status: "connected" });
   });
 
   test("a run that is cancelled ends within two seconds, its worker too; a trigger meanwhile gives the same run", async () => {

@@ -36,6 +36,7 @@ function overState(away: "connection.get" | "run.end") {
     execution: { run: async () => ({ ...outcome, error: null, warnings: [], rejects: [], proof: null }) } as never,
     secrets: { open: (connection: unknown) => connection } as never,
     fresh: async (connection) => connection,
+    doubt: async () => undefined,
     clock: systemClock,
     logger: silentLogger,
     onEvents: () => undefined,
