@@ -52,8 +52,8 @@ type Scheduled = Pick<SyncRecord, "environment" | "status" | "schedule" | "timez
 const progressEveryMs = 1000;
 // A realtime sync whose run has ended is looked after this often.
 const realtimePauseMs = 5_000;
-// A run that took the daemon down with it so often will not be tried again.
-const maxAttempts = 20;
+// A run that took the daemon down with it so often will not be tried again. So many, for most daemons that are killed are so by others.
+const maxAttempts = 200;
 const refusals: readonly string[] = ["connection_missing", "conflict"];
 // How long at the most until it is tried again to store how a run ended.
 const longestPauseMs = 10_000;

@@ -5,8 +5,8 @@ import type { Job, Outcome } from "#daemon/jobs/jobs.ts";
 import { silentLogger } from "#daemon/telemetry/log.ts";
 import { systemClock } from "#shared/clock.ts";
 
-/** Live runs over a state that is away when it is first asked that; answers how to do a run's job, and how it ended. */
-function overState(away: "connection.get" | "run.end") {
+/** Live runs over a state that is away when it is first asked that (absent: never); answers how to do a run's job, and how it ended. */
+function overState(away?: "connection.get" | "run.end") {
   const ended: unknown[] = [];
   const asked: unknown[] = [];
   let faults = 1;
@@ -60,4 +60,14 @@ test("a run does not fail for a state that is away when it begins: it begins aga
   await expect(job(1)).rejects.toMatchObject({ code: "storage_unavailable" });
   await job(2);
   expect(ended).toMatchObject([{ status: "completed" }]);
+});
+
+test("a run goes on however often its daemon was killed, but for one that seems to do it itself", async () => {
+  const { job, ended } = overState();
+  await job(200);
+  await job(201);
+  expect(ended).toMatchObject([
+    { status: "completed" },
+    { status: "failed", result: { errors: [{ code: "worker_lost" }] } },
+  ]);
 });
