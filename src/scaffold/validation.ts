@@ -10,7 +10,7 @@ import { toPointer } from "#contract/json-pointer.ts";
 import { type Problem, sortProblems } from "#contract/problem.ts";
 import type { ProjectConfig } from "#contract/project.ts";
 import { readProject } from "#contract/project-check.ts";
-import { type Position, readSource } from "#contract/source.ts";
+import { type Position, readSource, type Source } from "#contract/source.ts";
 import { TYPES_FILE, typesOf } from "#contract/types.ts";
 import { PROJECT_FILE } from "#shared/paths.ts";
 import { whereWritable, writeEditorFiles, writeIfDifferent } from "./editor.ts";
@@ -36,12 +36,14 @@ interface Work {
   readonly problems: Problem[];
   readonly checked: CheckedFile[];
   readonly contracts: { file: string; contract: ControllerContract }[];
+  /** Files that were read without a problem, once a value in them is looked for. */
+  readonly sources: Map<string, Source | undefined>;
   config: ProjectConfig | undefined;
 }
 
 /** Checks controller folders, contract files and magic.yaml; the whole project at `root` where no path is given. */
 export function validatePaths(paths: readonly string[], root: string | undefined, cwd: string): Validation {
-  const work: Work = { cwd, problems: [], checked: [], contracts: [], config: undefined };
+  const work: Work = { cwd, problems: [], checked: [], contracts: [], sources: new Map(), config: undefined };
   if (paths.length > 0) for (const path of paths) checkPath(resolve(cwd, path), path, work);
   else if (root !== undefined) checkProject(root, work);
   else if (contractIn(cwd)) checkController(cwd, work);
@@ -266,8 +268,9 @@ function projectFile({ checked }: Work): string {
 
 /** Where a file that was read without a problem has the value at the pointer. */
 function at(work: Work, file: string, pointer: string): Position & { file: string; pointer: string } {
-  const { source } = readSource(read(resolve(work.cwd, file)), file);
-  return { file, ...(source?.locate(pointer) ?? { line: 1, column: 1 }), pointer };
+  // Once: a file may have thousands of warnings.
+  if (!work.sources.has(file)) work.sources.set(file, readSource(read(resolve(work.cwd, file)), file).source);
+  return { file, ...(work.sources.get(file)?.locate(pointer) ?? { line: 1, column: 1 }), pointer };
 }
 
 export function contractIn(folder: string): string | undefined {

@@ -358,6 +358,11 @@ test("models that no provider of magic.yaml serves are warned of, wherever they 
   ]);
 });
 
+test("a file is read once, however many warnings it has", { timeout: 10_000 }, () => {
+  const aliases = Object.fromEntries(Array.from({ length: 1_500 }, (_, at) => [`a${at}`, `nobody/${at}`]));
+  expect(unserved({ models: { aliases } })).toHaveLength(1_500);
+});
+
 test.each([
   ["a server of many vendors' models", { router: { type: "openai", base_url: "https://openrouter.ai/api/v1" } }, true],
   ["a server whose address comes later", { router: { type: "openai", base_url: env("ROUTER") } }, true],
