@@ -23,7 +23,7 @@ export default defineCommand({
     whereWritable(() => writeEditorFiles(root.path));
     const results: TestResult[] = [];
     const started = performance.now();
-    for await (const event of runTests(folders, cwd, signal)) {
+    for await (const event of runTests(folders, root.path, cwd, signal)) {
       if (event.type === "output") output.note(event.text.trimEnd());
       else {
         results.push(event.result);

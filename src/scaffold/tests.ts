@@ -52,12 +52,19 @@ export function testFilesIn(folder: string): string[] {
 /** Runs the test files of these controllers; one event for each test as it ends. */
 export async function* runTests(
   folders: readonly string[],
+  root: string,
   cwd: string,
   signal: AbortSignal,
 ): AsyncGenerator<TestEvent> {
   const files = folders.flatMap(testFilesIn);
   const owner = (file: string | undefined) => basename(folders.find((folder) => file?.startsWith(`${folder}/`)) ?? "");
-  const stream = run({ files, cwd, signal, execArgv: ["--no-warnings", "--import", resolver()], isolation: "process" });
+  const stream = run({
+    files,
+    cwd,
+    signal,
+    execArgv: ["--no-warnings", "--import", resolver(root)],
+    isolation: "process",
+  });
   for await (const { type, data } of stream as AsyncIterable<{ type: string; data: Record<string, unknown> }>) {
     if (type === "test:stdout" || type === "test:stderr") yield { type: "output", text: String(data["message"]) };
     if (type !== "test:pass" && type !== "test:fail") continue;
@@ -90,15 +97,18 @@ function reason(error: (Error & { cause?: unknown }) | undefined): string {
 
 /**
  * A module, as a data: URL, that makes Node find magic/sdk in this installation, and take what imports and exports for a module
- * as the daemon's bundler does, also where a package.json around it says `"type": "commonjs"`, which `npm init` writes.
+ * as the daemon's bundler does, also where a package.json around it says `"type": "commonjs"`, which `npm init` writes. Node strips
+ * no types below a folder called node_modules, where a project may lie all the same.
  */
-function resolver(): string {
+function resolver(root: string): string {
   const urls = Object.fromEntries(
     Object.entries(sdkEntries).map(([name, { code }]) => [name, pathToFileURL(code).href]),
   );
   const code = `import { readFileSync } from "node:fs";
-import { registerHooks } from "node:module";
+import { registerHooks, stripTypeScriptTypes } from "node:module";
 const urls = ${JSON.stringify(urls)};
+const root = ${JSON.stringify(`${pathToFileURL(root).href}/`)};
+const isOwn = (url) => url.startsWith("file:") && !(url.startsWith(root) ? url.slice(root.length - 1) : url).includes("/node_modules/");
 const isModule = (url) => {
   try {
     return /^\\s*(import|export)\\b/m.test(readFileSync(new URL(url), "utf8"));
@@ -110,9 +120,13 @@ registerHooks({
   resolve(name, context, next) {
     if (urls[name]) return { url: urls[name], shortCircuit: true };
     const found = next(name, context);
-    const own = /^file:.*\\.[jt]s$/.test(found.url) && !found.url.includes("/node_modules/");
+    const own = /\\.[jt]s$/.test(found.url) && isOwn(found.url);
     if (!own || !found.format?.startsWith("commonjs") || !isModule(found.url)) return found;
     return { ...found, format: found.format.replace("commonjs", "module") };
+  },
+  load(url, context, next) {
+    if (!url.includes("/node_modules/") || !/\\.m?ts$/.test(url) || !isOwn(url)) return next(url, context);
+    return { format: "module", source: stripTypeScriptTypes(readFileSync(new URL(url), "utf8")), shortCircuit: true };
   },
 });`;
   return `data:text/javascript,${encodeURIComponent(code)}`;

@@ -324,15 +324,17 @@ test("help is one document with --json, also where an example follows it", async
     });
 });
 
-test("a failing test: its file and line, exit 3", async () => {
-  const folder = join(box.folder, "controllers", "failing");
+test("a failing test: its file and line, exit 3, also below node_modules, where Node strips no types", async () => {
+  const project = join(box.folder, "node_modules", "shop");
+  const folder = join(project, "controllers", "failing");
   mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, "handler.js"), "export default () => 1;\n");
+  writeFileSync(join(project, "magic.yaml"), "version: 1\n");
+  writeFileSync(join(folder, "handler.ts"), "export default (): number => 1;\n");
   writeFileSync(
-    join(folder, "handler.test.js"),
-    'import { test } from "node:test";\ntest("never", () => {\n  throw new Error("no");\n});\n',
+    join(folder, "handler.test.ts"),
+    'import { test } from "node:test";\ntest("never", (): void => {\n  throw new Error("no");\n});\n',
   );
-  const { code, stdout } = await box.magic(["test", "failing", "--json"]);
+  const { code, stdout } = await box.magic(["test", "failing", "--json"], { cwd: project });
   expect(code).toBe(3);
   expect(JSON.parse(stdout)).toMatchObject({
     passed: 0,
