@@ -74,6 +74,13 @@ export function wholeOf(text: string | undefined, flag: string, minimum: number)
   throw new MagicError("usage", `${flag} takes a whole number of at least ${minimum}.`);
 }
 
+/** A port; 0 is any free one. Throws `usage`. */
+export function portOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new MagicError("usage", `--port ${text} is not a port: 0 to 65535.`);
+}
+
 /** A time, or a span before now such as 10m, as the daemon takes either. Throws `usage`. */
 export function sinceOf(text: string | undefined, flag: string): string | undefined {
   if (text === undefined || /^\d{1,9}[smhd]$/.test(text)) return text;

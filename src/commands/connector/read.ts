@@ -3,7 +3,7 @@ import { readConnector } from "#client/connectors/store.ts";
 import { runConnectorWorker } from "#client/connectors/worker.ts";
 import { defineCommand } from "#commands/command.ts";
 import { readJsonInput } from "#commands/json-input.ts";
-import { MagicError } from "#contract/errors.ts";
+import { wholeOf } from "#commands/option-values.ts";
 import { unpackNumbers } from "#shared/exact-number.ts";
 import { wholeNumbers } from "#shared/json-text.ts";
 import { findRoot } from "#shared/paths.ts";
@@ -21,9 +21,7 @@ export default defineCommand<{ config?: string; state?: string; limit?: string; 
       .option("--sandbox", "simulated records, made from the stream's schema: no configuration, no network"),
   async run({ args, options, output, globals, env, cwd, signal }) {
     const [name, stream] = args as [string, string];
-    const limit = options.limit === undefined ? undefined : Number(options.limit);
-    if (limit !== undefined && !(Number.isInteger(limit) && limit > 0))
-      throw new MagicError("usage", `--limit takes a number of records, not '${options.limit}'.`);
+    const limit = wholeOf(options.limit, "--limit", 1);
     const manifest = readConnector(findRoot(globals.root, env, cwd).path, name);
     const config = await configOf(options.config);
     const state =

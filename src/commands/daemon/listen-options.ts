@@ -29,12 +29,6 @@ export function addListenOptions(command: Command): Command {
     .option("--forget-sealed", "give up the credentials that a master key sealed which is gone");
 }
 
-export function portOf(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
-  throw new MagicError("usage", `--port ${text} is not a port: 0 to 65535.`);
-}
-
 /** The flags that the daemon's own command line takes besides host and port. */
 export function flagsOf(options: ListenOptions): string[] {
   return [

@@ -4,9 +4,10 @@ import { startDaemon } from "#client/daemon/connect.ts";
 import { daemonDocument, readRuntimeFile } from "#client/daemon/files.ts";
 import { stopDaemon } from "#client/daemon/stop.ts";
 import { defineCommand } from "#commands/command.ts";
+import { portOf } from "#commands/option-values.ts";
 import type { RuntimeFile } from "#contract/protocol.ts";
 import { findRoot } from "#shared/paths.ts";
-import { addListenOptions, flagsOf, type ListenOptions, portOf, showDaemon } from "./listen-options.ts";
+import { addListenOptions, flagsOf, type ListenOptions, showDaemon } from "./listen-options.ts";
 
 export default defineCommand<ListenOptions>({
   local: true,

@@ -4,11 +4,12 @@ import { type StartResult, startDaemon, tellCrash } from "#client/daemon/connect
 import { daemonDocument, readCrashNote } from "#client/daemon/files.ts";
 import { inspectDaemon, keepDaemon } from "#client/daemon/inspect.ts";
 import { type Context, defineCommand } from "#commands/command.ts";
+import { portOf } from "#commands/option-values.ts";
 import { MagicError } from "#contract/errors.ts";
 import { exitCodes } from "#contract/exit-codes.ts";
 import type { RuntimeFile } from "#contract/protocol.ts";
 import { findRoot } from "#shared/paths.ts";
-import { addListenOptions, flagsOf, type ListenOptions, portOf, showDaemon } from "./listen-options.ts";
+import { addListenOptions, flagsOf, type ListenOptions, showDaemon } from "./listen-options.ts";
 
 interface Options extends ListenOptions {
   readonly foreground?: boolean;

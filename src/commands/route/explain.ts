@@ -1,8 +1,7 @@
 // magic route explain: the decision, every candidate, why the others are out; nobody is called.
 import { gatewayClientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
-import { readJsonInput } from "#commands/json-input.ts";
-import { MagicError } from "#contract/errors.ts";
+import { objectValue } from "#commands/option-values.ts";
 import type { RouteCandidate, RouteExplanation } from "#contract/wire/route.ts";
 import type { Paint } from "#output/paint.ts";
 import { table } from "#output/table.ts";
@@ -19,9 +18,7 @@ export default defineCommand<Options>({
       .option("--input <json>", "the chat completion request: JSON, @FILE, or - for standard input"),
   async run(context) {
     const { options, output, signal } = context;
-    const input = options.input === undefined ? {} : await readJsonInput(options.input, "--input");
-    if (typeof input !== "object" || input === null || Array.isArray(input))
-      throw new MagicError("usage", "--input is a chat completion request: a JSON object.");
+    const input = (await objectValue(options.input, "--input")) ?? {};
     const client = await gatewayClientOf(context);
     const body = { ...(options.model !== undefined && { model: options.model }), input };
     const explained = await client.request<RouteExplanation>("POST", "/v1/route/explain", { body, signal });

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import type { ApiClient } from "#client/http.ts";
 import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
-import { listValue, wholeOf } from "#commands/option-values.ts";
+import { listValue, portOf } from "#commands/option-values.ts";
 import { isMagicError, MagicError } from "#contract/errors.ts";
 import { exitCodes } from "#contract/exit-codes.ts";
 import { type Webhook, webhookEvents } from "#contract/wire/webhooks.ts";
@@ -35,7 +35,7 @@ export default defineCommand<{ port?: string; events?: string; secret?: string }
       response.writeHead(problem === undefined ? 204 : 400).end();
       print(output, request, body ?? "", problem);
     });
-    const port = wholeOf(options.port, "--port", 0) ?? 0;
+    const port = portOf(options.port) ?? 0;
     await new Promise<void>((resolve, reject) => {
       server.once("error", (error: NodeJS.ErrnoException) =>
         reject(error.code === "EADDRINUSE" ? new MagicError("port_taken", `Port ${port} is taken.`) : error),
