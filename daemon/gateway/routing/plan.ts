@@ -45,6 +45,19 @@ export interface Plan {
 
 type Asking = Pick<GatewayCall, "operation" | "body" | "principal" | "controller">;
 
+/** What is asked of every candidate. */
+interface Question {
+  readonly engagement: Engagement;
+  readonly parts: RouterParts;
+  readonly call: Asking;
+  readonly shape: RequestShape;
+  readonly access: Access;
+  /** The name in the request. */
+  readonly asked: string;
+  /** Asked for by name, not by a policy. */
+  readonly isPinned: boolean;
+}
+
 /** Decides the route, or throws the refusal that explains best why there is none. */
 export function planRoute(engagement: Engagement, parts: RouterParts, call: Asking, shape: RequestShape): Plan {
   const plan = considerRoute(engagement, parts, call, shape);
@@ -55,14 +68,15 @@ export function planRoute(engagement: Engagement, parts: RouterParts, call: Aski
 /** As planRoute, but a route without candidates is an answer too: for explanations. */
 export function considerRoute(engagement: Engagement, parts: RouterParts, call: Asking, shape: RequestShape): Plan {
   const resolution = resolutionOf(engagement, parts, call);
+  const { asked } = resolution;
   const access = accessOf(engagement, call.principal, call.controller);
-  const consider = (entry: PolicyCandidate, isPinned: boolean) =>
-    considerCandidate(engagement, parts, access, resolution.asked, call, shape, entry, isPinned);
+  const isPinned = resolution.kind === "pinned";
+  const question = { engagement, parts, call, shape, access, asked, isPinned };
   if (resolution.kind === "pinned") {
     const { provider, model } = resolution;
-    const only = consider({ provider: provider.name, model, weight: 1 }, true);
+    const only = considerCandidate(question, { provider: provider.name, model, weight: 1 });
     return {
-      asked: resolution.asked,
+      asked,
       policy: null,
       strategy: "pinned",
       candidates: only.candidate && !only.objection ? [only.candidate] : [],
@@ -71,9 +85,11 @@ export function considerRoute(engagement: Engagement, parts: RouterParts, call: 
     };
   }
   const { policy } = resolution;
-  const considered = policy.candidates.map((entry) => consider(located(engagement, parts.catalogue, entry), false));
+  const considered = policy.candidates.map((entry) =>
+    considerCandidate(question, located(engagement, parts.catalogue, entry)),
+  );
   if (sandboxStandsIn(engagement, call, resolution))
-    considered.push(consider({ provider: "sandbox", model: "echo", weight: 1 }, false));
+    considered.push(considerCandidate(question, { provider: "sandbox", model: "echo", weight: 1 }));
   const able = considered.flatMap(({ candidate, objection }) => (candidate && !objection ? [candidate] : []));
   const ordered = inOrder(policy.strategy, able, {
     user: shape.user ?? callerKey(call.principal),
@@ -81,7 +97,7 @@ export function considerRoute(engagement: Engagement, parts: RouterParts, call: 
     random: parts.random,
   });
   return {
-    asked: resolution.asked,
+    asked,
     policy: policy.name,
     strategy: policy.strategy,
     candidates: openOnesLast(ordered, parts.breakers),
@@ -121,16 +137,8 @@ function sandboxStandsIn(
   return !policy.candidates.some(({ provider }) => engagement.providers.get(provider)?.kind === "sandbox");
 }
 
-function considerCandidate(
-  engagement: Engagement,
-  parts: RouterParts,
-  access: Access,
-  asked: string,
-  call: Asking,
-  shape: RequestShape,
-  entry: PolicyCandidate,
-  isPinned: boolean,
-): Considered {
+function considerCandidate(question: Question, entry: PolicyCandidate): Considered {
+  const { engagement, parts, call, shape, access, asked, isPinned } = question;
   const name = entry.provider === "" ? entry.model : `${entry.provider}/${entry.model}`;
   const state = { model: name, breaker: parts.breakers.state(name), latencyMs: parts.measurements.latency(name) };
   const out = (
@@ -151,7 +159,7 @@ function considerCandidate(
   if (denial) return out(denial.rule, denial.reason, "model");
   if (configured.missing) return out("not_configured", configured.missing, "model");
   const provider = parts.provider(configured.kind);
-  const unsupported = unsupportedBy(engagement, provider, call, entry.model, name, isPinned);
+  const unsupported = unsupportedBy(question, provider, entry.model, name);
   if (unsupported) return out("unsupported", unsupported.reason, unsupported.param);
   const target = targetOf(configured, entry.model);
   const price = priceFor(engagement, parts.catalogue, configured, entry.model);
@@ -190,12 +198,10 @@ function own({ longestAnswer: of }: Provider, { operation, body }: Asking, targe
 }
 
 function unsupportedBy(
-  engagement: Engagement,
+  { engagement, call, isPinned }: Question,
   provider: Provider,
-  call: Asking,
   model: string,
   name: string,
-  isPinned: boolean,
 ): { readonly reason: string; readonly param: string } | null {
   if (call.operation === "embeddings")
     return provider.embed ? null : { reason: `${name}: its provider has no embeddings here`, param: "model" };
