@@ -152,6 +152,21 @@ test("whoever has left before the dispatch keeps no place, although nobody reads
   expect((await chat({ model: "sandbox/echo" }, { principal: own })).status).toBe(200);
 });
 
+test("who reads nothing of a stream keeps his place no longer than the call may last", async () => {
+  const { gateway, chat } = await testGateway({
+    providers: { sandbox: {} },
+    policies: { p: { candidates: ["sandbox/echo"], total_timeout_ms: 50 } },
+    limits: { concurrent: 1 },
+  });
+  const own = principal({ environment: "sandbox" });
+  const messages = [{ role: "user", content: "hi" }];
+  const { stream } = await gateway.complete(callOf({ model: "p", stream: true, messages }, { principal: own }));
+  await expect(chat({ model: "p" }, { principal: own })).rejects.toMatchObject({ code: "rate_limited" });
+  // The event that says that its time is up is written as well.
+  await stream?.pipe({ write: () => false, drained: () => new Promise(() => {}) });
+  expect((await chat({ model: "p" }, { principal: own })).status).toBe(200);
+});
+
 test("metrics tell calls, tokens, cost, attempts and refusals", async () => {
   upstream.answer = (response) => void response.end(completion(10, 5));
   const { chat, metrics } = await testGateway({

@@ -18,16 +18,24 @@ export function wholeAsStream(
   async function pipe(sink: FrameSink): Promise<StreamEnd> {
     for (const frame of frames(body, asked)) {
       if (signal.aborted) return { result: "aborted", usage, failure: failure("aborted", "The client left.") };
-      // Who reads nothing is waited for no longer than a call may last.
-      if (!sink.write(frame)) await Promise.race([sink.drained(), told(signal)]);
+      if (!sink.write(frame)) await roomIn(sink, signal);
     }
     return { result: "completed", usage, failure: null };
   }
   return { kind: "stream", notes, pipe };
 }
 
-function told(signal: AbortNotice): Promise<void> {
-  return new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+/** Resolves when there is room again, or the call is over: who reads nothing is waited for no longer than it may last. */
+export function roomIn(sink: FrameSink, signal: AbortNotice): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const done = () => {
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    signal.addEventListener("abort", done, { once: true });
+    sink.drained().then(done);
+  });
 }
 
 function* frames(body: Buffer, asked: boolean): Generator<string> {

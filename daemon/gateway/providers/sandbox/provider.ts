@@ -22,6 +22,7 @@ import type {
 import { checkCall } from "../check.ts";
 import { failure, UpstreamError } from "../failure.ts";
 import { supportOf } from "../support.ts";
+import { roomIn } from "../whole-stream.ts";
 import { answerFor, piecesOf, type SandboxAnswer, type SandboxChoice } from "./answer.ts";
 import { embed, MAX_DIMENSIONS, MAX_NUMBERS, sizeOf } from "./embedding.ts";
 
@@ -109,7 +110,7 @@ function stream(
         return { result: "aborted", usage: answer.usage, failure: failure("aborted", "The client left.") };
       // A turn of the event loop now and then: a long answer must not keep others waiting.
       if (++sent % 64 === 0) await turn();
-      if (!sink.write(frame)) await sink.drained();
+      if (!sink.write(frame)) await roomIn(sink, options.signal);
     }
     const cost = options.cost(answer.usage);
     if (asked) sink.write(writer.usage(wireUsage(answer.usage, cost)));
