@@ -1,9 +1,13 @@
 // Commands run in this process, against daemons that are none: what no real one does when it is wanted.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { streamChat } from "#client/gateway/chat.ts";
 import { createApiClient } from "#client/http.ts";
+import { syncIdOf } from "#client/syncs/state-file.ts";
 import type { CommandModule } from "#commands/command.ts";
 import { oneSetting } from "#commands/config/settings.ts";
 import authorize from "#commands/connection/authorize.ts";
@@ -108,6 +112,18 @@ test("an answer that breaks off on the way is the other side's error", async () 
   const chat = streamChat(client, {}, (text) => pieces.push(text), new AbortController().signal);
   await expect(chat).rejects.toMatchObject({ code: "upstream_error" });
   expect(pieces).toEqual(["He"]);
+});
+
+test("a state file that mktemp has made names a sync as a missing one does; another file is left alone", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "magic-state-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const [empty, other] = [join(folder, "empty"), join(folder, "other")];
+  writeFileSync(empty, "");
+  writeFileSync(other, "null");
+  const id = await syncIdOf(empty);
+  expect(id).toMatch(/^sync_/);
+  expect(await syncIdOf(empty)).toBe(id);
+  await expect(syncIdOf(other)).rejects.toMatchObject({ code: "invalid_request" });
 });
 
 test("a name that every object has is no setting", () => {

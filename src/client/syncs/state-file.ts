@@ -3,30 +3,32 @@ import { readFile, rename, writeFile } from "node:fs/promises";
 import { MagicError } from "#contract/errors.ts";
 import { newId } from "#shared/ids.ts";
 
-/** The id in the file; a missing file is made with a new one. */
+/** The id in the file; a missing or empty file (`mktemp` makes one) is made with a new one. */
 export async function syncIdOf(path: string): Promise<string> {
-  let text: string;
-  try {
-    text = await readFile(path, "utf8");
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    if (code !== "ENOENT") throw new MagicError("invalid_request", `The state file ${path} cannot be read: ${code}.`);
-    const sync_id = newId("sync");
-    await writeFile(`${path}.new`, `${JSON.stringify({ version: 1, sync_id })}\n`, { mode: 0o600 }).catch(
-      (reason: Error) => {
-        throw new MagicError("invalid_request", `The state file ${path} cannot be written: ${reason.message}.`);
-      },
-    );
-    await rename(`${path}.new`, path);
-    return sync_id;
-  }
+  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return "";
+    throw new MagicError("invalid_request", `The state file ${path} cannot be read: ${error.code}.`);
+  });
+  if (text.trim() === "") return newIdIn(path);
   let id: unknown;
   try {
-    id = (JSON.parse(text) as { sync_id?: unknown }).sync_id;
+    id = (JSON.parse(text) as { sync_id?: unknown } | null)?.sync_id;
   } catch {
     // Told below.
   }
   if (typeof id !== "string" || id === "")
     throw new MagicError("invalid_request", `${path} is not a state file of a sync: it was left as it is.`);
   return id;
+}
+
+async function newIdIn(path: string): Promise<string> {
+  const sync_id = newId("sync");
+  try {
+    await writeFile(`${path}.new`, `${JSON.stringify({ version: 1, sync_id })}\n`, { mode: 0o600 });
+    await rename(`${path}.new`, path);
+  } catch (error) {
+    const { message } = error as Error;
+    throw new MagicError("invalid_request", `The state file ${path} cannot be written: ${message}.`, { cause: error });
+  }
+  return sync_id;
 }
