@@ -21,19 +21,25 @@ export async function answerCall(
   const left = abortSource();
   request.left = () => left.abort();
   const key = request.headers[names.idempotencyKey];
-  const answer = await gateway.complete({
-    operation,
-    principal: request.principal,
-    requestId: request.id,
-    body: sent.body,
-    raw: sent.raw,
-    headers: request.headers,
-    idempotencyKey: typeof key === "string" ? key : null,
-    controller: null,
-    span: request.span,
-    signal: left.signal,
-    startedAt: request.startedAt,
-  });
+  let answer: GatewayAnswer;
+  underWay++;
+  try {
+    answer = await gateway.complete({
+      operation,
+      principal: request.principal,
+      requestId: request.id,
+      body: sent.body,
+      raw: sent.raw,
+      headers: request.headers,
+      idempotencyKey: typeof key === "string" ? key : null,
+      controller: null,
+      span: request.span,
+      signal: left.signal,
+      startedAt: request.startedAt,
+    });
+  } finally {
+    underWay--;
+  }
   // Bytes that are ready need nothing of what Fastify does with an answer. The head first: should it be refused, the error handler
   // can still answer.
   const raw = reply.raw;
@@ -46,13 +52,17 @@ export async function answerCall(
   return reply;
 }
 
+/** Calls that wait for the gateway. */
+let underWay = 0;
 type Ready = readonly [raw: ServerResponse, body: Buffer];
 let ready: Ready[] = [];
 
 // Answers of one turn of the loop leave together: a write wakes whoever waits at the other end, and one that is awake already costs the
-// kernel a third.
+// kernel a third. One that is alone has none to wait for.
 function endSoon(raw: ServerResponse, body: Buffer): void {
-  if (ready.push([raw, body]) === 1) setImmediate(endReady);
+  if (ready.push([raw, body]) > 1) return;
+  if (underWay === 0) endReady();
+  else setImmediate(endReady);
 }
 
 /** Bytes of a text that Node writes without allocating: 16 kB, the head included. */

@@ -48,37 +48,59 @@ export interface ObserverParts {
   readonly ledger: Ledger;
 }
 
+/** What was measured of a call that is over, and is not told yet. */
+interface Measured {
+  readonly over: Finished;
+  /** Pico-dollars. */
+  readonly cost: number | null;
+  readonly durationMs: number;
+  readonly firstTokenMs: number | null;
+}
+
 export function createObserver({ clock, logger, metrics, ledger }: ObserverParts): Observer {
+  let untold: Measured[] = [];
+
+  // What is charged is recorded at once; what people read waits until the answer has left.
+  function tellAll(): void {
+    const all = untold;
+    untold = [];
+    for (const one of all) tell(one);
+  }
+
+  function tell({ over, cost, durationMs, firstTokenMs }: Measured): void {
+    const { call, candidate, usage, attempts } = over;
+    metrics.called({
+      provider: candidate.configured.name,
+      model: candidate.target.model,
+      outcome: over.outcome,
+      stream: over.stream,
+      seconds: durationMs / 1000,
+      firstTokenSeconds: firstTokenMs === null ? null : firstTokenMs / 1000,
+      overheadSeconds: Math.max(0, over.dispatchedAt - call.startedAt) / 1000,
+      promptTokens: promptTokens(usage),
+      completionTokens: completionTokens(usage),
+      costUsd: cost === null ? null : dollars(cost),
+    });
+    for (let index = 0; index < attempts.length; index++) {
+      const { candidate: tried, failure, charged } = attempts[index] as AttemptRecord;
+      const { name } = tried.configured;
+      // What the last one was charged is the call's own.
+      const charge = charged && index < attempts.length - 1 ? chargeOf(tried, charged) : null;
+      metrics.attempted(name, tried.target.model, charge);
+      if (failure) metrics.attemptFailed(name, tried.target.model, failure.kind);
+    }
+    logger.info("gateway.call", lineOf(over, cost, durationMs, firstTokenMs));
+    over.span.end(over.outcome === "completed" ? "ok" : "error", () => attributesOf(over, cost, firstTokenMs));
+  }
+
   return {
     finished(over) {
-      const now = clock.monotonic();
-      const { call, candidate, usage, attempts } = over;
-      const cost = costAt(candidate, usage);
-      const durationMs = now - call.startedAt;
-      const firstTokenMs = over.firstTokenAt === null ? null : over.firstTokenAt - call.startedAt;
+      const { call, firstTokenAt } = over;
+      const cost = costAt(over.candidate, over.usage);
+      const durationMs = clock.monotonic() - call.startedAt;
+      const firstTokenMs = firstTokenAt === null ? null : firstTokenAt - call.startedAt;
       for (const row of rowsOf(over, rfc3339(clock.now()), durationMs, firstTokenMs)) ledger.record(row);
-      metrics.called({
-        provider: candidate.configured.name,
-        model: candidate.target.model,
-        outcome: over.outcome,
-        stream: over.stream,
-        seconds: durationMs / 1000,
-        firstTokenSeconds: firstTokenMs === null ? null : firstTokenMs / 1000,
-        overheadSeconds: Math.max(0, over.dispatchedAt - call.startedAt) / 1000,
-        promptTokens: promptTokens(usage),
-        completionTokens: completionTokens(usage),
-        costUsd: cost === null ? null : dollars(cost),
-      });
-      for (let index = 0; index < attempts.length; index++) {
-        const { candidate: tried, failure, charged } = attempts[index] as AttemptRecord;
-        const { name } = tried.configured;
-        // What the last one was charged is the call's own.
-        const charge = charged && index < attempts.length - 1 ? chargeOf(tried, charged) : null;
-        metrics.attempted(name, tried.target.model, charge);
-        if (failure) metrics.attemptFailed(name, tried.target.model, failure.kind);
-      }
-      logger.info("gateway.call", lineOf(over, cost, durationMs, firstTokenMs));
-      over.span.end(over.outcome === "completed" ? "ok" : "error", () => attributesOf(over, cost, firstTokenMs));
+      if (untold.push({ over, cost, durationMs, firstTokenMs }) === 1) setImmediate(tellAll);
     },
     replayed(call, status) {
       metrics.replayed();
