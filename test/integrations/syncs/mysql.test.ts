@@ -456,6 +456,18 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     expect(await insertRows(into, [["1"]], (at) => at)).toMatchObject({ written: 1, rejects: [] });
   });
 
+  test("statements fit into the smallest max_allowed_packet, whatever their characters take", async () => {
+    await target.query(
+      "CREATE TABLE packets (v varchar(200) PRIMARY KEY); INSERT INTO packets SELECT repeat('漢', 150) || i FROM generate_series(1, 2200) i",
+    );
+    const [[was]] = (await source.query("SELECT @@global.max_allowed_packet AS n")) as unknown as [{ n: number }[]];
+    await source.query("SET GLOBAL max_allowed_packet = 1048576; CREATE TABLE other.packets (v varchar(200))");
+    const ends = { from: pg, object: "packets", to: other, table: "packets" };
+    const outcomes = [await sync(ends), await sync(ends, { mode: "incremental", cursor_field: "v" })];
+    await source.query(`SET GLOBAL max_allowed_packet = ${was?.n}`);
+    expect(outcomes).toMatchObject([{ error: null }, { error: null, proof: { destination_count: 2200 } }]);
+  });
+
   test("among many bad rows what follows each is not sent again and again", async () => {
     await source.query(`CREATE TABLE many (id int PRIMARY KEY, v varchar(9), pad varchar(200)); CREATE TABLE other.many (id int PRIMARY KEY, v varchar(3), pad varchar(200));
       INSERT INTO many SELECT seq, IF(seq % 2, 'long', 'ok'), REPEAT('x', 200) FROM (WITH RECURSIVE n AS (SELECT 1 AS seq UNION ALL SELECT seq + 1 FROM n WHERE seq < 600) SELECT seq FROM n) s`);

@@ -512,6 +512,16 @@ describe.skipIf(postgresMissing())("values", () => {
     expect(await target.lines("narrow")).toEqual(["(1,5000000000)", "(2,2)"]);
   });
 
+  test("a SQLite view that nobody can read keeps no table from being found", async () => {
+    const lite = join(folder, "stale.sqlite");
+    const db = new DatabaseSync(lite);
+    db.exec("CREATE TABLE a (id INT); CREATE TABLE b (id INT); CREATE VIEW v AS SELECT * FROM b; DROP TABLE b");
+    db.close();
+    const opened = await openSource({ url: lite, object: "x" }, []);
+    expect((await opened.discover()).map(({ name }) => name)).toEqual(["a"]);
+    await opened.close();
+  });
+
   test("each of many tables is described with its own columns and key", async () => {
     await source.query(
       "DO $$ BEGIN FOR i IN 1..50 LOOP EXECUTE format('CREATE TABLE many_%s (b int, a text, PRIMARY KEY (a, b))', i); END LOOP; END $$",

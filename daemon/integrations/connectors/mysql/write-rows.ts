@@ -40,8 +40,7 @@ export interface InsertTarget {
   readonly marked: boolean;
 }
 
-// Under the smallest max_allowed_packet that servers come with.
-const STATEMENT_BYTES = 512 << 10;
+const STATEMENT_LENGTH = 512 << 10;
 const STATEMENT_ROWS = 2000;
 const FEW_ROWS = 8;
 
@@ -59,6 +58,8 @@ export async function insertRows(
   const kinds = plan.columns.map((column) => kindOf(column, target.forms));
   const name = keyOf(plan);
   const rejects: Reject[] = [...keyed.rejects];
+  // A character may take four bytes, and a statement that looks for keys tells each of them twice.
+  const most = Math.min(STATEMENT_LENGTH, target.link.maxPacket >> 3);
   let bytes = 0;
   let start = 0;
   let tuples: string[] = [];
@@ -96,10 +97,10 @@ export async function insertRows(
       continue;
     }
     const tuple = `(${row.map((value, i) => sqlValue(value, kinds[i] ?? "string")).join(", ")})`;
-    if (size > 0 && size + tuple.length > STATEMENT_BYTES) await flush(at);
+    if (size > 0 && size + tuple.length > most) await flush(at);
     tuples.push(tuple);
     size += tuple.length;
-    if (size < STATEMENT_BYTES && tuples.length < STATEMENT_ROWS && at < rows.length - 1) continue;
+    if (size < most && tuples.length < STATEMENT_ROWS && at < rows.length - 1) continue;
     await flush(at + 1);
   }
   return { written: given.length - rejects.length, rejects, bytes };

@@ -1,6 +1,7 @@
 // What a SQLite file says of its tables.
 import type { DatabaseSync } from "node:sqlite";
 import type { Column, TableSchema } from "../../engine/types.ts";
+import { isOfTheObject } from "./errors.ts";
 import { columnOf } from "./types.ts";
 
 export interface SqliteTable {
@@ -47,7 +48,15 @@ export function listTables(db: DatabaseSync): SqliteTable[] {
       "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT LIKE '\\_magic\\_%' ESCAPE '\\' ORDER BY name",
     )
     .all() as { name: string }[];
-  return names.flatMap(({ name }) => describeTable(db, name) ?? []);
+  return names.flatMap(({ name }) => {
+    try {
+      return describeTable(db, name) ?? [];
+    } catch (error) {
+      // A view of what has gone, a virtual table whose module is not here: nobody can read it, and the others can be.
+      if (!isOfTheObject(error)) throw error;
+      return [];
+    }
+  });
 }
 
 export function schemaOf(table: SqliteTable): TableSchema {

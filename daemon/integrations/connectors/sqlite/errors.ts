@@ -34,3 +34,8 @@ export function isBusy(thrown: unknown): boolean {
   const code = ((thrown as SqliteError).errcode ?? 0) & 0xff;
   return code === 5 || code === 6;
 }
+
+/** SQLITE_ERROR: what was asked for cannot be understood, whoever asks. */
+export function isOfTheObject(thrown: unknown): boolean {
+  return (((thrown as SqliteError).errcode ?? 0) & 0xff) === 1;
+}
