@@ -82,8 +82,6 @@ export interface AttemptOptions {
    * undefined: leave it out).
    */
   readonly cost: (usage: TokenUsage) => number | null | undefined;
-  /** Called at the first byte of the upstream's answer and at the first content; for time-to-first-token. */
-  readonly onHeaders?: (status: number) => void;
 }
 
 /** Where a stream's bytes go: complete SSE events, in order. */

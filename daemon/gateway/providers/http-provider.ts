@@ -175,7 +175,6 @@ class AnswerReader implements ExchangeReader {
     this.#status = status;
     this.#headers = headers;
     this.#toll.answering = status < 300;
-    this.#options.onHeaders?.(status);
     if (this.#streamed && status < 300 && isStream(headers))
       this.#relay = streamRelay(this.#wire, this.#context, () => this.running as Exchange);
   }
@@ -311,7 +310,6 @@ function embedOver(wire: Wire, dispatcher: Dispatcher) {
           status = code;
           headers = fields;
           toll.answering = code < 300;
-          options.onHeaders?.(code);
         },
         data: (chunk: Buffer) => void parts.push(chunk),
         end() {

@@ -49,7 +49,6 @@ async function chat(call: ChatCall, target: Target, options: AttemptOptions): Pr
     if (error instanceof UpstreamError) return { kind: "failure", failure: error.failure, usage: null };
     throw error;
   }
-  options.onHeaders?.(200);
   const { dropped } = checked;
   const notes: Notes = { dropped, responseFormat: structured(request) ? "native" : undefined };
   if (request.stream) return stream(answer, request, target, options, notes);
