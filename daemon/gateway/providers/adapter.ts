@@ -106,15 +106,12 @@ export interface CompletionOutcome {
   readonly body: Buffer;
   readonly usage: TokenUsage;
   readonly notes: Notes;
-  /** The upstream's own request id, for the log. */
-  readonly upstreamId: string | null;
 }
 
 /** The first content has come, or a clean end without any: from here on another attempt is out of the question. */
 export interface StreamOutcome {
   readonly kind: "stream";
   readonly notes: Notes;
-  readonly upstreamId: string | null;
   /** Delivers everything; call it once, at once. Never rejects. */
   pipe(sink: FrameSink): Promise<StreamEnd>;
 }

@@ -222,10 +222,9 @@ class AnswerReader implements ExchangeReader {
     }
     try {
       const { body: answer, usage } = wire.read(body, this.#context);
-      const upstream = { upstreamId: upstreamId(headers) };
-      if (!this.#streamed) return { kind: "completion", body: answer, usage, notes: prepared.notes, ...upstream };
+      if (!this.#streamed) return { kind: "completion", body: answer, usage, notes: prepared.notes };
       const asked = this.#context.request.stream_options?.include_usage === true;
-      return { ...wholeAsStream(answer, usage, asked, this.#options.signal, prepared.notes), ...upstream };
+      return wholeAsStream(answer, usage, asked, this.#options.signal, prepared.notes);
     } catch (error) {
       return this.#failed(failureOf(error), error instanceof UpstreamError ? error.usage : null);
     }
@@ -255,7 +254,7 @@ class AnswerReader implements ExchangeReader {
     if (relay.given) return;
     relay.given = true;
     const { notes } = this.#context.prepared;
-    this.#resolve({ kind: "stream", notes, upstreamId: upstreamId(this.#headers), pipe: relay.pipe });
+    this.#resolve({ kind: "stream", notes, pipe: relay.pipe });
   }
 }
 
@@ -285,12 +284,6 @@ function joined(parts: readonly Buffer[]): Buffer {
 function isStream(headers: IncomingHttpHeaders): boolean {
   const type = String(headers["content-type"] ?? "").toLowerCase();
   return !type.includes("json") && !type.startsWith("text/html");
-}
-
-function upstreamId(headers: IncomingHttpHeaders): string | null {
-  const id =
-    headers["x-request-id"] ?? headers["request-id"] ?? headers["x-amzn-requestid"] ?? headers["apim-request-id"];
-  return typeof id === "string" ? id.slice(0, 200) : null;
 }
 
 function embedOver(wire: Wire, dispatcher: Dispatcher) {
@@ -327,7 +320,7 @@ function embedOver(wire: Wire, dispatcher: Dispatcher) {
           const usage = counted ?? { ...noUsage, input: estimateEmbeddingTokens(call.request.input), estimated: true };
           const cost = options.cost(usage);
           const priced = counted ? (spliceCost(parsed, cost) ?? body) : withUsage(answer, usage.input, cost);
-          resolve({ kind: "completion", body: priced, usage, notes: { dropped: [] }, upstreamId: upstreamId(headers) });
+          resolve({ kind: "completion", body: priced, usage, notes: { dropped: [] } });
         },
         fail(problem: Failure) {
           const usage = toll.of(problem, () => estimateEmbeddingTokens(call.request.input));

@@ -14,7 +14,7 @@ export function wholeAsStream(
   asked: boolean,
   signal: AbortNotice,
   notes: Notes,
-): Omit<StreamOutcome, "upstreamId"> {
+): StreamOutcome {
   async function pipe(sink: FrameSink): Promise<StreamEnd> {
     for (const frame of frames(body, asked)) {
       if (signal.aborted) return { result: "aborted", usage, failure: failure("aborted", "The client left.") };

@@ -53,7 +53,7 @@ async function chat(call: ChatCall, target: Target, options: AttemptOptions): Pr
   const notes: Notes = { dropped, responseFormat: structured(request) ? "native" : undefined };
   if (request.stream) return stream(answer, request, target, options, notes);
   const body = Buffer.from(JSON.stringify(completion(answer, target, options)));
-  return { kind: "completion", body, usage: answer.usage, notes, upstreamId: null };
+  return { kind: "completion", body, usage: answer.usage, notes };
 }
 
 function structured(request: ChatRequest): boolean {
@@ -116,7 +116,7 @@ function stream(
     sink.write(DONE);
     return { result: "completed", usage: answer.usage, failure: null };
   }
-  return { kind: "stream", notes, upstreamId: null, pipe };
+  return { kind: "stream", notes, pipe };
 }
 
 function* frames(answer: SandboxAnswer, writer: ReturnType<typeof chunkWriter>): Generator<string> {
@@ -175,5 +175,5 @@ async function embeddings(
   const shown = { prompt_tokens: input, total_tokens: input, ...(cost === undefined ? {} : { cost_usd: cost }) };
   const tail = `],"model":${JSON.stringify(target.model)},"usage":${JSON.stringify(shown)}}`;
   const body = Buffer.concat([Buffer.from('{"object":"list","data":['), ...entries, Buffer.from(tail)]);
-  return { kind: "completion", body, usage, notes: { dropped: [], responseFormat: undefined }, upstreamId: null };
+  return { kind: "completion", body, usage, notes: { dropped: [], responseFormat: undefined } };
 }
