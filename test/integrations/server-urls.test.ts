@@ -48,6 +48,21 @@ test("a host that is an address of IPv6 is put into brackets, one with its port 
   expect(made).toBe("postgres://u:p%40@[::1]:5433/a%20b");
 });
 
+test("the user and password of a connection reach a server behind a socket too", () => {
+  const credentials = { username: "u", password: "p" };
+  const of = (provider: string, config: object) => urlOf({ provider, config: config as never, credentials }) ?? "";
+  for (const [provider, config, host] of [
+    ["postgres", { url: "postgres:///d?host=/run/pg" }, "/run/pg"],
+    ["mysql", { url: "mysql:///d?socket=/run/my.sock" }, "/run/my.sock"],
+    ["postgres", { host: "/run/pg", database: "d" }, "/run/pg"],
+    ["mysql", { host: "/run/my.sock", database: "d" }, "/run/my.sock"],
+  ] as const) {
+    const url = serverUrl(of(provider, config));
+    expect([url.username, url.password, url.pathname]).toEqual(["u", "p", "/d"]);
+    expect(databasePlace(url, 1).host).toBe(host);
+  }
+});
+
 test.each([
   "postgres://u:s3cret%zz@h/d",
   "mysql://u:s3cret%e0%a4@h/d",

@@ -1,4 +1,5 @@
 // What can be done with connections, whichever the environment.
+import { setTimeout as sleep } from "node:timers/promises";
 import { type FieldProblem, isMagicError, MagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
 import { isObject } from "#contract/json-object.ts";
@@ -60,6 +61,9 @@ export interface ConnectionsOptions {
   /** Events may have been put into the queue. */
   readonly onEvents: () => void;
 }
+
+/** How long a deletion waits for the vendor's word that the authorization is over. */
+const revokeMs = 3_000;
 
 export function createConnections(options: ConnectionsOptions): Connections {
   const { storage, catalogue, secrets, execution, clock, root, seed, fresh } = options;
@@ -125,7 +129,9 @@ export function createConnections(options: ConnectionsOptions): Connections {
       const removed = await units.remove({ id, environment, now: rfc3339(clock.now()) });
       if (removed === null) throw missing(id);
       options.stopRuns(removed.canceledRuns);
-      if (environment === "live") await options.onRemoved(current);
+      // A vendor that hangs keeps nobody waiting for what is done.
+      if (environment === "live")
+        await Promise.race([options.onRemoved(current), sleep(revokeMs, undefined, { ref: false })]);
     },
 
     async check({ environment }, id, signal) {

@@ -83,7 +83,8 @@ export function urlOf({
     text(credentials["username"]) ?? text(credentials["user"]) ?? text(config["username"]) ?? text(config["user"]);
   const password = text(credentials["password"]) ?? text(config["password"]);
   if ((user === undefined && password === undefined) || !/^(postgres(ql)?|mysql|mariadb):/i.test(given)) return given;
-  const url = serverUrl(given);
+  // A URL without a host takes no user.
+  const url = serverUrl(given.replace(/^([a-z]+:\/\/)(?=[/?#]|$)/i, "$1localhost"));
   if (user !== undefined) url.username = encodeURIComponent(user);
   if (password !== undefined) url.password = encodeURIComponent(password);
   return url.href;
@@ -98,8 +99,9 @@ function fromParts(
   if (host === undefined || (provider !== "postgres" && provider !== "mysql")) return undefined;
   const port = text(config["port"]);
   const database = text(config["database"]) ?? text(config["dbname"]) ?? "";
-  // `db.example:5433` is a host with its port.
-  return `${provider}://${isIPv6(host) ? `[${host}]` : host}${port === undefined ? "" : `:${port}`}/${encodeURIComponent(database)}`;
+  // `db.example:5433` is a host with its port, `/run/postgresql` where a socket lies.
+  const place = isIPv6(host) ? `[${host}]` : host.startsWith("/") ? encodeURIComponent(host) : host;
+  return `${provider}://${place}${port === undefined ? "" : `:${port}`}/${encodeURIComponent(database)}`;
 }
 
 function declarativeEnd(
