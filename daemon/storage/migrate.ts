@@ -1,4 +1,4 @@
-// Brings a database to the newest schema. The caller sees to it that only one migrates at a time.
+// Brings a database to the newest schema. The caller sees to it that only one migrates at a time, and that all of it is one transaction.
 import type { Kysely } from "kysely";
 import { Migrator } from "kysely/migration";
 import { MagicError } from "#contract/errors.ts";

@@ -105,6 +105,14 @@ test("a database of a newer version is refused, not changed", async () => {
   await expect(openStorage({ root })).rejects.toMatchObject({ code: "state_unusable" });
 });
 
+test("a migration that is broken off, here by a full disk, leaves nothing behind, and the next start makes it whole", async () => {
+  const root = temporaryFolder();
+  for (const maxPages of [5, 15, 30])
+    await expect(openStorage({ root, maxPages }), `${maxPages} pages`).rejects.toMatchObject({ code: "storage_full" });
+  const { units } = await temporaryStorage({ root });
+  await units.setting.put({ key: "a", value: "1" });
+});
+
 test("a state folder that cannot be made is a clear error", async () => {
   const root = temporaryFolder();
   writeFileSync(join(root, ".magic"), "a file");

@@ -15,7 +15,10 @@ const post = (message: FromWorker): void => port.postMessage(message);
 try {
   checkFile(file);
   const connection = connect(file, maxPages);
+  // Kysely would commit each statement by itself: what a kill or a full disk left of a migration, no later start could go on from.
+  connection.raw.exec("BEGIN IMMEDIATE");
   await migrate(connection.db, "sqlite");
+  connection.raw.exec("COMMIT");
   serve(connection, groupCommit(connection));
   post({ ready: true });
 } catch (error) {
