@@ -181,6 +181,8 @@ describe("what a provider lacks", () => {
     });
     const { status, headers } = await chat({ model: "anthropic/claude-haiku-4-5", seed: 1, metadata: { a: "b" } });
     expect([status, headers["x-magic-dropped"]]).toEqual([502, "seed, metadata"]);
+    const kept = chat({ model: "anthropic/claude-haiku-4-5", seed: 1, drop_unsupported: false });
+    await expect(kept).rejects.toThrow("it has no seed (drop_unsupported leaves it out)");
     // Of thousands as many as a client takes in its headers.
     const unknown = Object.fromEntries(Array.from({ length: 3000 }, (_, at) => [`unknown_${at}`, 1]));
     const many = await chat({ model: "anthropic/claude-haiku-4-5", ...unknown });

@@ -212,7 +212,9 @@ function unsupportedBy(
         !(droppable && dropsUnsupported(engagement, call)) && !(leftToVendor && isPinned),
     );
   const [first] = found;
-  return first ? { reason: `${name} does not support ${first.param}: ${first.reason}`, param: first.param } : null;
+  if (!first) return null;
+  const way = first.droppable ? " (drop_unsupported leaves it out)" : "";
+  return { reason: `${name} does not support ${first.param}: ${first.reason}${way}`, param: first.param };
 }
 
 /** The body's own `drop_unsupported` wins over magic.yaml's. */
