@@ -45,7 +45,7 @@ export function anthropicRequest(given: ChatRequest, target: Target, thoughts: C
   const { system, turns } = anthropicMessages(request, thinks ? thoughts : null);
   if (turns.length === 0) turns.push({ role: "user", content: somePrompt(system) });
   const memberNames = new Map<string, ReadonlyMap<string, string>>();
-  const { tools, toolChoice, jsonTool, format, responseFormat } = toolsOf(request, traits, system, memberNames);
+  const { tools, toolChoice, loose, jsonTool, format, responseFormat } = toolsOf(request, traits, system, memberNames);
   for (const { content } of memberNames.size > 0 ? turns : []) {
     for (const block of content) {
       if (isCall(block)) block.input = sentInput(block.input, memberNames.get(block.name));
@@ -81,7 +81,6 @@ export function anthropicRequest(given: ChatRequest, target: Target, thoughts: C
     ...(user ? { metadata: { user_id: opaque(user) } } : {}),
     ...(request.stream ? { stream: true } : {}),
   };
-  const loose = toolPlan(request).tools.some(({ strict }, index) => strict === true && !tools[index]?.["strict"]);
   const notes = { dropped: [...thinking.dropped, ...(loose ? ["tools.function.strict"] : [])], responseFormat };
   return { body, notes, jsonTool, memberNames, beta: bound ? BINDING_BETA : undefined };
 }
@@ -107,22 +106,34 @@ export function anthropicLongest(request: ChatRequest, target: Target): number {
   return thinkingRoom(request.reasoning_effort, traits, answer)?.total ?? answer;
 }
 
+interface SentTools {
+  readonly tools: Record<string, unknown>[];
+  readonly toolChoice?: Record<string, unknown> | undefined;
+  /** A strict tool is sent as an ordinary one. */
+  readonly loose: boolean;
+  readonly jsonTool?: string;
+  readonly format?: object;
+  readonly responseFormat?: Notes["responseFormat"];
+}
+
 function toolsOf(
   request: ChatRequest,
   traits: ClaudeTraits,
   system: unknown[],
   names: Map<string, ReadonlyMap<string, string>>,
-) {
+): SentTools {
   const plan = toolPlan(request);
   const keeps = schemaKeeper();
   const wanted = request.response_format;
   const schema = wanted?.type === "json_schema" ? (wanted.json_schema.schema ?? { type: "object" }) : undefined;
   const native = schema !== undefined && traits.nativeSchema && keeps(schema);
   const marks = toolMarks(request);
+  let loose = false;
   const tools: Record<string, unknown>[] = plan.tools.map((tool) => {
     const input = withNames(tool.name, inputSchema(objectSchema(tool.parameters)), names);
     // What the service cannot keep it would refuse: such a tool is an ordinary one.
     const strict = tool.strict === true && traits.nativeSchema && keeps(input);
+    loose ||= tool.strict === true && !strict;
     return {
       name: tool.name,
       ...(tool.description ? { description: tool.description } : {}),
@@ -132,35 +143,33 @@ function toolsOf(
     };
   });
   const once = request.parallel_tool_calls === false ? { disable_parallel_tool_use: true } : {};
-  let toolChoice: Record<string, unknown> | undefined = plan.choice ? choiceOf(plan.choice, once) : undefined;
+  const given = { tools, loose, toolChoice: plan.choice ? choiceOf(plan.choice, once) : undefined };
   if (wanted?.type === "json_object") {
     system.push({ type: "text", text: jsonInstruction() });
-    return { tools, toolChoice, jsonTool: undefined, format: undefined, responseFormat: "emulated" as const };
+    return { ...given, responseFormat: "emulated" };
   }
-  if (!schema) return { tools, toolChoice, jsonTool: undefined, format: undefined, responseFormat: undefined };
+  if (!schema) return given;
   if (native) {
     const format = { type: "json_schema", schema: nativeSchema(schema) };
-    return { tools, toolChoice, jsonTool: undefined, format, responseFormat: "native" as const };
+    return { ...given, format, responseFormat: "native" };
   }
   if (!traits.forcesTools) {
     system.push({ type: "text", text: jsonInstruction(schema) });
-    return { tools, toolChoice, jsonTool: undefined, format: undefined, responseFormat: "emulated" as const };
+    return { ...given, responseFormat: "emulated" };
   }
   // The answer is a call of the caller's own tools then, of which the schema says nothing.
-  if (demandsCall(plan)) {
-    return { tools, toolChoice, jsonTool: undefined, format: undefined, responseFormat: "emulated" as const };
-  }
+  if (demandsCall(plan)) return { ...given, responseFormat: "emulated" };
   const jsonTool = answerToolName(plan.tools);
   tools.push({
     name: jsonTool,
     description: "Give the final answer by calling this tool.",
     input_schema: withNames(jsonTool, inputSchema(objectSchema(schema)), names),
   });
-  toolChoice =
+  const toolChoice =
     plan.tools.length > 0 && plan.choice?.mode !== "none"
       ? { type: "any", ...once }
       : { type: "tool", name: jsonTool, disable_parallel_tool_use: true };
-  return { tools, toolChoice, jsonTool, format: undefined, responseFormat: "emulated" as const };
+  return { ...given, toolChoice, jsonTool, responseFormat: "emulated" };
 }
 
 function choiceOf(choice: NonNullable<ReturnType<typeof toolPlan>["choice"]>, once: object) {
