@@ -473,24 +473,53 @@ test("a server that refuses stream_options is asked once more without it, and la
       response.write(`data: ${JSON.stringify({ ...chunk, choices: [{ index: 0, delta, finish_reason }] })}\n\n`);
     response.end("data: [DONE]\n\n");
   };
-  const before = upstream.requests.length;
+  // Not those of the test before, which it does not wait for.
+  const asks = () => upstream.requests.filter(({ body }) => !body.includes('"silent"')).length;
+  const before = asks();
   const stream = () => provider.chat(callOf(asked), targetOf("openai", upstream), optionsOf());
   const atOnce = await Promise.all([stream(), stream()]);
-  expect([...atOnce.map(({ kind }) => kind), upstream.requests.length - before]).toEqual(["stream", "stream", 4]);
+  expect([...atOnce.map(({ kind }) => kind), asks() - before]).toEqual(["stream", "stream", 4]);
   await Promise.all(atOnce.map(collect));
   for (const sent of [5, 6]) {
     const got = await collect(await stream());
     expect(got.end.usage).toMatchObject({ estimated: true });
-    expect([got.done, upstream.requests.length - before]).toEqual([true, sent]);
+    expect([got.done, asks() - before]).toEqual([true, sent]);
   }
   // What a client has put there is its own fault, and tells nothing of the server.
   const elsewhere = targetOf("openai", upstream, "strict");
   const odd = { ...asked, stream_options: { include_usage: true, odd: 1 } };
   expect(await provider.chat(callOf(odd), elsewhere, optionsOf())).toMatchObject({ kind: "failure" });
-  expect(upstream.requests.length - before).toBe(7);
+  expect(asks() - before).toBe(7);
   const refused = { message: "stream_options is only allowed when streaming", type: "invalid_request_error" };
   upstream.answer = (response) => void response.writeHead(400).end(JSON.stringify({ error: refused }));
   const outcome = await provider.chat(callOf(request), targetOf("openai", upstream), optionsOf());
   expect(outcome).toMatchObject({ kind: "failure", failure: { upstreamStatus: 400 } });
-  expect(upstream.requests.length - before).toBe(8);
+  expect(asks() - before).toBe(8);
 });
+
+test.each([
+  [400, { detail: "Unsupported parameter: user" }],
+  [400, { error: { message: 'Invalid JSON payload received. Unknown name "user": Cannot find field.' } }],
+  [400, { error: { message: "Unrecognized request argument supplied: user" } }],
+  [422, { detail: [{ type: "extra_forbidden", loc: ["body", "user"], msg: "Extra inputs are not permitted" }] }],
+])(
+  "a server that refuses the token's user is asked once more without it, and later at once: %i %j",
+  async (status, said) => {
+    const [answer] = completions["vLLM"] ?? [];
+    upstream.answer = (response, _, body) => {
+      if (JSON.parse(body).user) response.writeHead(status).end(JSON.stringify(said));
+      else response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(answer));
+    };
+    const target = targetOf("openai", upstream, JSON.stringify(said));
+    const before = upstream.requests.length;
+    for (const stream of [false, true]) {
+      const call = callOf({ ...request, stream }, { user: "u1" });
+      const got = await provider.chat(call, target, optionsOf());
+      expect(got.kind).toBe(stream ? "stream" : "completion");
+    }
+    expect(upstream.requests.length - before).toBe(3);
+    // Its own user is the client's to be refused.
+    const own = callOf({ ...request, user: "u1" }, { user: "u1" });
+    expect(await provider.chat(own, target, optionsOf())).toMatchObject({ failure: { status } });
+  },
+);

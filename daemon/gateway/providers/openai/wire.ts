@@ -9,13 +9,13 @@ import { secretsOf } from "../secrets.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { isBare, withReasoning } from "../thoughts/reasoning.ts";
 import type { Prepared, Wire } from "../wire.ts";
+import { type Additions, refusedAddition } from "./additions.ts";
 import { unmarked } from "./cache-marks.ts";
 import { readCompletion } from "./completion.ts";
 import { openaiFailure } from "./errors.ts";
 import { portableMessages } from "./messages.ts";
 import { addressOf, namedLimit, serviceOf } from "./services.ts";
 import { openaiDecoder } from "./stream.ts";
-import { refusesCounting } from "./uncounted.ts";
 
 const VENDOR = "https://api.openai.com/v1";
 /** As an address ends that was copied from an example of a call. */
@@ -46,26 +46,29 @@ export function openaiFormat(
       body,
     };
   }
-  const uncounted = refusing();
-  const chat = (call: ChatCall, target: Target, counted: boolean) =>
-    post(target, "/chat/completions", chatBody(call, target, thoughts, counted), call.traceparent);
+  const refusers = { counting: refusing(), user: refusing() };
+  const taken = (target: Target): Additions => ({
+    counting: !refusers.counting.has(target),
+    user: !refusers.user.has(target),
+  });
+  const chat = (call: ChatCall, target: Target, additions: Additions) =>
+    post(target, "/chat/completions", chatBody(call, target, thoughts, additions), call.traceparent);
   return {
     kind,
     passesThrough: true,
     unsupported: () => [],
     prepare: (call, target): Prepared => ({
-      request: chat(call, target, !uncounted.has(target)),
+      request: chat(call, target, taken(target)),
       notes: {
         dropped: [],
         responseFormat: call.request.response_format?.type === "json_schema" ? "native" : undefined,
       },
     }),
     relent(status, body, call, target) {
-      const { stream, stream_options: asked } = call.request;
-      // What the client has put there is its own to be refused.
-      const own = Object.keys(asked ?? {}).some((name) => name !== "include_usage");
-      if (!stream || own || serviceOf(target).narrow || !refusesCounting(status, body)) return null;
-      return { request: chat(call, target, false), worked: () => uncounted.add(target) };
+      const refused = refusedAddition(status, body);
+      if (!refused || !adds(refused, call) || serviceOf(target).narrow) return null;
+      const request = chat(call, target, { ...taken(target), [refused]: false });
+      return { request, worked: () => refusers[refused].add(target) };
     },
     prepareEmbedding: (call, target) => post(target, "/embeddings", embeddingBody(call, target)),
     read: (body, context) => readCompletion(body, context, thoughts),
@@ -74,20 +77,26 @@ export function openaiFormat(
   };
 }
 
+// What the client has put there itself is its own to be refused.
+function adds(addition: keyof Additions, { request, user }: ChatCall): boolean {
+  if (addition === "user") return user !== null && request.user !== user;
+  return request.stream === true && Object.keys(request.stream_options ?? {}).every((name) => name === "include_usage");
+}
+
 const common = { "content-type": "application/json", accept: "*/*", "accept-encoding": "identity" };
 
-function chatBody(call: ChatCall, target: Target, thoughts: ThoughtMemory, counted: boolean): Buffer | string {
+function chatBody(call: ChatCall, target: Target, thoughts: ThoughtMemory, additions: Additions): Buffer | string {
   const { request } = call;
   const changes = namedLimit(request, target);
   if (request.model !== target.model) changes["model"] = target.model;
   const { mistral: plain, narrow } = serviceOf(target);
   // Streams are metered whether the client asked or not; stream.ts shows the usage only to who asked.
-  const bare = plain || !counted;
+  const bare = plain || !additions.counting;
   if (request.stream && (bare || request.stream_options?.include_usage !== true)) {
     changes["stream_options"] = bare ? undefined : { ...request.stream_options, include_usage: true };
   }
   if (plain) Object.assign(changes, { user: undefined, ...mistralSeed(request) });
-  else if (call.user !== null && request.user !== call.user) changes["user"] = call.user;
+  else if (call.user !== null && request.user !== call.user) changes["user"] = additions.user ? call.user : undefined;
   if (request.drop_unsupported !== undefined) changes["drop_unsupported"] = undefined;
   const marked = narrow && (call.raw === null || call.raw.includes('"cache_control"'));
   const said = reasoned(call, target, thoughts);
