@@ -502,7 +502,8 @@ test("every name of a slice shows all of it: a path may be made of a partition's
     json(response, { items: [{ id: 1, ref: "r1" }] });
   });
   const path =
-    "/{{ stream_partition.parent }}/items?ref={{ stream_partition.extra_fields.ref }}&from={{ stream_partition.start_time[:10] }}";
+    "/{{ stream_partition.parent }}/items?ref={{ stream_partition.extra_fields.ref }}&from={{ stream_partition.start_time[:10] }}" +
+    "&all={{ stream_slice.partition.parent }}{{ stream_slice['cursor_slice'].start_time[:4] }}{{ stream_slice | length }}";
   await read(
     manifest(origin, {
       requester: { path },
@@ -510,5 +511,9 @@ test("every name of a slice shows all of it: a path may be made of a partition's
       sync: cursor,
     }),
   );
-  expect(asked[1]).toMatch(/^\/1\/items\?ref=r1&from=2026-01-01&since=/);
+  expect(asked[1]).toMatch(/^\/1\/items\?ref=r1&from=2026-01-01&all=120264&since=/);
+  asked.length = 0;
+  const without = "/{{ stream_slice.parent }}/{{ stream_slice.extra_fields.get('ref', 'none') }}";
+  await read(manifest(origin, { requester: { path: without }, retriever: { partition_router: parentOf(origin) } }));
+  expect(asked[1]).toBe("/1/none");
 });

@@ -178,6 +178,23 @@ test.each([
   expect(made).toHaveProperty("made", expected);
 });
 
+test("a field's path makes lists where it goes on with a place, and fills them up to it", async () => {
+  const paths = [
+    ["made", "1", "a"],
+    ["tags", "0"],
+    ["tags", "3"],
+    ["tags", "name"],
+    ["far", "999999999"],
+  ];
+  const fields = paths.map((path) => ({ path, value: "new" }));
+  const made = await transformed({ tags: ["old", "kept"] }, { type: "AddFields", fields });
+  expect(made).toEqual({
+    made: [null, { a: "new" }],
+    tags: ["new", "kept", null, "new"],
+    far: { 999999999: "new" },
+  });
+});
+
 test("fields are removed at any depth, what follows in a list keeps its place, and what is empty is kept", async () => {
   const record = { id: 1, a: "", b: { c: "", d: [1, "", { e: "" }, ""] }, f: {}, g: [] };
   const remove = { type: "RemoveFields", field_pointers: [["**"]], condition: "{{ not property }}" };

@@ -6,6 +6,7 @@ import type { Budget } from "./http/budget.ts";
 import type { HttpClient } from "./http/client.ts";
 import { PythonTypeError } from "./jinja/errors.ts";
 import type { Interpolator } from "./jinja/interpolate.ts";
+import { Attributed } from "./jinja/python.ts";
 import type { Component } from "./manifest/component.ts";
 import type { JobGate } from "./read/job-gate.ts";
 
@@ -45,9 +46,10 @@ export type Templates = Pick<Context, "config" | "jinja">;
 
 export const emptySlice: Slice = { partition: {}, interval: {}, extra: {} };
 
-/** `stream_partition` and `stream_interval` are other names of it. */
+/** `stream_partition` and `stream_interval` are other names of it; its parts have the reference's names. */
 export function sliceVariables({ partition, interval, extra }: Slice): Variables {
-  return { stream_slice: { ...partition, ...interval, ...(Object.keys(extra).length > 0 && { extra_fields: extra }) } };
+  const parts = { partition, cursor_slice: interval, extra_fields: extra };
+  return { stream_slice: new Attributed({ ...partition, ...interval }, parts) };
 }
 
 function variables(context: Templates, component: Component, more: Variables): Variables {

@@ -5,6 +5,7 @@ import { DateTime, fields, PyDate, TimeDelta } from "./datetime.ts";
 import { EvaluationError, PythonTypeError } from "./errors.ts";
 import { lookup, MAX_SIZE } from "./operators.ts";
 import {
+  AttributeDict,
   asNumber,
   Callable,
   compare,
@@ -12,6 +13,7 @@ import {
   equals,
   fixed,
   float,
+  fromJson,
   isDict,
   iterate,
   numberText,
@@ -371,6 +373,7 @@ const method = <T>(table: Readonly<Record<string, Method<T>>>, self: T, name: st
 /** A method or attribute of the value, or undefined when there is none of that name. */
 function pythonAttribute(value: unknown, name: string): unknown {
   if (typeof value === "string") return method(text, value, name);
+  if (value instanceof AttributeDict && Object.hasOwn(value.attributes, name)) return fromJson(value.attributes[name]);
   if (isDict(value)) return method(dict, value, name);
   if (Array.isArray(value)) return method(list, value, name) ?? method(mutations, value, name);
   if (value instanceof Tuple)

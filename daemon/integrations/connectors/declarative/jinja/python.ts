@@ -84,6 +84,25 @@ export class HeaderDict extends Map<unknown, unknown> {
   }
 }
 
+/** A value of the context with attributes beside its members. */
+export class Attributed {
+  readonly members: Readonly<Record<string, unknown>>;
+  readonly attributes: Readonly<Record<string, unknown>>;
+  constructor(members: Attributed["members"], attributes: Attributed["attributes"]) {
+    this.members = members;
+    this.attributes = attributes;
+  }
+}
+
+/** The same as a dict: `.name` finds an attribute first, `['name']` an item. */
+export class AttributeDict extends Map<unknown, unknown> {
+  readonly attributes: Attributed["attributes"];
+  constructor({ members, attributes }: Attributed) {
+    super(Object.keys(members).map((key) => [key, fromJson(members[key])]));
+    this.attributes = attributes;
+  }
+}
+
 export function isDict(value: unknown): value is Dict {
   return value instanceof Map;
 }
@@ -95,6 +114,7 @@ export function fromJson(value: unknown): unknown {
   if (value instanceof ExactNumber) return float(Number(value.digits));
   // A template may change what it is given.
   if (value instanceof HeaderDict) return new HeaderDict(value);
+  if (value instanceof Attributed) return new AttributeDict(value);
   if (
     typeof value !== "object" ||
     value === null ||

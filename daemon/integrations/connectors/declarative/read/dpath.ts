@@ -49,23 +49,31 @@ export function copyOf<Value>(value: Value): Value {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, copyOf(each)])) as Value;
 }
 
-/** Sets a value, making objects on the way; a key such as __proto__ stays data. */
-export function setAt(target: Record<string, unknown>, path: readonly string[], value: unknown): void {
+/** A list's place: another number is a name, for lists are filled up to the place that is set. */
+const PLACE = /^(?:0|[1-9]\d{0,3})$/;
+
+/**
+ * Sets a value, making what is missing on the way: lists where the path goes on with a place, else objects. A name has no meaning in a
+ * list that is there. A key such as __proto__ stays data.
+ */
+export function setAt(target: Record<string, unknown> | unknown[], path: readonly string[], value: unknown): void {
   const [first = "", ...rest] = path;
+  if (Array.isArray(target) && !PLACE.test(first)) return;
   if (!rest.length) {
-    setField(target, first, value);
+    put(target, first, value);
     return;
   }
-  const inner = Object.hasOwn(target, first) ? target[first] : undefined;
-  if (Array.isArray(inner)) {
-    const element = inner[Number(rest[0])];
-    if (rest.length === 1) inner[Number(rest[0])] = value;
-    else if (isRecord(element)) setAt(element, rest.slice(1), value);
-    return;
-  }
-  const next: Record<string, unknown> = isRecord(inner) ? inner : {};
-  setField(target, first, next);
+  const inner = Object.hasOwn(target, first) ? (target as Record<string, unknown>)[first] : undefined;
+  const next = isRecord(inner) || Array.isArray(inner) ? inner : PLACE.test(rest[0] ?? "") ? [] : {};
+  put(target, first, next);
   setAt(next, rest, value);
+}
+
+function put(target: Record<string, unknown> | unknown[], key: string, value: unknown): void {
+  if (Array.isArray(target)) {
+    while (target.length < Number(key)) target.push(null);
+    target[Number(key)] = value;
+  } else setField(target, key, value);
 }
 
 /** Puts the value in place of every one at the path; false where there is none. */
@@ -76,8 +84,7 @@ export function replaceAt(target: unknown, path: readonly string[], value: unkno
     for (const [key] of entries(place)) {
       if (!matches(key)) continue;
       found = true;
-      if (Array.isArray(place)) place[Number(key)] = value;
-      else setField(place as Record<string, unknown>, key, value);
+      put(place as Record<string, unknown> | unknown[], key, value);
     }
   return found;
 }
