@@ -1,6 +1,7 @@
 // What may stand in the place of an option's value or a command's first argument: a few words, or names that are looked up when they
 // are asked for, in the project's folder and at a daemon that runs. Nothing is started for them, and nothing is said where there is none.
 import { clientOf, type Needed } from "#commands/client-of.ts";
+import { scopes } from "#contract/identity.ts";
 import { connectionStates, deliveryStates, runStates, syncStates } from "#contract/states.ts";
 import { badRecordModes, deleteModes, syncModes } from "#contract/sync.ts";
 import { usageKeys } from "#contract/wire/usage.ts";
@@ -64,14 +65,19 @@ const words: Readonly<Record<string, readonly string[]>> = {
 const names: Readonly<Record<string, Names>> = {
   "--controller": "controllers",
   "--model": "models",
+  "--models": "models",
   "--provider": "connectors",
   "--connection": "connections",
+  "--source": "connections",
+  "--destination": "connections",
 };
 
 /** Of an option that takes one. */
 export function valuesOf(path: string, flag: string): readonly string[] | Names | undefined {
   if (flag === "--status") return statuses[path];
+  // Of `model list` these are the gateway's providers, of `connection create` the vendor's scopes.
   if (path === "model list") return undefined;
+  if (flag === "--scopes") return path.startsWith("connection ") ? undefined : scopes;
   return words[flag] ?? names[flag];
 }
 

@@ -33,7 +33,11 @@ const withoutValue = ["--live", "--json", "--quiet", "-q"];
 const withFile = ["--url", "--root"];
 const withValue = ["--output", ...withFile];
 
-// The path is what stands before the cursor without options, at most noun and verb. Bash makes words of `--root=x` of its own.
+// What takes several, with commas in between, and what goes on behind a colon (CONNECTION:OBJECT).
+const withList = ["--scopes", "--events", "--models"];
+const withColon = ["--source", "--destination"];
+
+// The path is what stands before the cursor without options, at most noun and verb. Bash makes words of `--root=x` and `a:b` of its own.
 function bash(completions: readonly Completion[]): string {
   const cases = completions.map(
     ({ path, words, names, options }) =>
@@ -42,15 +46,22 @@ function bash(completions: readonly Completion[]): string {
   const values = completions.flatMap(({ path, values }) =>
     Object.entries(values).map(([flag, those]) => {
       const at = path.length === 0 ? `*${JSON.stringify(` ${flag}`)}` : JSON.stringify([...path, flag].join(" "));
-      return `    ${at}) words="${listed("bash", those)}" ;;`;
+      const more = withList.includes(flag) ? "; list=1" : withColon.includes(flag) ? "; end=:" : "";
+      return `    ${at}) words="${listed("bash", those)}"${more} ;;`;
     }),
   );
   return `# bash completion of magic: eval "$(magic completion bash)"
 _magic() {
-  local current="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" path="" words="" options="" names="" live="" word value="" all=""
+  local path="" words="" options="" names="" live="" word value="" all="" list="" end="" last=-1
+  local -a line=()
+  for word in "\${COMP_WORDS[@]:0:COMP_CWORD+1}"; do
+    if [ $last -gt 0 ] && [[ "$word" == :* || "\${line[last]}" == *: ]]; then line[last]+="$word"
+    else line+=("$word"); last=$((last + 1)); fi
+  done
+  local current="\${line[last]}" before="\${line[last-1]}"
   if [ "$current" = "=" ]; then current=""
-  elif [ "$before" = "=" ]; then before="\${COMP_WORDS[COMP_CWORD-2]}"; fi
-  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+  elif [ "$before" = "=" ]; then before="\${line[last-2]}"; fi
+  for word in "\${line[@]:1:last-1}"; do
     if [ "$word" = "=" ]; then value=1; continue; fi
     if [ -n "$value" ]; then value=""; continue; fi
     case "$word" in ${withValue.join("|")}) value=1 ;; --live) live=--live ;; -*) ;; *) path="\${path:+$path }$word" ;; esac
@@ -73,9 +84,13 @@ ${values.map((line) => `  ${line.trim()}`).join("\n")}
   esac
   case "$current" in
     -*) COMPREPLY=($(compgen -W "$options" -- "$current")) ;;
-    *) COMPREPLY=($(compgen -W "$words" -- "$current")) ;;
+    *) [ -n "$list" ] && value="\${current##*,}" || value="$current"
+      COMPREPLY=($(compgen -W "$words" -S "$end" -- "$value"))
+      COMPREPLY=("\${COMPREPLY[@]/#/"\${current%"$value"}"}") ;;
   esac
-  [ \${#COMPREPLY[@]} -eq 0 ] && compopt -o default 2>/dev/null
+  if [ \${#COMPREPLY[@]} -eq 0 ]; then compopt -o default 2>/dev/null
+  elif [ -n "$list$end" ]; then compopt -o nospace 2>/dev/null; fi
+  COMPREPLY=("\${COMPREPLY[@]#"\${current%"\${current##*:}"}"}")
 }
 complete -F _magic magic`;
 }
@@ -91,13 +106,14 @@ function zsh(completions: readonly Completion[]): string {
   const values = completions.flatMap(({ path, values }) =>
     Object.entries(values).map(([flag, those]) => {
       const at = path.length === 0 ? `*${quote(` ${flag}`)}` : quote([...path, flag].join(" "));
-      return `      ${at}) values_=(${listed("zsh", those)}) ;;`;
+      const more = withList.includes(flag) ? "; compset -P '*,'" : withColon.includes(flag) ? "; end_=(-S :)" : "";
+      return `      ${at}) values_=(${listed("zsh", those)})${more} ;;`;
     }),
   );
   return `#compdef magic
 # zsh completion of magic: eval "$(magic completion zsh)", or as the file _magic in a folder of $fpath
 _magic() {
-  local -a words_ options_ path_ all_ values_
+  local -a words_ options_ path_ all_ values_ end_
   local word value names_ live before=\${words[CURRENT-1]}
   for word in \${words[2,CURRENT-1]}; do
     if [[ -n $value ]]; then value=""; continue; fi
@@ -118,7 +134,7 @@ ${values.join("\n")}
   esac
   if [[ -n $names_ && "$path_" == "$all_" && $before != -* ]]; then values_=(${listed("zsh", "$names_")}); fi
   case $before in ${withFile.join("|")}) words_=() ;; esac
-  if (( \${#values_} )); then compadd -- $values_
+  if (( \${#values_} )); then compadd $end_ -- $values_
   elif [[ \${words[CURRENT]} == -* ]]; then compadd -- $options_
   elif (( \${#words_} )); then _describe command words_
   else _files; fi
@@ -142,7 +158,10 @@ function fish(completions: readonly Completion[]): string {
       ...options.map((option) => {
         const those = values[option] ?? completions[0]?.values[option];
         const file = withFile.includes(option) ? " -r -F" : "";
-        const listedThere = those === undefined ? file : ` -x -a ${quote(listed("fish", those))}`;
+        const way = withList.includes(option) ? "list" : withColon.includes(option) ? "end" : undefined;
+        const words = those === undefined ? "" : listed("fish", those);
+        const listedThere =
+          those === undefined ? file : ` -x -a ${quote(way === undefined ? words : `(__magic_${way} ${words})`)}`;
         return `complete -c magic ${under} -l ${quote(option.replace(/^--/, ""))}${listedThere}`;
       }),
     ];
@@ -168,6 +187,13 @@ function __magic_under
   set -l given (__magic_path)
   set given $given[1..(count $argv)]
   test "$given" = "$argv"
+end
+function __magic_list
+  set -l given (commandline -ct | string replace -r -- '^--[^=]*=' '' | string replace -r -- '[^,]*$' '')
+  printf "$given%s\\n" $argv
+end
+function __magic_end
+  printf '%s:\\n' $argv
 end
 ${lines.join("\n")}`;
 }
