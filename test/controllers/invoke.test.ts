@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { openAdmission } from "#daemon/controllers/serving/admission.ts";
 import { openNestedCalls } from "#daemon/controllers/serving/nested.ts";
+import { startWatchdog } from "#daemon/controllers/serving/watchdog.ts";
 import { openBench, principal, settle } from "./harness.ts";
 
 const bench = await openBench();
@@ -236,6 +237,33 @@ test("a handler's signal is aborted when its caller leaves", async () => {
   left.abort();
   expect(await call).toBe("client_closed");
   expect(await bench.outcome("triage")).toBe("ok");
+});
+
+test.each([
+  ["a deadline has passed", { late: 1, overdue: 1 }, 500, true],
+  ["a caller has left, and others wait", { late: 1, overdue: 0 }, 500, false],
+  ["a caller has left, for seconds", { late: 1, overdue: 0 }, 5_500, true],
+  ["its callers wait", { late: 0, overdue: 0 }, 60_000, false],
+])("a loop that does not yield where %s", (_where, calls, silentMs, ended) => {
+  vi.useFakeTimers();
+  try {
+    const kill = vi.fn();
+    const cell = {
+      pid: process.pid,
+      gone: new Promise(() => {}),
+      silence: () => silentMs,
+      ping() {},
+      stepBack() {},
+      kill,
+    };
+    const watchdog = startWatchdog({ idleMs: 60_000, most: 9, onIdle() {} });
+    watchdog.watch({ cell, calls: 1, ...calls, onGreed() {} } as never);
+    vi.advanceTimersByTime(300);
+    watchdog.stop();
+    expect(kill).toHaveBeenCalledTimes(ended ? 1 : 0);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test.each(["invocation", "process"] as const)(

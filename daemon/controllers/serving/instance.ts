@@ -126,6 +126,7 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
       cell,
       calls: 0,
       late: 0,
+      overdue: 0,
       retired: false,
       lastUsed: performance.now(),
       cpuMs: 0,
@@ -224,6 +225,7 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
         environment: call.environment,
       };
       let waited = true;
+      let overdue = false;
       /** The deadline of a call whose caller has left. */
       let rest: NodeJS.Timeout | undefined;
       const running = live.cell.invoke({
@@ -234,6 +236,7 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
           clearTimeout(rest);
           if (waited) leave();
           else live.late--;
+          if (overdue) live.overdue--;
           endUnneeded(live);
           resolve(outcome);
         },
@@ -266,14 +269,19 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
         running.abort(reason);
         reject(error);
       };
+      const passDeadline = (): void => {
+        overdue = true;
+        live.overdue++;
+        retireCell(live);
+      };
       const timer = setTimeout(() => {
         depart(new MagicError("timeout", `the handler was given ${timeoutMs} ms (limits.timeout_ms)`), "deadline");
-        retireCell(live);
+        passDeadline();
       }, timeoutMs);
       const left = (): void => {
         depart(new MagicError("client_closed"), "the caller left");
         // Its deadline still stands.
-        rest = setTimeout(() => live.late > 0 && retireCell(live), timeoutMs).unref();
+        rest = setTimeout(passDeadline, Math.max(0, deadline - services.clock.now())).unref();
       };
       call.signal?.addEventListener("abort", left, { once: true });
     });

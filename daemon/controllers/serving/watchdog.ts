@@ -15,6 +15,8 @@ export interface LiveCell {
   calls: number;
   /** Calls that go on without a caller: past their deadline, or the caller left. */
   late: number;
+  /** Those of them that are past their deadline. */
+  overdue: number;
   /** No new calls; it ends when nobody waits any more. */
   retired: boolean;
   /** Monotonic milliseconds of the last call's end. */
@@ -44,6 +46,8 @@ const SWEEP_MS = 250;
 const SLOW = 8;
 /** A loop that has been silent that long while somebody's deadline has passed in it. */
 const LATE_SILENCE_MS = 400;
+/** The same where somebody has merely left: what computes may be another's call, whose caller waits for it. */
+const LEFT_SILENCE_MS = 5_000;
 /** The same where no call is under way at all: longer, because a busy machine may starve it. */
 const IDLE_SILENCE_MS = 2_000;
 /** While calls are under way, so often those that take longer are looked at: one that has a core for itself so many looks in a row steps back. */
@@ -81,8 +85,10 @@ export function startWatchdog(options: { idleMs: number; most: number; onIdle(li
       const idle = live.calls === 0;
       const silence = live.cell.silence();
       if (silence > COMPUTING_MS || takesCore(live, idle)) putBehind(live);
-      if (live.late > 0 && silence > LATE_SILENCE_MS)
+      if (live.overdue > 0 && silence > LATE_SILENCE_MS)
         live.cell.kill("killed", "a call passed its deadline and does not yield");
+      else if (live.late > 0 && silence > LEFT_SILENCE_MS)
+        live.cell.kill("killed", "a caller has left, and it does not yield");
       else if (idle && live.late === 0 && silence > IDLE_SILENCE_MS)
         live.cell.kill("killed", "it spins though no call is under way");
       else if (slow && idle) inspectIdle(live);
