@@ -173,6 +173,13 @@ describe("sqlite", () => {
     expect(await ask({ db: "lite", sql: "select $1, $2", params: [1] })).toMatchObject(less);
   });
 
+  test("a JSON parameter is what it is, also where it looks like the mark of a time or of bytes", async () => {
+    const params = [{ $time: "now" }, { $bytes: "AQI=", more: 1 }, { $json: null }];
+    expect(await ask({ db: "lite", sql: "select ? as a, ? as b, ? as c", params })).toEqual({
+      rows: [{ a: '{"$time":"now"}', b: '{"$bytes":"AQI=","more":1}', c: '{"$json":null}' }],
+    });
+  });
+
   test("a backslash is a character like any other", async () => {
     const sql = "select '\\' as mark, $1 as value, 'x' as rest";
     expect(await ask({ db: "lite", sql, params: [7] })).toEqual({ rows: [{ mark: "\\", value: 7, rest: "x" }] });

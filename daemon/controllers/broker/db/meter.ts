@@ -35,10 +35,11 @@ export function wireValue(value: unknown): unknown {
   return value;
 }
 
-/** A parameter as a driver takes it: marked bytes become bytes, marked times what `timeOf` makes of RFC 3339. */
+/** A parameter as a driver takes it: marked bytes become bytes, marked times what `timeOf` makes of RFC 3339, marked JSON what it holds. */
 export function driverValue(value: unknown, timeOf = (time: string): string => time): unknown {
   if (typeof value !== "object" || value === null) return value;
-  const { $bytes, $time } = value as { $bytes?: unknown; $time?: unknown };
+  const { $bytes, $time, $json } = value as { $bytes?: unknown; $time?: unknown; $json?: unknown };
+  if ($json !== undefined) return $json;
   if (typeof $bytes === "string") return Buffer.from($bytes, "base64");
   return typeof $time === "string" ? timeOf($time) : value;
 }

@@ -172,7 +172,7 @@ async function transaction(invocation: Invocation, database: unknown, work: (tx:
   return result;
 }
 
-/** Parameters as JSON can carry them: bigint as text, dates marked as RFC 3339, bytes as base64. */
+/** Parameters as JSON can carry them: bigint as text, dates marked as RFC 3339, bytes as base64, what looks like a mark as itself. */
 function parameters(params: unknown): unknown {
   if (params === undefined) return [];
   if (!Array.isArray(params)) return params;
@@ -189,6 +189,9 @@ function parameters(params: unknown): unknown {
         message: `params: ${StringOf(value)} cannot be sent`,
         code: "invalid_request",
       });
-    return value instanceof Date ? { $time: value.toISOString() } : value;
+    if (value instanceof Date) return { $time: value.toISOString() };
+    const isMark =
+      typeof value === "object" && value !== null && ("$time" in value || "$bytes" in value || "$json" in value);
+    return isMark ? { $json: value } : value;
   });
 }
