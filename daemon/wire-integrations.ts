@@ -103,7 +103,7 @@ export function wireIntegrations(foundation: Foundation, origin: () => string, g
   const { fresh } = oauth;
   const live = createLiveRuns({
     ...{ storage, jobs, execution, secrets, fresh, clock, logger },
-    doubt: (connection, signal) => connections.doubt(connection, signal),
+    doubt: (ids, signal) => connections.doubt(ids, signal),
     onEvents: deliveries.wake,
   });
   foundation.onClose(live.close);

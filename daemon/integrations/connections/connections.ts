@@ -36,8 +36,11 @@ export interface Connections {
   patch(principal: Principal, id: string, patch: PatchConnection): Promise<Connection>;
   remove(principal: Principal, id: string): Promise<void>;
   check(principal: Principal, id: string, signal: AbortSignal): Promise<Connection>;
-  /** Tests a live connection by which something has failed; only what is bad is kept, for a test may see less than a run. */
-  doubt(id: string, signal: AbortSignal): Promise<void>;
+  /**
+   * Finds out which of these live connections has failed, where none is known to have. Only what is bad is kept: a test may see less than
+   * what has failed did.
+   */
+  doubt(ids: readonly string[], signal: AbortSignal): Promise<void>;
   objects(principal: Principal, id: string, signal: AbortSignal): Promise<readonly DiscoveredObject[]>;
 }
 
@@ -140,10 +143,14 @@ export function createConnections(options: ConnectionsOptions): Connections {
       return connectionDocument(await keep(current, found));
     },
 
-    async doubt(id, signal) {
-      const current = await find({ environment: "live" }, id);
-      const found = await tested(current, signal);
-      if (found.status !== "connected") await keep(current, found);
+    async doubt(ids, signal) {
+      const ends = await Promise.all([...new Set(ids)].map((id) => find({ environment: "live" }, id)));
+      if (ends.some(({ status }) => status === "failed" || status === "disabled")) return;
+      const test = async (end: ConnectionRecord): Promise<void> => {
+        const found = await tested(end, signal);
+        if (found.status !== "connected" && !signal.aborted) await keep(end, found);
+      };
+      await Promise.all(ends.map(test));
     },
 
     async objects({ environment }, id, signal) {

@@ -39,8 +39,8 @@ export interface LiveRunsOptions {
   readonly secrets: ConnectionSecrets;
   /** With a fresh access token, where it has one. */
   readonly fresh: (connection: ConnectionRecord) => Promise<ConnectionRecord>;
-  /** A run was refused its credentials; which connection's they were only a test can tell. */
-  readonly doubt: (connection: string, signal: AbortSignal) => Promise<void>;
+  /** A run was refused its credentials; which of the connections' they were only a test can tell. */
+  readonly doubt: (connections: readonly string[], signal: AbortSignal) => Promise<void>;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Events may have been put into the queue. */
@@ -195,10 +195,11 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
     return undefined;
   }
 
-  async function doubtEnds({ id: sync, source_connection, destination_connection }: SyncRecord, signal: AbortSignal) {
+  async function doubtEnds({ id, source_connection, destination_connection }: SyncRecord, signal: AbortSignal) {
     const soon = AbortSignal.any([signal, AbortSignal.timeout(doubtMs)]);
-    const failed = (error: unknown) => logger.warn("sync.test_failed", { sync, detail: describe(error).message });
-    await Promise.all([source_connection, destination_connection].map((end) => doubt(end, soon).catch(failed)));
+    await doubt([source_connection, destination_connection], soon).catch((error) =>
+      logger.warn("sync.test_failed", { sync: id, detail: describe(error).message }),
+    );
   }
 
   async function openEnds(sync: SyncRecord): Promise<Pick<RunTask, "source" | "destination"> | null> {
