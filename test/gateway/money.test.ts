@@ -9,7 +9,7 @@ import { createLedger } from "#daemon/gateway/ledger/ledger.ts";
 import { createCatalogue } from "#daemon/gateway/pricing/catalogue.ts";
 import { attachmentsAtMost, estimateChatTokens } from "#daemon/gateway/pricing/estimate.ts";
 import { maxOutputTokens } from "#daemon/gateway/pricing/output-limits.ts";
-import { costOf, dollars } from "#daemon/gateway/pricing/price.ts";
+import { costOf, dollars, flatPrice } from "#daemon/gateway/pricing/price.ts";
 import { anthropicUsage } from "#daemon/gateway/providers/anthropic/usage.ts";
 import { converseUsage } from "#daemon/gateway/providers/bedrock/usage.ts";
 import { googleUsage } from "#daemon/gateway/providers/google/usage.ts";
@@ -108,6 +108,18 @@ describe("golden costs", () => {
       outputTokens: 10,
     };
     expect(converseUsage(converse, undefined, counted)).toEqual(usage);
+  });
+
+  test("what Claude says it served in the United States costs a tenth more, unless magic.yaml has the price", () => {
+    // claude-opus-4-6, 5 / 0.5 / 6.25 / 25: (100 x 5 + 1,000 x 0.5 + 10 x 25) x 1.1
+    const served = (inference_geo: string) =>
+      anthropicUsage({ input_tokens: 100, cache_read_input_tokens: 1_000, output_tokens: 10, inference_geo }, () =>
+        expect.unreachable("nothing is guessed"),
+      );
+    expect(priced("anthropic", "claude-opus-4-6", served("us"))).toBe(0.001375);
+    for (const elsewhere of ["global", "not_available"])
+      expect(priced("anthropic", "claude-opus-4-6", served(elsewhere))).toBe(0.00125);
+    expect(costOf(flatPrice({ input: 1, output: 1, cache_read: 1 }, "override"), served("us"))).toBe(1_110_000_000);
   });
 
   test("what Qwen writes to its cache is counted as written", () => {

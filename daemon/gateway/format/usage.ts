@@ -17,6 +17,8 @@ export interface TokenUsage {
   readonly parts?: TokenParts | undefined;
   /** On which of its service tiers the provider says that it served; absent for the usual one. */
   readonly tier?: ServiceTier | undefined;
+  /** The provider says that it served in one country, which its price list has a surcharge for: Claude's United States. */
+  readonly residency?: boolean;
   /** True where the provider gave no figures and these are this gateway's guess. */
   readonly estimated?: boolean;
 }

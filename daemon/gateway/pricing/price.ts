@@ -101,7 +101,9 @@ export function costOf(price: Price, usage: TokenUsage): number {
     usage.output * rates.output +
     usage.reasoning * rates.reasoning +
     (usage.parts ? surcharge(rates, usage.parts) : 0);
-  return Math.min(pico, Number.MAX_SAFE_INTEGER);
+  // Anthropic's list: a tenth on every class. What magic.yaml says of a model is its whole price.
+  const resident = usage.residency && charged.source === "published" ? Math.round(pico / 10) : 0;
+  return Math.min(pico + resident, Number.MAX_SAFE_INTEGER);
 }
 
 function surcharge(rates: Rates, parts: TokenParts): number {

@@ -28,7 +28,9 @@ export function anthropicUsage(value: unknown, guess: () => TokenUsage): TokenUs
     },
     { cache_write_1h: count(fields(usage["cache_creation"])["ephemeral_1h_input_tokens"]) },
   );
-  return filledUp(counted, counts, guess);
+  const known = filledUp(counted, counts, guess);
+  // A workspace may be bound to it: then no request says so.
+  return usage["inference_geo"] === "us" ? { ...known, residency: true } : known;
 }
 
 /** Why Claude refused, of `stop_details`; empty for none. */
