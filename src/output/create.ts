@@ -31,10 +31,10 @@ export function createOutput(options: OutputOptions): Output {
     fragment: (text) => void (format === "text" && streams.stdout.write(printable(text, paint.enabled))),
     note: (text) => void (quiet || toStderr(text)),
     warn: (text) => void toStderr(`${notes.yellow("warning:")} ${text}`),
-    progress: (label, total) =>
+    progress: (label) =>
       // Of a terminal whose width nobody has set (a bare pty, 0 columns) ora would clear lines without end.
       createProgress({
-        ...{ label, total, stream: streams.stderr },
+        ...{ label, stream: streams.stderr },
         animated: interactive && !quiet && streams.stderr.columns !== 0,
       }),
     end: renderer.end,

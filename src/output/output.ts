@@ -27,8 +27,8 @@ export interface Output {
   note(text: string): void;
   /** On stderr, also with --quiet. */
   warn(text: string): void;
-  /** Long work: a spinner, or a bar with rate and time left where a total is known. Nothing where nobody watches. */
-  progress(label: string, total?: number): Progress;
+  /** Long work: a spinner, with a bar where a share is told. Nothing where nobody watches. */
+  progress(label: string): Progress;
   /** Writes what is still held back; main calls it once. */
   end(): void;
 }

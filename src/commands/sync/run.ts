@@ -18,7 +18,7 @@ import {
   syncModes,
 } from "#contract/sync.ts";
 import { newId } from "#shared/ids.ts";
-import { aheadOf } from "#shared/sync-progress.ts";
+import { aheadOf, shareOf } from "#shared/sync-progress.ts";
 import { runInWorker } from "#shared/sync-worker.ts";
 
 interface Options {
@@ -74,8 +74,12 @@ export default defineCommand<Options>({
         const seconds = (performance.now() - started) / 1000;
         const count = (value: number) => Math.round(value).toLocaleString("en-US");
         const rates = `${count(now.records_read / seconds)}/s, ${megabytes(now.bytes / seconds)} MB/s`;
-        const rest = [aheadOf(now, seconds), now.waiting_for].filter(Boolean).join("; ");
-        progress.text(`${now.phase}: ${count(now.records_read)} records, ${rates}; ${rest}`);
+        const parts = [
+          `${now.phase}: ${count(now.records_read)} records, ${rates}`,
+          aheadOf(now, seconds),
+          now.waiting_for,
+        ];
+        progress.text(parts.filter(Boolean).join("; "), shareOf(now));
       },
     });
     const seconds = (performance.now() - started) / 1000;
