@@ -193,7 +193,7 @@ async function tour(magic: Magic, project: string, tell: Tell, onDev: (dev: Dev)
     "Follow one request by its id, through controller and gateway",
     "magic invoke triage ...; magic trace REQUEST_ID; magic logs --request REQUEST_ID",
     async () => {
-      const answer = await invoke("triage", { text: "It crashes when I press save." });
+      const answer = await invoke("triage", { text: "My file is gone after saving." });
       const trace = await traceOf(ready, answer.request_id);
       const logs = await magic.json<{ event: string; message?: string }[]>("logs", "--request", answer.request_id);
       return {
