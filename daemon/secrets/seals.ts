@@ -1,7 +1,7 @@
 // The sealers of one daemon, all from one master key, once it is sure that this key is the one that sealed what the database keeps. With
 // another key (lost and made anew, another MAGIC_HOME, a replica that was not given it) the daemon runs, and refuses what it cannot open.
 import { MagicError } from "#contract/errors.ts";
-import type { SealedSample } from "#daemon/storage/repositories/sealed.ts";
+import type { Agreement, SealedSample } from "#daemon/storage/repositories/sealed.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
@@ -15,7 +15,7 @@ export interface Seals {
   readonly masterKey: Buffer;
   /** What is wrong with the key, for people; null where it is the right one. */
   readonly mismatch: string | null;
-  /** What another key made is given up, as the user wants. */
+  /** What another key made is given up: as the user wants, or because that key has sealed nothing. */
   readonly forgets: boolean;
   /**
    * For what is kept until somebody removes it. With a wrong key it neither opens nor seals: `master_key_mismatch`, so that the right
@@ -39,7 +39,11 @@ export interface SealsOptions {
 /** @throws MagicError `state_unusable` when the master key cannot be read. */
 export async function openSeals({ storage, home, forget, clock, logger }: SealsOptions): Promise<Seals> {
   const masterKey = openMasterKey(home);
-  let mismatch = await mismatchOf(storage, masterKey, masterKeyFile(home));
+  const agreement = await storage.units.sealed.agree({
+    fingerprint: keyFingerprint(masterKey),
+    alone: storage.dialect === "sqlite",
+  });
+  let mismatch = await mismatchOf(storage, masterKey, masterKeyFile(home), agreement);
   if (mismatch !== null && forget) {
     const now = rfc3339(clock.now());
     const forgotten = await storage.units.sealed.forget({ fingerprint: keyFingerprint(masterKey), now });
@@ -52,7 +56,7 @@ export async function openSeals({ storage, home, forget, clock, logger }: SealsO
   return {
     masterKey,
     mismatch,
-    forgets: forget,
+    forgets: forget || agreement.replaces === true,
     lasting: (purpose) => wrap(createSealer(masterKey, purpose), true),
     passing: (purpose) => wrap(createSealer(masterKey, purpose), false),
   };
@@ -75,12 +79,13 @@ function refusing(own: Sealer, lasts: boolean, refusal: () => MagicError): Seale
   };
 }
 
-async function mismatchOf(storage: Storage, masterKey: Buffer, file: string): Promise<string | null> {
+async function mismatchOf(
+  storage: Storage,
+  masterKey: Buffer,
+  file: string,
+  { fingerprint, sample }: Agreement,
+): Promise<string | null> {
   const own = keyFingerprint(masterKey);
-  const { fingerprint, sample } = await storage.units.sealed.agree({
-    fingerprint: own,
-    alone: storage.dialect === "sqlite",
-  });
   if (fingerprint === own) return null;
   if (fingerprint === null && sample !== null && opens(masterKey, sample)) {
     await storage.units.setting.putIfAbsent({ key: FINGERPRINT_SETTING, value: own });

@@ -137,6 +137,21 @@ test("a database in which nothing is sealed takes any key, one from before finge
   ]);
 });
 
+test("where nothing is sealed, another key begins the proof of the audit log anew", async () => {
+  const daemon = await startDaemon();
+  onTestFinished(() => daemon.close());
+  await daemon.call("GET", "/v1/keys");
+  await daemon.app.close();
+  rmSync(keyFile(daemon));
+  await daemon.restart();
+  await daemon.call("GET", "/v1/keys");
+  for (let round = 0; round < 2; round++) {
+    const { body } = await daemon.call("GET", "/v1/audit/verification");
+    expect(body).toMatchObject({ valid: true, unproven: 1, problems: [] });
+    await daemon.restart();
+  }
+});
+
 test.skipIf(postgresMissing())("replicas on one database must have one key, also while nothing is sealed", async () => {
   const server = await startPostgres();
   onTestFinished(() => server.stop());

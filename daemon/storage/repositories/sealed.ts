@@ -19,6 +19,8 @@ export interface Agreement {
   readonly fingerprint: string | null;
   /** The newest sealed value; null where there is none, or the given fingerprint counts. */
   readonly sample: SealedSample | null;
+  /** True: it was another one's until now, by which nothing was sealed. */
+  readonly replaces?: boolean;
 }
 
 export interface Agree {
@@ -34,7 +36,7 @@ export async function agree(db: Db, { fingerprint, alone }: Agree): Promise<Agre
   const sample = await newest(db);
   if (sample !== null || (kept !== null && !alone)) return { fingerprint: kept, sample };
   await putSetting(db, { key: FINGERPRINT_SETTING, value: fingerprint });
-  return { fingerprint, sample: null };
+  return { fingerprint, sample: null, replaces: kept !== null };
 }
 
 async function newest(db: Db): Promise<SealedSample | null> {
