@@ -103,3 +103,17 @@ test("a state that is older than the vendor keeps changes for is read wholly", a
     await read(JSON.stringify(source), { state });
   expect(asked.filter((path) => path !== "/changes")).toEqual(["/full", "/full"]);
 });
+
+test("of two routers that name the same parameter the first one's counts", async () => {
+  const asked: (string | undefined)[] = [];
+  const origin = await vendor((request, response) => {
+    asked.push(request.url);
+    json(response, { items: [] });
+  });
+  const router = (cursor_field: string, ...values: string[]) => ({
+    ...{ type: "ListPartitionRouter", cursor_field, values },
+    request_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "p" },
+  });
+  await read(manifest(origin, { retriever: { partition_router: [router("a", "1"), router("b", "2", "3")] } }));
+  expect(asked).toEqual(["/items?p=1", "/items?p=1"]);
+});

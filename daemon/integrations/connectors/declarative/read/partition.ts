@@ -82,10 +82,10 @@ function product(left: Partitions, right: Partitions): Partitions {
     for await (const a of left(readParent))
       for await (const b of right(readParent))
         yield {
-          // Of the slices that the parents were read in the first one's, as in the reference: its states are read on from.
+          // Of what both name the first one's counts, as in the reference: its states are read on from.
           values: { ...b.values, ...a.values },
           extra: { ...b.extra, ...a.extra },
-          parts: merge(a.parts, b.parts),
+          parts: merge(b.parts, a.parts),
         };
   };
 }
