@@ -286,6 +286,15 @@ test("5xx is retried, then told; malformed JSON and a server that hangs are told
   });
 });
 
+test("an answer may take as long as the manifest says, over a redirect too", async () => {
+  const origin = await vendor((request, response) => {
+    if (request.at.pathname === "/items") response.writeHead(302, { location: "/slow" }).end();
+    else setTimeout(() => json(response, { items: [{ id: 1 }] }), 150);
+  });
+  const source = manifest(origin, { requester: { read_timeout_in_seconds: 5 } });
+  expect((await read(source, { timeoutMs: 50 })).records).toHaveLength(1);
+});
+
 test("401 is the credentials', and the vendor's own message is shown", async () => {
   const origin = await vendor((_request, response) => json(response, { error: { message: "key revoked" } }, 401));
   await expect(read(manifest(origin))).rejects.toMatchObject({

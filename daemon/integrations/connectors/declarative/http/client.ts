@@ -10,6 +10,8 @@ export interface HttpRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Buffer;
+  /** For the whole answer, in place of the client's own. */
+  readonly timeoutMs?: number;
 }
 
 export interface HttpResponse {
@@ -39,12 +41,13 @@ const MAX_REDIRECTS = 10;
 /** Throws upstream_timeout, upstream_error, egress_blocked (from the dispatcher), or what the signal aborts with. */
 export function createHttpClient({
   dispatcher,
-  timeoutMs = 120_000,
+  timeoutMs: ownTimeoutMs = 120_000,
   maxBytes = 256 * 1024 * 1024,
   rewrite,
 }: HttpClientOptions): HttpClient {
   const once = async (request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> => {
     const url = parseUrl(request.url);
+    const timeoutMs = request.timeoutMs ?? ownTimeoutMs;
     const target = rewrite?.(url);
     const headers: Record<string, string> = { "user-agent": "magic/0.1", accept: "*/*", ...request.headers };
     if (target) headers["host"] = target.host;
@@ -119,8 +122,8 @@ function redirected(request: HttpRequest, status: number, location: string): Htt
   if (!URL.canParse(location, from))
     throw new MagicError("upstream_error", `${place(from)} redirects to '${location.slice(0, 200)}', which is no URL`);
   const to = new URL(location, from);
-  const { method, headers, body } = request;
-  const next = becomesGet(status, method) ? { method: "GET", headers } : { method, headers, ...(body && { body }) };
+  const { body, ...bare } = request;
+  const next = becomesGet(status, request.method) ? { ...bare, method: "GET" } : { ...bare, ...(body && { body }) };
   return sameServer(from, to) ? { ...next, url: to.href } : forStranger({ ...next, url: to.href }, from);
 }
 

@@ -156,7 +156,7 @@ async function buildRequest(
     body = formBody(parts.form);
     headers["content-type"] ??= "application/x-www-form-urlencoded";
   }
-  const request = { method: to.method, url, headers, ...(body === undefined ? {} : { body }) };
+  const request = { method: to.method, url, headers, ...(body === undefined ? {} : { body }), ...patience(component) };
   const shown = (): SentRequest => ({
     ...{ method: request.method, url: withParams(target, asked.params), body: body ?? null },
     headers: new HeaderDict(Object.entries(asked.headers).map(([name, value]) => [name.toLowerCase(), value])),
@@ -166,6 +166,12 @@ async function buildRequest(
   tellStranger(context, target);
   const address = exchange.begun === undefined ? target : withParams(target, exchange.parts?.params ?? {});
   return { ...built, request: forStranger({ ...request, url: address }, new URL(named)) };
+}
+
+// Reports that a vendor makes while it is asked for them take as long as the manifest knows.
+function patience(component: Component): Pick<HttpRequest, "timeoutMs"> {
+  const seconds = Number(component["read_timeout_in_seconds"] ?? 0);
+  return seconds > 0 ? { timeoutMs: Math.min(seconds * 1000, MAX_WAIT_MS) } : {};
 }
 
 // "Bearer abc" is told as "abc" as well.
