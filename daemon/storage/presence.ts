@@ -15,6 +15,8 @@ export interface Presence {
 /** What a process that died had under way counts as under way so long, by the database's clock. */
 const LEASE_MS = 60_000;
 const BEAT_MS = 15_000;
+/** Where the database was away for as long as that, who does not say at once that it lives is taken for dead by the others. */
+const RETRY_MS = 1_000;
 
 /** `note` keeps the id before it is announced, for whoever comes after this process. */
 export function createPresence(
@@ -26,6 +28,7 @@ export function createPresence(
   let living: Promise<void> | undefined;
   let noted = false;
   let beats: NodeJS.Timeout | undefined;
+  let closed = false;
   const beat = (): Promise<void> => {
     const now = clock.now();
     return units.idempotency.live({ process, now: rfc3339(now), until: rfc3339(now + LEASE_MS) });
@@ -39,7 +42,14 @@ export function createPresence(
       living = undefined;
       throw error;
     }
-    beats ??= setInterval(() => void beat().catch(() => undefined), BEAT_MS).unref();
+    beats ??= setTimeout(again, BEAT_MS).unref();
+  }
+  async function again(): Promise<void> {
+    const next = await beat().then(
+      () => BEAT_MS,
+      () => RETRY_MS,
+    );
+    if (!closed) beats = setTimeout(again, next).unref();
   }
   return {
     process,
@@ -48,6 +58,9 @@ export function createPresence(
       living ??= live();
       await living;
     },
-    close: () => clearInterval(beats),
+    close() {
+      closed = true;
+      clearTimeout(beats);
+    },
   };
 }

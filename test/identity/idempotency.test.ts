@@ -217,6 +217,27 @@ test("what has expired is swept as often as there is more", async () => {
   await vi.waitFor(() => expect(swept).toHaveBeenCalledTimes(4));
 });
 
+test("a daemon says that it lives as soon as the database is back: others charge and answer for those that do not", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  let away = false;
+  const live = vi.fn(async () => {
+    if (away) throw new Error("away");
+  });
+  const units = { idempotency: { live } } as unknown as typeof daemon.app.storage.units;
+  const presence = createPresence({ units, dialect: "postgres" }, systemClock);
+  onTestFinished(() => presence.close());
+  await presence.announce();
+  away = true;
+  await vi.advanceTimersByTimeAsync(60_000);
+  away = false;
+  live.mockClear();
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(live).toHaveBeenCalledTimes(1);
+  await vi.advanceTimersByTimeAsync(14_000);
+  expect(live).toHaveBeenCalledTimes(1);
+});
+
 test("a canonical body is one text for one value", () => {
   expect(canonicalJson({ b: [{ d: 1, c: 2 }], a: null })).toBe('{"a":null,"b":[{"c":2,"d":1}]}');
   expect(fingerprintOf("POST", "/a", undefined)).not.toBe(fingerprintOf("POST", "/a", {}));
