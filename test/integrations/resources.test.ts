@@ -92,6 +92,10 @@ test("read-only, unknown and wrong fields are refused all at once, each by its p
   expect(await pointers("/v1/syncs", { ...ends, schedule: "x", mapping: { "a/b": "c", d: "c" } })).toEqual([
     ...["/mapping/a~1b", "/mapping/d", "/schedule"],
   ]);
+  const named = { "a\nb": { deep: true }, [`${"k".repeat(60)}\n`]: 1 };
+  expect(await pointers("/v1/syncs", { ...ends, mapping: { "a\nb": 5 }, metadata: named })).toEqual(
+    expect.arrayContaining(["/mapping/a\nb", "/metadata/a\nb", `/metadata/${"k".repeat(60)}\n`]),
+  );
   expect((await call("POST", "/v1/connections", { provider: "no-such-system" })).body.errors[0].pointer).toBe(
     "/provider",
   );
@@ -266,6 +270,13 @@ test("pause and resume by PATCH; other states are nobody's to set", async () => 
   for (const status of ["running", "failed", "deleted", null, 1])
     expect((await call("PATCH", `/v1/syncs/${sync.id}`, { status })).status).toBe(422);
   expect((await call("PATCH", `/v1/syncs/${sync.id}`, { records_synced: 5 })).status).toBe(422);
+  const scheduled = async (schedule: unknown) =>
+    (await call("PATCH", `/v1/syncs/${sync.id}`, { schedule })).body.schedule;
+  expect(await scheduled({ timezone: "Europe/Berlin" })).toBeUndefined();
+  expect(await scheduled({ cron: "0 * * * *", timezone: "Europe/Berlin" })).toMatchObject({ cron: "0 * * * *" });
+  expect(await scheduled({ timezone: "Asia/Tokyo" })).toEqual({ cron: "0 * * * *", timezone: "Asia/Tokyo" });
+  expect(await scheduled({ timezone: null, cron: "5 * * * *" })).toEqual({ cron: "5 * * * *" });
+  expect(await scheduled(null)).toBe("manual");
   const mapped = async (mapping: unknown) => (await call("PATCH", `/v1/syncs/${sync.id}`, { mapping })).body.mapping;
   expect(await mapped({ id: "key", name: "title" })).toEqual({ id: "key", name: "title" });
   expect(await mapped({ id: null, email: "mail" })).toEqual({ name: "title", email: "mail" });

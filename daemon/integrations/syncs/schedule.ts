@@ -24,12 +24,16 @@ function parse(pattern: string, timezone: string | null): Cron {
 }
 
 export function scheduleProblems(scheduled: Scheduled): FieldProblem[] {
+  const { schedule } = scheduled;
+  // A patch may have brought a time zone to a schedule that is no object.
+  if (typeof schedule === "object" && schedule.cron === undefined)
+    return [{ pointer: "/schedule/cron", code: "required", detail: "missing" }];
   const cron = cronOf(scheduled);
   const zone = cron?.timezone ?? scheduled.timezone;
   if (zone !== null && !isTimezone(zone))
     return [
       {
-        pointer: pointerOfZone(scheduled.schedule),
+        pointer: pointerOfZone(schedule),
         code: "timezone",
         detail: `${JSON.stringify(zone)} is not an IANA time zone`,
       },
@@ -41,7 +45,7 @@ export function scheduleProblems(scheduled: Scheduled): FieldProblem[] {
     if (parse(cron.pattern, cron.timezone).nextRun() === null) throw new Error("it is never due");
     return [];
   } catch (error) {
-    const pointer = typeof scheduled.schedule === "string" ? "/schedule" : "/schedule/cron";
+    const pointer = typeof schedule === "string" ? "/schedule" : "/schedule/cron";
     const detail = `${JSON.stringify(cron.pattern)} is neither manual, realtime nor a cron expression: ${(error as Error).message}`;
     return [{ pointer, code: "schedule", detail }];
   }

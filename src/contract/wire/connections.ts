@@ -14,10 +14,14 @@ export const ConnectionId = Type.String({
   examples: ["conn_01kaj3m5t2w8e9x7c6v5b4n3m2"],
 });
 
+/** Names of members that are the caller's own: whatever they hold, line ends too, what stands behind them is looked at. */
+export const memberName = (longest: number) => Type.String({ pattern: `^[\\s\\S]{1,${longest}}$` });
+
 export const Metadata = Type.Record(
-  Type.String({ minLength: 1, maxLength: 60 }),
+  memberName(60),
   Type.Union([Type.String({ maxLength: 1000 }), Type.Number(), Type.Boolean()]),
   {
+    additionalProperties: false,
     maxProperties: 50,
     description:
       "Your own values; `simulate: run_failed` makes sandbox runs fail. Integers that no double is are kept as text.",
@@ -26,13 +30,18 @@ export const Metadata = Type.Record(
 );
 /** As a patch: a null removes the key. */
 export const MetadataPatch = Type.Record(
-  Type.String({ minLength: 1, maxLength: 60 }),
+  memberName(60),
   Type.Union([Type.String({ maxLength: 1000 }), Type.Number(), Type.Boolean(), Type.Null()]),
-  { maxProperties: 50, description: "Merged by key; null removes one.", examples: [{ team: null }] },
+  {
+    additionalProperties: false,
+    maxProperties: 50,
+    description: "Merged by key; null removes one.",
+    examples: [{ team: null }],
+  },
 );
 
 const Secret = (description: string) =>
-  Type.Record(Type.String({ minLength: 1, maxLength: 200 }), Type.Unknown(), { maxProperties: 200, description });
+  Type.Record(memberName(200), Type.Unknown(), { additionalProperties: false, maxProperties: 200, description });
 
 export const HealthState = Type.Object(
   {

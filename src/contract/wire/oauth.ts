@@ -1,9 +1,9 @@
 // Provider OAuth on the wire.
 import { type Static, Type } from "typebox";
-import { Metadata } from "./connections.ts";
+import { Metadata, memberName } from "./connections.ts";
 import { Timestamp } from "./times.ts";
 
-const Settings = Type.Record(Type.String({ minLength: 1, maxLength: 200 }), Type.Unknown(), { maxProperties: 200 });
+const Settings = Type.Record(memberName(200), Type.Unknown(), { additionalProperties: false, maxProperties: 200 });
 
 export const StartOAuth = Type.Object(
   {

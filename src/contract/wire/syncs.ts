@@ -3,7 +3,7 @@ import { type Static, Type } from "typebox";
 import { environments } from "../protocol.ts";
 import { runStates, syncStates } from "../states.ts";
 import { badRecordModes, deleteModes, syncModes } from "../sync.ts";
-import { ConnectionId, Metadata, MetadataPatch } from "./connections.ts";
+import { ConnectionId, Metadata, MetadataPatch, memberName } from "./connections.ts";
 import { listQuery } from "./list.ts";
 import { Nullable, Timestamp } from "./times.ts";
 
@@ -56,15 +56,21 @@ const Destination = Type.Object(
   { connection: ConnectionId, table: Type.String({ minLength: 1, maxLength: 1000, examples: ["public.accounts"] }) },
   { additionalProperties: false },
 );
+const Cron = Type.String({ minLength: 1, maxLength: 200 });
+const Timezone = Type.String({ maxLength: 100 });
 const Schedule = Type.Union(
+  [Cron, Type.Object({ cron: Cron, timezone: Type.Optional(Timezone) }, { additionalProperties: false })],
+  { description: "`manual` (the default), `realtime`, or a cron expression.", examples: ["0 * * * *"] },
+);
+const SchedulePatch = Type.Union(
   [
-    Type.String({ minLength: 1, maxLength: 200 }),
+    Cron,
     Type.Object(
-      { cron: Type.String({ minLength: 1, maxLength: 200 }), timezone: Type.Optional(Type.String({ maxLength: 100 })) },
+      { cron: Type.Optional(Cron), timezone: Type.Optional(Nullable(Timezone)) },
       { additionalProperties: false },
     ),
   ],
-  { description: "`manual` (the default), `realtime`, or a cron expression.", examples: ["0 * * * *"] },
+  { description: "Members of an object are merged with what there is.", examples: ["0 * * * *"] },
 );
 
 const optional = {
@@ -85,7 +91,11 @@ const optional = {
   columns: Type.Optional(Nullable(Type.Array(FieldName, { minItems: 1, maxItems: 2000, uniqueItems: true }))),
   mapping: Type.Optional(
     Nullable(
-      Type.Record(FieldName, FieldName, { maxProperties: 2000, description: "Source field to destination column." }),
+      Type.Record(memberName(500), FieldName, {
+        additionalProperties: false,
+        maxProperties: 2000,
+        description: "Source field to destination column.",
+      }),
     ),
   ),
   on_bad_record: Type.Optional(Type.Enum([...badRecordModes])),
@@ -116,11 +126,12 @@ export type CreateSync = Static<typeof CreateSync>;
 export const PatchSync = Type.Object(
   {
     ...optional,
-    schedule: Type.Optional(Nullable(Schedule)),
+    schedule: Type.Optional(Nullable(SchedulePatch)),
     mode: Type.Optional(Nullable(Type.Enum([...syncModes]))),
     mapping: Type.Optional(
       Nullable(
-        Type.Record(FieldName, Nullable(FieldName), {
+        Type.Record(memberName(500), Nullable(FieldName), {
+          additionalProperties: false,
           maxProperties: 2000,
           description: "Merged with what there is; null takes one out.",
         }),
