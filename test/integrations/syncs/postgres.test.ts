@@ -458,6 +458,16 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     ).toEqual([]);
   });
 
+  test("rows of other tables stay where the sync has no key for those that they refer to, or the run is refused", async () => {
+    await source.query("CREATE TABLE parents (id int, v text); INSERT INTO parents VALUES (1, 'older'), (1, 'new')");
+    await target.query(`CREATE TABLE parents (id serial PRIMARY KEY, v text); INSERT INTO parents VALUES (1, 'old'), (2, 'gone');
+      CREATE TABLE children (id int REFERENCES parents ON DELETE CASCADE); INSERT INTO children VALUES (1), (2)`);
+    expect((await sync(ends("parents"), { columns: ["v"] })).error).toMatchObject({ code: "destination_refused" });
+    expect(await target.lines("children")).toEqual(["(1)", "(2)"]);
+    expect(await sync(ends("parents"))).toMatchObject({ error: null, records_synced: 1, rejects: [{ key: "1" }] });
+    expect([await target.lines("parents"), await target.lines("children")]).toEqual([["(1,new)"], ["(1)"]]);
+  });
+
   test("the table's key may name its columns in another order", async () => {
     await source.query(
       "CREATE TABLE pairs (a int, b int, v text, PRIMARY KEY (b, a)); INSERT INTO pairs VALUES (1, 2, 'new')",

@@ -21,6 +21,7 @@ import { connectMysql, ident, literal, type MysqlLink } from "./connect.ts";
 import { mysqlError } from "./errors.ts";
 import { hasOwnColumns, makeStage, type Stage, upsertStaged } from "./merge-stage.ts";
 import { prepareTable } from "./prepare.ts";
+import { deleteAll, type Referring, referringTo, settle } from "./referring.ts";
 import { type Form, formOf, type InsertTarget, insertRows } from "./write-rows.ts";
 
 export function mysqlDestination(options: { url: string; address?: string }): Destination {
@@ -145,6 +146,7 @@ function sessionOf(parts: Parts): WriteSession {
   let unsure = false;
   let nullableKey = false;
   let wider: readonly Column[] = [];
+  let referring: readonly Referring[] = [];
   const forms = new Map<string, Form>();
   for (const { name, declared, form = formOf(declared) } of existing?.columns ?? []) if (form) forms.set(name, form);
   const hasMark = existing?.columns.some(({ name }) => name === DELETED_AT) === true;
@@ -213,7 +215,10 @@ function sessionOf(parts: Parts): WriteSession {
         if (wanted.kind !== "replace" || !existing) return;
         if (soft)
           await link.run(`UPDATE ${table} SET ${ident(DELETED_AT)} = COALESCE(${ident(DELETED_AT)}, UTC_TIMESTAMP(6))`);
-        else await link.run(`DELETE FROM ${table}`);
+        else {
+          referring = await referringTo(link, existing);
+          await deleteAll(link, table, referring);
+        }
       }),
     write: (rows, places) =>
       guard(async () => {
@@ -246,6 +251,7 @@ function sessionOf(parts: Parts): WriteSession {
     merge: () =>
       guard(async (): Promise<readonly Reject[]> => {
         if (unsure) await checkKeys(link, table, formatObjectName(request.table), begun());
+        await settle(link, table, referring);
         return putHeld();
       }),
     count: () =>

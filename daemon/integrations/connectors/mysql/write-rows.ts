@@ -276,7 +276,11 @@ const UNSAFE_FOR_BINLOG = "1592";
 
 async function replaced(link: MysqlLink, removal: string, insertion: string): Promise<boolean> {
   try {
-    if ((await link.run(removal)).affected > 0) {
+    // Rows that refer to the one that goes refer to the one that comes.
+    await link.run("SET SESSION foreign_key_checks = 0");
+    const { affected } = await link.run(removal);
+    await link.run("SET SESSION foreign_key_checks = 1");
+    if (affected > 0) {
       await link.run(insertion);
       return true;
     }

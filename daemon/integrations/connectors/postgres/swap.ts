@@ -6,7 +6,7 @@ import { DELETED_AT } from "../../engine/destination.ts";
 import type { PostgresLink } from "./connect.ts";
 import type { ServerError } from "./errors.ts";
 import { takeOutMiscomputed } from "./generated.ts";
-import { hasUniqueIndex, type MergeTarget, putter } from "./merge.ts";
+import { hasUniqueIndex, type MergeTarget, putter, takeOutDuplicates } from "./merge.ts";
 import { canSift, sift } from "./sift.ts";
 import { ident, literal } from "./sql.ts";
 
@@ -163,15 +163,40 @@ async function copyGrants(link: PostgresLink, old: string, shadow: string): Prom
   if (about?.comment) await link.run(`COMMENT ON TABLE ${shadow} IS ${literal(about.comment)}`);
 }
 
-/** Exchanges the rows and leaves the table itself; readers see the old rows until the commit. Returns the rows that it refuses. */
-export async function exchangeRows(target: MergeTarget, shadow: string): Promise<Reject[]> {
-  const { link, table, plan } = target;
-  const key = plan.primaryKey;
-  const [row] = await link.rows<{ there: string }>(
-    "SELECT EXISTS (SELECT FROM pg_constraint WHERE confrelid = $1::regclass)::text AS there",
+/** Whether other tables refer to rows of this one, and by what rows that stay are told then: the sync's key, else the table's own. */
+async function keyOfReferred({
+  link,
+  table,
+  plan,
+}: MergeTarget): Promise<{ referenced: boolean; key: readonly string[] }> {
+  const asked = plan.primaryKey;
+  const [told] = await link.rows<{ there: string; follows: string | null }>(
+    "SELECT (count(*) > 0)::text AS there, bool_or(confdeltype IN ('c', 'n', 'd'))::text AS follows FROM pg_constraint WHERE confrelid = $1::regclass",
     [table],
   );
-  const referenced = row?.there === "true" && key.length > 0 && (await hasUniqueIndex(link, table, key));
+  if (told?.there !== "true") return { referenced: false, key: asked };
+  if (asked.length > 0 && (await hasUniqueIndex(link, table, asked))) return { referenced: true, key: asked };
+  const own = await link.rows<{ name: string }>(
+    "SELECT a.attname AS name FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey) WHERE i.indrelid = $1::regclass AND i.indisprimary",
+    [table],
+  );
+  const brought = own.length > 0 && own.every(({ name }) => plan.columns.some((column) => column.name === name));
+  if (brought && plan.deletes !== "soft") return { referenced: true, key: own.map(({ name }) => name) };
+  if (told.follows === "true")
+    throw new MagicError(
+      "destination_refused",
+      `Rows of other tables refer to those of ${table} and would go with them: bring its primary key (--primary-key), or run incrementally.`,
+    );
+  return { referenced: false, key: asked };
+}
+
+/** Exchanges the rows and leaves the table itself; readers see the old rows until the commit. Returns the rows that it refuses. */
+export async function exchangeRows(given: MergeTarget, shadow: string): Promise<Reject[]> {
+  const { link, table } = given;
+  const { referenced, key } = await keyOfReferred(given);
+  const plan = { ...given.plan, primaryKey: key };
+  const target = { ...given, plan };
+  const doubled = key === given.plan.primaryKey ? [] : await takeOutDuplicates(link, shadow, plan);
   const same = key.map((name) => `s.${ident(name)} = t.${ident(name)}`).join(" AND ");
   const exists = `EXISTS (SELECT FROM ${shadow} s WHERE ${same})`;
   const mark = ident(DELETED_AT);
@@ -191,7 +216,7 @@ export async function exchangeRows(target: MergeTarget, shadow: string): Promise
     );
   }
   const put = await putter(referenced ? target : { ...target, plan: { ...plan, primaryKey: [] } });
-  let rejects = await takeOutMiscomputed(target, shadow);
+  let rejects = [...doubled, ...(await takeOutMiscomputed(target, shadow))];
   await link.run("SAVEPOINT magic_exchange");
   try {
     await put(shadow);

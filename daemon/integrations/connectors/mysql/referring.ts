@@ -1,0 +1,54 @@
+// Rows of other tables that refer to those of a table that is filled anew. Its old rows go for the sake of the new ones: what their
+// foreign keys say of deleted rows is meant for those alone that do not come back.
+import { MagicError } from "#contract/errors.ts";
+import type { MysqlTable } from "./catalog.ts";
+import { ident, type MysqlLink } from "./connect.ts";
+
+export interface Referring {
+  /** Quoted, as are the columns. */
+  readonly table: string;
+  readonly columns: readonly { readonly own: string; readonly referred: string }[];
+  readonly rule: string;
+}
+
+/** The foreign keys of other tables, as far as the user may see them. */
+export async function referringTo(link: MysqlLink, { database, name }: MysqlTable): Promise<readonly Referring[]> {
+  const rows = await link.rows(
+    `SELECT k.constraint_schema AS s, k.constraint_name AS c, k.table_schema AS d, k.table_name AS t, k.column_name AS own, k.referenced_column_name AS referred, r.delete_rule AS rule
+       FROM information_schema.key_column_usage k JOIN information_schema.referential_constraints r ON r.constraint_schema = k.constraint_schema AND r.constraint_name = k.constraint_name AND r.table_name = k.table_name
+      WHERE k.referenced_table_schema = ? AND k.referenced_table_name = ? ORDER BY 1, 2, 4, k.ordinal_position`,
+    [database, name],
+  );
+  const keys = Map.groupBy(rows, ({ s, c, t }) => JSON.stringify([s, c, t]));
+  return [...keys.values()].map((columns) => ({
+    table: `${ident(columns[0]?.["d"] ?? "")}.${ident(columns[0]?.["t"] ?? "")}`,
+    columns: columns.map((row) => ({ own: ident(row["own"] ?? ""), referred: ident(row["referred"] ?? "") })),
+    rule: columns[0]?.["rule"] ?? "",
+  }));
+}
+
+/** Deletes all rows, and leaves those that refer to them as they are until `settle`. */
+export async function deleteAll(link: MysqlLink, table: string, referring: readonly Referring[]): Promise<void> {
+  if (referring.length > 0) await link.run("SET SESSION foreign_key_checks = 0");
+  await link.run(`DELETE FROM ${table}`);
+  if (referring.length > 0) await link.run("SET SESSION foreign_key_checks = 1");
+}
+
+/** Once the new rows are there: does what each foreign key says of rows that have gone. @throws MagicError where it forbids that. */
+export async function settle(link: MysqlLink, table: string, referring: readonly Referring[]): Promise<void> {
+  for (const { table: other, columns, rule } of referring) {
+    const same = columns.map(({ own, referred }) => `p.${referred} = c.${own}`).join(" AND ");
+    const join = `${other} c LEFT JOIN ${table} p ON ${same}`;
+    const left = [`p.${columns[0]?.referred} IS NULL`, ...columns.map(({ own }) => `c.${own} IS NOT NULL`)].join(
+      " AND ",
+    );
+    const nulls = columns.map(({ own }) => `c.${own} = NULL`).join(", ");
+    if (rule === "CASCADE") await link.run(`DELETE c FROM ${join} WHERE ${left}`);
+    else if (rule === "SET NULL") await link.run(`UPDATE ${join} SET ${nulls} WHERE ${left}`);
+    else if ((await link.rows(`SELECT 1 AS there FROM ${join} WHERE ${left} LIMIT 1 LOCK IN SHARE MODE`)).length > 0)
+      throw new MagicError(
+        "destination_refused",
+        `Rows have gone at the source that ${other} still refers to: remove those first, or use --deletes soft.`,
+      );
+  }
+}
