@@ -393,6 +393,19 @@ describe("budgets", () => {
     expect(more.filter(({ status }) => status === "fulfilled").length).toBe(2);
   });
 
+  test("what costs nothing is served although more than the budget is spent", async () => {
+    const own = { type: "openai" as const, base_url: `${upstream.url}/v1` };
+    const { chat } = await testGateway({
+      ...config(0.001),
+      providers: { ...priced().providers, own },
+    });
+    upstream.answer = (response) => void response.end(completion(1_000, 500));
+    expect((await chat({ model: "openai/m", max_tokens: 1 }, { principal: who })).status).toBe(200);
+    const refused = chat({ model: "openai/m", max_tokens: 1 }, { principal: who });
+    await expect(refused).rejects.toMatchObject({ code: "insufficient_quota" });
+    expect((await chat({ model: "own/m" }, { principal: who })).status).toBe(200);
+  });
+
   test("a reservation is given back down to the actual cost, and wholly when the call failed", async () => {
     const { chat } = await testGateway(config(0.01));
     upstream.answer = (response) => void response.writeHead(500).end("{}");
@@ -563,7 +576,7 @@ describe("budgets", () => {
   test("whoever waits in vain has spent the prompt too, as has whose answer breaks off; who was refused has not", async () => {
     const { gateway, chat } = await testGateway({
       ...priced({ prices: { "openai/m": { input: 10, output: 10 } } }),
-      policies: { p: { candidates: ["openai/m"], timeout_ms: 50 }, patient: { candidates: ["openai/m"] } },
+      policies: { p: { candidates: ["openai/m"], timeout_ms: 150 }, patient: { candidates: ["openai/m"] } },
     });
     const messages = [{ role: "user", content: "x".repeat(4_000) }];
     const spent = async (more: object, operation: "chat" | "embeddings" = "chat") => {

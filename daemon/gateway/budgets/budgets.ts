@@ -170,8 +170,8 @@ export function createBudgets(store: BudgetStore, logger: Logger): Budgets {
     const held = accounts.map((account) => {
       const state = states.get(account.key);
       if (!state) throw new Error(`the account ${account.key} is not loaded`);
-      // What others have in flight may cost less: that is looked at when the lease is raised.
-      if (own(state) + amount > account.limit) throw exhausted(account, own(state), amount);
+      // What others have in flight may cost less: that is looked at when the lease is raised. What costs nothing is nobody's to refuse.
+      if (amount > 0 && own(state) + amount > account.limit) throw exhausted(account, own(state), amount);
       return { account, state };
     });
     let reserved = amount;
@@ -208,7 +208,7 @@ export function createBudgets(store: BudgetStore, logger: Logger): Budgets {
       },
     };
     add(amount);
-    if (isDurable()) return reservation;
+    if (amount === 0 || isDurable()) return reservation;
     return secure(held, amount, () => add(-amount)).then(() => reservation);
   }
 
