@@ -8,7 +8,11 @@ export function listValue(text: string | undefined, flag: string): string[] | un
   if (text === undefined) return undefined;
   const parts = (text.match(/\s*"(?:[^"]|"")*"|[^,]+/g) ?? []).map((part) => part.trim()).filter((part) => part !== "");
   if (parts.length === 0) throw new MagicError("usage", `${flag} lists nothing.`);
-  return parts.map((part) => (part.startsWith('"') ? part.slice(1, -1).replaceAll('""', '"') : part));
+  return parts.map((part) => {
+    if (!part.startsWith('"')) return part;
+    if (!/^"(?:[^"]|"")*"$/.test(part)) throw new MagicError("usage", `${flag}: nothing closes the quote of ${part}.`);
+    return part.slice(1, -1).replaceAll('""', '"');
+  });
 }
 
 /** A value that is not empty. Throws `usage`. */

@@ -28,6 +28,7 @@ test("a list of nothing, a variable that is not set, does not mean everything", 
   ]);
   for (const text of ["", " ", ",", " , "])
     expect(() => listValue(text, "--columns")).toThrow("--columns lists nothing");
+  expect(() => listValue('a,"b', "--columns")).toThrow('nothing closes the quote of "b');
   expect(() => filled("", "--cursor-field")).toThrow("--cursor-field is empty");
 });
 
