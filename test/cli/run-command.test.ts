@@ -1,4 +1,5 @@
 // Commands run in this process, against daemons that are none: what no real one does when it is wanted.
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
 import { tmpdir } from "node:os";
@@ -13,12 +14,14 @@ import { oneSetting } from "#commands/config/settings.ts";
 import authorize from "#commands/connection/authorize.ts";
 import create from "#commands/connection/create.ts";
 import { getCommand } from "#commands/credential-verbs.ts";
+import { bannerText, placeOf } from "#commands/dev/show.ts";
 import trigger from "#commands/sync/trigger.ts";
 import watch from "#commands/sync/watch.ts";
 import listenTo from "#commands/webhook/listen.ts";
 import { createOutput } from "#output/create.ts";
 import { openInBrowser } from "#output/open.ts";
 import type { Format, Streams } from "#output/output.ts";
+import { createPaint } from "#output/paint.ts";
 import { listen } from "#test/listen.ts";
 
 async function daemon(listener: RequestListener): Promise<string> {
@@ -124,6 +127,18 @@ test("a state file that mktemp has made names a sync as a missing one does; anot
   expect(id).toMatch(/^sync_/);
   expect(await syncIdOf(empty)).toBe(id);
   await expect(syncIdOf(other)).rejects.toMatchObject({ code: "invalid_request" });
+});
+
+test("the line that dev offers to paste is one command, in which a key that is not known is a variable", () => {
+  const ready = { type: "ready", folder: "/x", controllers: [{ name: "a", version: "1.0.0" }] } as never;
+  const place = placeOf(undefined, "http://127.0.0.1:1", "sandbox", "/x");
+  const banner = bannerText(ready, place, () => ({ text: "it's" }), false, createPaint(false));
+  const line = /curl.*/.exec(banner)?.[0] ?? "";
+  const env = { ...process.env, MAGIC_API_KEY: "sk_1" };
+  const words = execFileSync("bash", ["-c", `curl() { printf '%s\\n' "$@"; }; ${line}`], { env, encoding: "utf8" });
+  expect(words.split("\n")).toEqual(
+    expect.arrayContaining(["Authorization: Bearer sk_1", '{"input":{"text":"it\'s"}}']),
+  );
 });
 
 test("a name that every object has is no setting", () => {

@@ -58,10 +58,10 @@ export function bannerText(
   ].join("\n");
 }
 
-/** One line to paste into a shell: the JSON stands in single quotes. */
+/** One line to paste into a shell: the JSON stands in single quotes, the key, which may be a variable, in double ones. */
 function curlText(controller: string, input: unknown, { url, apiKey }: Place): string {
   const body = JSON.stringify({ input }).replaceAll("'", "'\\''");
-  return `curl -s ${url}/v1/controllers/${controller}/invoke -H 'Authorization: Bearer ${apiKey}' -H 'Content-Type: application/json' -d '${body}'`;
+  return `curl -s ${url}/v1/controllers/${controller}/invoke -H "Authorization: Bearer ${apiKey}" -H 'Content-Type: application/json' -d '${body}'`;
 }
 
 function keysText(paint: Paint): string {
