@@ -22,7 +22,7 @@ export interface Session {
   /** Secret values handed out: struck out of logs and errors. */
   readonly secrets: Set<string>;
   learn(secret: string): void;
-  /** Runs another controller for this one. */
+  /** Runs another controller for this one; its output may be a LargeOutput. */
   invoke(name: string, input: unknown): Promise<unknown>;
 }
 

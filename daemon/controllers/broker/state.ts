@@ -2,6 +2,7 @@
 import { MagicError } from "#contract/errors.ts";
 import { kvLimits } from "#contract/runtime-limits.ts";
 import { rfc3339 } from "#shared/clock.ts";
+import { isLargeOutput } from "../serving/large-output.ts";
 import { textOf } from "./arguments.ts";
 import type { Operation, Session } from "./session.ts";
 
@@ -49,7 +50,8 @@ export const triggerSync: Operation = async (session, args, _body, _signal, span
 export const invokeController: Operation = async (session, args) => {
   const name = textOf(args, "name", 200);
   session.grants.need({ capability: "controller:invoke", name });
-  return { value: await session.invoke(name, args["input"]) };
+  const output = await session.invoke(name, args["input"]);
+  return isLargeOutput(output) ? { json: output.json } : { value: output };
 };
 
 /** A database makes one character of all halves of a pair, and PostgreSQL keeps no NUL: two keys would be one, or none. */
