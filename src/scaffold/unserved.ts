@@ -1,9 +1,8 @@
 // Which models of magic.yaml's gateway no provider of it serves, as the daemon finds providers. Where the daemon would ask its price
 // list, which is not read here, nothing is said.
 import { toPointer } from "#contract/json-pointer.ts";
+import { modelPattern } from "#contract/model-pattern.ts";
 import type { GatewayConfig, ProviderConfig } from "#contract/project-gateway.ts";
-
-import { modelPattern } from "#shared/model-pattern.ts";
 
 export interface Unserved {
   /** Within `gateway`. */

@@ -1,8 +1,8 @@
 // Who may use which model: the controller's models, the environment, the engagement's lists and the token's models, in this order.
 // A denial names the rule and how to change it.
 import type { Principal } from "#contract/identity.ts";
+import { firstFit, modelPattern, type Pattern } from "#contract/model-pattern.ts";
 import type { CallingController } from "#daemon/gateway/call.ts";
-import { firstFit, modelPattern, type Pattern } from "#shared/model-pattern.ts";
 import type { ConfiguredProvider, Engagement } from "./engagement.ts";
 
 export interface Denial {

@@ -1,11 +1,11 @@
 // One engagement: what magic.yaml says about the gateway, compiled once. A request works on the engagement that was current when
 // it came, to its end, so that a reload drops nothing.
 
+import { modelPattern, type Pattern } from "#contract/model-pattern.ts";
 import { type ServiceTier, serviceTiers } from "#daemon/gateway/format/usage.ts";
 import { maxOutputTokens } from "#daemon/gateway/pricing/output-limits.ts";
 import { flatPrice, type Price } from "#daemon/gateway/pricing/price.ts";
 import type { Credentials, ProviderKind, Target } from "#daemon/gateway/providers/adapter.ts";
-import { modelPattern, type Pattern } from "#shared/model-pattern.ts";
 import type {
   BudgetConfig,
   GatewayConfig,

@@ -1,8 +1,8 @@
 // From the name in a request to what it stands for: a policy, or one provider's model. Decides nothing about who may use it.
 import { MagicError } from "#contract/errors.ts";
+import { modelPattern } from "#contract/model-pattern.ts";
 import type { Catalogue } from "#daemon/gateway/pricing/catalogue.ts";
 import { sandboxModels } from "#daemon/gateway/providers/sandbox/provider.ts";
-import { modelPattern } from "#shared/model-pattern.ts";
 import {
   type ConfiguredProvider,
   type Engagement,

@@ -2,7 +2,7 @@
 // every redirect passes it again, no credential goes along, and what comes must be an image of bounded size.
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
-import { readLocation } from "#daemon/egress/redirect.ts";
+import { readLocation } from "#contract/redirect.ts";
 import { failure, UpstreamError } from "#daemon/gateway/providers/failure.ts";
 import type { AbortNotice } from "#shared/abort.ts";
 import { exchange } from "./exchange.ts";

@@ -1,4 +1,5 @@
 // request.llm: the contract's models, answered by the test or as the sandbox provider would.
+import { modelPattern } from "#contract/model-pattern.ts";
 import { HandlerError } from "#sdk/errors.ts";
 import type { ChatChunk, ChatCompletion, ChatRequest, Llm } from "#sdk/request.ts";
 import type { TestContract } from "./contract.ts";
@@ -15,7 +16,7 @@ export function fakeLlm(contract: TestContract, fake: ChatFake | undefined): Llm
       throw new HandlerError("invalid_request", "messages: must be a list of at least one message");
     const models = contract.contract.scopes?.llm?.models;
     const model = asked.model ?? models?.find((one) => !one.includes("*")) ?? "sandbox/echo";
-    if (asked.model && models && !models.some((one) => fits(one, String(asked.model))))
+    if (asked.model && models && !isListed(models, String(asked.model)))
       throw new HandlerError("capability_denied", `scopes.llm.models does not list ${asked.model}`);
     const answer = await (fake ?? likeTheSandbox)(asked);
     const completion = typeof answer === "string" ? completionOf(model, answer) : answer;
@@ -24,10 +25,9 @@ export function fakeLlm(contract: TestContract, fake: ChatFake | undefined): Llm
   return { chat: chat as Llm["chat"] };
 }
 
-/** `*` stands for any run of characters; a pattern without a slash fits the id alone too. */
-function fits(pattern: string, model: string): boolean {
-  const expression = new RegExp(`^${pattern.split("*").map(RegExp.escape).join(".*")}$`, "s");
-  return expression.test(model) || (!pattern.includes("/") && expression.test(model.slice(model.indexOf("/") + 1)));
+function isListed(models: readonly string[], model: string): boolean {
+  const [, provider = "", id = model] = /^([^/]*)\/(.*)$/s.exec(model) ?? [];
+  return models.some((one) => modelPattern(one).fits(provider, id));
 }
 
 function likeTheSandbox(asked: ChatRequest): string {

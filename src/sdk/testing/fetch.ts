@@ -1,4 +1,5 @@
 // request.fetch: hosts and methods as the contract has them, at every hop of a redirect; the answers are the test's.
+import { becomesGet, isRedirect, readLocation, sameServer } from "#contract/redirect.ts";
 import { MAX_REDIRECTS } from "#contract/runtime-limits.ts";
 import { HandlerError } from "#sdk/errors.ts";
 import type { TestContract } from "./contract.ts";
@@ -7,7 +8,6 @@ export type FetchFake = (request: Request) => Response | Promise<Response>;
 
 /** Before a test's is put in its place. */
 const { fetch: own } = globalThis;
-const REDIRECTS = [301, 302, 303, 307, 308];
 
 export function fakeFetch(contract: TestContract, fake: FetchFake | undefined): typeof globalThis.fetch {
   return async (target, init) => {
@@ -24,7 +24,7 @@ export function fakeFetch(contract: TestContract, fake: FetchFake | undefined): 
       request.signal.throwIfAborted();
       const response = await fake(request);
       const location = response.headers.get("location");
-      if (!REDIRECTS.includes(response.status) || location === null || redirect === "manual")
+      if (!isRedirect(response.status) || location === null || redirect === "manual")
         return described(response, url, hop > 0);
       if (redirect === "error") throw new HandlerError("upstream_error", `${new URL(url).host} redirects`);
       if (hop === MAX_REDIRECTS) throw new HandlerError("upstream_error", `more than ${MAX_REDIRECTS} redirects`);
@@ -44,15 +44,13 @@ function checked(text: string): URL {
 
 /** https://fetch.spec.whatwg.org/#http-redirect-fetch */
 function followed(request: Request, body: ArrayBuffer | null, status: number, location: string): Request {
-  const url = URL.parse(location, request.url);
+  const url = URL.parse(readLocation(location), request.url);
   if (!url) throw new HandlerError("upstream_error", `${new URL(request.url).host} redirects to what is not a URL`);
   checked(url.href);
   const headers = new Headers(request.headers);
-  const { origin } = new URL(request.url);
-  // The same host over TLS is the same server.
-  if (url.origin !== origin && url.origin !== origin.replace(/^http:/, "https:"))
+  if (!sameServer(new URL(request.url), url))
     for (const name of ["authorization", "cookie", "proxy-authorization"]) headers.delete(name);
-  const toGet = status === 303 ? request.method !== "HEAD" : status < 303 && request.method === "POST";
+  const toGet = becomesGet(status, request.method);
   if (toGet) for (const name of [...headers.keys()]) if (name.startsWith("content-")) headers.delete(name);
   return new Request(url, {
     method: toGet ? "GET" : request.method,

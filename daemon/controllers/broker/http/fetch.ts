@@ -2,8 +2,8 @@
 // hop of a redirect anew; bodies stream both ways within byte caps.
 import type { Dispatcher } from "undici";
 import { MagicError } from "#contract/errors.ts";
+import { isRedirect } from "#contract/redirect.ts";
 import { MAX_REDIRECTS } from "#contract/runtime-limits.ts";
-import { isRedirect } from "#daemon/egress/redirect.ts";
 import type { Span } from "#daemon/telemetry/trace.ts";
 import { textOf } from "../arguments.ts";
 import type { Operation } from "../session.ts";

@@ -1,6 +1,6 @@
 // What is sent: address, method and headers as the handler gave them, checked; and what becomes of them at a redirect.
 import { MagicError } from "#contract/errors.ts";
-import { becomesGet, readLocation, sameServer } from "#daemon/egress/redirect.ts";
+import { becomesGet, readLocation, sameServer } from "#contract/redirect.ts";
 import { listOf } from "../arguments.ts";
 import type { OutgoingBody } from "./body.ts";
 

@@ -1,7 +1,7 @@
 // One HTTP exchange for declarative connectors: over the egress dispatcher, with time-outs, a body cap, and the rewrite that tests use.
 import type { Dispatcher } from "undici";
 import { MagicError } from "#contract/errors.ts";
-import { becomesGet, isRedirect, readLocation, sameServer } from "#daemon/egress/redirect.ts";
+import { becomesGet, isRedirect, readLocation, sameServer } from "#contract/redirect.ts";
 import { contentDecoded } from "./content-encoding.ts";
 import { exchange } from "./exchange.ts";
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { modelPattern } from "#shared/model-pattern.ts";
+import { modelPattern } from "#contract/model-pattern.ts";
 
 it("fits the names that a star for any run of characters makes of it, and no others", () => {
   const words = (letters: string, longest: number): string[] =>
