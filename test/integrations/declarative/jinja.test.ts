@@ -88,6 +88,11 @@ test.each([
     "{{ 'ab' | center(5) }}|{{ 'a'.center(4, '-') }} {{ 'a-b-c'.rindex('-') }} {{ 'é'.isascii() }}",
     "  ab |-a-- 3 False",
   ],
+  ["{{ 'abc'.replace('', '-', 2) }} {{ '😀b' | replace('', '-') }} {{ 'a' | pprint }}", "-a-bc -😀-b- 'a'"],
+  [
+    "{{ 1 | filesizeformat }} {{ '999' | filesizeformat }} {{ 1e9 | filesizeformat }} {{ 1536 | filesizeformat(true) }}",
+    "1 Byte 999 Bytes 1.0 GB 1.5 KiB",
+  ],
   ["{{ [1, 2, 3] | slice(2, 0) | list }}", "[[1, 2], [3, 0]]"],
   ["{{ now_utc() }}", "2024-02-29 12:00:00.123000+00:00"],
   ["{{ now_utc().strftime('%Y-%m-%dT%H:%M:%SZ') }}", "2024-02-29T12:00:00Z"],

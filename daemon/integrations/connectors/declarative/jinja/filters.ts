@@ -16,6 +16,7 @@ import {
   isInt,
   isNumber,
   iterate,
+  repr,
   str,
   Tuple,
   truth,
@@ -251,6 +252,16 @@ function batch(value: unknown, args: Arguments): unknown[][] {
     : rows;
 }
 
+function fileSize(bytes: number, binary: boolean): string {
+  const base = binary ? 1024 : 1000;
+  if (bytes === 1) return "1 Byte";
+  if (bytes < base) return `${Math.trunc(bytes)} Bytes`;
+  const units = binary ? ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB"] : ["kB", "MB", "GB", "TB", "PB", "EB", "ZB"];
+  let unit = 1;
+  while (unit < units.length && bytes >= base ** (unit + 1)) unit++;
+  return `${fixed(bytes / base ** unit, 1)} ${units[unit - 1]}`;
+}
+
 const orUndefined = (value: unknown, what: string): unknown => (value === undefined ? new Undefined(what) : value);
 
 const table: Readonly<Record<string, Filter>> = {
@@ -282,7 +293,7 @@ const table: Readonly<Record<string, Filter>> = {
     return entries.map(([, entry]) => entry);
   },
   escape: escapeHtml,
-  filesizeformat: (v) => `${asNumber(v)} Bytes`,
+  filesizeformat: (v, a) => fileSize(numeric(toFloat(defined(v), a)), truth(a.any(0, "binary", false))),
   first: (v) => orUndefined(iterate(v)[0], "No first item, sequence was empty."),
   float: toFloat,
   forceescape: escapeHtml,
@@ -322,7 +333,7 @@ const table: Readonly<Record<string, Filter>> = {
       sorted(v, false, truth(a.any(0, "case_sensitive", false)), a.any(1, "attribute", null))[0],
       "No aggregated item, sequence was empty.",
     ),
-  pprint: (v) => str(v),
+  pprint: (v) => repr(v),
   random: (v) =>
     orUndefined(iterate(v)[Math.floor(Math.random() * iterate(v).length)], "No random item, sequence was empty."),
   regex_replace: regexReplace,

@@ -89,6 +89,11 @@ export function joined(items: readonly string[], separator: string): string {
 const endOf = (match: RegExpMatchArray | undefined): number => (match?.index ?? 0) + (match?.[0].length ?? 0);
 
 export function replace(text: string, from: string, to: string, count = -1): string {
+  // Before each character, and at the end.
+  if (from === "") {
+    const places = [...text, ""].map((character, at) => (count < 0 || at < count ? to + character : character));
+    return joined(places, "");
+  }
   if (count < 0) {
     const size = text.length + (text.split(from).length - 1) * (to.length - from.length);
     if (size > MAX_SIZE) throw new EvaluationError("the replaced text is too large");
@@ -100,7 +105,6 @@ export function replace(text: string, from: string, to: string, count = -1): str
     if (found < 0) break;
     out += text.slice(at, found) + to;
     at = found + from.length;
-    if (!from) break;
   }
   return out + text.slice(at);
 }
