@@ -1,8 +1,9 @@
 // What commands find the daemon by, looked after while it serves. A runtime file that somebody removed or damaged is written again:
-// without it the daemon could neither be found nor stopped. A daemon whose state folder is gone (`git clean -fdx`) ends: what it
-// would go on acknowledging is kept nowhere, and another one may own the root by now.
+// without it the daemon could neither be found nor stopped. A daemon whose state folder is gone (`git clean -fdx`), or the database in
+// it, ends: what it would go on acknowledging is kept nowhere, and another one may own the root by now.
 import { closeSync, fstatSync, openSync, statSync } from "node:fs";
 import type { RuntimeFile } from "#contract/protocol.ts";
+import { databaseFile } from "#shared/paths.ts";
 import { runtimeOwner, writeRuntimeFile } from "./runtime-file.ts";
 
 export interface Presence {
@@ -20,6 +21,9 @@ export function watchPresence({ state, runtime, end, ending, everyMs = 5_000 }: 
   const folder = openSync(state, "r");
   // Some file systems count no links of folders.
   const counted = fstatSync(folder).nlink > 0;
+  const placeOfDatabase = () => statSync(databaseFile(state), { throwIfNoEntry: false })?.ino;
+  // Undefined where the state is in PostgreSQL.
+  const database = placeOfDatabase();
   const look = () => {
     if (ending()) return;
     try {
@@ -27,6 +31,7 @@ export function watchPresence({ state, runtime, end, ending, everyMs = 5_000 }: 
       if (counted && own.nlink === 0) return end("state folder removed");
       const there = statSync(state, { throwIfNoEntry: false });
       if (there?.ino !== own.ino || there.dev !== own.dev) return;
+      if (database !== undefined && placeOfDatabase() !== database) return end("database removed");
       if (runtimeOwner(state) === undefined) writeRuntimeFile(state, runtime);
     } catch {
       // A full disk, a folder above that may not be entered for now, a file system of the network: the next look tries again.

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { RuntimeFile } from "#contract/protocol.ts";
 import { watchPresence } from "#daemon/process/presence.ts";
 import { writeRuntimeFile } from "#daemon/process/runtime-file.ts";
+import { databaseFile } from "#shared/paths.ts";
 
 const runtime = { pid: process.pid, pid_started: null, url: "http://127.0.0.1:4141" } as unknown as RuntimeFile;
 let state: string;
@@ -15,6 +16,7 @@ beforeEach(() => {
   state = mkdtempSync(join(tmpdir(), "magic-presence-"));
   ended = [];
   writeRuntimeFile(state, runtime);
+  writeFileSync(databaseFile(state), "");
   const end = (reason: string) => void ended.push(reason);
   stop = watchPresence({ state, runtime, end, ending: () => ended.length > 0, everyMs: 5 });
 });
@@ -47,4 +49,13 @@ test("a daemon whose state folder is removed ends; one whose project is moved go
   renameSync(`${state}-moved`, state);
   rmSync(state, { recursive: true });
   await expect.poll(() => ended).toEqual(["state folder removed"]);
+});
+
+test("a daemon whose database is removed, or another one put in its place, ends", async () => {
+  writeFileSync(databaseFile(state), "more");
+  await looks();
+  expect(ended).toEqual([]);
+  writeFileSync(`${databaseFile(state)}.copy`, "");
+  renameSync(`${databaseFile(state)}.copy`, databaseFile(state));
+  await expect.poll(() => ended).toEqual(["database removed"]);
 });
