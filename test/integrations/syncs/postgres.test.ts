@@ -466,6 +466,15 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     expect(await target.lines("children")).toEqual(["(1)", "(2)"]);
     expect(await sync(ends("parents"))).toMatchObject({ error: null, records_synced: 1, rejects: [{ key: "1" }] });
     expect([await target.lines("parents"), await target.lines("children")]).toEqual([["(1,new)"], ["(1)"]]);
+    await target.query(
+      `ALTER TABLE children DROP CONSTRAINT children_id_fkey, ADD FOREIGN KEY (id) REFERENCES parents`,
+    );
+    await source.query("UPDATE parents SET id = 2");
+    const gone = { mode: "incremental", cursor_field: "id", primary_key: ["id"], deletes: "hard" } as const;
+    expect((await sync(ends("parents"), gone)).error).toMatchObject({
+      code: "destination_refused",
+      message: expect.stringContaining("still refer to"),
+    });
   });
 
   test("the table's key may name its columns in another order", async () => {

@@ -26,6 +26,17 @@ export function isDataError(error: unknown): error is ServerError {
   );
 }
 
+/** What a DELETE of rows that have gone is refused for, in words that say what to do; any other error is itself. */
+export function stillReferred(error: unknown): unknown {
+  const { code, detail, message } = error as ServerError;
+  if (code !== "23503") return error;
+  return new MagicError(
+    "destination_refused",
+    `Rows have gone at the source that other tables still refer to: ${detail ?? message} Remove those first, or use --deletes soft.`,
+    { cause: error },
+  );
+}
+
 const byState: Readonly<Record<string, ErrorCode>> = {
   "28P01": "credentials_rejected",
   "28000": "credentials_rejected",

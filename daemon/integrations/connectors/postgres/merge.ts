@@ -5,7 +5,7 @@ import { DOUBLED } from "../../engine/keys.ts";
 import { rejectsOf } from "../../engine/rejects.ts";
 import type { Value } from "../../engine/types.ts";
 import type { PostgresLink } from "./connect.ts";
-import { isDataError } from "./errors.ts";
+import { isDataError, stillReferred } from "./errors.ts";
 import { takeOutMiscomputed } from "./generated.ts";
 import { canSift, sift } from "./sift.ts";
 import { ident, identList } from "./sql.ts";
@@ -292,7 +292,9 @@ export async function deleteMissing(
       ? await link.run(
           `UPDATE ${table} t SET ${ident(DELETED_AT)} = now() WHERE ${ident(DELETED_AT)} IS NULL AND ${gone}`,
         )
-      : await link.run(`DELETE FROM ${table} t WHERE ${gone}`);
+      : await link.run(`DELETE FROM ${table} t WHERE ${gone}`).catch((error: unknown) => {
+          throw stillReferred(error);
+        });
   await link.run("DROP TABLE pg_temp._magic_keys");
   return count;
 }

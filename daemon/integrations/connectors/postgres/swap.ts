@@ -4,7 +4,7 @@ import { MagicError } from "#contract/errors.ts";
 import type { Reject } from "#contract/sync.ts";
 import { DELETED_AT } from "../../engine/destination.ts";
 import type { PostgresLink } from "./connect.ts";
-import type { ServerError } from "./errors.ts";
+import { stillReferred } from "./errors.ts";
 import { takeOutMiscomputed } from "./generated.ts";
 import { hasUniqueIndex, type MergeTarget, putter, takeOutDuplicates } from "./merge.ts";
 import { canSift, sift } from "./sift.ts";
@@ -207,13 +207,7 @@ export async function exchangeRows(given: MergeTarget, shadow: string): Promise<
       await link.run(`UPDATE ${table} t SET ${mark} = now() WHERE ${mark} IS NULL AND NOT ${exists}`);
     } else await link.run(`DELETE FROM ${table}${referenced ? ` t WHERE NOT ${exists}` : ""}`);
   } catch (error) {
-    if ((error as ServerError).code !== "23503") throw error;
-    const detail = (error as ServerError).detail ?? (error as Error).message;
-    throw new MagicError(
-      "destination_refused",
-      `Rows have gone at the source that other tables still refer to: ${detail} Remove those first, or use --deletes soft.`,
-      { cause: error },
-    );
+    throw stillReferred(error);
   }
   const put = await putter(referenced ? target : { ...target, plan: { ...plan, primaryKey: [] } });
   let rejects = [...doubled, ...(await takeOutMiscomputed(target, shadow))];
