@@ -167,6 +167,9 @@ test("who reads nothing of a stream keeps his place no longer than the call may 
   expect((await chat({ model: "p" }, { principal: own })).status).toBe(200);
 });
 
+// Of a call people are told when its answer has left.
+const told = () => new Promise((resolve) => setImmediate(resolve));
+
 test("metrics tell calls, tokens, cost, attempts and refusals", async () => {
   upstream.answer = (response) => void response.end(completion(10, 5));
   const { chat, metrics } = await testGateway({
@@ -175,6 +178,7 @@ test("metrics tell calls, tokens, cost, attempts and refusals", async () => {
   });
   await chat({ model: "own/m" });
   await chat({ model: "nobody/m" }).catch(() => undefined);
+  await told();
   const { text } = await metrics.render();
   expect(text).toContain('magic_gateway_requests_total{provider="own",model="m",outcome="completed"} 1');
   expect(text).toContain('magic_gateway_tokens_total{provider="own",model="m",direction="input"} 10');
@@ -196,6 +200,7 @@ test("metrics count each attempt where it was made, and what a failed one was ch
     policies: { p: { candidates: ["own/a", "own/b"] } },
   });
   expect((await chat({ model: "p", stream: true })).status).toBe(200);
+  await told();
   const { text } = await metrics.render();
   for (const [model, usd, tokens] of [
     ["a", "0.000011", 7],
