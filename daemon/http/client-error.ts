@@ -1,4 +1,4 @@
-// Bytes that are no HTTP request: one answer, then the connection is closed, so that nothing after them is read as a request.
+// What is no HTTP request, or none in time: one answer, then the connection is closed, so that nothing after it is read as a request.
 import type { Socket } from "node:net";
 import { MagicError } from "#contract/errors.ts";
 import { newId } from "#shared/ids.ts";
@@ -9,10 +9,19 @@ const known: Readonly<Record<string, [number, string, string]>> = {
   ERR_HTTP_REQUEST_TIMEOUT: [408, "Request Timeout", "The request was not complete in time."],
 };
 
+/** Milliseconds for which a connection is kept that asks for nothing. */
+export const KEEP_ALIVE_MS = 72_000;
+
 export function answerMalformed(error: Error & { code?: string }, socket: Socket): void {
   // Before the end of a TLS handshake nothing can be told, and what is written keeps the connection open until it has gone out.
   if (error.code === "ECONNRESET" || /^ERR_(TLS|SSL)_/.test(error.code ?? "") || socket.destroyed) {
     socket.destroy();
+    return;
+  }
+  // Of those that a client has opened ahead Node expects a request within the time for headers. One may be on its way just now.
+  if (error.code === "ERR_HTTP_REQUEST_TIMEOUT" && socket.bytesRead === 0) {
+    const silent = setTimeout(() => socket.bytesRead === 0 && socket.destroy(), KEEP_ALIVE_MS);
+    socket.once("close", () => clearTimeout(silent));
     return;
   }
   const [status, reason, detail] = known[error.code ?? ""] ?? [

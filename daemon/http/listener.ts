@@ -10,7 +10,7 @@ import type { Tracer } from "#daemon/telemetry/trace.ts";
 import type { Clock } from "#shared/clock.ts";
 import { type Activity, useActivity } from "./activity.ts";
 import { BODY_LIMIT, useBodies } from "./body.ts";
-import { answerMalformed } from "./client-error.ts";
+import { answerMalformed, KEEP_ALIVE_MS } from "./client-error.ts";
 import { sendError, useErrorHandler } from "./error-handler.ts";
 import { useContentGuards } from "./guards/accept.ts";
 import { type Authenticator, useAuthentication } from "./guards/authenticate.ts";
@@ -105,7 +105,7 @@ export function createHttp(options: HttpOptions): Http {
 function newServer(handler: RequestListener, tls: HttpOptions["tls"]): Server {
   const settings = {
     ...timeouts,
-    keepAliveTimeout: 72_000,
+    keepAliveTimeout: KEEP_ALIVE_MS,
     // The guard refuses a missing Host, with an answer that says so.
     requireHostHeader: false,
     // Only WebSocket upgrades leave HTTP; a client that offers h2c is answered over HTTP/1.1.
