@@ -12,11 +12,15 @@ export function refusal(answer: Pick<Head, "status" | "headers">, text: string):
     body["detail"] ?? openai["message"] ?? body["error_description"] ?? `The daemon answered ${answer.status}.`;
   const retryAfter = Number(answer.headers.get("retry-after"));
   const { type, title, status, instance, code, errors: problems, retryable, detail: _detail, ...extra } = body;
-  return new MagicError(codeOf(named, answer.status), String(detail), {
+  const found = codeOf(named, answer.status);
+  // The catalogue speaks to those who send requests themselves.
+  const advice = found === "invalid_key" ? { next: "Set MAGIC_API_KEY to a key, token or JWT of that daemon." } : {};
+  return new MagicError(found, String(detail), {
     problems: Array.isArray(problems) ? (problems as FieldProblem[]) : [],
     ...(retryAfter > 0 && { retryAfterS: retryAfter }),
     extra: {
       ...(typeof body["error"] === "undefined" && extra),
+      ...advice,
       status: answer.status,
       request_id: body["request_id"] ?? answer.headers.get(names.requestId),
     },

@@ -71,6 +71,10 @@ test("MAGIC_URL and MAGIC_API_KEY drive another daemon, and --live chooses the e
   const client = await connect({ root, env, live: true });
   expect(await client.request("GET", "/v1/x", { query: { a: 1, b: undefined } })).toEqual({ ok: true });
   expect(seen).toEqual([["/v1/x?a=1", "Bearer sk_live_abc", "live"]]);
+  const notes: string[] = [];
+  for (const key of ["sk_test_abc", "sk_live_abc"])
+    await connect({ root, env: { ...env, MAGIC_API_KEY: key }, live: true, note: (text) => notes.push(text) });
+  expect(notes).toEqual(["MAGIC_API_KEY is a sandbox key: --live changes nothing."]);
 });
 
 test("a key is not sent over plain HTTP to another machine", async () => {
@@ -88,6 +92,11 @@ test("refusals keep the daemon's code, problems and request id; silence is daemo
     extra: { request_id: expect.stringMatching(/^req_/) },
   });
   await expect(client.request("GET", "/v1/daemon")).rejects.toMatchObject({ code: "insufficient_scope" });
+  const stranger = createApiClient({ url: made.url ?? "", token: "sk_test_x", environment: "sandbox" });
+  await expect(stranger.request("GET", "/v1/syncs")).rejects.toMatchObject({
+    code: "invalid_key",
+    extra: { next: expect.stringContaining("MAGIC_API_KEY") },
+  });
   const nobody = createApiClient({ url: "http://127.0.0.1:9", token: undefined, environment: "sandbox" });
   await expect(nobody.request("GET", "/health")).rejects.toMatchObject({ code: "daemon_unavailable" });
 });

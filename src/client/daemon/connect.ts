@@ -30,6 +30,8 @@ export async function connect(options: ConnectOptions): Promise<ApiClient> {
   const environment = options.live ? "live" : "sandbox";
   const key = env["MAGIC_API_KEY"] || undefined;
   const url = options.url ?? (env["MAGIC_URL"] || undefined);
+  if (options.live && /^(sk|gt)_test_/.test(key ?? ""))
+    options.note?.("MAGIC_API_KEY is a sandbox key: --live changes nothing.");
   const findPath = () => findRoot(options.root, env).path;
   if (url !== undefined) return createApiClient({ url, token: key ?? localTokenFor(findPath, url), environment });
   const root = findPath();
