@@ -88,7 +88,7 @@ function remembered(find: (word: string) => string | undefined): typeof find {
 const inPlace = new Set(["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"]);
 
 /** Each pattern is tried, references and names are looked for among all, and what Ajv writes for some schemas grows with the square of their size. */
-const CHECK_MS = 3_000;
+const CHECK_MS = 5_000;
 
 /** The problems of the schema that stands at `base` (`/input_schema`); one that takes longer than `ms` cannot be used. */
 export function checkEmbedded(source: Source, base: string, schema: unknown, ms = CHECK_MS): Problem[] {

@@ -262,6 +262,29 @@ describe("sqlite", () => {
   );
 });
 
+test("sqlite: a process ends where nobody used it for a minute, and where its database was given up while it was in use", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "magic-idle-"));
+  const file = join(folder, "idle.sqlite");
+  new DatabaseSync(file).close();
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    const driver = openSqlite(file, "read");
+    const session = () => driver.begin(new AbortController().signal);
+    const gone = () => vi.waitUntil(() => processesNaming(file).length === 0);
+    await (await session()).release();
+    expect(processesNaming(file)).toHaveLength(1);
+    vi.advanceTimersByTime(60_000);
+    await gone();
+    const held = await session();
+    await driver.close();
+    await held.release();
+    await gone();
+  } finally {
+    vi.useRealTimers();
+    rmSync(folder, { recursive: true });
+  }
+});
+
 test("an invocation has four transactions at most, also where it begins them all at once", async () => {
   const session: Session = { query: vi.fn(), commit: vi.fn(), release: vi.fn(), destroy: vi.fn() };
   const began = Promise.withResolvers<Session>();

@@ -30,17 +30,39 @@ interface Process {
   end(): void;
 }
 
+/** A process takes some 50 MB. */
+const IDLE_MS = 60_000;
+
 export function openSqlite(file: string, mode: Mode): Driver {
   // Writers wait for each other anyway; readers may be several.
   const slots = openSlots(mode === "write" ? 1 : caps.sessions);
-  const idle: Process[] = [];
+  const idle = new Map<Process, NodeJS.Timeout | undefined>();
+  let closed = false;
+
+  function keep(held: Process): void {
+    const rest = (): void => {
+      idle.delete(held);
+      held.end();
+    };
+    // What is in memory would go with the process.
+    idle.set(held, file === ":memory:" ? undefined : setTimeout(rest, IDLE_MS).unref());
+  }
+
+  function reuse(): Process | undefined {
+    for (const [held, timer] of idle) {
+      clearTimeout(timer);
+      idle.delete(held);
+      if (held.alive) return held;
+    }
+    return undefined;
+  }
 
   function session(held: Process): Session {
     let given = false;
-    const give = (keep: boolean): void => {
+    const give = (reusable: boolean): void => {
       if (given) return;
       given = true;
-      if (keep) idle.push(held);
+      if (reusable && !closed) keep(held);
       else held.end();
       slots.give();
     };
@@ -63,8 +85,7 @@ export function openSqlite(file: string, mode: Mode): Driver {
   return {
     async begin(signal, _many, free = signal) {
       await slots.take(free);
-      let held = idle.pop();
-      while (held && !held.alive) held = idle.pop();
+      let held = reuse();
       try {
         held ??= startProcess(file, mode);
         await held.ask({ kind: "begin" });
@@ -76,7 +97,8 @@ export function openSqlite(file: string, mode: Mode): Driver {
       }
     },
     async close() {
-      for (const held of idle.splice(0)) held.end();
+      closed = true;
+      for (let held = reuse(); held; held = reuse()) held.end();
     },
   };
 }
