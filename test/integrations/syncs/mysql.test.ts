@@ -642,6 +642,11 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     expect(await sync({ from: my, object: "src.nowhere", to: pg, table: "x" })).toMatchObject({
       error: { code: "object_not_found" },
     });
+    // A view of what has gone has no columns: not a run of no records.
+    await source.query("CREATE TABLE what (id int); CREATE VIEW stale AS SELECT id FROM what; DROP TABLE what");
+    expect(await sync({ from: my, object: "src.stale", to: pg, table: "x" })).toMatchObject({
+      error: { code: "object_not_found" },
+    });
     expect(await sync({ from: "mysql://a:b@127.0.0.1:1/x", object: "x.y", to: pg, table: "x" })).toMatchObject({
       error: { code: "unreachable" },
     });

@@ -66,12 +66,14 @@ async function describe(link: MysqlLink, which: string, parameters: readonly str
   }));
 }
 
-export function listTables(link: MysqlLink): Promise<MysqlTable[]> {
+export async function listTables(link: MysqlLink): Promise<MysqlTable[]> {
   const databases =
     link.database === null
       ? "table_schema NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')"
       : "table_schema = DATABASE()";
-  return describe(link, `${databases} AND table_name NOT LIKE '\\_magic\\_%'`, []);
+  const tables = await describe(link, `${databases} AND table_name NOT LIKE '\\_magic\\_%'`, []);
+  // A view of what has gone has none.
+  return tables.filter(({ columns }) => columns.length > 0);
 }
 
 function columnOf(row: Record<string, string | null>): MysqlColumn {

@@ -57,6 +57,11 @@ async function openStream(link: MysqlLink, request: ReadRequest): Promise<Source
     const table = await describeTable(link, request.object);
     if (!table)
       throw new MagicError("object_not_found", `The source has no table ${name}, or the user may not see it.`);
+    if (table.columns.length === 0)
+      throw new MagicError(
+        "object_not_found",
+        `${name} cannot be read: it is a view of what has gone, or not for the user.`,
+      );
     const schema = pickColumns(plain(table), request, name);
     const from = `${ident(table.database)}.${ident(table.name)}`;
     const columns = schema.columns.flatMap((column) => table.columns.find((one) => one.name === column.name) ?? []);
