@@ -54,8 +54,11 @@ export function translate(error: unknown): MagicError | null {
     code === "EEXIST"
   )
     return new MagicError("state_unusable", String(message), options);
-  if (code === "22021" || code === "22P05")
+  if (code === "22021")
     return new MagicError("invalid_request", "A text holds a NUL character, which the database cannot keep.", options);
+  // Made in another encoding than UTF-8.
+  if (code === "22P05")
+    return new MagicError("invalid_request", `The database cannot keep a text: ${message}.`, options);
   // A socket that is not there is a server that is not there.
   if (code === "ENOENT" && syscall === "connect") return unavailable(options);
   // However often it was tried.
