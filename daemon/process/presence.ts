@@ -3,11 +3,12 @@
 // it, ends: what it would go on acknowledging is kept nowhere, and another one may own the root by now.
 import { closeSync, fstatSync, openSync, statSync } from "node:fs";
 import type { RuntimeFile } from "#contract/protocol.ts";
-import { databaseFile } from "#shared/paths.ts";
 import { runtimeOwner, writeRuntimeFile } from "./runtime-file.ts";
 
 export interface Presence {
   readonly state: string;
+  /** Undefined where the state is in PostgreSQL. */
+  readonly database: string | undefined;
   readonly runtime: RuntimeFile;
   readonly end: (reason: string) => void;
   /** True once the daemon removes its files itself. */
@@ -16,14 +17,13 @@ export interface Presence {
 }
 
 /** Returns how to stop watching. */
-export function watchPresence({ state, runtime, end, ending, everyMs = 5_000 }: Presence): () => void {
+export function watchPresence({ state, database, runtime, end, ending, everyMs = 5_000 }: Presence): () => void {
   // The folder itself and not its path: a project that is moved takes its daemon along.
   const folder = openSync(state, "r");
   // Some file systems count no links of folders.
   const counted = fstatSync(folder).nlink > 0;
-  const placeOfDatabase = () => statSync(databaseFile(state), { throwIfNoEntry: false })?.ino;
-  // Undefined where the state is in PostgreSQL.
-  const database = placeOfDatabase();
+  const placeOfDatabase = () => database && statSync(database, { throwIfNoEntry: false })?.ino;
+  const place = placeOfDatabase();
   const look = () => {
     if (ending()) return;
     try {
@@ -31,7 +31,7 @@ export function watchPresence({ state, runtime, end, ending, everyMs = 5_000 }: 
       if (counted && own.nlink === 0) return end("state folder removed");
       const there = statSync(state, { throwIfNoEntry: false });
       if (there?.ino !== own.ino || there.dev !== own.dev) return;
-      if (database !== undefined && placeOfDatabase() !== database) return end("database removed");
+      if (placeOfDatabase() !== place) return end("database removed");
       if (runtimeOwner(state) === undefined) writeRuntimeFile(state, runtime);
     } catch {
       // A full disk, a folder above that may not be entered for now, a file system of the network: the next look tries again.

@@ -17,7 +17,7 @@ import type { FoundationConfig } from "#daemon/foundation.ts";
 import { openLogFile } from "#daemon/telemetry/log-file.ts";
 import { createLogStream } from "#daemon/telemetry/log-stream.ts";
 import { rfc3339 } from "#shared/clock.ts";
-import { stateFolder } from "#shared/paths.ts";
+import { databaseFile, stateFolder } from "#shared/paths.ts";
 import { processStarted } from "#shared/process-identity.ts";
 import { forgetCrashes } from "./crash-note.ts";
 import { foregroundLog } from "./foreground-log.ts";
@@ -111,7 +111,8 @@ async function serve(life: Life): Promise<void> {
   // Before the file tells others whom to signal.
   const supervision = superviseProcess(life);
   writeRuntimeFile(state, runtime);
-  watchPresence({ state, runtime, ...supervision });
+  const database = app.storage.dialect === "sqlite" ? databaseFile(state) : undefined;
+  watchPresence({ state, database, runtime, ...supervision });
   removeStartingMark(state);
   app.logger.info("daemon.ready", { url, pid: process.pid, version: VERSION, root });
   setTimeout(() => forgetCrashes(state), STEADY_AFTER).unref();

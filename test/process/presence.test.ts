@@ -18,7 +18,14 @@ beforeEach(() => {
   writeRuntimeFile(state, runtime);
   writeFileSync(databaseFile(state), "");
   const end = (reason: string) => void ended.push(reason);
-  stop = watchPresence({ state, runtime, end, ending: () => ended.length > 0, everyMs: 5 });
+  stop = watchPresence({
+    state,
+    database: databaseFile(state),
+    runtime,
+    end,
+    ending: () => ended.length > 0,
+    everyMs: 5,
+  });
 });
 afterEach(() => {
   stop();
