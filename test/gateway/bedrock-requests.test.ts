@@ -140,28 +140,31 @@ describe("bedrock", () => {
   test("a JSON schema is emulated by a forced tool whose input is the answer, whole and streamed", async () => {
     const sent = await send("bedrock", { messages: [user("x")], response_format: jsonSchema }, model);
     expect(sent.body["toolConfig"]).toMatchObject({ toolChoice: { tool: { name: "json" } } });
-    upstream.answer = (response) =>
-      void response.end(
-        JSON.stringify({
-          output: {
-            message: {
-              content: [{ text: "Sure!" }, { toolUse: { toolUseId: "1", name: "json", input: { n: 3 } } }],
-            },
-          },
-          stopReason: "tool_use",
-          usage: { inputTokens: 1, outputTokens: 2 },
-        }),
-      );
-    const outcome = await providers.bedrock.chat(
-      callOf({ messages: [user("x")], response_format: jsonSchema }),
-      targetOf("bedrock", upstream, model),
-      optionsOf(),
-    );
-    if (outcome.kind !== "completion") throw new Error(JSON.stringify(outcome));
-    expect(JSON.parse(outcome.body.toString()).choices[0]).toMatchObject({
-      message: { content: '{"n":3}' },
-      finish_reason: "stop",
-    });
+    // Of two answers the first one counts: the second would be no JSON behind it.
+    const use = (toolUseId: string, n: number) => ({ toolUseId, name: "json", input: { n } });
+    const content = [{ text: "Sure!" }, { toolUse: use("1", 3) }, { toolUse: use("2", 4) }];
+    const usage = { inputTokens: 1, outputTokens: 2 };
+    const pieces = [use("1", 3), use("2", 4)].flatMap(({ toolUseId, name, input }, at) => [
+      { contentBlockStart: { contentBlockIndex: at + 1, start: { toolUse: { toolUseId, name } } } },
+      { contentBlockDelta: { contentBlockIndex: at + 1, delta: { toolUse: { input: JSON.stringify(input) } } } },
+      { contentBlockStop: { contentBlockIndex: at + 1 } },
+    ]);
+    const said = { contentBlockDelta: { contentBlockIndex: 0, delta: { text: "Sure!" } } };
+    const events = [said, ...pieces, { messageStop: { stopReason: "tool_use" } }, { metadata: { usage } }];
+    for (const stream of [false, true]) {
+      upstream.answer = (response) =>
+        void response.end(
+          stream
+            ? eventStreamBytes(events.map((event) => JSON.stringify(event)))
+            : JSON.stringify({ output: { message: { content } }, stopReason: "tool_use", usage }),
+        );
+      const asked = callOf({ messages: [user("x")], response_format: jsonSchema, stream });
+      const outcome = await providers.bedrock.chat(asked, targetOf("bedrock", upstream, model), optionsOf());
+      const text = outcome.kind === "completion" ? outcome.body.toString() : (await collect(outcome)).text;
+      const answers = [...text.matchAll(/"content":("(?:[^"\\]|\\.)*")/g)].map(([, one]) => JSON.parse(one ?? '""'));
+      expect(answers.join("")).toBe('{"n":3}');
+      expect(text).toContain('"finish_reason":"stop"');
+    }
   });
 
   test("a model that takes no tools in a stream is asked whole, within the attempt, and later at once", async () => {

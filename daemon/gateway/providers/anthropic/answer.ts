@@ -47,7 +47,7 @@ export function readMessage(body: Buffer, context: ReadContext, thoughts: Though
       case "tool_use": {
         const name = string(block["name"]);
         const args = JSON.stringify(ownInput(block["input"] ?? {}, context.prepared.memberNames?.get(name)));
-        if (name === context.prepared.jsonTool) answered = args;
+        if (name === context.prepared.jsonTool) answered ??= args;
         else
           toolCalls.push({
             id: string(block["id"]) || freshId(),

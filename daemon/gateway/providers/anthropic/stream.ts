@@ -58,6 +58,8 @@ export function anthropicDecoder(context: ReadContext, emit: Emit, thoughts: Tho
     const name = string(block["name"]);
     const names = memberNames?.get(name);
     if (name === jsonTool) {
+      // A second one would be no JSON behind the first.
+      if (answered) return blank("", -1, "");
       answered = true;
       held = "";
       return blank("tool_use", -1, initial, names);

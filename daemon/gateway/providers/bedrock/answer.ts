@@ -45,7 +45,7 @@ export function readConverse(body: Buffer, context: ReadContext, thoughts: Thoug
       if (use["type"] === "server_tool_use") continue;
       const name = string(use["name"]);
       const args = JSON.stringify(ownInput(use["input"] ?? {}, context.prepared.memberNames?.get(name)));
-      if (name === context.prepared.jsonTool) answered = args;
+      if (name === context.prepared.jsonTool) answered ??= args;
       else
         toolCalls.push({
           id: string(use["toolUseId"]) || freshId(),

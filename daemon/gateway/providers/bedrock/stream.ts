@@ -61,6 +61,8 @@ export function bedrockDecoder(context: ReadContext, emit: Emit, memory: Thought
     if (name === "" || use["type"] === "server_tool_use") return;
     const names = memberNames?.get(name);
     if (name === jsonTool) {
+      // A second one would be no JSON behind the first.
+      if (answered) return;
       answered = true;
       held = "";
       blocks.set(event["contentBlockIndex"], { call: -1, written: false, names, input: "" });
