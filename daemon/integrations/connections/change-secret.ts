@@ -1,8 +1,8 @@
 // A change to a connection's sealed part, between others' changes: read, changed, written if nobody came between, else again.
-import { MagicError } from "#contract/errors.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import type { ConnectionRecord } from "#daemon/storage/tables/connection.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
+import { changing, missing } from "./refusals.ts";
 import type { ConnectionSecret, ConnectionSecrets } from "./secret.ts";
 
 export interface SecretPorts {
@@ -11,7 +11,7 @@ export interface SecretPorts {
   readonly clock: Clock;
 }
 
-/** Durable when it resolves. @throws MagicError `not_found` where the connection is gone. */
+/** Durable when it resolves. @throws MagicError `not_found` where the connection is gone, `conflict` where others change it all the time. */
 export async function changeSecret(
   { storage, secrets, clock }: SecretPorts,
   id: string,
@@ -21,14 +21,14 @@ export async function changeSecret(
   const connections = storage.units.connection;
   for (let tries = 0; tries < 50; tries++) {
     const current = await connections.get({ id, environment });
-    if (current === null) break;
+    if (current === null) throw missing(id);
     const { name, health, metadata, revision } = current;
     const saved = await connections.update({
       ...{ id, environment, revision, body: { name, health, metadata }, now: rfc3339(clock.now()) },
       secret: secrets.seal(current, make(secrets.read(current))),
     });
-    if (saved === null) break;
+    if (saved === null) throw missing(id);
     if (saved !== "stale") return saved;
   }
-  throw new MagicError("not_found", `There is no connection ${id} in this environment.`);
+  throw changing();
 }

@@ -22,6 +22,7 @@ import { limitOf } from "../tier-limits.ts";
 import { changed as changedSecret, sameSettings } from "./bound-credentials.ts";
 import { boundedFor, refuseReferences } from "./bounded.ts";
 import type { PlaceRules } from "./places.ts";
+import { changing, missing } from "./refusals.ts";
 import type { ConnectionSecret, ConnectionSecrets, Settings } from "./secret.ts";
 
 export interface Connections {
@@ -233,12 +234,4 @@ const untested: Checked = {
 
 function touches({ config, credentials }: PatchConnection): boolean {
   return config !== undefined || credentials !== undefined;
-}
-
-function changing(): MagicError {
-  return new MagicError("conflict", "The connection is being changed by others: send it again.");
-}
-
-function missing(id: string): MagicError {
-  return new MagicError("not_found", `There is no connection ${id} in this environment.`);
 }

@@ -15,6 +15,7 @@ import { changed, taught } from "../connections/bound-credentials.ts";
 import { boundedFor, refuseReferences } from "../connections/bounded.ts";
 import { changeSecret } from "../connections/change-secret.ts";
 import type { PlaceRules } from "../connections/places.ts";
+import { missing } from "../connections/refusals.ts";
 import type { ConnectionSecret, ConnectionSecrets, Settings } from "../connections/secret.ts";
 import { limitOf } from "../tier-limits.ts";
 import {
@@ -262,7 +263,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
   // The rotated token is durable before anybody gets the new access token: a crash between the two must not lose the grant.
   async function refresh(id: string): Promise<ConnectionRecord> {
     const current = await connections.get({ id, environment });
-    if (current === null) throw new MagicError("not_found", `There is no connection ${id} in this environment.`);
+    if (current === null) throw missing(id);
     const { config, credentials, place } = secrets.read(current);
     const expires = credentials["expires_at"];
     if (typeof expires === "number" && expires > clock.now() + freshForMs) return current;
