@@ -31,6 +31,13 @@ test("a sync whose schedule has come to its end can still be changed otherwise",
   );
 });
 
+test("a mode that is taken away is the one that a new sync of that schedule has", async () => {
+  const ends = { source: { connection: "c", object: "o" }, destination: { connection: "c", table: "t" } };
+  const made = await newBody({ ...ends, mode: "incremental" }, async () => []);
+  expect(patchedBody(made, { mode: null }).mode).toBe("full_refresh");
+  expect(patchedBody(made, { mode: null, schedule: "realtime" }).mode).toBe("cdc");
+});
+
 test("a schedule survives a clock that stood years ahead, and a process that died before it was put", async () => {
   const [root, home] = [temporaryFolder(), temporaryFolder()];
   const at = (ms: number) => ({ root, env: { MAGIC_HOME: home }, clock: { now: () => ms, monotonic: () => 0 } });
