@@ -74,3 +74,11 @@ test("an answer that is a list is as many answers: each has its records, and tem
   expect((await read(source)).records).toEqual([{ id: 1 }, { id: 2 }, { id: 3 }]);
   expect(asked).toEqual(["", "?page=1"]);
 });
+
+test("of an answer that is a list each member is an answer, a list of records too", async () => {
+  const lists = [[{ id: 1 }], [{ id: 2 }, { id: 3 }]];
+  expect(await extracted(lists, at())).toEqual([{ id: 1 }, { id: 2 }, { id: 3 }]);
+  expect(await extracted(lists, at("*"))).toEqual([{ id: 1 }, { id: 2 }, { id: 3 }]);
+  expect(await extracted(lists, at("0"))).toEqual([{ id: 1 }, { id: 2 }]);
+  expect(await extracted([{ items: [{ id: 1 }] }, { items: { id: 2 } }], at("items"))).toEqual([{ id: 1 }, { id: 2 }]);
+});

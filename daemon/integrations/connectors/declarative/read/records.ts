@@ -87,11 +87,15 @@ export function extractorOf(context: Context, component: Component): Extractor {
   if (expander?.["truncated_list_retriever"])
     throw manifestError("RecordExpander.truncated_list_retriever is not supported here");
   const glob = path.some((part) => part.includes("*"));
+  // Of lists in a list the records are their members.
+  const members = (list: readonly unknown[]): readonly unknown[] => (list.some(Array.isArray) ? list.flat() : list);
   const extract = (value: unknown): unknown[] => {
     // Of an answer that is a list each member is an answer.
-    if (Array.isArray(value) && path.length > 0) return value.flatMap(extract);
-    // Of lists in a list the records are their members.
-    const found = path.length === 0 ? value : glob ? dpath(value, path).flat() : dpathOne(value, path);
+    if (Array.isArray(value) && path.length > 0) return value.flatMap(within);
+    return within(Array.isArray(value) ? members(value) : value);
+  };
+  const within = (value: unknown): unknown[] => {
+    const found = path.length === 0 ? value : glob ? members(dpath(value, path)) : dpathOne(value, path);
     const records = Array.isArray(found)
       ? found
       : found !== undefined && found !== null && (!isRecord(found) || Object.keys(found).length)
