@@ -21,6 +21,8 @@ export interface ListVerb<Row> {
   /** May take the positional argument: `/v1/syncs/${id}/runs`. */
   readonly path: (id: string) => string;
   readonly argument?: string;
+  /** What comes where no --limit is given. */
+  readonly preset?: string;
   readonly columns: readonly Column<Row>[];
   /** Query parameter to what it keeps. */
   readonly filters?: Readonly<Record<string, string>>;
@@ -30,6 +32,7 @@ export function listVerb<Row>({
   nouns,
   path,
   argument,
+  preset = "20",
   columns,
   filters = {},
 }: ListVerb<Row>): CommandModule<ListOptions> {
@@ -37,7 +40,7 @@ export function listVerb<Row>({
     configure(command: Command) {
       if (argument !== undefined) command.argument("<id>", argument);
       command
-        .option("--limit <n>", "how many at most, 1 to 100 (default 20)")
+        .option("--limit <n>", `how many at most, 1 to 100 (default ${preset})`)
         .option("--starting-after <id>", "the page behind this one")
         .option("--ending-before <id>", "the page ahead of this one");
       for (const [name, kept] of Object.entries(filters)) command.option(`--${name} <value>`, `only ${kept}`);

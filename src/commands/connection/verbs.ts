@@ -38,9 +38,11 @@ export const verbs: Verbs = {
         { title: "CURSORS", value: ({ cursor_candidates }: ObjectRow) => cursor_candidates.join(", ") },
         { title: "RECORDS", value: ({ records }: ObjectRow) => records, align: "right" as const },
       ];
-      const argument = "the connection's id";
+      const [argument, preset] = ["the connection's id", "all"];
       const { listVerb } = await shared();
-      return { default: listVerb({ nouns: "objects", argument, path: (id) => `${path(id)}/objects`, columns }) };
+      return {
+        default: listVerb({ nouns: "objects", argument, preset, path: (id) => `${path(id)}/objects`, columns }),
+      };
     },
   },
   update: { summary: "Change a connection", load: () => import("./update.ts") },
