@@ -1,6 +1,7 @@
 // The controller routes' documents, and the events of a development session (`POST /v1/dev/sessions`, application/x-ndjson: one event a
 // line from `ready` on; closing the request ends the session).
 import Type from "typebox";
+import { CONTROLLER_NAME } from "../controller.ts";
 import { listQuery } from "./list.ts";
 
 export const InvokeRequest = Type.Object(
@@ -19,7 +20,7 @@ export const InvokeResponse = Type.Object({
   usage: Type.Record(Type.String(), Type.Unknown()),
 });
 
-const Name = Type.String({ pattern: "^[a-z][a-z0-9_-]{0,62}$" });
+const Name = Type.String({ pattern: CONTROLLER_NAME });
 export const Alias = Type.String({
   pattern: "^[a-z][a-z0-9_-]{0,31}$",
   description: "A name for a version, such as latest or stable.",

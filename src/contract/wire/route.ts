@@ -1,7 +1,7 @@
 // POST /v1/route/explain: which model a request would go to, and why, without calling anyone.
 import Type, { type Static } from "typebox";
+import { Nullable } from "./times.ts";
 
-const Nullable = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) => Type.Union([type, Type.Null()]);
 const open = { additionalProperties: true } as const;
 
 export const RouteExplainRequest = Type.Object(
