@@ -458,6 +458,18 @@ describe("streams", () => {
     expect(decoder.started()).toBe(begun);
   });
 
+  test("a stream whose every chunk says its role begins with its first word, not at its end", () => {
+    const decoder = decoderOf(() => {});
+    const say = (content: string) =>
+      decoder.push(
+        Buffer.from(events([chunk([{ index: 0, delta: { role: "assistant", content }, finish_reason: null }])], "")),
+      );
+    say("");
+    expect(decoder.started()).toBe(false);
+    say("hi");
+    expect(decoder.started()).toBe(true);
+  });
+
   test("choices beyond all number are shown and not remembered", () => {
     const kept: string[] = [];
     const decoder = decoderOf(() => {}, { keep: (_caller, id) => kept.push(id), recall: () => undefined });

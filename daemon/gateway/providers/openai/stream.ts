@@ -96,7 +96,8 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
     const sound = inspect(choices) && chunk["object"] === "chat.completion.chunk" && soundHead(chunk);
     if (sound && (usage === null || usage === undefined)) {
       if (!isUsual(bytes)) return `data: ${data.replaceAll("\n", " ")}\n\n`;
-      usual = choices.length === 1 && !given && onlyTalks(choices[0]);
+      // Not before the stream has begun: an empty content, as first chunks have it, begins none, and those that are like it do.
+      usual = started && choices.length === 1 && !given && onlyTalks(choices[0]);
       return null;
     }
     return `data: ${JSON.stringify(repaired(chunk, choices, asked))}\n\n`;
