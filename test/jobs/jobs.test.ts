@@ -67,7 +67,7 @@ test("who runs again and again leaves the place to who waits, though it was due 
   });
   await jobs.put("greedy");
   await vi.waitFor(() => expect(seen).toContain("waiting"), 10_000);
-  expect(seen).toEqual(["greedy", "waiting"]);
+  expect(seen.slice(0, 2)).toEqual(["greedy", "waiting"]);
 });
 
 test("what was taken or ended without a word of it is not held for the length of a lease", async () => {
