@@ -136,6 +136,14 @@ describe.skipIf(postgresMissing())("values", () => {
         ]);
         db.close();
       }
+    const beside = join(folder, "triggered.sqlite");
+    const triggered = new DatabaseSync(beside);
+    triggered.exec(
+      "CREATE TABLE t (id INT PRIMARY KEY, u INT); CREATE TABLE seen (u INT PRIMARY KEY); CREATE TRIGGER r AFTER INSERT ON t BEGIN INSERT OR IGNORE INTO seen VALUES (new.u); END",
+    );
+    const all = await sync({ from: three, object: "three", to: beside, table: "t" });
+    expect(all).toMatchObject({ error: null, records_synced: 3, records_rejected: 0 });
+    triggered.close();
     const lite = join(folder, "undone.sqlite");
     const db = new DatabaseSync(lite);
     db.exec(

@@ -42,16 +42,18 @@ export function rowWriter(db: DatabaseSync, table: string, plan: WritePlan, desc
     upsert && unique
       ? ` ON CONFLICT (${key.map(quote).join(", ")}) DO ${changes ? `UPDATE SET ${sets((name) => `excluded.${name}`)} WHERE ${same}` : "NOTHING"}`
       : "";
-  // Whatever the table's own constraints would do about it (ON CONFLICT IGNORE, REPLACE, ROLLBACK): a row that they refuse is told.
+  // Whatever the table's own constraints would do about it (ON CONFLICT IGNORE, REPLACE, ROLLBACK): a row that they refuse is told. Only
+  // where it has such, for what stands here stands in place of what its triggers say as well (INSERT OR IGNORE).
+  const abort = hasConflictClause(db, table) ? " OR ABORT" : "";
   const insert = writing(
     db,
-    `INSERT OR ABORT INTO ${table} (${names.map(quote).join(", ")}) VALUES (${names.map(() => "?").join(", ")})${conflict}`,
+    `INSERT${abort} INTO ${table} (${names.map(quote).join(", ")}) VALUES (${names.map(() => "?").join(", ")})${conflict}`,
   );
   const hasKey = `WHERE ${key.map((name) => `${quote(name)} = ? COLLATE BINARY`).join(" AND ")}`;
   const ofKey = `FROM ${table} ${hasKey}`;
   const remove = (upsert && !unique) || (uncertain && !soft) ? writing(db, `DELETE ${ofKey}`) : null;
   const found = upsert && !unique ? db.prepare(`SELECT 1 ${ofKey} LIMIT 2`) : null;
-  const update = found && changes ? writing(db, `UPDATE OR ABORT ${table} SET ${sets(() => "?")} ${hasKey}`) : null;
+  const update = found && changes ? writing(db, `UPDATE${abort} ${table} SET ${sets(() => "?")} ${hasKey}`) : null;
   const living = uncertain && soft ? db.prepare(`SELECT 1 ${ofKey} AND ${quote(DELETED_AT)} IS NULL`) : null;
   const keys = key.map((name) => names.indexOf(name));
   const others = brought.map((name) => names.indexOf(name));
@@ -129,8 +131,17 @@ function rowidAlias(table: SqliteTable | null): string | null {
   return more.length === 0 && column?.declared.toUpperCase() === "INTEGER" ? key : null;
 }
 
+const unquoted = (table: string) => table.slice(1, -1).replaceAll('""', '"');
+
+function hasConflictClause(db: DatabaseSync, table: string): boolean {
+  const made = db
+    .prepare("SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ? COLLATE NOCASE")
+    .get(unquoted(table));
+  return /\bON\s+CONFLICT\b/i.test(String(made?.["sql"]));
+}
+
 function hasUniqueIndex(db: DatabaseSync, table: string, key: readonly string[]): boolean {
-  const name = table.slice(1, -1).replaceAll('""', '"');
+  const name = unquoted(table);
   const declared = describeTable(db, name)?.primaryKey ?? [];
   const same = (columns: readonly string[]) =>
     columns.length === key.length && key.every((one) => columns.includes(one));
