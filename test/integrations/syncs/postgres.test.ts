@@ -477,6 +477,30 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     });
   });
 
+  test("rows that refer to rows of their own table go with them where no key is brought", async () => {
+    await source.query("CREATE TABLE tree (parent int, v text); INSERT INTO tree VALUES (NULL, 'new')");
+    await target.query(
+      "CREATE TABLE tree (id serial PRIMARY KEY, parent int REFERENCES tree ON DELETE CASCADE, v text); INSERT INTO tree (parent, v) VALUES (NULL, 'old'), (1, 'older')",
+    );
+    expect(await sync(ends("tree"))).toMatchObject({ error: null, records_synced: 1 });
+    expect(await target.lines("tree", "v")).toEqual(["(new)"]);
+  });
+
+  test("a key is the table's own in a database to whose locale a is less than B", async () => {
+    await source.query(
+      'CREATE TABLE capitals ("Id" int, account int, v text, PRIMARY KEY ("Id", account)); INSERT INTO capitals VALUES (1, 2, \'new\')',
+    );
+    await target.query("CREATE DATABASE english LOCALE_PROVIDER icu ICU_LOCALE 'en-US' TEMPLATE template0");
+    const english = new URL(to);
+    english.pathname = "/english";
+    const there = await connect(english.href);
+    await there.query(`CREATE TABLE capitals ("Id" int, account int, v text, PRIMARY KEY ("Id", account)); INSERT INTO capitals VALUES (1, 2, 'old');
+      CREATE TABLE refer (id int, account int, FOREIGN KEY (id, account) REFERENCES capitals ON DELETE CASCADE); INSERT INTO refer VALUES (1, 2)`);
+    expect(await sync({ ...ends("capitals"), to: english.href })).toMatchObject({ error: null, records_synced: 1 });
+    expect([await there.lines("capitals"), await there.lines("refer")]).toEqual([["(1,2,new)"], ["(1,2)"]]);
+    await there.end();
+  });
+
   test("the table's key may name its columns in another order", async () => {
     await source.query(
       "CREATE TABLE pairs (a int, b int, v text, PRIMARY KEY (b, a)); INSERT INTO pairs VALUES (1, 2, 'new')",

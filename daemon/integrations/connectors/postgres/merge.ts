@@ -188,8 +188,8 @@ async function mayReplace({ link, table, plan, generated }: MergeTarget): Promis
 export async function hasUniqueIndex(link: PostgresLink, table: string, key: readonly string[]): Promise<boolean> {
   const [row] = await link.rows<{ there: string }>(
     `SELECT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = $1::regclass AND i.indisunique AND i.indimmediate AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
-        AND (SELECT array_agg(a.attname::text ORDER BY a.attname::text) FROM unnest(i.indkey::int[]) WITH ORDINALITY k(n, at) JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.n WHERE k.at <= i.indnkeyatts)
-          = (SELECT array_agg(x ORDER BY x) FROM unnest($2::text[]) x))::text AS there`,
+        AND (SELECT array_agg(a.attname::text ORDER BY a.attname) FROM unnest(i.indkey::int[]) WITH ORDINALITY k(n, at) JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.n WHERE k.at <= i.indnkeyatts)
+          = (SELECT array_agg(x ORDER BY x COLLATE "C") FROM unnest($2::text[]) x))::text AS there`,
     [table, [...key]],
   );
   return row?.there === "true";

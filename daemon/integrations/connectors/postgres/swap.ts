@@ -171,7 +171,7 @@ async function keyOfReferred({
 }: MergeTarget): Promise<{ referenced: boolean; key: readonly string[] }> {
   const asked = plan.primaryKey;
   const [told] = await link.rows<{ there: string; follows: string | null }>(
-    "SELECT (count(*) > 0)::text AS there, bool_or(confdeltype IN ('c', 'n', 'd'))::text AS follows FROM pg_constraint WHERE confrelid = $1::regclass",
+    "SELECT (count(*) > 0)::text AS there, bool_or(confdeltype IN ('c', 'n', 'd') AND conrelid <> confrelid)::text AS follows FROM pg_constraint WHERE confrelid = $1::regclass",
     [table],
   );
   if (told?.there !== "true") return { referenced: false, key: asked };
