@@ -497,6 +497,29 @@ test("a server that refuses stream_options is asked once more without it, and la
   expect(asks() - before).toBe(8);
 });
 
+test("a server that refuses both in one word is asked once more without either", async () => {
+  const extra = (name: string) => ({
+    type: "extra_forbidden",
+    loc: ["body", name],
+    msg: "Extra inputs are not permitted",
+  });
+  const [answer] = completions["vLLM"] ?? [];
+  upstream.answer = (response, _, body) => {
+    const detail = ["stream_options", "user"].filter((name) => name in JSON.parse(body)).map(extra);
+    if (detail.length > 0) response.writeHead(422).end(JSON.stringify({ detail }));
+    else response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(answer));
+  };
+  const before = upstream.requests.length;
+  const stream = () =>
+    provider.chat(
+      callOf({ ...request, stream: true }, { user: "u1" }),
+      targetOf("openai", upstream, "both"),
+      optionsOf(),
+    );
+  expect([(await stream()).kind, (await stream()).kind]).toEqual(["stream", "stream"]);
+  expect(upstream.requests.length - before).toBe(3);
+});
+
 test.each([
   [400, { detail: "Unsupported parameter: user" }],
   [400, { error: { message: 'Invalid JSON payload received. Unknown name "user": Cannot find field.' } }],

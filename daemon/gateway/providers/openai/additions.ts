@@ -6,13 +6,13 @@ export interface Additions {
   readonly user: boolean;
 }
 
-/** The one that a refusal may be for. */
-export function refusedAddition(status: number, body: string): keyof Additions | null {
-  if (status !== 400 && status !== 422) return null;
-  if (/stream_options|include_usage/.test(body)) return "counting";
-  return USER.test(body) ? "user" : null;
+/** Those that a refusal may be for. */
+export function refusedAdditions(status: number, body: string): (keyof Additions)[] {
+  if (status !== 400 && status !== 422) return [];
+  return [...(COUNTING.test(body) ? (["counting"] as const) : []), ...(USER.test(body) ? (["user"] as const) : [])];
 }
 
+const COUNTING = /stream_options|include_usage/;
 /** "Unsupported parameter: user", "Unrecognized request argument supplied: user", "Unknown name \\"user\\"", FastAPI's place of it. */
 const USER =
   /\b(?:parameter|argument|field|name|property|key|input)s?(?: supplied| provided)?[^a-z]{1,20}user\b|"body",\s*"user"\s*\]/i;

@@ -9,7 +9,7 @@ import { secretsOf } from "../secrets.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { isBare, withReasoning } from "../thoughts/reasoning.ts";
 import type { Prepared, Wire } from "../wire.ts";
-import { type Additions, refusedAddition } from "./additions.ts";
+import { type Additions, refusedAdditions } from "./additions.ts";
 import { unmarked } from "./cache-marks.ts";
 import { readCompletion } from "./completion.ts";
 import { openaiFailure } from "./errors.ts";
@@ -65,10 +65,13 @@ export function openaiFormat(
       },
     }),
     relent(status, body, call, target) {
-      const refused = refusedAddition(status, body);
-      if (!refused || !adds(refused, call) || serviceOf(target).narrow) return null;
-      const request = chat(call, target, { ...taken(target), [refused]: false });
-      return { request, worked: () => refusers[refused].add(target) };
+      const refused = refusedAdditions(status, body).filter((one) => adds(one, call));
+      if (refused.length === 0 || serviceOf(target).narrow) return null;
+      const without = Object.fromEntries(refused.map((one) => [one, false]));
+      const worked = () => {
+        for (const one of refused) refusers[one].add(target);
+      };
+      return { request: chat(call, target, { ...taken(target), ...without }), worked };
     },
     prepareEmbedding: (call, target) => post(target, "/embeddings", embeddingBody(call, target)),
     read: (body, context) => readCompletion(body, context, thoughts),
