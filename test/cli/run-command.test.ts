@@ -1,6 +1,6 @@
 // Commands run in this process, against daemons that are none: what no real one does when it is wanted.
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -117,7 +117,7 @@ test("an answer that breaks off on the way is the other side's error", async () 
   expect(pieces).toEqual(["He"]);
 });
 
-test("a state file that mktemp has made names a sync as a missing one does; another file is left alone", async () => {
+test("a state file that mktemp has made names a sync as a missing one does; anything else is left alone", async () => {
   const folder = mkdtempSync(join(tmpdir(), "magic-state-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const [empty, other] = [join(folder, "empty"), join(folder, "other")];
@@ -127,6 +127,13 @@ test("a state file that mktemp has made names a sync as a missing one does; anot
   expect(id).toMatch(/^sync_/);
   expect(await syncIdOf(empty)).toBe(id);
   await expect(syncIdOf(other)).rejects.toMatchObject({ code: "invalid_request" });
+
+  const [link, device] = [join(folder, "link"), join(folder, "device")];
+  writeFileSync(empty, "");
+  symlinkSync(empty, link);
+  expect(await syncIdOf(link)).toBe(await syncIdOf(empty));
+  symlinkSync("/dev/null", device);
+  await expect(syncIdOf(device)).rejects.toMatchObject({ code: "invalid_request" });
 });
 
 test("the line that dev offers to paste is one command, in which a key that is not known is a variable", () => {

@@ -1,5 +1,5 @@
 // `--state FILE`: names a sync. For destinations with transactions it holds the sync's id; their state lies beside the rows.
-import { readFile, rename, writeFile } from "node:fs/promises";
+import { readFile, realpath, rename, stat, writeFile } from "node:fs/promises";
 import { MagicError } from "#contract/errors.ts";
 import { newId } from "#shared/ids.ts";
 
@@ -16,19 +16,25 @@ export async function syncIdOf(path: string): Promise<string> {
   } catch {
     // Told below.
   }
-  if (typeof id !== "string" || id === "")
-    throw new MagicError("invalid_request", `${path} is not a state file of a sync: it was left as it is.`);
+  if (typeof id !== "string" || id === "") throw notOne(path);
   return id;
 }
 
 async function newIdIn(path: string): Promise<string> {
+  // A device (/dev/null) is as empty, and root could put a file in its place. A link stays one.
+  if ((await stat(path).catch(() => undefined))?.isFile() === false) throw notOne(path);
+  const file = await realpath(path).catch(() => path);
   const sync_id = newId("sync");
   try {
-    await writeFile(`${path}.new`, `${JSON.stringify({ version: 1, sync_id })}\n`, { mode: 0o600 });
-    await rename(`${path}.new`, path);
+    await writeFile(`${file}.new`, `${JSON.stringify({ version: 1, sync_id })}\n`, { mode: 0o600 });
+    await rename(`${file}.new`, file);
   } catch (error) {
     const { message } = error as Error;
     throw new MagicError("invalid_request", `The state file ${path} cannot be written: ${message}.`, { cause: error });
   }
   return sync_id;
+}
+
+function notOne(path: string): MagicError {
+  return new MagicError("invalid_request", `${path} is not a state file of a sync: it was left as it is.`);
 }
