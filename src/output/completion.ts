@@ -86,7 +86,8 @@ ${values.map((line) => `  ${line.trim()}`).join("\n")}
     -*) COMPREPLY=($(compgen -W "$options" -- "$current")) ;;
     *) [ -n "$list" ] && value="\${current##*,}" || value="$current"
       COMPREPLY=($(compgen -W "$words" -S "$end" -- "$value"))
-      COMPREPLY=("\${COMPREPLY[@]/#/"\${current%"$value"}"}") ;;
+      word="\${current%"$value"}"
+      COMPREPLY=("\${COMPREPLY[@]/#/$word}") ;;
   esac
   if [ \${#COMPREPLY[@]} -eq 0 ]; then compopt -o default 2>/dev/null
   elif [ -n "$list$end" ]; then compopt -o nospace 2>/dev/null; fi

@@ -447,7 +447,8 @@ test("of several changes at once none undoes another, and a model's name may hol
 
 test("completion scripts know commands, verbs and options", async () => {
   const { stdout } = await box.magic(["completion", "bash"]);
-  const script = `${stdout}\ncomplete_() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _magic 2>/dev/null; echo "\${COMPREPLY[@]}"; }\ncomplete_ magic sca; complete_ magic daemon sto; complete_ magic scaffold --tem; complete_ magic --root = /x daemon resta; complete_ magic completion f; complete_ magic sync create --mode inc; complete_ magic sync run --mode = f; complete_ magic --json logs --output n; complete_ magic webhook update wh_1 --status d; complete_ magic scaffold --template l; complete_ magic --root sy; complete_ magic key create --scopes usage : read,lo; complete_ magic connection create --scopes lo`;
+  // The last one as in macOS's bash, which keeps quotes in a replacement.
+  const script = `${stdout}\ncomplete_() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _magic 2>/dev/null; echo "\${COMPREPLY[@]}"; }\ncomplete_ magic sca; complete_ magic daemon sto; complete_ magic scaffold --tem; complete_ magic --root = /x daemon resta; complete_ magic completion f; complete_ magic sync create --mode inc; complete_ magic sync run --mode = f; complete_ magic --json logs --output n; complete_ magic webhook update wh_1 --status d; complete_ magic scaffold --template l; complete_ magic --root sy; complete_ magic key create --scopes usage : read,lo; complete_ magic connection create --scopes lo; BASH_COMPAT=4.2; complete_ magic key create --scopes llm,lo`;
   const shell = spawn("bash", ["-c", script]);
   let said = "";
   shell.stdout.on("data", (data: Buffer) => {
@@ -455,7 +456,7 @@ test("completion scripts know commands, verbs and options", async () => {
   });
   await new Promise((resolve) => shell.once("close", resolve));
   expect(said).toBe(
-    "scaffold\nstop\n--template\nrestart\nfish\nincremental\nfull_refresh\nndjson\ndisabled\nllm\n\nread,logs:read\n\n",
+    "scaffold\nstop\n--template\nrestart\nfish\nincremental\nfull_refresh\nndjson\ndisabled\nllm\n\nread,logs:read\n\nllm,logs:read\n",
   );
   // Where no daemon runs nothing is listed, said or started.
   const names = await box.magic(["completion", "bash", "--names", "connections"]);
