@@ -69,6 +69,26 @@ test("a schema of which each part takes a moment to be checked is given up as a 
   expect(after).toEqual([]);
 });
 
+test("a schema whose check got no processor for its time is checked again, one that used it is not", () => {
+  const { source } = readSource("{}", "f");
+  const stuckOnce = () => {
+    let looks = 0;
+    const schema = {
+      get type() {
+        while (looks === 0) if (performance.now() > began + 1_500) looks++;
+        return "string";
+      },
+    };
+    const began = performance.now();
+    return schema;
+  };
+  const used = vi.spyOn(process, "cpuUsage").mockReturnValue({ user: 90_000, system: 0 });
+  expect(checkEmbedded(source as never, "/schema", stuckOnce(), 1_000)).toEqual([]);
+  used.mockReturnValue({ user: 600_000, system: 0 });
+  expect(checkEmbedded(source as never, "/schema", stuckOnce(), 1_000)).toHaveLength(1);
+  used.mockRestore();
+});
+
 test("texts with pieces cut out, doubled or exchanged", () => {
   const piece = fc.constantFrom(
     "{",
