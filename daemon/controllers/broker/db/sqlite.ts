@@ -48,8 +48,9 @@ export function openSqlite(file: string, mode: Mode): Driver {
     idle.set(held, file === ":memory:" ? undefined : setTimeout(rest, IDLE_MS).unref());
   }
 
+  /** The one used last: those that fewer calls at once do not need come to their end. */
   function reuse(): Process | undefined {
-    for (const [held, timer] of idle) {
+    for (const [held, timer] of [...idle].reverse()) {
       clearTimeout(timer);
       idle.delete(held);
       if (held.alive) return held;
