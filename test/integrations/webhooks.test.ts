@@ -155,18 +155,32 @@ test("a receiver that does not answer holds up its own deliveries only", async (
   await vi.waitFor(() => expect(hanging.received.length).toBeGreaterThan(8), 20_000);
 });
 
-test("a webhook that always has something due leaves its place to others after a while", async () => {
+test("a webhook that always has something due leaves its place where others may wait for it, and keeps it else", async () => {
   let at = 0;
   const due = async () => [{ id: `dlv_${await immediately(at)}` }];
   const webhook = { dueDeliveries: due, get: async () => null, nextAttempt: async () => "1970-01-01T00:00:00.000Z" };
   let handle = async (_: object): Promise<unknown> => undefined;
-  const jobs = { define: (_: string, options: { handle: typeof handle }) => ({ handle } = options) };
-  const clock = { now: () => at, monotonic: () => (at += 100) };
+  let places = 0;
+  const jobs = {
+    define: (_: string, options: { handle: typeof handle; concurrency: number }) =>
+      ({ handle, concurrency: places } = options),
+  };
+  const tick = () => (at += 100);
+  const clock = { now: tick, monotonic: tick };
   createDeliveries({ jobs, clock, storage: { units: { webhook } }, settings: () => defaultSettings } as never);
-  expect(await handle({ payload: { webhook: "wh_1" }, signal: new AbortController().signal })).toEqual({
-    runAgainAt: at,
+  const leaving = new AbortController();
+  const begin = () => handle({ payload: { webhook: "wh_1" }, signal: leaving.signal });
+  let left = false;
+  const first = begin().finally(() => {
+    left = true;
   });
-  expect(at).toBeLessThan(10_000);
+  const until = (ms: number) => vi.waitFor(() => expect(at).toBeGreaterThan(ms), { interval: 1 });
+  await until(20_000);
+  expect(left).toBe(false);
+  const others = Array.from({ length: places - 1 }, begin);
+  expect(await first).toEqual({ runAgainAt: expect.any(Number) });
+  leaving.abort();
+  await Promise.all(others);
 });
 
 test("Retry-After is waited for", async () => {

@@ -42,7 +42,7 @@ const PARALLEL = 16;
 const RECEIVERS = 32;
 /** Milliseconds after which a webhook that is being sent something is looked at for more. */
 const LOOK_MS = 250;
-/** Milliseconds for which one webhook's deliveries are begun while others may wait for its place. */
+/** Milliseconds after which one webhook's deliveries are no longer begun while others may wait for its place. */
 const TURN_MS = 5_000;
 
 /** Defines the queue; answers how to wake it. */
@@ -52,10 +52,17 @@ export function createDeliveries(options: DeliveriesOptions): { wake(): void } {
   // No attempt is put further ahead: one that lies there was put before the clock was set back, or by a schedule of days that is shorter
   // now, and is due. A minute is what a clock is corrected by without anybody noticing.
   const aheadMs = (): number => Math.max(LONGEST_WAIT_S, ...settings().retryScheduleS) * 1000 + 60_000;
-  return jobs.define<{ webhook: string }>("webhook", { concurrency: RECEIVERS, handle, aheadMs });
+  let turns = 0;
+  return jobs.define<{ webhook: string }>("webhook", {
+    ...{ concurrency: RECEIVERS, aheadMs },
+    handle(job) {
+      turns++;
+      return turn(job).finally(() => turns--);
+    },
+  });
 
-  // Sends what is due at one webhook until nothing is, or others may have their turn.
-  async function handle({ payload, signal }: Job<{ webhook: string }>): Promise<Outcome> {
+  // Sends what is due at one webhook until nothing is; or until others may have its place, who wait only where all places are taken.
+  async function turn({ payload, signal }: Job<{ webhook: string }>): Promise<Outcome> {
     const webhookId = payload.webhook;
     const underWay = new Map<string, Promise<void>>();
     const failures: unknown[] = [];
@@ -68,7 +75,7 @@ export function createDeliveries(options: DeliveriesOptions): { wake(): void } {
     };
     const failed = (error: unknown): void => void failures.push(error);
     for (;;) {
-      const ended = signal.aborted || failures.length > 0 || clock.monotonic() > turnEnds;
+      const ended = signal.aborted || failures.length > 0 || (turns >= RECEIVERS && clock.monotonic() > turnEnds);
       const more = await due(ended ? 0 : PARALLEL - underWay.size).catch(failed);
       for (const delivery of more ?? []) {
         const attempt = deliver(delivery, signal).catch(failed);
