@@ -385,6 +385,19 @@ test.each(Object.entries(streams))("streamed: %s", async (_name, [chunks, expect
   expect(got.events.at(-1)).toMatchObject({ choices: [], usage: { ...usage, cost_usd: 0.5 } });
 });
 
+test.each([
+  ["arguments", [{ index: 0, id: "c1", function: { arguments: "x".repeat(600_000) } }]],
+  ["calls", Array.from({ length: 6_000 }, () => ({ function: { name: "f", arguments: "" } }))],
+])("a stream with more %s than anybody waits for ends", async (_name, calls) => {
+  const event = `data: ${JSON.stringify(piece({ tool_calls: calls }))}\n\n`;
+  upstream.answer = (response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" }).write(event);
+    response.end(`${event}data: [DONE]\n\n`);
+  };
+  const outcome = await provider.chat(callOf({ ...request, stream: true }), targetOf("openai", upstream), optionsOf());
+  expect((await collect(outcome)).end).toMatchObject({ result: "failed", failure: { kind: "protocol" } });
+});
+
 test("calls that a server ends with `stop`, or without a word, end with `tool_calls`, for agents that look for it, whole and streamed", async () => {
   const call = { id: "c1", type: "function", function: { name: "f", arguments: "{}" } };
   const outcome = await whole({

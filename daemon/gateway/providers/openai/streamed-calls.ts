@@ -2,7 +2,13 @@
 // place, or says its name late. Clients take a call's first piece for the one that has its id and its name, and its place for one in a list.
 import { fields } from "#contract/json-object.ts";
 import { list, string } from "../events.ts";
+import { failure, UpstreamError } from "../failure.ts";
 import { freshId } from "../tool-id.ts";
+
+/** Of a choice; no model calls so often at once. */
+const MOST_CALLS = 10_000;
+/** Characters of arguments that wait for names. */
+const MOST_HELD = 1024 * 1024;
 
 type Fields = Record<string, unknown>;
 
@@ -22,10 +28,12 @@ export interface Calls {
   readonly begun: Map<number | string, Call>;
   /** Those whose names have not come. */
   readonly nameless: Set<Call>;
+  /** Characters that have waited for names. */
+  held: number;
 }
 
 export function noCalls(): Calls {
-  return { newest: undefined, begun: new Map(), nameless: new Set() };
+  return { newest: undefined, begun: new Map(), nameless: new Set(), held: 0 };
 }
 
 /**
@@ -51,6 +59,7 @@ function nextPlace({ newest }: Calls): number {
 
 function begin(calls: Calls, place: number, id: string): Call {
   const call = { id, at: nextPlace(calls), held: "" };
+  if (call.at >= MOST_CALLS) throw tooMuch(`makes more than ${MOST_CALLS} calls`);
   calls.newest = call;
   calls.begun.set(place, call).set(id, call);
   return call;
@@ -81,6 +90,8 @@ function mendedPiece(piece: Fields, calls: Calls): Fields[] {
   const args = typeof text === "string" ? text : text ? JSON.stringify(text) : null;
   if (calls.nameless.has(call)) {
     call.held += args ?? "";
+    calls.held += args?.length ?? 0;
+    if (calls.held > MOST_HELD) throw tooMuch(`holds more than ${MOST_HELD} characters of calls that it has not named`);
     if (name === "") return [];
     calls.nameless.delete(call);
     const { function: held, ...place } = opening(call, name);
@@ -111,4 +122,8 @@ function callOf(piece: Fields, calls: Calls): Call {
 /** The specification's chunks know functions alone; OpenAI streams calls of custom tools all the same. */
 export function isCustom(piece: Fields): boolean {
   return typeof piece["custom"] === "object" && piece["custom"] !== null;
+}
+
+function tooMuch(what: string): UpstreamError {
+  return new UpstreamError(failure("protocol", `The provider's stream ${what}.`));
 }
