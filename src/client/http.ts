@@ -109,17 +109,18 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
 }
 
 /** What a proxy may say of itself: it is told by its status. */
-const proxys = [401, 403, 407, 413, 429, 431, 502, 503, 504];
+const proxys = [401, 403, 413, 429, 502, 503, 504];
 
 /** Every answer of a daemon carries the request's id. */
 export function isForeign({ status, headers }: Head): boolean {
   return !headers.has(names.requestId) && !proxys.includes(status);
 }
 
-/** A web page, say, or another program's API. */
+/** A web page, say, another program's API, or a proxy that says something else or keeps the id to itself. */
 export function foreign(origin: string): MagicError {
   const detail = `What answers at ${origin} is not a magic daemon.`;
-  const next = "Correct --url or MAGIC_URL; `magic config get url --show-origin` says where it comes from.";
+  const next =
+    "Correct --url or MAGIC_URL (`magic config get url --show-origin` says where it comes from), or the proxy there: it has to pass X-Request-Id on.";
   return new MagicError("daemon_unavailable", detail, { extra: { reason: "foreign", next } });
 }
 

@@ -72,9 +72,12 @@ test("MAGIC_URL and MAGIC_API_KEY drive another daemon, and --live chooses the e
   expect(await client.request("GET", "/v1/x", { query: { a: 1, b: undefined } })).toEqual({ ok: true });
   expect(seen).toEqual([["/v1/x?a=1", "Bearer sk_live_abc", "live"]]);
   const notes: string[] = [];
+  const note = (text: string) => notes.push(text);
   for (const key of ["sk_test_abc", "sk_live_abc"])
-    await connect({ root, env: { ...env, MAGIC_API_KEY: key }, live: true, note: (text) => notes.push(text) });
-  expect(notes).toEqual(["MAGIC_API_KEY is a sandbox key: --live changes nothing."]);
+    await connect({ root, env: { ...env, MAGIC_API_KEY: key }, live: true, note });
+  // As `logs --follow` does each time that it has lost the connection.
+  await connect({ root, env: { ...env, MAGIC_API_KEY: "sk_test_abc" }, live: true, start: false, note });
+  expect(notes).toEqual(["MAGIC_API_KEY is a sandbox key: this is the sandbox, not live."]);
 });
 
 test("a key is not sent over plain HTTP to another machine", async () => {
@@ -123,6 +126,10 @@ test("what is not a magic daemon is told so, and a key that cannot be one is not
   const client = createApiClient({ ...options, token: "sk_test_x" });
   const told = { code: "daemon_unavailable", message: expect.stringContaining("not a magic daemon") };
   await expect(client.request("DELETE", "/v1/x")).rejects.toMatchObject(told);
+  const proxy = await upstream((_request, response) => response.writeHead(431).end());
+  await expect(createApiClient({ ...options, url: proxy, token: undefined }).request("GET", "/v1/x"))
+    .rejects //
+    .toMatchObject({ ...told, extra: { next: expect.stringContaining("X-Request-Id") } });
   const log = followLogs({ client: async () => client, signal: AbortSignal.timeout(5_000) });
   await expect(log.next()).rejects.toMatchObject(told);
   for (const token of ["a\nb", "ключ", "x".repeat(20_000)])

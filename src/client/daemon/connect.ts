@@ -30,8 +30,9 @@ export async function connect(options: ConnectOptions): Promise<ApiClient> {
   const environment = options.live ? "live" : "sandbox";
   const key = env["MAGIC_API_KEY"] || undefined;
   const url = options.url ?? (env["MAGIC_URL"] || undefined);
-  if (options.live && /^(sk|gt)_test_/.test(key ?? ""))
-    options.note?.("MAGIC_API_KEY is a sandbox key: --live changes nothing.");
+  // Once: who only looks on asks again and again, or beside another one.
+  if (options.live && options.start !== false && /^(sk|gt)_test_/.test(key ?? ""))
+    options.note?.("MAGIC_API_KEY is a sandbox key: this is the sandbox, not live.");
   const findPath = () => findRoot(options.root, env).path;
   if (url !== undefined) return createApiClient({ url, token: key ?? localTokenFor(findPath, url), environment });
   const root = findPath();
