@@ -31,6 +31,12 @@ test("columns with pages of their own sizes, nested ones among them, are put tog
   );
 });
 
+test("two columns of one name are read beside each other", async () => {
+  const rows = [];
+  for await (const some of rowsOf(written(n, n))) rows.push(...some);
+  expect(rows).toEqual(Array.from(numbers, (at) => [String(at), String(at)]));
+});
+
 test("a row group is read page by page, and a page that cannot be read ends it", async () => {
   const bytes = written(n);
   const [chunk] = parquetMetadata(Uint8Array.from(bytes).buffer).row_groups[0]?.columns ?? [];

@@ -146,8 +146,10 @@ async function groupReaders(
     const whole = { file, metadata, columns, rowStart: start, rowEnd: start + Number(group.num_rows) };
     await parquetRead({ ...whole, utf8: false, parsers, compressors, onComplete: (rows) => (nested = rows) });
   }
+  // One for each: two columns may have one name.
+  const own = readers.values();
   return plans.map(({ column: { name }, nested: whole }) => {
-    if (!whole) return readers[flat.indexOf(name)] as NextValue;
+    if (!whole) return own.next().value as NextValue;
     const place = columns.indexOf(name);
     let at = 0;
     return () => nested[at++]?.[place];
