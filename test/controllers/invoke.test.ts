@@ -241,6 +241,7 @@ test("a handler's signal is aborted when its caller leaves", async () => {
 
 test.each([
   ["a deadline has passed", { late: 1, overdue: 1 }, 500, true],
+  ["a caller has left, and nobody else waits", { calls: 0, late: 1, overdue: 0 }, 500, true],
   ["a caller has left, and others wait", { late: 1, overdue: 0 }, 500, false],
   ["a caller has left, for seconds", { late: 1, overdue: 0 }, 5_500, true],
   ["its callers wait", { late: 0, overdue: 0 }, 60_000, false],

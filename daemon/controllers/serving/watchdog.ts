@@ -44,9 +44,9 @@ export interface Watchdog {
 const SWEEP_MS = 250;
 /** Every so many sweeps, cells that nobody uses are looked at too. */
 const SLOW = 8;
-/** A loop that has been silent that long while somebody's deadline has passed in it. */
+/** A loop that has been silent that long while somebody's deadline has passed in it, or somebody has left and nobody else waits. */
 const LATE_SILENCE_MS = 400;
-/** The same where somebody has merely left: what computes may be another's call, whose caller waits for it. */
+/** The same where others wait: what computes may be one of their calls. */
 const LEFT_SILENCE_MS = 5_000;
 /** The same where no call is under way at all: longer, because a busy machine may starve it. */
 const IDLE_SILENCE_MS = 2_000;
@@ -87,7 +87,7 @@ export function startWatchdog(options: { idleMs: number; most: number; onIdle(li
       if (silence > COMPUTING_MS || takesCore(live, idle)) putBehind(live);
       if (live.overdue > 0 && silence > LATE_SILENCE_MS)
         live.cell.kill("killed", "a call passed its deadline and does not yield");
-      else if (live.late > 0 && silence > LEFT_SILENCE_MS)
+      else if (live.late > 0 && silence > (idle ? LATE_SILENCE_MS : LEFT_SILENCE_MS))
         live.cell.kill("killed", "a caller has left, and it does not yield");
       else if (idle && live.late === 0 && silence > IDLE_SILENCE_MS)
         live.cell.kill("killed", "it spins though no call is under way");
