@@ -250,7 +250,8 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
         if (at < 0) break;
         const end = at + 2;
         const instead = event(plain ? text.slice(from, end) : bytes.toString("utf8", from, end));
-        if (usual) likeness = Likeness.of(text.slice(from, end));
+        // Made of the bytes: a part of the text would keep all of it as long as the stream lasts.
+        if (usual) likeness = Likeness.of(bytes.toString("latin1", from, end));
         if (instead !== null) {
           if (from > run) emit(bytes.subarray(run, from));
           if (instead) emit(instead);
