@@ -119,7 +119,7 @@ function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeli
   let draining = false;
   const publicUrl = () => publicUrlOf(project);
   const publicHost = () => publicHostOf(project);
-  const { fastify, activity, hostGuard } = createHttp({
+  const { fastify, activity, hostGuard, closeIdle } = createHttp({
     host,
     hostNames: listening.names,
     publicHost,
@@ -207,7 +207,7 @@ function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeli
     cut: () => gateway.cut(),
     close() {
       draining = true;
-      closing ??= closeListener(fastify).then(foundation.close);
+      closing ??= closeListener(fastify, closeIdle).then(foundation.close);
       return closing;
     },
   };
@@ -235,7 +235,7 @@ function tellPublicUrl(project: Foundation["project"], logger: Foundation["logge
 
 // The server closes the connections that are idle now; one whose answer ends later is idle only then, and would be waited for
 // until its caller hangs up.
-async function closeListener(fastify: FastifyInstance): Promise<void> {
-  const timer = setInterval(() => fastify.server.closeIdleConnections(), 50);
+async function closeListener(fastify: FastifyInstance, closeIdle: () => void): Promise<void> {
+  const timer = setInterval(closeIdle, 50);
   await fastify.close().finally(() => clearInterval(timer));
 }

@@ -11,6 +11,8 @@ const known: Readonly<Record<string, [number, string, string]>> = {
 
 /** Milliseconds for which a connection is kept that asks for nothing. */
 export const KEEP_ALIVE_MS = 72_000;
+const CR = 0x0d;
+const LF = 0x0a;
 
 export function answerMalformed(error: Error & { code?: string }, socket: Socket): void {
   // Before the end of a TLS handshake nothing can be told, and what is written keeps the connection open until it has gone out.
@@ -20,8 +22,13 @@ export function answerMalformed(error: Error & { code?: string }, socket: Socket
   }
   // Of those that a client has opened ahead Node expects a request within the time for headers. One may be on its way just now.
   if (error.code === "ERR_HTTP_REQUEST_TIMEOUT" && socket.bytesRead === 0) {
-    const silent = setTimeout(() => socket.bytesRead === 0 && socket.destroy(), KEEP_ALIVE_MS);
+    const silent = setTimeout(() => socket.destroy(), KEEP_ALIVE_MS);
     socket.once("close", () => clearTimeout(silent));
+    socket.once("data", (bytes: Buffer) => {
+      clearTimeout(silent);
+      // Node's times begin anew with a request's first letter, and are over for who sends nothing but the empty lines before one.
+      if (bytes.every((byte) => byte === CR || byte === LF)) answerMalformed(error, socket);
+    });
     return;
   }
   const [status, reason, detail] = known[error.code ?? ""] ?? [

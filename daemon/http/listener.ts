@@ -1,6 +1,7 @@
 // The HTTP server with everything that every request passes, in this order: id and log, Host and Origin, draining, who calls
 // and with which scope, what it accepts; then the body, its schema, the handler. Routes are registered by app.ts.
 import type { IncomingMessage, RequestListener, Server } from "node:http";
+import type { Socket } from "node:net";
 import fastify, { type FastifyInstance } from "fastify";
 import { MagicError } from "#contract/errors.ts";
 import type { AuditedCall } from "#daemon/identity/audit/trail.ts";
@@ -51,6 +52,8 @@ export interface Http {
   readonly activity: Activity;
   /** For what does not come through Fastify: upgrades. */
   readonly hostGuard: HostGuard;
+  /** Closes the connections that wait for nothing: a stop would wait for each. */
+  closeIdle(): void;
 }
 
 export function createHttp(options: HttpOptions): Http {
@@ -99,7 +102,20 @@ export function createHttp(options: HttpOptions): Http {
     done();
   });
   useContentGuards(app);
-  return { fastify: app, activity, hostGuard };
+  return { fastify: app, activity, hostGuard, closeIdle: idleCloser(app.server, options.tls !== undefined) };
+}
+
+// Node takes one for busy on which nothing has come yet, as clients open them ahead.
+export function idleCloser(server: Server, encrypted: boolean): () => void {
+  const open = new Set<Socket>();
+  server.on(encrypted ? "secureConnection" : "connection", (socket: Socket) => {
+    open.add(socket);
+    socket.once("close", () => open.delete(socket));
+  });
+  return () => {
+    server.closeIdleConnections();
+    for (const socket of open) if (socket.bytesRead === 0) socket.destroy();
+  };
 }
 
 function newServer(handler: RequestListener, tls: HttpOptions["tls"]): Server {

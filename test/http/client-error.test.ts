@@ -4,6 +4,7 @@ import { type AddressInfo, connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { answerMalformed } from "#daemon/http/client-error.ts";
+import { idleCloser } from "#daemon/http/listener.ts";
 
 const server = createServer({ headersTimeout: 50, connectionsCheckingInterval: 20 }, (_request, response) =>
   response.end("served"),
@@ -36,4 +37,26 @@ test("half a head is answered by 408 in time, also behind a whole one", async ()
   expect(await said("GET / HTTP/1.1\r\n")).toMatch(/^HTTP\/1\.1 408 /);
   const second = await said("", "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "GET / HTTP/1.1\r\n");
   expect(second).toMatch(/^HTTP\/1\.1 200 .*HTTP\/1\.1 408 /s);
+});
+
+test("one that brings empty lines alone once its time is over is answered, and not kept for ever", async () => {
+  expect(await said("", "\r\n", "")).toMatch(/^HTTP\/1\.1 408 /);
+  expect(await said("", "\r\nGET / HTTP/1.1\r\nHost: localhost\r\n\r\n")).toMatch(/^HTTP\/1\.1 200 .*served$/s);
+});
+
+test("one that is silent is closed when the server is to end, one whose answer is awaited is not", async () => {
+  const slow = createServer((_request, response) => setTimeout(() => response.end("served"), 100));
+  const closeIdle = idleCloser(slow, false);
+  await new Promise<void>((resolve) => slow.listen(0, "127.0.0.1", resolve));
+  const { port } = slow.address() as AddressInfo;
+  const silent = connect(port, "127.0.0.1");
+  const silentClosed = new Promise((resolve) => silent.once("close", resolve));
+  const answer = fetch(`http://127.0.0.1:${port}/`);
+  await new Promise((resolve) => slow.once("request", resolve));
+  const closed = new Promise((resolve) => slow.close(resolve));
+  closeIdle();
+  await silentClosed;
+  expect(await (await answer).text()).toBe("served");
+  closeIdle();
+  await closed;
 });
