@@ -8,6 +8,9 @@ export const providerTypes = ["openai", "anthropic", "google", "bedrock", "azure
 
 export const strategies = ["priority", "weighted", "cheapest", "fastest", "sticky"] as const;
 
+/** Names that are the project's own: whatever they hold, line ends too, what stands behind them is looked at. */
+export const AnyName = Type.String({ pattern: "^[\\s\\S]*$" });
+
 const Model = Type.String({ minLength: 1, examples: ["openai/gpt-4o-mini"] });
 const Models = (description: string) => Type.Array(Model, { description, examples: [["openai/*"]] });
 const Text = (description: string, example?: string) =>
@@ -40,7 +43,7 @@ export const ProviderConfig = Type.Object(
       Type.Integer({ description: "For the sandbox: the same seed gives the same answers.", examples: [1] }),
     ),
     models: Type.Optional(Models("The models that it serves; lets a bare model id find it.")),
-    headers: Type.Optional(Type.Record(Type.String(), Type.String(), { description: "More request headers." })),
+    headers: Type.Optional(Type.Record(AnyName, Type.String(), { description: "More request headers." })),
   },
   { additionalProperties: false, examples: [{ api_key: env("OPENAI_API_KEY") }] },
 );
@@ -135,7 +138,7 @@ export const GatewayConfig = Type.Object(
   {
     engagement: Type.Optional(Text("The name under which usage is recorded.", "acme")),
     providers: Type.Optional(
-      Type.Record(Type.String(), ProviderConfig, {
+      Type.Record(AnyName, ProviderConfig, {
         propertyNames: providerName,
         description: "By name; a model is `name/model`.",
         examples: [{ openai: { api_key: env("OPENAI_API_KEY") } }],
@@ -146,17 +149,17 @@ export const GatewayConfig = Type.Object(
         {
           allow: Type.Optional(Models("Patterns of models that may be used.")),
           deny: Type.Optional(Models("Patterns of models that may not; wins over allow.")),
-          aliases: Type.Optional(Type.Record(Type.String(), Model, { examples: [{ fast: "openai/gpt-4o-mini" }] })),
+          aliases: Type.Optional(Type.Record(AnyName, Model, { examples: [{ fast: "openai/gpt-4o-mini" }] })),
         },
         { additionalProperties: false, examples: [{ allow: ["*"], aliases: { fast: "openai/gpt-4o-mini" } }] },
       ),
     ),
     default: Type.Optional(Text("A model, alias or policy for requests that name none.", "auto")),
     policies: Type.Optional(
-      Type.Record(Type.String(), PolicyConfig, { description: "By name; a policy's name is a model name." }),
+      Type.Record(AnyName, PolicyConfig, { description: "By name; a policy's name is a model name." }),
     ),
     prices: Type.Optional(
-      Type.Record(Type.String(), PriceConfig, {
+      Type.Record(AnyName, PriceConfig, {
         description: "By provider/model, for a service tier provider/model@priority; overrides the built-in prices.",
       }),
     ),

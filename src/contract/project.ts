@@ -1,7 +1,7 @@
 // magic.yaml: the project's configuration. One schema gives the types, the checks and the JSON Schema that editors complete from.
 // Every key is optional; whoever uses a value owns its default. `${env:NAME}` may stand in any text and is filled in when it is loaded.
 import Type, { type Static } from "typebox";
-import { env, GatewayConfig } from "./project-gateway.ts";
+import { AnyName, env, GatewayConfig } from "./project-gateway.ts";
 
 const Env = (name: string, description: string) => Type.String({ description, minLength: 1, examples: [env(name)] });
 
@@ -91,14 +91,14 @@ export const ProjectConfig = Type.Object(
     daemon: Type.Optional(DaemonConfig),
     gateway: Type.Optional(GatewayConfig),
     databases: Type.Optional(
-      Type.Record(Type.String(), Database, {
+      Type.Record(AnyName, Database, {
         propertyNames: names,
         description: "Databases that controllers name in scopes.db.",
         examples: [{ main: { url: env("DATABASE_URL"), mode: "read" } }],
       }),
     ),
     secrets: Type.Optional(
-      Type.Record(Type.String(), Env("CRM_TOKEN", "A secret: a reference to the environment, not the value itself."), {
+      Type.Record(AnyName, Env("CRM_TOKEN", "A secret: a reference to the environment, not the value itself."), {
         propertyNames: names,
         description: "Secrets that controllers name in scopes.secrets.",
         examples: [{ CRM_TOKEN: env("CRM_TOKEN") }],
@@ -235,7 +235,7 @@ export const ProjectConfig = Type.Object(
               examples: ["http://127.0.0.1:4318"],
             }),
           ),
-          otlp_headers: Type.Optional(Type.Record(Type.String(), Type.String())),
+          otlp_headers: Type.Optional(Type.Record(AnyName, Type.String())),
         },
         {
           additionalProperties: false,

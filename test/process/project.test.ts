@@ -31,6 +31,16 @@ const open = async (watch = false) => {
   return project;
 };
 
+test("what stands behind a name with a line end is looked at", () => {
+  const text =
+    '{gateway: {policies: {"a\\nb": 5}, models: {aliases: {"c\\nd": 7}}}, telemetry: {otlp_headers: {"e\\nf": []}}}';
+  expect(readProject(text, "magic.yaml").problems.map(({ pointer }) => pointer)).toEqual([
+    "/gateway/policies/a\nb",
+    "/gateway/models/aliases/c\nd",
+    "/telemetry/otlp_headers/e\nf",
+  ]);
+});
+
 test("no file, and one with comments alone, is a project with every default", async () => {
   expect((await open()).current()).toEqual({});
   await save("# nothing yet\n\n");
