@@ -191,10 +191,10 @@ function __magic_under
 end
 function __magic_list
   set -l given (commandline -ct | string replace -r -- '^--[^=]*=' '' | string replace -r -- '[^,]*$' '')
-  printf "$given%s\\n" $argv
+  string join -- \\n "$given"$argv
 end
 function __magic_end
-  printf '%s:\\n' $argv
+  string join -- \\n $argv:
 end
 ${lines.join("\n")}`;
 }

@@ -465,6 +465,18 @@ test("completion scripts know commands, verbs and options", async () => {
   for (const shell of ["zsh", "fish"]) expect((await box.magic(["completion", shell])).stdout).toContain("scaffold");
 });
 
+test.skipIf(spawnSync("fish", ["-v"]).error)(
+  "fish offers nothing where there are no names, and lists as they begin",
+  async () => {
+    const { stdout } = await box.magic(["completion", "fish"]);
+    const asked = ["sync create --source ", "token create --models a,", "key create --scopes %s,lo"];
+    const lines = asked.map((line) => `complete -C 'magic ${line}'`);
+    // No program called magic: there are no names.
+    const { stdout: said } = spawnSync("fish", ["-c", [stdout, "function magic; end", ...lines].join("\n")]);
+    expect(String(said)).toBe("%s,logs:read\n");
+  },
+);
+
 test("names of a stranger's daemon that a shell would run are not offered", async () => {
   const data = ["good-1", "$(touch x)", "`touch x`", "a;b", "openai/gpt-5:free"].map((id) => ({ id }));
   const list = JSON.stringify({ object: "list", data });
