@@ -34,7 +34,7 @@ export function createOutput(options: OutputOptions): Output {
     progress: (label) =>
       // Of a terminal whose width nobody has set (a bare pty, 0 columns) ora would clear lines without end.
       createProgress({
-        ...{ label, stream: streams.stderr },
+        ...{ label, stream: streams.stderr, coloured: notes.enabled },
         animated: interactive && !quiet && streams.stderr.columns !== 0,
       }),
     end: renderer.end,

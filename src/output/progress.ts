@@ -15,6 +15,7 @@ interface ProgressOptions {
   readonly stream: NodeJS.WriteStream;
   /** False in pipes, CI, --quiet and machine formats: nothing is shown. */
   readonly animated: boolean;
+  readonly coloured: boolean;
 }
 
 const silent: Progress = { text: () => {}, done: () => {}, fail: () => {} };
@@ -26,9 +27,10 @@ export function createProgress(options: ProgressOptions): Progress {
   let line = shown(options.label);
   let ended = false;
   let spinner: Ora | undefined;
+  const { stream, coloured } = options;
   const timer = setTimeout(async () => {
     const { default: ora } = await import("ora");
-    if (!ended) spinner = ora({ text: line, stream: options.stream, discardStdin: false }).start();
+    if (!ended) spinner = ora({ text: line, stream, color: coloured && "cyan", discardStdin: false }).start();
   }, DELAY_MS);
   const end = (mark: "succeed" | "fail", text?: string) => {
     if (ended) return;
@@ -36,7 +38,7 @@ export function createProgress(options: ProgressOptions): Progress {
     clearTimeout(timer);
     if (text === undefined) spinner?.stop();
     else if (spinner) spinner[mark](shown(text));
-    else options.stream.write(`${mark === "succeed" ? "✔" : "✖"} ${shown(text)}\n`);
+    else stream.write(`${mark === "succeed" ? "✔" : "✖"} ${shown(text)}\n`);
   };
   return {
     text: (label, share) => {

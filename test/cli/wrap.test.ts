@@ -1,4 +1,5 @@
 // Sentences at the width of a terminal.
+import { execFileSync } from "node:child_process";
 import { styleText } from "node:util";
 import { expect, test } from "vitest";
 import { createOutput } from "#output/create.ts";
@@ -28,6 +29,26 @@ test("only a terminal has columns", () => {
   expect(stream({ isTTY: true, columns: 80 })).toBe(80);
   for (const fields of [{}, { columns: 80 }, { isTTY: true }, { isTTY: true, columns: 0 }])
     expect(stream(fields)).toBe(Number.POSITIVE_INFINITY);
+});
+
+test("NO_COLOR is for the spinner too", () => {
+  // Whether there are colours at all its library decides when it is loaded.
+  const code = `import { createOutput } from "#output/create.ts";
+    const stream = Object.assign(process.stdout, { isTTY: true, columns: 80, clearLine() {}, cursorTo() {}, moveCursor() {} });
+    const streams = { stdin: stream, stdout: stream, stderr: stream };
+    const progress = createOutput({ format: "text", quiet: false, env: JSON.parse(process.argv[1]), streams }).progress("Working");
+    setTimeout(() => progress.done(), 600);`;
+  const seen = ["", "1"].map((NO_COLOR) =>
+    String(
+      execFileSync(process.execPath, ["--input-type=module", "-e", code, JSON.stringify({ NO_COLOR })], {
+        env: { FORCE_COLOR: "1", TERM: "xterm" },
+      }),
+    ),
+  );
+  expect(seen.map((text) => [text.includes("Working"), text.includes("\x1b[36m")])).toEqual([
+    [true, true],
+    [true, false],
+  ]);
 });
 
 test("a terminal without a width shows no progress: its lines could not be counted, and clearing them would not end", async () => {
