@@ -148,19 +148,26 @@ function callOf(ends: Pick<CellCall, "onEnd" | "onGone">): CellCall {
   return { message, broker: () => broker, onLog() {}, ...ends };
 }
 
-test("a cell that takes nothing of all that it asks for is ended, before the daemon holds it all", async () => {
-  for (const [waiting, reason] of [
-    [200 * 2 ** 20, "ended"],
-    [300 * 2 ** 20, "violation"],
+test("a cell that does not take what it asks for gets nothing large any more, and is ended before the daemon holds it all", async () => {
+  const large = "x".repeat(100_000);
+  for (const [waiting, value, reason, written] of [
+    [200, large, "ended", large],
+    [300, large, "ended", "limit_exceeded"],
+    [300, "done", "ended", "done"],
+    [400, "done", "violation", ""],
   ] as const) {
-    const { cell, answer } = await heldCell(waiting);
+    const { cell, answer, frames } = await heldCell(waiting * 2 ** 20);
     const told = new Promise<string>((resolve) => {
-      cell.invoke(callOf({ onEnd: () => resolve("ended"), onGone: ({ reason }) => resolve(reason) }));
+      cell.invoke({
+        ...callOf({ onEnd: () => resolve("ended"), onGone: ({ reason }) => resolve(reason) }),
+        broker: () => ({ call: async () => ({ value }) }),
+      });
     });
     await answer(up.call, Buffer.from('{"n":1,"op":"kv.get"}'));
-    await new Promise((done) => setTimeout(done, 5));
+    await vi.waitUntil(() => cell.killed || frames.length === 2);
     await answer(up.result, Buffer.concat([cpu, Buffer.from("1")]));
     expect(await told).toBe(reason);
+    expect(String(frames[1] ?? "")).toContain(written);
   }
 });
 
@@ -174,7 +181,12 @@ async function heldCell(waiting = 0) {
   const exited = new Promise<Parameters<typeof exit>[0]>((resolve) => {
     exit = resolve;
   });
-  const socket = { onRead: (_bytes: Buffer) => {}, write: invoked, waiting: () => waiting, pause() {}, resume() {} };
+  const frames: Buffer[] = [];
+  const write = (frame: Buffer): void => {
+    frames.push(frame);
+    invoked(frame);
+  };
+  const socket = { onRead: (_bytes: Buffer) => {}, write, waiting: () => waiting, pause() {}, resume() {} };
   const standing = { trust() {}, stepBack() {}, close() {} };
   const kill = (): void => exit({ code: null, signal: "SIGKILL", stderr: "" });
   const holding = holdCell({ pid: 1, socket, standing, exited, onFlood: null, kill }, allLayers);
@@ -190,7 +202,7 @@ async function heldCell(waiting = 0) {
     const invocation = await sent;
     frame(type, invocation.readUInt32LE(5), invocation.subarray(HEADER, HEADER + SECRET), body);
   };
-  return { cell: await holding, answer };
+  return { cell: await holding, answer, frames };
 }
 
 test("a stream that its reader gave up before it began is led to its end, where its place is given back", async () => {

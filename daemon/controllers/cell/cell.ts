@@ -90,8 +90,9 @@ const OUT_OF_MEMORY = /out of memory|Allocation failed|allocation failure|OOM|ba
 const HELLO_WITHIN_MS = 20_000;
 /** Beyond what a cell keeps to (`MOST_...` of guest/invocation.ts): an end may be heard of later than the beginning that followed it. */
 const MAX_CALLS_UNDER_WAY = 384;
-/** Bytes of answers that a cell has asked for and does not take: those of one call may be 2 GB. */
-const MOST_WAITING = 256 * 1024 * 1024;
+/** Bytes of answers that a cell has asked for and does not take: those of one call may be 2 GB. Large ones are refused beyond the first bound. */
+const FULL = 256 * 1024 * 1024;
+const MOST_WAITING = 320 * 1024 * 1024;
 /** Lines of no invocation: nobody asked for them, and each is mapped to its sources. */
 const SESSION_LOG: LogAllowance = { bytes: 256 * 1024, windowMs: 10_000 };
 
@@ -204,7 +205,8 @@ export function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
   }
 
   function brokerFrame(type: number, id: number, call: Running, payload: Buffer): void {
-    call.streams ??= openCallStreams(call.call.broker(), (down, ...parts) => answer(down, id, parts), held);
+    const full = (): boolean => connection.waiting() > FULL;
+    call.streams ??= openCallStreams(call.call.broker(), (down, ...parts) => answer(down, id, parts), held, full);
     const { streams } = call;
     if (type === up.call) {
       if (streams.underWay() >= MAX_CALLS_UNDER_WAY)

@@ -40,8 +40,11 @@ export interface Held {
 }
 
 const MAX_HELD = 64 * 1024 * 1024;
+/** Answers up to this size go through also where too much waits: what was done is not told as failed. */
+const SMALL = 64 * 1024;
 
-export function openCallStreams(broker: BrokerSession, send: Send, held: Held): CallStreams {
+/** `full`: so much waits for the cell that it gets no more of what is large. */
+export function openCallStreams(broker: BrokerSession, send: Send, held: Held, full: () => boolean): CallStreams {
   const calls = new Map<number, Call>();
   let closed = false;
 
@@ -50,8 +53,10 @@ export function openCallStreams(broker: BrokerSession, send: Send, held: Held): 
       const answer = await broker.call(op, args, call.body, call.abort.signal);
       if (closed || call.abort.signal.aborted) return;
       const message: AnswerMessage = { n, value: answer.value, stream: answer.stream !== undefined };
-      if (answer.json) send(down.answer, `{"n":${JSON.stringify(n)},"value":`, answer.json, "}");
-      else send(down.answer, JSON.stringify(message));
+      const json = answer.json ?? JSON.stringify(message);
+      if (json.length > SMALL) checkRoom();
+      if (typeof json === "string") send(down.answer, json);
+      else send(down.answer, `{"n":${JSON.stringify(n)},"value":`, json, "}");
       if (answer.stream) await pump(call, n, answer.stream);
     } catch (error) {
       if (!closed) send(down.answer, JSON.stringify({ n, error: toGuest(error) } satisfies AnswerMessage));
@@ -59,6 +64,13 @@ export function openCallStreams(broker: BrokerSession, send: Send, held: Held): 
       calls.delete(n);
       call.body?.finish("the call is over");
     }
+  }
+
+  function checkRoom(): void {
+    if (!full()) return;
+    const detail =
+      "too much of what this controller's calls asked for waits for it: ask for less at once, or let its loop turn";
+    throw new MagicError("limit_exceeded", detail);
   }
 
   async function pump(call: Call, n: number, stream: AsyncIterable<Uint8Array>): Promise<void> {
@@ -72,6 +84,7 @@ export function openCallStreams(broker: BrokerSession, send: Send, held: Held): 
           });
         }
         if (closed || call.abort.signal.aborted) return;
+        checkRoom();
         call.credit -= bytes.length;
         send(down.chunk, number, bytes);
       }
