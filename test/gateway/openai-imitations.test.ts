@@ -310,6 +310,22 @@ const streams: Record<string, [chunks: object[], said: object]> = {
       ids: 2,
     },
   ],
+  "calls of which a later one is named before an earlier": [
+    [
+      piece({ tool_calls: [{ index: 0, id: "c1", type: "function", function: { arguments: "{" } }] }),
+      piece({ tool_calls: [{ index: 1, id: "c2", type: "function", function: { name: "g", arguments: "{" } }] }),
+      piece({ tool_calls: [{ index: 0, function: { name: "f", arguments: "}" } }] }),
+      piece({ tool_calls: [{ index: 1, function: { arguments: "}" } }] }),
+      { ...piece({}, { finish_reason: "tool_calls" }), usage },
+    ],
+    {
+      calls: [
+        ["c2", "g", "{}"],
+        ["c1", "f", "{}"],
+      ],
+      ids: 2,
+    },
+  ],
   "SGLang: neither a place nor, at first, a name, but the id in every piece": [
     [
       piece({ tool_calls: [{ id: "c1", type: "function", function: { arguments: "{" } }] }),
@@ -374,6 +390,7 @@ test.each(Object.entries(streams))("streamed: %s", async (_name, [chunks, expect
         function: { name?: string; arguments?: string };
       }[]) {
         if (call.id) said.ids++;
+        expect(call.index).toBeLessThanOrEqual(said.calls.length);
         said.calls[call.index] ??= [call.id ?? "", call.function.name ?? "", ""];
         const known = said.calls[call.index] as string[];
         known[2] += call.function.arguments ?? "";

@@ -5,7 +5,7 @@ import { list, string } from "../events.ts";
 import { failure, UpstreamError } from "../failure.ts";
 import { freshId } from "../tool-id.ts";
 
-/** Of a choice; no model calls so often at once. */
+/** Of a choice: no model makes so many. */
 const MOST_CALLS = 10_000;
 /** Characters of arguments that wait for names. */
 const MOST_HELD = 1024 * 1024;
@@ -16,7 +16,8 @@ type Fields = Record<string, unknown>;
 interface Call {
   /** As it was given out. */
   readonly id: string;
-  readonly at: number;
+  /** Its place, given with its name: a call that waits for one leaves no hole before those that have theirs. */
+  at: number;
   /** The arguments that came before its name. */
   held: string;
 }
@@ -24,6 +25,8 @@ interface Call {
 /** The tool calls of a choice, as its stream has told them so far. */
 export interface Calls {
   newest: Call | undefined;
+  /** How many have been given out. */
+  told: number;
   /** By id, and by the place that the server gives (a call without one has its own): the one that began there last. */
   readonly begun: Map<number | string, Call>;
   /** Those whose names have not come. */
@@ -33,7 +36,7 @@ export interface Calls {
 }
 
 export function noCalls(): Calls {
-  return { newest: undefined, begun: new Map(), nameless: new Set(), held: 0 };
+  return { newest: undefined, told: 0, begun: new Map(), nameless: new Set(), held: 0 };
 }
 
 /**
@@ -47,21 +50,23 @@ export function soundPlaces(delta: Fields, calls: Calls): boolean {
     const known = calls.begun.get(index);
     if (known) {
       if (known.at !== index || calls.nameless.has(known) || (id !== "" && id !== known.id)) return false;
-    } else if (index === nextPlace(calls) && id !== "" && nameIn(piece) !== "") begin(calls, index, id);
+    } else if (index === calls.told && id !== "" && nameIn(piece) !== "") tell(begin(calls, index, id), calls);
     else return false;
   }
   return true;
 }
 
-function nextPlace({ newest }: Calls): number {
-  return newest ? newest.at + 1 : 0;
-}
-
 function begin(calls: Calls, place: number, id: string): Call {
-  const call = { id, at: nextPlace(calls), held: "" };
-  if (call.at >= MOST_CALLS) throw tooMuch(`makes more than ${MOST_CALLS} calls`);
+  const call = { id, at: -1, held: "" };
+  if (calls.told + calls.nameless.size >= MOST_CALLS) throw tooMuch(`makes more than ${MOST_CALLS} calls`);
   calls.newest = call;
   calls.begun.set(place, call).set(id, call);
+  calls.nameless.add(call);
+  return call;
+}
+
+function tell(call: Call, calls: Calls): Call {
+  if (calls.nameless.delete(call)) call.at = calls.told++;
   return call;
 }
 
@@ -72,18 +77,14 @@ function nameIn(piece: Fields): string {
 /** The pieces of a delta as OpenAI has them. `over`: the choice ends, and with it the waiting for names. */
 export function mendedPieces(given: unknown, calls: Calls, over: boolean): Fields[] {
   const pieces = list(given).flatMap((piece) => mendedPiece(fields(piece), calls));
-  for (const call of over ? calls.nameless : []) pieces.push(opening(call, ""));
-  if (over) calls.nameless.clear();
+  for (const call of over ? calls.nameless : []) pieces.push(opening(tell(call, calls), ""));
   return pieces;
 }
 
 // None where it is held until the call's name comes.
 function mendedPiece(piece: Fields, calls: Calls): Fields[] {
   const call = callOf(piece, calls);
-  if (isCustom(piece)) {
-    calls.nameless.delete(call);
-    return [{ ...piece, index: call.at }];
-  }
+  if (isCustom(piece)) return [{ ...piece, index: tell(call, calls).at }];
   const { id, index: _index, type: _type, function: called, ...rest } = piece;
   const { name: given, arguments: text, ...more } = fields(called);
   const name = string(given);
@@ -93,8 +94,7 @@ function mendedPiece(piece: Fields, calls: Calls): Fields[] {
     calls.held += args?.length ?? 0;
     if (calls.held > MOST_HELD) throw tooMuch(`holds more than ${MOST_HELD} characters of calls that it has not named`);
     if (name === "") return [];
-    calls.nameless.delete(call);
-    const { function: held, ...place } = opening(call, name);
+    const { function: held, ...place } = opening(tell(call, calls), name);
     return [{ ...rest, ...place, function: { ...more, ...held } }];
   }
   const again = id === call.id ? { id, type: "function" } : {};
@@ -114,9 +114,7 @@ function callOf(piece: Fields, calls: Calls): Call {
   const named = known && !calls.nameless.has(known) && nameIn(piece) !== "";
   const another = named && id !== known.id && (id !== "" || place === null);
   if (known && !another) return known;
-  const call = begin(calls, place ?? nextPlace(calls), id || freshId());
-  calls.nameless.add(call);
-  return call;
+  return begin(calls, place ?? calls.told, id || freshId());
 }
 
 /** The specification's chunks know functions alone; OpenAI streams calls of custom tools all the same. */
