@@ -1,5 +1,5 @@
 // Runs controllers' tests with Node's own runner, each file in a process of its own; `magic/sdk` is this installation's.
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, realpathSync } from "node:fs";
 import { basename, join, relative } from "node:path";
 import { run } from "node:test";
 import { pathToFileURL } from "node:url";
@@ -107,7 +107,7 @@ function resolver(root: string): string {
   const code = `import { readFileSync } from "node:fs";
 import { registerHooks, stripTypeScriptTypes } from "node:module";
 const urls = ${JSON.stringify(urls)};
-const root = ${JSON.stringify(`${pathToFileURL(root).href}/`)};
+const root = ${JSON.stringify(`${pathToFileURL(realpathSync(root)).href}/`)};
 const isOwn = (url) => url.startsWith("file:") && !(url.startsWith(root) ? url.slice(root.length - 1) : url).includes("/node_modules/");
 const isModule = (url) => {
   try {

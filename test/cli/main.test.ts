@@ -8,6 +8,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
@@ -334,13 +335,16 @@ test("a failing test: its file and line, exit 3, also below node_modules, where 
     join(folder, "handler.test.ts"),
     'import { test } from "node:test";\ntest("never", (): void => {\n  throw new Error("no");\n});\n',
   );
-  const { code, stdout } = await box.magic(["test", "failing", "--json"], { cwd: project });
-  expect(code).toBe(3);
-  expect(JSON.parse(stdout)).toMatchObject({
-    passed: 0,
-    failed: 1,
-    tests: [{ name: "never", ok: false, line: 2, error: expect.stringContaining("no") }],
-  });
+  symlinkSync(project, join(box.folder, "link"));
+  for (const root of [project, join(box.folder, "link")]) {
+    const { code, stdout } = await box.magic(["test", "failing", "--json", "--root", root]);
+    expect(code).toBe(3);
+    expect(JSON.parse(stdout)).toMatchObject({
+      passed: 0,
+      failed: 1,
+      tests: [{ name: "never", ok: false, line: 2, error: expect.stringContaining("no") }],
+    });
+  }
 });
 
 test("validate: exit 3, every problem with its place", async () => {
