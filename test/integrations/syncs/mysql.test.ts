@@ -492,6 +492,32 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     });
   });
 
+  test("nor does a full refresh by a user who may write that one table alone touch what refers to its rows", async () => {
+    await target.query("CREATE TABLE elders (id int PRIMARY KEY, v text); INSERT INTO elders VALUES (1, 'new')");
+    await source.query("CREATE USER narrow@'%' IDENTIFIED BY 'x'; GRANT ALL ON other._magic_state TO narrow@'%'");
+    const narrow = other.replace(/\/\/[^@]*@/, "//narrow:x@");
+    for (const [rule, grant, stay] of [
+      ["CASCADE", "SELECT", [1]],
+      ["RESTRICT", "SELECT", [1]],
+      ["CASCADE", "SELECT, DELETE", [1]],
+      ["SET NULL", "SELECT, UPDATE", [1, null]],
+      ["CASCADE", "SELECT", [1, 2]],
+      ["RESTRICT", "SELECT", [1, 2]],
+    ] as const) {
+      const writes = grant !== "SELECT";
+      await source.query(`DROP TABLE IF EXISTS other.youths; DROP TABLE IF EXISTS other.elders; CREATE TABLE other.elders (id int PRIMARY KEY, v text);
+        CREATE TABLE other.youths (n int PRIMARY KEY, id int, FOREIGN KEY (id) REFERENCES other.elders (id) ON DELETE ${rule} ON UPDATE CASCADE);
+        INSERT INTO other.elders VALUES (1, 'old'), (2, 'gone'); INSERT INTO other.youths VALUES (1, 1)${writes || stay.length > 1 ? ", (2, 2)" : ""};
+        GRANT ALL ON other.elders TO narrow@'%'; GRANT ${grant} ON other.youths TO narrow@'%'`);
+      const { error } = await sync({ from: pg, object: "elders", to: narrow, table: "elders" });
+      const refused = rule === "RESTRICT" ? "destination_refused" : "permission_denied";
+      expect([rule, grant, error?.code]).toEqual([rule, grant, !writes && stay.length > 1 ? refused : undefined]);
+      const [youths] = await source.query("SELECT id FROM other.youths ORDER BY n");
+      expect(youths).toEqual(stay.map((id) => ({ id })));
+      await source.query("REVOKE ALL ON other.youths FROM narrow@'%'");
+    }
+  });
+
   test("among many bad rows what follows each is not sent again and again", async () => {
     await source.query(`CREATE TABLE many (id int PRIMARY KEY, v varchar(9), pad varchar(200)); CREATE TABLE other.many (id int PRIMARY KEY, v varchar(3), pad varchar(200));
       INSERT INTO many SELECT seq, IF(seq % 2, 'long', 'ok'), REPEAT('x', 200) FROM (WITH RECURSIVE n AS (SELECT 1 AS seq UNION ALL SELECT seq + 1 FROM n WHERE seq < 600) SELECT seq FROM n) s`);
