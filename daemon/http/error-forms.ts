@@ -2,6 +2,7 @@
 // RFC 6749's (section 5.2) for the token endpoint. All are made from the catalogue.
 
 import { type ErrorCode, errors, type FieldProblem, isMagicError, MagicError } from "#contract/errors.ts";
+import type { Principal } from "#contract/identity.ts";
 import { pointerParts } from "#contract/json-pointer.ts";
 import { BODY_LIMIT, shownLimit } from "./body.ts";
 import type { ErrorForm } from "./route-config.ts";
@@ -36,6 +37,16 @@ export function classify(error: unknown, bodyLimit = BODY_LIMIT): MagicError {
   if (known.code === "SQLITE_FULL" || known.code === "ENOSPC")
     return new MagicError("storage_full", "The disk is full: nothing was stored.", { cause: error });
   return new MagicError("internal", "Something unexpected happened; the daemon's log has it.", { cause: error });
+}
+
+/**
+ * A database that refuses names hosts, users and itself: nothing for somebody of whom nobody knows yet who it is, since just that could not
+ * be looked up. The log has it.
+ */
+export function forCaller(error: MagicError, principal: Pick<Principal, "type"> | null): MagicError {
+  if (error.code !== "storage_unavailable" || (principal && principal.type !== "anonymous")) return error;
+  const { extra, retryAfterS } = error;
+  return new MagicError(error.code, undefined, { extra, cause: error, ...(retryAfterS && { retryAfterS }) });
 }
 
 function listOf(problems: readonly FieldProblem[]): string {

@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type FieldProblem, MagicError } from "#contract/errors.ts";
 import { errorFields, type Logger } from "#daemon/telemetry/log.ts";
-import { answerFor, classify } from "./error-forms.ts";
+import { answerFor, classify, forCaller } from "./error-forms.ts";
 
 /** Answers every error of a route or hook in the form of the route's `config.errors`. */
 export function useErrorHandler(app: FastifyInstance, logger: Logger): void {
@@ -21,7 +21,7 @@ async function surveyed(found: MagicError, survey: Promise<readonly FieldProblem
 }
 
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply, logger: Logger): FastifyReply {
-  const known = classify(error, request.routeOptions?.bodyLimit);
+  const known = forCaller(classify(error, request.routeOptions?.bodyLimit), request.principal);
   const answer = answerFor(
     known,
     request.route?.errors ?? request.routeOptions?.config?.errors ?? "problem",

@@ -7,7 +7,7 @@ import { isMagicError, MagicError } from "#contract/errors.ts";
 import type { Principal, Scope } from "#contract/identity.ts";
 import type { AuditedCall } from "#daemon/identity/audit/trail.ts";
 import { actionOf, claimedEnvironment } from "./audit.ts";
-import { answerFor } from "./error-forms.ts";
+import { answerFor, forCaller } from "./error-forms.ts";
 import { type Authenticator, checkExposure, remoteOf } from "./guards/authenticate.ts";
 import type { HostGuard } from "./guards/host.ts";
 import { requestIdOf } from "./request-id.ts";
@@ -56,7 +56,7 @@ export function useUpgrades(
           serve(opened);
         });
       },
-      (error: unknown) => tell(refuse(socket, error, caller.requestId)),
+      (error: unknown) => tell(refuse(socket, error, caller)),
     );
   });
   app.addHook("preClose", async () => {
@@ -121,8 +121,8 @@ function closeWithCredential(socket: WebSocket, authenticate: () => Promise<Prin
 }
 
 // Answers with the status that it refused with.
-function refuse(socket: Duplex, error: unknown, requestId: string): number {
-  const known = isMagicError(error) ? error : new MagicError("internal");
+function refuse(socket: Duplex, error: unknown, { requestId, principal }: Caller): number {
+  const known = forCaller(isMagicError(error) ? error : new MagicError("internal"), principal);
   const { status, headers, body } = answerFor(known, "problem", requestId);
   const text = JSON.stringify(body);
   const lines = Object.entries({

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { Type } from "typebox";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { errors, MagicError } from "#contract/errors.ts";
 import { type App, createApp } from "#daemon/app.ts";
 import { createMetrics } from "#daemon/telemetry/metrics.ts";
 
@@ -24,6 +25,10 @@ beforeAll(async () => {
     { additionalProperties: false },
   );
   const config = { scope: "syncs:write", surface: "core" } as const;
+  for (const scope of [null, "syncs:read"] as const)
+    app.fastify.get(`/v1/away/${scope}`, { config: { scope, surface: "core" } }, async () => {
+      throw new MagicError("storage_unavailable", 'no pg_hba.conf entry for user "owner"', { retryAfterS: 2 });
+    });
   app.fastify.post("/v1/things/:id", { config, schema: { body } }, async (request) => ({ id: request.id }));
   app.fastify.get("/v1/things", { config: { scope: "audit:read" } }, async () => {
     throw new Error("secret stays inside");
@@ -46,6 +51,15 @@ const post = (path: string, body: unknown, headers: Record<string, string> = {})
     headers: { "content-type": "application/json", ...bearer(app.credentials.local_token), ...headers },
     body: typeof body === "string" ? body : JSON.stringify(body),
   });
+
+test("what a database says as it refuses is told to nobody unknown", async () => {
+  const told = async (scope: string) => {
+    const answer = await fetch(`${url}/v1/away/${scope}`, { headers: bearer(app.credentials.local_token) });
+    return [answer.status, answer.headers.get("retry-after"), ((await answer.json()) as { detail: string }).detail];
+  };
+  expect(await told("syncs:read")).toEqual([503, "2", 'no pg_hba.conf entry for user "owner"']);
+  expect(await told("null")).toEqual([503, "2", errors.storage_unavailable.title]);
+});
 
 test("health answers without a credential, and both paths alike", async () => {
   for (const path of ["/health", "/v1/health"]) {
