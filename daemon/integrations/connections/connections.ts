@@ -72,6 +72,8 @@ const revokeMs = 3_000;
 export function createConnections(options: ConnectionsOptions): Connections {
   const { storage, catalogue, secrets, execution, clock, root, seed, fresh } = options;
   const units = storage.units.connection;
+  /** Tests under way: runs that fail together do not each try the credentials, of which a server may lock out who tries often. */
+  const doubted = new Map<string, Promise<void>>();
 
   return {
     async create(principal, { provider, name = provider, config = {}, credentials = {}, metadata = {} }) {
@@ -151,7 +153,14 @@ export function createConnections(options: ConnectionsOptions): Connections {
         const found = await tested(end, signal);
         if (found.status !== "connected" && !signal.aborted) await keep(end, found);
       };
-      await Promise.all(ends.map(test));
+      const once = (end: ConnectionRecord): Promise<void> => {
+        const known = doubted.get(end.id);
+        if (known) return known;
+        const under = test(end).finally(() => doubted.delete(end.id));
+        doubted.set(end.id, under);
+        return under;
+      };
+      await Promise.all(ends.map(once));
     },
 
     async objects({ environment }, id, signal) {

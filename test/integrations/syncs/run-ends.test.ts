@@ -1,5 +1,6 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { MagicError } from "#contract/errors.ts";
+import { createConnections } from "#daemon/integrations/connections/connections.ts";
 import { createLiveRuns, type LiveRunsOptions } from "#daemon/integrations/syncs/live-runs.ts";
 import type { Job, Outcome } from "#daemon/jobs/jobs.ts";
 import { silentLogger } from "#daemon/telemetry/log.ts";
@@ -70,4 +71,21 @@ test("a run goes on however often its daemon was killed, but for one that seems 
     { status: "completed" },
     { status: "failed", result: { errors: [{ code: "worker_lost" }] } },
   ]);
+});
+
+test("runs that are refused the same credentials together have them tried once", async () => {
+  const end = { id: "conn_1", environment: "live", status: "connected" };
+  const kept: unknown[] = [];
+  const connection = { get: async () => end, setHealth: async (found: unknown) => kept.push(found) };
+  const check = vi.fn(async () => ({ status: "failed" }));
+  const connections = createConnections({
+    ...{ storage: { units: { connection } }, execution: { check }, clock: systemClock, onEvents: () => undefined },
+    secrets: { open: () => end, read: () => ({ config: {}, credentials: {} }) },
+    fresh: async () => end,
+  } as never);
+  const { signal } = new AbortController();
+  await Promise.all([1, 2, 3].map(() => connections.doubt([end.id], signal)));
+  expect([check.mock.calls.length, kept.length]).toEqual([1, 1]);
+  await connections.doubt([end.id], signal);
+  expect(check).toHaveBeenCalledTimes(2);
 });
