@@ -17,8 +17,11 @@ async function* rowsOf(bytes: Buffer) {
   const path = join(temporaryFolder(), "other.parquet");
   writeFileSync(path, bytes);
   const reader = await parquet.open(path);
-  for await (const { rows } of reader.read()) yield rows;
-  await reader.close();
+  try {
+    for await (const { rows } of reader.read()) yield rows;
+  } finally {
+    await reader.close();
+  }
 }
 
 test("columns with pages of their own sizes, nested ones among them, are put together row by row", async () => {
