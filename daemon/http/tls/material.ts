@@ -1,7 +1,7 @@
 // What the TLS listener serves: the user's certificate and key, or a local pair that is made here, kept, and renewed in time.
 
 import { X509Certificate } from "node:crypto";
-import { open, readFile, rename } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { hostname, networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { createSecureContext } from "node:tls";
@@ -9,6 +9,7 @@ import { MagicError } from "#contract/errors.ts";
 import { DAY_MS } from "#shared/clock.ts";
 import { makeFolder } from "#shared/make-folder.ts";
 import { localCertificate } from "#shared/paths.ts";
+import { replaceFile } from "#shared/replace-file.ts";
 import { isLoopback } from "../guards/loopback.ts";
 import { type Certificate, makeCertificate } from "./certificate.ts";
 
@@ -53,8 +54,8 @@ async function localPair({ state, host }: TlsSettings): Promise<Certificate> {
   if (cert && key && isGood(cert, key, names)) return { cert, key };
   const made = makeCertificate(names, new Date(), DAYS);
   makeFolder(join(state, "tls"), 0o700);
-  await write(files.key, made.key);
-  await write(files.cert, made.cert);
+  await replaceFile(files.key, made.key);
+  await replaceFile(files.cert, made.cert);
   return made;
 }
 
@@ -87,15 +88,4 @@ function namesOf(host: string): string[] {
 function ownAddresses(): string[] {
   const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
   return all.filter(({ family, internal }) => family === "IPv4" && !internal).map(({ address }) => address);
-}
-
-async function write(path: string, text: string): Promise<void> {
-  const file = await open(`${path}.new`, "w", 0o600);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(`${path}.new`, path);
 }

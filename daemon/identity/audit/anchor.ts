@@ -2,10 +2,11 @@
 // unseen. It also holds the base that retention left behind. Itself under a MAC, in the user's state folder, 0600.
 
 import { createHmac, hash } from "node:crypto";
-import { open, readFile, rename } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { DialectName } from "#daemon/storage/dialect.ts";
 import { makeFolder } from "#shared/make-folder.ts";
+import { replaceFile } from "#shared/replace-file.ts";
 import { createTurns, inTurn } from "#shared/turns.ts";
 import { sameDigest } from "../credentials/secret.ts";
 import type { ChainHead } from "./chain.ts";
@@ -65,13 +66,6 @@ export function anchorFile(path: string, key: Buffer): AnchorFile {
     const place = ({ sequence, mac }: ChainHead) => ({ sequence, mac });
     const anchor: Anchor = { head: place(head), base: place(base), ...(lost && { lost: place(lost) }) };
     makeFolder(dirname(path), 0o700);
-    const file = await open(`${path}.new`, "w", 0o600);
-    try {
-      await file.writeFile(`${JSON.stringify({ ...anchor, mac: macOfAnchor(anchor) })}\n`);
-      if (durable) await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(`${path}.new`, path);
+    await replaceFile(path, `${JSON.stringify({ ...anchor, mac: macOfAnchor(anchor) })}\n`, durable);
   }
 }

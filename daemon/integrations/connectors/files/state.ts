@@ -1,9 +1,9 @@
 // The state of syncs whose destination has no transactions: a JSON file, replaced as a whole. What is about to be put in place is
 // noted first (`pending`), by the inode of the new file, so that a crash between the two renames is told apart from one before both.
-import { readFileSync, renameSync, statSync } from "node:fs";
-import { open } from "node:fs/promises";
+import { readFileSync, statSync } from "node:fs";
 import { MagicError } from "#contract/errors.ts";
 import { isObject } from "#contract/json-object.ts";
+import { replaceFile } from "#shared/replace-file.ts";
 import type { CommittedState } from "../../engine/destination.ts";
 
 type Streams = Readonly<Record<string, CommittedState>>;
@@ -36,14 +36,7 @@ export async function openStateFile(path: string, syncId: string, target: string
   let document = ofSync(syncId, settled(read(path, syncId), target));
   if (!isObject(document.streams) || !Object.values(document.streams).every(isCommitted)) throw unreadable(path);
   const write = async (next: Document) => {
-    const file = await open(`${path}.new`, "w", 0o600);
-    try {
-      await file.writeFile(`${JSON.stringify(next)}\n`);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    renameSync(`${path}.new`, path);
+    await replaceFile(path, `${JSON.stringify(next)}\n`);
     document = next;
   };
   return {
