@@ -4,7 +4,7 @@ import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.
 import addFormats from "ajv-formats";
 import type { FastifyInstance } from "fastify";
 import type { FieldProblem } from "#contract/errors.ts";
-import { escapePointer } from "#shared/json-pointer.ts";
+import { toPointer } from "#contract/json-pointer.ts";
 
 const MAX_PROBLEMS = 100;
 // The routes' schemas are ours: that they are schemas is tested, and would cost the first requests a tenth of a second each.
@@ -51,7 +51,7 @@ function oddIntegers(schema: unknown, value: unknown): ErrorObject[] {
   const { properties = {} } = schema as { properties?: Record<string, { type?: string }> };
   return Object.entries(value ?? {}).flatMap(([name, text]) => {
     if (properties[name]?.type !== "integer" || typeof text !== "string" || /^-?\d*$/.test(text)) return [];
-    const instancePath = `/${escapePointer(name)}`;
+    const instancePath = toPointer([name]);
     return [{ instancePath, schemaPath: "", keyword: "type", params: {}, message: "must be integer" }];
   });
 }
@@ -62,7 +62,7 @@ export function fieldProblems(found: readonly ErrorObject[]): FieldProblem[] {
   const problems: FieldProblem[] = [];
   for (const one of found) {
     const key = keyOf(one);
-    const pointer = key === undefined ? one.instancePath : `${one.instancePath}/${escapePointer(key)}`;
+    const pointer = key === undefined ? one.instancePath : `${one.instancePath}${toPointer([key])}`;
     const id = `${pointer} ${one.keyword}`;
     if (seen.has(id) || problems.length === MAX_PROBLEMS) continue;
     seen.add(id);

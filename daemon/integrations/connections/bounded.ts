@@ -1,7 +1,7 @@
 // Whose settings may name which files and secrets: by whatever way they come into a connection, they pass here.
 import { MagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
-import { escapePointer } from "#shared/json-pointer.ts";
+import { toPointer } from "#contract/json-pointer.ts";
 import { urlOf } from "../live/ends.ts";
 import { checkBounded, isBounded } from "../live/local-files.ts";
 import type { ConnectionSecret } from "./secret.ts";
@@ -38,7 +38,7 @@ export function refuseReferences(principal: Principal, { config, credentials }: 
   const problems = Object.entries({ config, credentials }).flatMap(([part, members]) =>
     Object.entries(members ?? {}).flatMap(([name, value]) => {
       const detail = detailOf(JSON.stringify(value) ?? "");
-      return detail === undefined ? [] : [{ pointer: `/${part}/${escapePointer(name)}`, code: "reference", detail }];
+      return detail === undefined ? [] : [{ pointer: toPointer([part, name]), code: "reference", detail }];
     }),
   );
   if (problems.length > 0) throw new MagicError("validation_failed", undefined, { problems });

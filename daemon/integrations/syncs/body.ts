@@ -1,8 +1,8 @@
 // What a caller says about a sync, as it is stored: defaults filled in, a merge patch applied, the rest checked.
 import { type FieldProblem, MagicError } from "#contract/errors.ts";
+import { toPointer } from "#contract/json-pointer.ts";
 import type { CreateSync, PatchSync } from "#contract/wire/syncs.ts";
 import type { SyncBody } from "#daemon/storage/tables/sync.ts";
-import { escapePointer } from "#shared/json-pointer.ts";
 import { memberProblems } from "../members.ts";
 import { mergePatch } from "../merge-patch.ts";
 import { scheduleProblems } from "./schedule.ts";
@@ -64,7 +64,7 @@ function problemsOf(body: SyncBody): FieldProblem[] {
   for (const [from, to] of mapping)
     if (byTarget.get(to)?.length !== 1)
       problems.push({
-        pointer: `/mapping/${escapePointer(from)}`,
+        pointer: toPointer(["mapping", from]),
         code: "duplicate",
         detail: `two fields go to ${to}`,
       });
