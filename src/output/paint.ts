@@ -59,6 +59,11 @@ export function printable(text: string, colours: boolean): string {
   });
 }
 
+/** The same without colours, as one line. */
+export function oneLine(text: string): string {
+  return printable(text, false).replaceAll("\n", " ");
+}
+
 function jsonOf(document: unknown, indent: number): string | undefined {
   try {
     return JSON.stringify(document, (_key, value) => (typeof value === "bigint" ? value.toString() : value), indent);

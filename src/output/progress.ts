@@ -1,6 +1,6 @@
 // Progress of long work on stderr: ora's spinner, with a bar where it is known how much of the work is done.
 import type { Ora } from "ora";
-import { printable } from "./paint.ts";
+import { oneLine } from "./paint.ts";
 
 export interface Progress {
   /** Another label; `share` of the work is done, 0 to 1. */
@@ -24,7 +24,8 @@ const DELAY_MS = 120;
 
 export function createProgress(options: ProgressOptions): Progress {
   if (!options.animated) return silent;
-  let line = shown(options.label);
+  // Tables' names and vendors' words are in it.
+  let line = oneLine(options.label);
   let ended = false;
   let spinner: Ora | undefined;
   const { stream, coloured } = options;
@@ -37,21 +38,18 @@ export function createProgress(options: ProgressOptions): Progress {
     ended = true;
     clearTimeout(timer);
     if (text === undefined) spinner?.stop();
-    else if (spinner) spinner[mark](shown(text));
-    else stream.write(`${mark === "succeed" ? "✔" : "✖"} ${shown(text)}\n`);
+    else if (spinner) spinner[mark](oneLine(text));
+    else stream.write(`${mark === "succeed" ? "✔" : "✖"} ${oneLine(text)}\n`);
   };
   return {
     text: (label, share) => {
-      line = `${share === undefined ? "" : `${bar(share)} `}${shown(label)}`;
+      line = `${share === undefined ? "" : `${bar(share)} `}${oneLine(label)}`;
       if (spinner) spinner.text = line;
     },
     done: (text) => end("succeed", text),
     fail: (text) => end("fail", text),
   };
 }
-
-// Tables' names and vendors' words are in it.
-const shown = (text: string) => printable(text, false).replaceAll("\n", " ");
 
 /** Its characters. */
 const BAR = 16;

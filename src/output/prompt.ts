@@ -1,12 +1,10 @@
-// Questions to a person at a terminal. They are asked on stderr: stdout is for data. Ctrl-C is an interruption, not an answer.
+// Questions to a person at a terminal. They are asked on stderr: stdout is for data. Ctrl-C is an interruption, not an answer. What is asked
+// about has a name that a database, a vendor or a daemon elsewhere gave it: it is shown as `oneLine`.
 import { createInterface } from "node:readline";
 import { MagicError } from "#contract/errors.ts";
-import { printable } from "./paint.ts";
+import { oneLine, printable } from "./paint.ts";
 
 const where = { output: process.stderr };
-
-// What is asked about has a name that a database, a vendor or a daemon elsewhere gave it.
-const shown = (text: string) => printable(text, false).replaceAll("\n", " ");
 
 /** `problem` says what is wrong with an answer; it is asked again until nothing is. */
 export async function askText(
@@ -15,9 +13,9 @@ export async function askText(
   problem: (given: string) => string | undefined = () => undefined,
 ): Promise<string> {
   const { input } = await import("@inquirer/prompts");
-  const preset = initial === undefined ? {} : { default: shown(initial) };
+  const preset = initial === undefined ? {} : { default: oneLine(initial) };
   return answer(
-    input({ message: shown(message), required: true, ...preset, validate: (given) => problem(given) ?? true }, where),
+    input({ message: oneLine(message), required: true, ...preset, validate: (given) => problem(given) ?? true }, where),
   );
 }
 
@@ -64,12 +62,12 @@ export function askLine(
 /** Not shown while it is typed. */
 export async function askSecret(message: string): Promise<string> {
   const { password } = await import("@inquirer/prompts");
-  return answer(password({ message: shown(message), mask: true }, where));
+  return answer(password({ message: oneLine(message), mask: true }, where));
 }
 
 export async function askConfirm(message: string, initial = false): Promise<boolean> {
   const { confirm } = await import("@inquirer/prompts");
-  return answer(confirm({ message: shown(message), default: initial }, where));
+  return answer(confirm({ message: oneLine(message), default: initial }, where));
 }
 
 export async function askChoice<T extends string>(
@@ -78,10 +76,10 @@ export async function askChoice<T extends string>(
 ): Promise<T> {
   const { select } = await import("@inquirer/prompts");
   const listed = choices.map(({ value, name, description }) => ({
-    ...{ value, name: shown(name) },
-    ...(description === undefined ? {} : { description: shown(description) }),
+    ...{ value, name: oneLine(name) },
+    ...(description === undefined ? {} : { description: oneLine(description) }),
   }));
-  return answer(select<T>({ message: shown(message), choices: listed }, where));
+  return answer(select<T>({ message: oneLine(message), choices: listed }, where));
 }
 
 async function answer<T>(asked: Promise<T>): Promise<T> {

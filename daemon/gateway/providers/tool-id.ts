@@ -1,6 +1,6 @@
-// Tool-call ids, and names of earlier calls, between wires. Gemini signs its thoughts and wants the signature back with the call; clients send back only id, type and
-// function. So, where the wire has no id of its own, the signature travels in the id that we make. Other providers refuse such long ids:
-// on the way to them it is replaced by a short one, the same one wherever it stands.
+// Tool-call ids, and names of earlier calls, between wires. Gemini signs its thoughts and wants the signature back with the call; clients
+// send back only id, type and function. So, where the wire has no id of its own, the signature travels in the id that we make. Other
+// providers refuse such long ids: on the way to them it is replaced by a short one, the same one wherever it stands.
 import { createHash, randomBytes } from "node:crypto";
 
 const MARK = "__ts";

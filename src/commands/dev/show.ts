@@ -4,6 +4,7 @@ import type { RuntimeFile } from "#contract/protocol.ts";
 import type { DevelopmentEvent } from "#contract/wire/controllers.ts";
 import type { Paint } from "#output/paint.ts";
 import { problemsText } from "#output/problems.ts";
+import { shellWord } from "#output/shell-word.ts";
 
 export interface Place {
   readonly url: string;
@@ -60,8 +61,8 @@ export function bannerText(
 
 /** One line to paste into a shell: the JSON stands in single quotes, the key, which may be a variable, in double ones. */
 function curlText(controller: string, input: unknown, { url, apiKey }: Place): string {
-  const body = JSON.stringify({ input }).replaceAll("'", "'\\''");
-  return `curl -s ${url}/v1/controllers/${controller}/invoke -H "Authorization: Bearer ${apiKey}" -H 'Content-Type: application/json' -d '${body}'`;
+  const body = shellWord(JSON.stringify({ input }));
+  return `curl -s ${url}/v1/controllers/${controller}/invoke -H "Authorization: Bearer ${apiKey}" -H 'Content-Type: application/json' -d ${body}`;
 }
 
 function keysText(paint: Paint): string {

@@ -7,11 +7,16 @@ interface SqliteError extends Error {
   readonly errcode?: number;
 }
 
+/** The low byte is the primary code: https://sqlite.org/rescode.html */
+function primaryCode(thrown: unknown): number {
+  return ((thrown as SqliteError).errcode ?? 0) & 0xff;
+}
+
 export function sqliteError(thrown: unknown, side: "source" | "destination", path: string): MagicError {
   if (isMagicError(thrown)) return thrown;
   const error = thrown as SqliteError;
   const message = `${side} SQLite file ${path}: ${error instanceof Error ? error.message : String(thrown)}`;
-  const primary = (error.errcode ?? 0) & 0xff;
+  const primary = primaryCode(error);
   // 3 SQLITE_PERM, 8 READONLY, 10 IOERR, 13 FULL, 14 CANTOPEN, 23 AUTH, 26 NOTADB
   if (primary === 3 || primary === 23) return new MagicError("permission_denied", message, { cause: thrown });
   if (side === "destination" && (primary === 8 || primary === 13 || primary === 10))
@@ -25,17 +30,17 @@ export function sqliteError(thrown: unknown, side: "source" | "destination", pat
 /** SQLITE_CONSTRAINT (19), MISMATCH (20), TOOBIG (18), RANGE: a matter of this row alone. */
 export function isRowError(thrown: unknown): thrown is Error {
   if (thrown instanceof RangeError) return true;
-  const code = ((thrown as SqliteError).errcode ?? 0) & 0xff;
+  const code = primaryCode(thrown);
   return code === 19 || code === 20 || code === 18;
 }
 
 /** SQLITE_BUSY or SQLITE_LOCKED: somebody else is writing. */
 export function isBusy(thrown: unknown): boolean {
-  const code = ((thrown as SqliteError).errcode ?? 0) & 0xff;
+  const code = primaryCode(thrown);
   return code === 5 || code === 6;
 }
 
 /** SQLITE_ERROR: what was asked for cannot be understood, whoever asks. */
 export function isOfTheObject(thrown: unknown): boolean {
-  return (((thrown as SqliteError).errcode ?? 0) & 0xff) === 1;
+  return primaryCode(thrown) === 1;
 }
