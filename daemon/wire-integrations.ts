@@ -18,7 +18,6 @@ import { createKeepers } from "./integrations/connections/kept-tokens.ts";
 import type { PlaceRules } from "./integrations/connections/places.ts";
 import { connectionSecrets } from "./integrations/connections/secret.ts";
 import { createSharedTurns } from "./integrations/connections/shared-turns.ts";
-import type { SyncExecution } from "./integrations/execution.ts";
 import { type ConnectedDatabase, databaseOf } from "./integrations/live/database.ts";
 import { createExecution } from "./integrations/live/execution.ts";
 import { manifestText, projectConnectors } from "./integrations/live/manifests.ts";
@@ -42,7 +41,7 @@ export interface Integrations {
   start(): Promise<void>;
 }
 
-export function wireIntegrations(foundation: Foundation, origin: () => string, given?: SyncExecution): Integrations {
+export function wireIntegrations(foundation: Foundation, origin: () => string): Integrations {
   const { clock, logger, presence, project, seals, storage } = foundation;
   const seed = (): number => project.current().environment?.seed ?? 1;
   const jobs = createJobs({ storage, clock, logger, presence });
@@ -59,13 +58,11 @@ export function wireIntegrations(foundation: Foundation, origin: () => string, g
   const ends = { egress, root: foundation.root, manifest: (id: string) => manifestText(foundation.root, id) };
   const workers = keepSpare(startConnectionWorker);
   foundation.onClose(() => workers.close());
-  const execution =
-    given ??
-    createExecution({
-      ...{ ...ends, clock, workers, stateFolder: foundation.state },
-      keeperOf: createKeepers({ storage, secrets, clock }, turns),
-      allowPrivate: () => project.current().egress?.allow_private ?? [],
-    });
+  const execution = createExecution({
+    ...{ ...ends, clock, workers, stateFolder: foundation.state },
+    keeperOf: createKeepers({ storage, secrets, clock }, turns),
+    allowPrivate: () => project.current().egress?.allow_private ?? [],
+  });
   const webhookSealer = seals.lasting("webhooks");
   const delivering = () => {
     const { retry_schedule_s, timeout_s } = project.current().webhooks ?? {};

@@ -5,8 +5,8 @@ const DELAY_MS = 20;
 /** Lines that wait at most. */
 const MAX_WAITING = 1_000;
 
-/** Writes every further line to `terminal`, and what is left when the process ends. */
-export function foregroundLog(stream: LogStream, terminal: Pick<NodeJS.WriteStream, "write"> = process.stderr): void {
+/** Writes every further line to stderr, and what is left when the process ends. */
+export function foregroundLog(stream: LogStream): void {
   let position = stream.bounds().first;
   let waiting = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -16,7 +16,7 @@ export function foregroundLog(stream: LogStream, terminal: Pick<NodeJS.WriteStre
     waiting = 0;
     const { bytes, next } = stream.tail(position);
     position = next;
-    for (const some of bytes) terminal.write(some);
+    for (const some of bytes) process.stderr.write(some);
   };
   process.on("exit", flush);
   stream.subscribe(() => {

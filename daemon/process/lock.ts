@@ -20,7 +20,7 @@ const LOCKED = 6;
  * Throws `daemon_owned` while another process holds it, `state_unusable` when the file cannot be used.
  * @param isReady true when another daemon is known to be up: then there is nothing to wait for.
  */
-export async function acquireLock(path: string, isReady: () => boolean = () => false): Promise<OwnerLock> {
+export async function acquireLock(path: string, isReady: () => boolean): Promise<OwnerLock> {
   const until = performance.now() + PATIENCE;
   for (;;) {
     const held = tryLock(path);

@@ -14,7 +14,6 @@ export interface Paint {
   red(text: string): string;
   green(text: string): string;
   yellow(text: string): string;
-  blue(text: string): string;
   magenta(text: string): string;
   cyan(text: string): string;
 }
@@ -29,7 +28,6 @@ export function createPaint(enabled: boolean): Paint {
     red: style("red"),
     green: style("green"),
     yellow: style("yellow"),
-    blue: style("blue"),
     magenta: style("magenta"),
     cyan: style("cyan"),
   };

@@ -65,9 +65,10 @@ export async function askSecret(message: string): Promise<string> {
   return answer(password({ message: oneLine(message), mask: true }, where));
 }
 
-export async function askConfirm(message: string, initial = false): Promise<boolean> {
+/** Enter alone is a no. */
+export async function askConfirm(message: string): Promise<boolean> {
   const { confirm } = await import("@inquirer/prompts");
-  return answer(confirm({ message: oneLine(message), default: initial }, where));
+  return answer(confirm({ message: oneLine(message), default: false }, where));
 }
 
 export async function askChoice<T extends string>(

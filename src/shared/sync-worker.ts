@@ -144,8 +144,8 @@ export function startConnectionWorker(): ChildProcess {
 export function askWorker<T>(
   question: Omit<SyncWorkerQuestion, "id">,
   signal: AbortSignal,
-  keeper: TokenKeeper = memoryTokens(),
-  start: () => ChildProcess = startWorker,
+  keeper: TokenKeeper,
+  start: () => ChildProcess,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     const worker = start();

@@ -34,7 +34,7 @@ export function changed(rules: PlaceRules, { held, apply, authorizing = false }:
   const after = apply(held);
   if (!leadsElsewhere(rules, held, after)) return { ...held, ...after };
   const granted = held.credentials["oauth"] === true;
-  const kept = authorizing ? { ...held, credentials: without(held.credentials, GRANTED) } : held;
+  const kept = authorizing ? { ...held, credentials: withoutGranted(held.credentials) } : held;
   const next = apply(kept);
   const given = leaves(apply(withoutSecrets(rules, kept)));
   const missing = [...leaves(next).keys()].filter((pointer) => !given.has(pointer));
@@ -66,12 +66,12 @@ export function taught(
     return { ...changed(rules, { held, apply, authorizing: true }), learned: next.learned };
   if (its.every(([name]) => config[name] === undefined)) return next;
   const { tokens: _old, ...rest } = next;
-  return { ...rest, credentials: without(held.credentials, GRANTED), place: randomUUID() };
+  return { ...rest, credentials: withoutGranted(held.credentials), place: randomUUID() };
 }
 
 /** True where nothing but tokens differs, which are refreshed in use. */
 export function sameSettings(one: Settings, other: Settings): boolean {
-  const own = ({ config, credentials }: Settings) => ({ config, credentials: without(credentials, GRANTED) });
+  const own = ({ config, credentials }: Settings) => ({ config, credentials: withoutGranted(credentials) });
   return isDeepStrictEqual(own(one), own(other));
 }
 
@@ -87,8 +87,8 @@ function refused(pointers: readonly string[], granted: boolean): MagicError {
   return new MagicError("validation_failed", undefined, { problems });
 }
 
-function without(settings: Settings["config"], names: ReadonlySet<string>): Settings["config"] {
-  return Object.fromEntries(Object.entries(settings).filter(([name]) => !names.has(name)));
+function withoutGranted(settings: Settings["config"]): Settings["config"] {
+  return Object.fromEntries(Object.entries(settings).filter(([name]) => !GRANTED.has(name)));
 }
 
 function withoutSecrets({ schema }: PlaceRules, { config, credentials }: Settings): Settings {

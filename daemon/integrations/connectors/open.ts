@@ -99,8 +99,8 @@ const pinned = ({ url, address }: SyncEnd) => ({ url, ...(address === undefined 
 /** For checks and discovery: a source, or where there is none of its kind a destination. */
 export async function openEither(
   end: SyncEnd,
-  allowPrivate: readonly string[] = [],
-  tokens?: TokenKeeper,
+  allowPrivate: readonly string[],
+  tokens: TokenKeeper,
 ): Promise<Pick<Source, "check" | "discover" | "close">> {
   if (!end.connector && connectorOf(end.url).kind === "http")
     return (await import("./http/destination.ts")).httpDestination(end);

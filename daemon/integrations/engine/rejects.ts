@@ -29,7 +29,7 @@ export interface RejectList {
   add(rejects: readonly Reject[]): void;
 }
 
-export function createRejectList(limit = REJECTS_SHOWN): RejectList {
+export function createRejectList(): RejectList {
   const shown: Reject[] = [];
   let count = 0;
   return {
@@ -39,7 +39,7 @@ export function createRejectList(limit = REJECTS_SHOWN): RejectList {
     shown,
     add: (rejects) => {
       count += rejects.length;
-      for (const { key, column, reason } of rejects.slice(0, limit - shown.length))
+      for (const { key, column, reason } of rejects.slice(0, REJECTS_SHOWN - shown.length))
         shown.push({ key: storable(key), column: column && storable(column), reason: storable(reason) });
     },
   };

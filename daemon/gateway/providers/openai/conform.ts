@@ -19,7 +19,7 @@ const roles: ReadonlySet<unknown> = new Set(["developer", "system", "user", "ass
 export function soundHead(answer: Fields): boolean {
   if (typeof answer["id"] !== "string" || typeof answer["model"] !== "string") return false;
   if (!Number.isInteger(answer["created"]) || !tiers.has(answer["service_tier"])) return false;
-  return absentOr(answer["system_fingerprint"], "string") && absentOr(answer["obfuscation"], "string");
+  return textOrAbsent(answer["system_fingerprint"]) && textOrAbsent(answer["obfuscation"]);
 }
 
 export function mendedHead(answer: Fields): Fields {
@@ -202,16 +202,16 @@ export function soundDelta(delta: Fields): boolean {
 }
 
 function soundPiece(piece: Fields | null): boolean {
-  if (!piece || !Number.isInteger(piece["index"]) || !absentOr(piece["id"], "string")) return false;
+  if (!piece || !Number.isInteger(piece["index"]) || !textOrAbsent(piece["id"])) return false;
   if (isCustom(piece)) return true;
   if (piece["type"] !== undefined && piece["type"] !== "function") return false;
   const called = piece["function"] as Fields | null | undefined;
   if (called === undefined) return true;
-  return called !== null && absentOr(called["name"], "string") && absentOr(called["arguments"], "string");
+  return called !== null && textOrAbsent(called["name"]) && textOrAbsent(called["arguments"]);
 }
 
-function absentOr(value: unknown, type: "string"): boolean {
-  return value === undefined || typeof value === type;
+function textOrAbsent(value: unknown): boolean {
+  return value === undefined || typeof value === "string";
 }
 
 /** `over`: the choice ends, and with it the waiting for names. */

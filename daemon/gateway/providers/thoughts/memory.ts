@@ -8,8 +8,12 @@ export interface ThoughtMemory {
   load?(caller: string, ids: readonly string[]): Promise<void>;
 }
 
-/** Keeps the newest, by number and by size in characters. */
-export function thoughtMemory(maxEntries = 10_000, maxSize = 32 * 1024 * 1024): ThoughtMemory {
+const MAX_ENTRIES = 10_000;
+/** Characters. */
+const MAX_SIZE = 32 * 1024 * 1024;
+
+/** Keeps the newest, by number and by size. */
+export function thoughtMemory(): ThoughtMemory {
   const kept = new Map<string, string>();
   let size = 0;
   return {
@@ -20,7 +24,7 @@ export function thoughtMemory(maxEntries = 10_000, maxSize = 32 * 1024 * 1024): 
       kept.delete(key);
       kept.set(key, thought);
       for (const [oldest, text] of kept) {
-        if (kept.size <= maxEntries && size <= maxSize) break;
+        if (kept.size <= MAX_ENTRIES && size <= MAX_SIZE) break;
         kept.delete(oldest);
         size -= text.length;
       }
