@@ -2,8 +2,8 @@
 import { MagicError } from "#contract/errors.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
 import type { Span, Tracer } from "#daemon/telemetry/trace.ts";
-import { type AbortNotice, abortSource } from "#shared/abort.ts";
 import type { Clock } from "#shared/clock.ts";
+import { headersOf, noteIn, priceIn } from "./answer-headers.ts";
 import { type Account, accountsOf, type Spender, spenderOf } from "./budgets/applicable.ts";
 import type { Budgets, Reservation } from "./budgets/budgets.ts";
 import type { GatewayAnswer, GatewayCall } from "./call.ts";
@@ -21,7 +21,6 @@ import type {
   ChatOutcome,
   EmbeddingRequest,
   FrameSink,
-  Notes,
   StreamEnd,
   StreamOutcome,
 } from "./providers/adapter.ts";
@@ -30,11 +29,10 @@ import { type Attempted, type AttemptRecord, attemptRoute, settleBreaker } from 
 import type { Candidate } from "./routing/candidate.ts";
 import { dropsUnsupported, type Plan, planRoute, type RouterParts } from "./routing/plan.ts";
 import { callerKey, type RequestShape, shapeOf } from "./routing/request-shape.ts";
+import { Work } from "./work.ts";
 
 /** A day: an upstream that names more has nothing to say about when to come again. */
 const LONGEST_WAIT_S = 86_400;
-/** Characters. */
-const MAX_DROPPED = 2_000;
 
 export interface CarryParts {
   readonly clock: Clock;
@@ -135,56 +133,6 @@ function afforded(raised: boolean | Promise<boolean>): boolean | Promise<boolean
   return typeof raised === "boolean" ? raised : raised.catch(() => false);
 }
 
-// The signal of everything done for a call, and why it was aborted. A class: an object literal with a getter gets a hidden class of its own
-// at every call, which lives in old memory and holds the call there until the next full collection.
-export class Work {
-  outOfTime = false;
-  stopped = false;
-  readonly #source = abortSource();
-  readonly #leave = () => this.#source.abort();
-  readonly #timer: NodeJS.Timeout;
-  /** Where the client's leaving is told; null for a call that runs to its end regardless. */
-  readonly #client: AbortNotice | null;
-
-  constructor(client: AbortNotice, totalMs: number, detached: boolean) {
-    this.#client = detached ? null : client;
-    this.#timer = setTimeout(() => {
-      this.outOfTime = true;
-      this.#source.abort();
-    }, totalMs);
-    this.#timer.unref();
-    if (this.#client?.aborted) this.#source.abort();
-    else this.#client?.addEventListener("abort", this.#leave, { once: true });
-  }
-
-  get signal(): AbortNotice {
-    return this.#source.signal;
-  }
-
-  /** The daemon ends. */
-  stop(): void {
-    this.stopped = true;
-    this.#source.abort();
-  }
-
-  /** Why it was aborted, unless the client left. */
-  reason(plan: Plan): Failure | null {
-    if (this.outOfTime)
-      return failure("timeout", `The call took longer than its total time of ${plan.totalTimeoutMs} ms.`);
-    if (this.stopped)
-      return failure("reset", "The daemon was stopped before the answer was complete.", {
-        status: 503,
-        code: "draining",
-      });
-    return null;
-  }
-
-  end(): void {
-    clearTimeout(this.#timer);
-    this.#client?.removeEventListener("abort", this.#leave);
-  }
-}
-
 function spanOf(tracer: Tracer, call: GatewayCall, plan: Plan): Span {
   const name = `${call.operation} ${plan.asked}`;
   if (call.span) return call.span.child(name);
@@ -243,7 +191,7 @@ async function attempt(journey: Journey, candidate: Candidate): Promise<ChatOutc
 
 function answer(journey: Journey, attempted: Attempted): GatewayAnswer {
   const { outcome, candidate } = attempted;
-  const headers = headersOf(journey, attempted);
+  const headers = headersOf(journey.plan, journey.hold, attempted);
   if (outcome.kind === "stream") return streamed(journey, attempted, outcome, headers);
   if (outcome.kind === "failure") {
     const { failure: failed, usage } = outcome;
@@ -261,10 +209,9 @@ function answer(journey: Journey, attempted: Attempted): GatewayAnswer {
     return { status: failed.status, headers, undone, cut, body: Buffer.from(failureBody(failed)) };
   }
   settle(journey, attempted, { result: "completed", status: 200, failure: null, usage: outcome.usage });
-  const cost = costAt(candidate, outcome.usage);
   noteIn(headers, outcome.notes);
+  priceIn(headers, costAt(candidate, outcome.usage));
   headers["content-type"] = "application/json";
-  if (cost !== null) headers["x-magic-cost-usd"] = decimal(cost);
   return { status: 200, headers, body: outcome.body };
 }
 
@@ -342,44 +289,6 @@ function chargedFor(attempts: readonly AttemptRecord[]): number {
   let cost = 0;
   for (const { candidate, charged } of attempts) if (charged) cost += costAt(candidate, charged) ?? 0;
   return cost;
-}
-
-function headersOf({ plan, hold }: Journey, { candidate, attempts }: Attempted): Record<string, string> {
-  return {
-    ...hold.headers,
-    "x-magic-provider": candidate.configured.name,
-    "x-magic-model": headerText(candidate.target.model),
-    "x-magic-route": headerText(plan.policy ? `policy:${plan.policy}` : "pinned"),
-    "x-magic-attempts": String(attempts.length),
-  };
-}
-
-function noteIn(headers: Record<string, string>, { dropped, responseFormat }: Notes): void {
-  if (dropped.length > 0) headers["x-magic-dropped"] = droppedText(dropped);
-  if (responseFormat) headers["x-magic-response-format"] = responseFormat;
-}
-
-// Clients give up an answer whose headers have 16 kB together, and unknown parameters are as many as a client sends.
-function droppedText(names: readonly string[]): string {
-  let text = "";
-  for (const [at, name] of names.entries()) {
-    const longer = at === 0 ? headerText(name) : `${text}, ${headerText(name)}`;
-    if (longer.length > MAX_DROPPED) return `${text}${at === 0 ? "" : ", "}and ${names.length - at} more`;
-    text = longer;
-  }
-  return text;
-}
-
-// A model's id comes from the client: what no header may hold is percent-encoded.
-function headerText(text: string): string {
-  if (/^[\x20-\x7e]*$/.test(text)) return text;
-  return text.replace(/[^\x20-\x7e]/gu, (character) => encodeURIComponent(character.toWellFormed()));
-}
-
-function decimal(pico: number): string {
-  return dollars(pico)
-    .toFixed(12)
-    .replace(/\.?0+$/, "");
 }
 
 // A fault of our own: its message may quote what was parsed, so only its name and place are logged.

@@ -11,7 +11,7 @@ import type { Tracer } from "#daemon/telemetry/trace.ts";
 import { type Clock, systemClock } from "#shared/clock.ts";
 import { createBudgets } from "./budgets/budgets.ts";
 import type { Gateway, GatewayCall } from "./call.ts";
-import { carryOut, type Work } from "./carry-out.ts";
+import { carryOut } from "./carry-out.ts";
 import type { GatewayConfig } from "./engagement/config.ts";
 import { compileEngagement, type Engagement } from "./engagement/engagement.ts";
 import { listModels } from "./engagement/models.ts";
@@ -35,6 +35,7 @@ import { createMeasurements } from "./routing/measurements.ts";
 import { considerRoute, type RouterParts } from "./routing/plan.ts";
 import { shapeOf } from "./routing/request-shape.ts";
 import type { GatewayStores } from "./stores.ts";
+import type { Work } from "./work.ts";
 
 export interface PipelineParts {
   /** The `gateway` section of magic.yaml at the start. */
