@@ -1,5 +1,5 @@
 // What a provider is to the gateway. The pipeline drives `Provider` (one attempt at a time, no retries inside); an HTTP provider
-// is written as a `Wire` (pure: request out, answer in) and becomes a Provider through `providers/http-provider.ts`.
+// is written as a `Wire` (pure: request out, answer in) and becomes a Provider through `providers/http/provider.ts`.
 // Adding one: a folder here, and a line in `providers/registry.ts`.
 import type { ChatRequest } from "#daemon/gateway/format/request.ts";
 import type { TokenUsage } from "#daemon/gateway/format/usage.ts";

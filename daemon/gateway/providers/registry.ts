@@ -5,7 +5,7 @@ import { anthropicWire } from "./anthropic/wire.ts";
 import { azureWire } from "./azure/wire.ts";
 import { bedrockWire } from "./bedrock/wire.ts";
 import { googleWire } from "./google/wire.ts";
-import { httpProvider } from "./http-provider.ts";
+import { httpProvider } from "./http/provider.ts";
 import { openaiWire } from "./openai/wire.ts";
 import { sandboxProvider } from "./sandbox/provider.ts";
 import { type ThoughtMemory, thoughtMemory } from "./thoughts/memory.ts";

@@ -1,5 +1,5 @@
 // What an HTTP provider supplies: how a request becomes its wire's, and how its answers are read. Pure: no sockets, no clocks.
-// `http-provider.ts` runs it.
+// `http/` runs it.
 import type { IncomingHttpHeaders } from "node:http";
 import type { ChatRequest } from "#daemon/gateway/format/request.ts";
 import type { TokenUsage } from "#daemon/gateway/format/usage.ts";

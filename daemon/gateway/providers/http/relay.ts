@@ -1,9 +1,9 @@
 // Between the decoder of a stream and whoever reads it: frames are held until somebody listens, then passed on with back-pressure.
 import { errorEvent } from "#daemon/gateway/format/sse.ts";
 import type { Exchange } from "#daemon/gateway/upstream/exchange.ts";
-import type { FrameSink, StreamEnd } from "./adapter.ts";
-import { type Failure, failureBody } from "./failure.ts";
-import type { ReadContext, StreamDecoder, Wire } from "./wire.ts";
+import type { FrameSink, StreamEnd } from "../adapter.ts";
+import { type Failure, failureBody } from "../failure.ts";
+import type { ReadContext, StreamDecoder, Wire } from "../wire.ts";
 
 export interface Relay {
   readonly decoder: StreamDecoder;
