@@ -58,13 +58,14 @@ export async function runInWorker(spec: SyncSpec, options: WorkerOptions): Promi
     status: canceled ? "canceled" : "failed",
     sync_id: spec.sync_id ?? "",
     records_read: last?.records_read ?? 0,
-    records_synced: 0,
+    // Its checkpoints.
+    records_synced: last?.records_written ?? 0,
     records_rejected: last?.records_rejected ?? 0,
     bytes: last?.bytes ?? 0,
     rejects: [],
     warnings: [],
     proof: { source_count: null, destination_count: null, checksum: null },
-    changed: false,
+    changed: (last?.records_written ?? 0) > 0,
     error: canceled ? { code: "interrupted", message: "The run was cancelled." } : error,
   };
 }

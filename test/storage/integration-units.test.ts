@@ -269,6 +269,22 @@ describe.each(dialects)("on $name", ({ name, open }) => {
     await expect(storage.units.run.start(start("run_2"))).rejects.toMatchObject({ code: "connection_missing" });
   });
 
+  test("a canceled run counts what its process had committed by then", async () => {
+    const storage = await open();
+    await aSync(storage);
+    const { run: runs, sync } = storage.units;
+    await runs.start(start("run_1"));
+    await runs.progress({ id: "run_1", progress: { records_read: 3, records_synced: 2 } });
+    await runs.cancel({ id: "run_1", environment, now });
+    const told = { id: "run_1", now, result: { records_read: 9, records_synced: 8, records_rejected: 1, bytes: 90 } };
+    expect(await runs.end({ ...told, status: "completed" })).toBeNull();
+    // Of what it failed by before it had counted anything nothing is known.
+    await runs.end({ id: "run_1", status: "failed", now, result: { errors: [] } });
+    const counted = { status: "canceled", records_read: 9, records_synced: 8, records_rejected: 1, bytes: 90 };
+    expect(await runs.get({ id: "run_1", environment })).toMatchObject({ ...counted, finished_at: now });
+    expect(await sync.get({ id: "sync_1", environment })).toMatchObject({ status: "active", records_synced: 8 });
+  });
+
   test("an Idempotency-Key of another replica is under way while that one lives, and unknown after", async () => {
     const { storage, die } = mortal(await open());
     const { units, dialect } = storage;

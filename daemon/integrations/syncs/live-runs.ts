@@ -184,7 +184,8 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
           logger.warn("sync.end_failed", { run: run.id, detail: describe(error).message });
           if (!(await pause(pauseMs, signal))) throw error;
         }
-      if (outcome.error?.code === "credentials_rejected") await doubtEnds(sync, signal);
+      // A test may take long: the run's place is free for the next one meanwhile.
+      if (outcome.error?.code === "credentials_rejected") void doubtEnds(sync, signal);
     } catch (error) {
       if (signal.aborted) return { runAgainAt: clock.now() };
       if (isAway(error) && attempt < maxAttempts) throw error;

@@ -113,6 +113,7 @@ export interface End {
 /** Ends a run and moves its sync; null when it had ended before, or is gone. */
 export async function end(db: Db, { id, status, now, result = {}, rejects = [] }: End): Promise<RunRecord | null> {
   const row = await db.selectFrom("run").selectAll().where("id", "=", id).executeTakeFirst();
+  if (row?.status === "canceled") await countLate(db, readRun(row), result);
   if (row === undefined || !mayMove(runStates, row.status, status) || row.status === status) return null;
   const run: RunRecord = { ...readRun(row), finished_at: now, waiting_for: null, ...result, status };
   await write(db, run);
@@ -123,17 +124,28 @@ export async function end(db: Db, { id, status, now, result = {}, rejects = [] }
       .execute();
   const sync = await db.selectFrom("sync").selectAll().where("id", "=", row.sync_id).executeTakeFirst();
   if (sync === undefined) return run;
-  await db
-    .updateTable("sync")
-    .set((eb) => ({ records_synced: eb("records_synced", "+", run.records_synced) }))
-    .where("id", "=", sync.id)
-    .execute();
+  await addSynced(db, sync.id, run.records_synced);
   if (sync.status === "running")
     await writeStatus(db, { id: sync.id, status: status === "failed" ? "failed" : "active", now });
   await emitEnd(db, run, now);
   if (status === "completed")
     await keepReached(db, { ids: [sync.source_connection, sync.destination_connection], run, now });
   return run;
+}
+
+/** Its process was at work when it was canceled, and tells only now what has been committed. */
+async function countLate(db: Db, run: RunRecord, result: Partial<RunBody>): Promise<void> {
+  const { records_read, records_synced, records_rejected, bytes } = { ...run, ...result };
+  await write(db, { ...run, records_read, records_synced, records_rejected, bytes });
+  await addSynced(db, run.sync_id, records_synced - run.records_synced);
+}
+
+async function addSynced(db: Db, id: string, records: number): Promise<void> {
+  await db
+    .updateTable("sync")
+    .set((eb) => ({ records_synced: eb("records_synced", "+", records) }))
+    .where("id", "=", id)
+    .execute();
 }
 
 /** Both ends of a completed run work, whatever a check found before; nothing is known of one that was changed since the run began. */

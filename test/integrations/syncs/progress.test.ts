@@ -38,3 +38,19 @@ test("a worker that computes without an end cannot say that it stalls: it is end
   expect(outcome).toMatchObject({ status: "failed", error: { code: "run_stalled" } });
   expect(started).toBe(1);
 });
+
+test("a run whose process is lost again and again counts what its checkpoints had committed", async () => {
+  const progress = { phase: "read", records_read: 250, records_written: 199, records_rejected: 1, bytes: 5 };
+  const script = `process.send({ type: "progress", progress: ${JSON.stringify(progress)} }, () => process.exit(1))`;
+  const outcome = await runInWorker(specOf({ from: "", object: "", to: "", table: "" }), {
+    signal: new AbortController().signal,
+    onProgress: () => {},
+    start: () => spawn(process.execPath, ["-e", script], { stdio: ["ignore", "ignore", "ignore", "ipc"] }),
+  });
+  expect(outcome).toMatchObject({
+    error: { code: "worker_lost" },
+    records_read: 250,
+    records_synced: 199,
+    changed: true,
+  });
+});

@@ -6,8 +6,11 @@ import type { Job, Outcome } from "#daemon/jobs/jobs.ts";
 import { silentLogger } from "#daemon/telemetry/log.ts";
 import { systemClock } from "#shared/clock.ts";
 
-/** Live runs over a state that is away when it is first asked that (absent: never); answers how to do a run's job, and how it ended. */
-function overState(away?: "connection.get" | "run.end") {
+/**
+ * Live runs over a state that is away when it is first asked that (absent: never); answers how to do a run's job, and how it ended.
+ * `fault`: the code of its failure.
+ */
+function overState(away?: "connection.get" | "run.end", fault?: string) {
   const ended: unknown[] = [];
   const asked: unknown[] = [];
   let faults = 1;
@@ -30,14 +33,21 @@ function overState(away?: "connection.get" | "run.end") {
     connection: { get: async () => unless("connection.get", {}) },
   };
   const handlers = new Map<string, (job: Job<unknown>) => Promise<Outcome>>();
-  const outcome = { status: "completed", records_read: 7, records_synced: 7, records_rejected: 0, bytes: 70 };
+  const error = fault === undefined ? null : { code: fault, message: fault };
+  const outcome = {
+    status: error ? "failed" : "completed",
+    records_read: 7,
+    records_synced: 7,
+    records_rejected: 0,
+    bytes: 70,
+  };
   createLiveRuns({
     storage: { units } as never,
     jobs: { define: (name: string, { handle }: { handle: never }) => void handlers.set(name, handle) } as never,
-    execution: { run: async () => ({ ...outcome, error: null, warnings: [], rejects: [], proof: null }) } as never,
+    execution: { run: async () => ({ ...outcome, error, warnings: [], rejects: [], proof: null }) } as never,
     secrets: { open: (connection: unknown) => connection } as never,
     fresh: async (connection) => connection,
-    doubt: async () => undefined,
+    doubt: () => new Promise(() => {}),
     clock: systemClock,
     logger: silentLogger,
     onEvents: () => undefined,
@@ -61,6 +71,12 @@ test("a run does not fail for a state that is away when it begins: it begins aga
   await expect(job(1)).rejects.toMatchObject({ code: "storage_unavailable" });
   await job(2);
   expect(ended).toMatchObject([{ status: "completed" }]);
+});
+
+test("a run that was refused its credentials has left its place when they are tried", async () => {
+  const { job, ended } = overState(undefined, "credentials_rejected");
+  await job(1);
+  expect(ended).toMatchObject([{ status: "failed" }]);
 });
 
 test("a run goes on however often its daemon was killed, but for one that seems to do it itself", async () => {
