@@ -492,6 +492,56 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     });
   });
 
+  test("children may come before their parents in a table that refers to itself; those without one are quarantined", async () => {
+    // A chain that begins with its last, a row that is its own parent, one without a parent and its child, two keys, in reading order.
+    await target.query(`CREATE TABLE staff (id int PRIMARY KEY, boss int, v int);
+      INSERT INTO staff SELECT i, nullif(i + 1, 6001), i FROM generate_series(1, 6000) i;
+      INSERT INTO staff VALUES (7001, 7001, 0), (7002, 9999, 0), (7003, 7002, 0), (7004, 1, 0)`);
+    await source.query(
+      "CREATE TABLE other.staff (id int PRIMARY KEY, boss int, v int, FOREIGN KEY (boss) REFERENCES other.staff (id))",
+    );
+    const ends = { from: pg, object: "staff", to: other, table: "staff" };
+    const arrived = { error: null, records_rejected: 2, rejects: [{ key: "7002" }, { key: "7003" }] };
+    expect(await sync(ends)).toMatchObject({ ...arrived, records_synced: 6002 });
+    await source.query("SET foreign_key_checks = 0; DELETE FROM other.staff; SET foreign_key_checks = 1");
+    const followed = { mode: "incremental", cursor_field: "v", deletes: "hard" } as const;
+    expect(await sync(ends, followed)).toMatchObject({ ...arrived, records_synced: 6002 });
+    // Parents and children go together, in whatever order.
+    await target.query(
+      "DELETE FROM staff WHERE id BETWEEN 2 AND 6000; UPDATE staff SET boss = NULL, v = 6001 WHERE id = 1",
+    );
+    expect(await sync(ends, followed)).toMatchObject({ error: null });
+    const [left] = await source.query("SELECT id, boss FROM other.staff ORDER BY id");
+    expect(left).toEqual([
+      { id: 1, boss: null },
+      { id: 7001, boss: 7001 },
+      { id: 7004, boss: 1 },
+    ]);
+  });
+
+  test("of a key that comes twice the last record stays, though the first one waited for its parent", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "magic-twice-"));
+    const file = join(folder, "twice.csv");
+    writeFileSync(file, "id,boss,v\n1,3,first\n2,,b\n1,2,last\n3,,c\n4,2,first\n4,3,last\n");
+    for (const [mode, doubled] of [
+      ["full_refresh", 2],
+      ["incremental", 0],
+    ] as const) {
+      await source.query(
+        `DROP TABLE IF EXISTS other.twice; CREATE TABLE other.twice (id int PRIMARY KEY, boss int, v varchar(9), FOREIGN KEY (boss) REFERENCES other.twice (id))`,
+      );
+      const ends = { from: file, object: "twice", to: other, table: "twice" };
+      const outcome = await sync(ends, { mode, cursor_field: "v", primary_key: ["id"] });
+      expect(outcome).toMatchObject({ error: null, records_read: 6, records_rejected: doubled });
+      const [rows] = await source.query("SELECT id, boss, v FROM other.twice WHERE id IN (1, 4) ORDER BY id");
+      expect(rows).toEqual([
+        { id: 1, boss: 2, v: "last" },
+        { id: 4, boss: 3, v: "last" },
+      ]);
+    }
+    rmSync(folder, { recursive: true });
+  });
+
   test("nor does a full refresh by a user who may write that one table alone touch what refers to its rows", async () => {
     await target.query("CREATE TABLE elders (id int PRIMARY KEY, v text); INSERT INTO elders VALUES (1, 'new')");
     await source.query("CREATE USER narrow@'%' IDENTIFIED BY 'x'; GRANT ALL ON other._magic_state TO narrow@'%'");

@@ -20,8 +20,9 @@ import { describeTable, type MysqlTable } from "./catalog.ts";
 import { connectMysql, ident, literal, type MysqlLink } from "./connect.ts";
 import { mysqlError } from "./errors.ts";
 import { hasOwnColumns, makeStage, type Stage, upsertStaged } from "./merge-stage.ts";
+import { createOrphans, type Orphans, type PlacedRow } from "./orphans.ts";
 import { prepareTable } from "./prepare.ts";
-import { deleteAll, type Referring, referringTo, settle } from "./referring.ts";
+import { deleteUnasked, type Referring, referringTo, referringToItself, settle } from "./referring.ts";
 import { type Form, formOf, type InsertTarget, insertRows } from "./write-rows.ts";
 
 export function mysqlDestination(options: { url: string; address?: string }): Destination {
@@ -147,6 +148,7 @@ function sessionOf(parts: Parts): WriteSession {
   let nullableKey = false;
   let wider: readonly Column[] = [];
   let referring: readonly Referring[] = [];
+  let orphans: Orphans | null = null;
   const forms = new Map<string, Form>();
   for (const { name, declared, form = formOf(declared) } of existing?.columns ?? []) if (form) forms.set(name, form);
   const hasMark = existing?.columns.some(({ name }) => name === DELETED_AT) === true;
@@ -172,9 +174,30 @@ function sessionOf(parts: Parts): WriteSession {
     const left = leftNull(plan, existing?.columns);
     return { link, table, plan, upsert, nullableKey, forms, left, marked: hasMark || plan.deletes === "soft" };
   };
+  const putRows = async (rows: readonly Row[], placeOf: (at: number) => number) => {
+    const result = await insertRows(insertTarget(), rows, placeOf);
+    moved += result.bytes;
+    return result;
+  };
+  const putPlaced = (placed: readonly PlacedRow[]) =>
+    putRows(
+      placed.map(({ row }) => row),
+      (at) => placed[at]?.place as number,
+    );
+  const putReleased = async (waiting: Orphans) => {
+    const { rejects } = await putPlaced(await waiting.release());
+    return [...rejects, ...waiting.doubled()];
+  };
+  const putAdmitted = async (waiting: Orphans, rows: readonly Row[], placeOf: (at: number) => number) => {
+    const admitted = await waiting.admit(rows.map((row, at) => ({ row, place: placeOf(at) })));
+    const { rejects } = await putPlaced(admitted);
+    return waiting.full ? [...rejects, ...(await putReleased(waiting))] : rejects;
+  };
+  // Everything that waits for others.
   const putHeld = async (): Promise<readonly Reject[]> => {
     const { rows, places } = held;
-    if (stage === null || rows.length === 0) return [];
+    if (stage === null) return orphans ? putReleased(orphans) : [];
+    if (rows.length === 0) return [];
     held = { rows: [], places: [], size: 0 };
     request.waiting(`the merge into ${formatObjectName(request.table)}`);
     const result = await upsertStaged(insertTarget(), stage, rows, (at) => places[at] as number);
@@ -211,13 +234,16 @@ function sessionOf(parts: Parts): WriteSession {
           stage = await makeStage(link, existing, table, wanted);
         unsure = asked && !unique;
         nullableKey = existing?.columns.find(({ name }) => name === wanted.primaryKey[0])?.nullable === true;
+        const inward = existing ? await referringToItself(link, existing) : [];
+        if (inward.length > 0) orphans = createOrphans(insertTarget(), inward);
         await link.run("START TRANSACTION");
         if (wanted.kind !== "replace" || !existing) return;
         if (soft)
           await link.run(`UPDATE ${table} SET ${ident(DELETED_AT)} = COALESCE(${ident(DELETED_AT)}, UTC_TIMESTAMP(6))`);
         else {
           referring = await referringTo(link, existing);
-          await deleteAll(link, table, referring);
+          const removal = `DELETE FROM ${table}`;
+          await (referring.length > 0 ? deleteUnasked(link, removal) : link.run(removal));
         }
       }),
     write: (rows, places) =>
@@ -226,11 +252,11 @@ function sessionOf(parts: Parts): WriteSession {
         const first = place;
         place += rows.length;
         const placeOf = (at: number) => places?.[at] ?? first + at;
-        if (stage === null) {
-          const result = await insertRows(insertTarget(), rows, placeOf);
-          moved += result.bytes;
-          return result;
+        if (stage === null && orphans) {
+          const rejects = await putAdmitted(orphans, rows, placeOf);
+          return { written: rows.length - rejects.length, rejects };
         }
+        if (stage === null) return putRows(rows, placeOf);
         for (const [at, row] of rows.entries()) {
           held.rows.push(row);
           held.places.push(placeOf(at));
@@ -247,12 +273,16 @@ function sessionOf(parts: Parts): WriteSession {
         made = false;
         await link.run("START TRANSACTION");
       }),
-    deleteMissing: (keys) => guard(() => deleteMissing(link, table, begun(), forms, keys)),
+    deleteMissing: (keys) =>
+      guard(() =>
+        deleteMissing({ ...insertTarget(), upsert: "keys", nullableKey: false }, keys, orphans ? existing : null),
+      ),
     merge: () =>
       guard(async (): Promise<readonly Reject[]> => {
+        const rejects = await putHeld();
         if (unsure) await checkKeys(link, table, formatObjectName(request.table), begun());
         await settle(link, table, referring);
-        return putHeld();
+        return rejects;
       }),
     count: () =>
       guard(async () => {
@@ -316,13 +346,13 @@ async function checkKeys(link: MysqlLink, table: string, name: string, plan: Wri
     );
 }
 
+/** `inward`: the table, where its rows refer to each other: one may go before those that refer to it. */
 async function deleteMissing(
-  link: MysqlLink,
-  table: string,
-  plan: WritePlan,
-  forms: InsertTarget["forms"],
+  target: InsertTarget,
   keys: AsyncIterable<readonly Value[][]>,
+  inward: MysqlTable | null,
 ): Promise<number> {
+  const { link, table, plan } = target;
   const names = plan.primaryKey.map(ident);
   // The key is part of the definition: an ALTER TABLE would commit the rows before the state.
   const make = (key: string) =>
@@ -330,23 +360,20 @@ async function deleteMissing(
   await make(`(PRIMARY KEY (${names.join(", ")}))`).catch(() => make(""));
   // A key that its column cannot hold is in no row here, and must not be cut to one that is. One that comes again is no error.
   const columns = plan.primaryKey.flatMap((name) => plan.columns.find((column) => column.name === name) ?? []);
-  const into = {
-    link,
-    table: "_magic_keys",
-    plan: { ...plan, columns },
-    upsert: "keys",
-    nullableKey: false,
-    forms,
-  } as const;
-  for await (const rows of keys) await insertRows({ ...into, left: [], marked: false }, rows, (at) => at);
+  const into = { ...target, table: "_magic_keys", plan: { ...plan, columns }, left: [], marked: false };
+  for await (const rows of keys) await insertRows(into, rows, (at) => at);
   const join = `${table} t LEFT JOIN _magic_keys k ON ${names.map((name) => `k.${name} = t.${name}`).join(" AND ")}`;
   const gone = `k.${names[0]} IS NULL`;
-  const { affected } =
-    plan.deletes === "soft"
-      ? await link.run(
-          `UPDATE ${join} SET t.${ident(DELETED_AT)} = UTC_TIMESTAMP(6) WHERE ${gone} AND t.${ident(DELETED_AT)} IS NULL`,
-        )
-      : await link.run(`DELETE t FROM ${join} WHERE ${gone}`);
+  const removal = `DELETE t FROM ${join} WHERE ${gone}`;
+  let affected: number;
+  if (plan.deletes === "soft")
+    ({ affected } = await link.run(
+      `UPDATE ${join} SET t.${ident(DELETED_AT)} = UTC_TIMESTAMP(6) WHERE ${gone} AND t.${ident(DELETED_AT)} IS NULL`,
+    ));
+  else if (inward) {
+    affected = await deleteUnasked(link, removal);
+    await settle(link, table, await referringTo(link, inward));
+  } else ({ affected } = await link.run(removal));
   await link.run("DROP TEMPORARY TABLE _magic_keys");
   return affected;
 }

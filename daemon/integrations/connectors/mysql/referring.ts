@@ -11,13 +11,21 @@ export interface Referring {
   readonly rule: string;
 }
 
-/** The foreign keys of other tables, as far as the user may see them. */
-export async function referringTo(link: MysqlLink, { database, name }: MysqlTable): Promise<readonly Referring[]> {
+const NAMED = "k.referenced_table_schema = ? AND k.referenced_table_name = ?";
+
+/** The foreign keys that name the table, its own among them, as far as the user may see them. */
+export const referringTo = (link: MysqlLink, { database, name }: MysqlTable) => keysBy(link, NAMED, [database, name]);
+
+/** Those of its own: servers find them without a look at all other tables. */
+export const referringToItself = (link: MysqlLink, { database, name }: MysqlTable) =>
+  keysBy(link, `${NAMED} AND k.table_schema = ? AND k.table_name = ?`, [database, name, database, name]);
+
+async function keysBy(link: MysqlLink, which: string, parameters: readonly string[]): Promise<readonly Referring[]> {
   const rows = await link.rows(
     `SELECT k.constraint_schema AS s, k.constraint_name AS c, k.table_schema AS d, k.table_name AS t, k.column_name AS own, k.referenced_column_name AS referred, r.delete_rule AS rule
        FROM information_schema.key_column_usage k LEFT JOIN information_schema.referential_constraints r ON r.constraint_schema = k.constraint_schema AND r.constraint_name = k.constraint_name AND r.table_name = k.table_name
-      WHERE k.referenced_table_schema = ? AND k.referenced_table_name = ? ORDER BY 1, 2, 4, k.ordinal_position`,
-    [database, name],
+      WHERE ${which} ORDER BY 1, 2, 4, k.ordinal_position`,
+    parameters,
   );
   const keys = Map.groupBy(rows, ({ s, c, t }) => JSON.stringify([s, c, t]));
   const found: Referring[] = [];
@@ -41,14 +49,17 @@ async function writtenRule(link: MysqlLink, table: string, constraint: string): 
   return /\) ON DELETE (CASCADE|SET NULL)(?: ON UPDATE [A-Z ]+)?,?$/.exec(line ?? "")?.[1] ?? "RESTRICT";
 }
 
-/** Deletes all rows, and leaves those that refer to them as they are until `settle`. */
-export async function deleteAll(link: MysqlLink, table: string, referring: readonly Referring[]): Promise<void> {
-  if (referring.length > 0) await link.run("SET SESSION foreign_key_checks = 0");
-  await link.run(`DELETE FROM ${table}`);
-  if (referring.length > 0) await link.run("SET SESSION foreign_key_checks = 1");
+/** Deletes rows, and leaves those that refer to them as they are: until `settle`, or until they have come again. */
+export async function deleteUnasked(link: MysqlLink, removal: string): Promise<number> {
+  await link.run("SET SESSION foreign_key_checks = 0");
+  try {
+    return (await link.run(removal)).affected;
+  } finally {
+    await link.run("SET SESSION foreign_key_checks = 1");
+  }
 }
 
-/** Once the new rows are there: does what each foreign key says of rows that have gone. @throws MagicError where it forbids that. */
+/** Once the new rows are there, or the old ones gone: does what each foreign key says of rows that have gone. @throws MagicError where it forbids that. */
 export async function settle(link: MysqlLink, table: string, referring: readonly Referring[]): Promise<void> {
   for (const { table: other, columns, rule } of referring) {
     const same = columns.map(({ own, referred }) => `p.${referred} = c.${own}`).join(" AND ");

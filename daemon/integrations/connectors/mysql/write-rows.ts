@@ -9,6 +9,7 @@ import type { Column, Row, Value } from "../../engine/types.ts";
 import { ident, literal, type MysqlLink } from "./connect.ts";
 import { isRowError, type ServerError } from "./errors.ts";
 import { storedGeometry } from "./geometry.ts";
+import { deleteUnasked } from "./referring.ts";
 
 /**
  * BIT takes a text in quotes for its bytes, geometry has a form of its own, FLOAT is not equal to the text that it was made of; TINYINT(1)
@@ -42,7 +43,6 @@ export interface InsertTarget {
 
 const STATEMENT_LENGTH = 512 << 10;
 const STATEMENT_ROWS = 2000;
-const FEW_ROWS = 8;
 
 export async function insertRows(
   target: InsertTarget,
@@ -172,7 +172,7 @@ async function insertTuples(
   reject: RejectLine,
   doubled: (key: string) => void,
 ): Promise<void> {
-  // Among many bad rows only a few are tried at once: what follows a bad one is sent for nothing.
+  // Behind a bad row one alone is tried, then twice as many: what follows a bad one is sent for nothing.
   for (let from = 0, size = tuples.length; from < tuples.length; ) {
     const end = Math.min(from + size, tuples.length);
     const bad = await tryInsert(target, tuples.slice(from, end), rows.slice(from, end), doubled);
@@ -182,7 +182,7 @@ async function insertTuples(
     } else if (end - from === 1) {
       reject(from, bad.column, bad.reason);
       from = end;
-      size = FEW_ROWS;
+      size = 1;
     } else {
       // "at row 7": what stood before it is good. An error without a row: halve until it can only be one.
       const { line } = bad;
@@ -277,10 +277,7 @@ const UNSAFE_FOR_BINLOG = "1592";
 async function replaced(link: MysqlLink, removal: string, insertion: string): Promise<boolean> {
   try {
     // Rows that refer to the one that goes refer to the one that comes.
-    await link.run("SET SESSION foreign_key_checks = 0");
-    const { affected } = await link.run(removal);
-    await link.run("SET SESSION foreign_key_checks = 1");
-    if (affected > 0) {
+    if ((await deleteUnasked(link, removal)) > 0) {
       await link.run(insertion);
       return true;
     }
@@ -297,7 +294,7 @@ function hasKeyOf(rows: readonly Row[], target: InsertTarget): string {
   const isText = (name: string) => plan.columns.find((column) => column.name === name)?.type.kind === "string";
   const exactly = (name: string) =>
     isText(name) ? `CONVERT(${ident(name)} USING utf8mb4) COLLATE ${link.keyCollation}` : ident(name);
-  const keys = keysOf(target, rows);
+  const keys = tuplesOf(target, rows, keyPlaces(plan));
   const among = (columns: readonly string[]) => `(${columns.join(", ")}) IN (${keys})`;
   const loosely = among(plan.primaryKey.map(ident));
   return plan.primaryKey.some(isText) ? `${loosely} AND ${among(plan.primaryKey.map(exactly))}` : loosely;
@@ -312,8 +309,8 @@ export function shownKey(plan: WritePlan): string {
   return `CONCAT_WS(',', ${parts.join(", ")})`;
 }
 
-function keysOf({ plan, forms }: InsertTarget, rows: readonly Row[]): string {
-  const places = keyPlaces(plan);
+/** The rows' values at the places as SQL, to be compared with those of columns. */
+export function tuplesOf({ plan, forms }: InsertTarget, rows: readonly Row[], places: readonly number[]): string {
   const kinds = plan.columns.map((column) => kindOf(column, forms));
   const literalOf = (value: Value, kind: string) =>
     kind === "float32" && typeof value === "string" ? floatValue(value) : sqlValue(value, kind);
