@@ -11,28 +11,20 @@ import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { createTurns, inTurn } from "#shared/turns.ts";
 import { type Broker, brokerOperations, createBroker } from "./broker/broker.ts";
 import { openDatabases } from "./broker/db/databases.ts";
-import { digestOf } from "./bundle/digest.ts";
-import { type CellPool, openPool } from "./cell/pool.ts";
+import { openCells } from "./cells.ts";
+import { openDevelopment } from "./development.ts";
 import { invokeController } from "./invoke.ts";
-import { cellStarter, isolationOf, noIsolation } from "./isolation.ts";
 import { runtimeMetrics } from "./metrics.ts";
 import type { Ports } from "./ports.ts";
-import { openSession } from "./reload/session.ts";
-import type {
-  Artifact,
-  ControllerRuntime,
-  ControllerSummary,
-  DeployedVersion,
-  DeployOptions,
-  DevelopmentSession,
-} from "./runtime.ts";
+import type { Artifact, ControllerRuntime, ControllerSummary } from "./runtime.ts";
 import { type Instance, LOAD_WITHIN_MS, openInstance } from "./serving/instance.ts";
 import { openNestedCalls } from "./serving/nested.ts";
 import { openRegistry } from "./serving/registry.ts";
 import { type LiveCell, startWatchdog } from "./serving/watchdog.ts";
 import { openSource } from "./source.ts";
-import { type CatalogueEntry, openCatalogue } from "./versions/catalogue.ts";
-import { predecessors, requireCompatible } from "./versions/compatibility.ts";
+import { summaryOf } from "./summary.ts";
+import { noController, openCatalogue } from "./versions/catalogue.ts";
+import { deployVersion } from "./versions/deploy.ts";
 
 export interface RuntimeServices {
   readonly root: string;
@@ -74,6 +66,7 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
   const { storage, log, clock, root } = services;
   const units = storage.units.controller;
   const catalogue = openCatalogue(storage);
+  const cells = openCells({ size: services.zygotes ?? 2, allowWeak: services.allowWeakSandbox ?? false, log });
   const watchdog = startWatchdog({
     idleMs: IDLE_MS,
     most: services.mostCells ?? MOST_CELLS,
@@ -82,7 +75,6 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
   const databases = openDatabases(root);
   const operations = brokerOperations(databases);
   const brokers = new WeakMap<Instance, Broker>();
-  const sessions = new Map<string, DevelopmentSession>();
   const nested = openNestedCalls();
   const turns = createTurns();
   const registry = openRegistry(catalogue, open);
@@ -92,42 +84,14 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
       return pid === null ? [] : [{ controller: one.artifact.contract.name, pid }];
     }),
   );
-  const starter = cellStarter(services.allowWeakSandbox ?? false);
-  let pool: CellPool | null = null;
-  let report: Promise<Isolation> | null = null;
-  let known: Isolation | null = null;
-  let level = "unknown";
+  const development = openDevelopment({ root, registry, metrics, open });
   let closed = false;
   let underWay = 0;
   let onQuiet: (() => void) | null = null;
 
-  // The pool starts with the first need of it: a daemon without controllers costs nothing.
-  function zygotes(): CellPool {
-    pool ??= openPool({ start: starter.start, size: services.zygotes ?? 2 });
-    report ??= measureIsolation();
-    report.catch(() => {
-      report = null;
-    });
-    return pool;
-  }
-
-  async function measureIsolation(): Promise<Isolation> {
-    pool ??= openPool({ start: starter.start, size: services.zygotes ?? 2 });
-    const cell = await pool.peek().catch((error: unknown) => {
-      const why = starter.why();
-      if (why !== null) known = noIsolation(why);
-      throw error;
-    });
-    const isolation = isolationOf(cell, starter.why());
-    level = isolation.level;
-    known = isolation;
-    if (level !== "strong") log.warn("controller.isolation", { isolation });
-    return isolation;
-  }
-
   function open(artifact: Artifact): Instance {
     return openInstance(artifact, {
-      takeCell: () => zygotes().take(),
+      takeCell: cells.take,
       watchdog,
       log,
       clock,
@@ -171,32 +135,9 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
   }
 
   async function summarize(name: string): Promise<ControllerSummary> {
-    const summary = summaryOf(name, await catalogue.find(name));
-    if (!summary) throw new MagicError("controller_not_found", `there is no controller ${name}`);
+    const summary = summaryOf(name, await catalogue.find(name), registry.developing(name));
+    if (!summary) throw noController(name);
     return summary;
-  }
-
-  /** Null where there is none: an instance may outlive its controller by a moment. */
-  function summaryOf(name: string, entry: CatalogueEntry | undefined): ControllerSummary | null {
-    const developed = registry.developing(name);
-    if (!entry && !developed) return null;
-    const latest = entry?.aliases.get("latest");
-    const serving = developed?.artifact.contract.version ?? latest?.version ?? null;
-    const candidate = latest?.candidate ?? null;
-    return {
-      name,
-      serving,
-      aliases: Object.fromEntries([...(entry?.aliases ?? [])].map(([alias, { version }]) => [alias, version])),
-      rollout: candidate === null ? null : { version: candidate, percent: latest?.percent ?? 0 },
-      versions: [...(entry?.versions ?? [])].map(([version, { digest, created_at }]) => ({
-        version,
-        digest,
-        created_at,
-      })),
-      development: developed !== null,
-      contract:
-        developed?.artifact.contract ?? (serving === null ? null : (entry?.versions.get(serving)?.contract ?? null)),
-    };
   }
 
   /** Ends the instances that no alias points at any more, or the one of them; they would hold a process for nobody. */
@@ -210,43 +151,6 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
     );
     const versions = only ? [only.artifact.contract.version] : entry.versions.keys();
     for (const version of versions) if (!held.has(version)) void registry.retire(name, version);
-  }
-
-  async function deployNow(artifact: Artifact, options: DeployOptions = {}): Promise<DeployedVersion> {
-    const { contract, code, map } = artifact;
-    const { alias = "latest", percent = 100 } = options;
-    const digest = digestOf(contract, code);
-    if (digest !== artifact.digest)
-      throw new MagicError("invalid_request", "the digest is not that of the contract and the code");
-    const entry = await catalogue.refresh(contract.name);
-    const before = entry?.aliases.get(alias)?.version ?? entry?.aliases.get("latest")?.version;
-    for (const previous of predecessors(entry?.versions ?? new Map(), before, contract.version))
-      requireCompatible(previous, contract);
-    const known = entry?.versions.get(contract.version);
-    // It must load before anybody is sent to it; a version that is there did.
-    const instance = known?.digest === digest ? null : open(artifact);
-    await instance?.start();
-    const created_at = known?.created_at ?? rfc3339(clock.now());
-    const row = {
-      name: contract.name,
-      version: contract.version,
-      digest,
-      contract: JSON.stringify(contract),
-      code,
-      map,
-      created_at,
-    };
-    try {
-      await units.deploy({ row, alias, percent, at: rfc3339(clock.now()) });
-    } catch (error) {
-      await instance?.retire();
-      throw error;
-    }
-    if (instance && registry.adopt(instance) !== instance) void instance.retire();
-    await catalogue.refresh(contract.name);
-    void retireUnreferenced(contract.name);
-    log.info("controller.deployed", { controller: contract.name, version: contract.version, digest, alias, percent });
-    return { name: contract.name, version: contract.version, digest, alias, created_at };
   }
 
   const runtime: OwnedRuntime = {
@@ -267,8 +171,13 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
       }
     },
 
-    // A version that is being deployed is one that the next must not break.
-    deploy: (artifact, options) => inTurn(turns, artifact.contract.name, () => deployNow(artifact, options)),
+    async deploy(artifact, options) {
+      const deployed = await inTurn(turns, artifact.contract.name, () =>
+        deployVersion(deployServices, artifact, options),
+      );
+      void retireUnreferenced(deployed.name);
+      return deployed;
+    },
 
     async invoke(name, invocation) {
       if (closed) throw new MagicError("draining");
@@ -285,7 +194,7 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
       const stored = new Map((await catalogue.all()).map((entry) => [entry.name, entry]));
       const loaded = registry.instances().map(({ artifact }) => artifact.contract.name);
       const names = [...new Set([...stored.keys(), ...loaded])].sort();
-      return names.flatMap((name) => summaryOf(name, stored.get(name)) ?? []);
+      return names.flatMap((name) => summaryOf(name, stored.get(name), registry.developing(name)) ?? []);
     },
 
     async get(name) {
@@ -302,8 +211,7 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
     },
 
     async rollback(name, alias = "latest") {
-      if (!(await catalogue.refresh(name)))
-        throw new MagicError("controller_not_found", `there is no controller ${name}`);
+      if (!(await catalogue.refresh(name))) throw noController(name);
       const { version } = await units.rollback({ name, alias, at: rfc3339(clock.now()) });
       await catalogue.refresh(name);
       void retireUnreferenced(name);
@@ -323,51 +231,14 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
       log.info("controller.removed", { controller: name, ...(version && { version }) });
     },
 
-    async develop(options) {
-      zygotes();
-      const session = await openSession(
-        { folder: options.folder, root, ...(options.only ? { only: options.only } : {}) },
-        {
-          async serve(artifact, id, overtaken) {
-            const began = performance.now();
-            const instance = open(artifact);
-            await instance.start(overtaken);
-            const booted = performance.now();
-            registry.develop(artifact.contract.name, id, instance);
-            metrics.reload(artifact.contract.name, performance.now() - began);
-            return { bootMs: booted - began, swapMs: performance.now() - booted };
-          },
-          withdraw: (name, id) => registry.withdraw(name, id),
-        },
-      );
-      const close = session.close.bind(session);
-      const held: DevelopmentSession = {
-        ...session,
-        async close(reason) {
-          sessions.delete(session.id);
-          await close(reason);
-        },
-      };
-      sessions.set(session.id, held);
-      return held;
+    develop(options) {
+      cells.warm();
+      return development.start(options);
     },
-
-    reload(id) {
-      const session = sessions.get(id);
-      if (!session) throw new MagicError("not_found", `there is no development session ${id}`);
-      session.reload();
-    },
-
-    async stopDevelopment(reason) {
-      await Promise.all([...sessions.values()].map((session) => session.close(reason)));
-    },
-
-    isolationNow: () => known,
-
-    async isolation() {
-      zygotes();
-      return await (report as Promise<Isolation>);
-    },
+    reload: development.reload,
+    stopDevelopment: development.stop,
+    isolation: cells.isolation,
+    isolationNow: cells.isolationNow,
 
     async close(graceMs = 10_000) {
       if (closed) return;
@@ -380,22 +251,23 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
           }),
           new Promise((done) => setTimeout(done, graceMs).unref()),
         ]);
-      await runtime.stopDevelopment("the daemon stops");
+      await development.stop("the daemon stops");
       const ending = Promise.all(registry.instances().map((instance) => instance.retire()));
       await Promise.race([ending, new Promise((done) => setTimeout(done, 1_000).unref())]);
       watchdog.stop();
-      await pool?.close();
+      await cells.close();
       await databases.close();
     },
   };
 
+  const deployServices = { catalogue, registry, units, clock, log, open };
   const invokeServices = {
     log,
     tracer: services.tracer,
     metrics,
     find: registry.find,
     brokerOf,
-    isolation: () => level,
+    isolation: cells.level,
   };
   const prewarming = services.prewarm
     ? setTimeout(() => {

@@ -1,7 +1,6 @@
 // What serves now: the loaded versions of each controller, and the development version that covers them while a session lasts.
-import { MagicError } from "#contract/errors.ts";
 import type { Artifact } from "../runtime.ts";
-import { type Catalogue, type CatalogueEntry, versionFor } from "../versions/catalogue.ts";
+import { type Catalogue, type CatalogueEntry, noController, versionFor } from "../versions/catalogue.ts";
 import type { Instance } from "./instance.ts";
 
 export interface Registry {
@@ -27,7 +26,7 @@ export function openRegistry(catalogue: Catalogue, open: (artifact: Artifact) =>
   const key = (name: string, version: string): string => `${name}@${version}`;
 
   function deployed(entry: CatalogueEntry | undefined, name: string, wanted: string | undefined, requestId: string) {
-    if (!entry) throw new MagicError("controller_not_found", `there is no controller ${name}`);
+    if (!entry) throw noController(name);
     const version = versionFor(entry, wanted, requestId);
     const known = loaded.get(key(name, version));
     if (!known) return read(name, version);

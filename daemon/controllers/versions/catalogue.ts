@@ -116,6 +116,11 @@ export function openCatalogue(storage: Storage): Catalogue {
   return catalogue;
 }
 
+/** Nobody has deployed it, and no session serves it. */
+export function noController(name: string): MagicError {
+  return new MagicError("controller_not_found", `there is no controller ${name}`);
+}
+
 type StoredControllers = Awaited<ReturnType<Storage["units"]["controller"]["list"]>>;
 
 /** `before`: what was known; a contract that has not changed is not read again. */
