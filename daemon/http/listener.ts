@@ -1,6 +1,6 @@
 // The HTTP server with everything that every request passes, in this order: id and log, Host and Origin, draining, who calls
 // and with which scope, what it accepts; then the body, its schema, the handler. Routes are registered by app.ts.
-import type { IncomingMessage, RequestListener, Server } from "node:http";
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import fastify, { type FastifyInstance } from "fastify";
 import { MagicError } from "#contract/errors.ts";
@@ -105,16 +105,20 @@ export function createHttp(options: HttpOptions): Http {
   return { fastify: app, activity, hostGuard, closeIdle: idleCloser(app.server, options.tls !== undefined) };
 }
 
-// Node takes one for busy on which nothing has come yet, as clients open them ahead.
+// Node takes one for busy on which nothing has come yet, as clients open them ahead, or half a head.
 export function idleCloser(server: Server, encrypted: boolean): () => void {
-  const open = new Set<Socket>();
+  const latest = new Map<Socket, { readonly request: IncomingMessage; readonly answer: ServerResponse } | undefined>();
   server.on(encrypted ? "secureConnection" : "connection", (socket: Socket) => {
-    open.add(socket);
-    socket.once("close", () => open.delete(socket));
+    latest.set(socket, undefined);
+    socket.once("close", () => latest.delete(socket));
   });
+  const note = (request: IncomingMessage, answer: ServerResponse) =>
+    void latest.set(request.socket, { request, answer });
+  server.on("request", note).on("checkExpectation", note);
+  server.on("upgrade", ({ socket }: IncomingMessage) => latest.delete(socket));
   return () => {
-    server.closeIdleConnections();
-    for (const socket of open) if (socket.bytesRead === 0) socket.destroy();
+    for (const [socket, last] of latest)
+      if (!last || (last.request.complete && last.answer.writableFinished)) socket.destroy();
   };
 }
 

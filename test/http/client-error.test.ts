@@ -44,19 +44,38 @@ test("one that brings empty lines alone once its time is over is answered, and n
   expect(await said("", "\r\nGET / HTTP/1.1\r\nHost: localhost\r\n\r\n")).toMatch(/^HTTP\/1\.1 200 .*served$/s);
 });
 
-test("one that is silent is closed when the server is to end, one whose answer is awaited is not", async () => {
+test("silent ones and those with half a head are closed when the server is to end, one whose answer is awaited is not", async () => {
   const slow = createServer((_request, response) => setTimeout(() => response.end("served"), 100));
   const closeIdle = idleCloser(slow, false);
   await new Promise<void>((resolve) => slow.listen(0, "127.0.0.1", resolve));
   const { port } = slow.address() as AddressInfo;
-  const silent = connect(port, "127.0.0.1");
-  const silentClosed = new Promise((resolve) => silent.once("close", resolve));
+  const idle = ["", "GET / HTTP/1.1\r\nHost:", "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"].map((sent) => {
+    const socket = connect(port, "127.0.0.1", () => socket.write(sent));
+    return new Promise((resolve) => socket.once("close", resolve).resume());
+  });
+  await sleep(250);
   const answer = fetch(`http://127.0.0.1:${port}/`);
   await new Promise((resolve) => slow.once("request", resolve));
   const closed = new Promise((resolve) => slow.close(resolve));
   closeIdle();
-  await silentClosed;
+  await Promise.all(idle);
   expect(await (await answer).text()).toBe("served");
+  closeIdle();
+  await closed;
+});
+
+test("one that is still sending what was refused is not cut off from its answer", async () => {
+  const refusing = createServer((_request, response) => response.writeHead(413).end("too large"));
+  const closeIdle = idleCloser(refusing, false);
+  await new Promise<void>((resolve) => refusing.listen(0, "127.0.0.1", resolve));
+  const socket = connect((refusing.address() as AddressInfo).port, "127.0.0.1");
+  socket.write("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf");
+  await new Promise((resolve) => socket.once("data", resolve));
+  const closed = new Promise((resolve) => refusing.close(resolve));
+  closeIdle();
+  socket.write(" more");
+  await sleep(50);
+  expect(socket.destroyed).toBe(false);
   closeIdle();
   await closed;
 });
