@@ -29,10 +29,17 @@ export function watchPresence({ state, database, runtime, end, ending, everyMs =
     try {
       const own = fstatSync(folder);
       if (counted && own.nlink === 0) return end("state folder removed");
-      const there = statSync(state, { throwIfNoEntry: false });
-      if (there?.ino !== own.ino || there.dev !== own.dev) return;
-      if (placeOfDatabase() !== place) return end("database removed");
-      if (runtimeOwner(state) === undefined) writeRuntimeFile(state, runtime);
+      const isThere = () => {
+        const there = statSync(state, { throwIfNoEntry: false });
+        return there?.ino === own.ino && there.dev === own.dev;
+      };
+      if (!isThere()) return;
+      const removed = placeOfDatabase() !== place;
+      const lost = runtimeOwner(state) === undefined;
+      // What is moved between two looks has taken all of it along.
+      if (!isThere()) return;
+      if (removed) end("database removed");
+      else if (lost) writeRuntimeFile(state, runtime);
     } catch {
       // A full disk, a folder above that may not be entered for now, a file system of the network: the next look tries again.
     }
