@@ -10,12 +10,12 @@ import { askWorker, runInWorker } from "#shared/sync-worker.ts";
 import type { KeeperOf } from "../connections/kept-tokens.ts";
 import type { Checked, OpenConnection, RunTask, SyncExecution } from "../execution.ts";
 import { type EndPorts, endOf } from "./ends.ts";
-import { makeDataFolder } from "./local-files.ts";
+import { fileOf, makeDataFolder } from "./local-files.ts";
 import type { Workers } from "./spare-worker.ts";
 
 export interface ExecutionOptions extends EndPorts {
   readonly clock: Clock;
-  /** The root's state folder: states of syncs whose destination has no transactions lie in `syncs` below it. */
+  /** The root's state folder: states of syncs into HTTP endpoints lie in `syncs` below it. */
   readonly stateFolder: string;
   /** Keeps what a connection's vendor rotates. */
   readonly keeperOf: KeeperOf;
@@ -102,7 +102,8 @@ async function specOf({ run, sync, source, destination }: RunTask, options: Exec
     stall_timeout_s: sync.stall_timeout_s ?? DEFAULT_STALL_TIMEOUT_S,
     reset: run.full_refresh,
     skip_idle_proof: sync.schedule === "realtime",
-    state_file: join(folder, `${sync.id}.json`),
+    // A file has it beside itself, where whoever writes it finds it: another daemon, or a sync that replaces what this one appended.
+    state_file: fileOf(into.url, options.root) === null ? join(folder, `${sync.id}.json`) : null,
     allow_private: options.allowPrivate(),
   };
 }
