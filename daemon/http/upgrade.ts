@@ -43,21 +43,22 @@ export function useUpgrades(
   upgrades: readonly Upgrade[],
 ): { open(): number } {
   const server = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE, perMessageDeflate: false });
+  const refusals = new WeakMap<IncomingMessage, (error: Error) => void>();
+  server.on("wsClientError", (error, _socket, request) => refusals.get(request)?.(error));
   app.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on("error", () => socket.destroy());
     const unknown = { ...anonymous, environment: claimedEnvironment(request.headers) };
     const caller: Caller = { principal: unknown, action: "unknown", requestId: requestIdOf(request) };
     const tell = (status: number) => options.onAnswer(callOf(caller, status));
-    admit(request, options, upgrades, caller).then(
-      (serve) => {
+    const refused = (error: unknown) => tell(refuse(socket, error, caller));
+    refusals.set(request, (error) => refused(noHandshake(error)));
+    admit(request, options, upgrades, caller).then((serve) => {
+      server.handleUpgrade(request, socket, head, (opened) => {
         tell(101);
-        server.handleUpgrade(request, socket, head, (opened) => {
-          closeWithCredential(opened, () => principalOf(request, options));
-          serve(opened);
-        });
-      },
-      (error: unknown) => tell(refuse(socket, error, caller)),
-    );
+        closeWithCredential(opened, () => principalOf(request, options));
+        serve(opened);
+      });
+    }, refused);
   });
   app.addHook("preClose", async () => {
     for (const socket of server.clients) socket.close(1001, "the daemon is stopping");
@@ -106,6 +107,11 @@ async function principalOf(request: IncomingMessage, { authenticator, host }: Up
   const remote = remoteOf(request);
   checkExposure(host, remote);
   return authenticator.authenticate(request.headers, remote);
+}
+
+// RFC 6455, section 4.4: with the versions that are spoken.
+function noHandshake({ message }: Error): MagicError {
+  return new MagicError("invalid_request", `${message}.`, { headers: { "sec-websocket-version": "13, 8" } });
 }
 
 // A socket outlives the request that opened it, and must not outlive its credential: revoked, rolled or expired ends it. What a

@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm, stat, truncate } from "node:fs/promises";
 import { type AddressInfo, connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import WebSocket, { WebSocketServer } from "ws";
@@ -284,6 +285,25 @@ test("the stream refuses whoever may not read it, with an HTTP answer", async ()
   app.fastify.server.closeIdleConnections();
   const open = promisify(app.fastify.server.getConnections.bind(app.fastify.server));
   await vi.waitFor(async () => expect(await open()).toBe(0));
+});
+
+test("an upgrade that is no handshake is answered and audited as one that was refused", async () => {
+  const app = await daemon(await folder());
+  const socket = connect(Number(new URL(app.url).port), "127.0.0.1");
+  const head = ["GET /v1/logs/stream HTTP/1.1", "Host: localhost", "Connection: Upgrade", "Upgrade: websocket"];
+  head.push(
+    `Authorization: Bearer ${app.credentials.local_token}`,
+    "X-Request-Id: no-key",
+    "Sec-WebSocket-Version: 99",
+  );
+  socket.write(`${head.join("\r\n")}\r\n\r\n`);
+  const answer = await text(socket);
+  expect(answer).toMatch(/^HTTP\/1\.1 400 .*x-request-id: no-key\r\n.*"code":"invalid_request"/s);
+  expect(answer).toContain("sec-websocket-version: 13, 8");
+  await vi.waitFor(async () => {
+    const audited = await clientFor(app).request<{ data: object[] }>("GET", "/v1/audit?request_id=no-key");
+    expect(audited.data).toMatchObject([{ action: "logs.stream", status: 400, outcome: "failed" }]);
+  });
 });
 
 test("the stream ends with its credential", async () => {
