@@ -117,6 +117,7 @@ export async function carryOut(
     random: parts.router.random,
     breakers: parts.router.breakers,
     measurements: parts.router.measurements,
+    stream: shape.stream,
     signal: work.signal,
     afford: (candidate, earlier) =>
       reservation === null || afforded(reservation.raise((candidate.worst ?? 0) + chargedFor(earlier))),

@@ -171,10 +171,10 @@ test("models that clients invent fill neither the breakers nor the measurements"
   const measurements = createMeasurements(systemClock);
   for (let i = 0; i < 20_000; i++) {
     breakers.failed(`a/invented-${i}`);
-    measurements.observed(`a/invented-${i}`, 1);
+    measurements.observed(`a/invented-${i}`, false, 1);
   }
   expect(breakers.states().length).toBeLessThanOrEqual(1_000);
-  const measured = Array.from({ length: 20_000 }, (_, i) => measurements.latency(`a/invented-${i}`));
+  const measured = Array.from({ length: 20_000 }, (_, i) => measurements.latency(`a/invented-${i}`, false));
   expect(measured.filter((ms) => ms !== null).length).toBeLessThanOrEqual(10_000);
   for (let i = 0; i < 2; i++) breakers.failed("a/real");
   expect(breakers.state("a/real")).toBe("open");
@@ -226,6 +226,30 @@ test("weights are obeyed, the cheapest and the fastest are chosen, users stick",
     Array.from({ length: 6 }, () => "same"),
   );
   expect(once.toSorted((x, y) => x - y)).toEqual([0, 6]);
+});
+
+test("streams and whole answers are measured apart, and what fails is slower than what answers", async () => {
+  let now = 0;
+  const clock = { now: () => Date.now(), monotonic: () => now };
+  const taking = (streamMs: number, wholeMs: number) => (response: ServerResponse, _request: unknown, body: string) => {
+    now += body.includes('"stream":true') ? streamMs : wholeMs;
+    good(response, body);
+  };
+  a.answer = taking(100, 1_500);
+  b.answer = taking(300, 1_000);
+  const fastest = config({ strategy: "fastest", retries: 0, timeout_ms: 60_000 });
+  const { chat } = await testGateway(fastest, { clock });
+  const served = async (stream: boolean) => (await chat({ model: "p", stream })).headers["x-magic-provider"];
+  const order: unknown[] = [];
+  for (const stream of [true, true, false, false, false, true]) order.push(await served(stream));
+  expect(order).toEqual(["a", "b", "a", "b", "b", "a"]);
+
+  b.answer = taking(0, 12_000);
+  a.answer = error(500);
+  a.requests.length = 0;
+  const other = await testGateway(fastest, { clock });
+  for (let i = 0; i < 3; i++) expect((await other.chat({ model: "p" })).headers["x-magic-provider"]).toBe("b");
+  expect(a.requests.length).toBe(1);
 });
 
 test("denials name the rule and what to change; nobody is called", async () => {

@@ -33,6 +33,7 @@ export interface AttemptContext {
   readonly random: () => number;
   readonly breakers: Breakers;
   readonly measurements: Measurements;
+  readonly stream: boolean;
   /** Aborted when the call is over: the client left, or the total time is up. */
   readonly signal: AbortNotice;
   /** Raises the reservation to what this candidate may cost beside what earlier attempts did; false: the budget does not allow it. */
@@ -42,12 +43,10 @@ export interface AttemptContext {
 
 const FIRST_BACKOFF_MS = 200;
 const MAX_BACKOFF_MS = 4_000;
-/** What a failure counts as for the `fastest` strategy. */
-const FAILURE_LATENCY_MS = 5_000;
 
 /** Tries the plan's candidates in order until one answers or nothing is left. Never throws for what an upstream does. */
 export async function attemptRoute(plan: Plan, context: AttemptContext): Promise<Attempted> {
-  const { clock, breakers, measurements } = context;
+  const { clock, breakers, measurements, stream } = context;
   const attempts: AttemptRecord[] = [];
   let last: Attempted | undefined;
   for (let index = 0; index < plan.candidates.length; index++) {
@@ -68,14 +67,15 @@ export async function attemptRoute(plan: Plan, context: AttemptContext): Promise
       attempts.push({ candidate, startedAt, endedAt, failure: failed?.failure ?? null, charged });
       last = { outcome, candidate, attempts };
       if (!failed) {
-        measurements.observed(candidate.name, endedAt - startedAt);
+        measurements.observed(candidate.name, stream, endedAt - startedAt);
         if (outcome.kind === "completion") breakers.succeeded(candidate.name);
         return last;
       }
       const wait = tried < plan.retries ? pauseBefore(failed.failure, tried, plan.timeoutMs, context.random) : null;
       if (wait !== null && (await pause(wait, context.signal)) && (await context.afford(candidate, attempts))) continue;
       settleBreaker(breakers, candidate.name, failed.failure);
-      if (unwell(failed.failure)) measurements.observed(candidate.name, FAILURE_LATENCY_MS);
+      // Slower than whatever answers in time, however fast it fails.
+      if (unwell(failed.failure)) measurements.observed(candidate.name, stream, plan.timeoutMs);
       if (!fallsThrough(failed.failure) || context.signal.aborted) return last;
       break;
     }

@@ -9,6 +9,7 @@ export interface OrderContext {
   /** Who sticks to a candidate. */
   readonly user: string;
   readonly measurements: Measurements;
+  readonly stream: boolean;
   /** 0 <= random() < 1. */
   readonly random: () => number;
 }
@@ -21,11 +22,11 @@ export function inOrder(strategy: Strategy, candidates: readonly Candidate[], co
       return weighted(candidates, context.random);
     case "cheapest":
       return candidates.toSorted((a, b) => (a.worst ?? Infinity) - (b.worst ?? Infinity));
-    case "fastest":
+    case "fastest": {
       // What was never measured goes first, so that it gets measured.
-      return candidates.toSorted(
-        (a, b) => (context.measurements.latency(a.name) ?? -1) - (context.measurements.latency(b.name) ?? -1),
-      );
+      const latency = ({ name }: Candidate) => context.measurements.latency(name, context.stream) ?? -1;
+      return candidates.toSorted((a, b) => latency(a) - latency(b));
+    }
     case "sticky":
       return candidates.toSorted((a, b) => stickiness(b, context.user) - stickiness(a, context.user));
   }

@@ -94,6 +94,7 @@ export function considerRoute(engagement: Engagement, parts: RouterParts, call: 
   const ordered = inOrder(policy.strategy, able, {
     user: shape.user ?? callerKey(call.principal),
     measurements: parts.measurements,
+    stream: shape.stream,
     random: parts.random,
   });
   return {
@@ -140,7 +141,8 @@ function sandboxStandsIn(
 function considerCandidate(question: Question, entry: PolicyCandidate): Considered {
   const { engagement, parts, call, shape, access, asked, isPinned } = question;
   const name = entry.provider === "" ? entry.model : `${entry.provider}/${entry.model}`;
-  const state = { model: name, breaker: parts.breakers.state(name), latencyMs: parts.measurements.latency(name) };
+  const latencyMs = parts.measurements.latency(name, shape.stream);
+  const state = { model: name, breaker: parts.breakers.state(name), latencyMs };
   const out = (
     objection: Objection,
     reason: string,

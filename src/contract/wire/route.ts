@@ -27,7 +27,11 @@ export const RouteCandidate = Type.Object({
   context_length: Nullable(Type.Integer()),
   weight: Type.Number(),
   breaker: Type.Enum(["closed", "open", "half_open"]),
-  latency_ms: Nullable(Type.Number({ description: "Measured time to the first byte, of late." })),
+  latency_ms: Nullable(
+    Type.Number({
+      description: "Measured of late: to a stream's first content, or to a whole answer, as the request asks for.",
+    }),
+  ),
 });
 export type RouteCandidate = Static<typeof RouteCandidate>;
 
