@@ -551,6 +551,72 @@ test("a server that refuses both in one word is asked once more without either",
 });
 
 test.each([
+  ["stream_options", "user"],
+  ["user", "stream_options"],
+])(
+  "a server that refuses %s and then %s is asked until nothing of the gateway's own is left, later at once",
+  async (...order) => {
+    upstream.answer = (response, _, body) => {
+      const refused = order.find((name) => name in JSON.parse(body));
+      if (refused)
+        response.writeHead(400).end(JSON.stringify({ error: { message: `Unsupported parameter: '${refused}'` } }));
+      else
+        response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(completions["vLLM"]?.[0]));
+    };
+    const before = upstream.requests.length;
+    const call = callOf({ ...request, stream: true }, { user: "u1" });
+    const stream = () => provider.chat(call, targetOf("openai", upstream, order.join()), optionsOf());
+    expect((await stream()).kind).toBe("stream");
+    expect(upstream.requests.length - before).toBe(3);
+    expect((await stream()).kind).toBe("stream");
+    expect(upstream.requests.length - before).toBe(4);
+  },
+);
+
+test("a server that refuses the token's user beside texts to embed is asked without it, and later at once", async () => {
+  const answer = { object: "list", data: [{ object: "embedding", index: 0, embedding: [0.5] }], model: "m" };
+  upstream.answer = (response, _, body) => {
+    if (JSON.parse(body).user) response.writeHead(400).end('{"error":{"message":"Unsupported parameter: user"}}');
+    else response.end(JSON.stringify({ ...answer, usage: { prompt_tokens: 1, total_tokens: 1 } }));
+  };
+  const before = upstream.requests.length;
+  const embed = (body: { input: string; user?: string }) =>
+    provider.embed?.(
+      { request: body, raw: null, requestId: "req_test", user: "u1" },
+      targetOf("openai", upstream, "embedding"),
+      optionsOf(),
+    );
+  expect(await embed({ input: "hi" })).toMatchObject({ kind: "completion" });
+  expect(await embed({ input: "hi" })).toMatchObject({ kind: "completion" });
+  expect(upstream.requests.length - before).toBe(3);
+  expect(await embed({ input: "hi", user: "u1" })).toMatchObject({ failure: { upstreamStatus: 400 } });
+});
+
+test("embeddings say in the specification's form what they cost, and an error behind a 200 is one", async () => {
+  const data = [{ object: "embedding", index: 0, embedding: [0.5] }];
+  const embedded = async (answer: object) => {
+    upstream.answer = (response) => void response.end(JSON.stringify(answer));
+    const call = { request: { input: "hi" }, raw: null, requestId: "req_test", user: null };
+    return provider.embed?.(call, targetOf("openai", upstream), optionsOf());
+  };
+  // Voyage counts the total alone.
+  for (const usage of [{ total_tokens: 9 }, { prompt_tokens: 9 }, { prompt_tokens: 9, total_tokens: null }]) {
+    const got = await embedded({ object: "list", data, model: "m", usage });
+    if (got?.kind !== "completion") throw new Error(JSON.stringify(got));
+    expect(JSON.parse(String(got.body))).toEqual({
+      ...{ object: "list", data, model: "m" },
+      usage: { prompt_tokens: 9, total_tokens: 9, cost_usd: 0.5 },
+    });
+    expect(got.usage).toMatchObject({ input: 9 });
+  }
+  const limited = { error: { message: "slow down", code: "rate_limit_exceeded" } };
+  expect(await embedded(limited)).toMatchObject({ failure: { kind: "rate_limit", message: "slow down" } });
+  expect(await embedded({ object: "list" })).toMatchObject({
+    failure: { kind: "protocol", message: "The provider's answer has no embeddings." },
+  });
+});
+
+test.each([
   [400, { detail: "Unsupported parameter: user" }],
   [400, { error: { message: 'Invalid JSON payload received. Unknown name "user": Cannot find field.' } }],
   [400, { error: { message: "Unrecognized request argument supplied: user" } }],

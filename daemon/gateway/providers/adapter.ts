@@ -153,5 +153,5 @@ export interface Provider {
   /** One attempt: exactly one upstream request. Resolves at the whole completion or at the stream's first content. */
   chat(call: ChatCall, target: Target, options: AttemptOptions): Promise<ChatOutcome>;
   /** Undefined where the provider's wire is not OpenAI's. */
-  embed?(call: EmbeddingCall, target: Target, options: AttemptOptions): Promise<CompletionOutcome | FailureOutcome>;
+  embed?(call: EmbeddingCall, target: Target, options: AttemptOptions): Promise<ChatOutcome>;
 }

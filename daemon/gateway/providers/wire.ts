@@ -8,9 +8,25 @@ import type { ChatCall, EmbeddingCall, Notes, ProviderKind, Target, Unsupported 
 import type { MemberNames } from "./anthropic/member-names.ts";
 import type { Failure } from "./failure.ts";
 
-/** A request ready to be sent, and what its answer's reader must know of it. */
-export interface Prepared {
+/** A request ready to be sent. */
+export interface Asked {
   readonly request: UpstreamRequest;
+  readonly relent?: Relent | undefined;
+}
+
+/** The request as it is worth sending once more after this refusal, which was for the way in which the gateway itself had asked. */
+export type Relent = (status: number, body: string) => Relented | null;
+
+/** The same request without what was refused, of which something else may be refused in its turn. */
+export interface Relented {
+  readonly request: UpstreamRequest | Promise<UpstreamRequest>;
+  readonly relent?: Relent | undefined;
+  /** It was not refused. */
+  worked(): void;
+}
+
+/** A request, and what its answer's reader must know of it. */
+export interface Prepared extends Asked {
   readonly notes: Notes;
   /** The tool whose input stands for the answer where a JSON schema is emulated. */
   readonly jsonTool?: string | undefined;
@@ -18,13 +34,6 @@ export interface Prepared {
   readonly toolNames?: ReadonlyMap<string, string> | undefined;
   /** Members of tools that go under other names than their own. */
   readonly memberNames?: MemberNames | undefined;
-}
-
-/** The same request without what was refused. */
-export interface Relented {
-  readonly request: UpstreamRequest | Promise<UpstreamRequest>;
-  /** It was not refused. */
-  worked(): void;
 }
 
 /** What a reader of answers is given. */
@@ -70,9 +79,18 @@ export interface Wire {
   decoder(context: ReadContext, emit: Emit): StreamDecoder;
   /** Reads an answer with another status. */
   failure(status: number, headers: IncomingHttpHeaders, body: string, target: Target): Failure;
-  /** The request as it is worth sending once more after this refusal, which was for the way in which the gateway itself had asked. */
-  relent?(status: number, body: string, call: ChatCall, target: Target, refused: UpstreamRequest): Relented | null;
-  prepareEmbedding?(call: EmbeddingCall, target: Target): UpstreamRequest;
+  readonly embeddings?: EmbeddingWire;
+}
+
+export interface EmbeddingWire {
+  prepare(call: EmbeddingCall, target: Target): Asked;
+  /** Reads an answer with a 2xx status. Throws UpstreamError. */
+  read(
+    body: Buffer,
+    call: EmbeddingCall,
+    target: Target,
+    cost: ReadContext["cost"],
+  ): { readonly body: Buffer; readonly usage: TokenUsage };
 }
 
 export interface WireIo {

@@ -7,7 +7,7 @@ import { failure, UpstreamError } from "../failure.ts";
 import { refusing } from "../refusing.ts";
 import { claudeThoughts } from "../thoughts/claude.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
-import type { Wire } from "../wire.ts";
+import type { Relent, Wire } from "../wire.ts";
 import { readConverse } from "./answer.ts";
 import { bedrockFailure } from "./errors.ts";
 import { thoughtFormat } from "./models.ts";
@@ -29,13 +29,14 @@ export function bedrockWire(thoughts: ThoughtMemory): Wire {
         io,
         claudeThoughts(thoughts, call.caller, thoughtFormat(target.model)),
       );
+      const text = JSON.stringify(body);
       const whole = !call.request.stream || ("toolConfig" in body && unstreamed.has(target));
-      const request = await signed(JSON.stringify(body), whole ? "converse" : "converse-stream", call, target);
-      return { request, notes, jsonTool, memberNames };
-    },
-    relent(status, body, call, target, { body: text }) {
-      if (!call.request.stream || status !== 400 || !UNSTREAMED.test(body)) return null;
-      return { request: signed(String(text), "converse", call, target), worked: () => unstreamed.add(target) };
+      const request = await signed(text, whole ? "converse" : "converse-stream", call, target);
+      const relent: Relent = (status, refusal) => {
+        if (whole || status !== 400 || !UNSTREAMED.test(refusal)) return null;
+        return { request: signed(text, "converse", call, target), worked: () => unstreamed.add(target) };
+      };
+      return { request, relent, notes, jsonTool, memberNames };
     },
     read: (body, context) => readConverse(body, context, thoughts),
     decoder: (context, emit) => bedrockDecoder(context, emit, thoughts),

@@ -1,27 +1,23 @@
-// Reads an answer into the attempt's outcome. A stream is given out at its first content, so that a provider that fails before it has said
-// anything can still be exchanged for another.
+// Reads what comes of one request into its attempt's outcome. Streams resolve at their first content, so that a provider that fails before
+// it has said anything can still be exchanged for another.
 import type { IncomingHttpHeaders } from "node:http";
-import { estimatePrompt } from "#daemon/gateway/format/estimate.ts";
 import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
 import { type Exchange, type ExchangeReader, failureOf } from "#daemon/gateway/upstream/exchange.ts";
-import type { AttemptOptions, ChatOutcome, FailureOutcome } from "../adapter.ts";
+import type { ChatOutcome, FailureOutcome } from "../adapter.ts";
 import { type Failure, failure, UpstreamError } from "../failure.ts";
-import { wholeAsStream } from "../whole-stream.ts";
-import type { ReadContext, Wire } from "../wire.ts";
-import { joined, MAX_ANSWER, MAX_ERROR } from "./body.ts";
-import { type Relay, streamRelay } from "./relay.ts";
+import type { Reading } from "./reading.ts";
+import type { Relay } from "./relay.ts";
 import { Toll } from "./toll.ts";
 
-/** Reads one answer of a chat, whole or streamed. */
+/** Decoded bytes of an error's body. */
+const MAX_ERROR = 256 * 1024;
+
 export class AnswerReader implements ExchangeReader {
   running: Exchange | null = null;
-  readonly #wire: Wire;
-  readonly #context: ReadContext;
-  readonly #options: AttemptOptions;
+  readonly #reading: Reading;
   readonly #resolve: (outcome: ChatOutcome) => void;
   readonly #sendAgain: (status: number, body: string) => boolean;
   readonly #toll = new Toll();
-  readonly #streamed: boolean;
   #status = 0;
   #headers: IncomingHttpHeaders = {};
   #parts: Buffer[] = [];
@@ -30,18 +26,13 @@ export class AnswerReader implements ExchangeReader {
 
   /** @param sendAgain whether the request goes out once more after this refusal, to be read by another one. */
   constructor(
-    wire: Wire,
-    context: ReadContext,
-    options: AttemptOptions,
+    reading: Reading,
     resolve: (outcome: ChatOutcome) => void,
     sendAgain: (status: number, body: string) => boolean,
   ) {
-    this.#wire = wire;
-    this.#context = context;
-    this.#options = options;
+    this.#reading = reading;
     this.#resolve = resolve;
     this.#sendAgain = sendAgain;
-    this.#streamed = context.request.stream === true;
   }
 
   sent(): void {
@@ -52,8 +43,7 @@ export class AnswerReader implements ExchangeReader {
     this.#status = status;
     this.#headers = headers;
     this.#toll.answering = status < 300;
-    if (this.#streamed && status < 300 && isStream(headers))
-      this.#relay = streamRelay(this.#wire, this.#context, () => this.running as Exchange);
+    if (status < 300 && isStream(headers)) this.#relay = this.#reading.relay(() => this.running as Exchange);
   }
 
   data(chunk: Buffer): void {
@@ -68,7 +58,7 @@ export class AnswerReader implements ExchangeReader {
       return;
     }
     this.#size += chunk.length;
-    if (this.#size > (this.#status < 300 ? MAX_ANSWER : MAX_ERROR))
+    if (this.#size > (this.#status < 300 ? this.#reading.maxAnswer : MAX_ERROR))
       throw new UpstreamError(failure("protocol", "The provider's answer is too large."));
     this.#parts.push(chunk);
   }
@@ -87,42 +77,35 @@ export class AnswerReader implements ExchangeReader {
 
   // Null: the request goes out once more.
   #whole(): ChatOutcome | null {
-    const wire = this.#wire;
-    const status = this.#status;
-    const headers = this.#headers;
-    const { target, prepared } = this.#context;
+    const { wire, target } = this.#reading;
     const body = joined(this.#parts);
     this.#parts = [];
-    if (status >= 300) {
+    if (this.#status >= 300) {
       const text = body.toString("utf8");
-      return this.#sendAgain(status, text) ? null : this.#failed(wire.failure(status, headers, text, target), null);
+      if (this.#sendAgain(this.#status, text)) return null;
+      return this.#failed(wire.failure(this.#status, this.#headers, text, target), null);
     }
     try {
-      const { body: answer, usage } = wire.read(body, this.#context);
-      if (!this.#streamed) return { kind: "completion", body: answer, usage, notes: prepared.notes };
-      const asked = this.#context.request.stream_options?.include_usage === true;
-      return wholeAsStream(answer, usage, asked, this.#options.signal, prepared.notes);
+      return this.#reading.whole(body);
     } catch (error) {
       return this.#failed(failureOf(error), error instanceof UpstreamError ? error.usage : null);
     }
   }
 
   #failed(problem: Failure, usage: TokenUsage | null): FailureOutcome {
-    return { kind: "failure", failure: problem, usage, notes: this.#context.prepared.notes };
+    return { kind: "failure", failure: problem, usage, notes: this.#reading.notes };
   }
 
   fail(problem: Failure): void {
     const relay = this.#relay;
     if (relay?.given) relay.fail(problem);
-    else {
-      this.#resolve(this.#failed(problem, this.#charged(problem)));
-    }
+    else this.#resolve(this.#failed(problem, this.#charged(problem)));
   }
 
   // Of a stream that its provider ended with an error in place of the answer: what it has counted itself, as of an error's status.
   #charged(problem: Failure): TokenUsage | null {
     const relay = this.#relay;
-    if (!relay) return this.#toll.of(problem, () => estimatePrompt(this.#context.request));
+    if (!relay) return this.#toll.of(problem, () => this.#reading.promptTokens());
     const usage = relay.decoder.usage();
     return problem.upstreamStatus !== null && usage.estimated ? null : usage;
   }
@@ -130,9 +113,16 @@ export class AnswerReader implements ExchangeReader {
   #give(relay: Relay): void {
     if (relay.given) return;
     relay.given = true;
-    const { notes } = this.#context.prepared;
-    this.#resolve({ kind: "stream", notes, pipe: relay.pipe });
+    this.#resolve({ kind: "stream", notes: this.#reading.notes, pipe: relay.pipe });
   }
+}
+
+const BYTE_ORDER_MARK = Buffer.from("\ufeff");
+
+// RFC 8259, 8.1: a byte order mark before JSON may be passed over.
+function joined(parts: readonly Buffer[]): Buffer {
+  const body = parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts);
+  return body.subarray(0, 3).equals(BYTE_ORDER_MARK) ? body.subarray(3) : body;
 }
 
 function isStream(headers: IncomingHttpHeaders): boolean {

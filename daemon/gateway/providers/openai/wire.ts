@@ -4,14 +4,14 @@ import { forwardBody } from "#daemon/gateway/format/forward.ts";
 import type { ChatRequest, Message } from "#daemon/gateway/format/request.ts";
 import type { ChatCall, EmbeddingCall, Target } from "../adapter.ts";
 import { endpointUnder } from "../endpoint.ts";
-import { refusing } from "../refusing.ts";
 import { secretsOf } from "../secrets.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { isBare, withReasoning } from "../thoughts/reasoning.ts";
 import type { Prepared, Wire } from "../wire.ts";
-import { type Additions, refusedAdditions } from "./additions.ts";
+import { type Addition, type Additions, additions } from "./additions.ts";
 import { unmarked } from "./cache-marks.ts";
 import { readCompletion } from "./completion.ts";
+import { embeddingBody, readEmbeddings } from "./embeddings.ts";
 import { openaiFailure } from "./errors.ts";
 import { portableMessages } from "./messages.ts";
 import { addressOf, namedLimit, serviceOf } from "./services.ts";
@@ -46,60 +46,60 @@ export function openaiFormat(
       body,
     };
   }
-  const refusers = { counting: refusing(), user: refusing() };
-  const taken = (target: Target): Additions => ({
-    counting: !refusers.counting.has(target),
-    user: !refusers.user.has(target),
-  });
-  const chat = (call: ChatCall, target: Target, additions: Additions) =>
-    post(target, "/chat/completions", chatBody(call, target, thoughts, additions), call.traceparent);
+  const { ask } = additions();
   return {
     kind,
     passesThrough: true,
     unsupported: () => [],
-    prepare: (call, target): Prepared => ({
-      request: chat(call, target, taken(target)),
-      notes: {
-        dropped: [],
-        responseFormat: call.request.response_format?.type === "json_schema" ? "native" : undefined,
-      },
-    }),
-    relent(status, body, call, target) {
-      const refused = refusedAdditions(status, body).filter((one) => adds(one, call));
-      if (refused.length === 0 || serviceOf(target).narrow) return null;
-      const without = Object.fromEntries(refused.map((one) => [one, false]));
-      const worked = () => {
-        for (const one of refused) refusers[one].add(target);
-      };
-      return { request: chat(call, target, { ...taken(target), ...without }), worked };
+    prepare(call, target): Prepared {
+      const { request, relent } = ask(
+        target,
+        (one) => adds(one, call) && !serviceOf(target).narrow,
+        (given) => post(target, "/chat/completions", chatBody(call, target, thoughts, given), call.traceparent),
+      );
+      const native = call.request.response_format?.type === "json_schema";
+      return { request, relent, notes: { dropped: [], responseFormat: native ? "native" : undefined } };
     },
-    prepareEmbedding: (call, target) => post(target, "/embeddings", embeddingBody(call, target)),
     read: (body, context) => readCompletion(body, context, thoughts),
     decoder: (context, emit) => openaiDecoder(context, emit, thoughts),
     failure: (status, headers, body, target) => openaiFailure(status, headers, body, secretsOf(target)),
+    embeddings: {
+      prepare: (call, target) =>
+        ask(
+          target,
+          (one) => one === "user" && addsUser(call),
+          (given) => post(target, "/embeddings", embeddingBody(call, target, given)),
+        ),
+      read: readEmbeddings,
+    },
   };
 }
 
 // What the client has put there itself is its own to be refused.
-function adds(addition: keyof Additions, { request, user }: ChatCall): boolean {
-  if (addition === "user") return user !== null && request.user !== user;
+function adds(addition: Addition, call: ChatCall): boolean {
+  const { request } = call;
+  if (addition === "user") return addsUser(call);
   return request.stream === true && Object.keys(request.stream_options ?? {}).every((name) => name === "include_usage");
+}
+
+function addsUser({ request, user }: ChatCall | EmbeddingCall): boolean {
+  return user !== null && request.user !== user;
 }
 
 const common = { "content-type": "application/json", accept: "*/*", "accept-encoding": "identity" };
 
-function chatBody(call: ChatCall, target: Target, thoughts: ThoughtMemory, additions: Additions): Buffer | string {
+function chatBody(call: ChatCall, target: Target, thoughts: ThoughtMemory, given: Additions): Buffer | string {
   const { request } = call;
   const changes = namedLimit(request, target);
   if (request.model !== target.model) changes["model"] = target.model;
   const { mistral: plain, narrow } = serviceOf(target);
   // Streams are metered whether the client asked or not; stream.ts shows the usage only to who asked.
-  const bare = plain || !additions.counting;
+  const bare = plain || !given.counting;
   if (request.stream && (bare || request.stream_options?.include_usage !== true)) {
     changes["stream_options"] = bare ? undefined : { ...request.stream_options, include_usage: true };
   }
   if (plain) Object.assign(changes, { user: undefined, ...mistralSeed(request) });
-  else if (call.user !== null && request.user !== call.user) changes["user"] = additions.user ? call.user : undefined;
+  else if (call.user !== null && request.user !== call.user) changes["user"] = given.user ? call.user : undefined;
   if (request.drop_unsupported !== undefined) changes["drop_unsupported"] = undefined;
   const marked = narrow && (call.raw === null || call.raw.includes('"cache_control"'));
   const said = reasoned(call, target, thoughts);
@@ -110,14 +110,6 @@ function chatBody(call: ChatCall, target: Target, thoughts: ThoughtMemory, addit
   }
   if (messages !== request.messages) changes["messages"] = messages;
   return forwardBody(call.raw, request, changes);
-}
-
-function embeddingBody(call: EmbeddingCall, target: Target): Buffer | string {
-  const changes: Record<string, unknown> = {};
-  if (call.request.model !== target.model) changes["model"] = target.model;
-  if (serviceOf(target).mistral) changes["user"] = undefined;
-  else if (call.user !== null && call.request.user !== call.user) changes["user"] = call.user;
-  return forwardBody(call.raw, call.request, changes);
 }
 
 function mistralSeed({ seed }: ChatRequest): object {
