@@ -91,7 +91,10 @@ function refuseLostNames(inputs) {
 
 const programs = { daemon: "daemon/main.ts", "sdk-testing": "src/sdk/testing.ts" };
 // Code that runs in a thread or process of its own, resolved as #entry/<name> from source and from dist alike.
-const entries = ["storage-worker", "sqlite-query", "sync-worker", "connector-worker", "check-worker", "cell-starter"];
+const entries = [
+  ...["storage-worker", "sqlite-query", "sync-worker", "connector-worker", "check-worker", "contract-worker"],
+  "cell-starter",
+];
 for (const name of entries) if (existsSync(`daemon/entry/${name}.ts`)) programs[name] = `daemon/entry/${name}.ts`;
 
 rmSync("dist", { recursive: true, force: true });

@@ -21,10 +21,10 @@ const MAX_COMPILED = 256;
 const MAX_KEPT_TEXT = 4 * 1024 * 1024;
 let keptText = 0;
 
-export function compileSchema(schema: Schema): Check {
-  const text = JSON.stringify(schema);
-  if (text.length > MAX_KEPT_TEXT) return checkOf(schema);
-  const check = compiled.get(text) ?? checkOf(schema);
+/** `text`: the schema in JSON. `whole`: all at once, what only refused values need too; a time limit does not count it then. */
+export function compileSchema(text: string, whole = false): Check {
+  if (text.length > MAX_KEPT_TEXT) return checkOf(text, whole);
+  const check = compiled.get(text) ?? checkOf(text, whole);
   if (!compiled.delete(text)) keptText += text.length;
   compiled.set(text, check);
   for (const oldest of compiled.keys()) {
@@ -35,8 +35,9 @@ export function compileSchema(schema: Schema): Check {
   return check;
 }
 
-function checkOf(schema: Schema): Check {
-  const check = unlimited(schema);
+function checkOf(text: string, whole: boolean): Check {
+  const schema = JSON.parse(text) as Schema;
+  const check = unlimited(schema, whole);
   const cost = costOf(schema);
   if (cost === "linear") return check;
   return (value, ms) => {
@@ -50,8 +51,8 @@ function checkOf(schema: Schema): Check {
   };
 }
 
-function unlimited(schema: Schema): (value: unknown) => readonly FieldProblem[] {
-  const errorsOf = schemaErrors(schema, [uniqueItems]);
+function unlimited(schema: Schema, whole: boolean): (value: unknown) => readonly FieldProblem[] {
+  const errorsOf = schemaErrors(schema, { own: [uniqueItems], whole });
   return (value) => {
     try {
       const errors = errorsOf(value);

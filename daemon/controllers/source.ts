@@ -2,11 +2,11 @@
 import { readFile, realpath, stat } from "node:fs/promises";
 import { join, relative } from "node:path";
 import type { ControllerContract } from "#contract/controller.ts";
-import { readContract } from "#contract/controller-check.ts";
 import { CONTRACT_FILES } from "#contract/controller-files.ts";
 import type { SourceProblem } from "#contract/wire/controllers.ts";
 import { openBundler } from "./bundle/bundler.ts";
 import { digestOf } from "./bundle/digest.ts";
+import { readContractApart } from "./contract-thread.ts";
 import type { Artifact } from "./runtime.ts";
 
 export type SourceResult =
@@ -42,7 +42,7 @@ export function openSource(folder: string, root: string): ControllerSource {
       }
       const text = content.toString("latin1");
       if (last?.file !== file || last.text !== text)
-        last = { file, text, reading: readContract(content, relative(root, file)) };
+        last = { file, text, reading: await readContractApart(content, relative(root, file)) };
       return { ...last.reading, origin: await realpath(file).catch(() => file) };
     }
     return missing(join(relative(root, folder), CONTRACT_FILES[0]));

@@ -3,6 +3,7 @@
 import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
 import { brief } from "./check.ts";
 import { addFormats } from "./formats.ts";
+import { readAtOnce } from "./generated-code.ts";
 import { pointerParts, toPointer } from "./json-pointer.ts";
 import { checkPattern } from "./pattern.ts";
 import type { Problem } from "./problem.ts";
@@ -118,7 +119,7 @@ export function checkEmbedded(source: Source, base: string, schema: unknown, ms 
       `The schema cannot be used: ${why}.`,
       "Correct it as JSON Schema 2020-12 asks.",
     );
-  const before = process.cpuUsage();
+  const before = process.threadCpuUsage();
   try {
     within(ms * times, () => {
       metaschema(schema as Schema, base, add);
@@ -131,7 +132,7 @@ export function checkEmbedded(source: Source, base: string, schema: unknown, ms 
     metaAjv = schemaAjv = undefined;
     const late = error instanceof OutOfTime;
     if (!late && !(error instanceof RangeError)) throw error;
-    const { user, system } = process.cpuUsage(before);
+    const { user, system } = process.threadCpuUsage(before);
     if (late && times === 1 && user + system < ms * 500) return checkEmbedded(source, base, schema, ms, CROWDED);
     unusable(late ? "it takes too long to be checked" : "it is too large, or nests too deeply");
   }
@@ -339,10 +340,13 @@ function compile(schema: Schema, unusable: (why: string) => void): void {
 }
 
 function compiler(): Ajv2020 {
-  // What Ajv makes of thousands of members in a row is too much to read. V8 would find that at the first call, in brackets it does so at once.
-  const process = (source: string): string => source.replace(/\breturn (function\b.*)$/s, "return ($1)");
   schemaAjv ??= addFormats(
-    new Ajv2020({ strict: false, logger: false, validateSchema: false, code: { optimize: false, process } }),
+    new Ajv2020({
+      strict: false,
+      logger: false,
+      validateSchema: false,
+      code: { optimize: false, process: readAtOnce },
+    }),
   );
   return schemaAjv;
 }

@@ -1,21 +1,21 @@
 // Values against a contract's schema, as the daemon and the fakes of magic/sdk/testing check them alike: a quick check for every value, a second
 // that names every problem of refused ones.
 import { Ajv2020, type ErrorObject, type KeywordDefinition, type ValidateFunction } from "ajv/dist/2020.js";
-import { code } from "./evaluated.ts";
 import { addFormats } from "./formats.ts";
+import { code } from "./generated-code.ts";
 import { multipleOf } from "./multiple-of.ts";
 
 type Schema = boolean | Readonly<Record<string, unknown>>;
 
 const NOTHING: readonly ErrorObject[] = [];
 
-/** What does not fit; empty where all does. `own`: keywords in another way than Ajv's. */
+/** What does not fit; empty where all does. `own`: keywords in another way than Ajv's. `whole`: the second check is made at once, too. */
 export function schemaErrors(
   schema: Schema,
-  own: readonly KeywordDefinition[] = [],
+  { own = [], whole = false }: { own?: readonly KeywordDefinition[]; whole?: boolean } = {},
 ): (value: unknown) => readonly ErrorObject[] {
   const quick = compile(schema, own, false);
-  let thorough: ValidateFunction | undefined;
+  let thorough = whole ? compile(schema, own, true) : undefined;
   const text = JSON.stringify(schema);
   // The quick one of Ajv leaves `contains` out for arrays shorter than `prefixItems`.
   const twice = text.includes('"prefixItems"') && text.includes('"contains"');
@@ -33,8 +33,8 @@ export function schemaErrors(
 // A member called `constructor` is not there because every object inherits one. Only such schemas pay for the look.
 const INHERITED = Object.getOwnPropertyNames(Object.prototype).map((name) => JSON.stringify(name));
 
-/** Characters. What Ajv makes of a longer one would take it seconds to tidy up. */
-const LARGE = 16 * 1024;
+/** Characters. What Ajv makes of a longer one would take it seconds to tidy up, and takes V8 a while to read. */
+export const LARGE = 16 * 1024;
 
 function compile(schema: Schema, own: readonly KeywordDefinition[], allErrors: boolean): ValidateFunction {
   const text = JSON.stringify(schema);

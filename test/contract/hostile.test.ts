@@ -82,7 +82,7 @@ test("a schema whose check got no processor for its time is checked again, one t
     const began = performance.now();
     return schema;
   };
-  const used = vi.spyOn(process, "cpuUsage").mockReturnValue({ user: 90_000, system: 0 });
+  const used = vi.spyOn(process, "threadCpuUsage").mockReturnValue({ user: 90_000, system: 0 });
   expect(checkEmbedded(source as never, "/schema", stuckOnce(), 1_000)).toEqual([]);
   used.mockReturnValue({ user: 600_000, system: 0 });
   expect(checkEmbedded(source as never, "/schema", stuckOnce(), 1_000)).toHaveLength(1);

@@ -8,6 +8,7 @@ import { LARGE_FRAME, openConnection } from "#daemon/controllers/cell/connection
 import { HEADER, SECRET, up } from "#daemon/controllers/cell/frames.ts";
 import { readSocket } from "#daemon/controllers/cell/socket.ts";
 import { checkLargeOutput, type LargeOutput } from "#daemon/controllers/serving/large-output.ts";
+import { schemaCheck } from "#daemon/controllers/serving/slow-check.ts";
 import { newId } from "#shared/ids.ts";
 import { openBench, principal, settle } from "./harness.ts";
 
@@ -92,9 +93,11 @@ test("answers are taken as they come, however many; large frames between small o
   close();
 });
 
+const patient = { ms: 60_000, late: () => new Error("late") };
+
 test("a large output is checked against the schema, and must be JSON", async () => {
   const check = (text: string | Buffer, schema: boolean | Record<string, unknown> = true) =>
-    checkLargeOutput(Buffer.from(text), schema, {});
+    checkLargeOutput(Buffer.from(text), schemaCheck(schema), patient);
   const good = await check('{"a":[1,2]}', { type: "object" });
   expect("output" in good && good.output.value()).toEqual({ a: [1, 2] });
   expect(JSON.stringify({ nested: "output" in good && good.output })).toBe('{"nested":{"a":[1,2]}}');
@@ -125,6 +128,49 @@ test("a check that takes as long as the caller wants holds up neither the daemon
   await expect(bench.invoke("slow", "x ")).rejects.toMatchObject({ problems: [{ pointer: "", code: "pattern" }] });
 });
 
+test("slow checks end with their calls' time, whether they run or wait", async () => {
+  const bench = await openBench();
+  const text = { type: "string", pattern: "^(?!.*\\s+$)" };
+  const limits = { timeout_ms: 400 };
+  await bench.deploy("slow", "export default ({ input }) => input;", { input_schema: text, limits });
+  await bench.deploy("answer", `export default () => " ".repeat(100_000) + "x";`, { output_schema: text, limits });
+  // The threads are there.
+  await Promise.all([bench.outcome("slow", " ".repeat(100_000)), bench.outcome("answer")]);
+  const began = performance.now();
+  const calls = Array.from({ length: 16 }, () => [
+    bench.outcome("slow", `${" ".repeat(300_000)}x`),
+    bench.outcome("answer"),
+  ]);
+  const outcomes = await Promise.all(calls.flat());
+  // In turn they were 8 s.
+  expect(performance.now() - began).toBeLessThan(3_000);
+  expect(outcomes).toContain("timeout");
+});
+
+test("a contract that takes seconds to be checked, loaded and called holds up nobody else's call", async () => {
+  const bench = await openBench();
+  await bench.deploy("other", "export default () => 1;");
+  const members = (n: number, of: () => unknown) =>
+    Object.fromEntries(Array.from({ length: n }, (_, at) => [`member${at}`, of()]));
+  const large = {
+    type: "object",
+    properties: members(200, () => ({ type: "object", properties: members(12, () => ({ type: "string" })) })),
+  };
+  const invalid = { allOf: Array.from({ length: 60 }, (_, at) => ({ pattern: `(a+)+b{${at}}$` })) };
+  const before = process.threadCpuUsage();
+  await expect(bench.deploy("invalid", "export default () => 1;", { input_schema: invalid })).rejects.toThrow(
+    "pattern",
+  );
+  await bench.deploy("large", "export default ({ input }) => input;", { input_schema: large, output_schema: large });
+  expect(await bench.invoke("large", { member1: { member2: "a" } })).toEqual({ member1: { member2: "a" } });
+  await expect(bench.invoke("large", { member1: { member2: 1 } })).rejects.toMatchObject({
+    problems: [{ pointer: "/member1/member2", code: "type" }],
+  });
+  const { user, system } = process.threadCpuUsage(before);
+  // Of this thread; it was nearly two seconds.
+  expect((user + system) / 1_000).toBeLessThan(800);
+});
+
 test("the memory of a large output is used again once it was released, and not before", async () => {
   const bench = await openBench();
   await bench.deploy("large", "export default ({ input }) => input.letter.repeat(400_000);");
@@ -145,7 +191,7 @@ test("the memory of a large output is used again once it was released, and not b
 });
 
 test.runIf(linux)("the thread that checks large outputs comes after all others", async () => {
-  await checkLargeOutput(Buffer.from("1"), true, {});
+  await checkLargeOutput(Buffer.from("1"), schemaCheck(true), patient);
   const nameOf = (thread: string): string => readFileSync(`/proc/self/task/${thread}/comm`, "latin1").trim();
   const behind = (): boolean =>
     readdirSync("/proc/self/task").some((thread) => nameOf(thread) === "outputs" && getPriority(Number(thread)) === 10);

@@ -3,15 +3,12 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { compileSchema } from "#daemon/controllers/schemas.ts";
 import { checkThread } from "#daemon/controllers/serving/check-thread.ts";
-import type { Schema } from "#daemon/controllers/versions/schema.ts";
 import { contractIn } from "#sdk/testing/contract.ts";
 import { temporaryFolder } from "#test/temporary.ts";
 import { contractOf, put } from "./harness.ts";
 
-const schema = (seed: number, characters: number) => ({
-  type: "object",
-  description: `${seed} ${"x".repeat(characters)}`,
-});
+const schema = (seed: number, characters: number) =>
+  JSON.stringify({ type: "object", description: `${seed} ${"x".repeat(characters)}` });
 
 test("a schema of any usual size is compiled once; the oldest go when all together would be too much", () => {
   const small = compileSchema(schema(0, 10));
@@ -31,7 +28,7 @@ test("a schema of any usual size is compiled once; the oldest go when all togeth
 const AT_MOST_MS = 10_000;
 const problemsIn = (schema: Record<string, unknown>, value: unknown): readonly { code: string }[] | null => {
   const began = performance.now();
-  const problems = compileSchema(schema)(value, 250);
+  const problems = compileSchema(JSON.stringify(schema))(value, 250);
   expect(performance.now() - began).toBeLessThan(AT_MOST_MS);
   return problems;
 };
@@ -132,16 +129,29 @@ test("who sends many values that are slow to check holds up nobody else's", asyn
   const check = checkThread("by turns");
   const [many, one] = [{}, {}];
   const order: string[] = [];
-  const sent = ["a", "b", "c"].map((name) => check("1", true, many).then(() => order.push(name)));
-  const other = check("1", true, one).then(() => order.push("other"));
+  const sent = ["a", "b", "c"].map((name) => check({ json: "1", schema: "true" }, many).then(() => order.push(name)));
+  const other = check({ json: "1", schema: "true" }, one).then(() => order.push("other"));
   await Promise.all([...sent, other]);
   expect(order).toEqual(["a", "b", "other", "c"]);
 });
 
+test("a check that still waits at its limit is taken out of the line", async () => {
+  const check = checkThread("limited");
+  const slow = JSON.stringify({ pattern: "\\s+$" });
+  const own = {};
+  const first = check({ json: JSON.stringify(`${" ".repeat(1_000_000)}x`), schema: slow }, own);
+  const limit = { ms: 1, late: () => new Error("late") };
+  const late = Array.from({ length: 100 }, () => check({ json: "1".repeat(1_000), schema: "true" }, own, limit));
+  for (const one of await Promise.allSettled(late)) expect(one).toMatchObject({ reason: { message: "late" } });
+  const after = check({ json: "2", schema: "true" }, own, { ...limit, ms: 60_000 });
+  expect(await first).toMatchObject({ problems: [{ code: "too_slow" }] });
+  expect(await after).toEqual({ broken: false, problems: [] });
+});
+
 test("a check that cannot be handed to its thread fails alone", async () => {
   const check = checkThread("handed over");
-  const failed = check("1", { title: () => {} } as unknown as Schema, {});
-  const waiting = check("1", true, {});
+  const failed = check({ json: "1", schema: (() => {}) as never }, {});
+  const waiting = check({ json: "1", schema: "true" }, {});
   await expect(failed).rejects.toThrow("could not be cloned");
   expect(await waiting).toMatchObject({ broken: false, problems: [] });
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { MagicError } from "#contract/errors.ts";
 import { createRuntime } from "#daemon/controllers/create-runtime.ts";
-import { findBreaks } from "#daemon/controllers/versions/compatibility.ts";
+import { findBreaks } from "#daemon/controllers/versions/breaks.ts";
 import { createLogger } from "#daemon/telemetry/log.ts";
 import { createMetrics } from "#daemon/telemetry/metrics.ts";
 import { systemClock } from "#shared/clock.ts";

@@ -8,6 +8,7 @@ import { bundleName, type StackMapper, stackMapper } from "../bundle/stack.ts";
 import { type Cell, CellGone, type CellOutcome } from "../cell/cell.ts";
 import type { InvokeMessage, LogMessage } from "../cell/frames.ts";
 import type { BrokerSession } from "../cell/streams.ts";
+import type { TimeLimit } from "../job-thread.ts";
 import { inSource, levelOf } from "../log-line.ts";
 import type { Artifact } from "../runtime.ts";
 import { type Admission, openAdmission } from "./admission.ts";
@@ -89,7 +90,8 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
   const memoryMb = contract.limits?.memory_mb ?? defaults.memoryMb;
   const places = contract.limits?.concurrency ?? defaults.concurrency;
   const inputCheck = schemaCheck(contract.input_schema);
-  const readOutput = outputReader(name, contract.output_schema);
+  const outputCheck = schemaCheck(contract.output_schema);
+  const readOutput = outputReader(name, outputCheck);
   const admission = openAdmission(name, places, places * QUEUE_FACTOR, services.nested);
   const breaker: Breaker = openBreaker(name, services.clock);
   const stacks = stackMapper(artifact.map, `controllers/${contract.name}`);
@@ -292,7 +294,7 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
     admission,
     stacks,
     async start(overtaken) {
-      const live = await serving(overtaken);
+      const [live] = await Promise.all([serving(overtaken), inputCheck.ready(), outputCheck.ready()]);
       if (fresh) live.cell.kill("killed", "the module loads");
     },
     async run(call) {
@@ -302,7 +304,10 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
       if (!admission.tryEnter()) await admission.wait(timeoutMs, call.signal, call.within);
       try {
         // In a place of its own: no more slow checks wait than calls may run.
-        if (problems === null) refuseInput(await inputCheck.elsewhere(JSON.stringify(call.input ?? null)));
+        if (problems === null)
+          refuseInput(
+            await inputCheck.elsewhere(JSON.stringify(call.input ?? null), checkedWithin(timeoutMs, "input")),
+          );
         const admitted = performance.now();
         const serve = serving();
         const live = serve instanceof Promise ? await serve : serve;
@@ -319,7 +324,7 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
           if (ranOut(outcome.error)) retireCell(live);
           throw handlerFailure(outcome.error, { memoryMb, stacks, redact: call.redact });
         }
-        const read = readOutput(outcome.output);
+        const read = readOutput(outcome.output, checkedWithin(Math.max(0, timeoutMs - runMs), "output"));
         const output = read instanceof Promise ? await read : read;
         return {
           output,
@@ -354,6 +359,11 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
     },
     pid: () => current?.cell.pid ?? null,
   };
+
+  function checkedWithin(ms: number, what: "input" | "output"): TimeLimit {
+    const message = `the ${what} was not checked against the contract by the deadline (limits.timeout_ms is ${timeoutMs})`;
+    return { ms, late: () => new MagicError("timeout", message) };
+  }
 
   function refuseInput(problems: readonly FieldProblem[]): void {
     if (problems.length > 0)

@@ -2,8 +2,9 @@
 // they came as, so that whoever calls another controller meanwhile does not wait.
 import type { FieldProblem } from "#contract/errors.ts";
 import { giveBack } from "../cell/large-memory.ts";
-import type { Schema } from "../versions/schema.ts";
+import type { TimeLimit } from "../job-thread.ts";
 import { checkThread } from "./check-thread.ts";
+import type { SchemaCheck } from "./slow-check.ts";
 
 /** JSON text that was checked. Whoever needs the value gets it by way of JSON.stringify or `value()`, and pays for it. */
 export interface LargeOutput {
@@ -22,13 +23,13 @@ export function isLargeOutput(output: unknown): output is LargeOutput {
 
 const checkOutput = checkThread("outputs");
 
-/** Takes the bytes: they are not the caller's any more. `owner`: whose turn it takes. Rejects where the thread ends. */
+/** Takes the bytes: they are not the caller's any more. Rejects at the limit, and where the thread ends. */
 export async function checkLargeOutput(
   json: Uint8Array,
-  schema: Schema,
-  owner: object,
+  check: SchemaCheck,
+  limit: TimeLimit,
 ): Promise<{ output: LargeOutput } | { problems: readonly FieldProblem[] | null }> {
-  const { broken, problems } = await checkOutput(json, schema, owner);
+  const { broken, problems } = await checkOutput({ json, schema: check.text }, check, limit);
   if (!broken && problems.length === 0) return { output: largeOutput(json) };
   giveBack(json);
   return { problems: broken ? null : problems };

@@ -3,12 +3,8 @@
 import semver from "semver";
 import type { ControllerContract } from "#contract/controller.ts";
 import { MagicError } from "#contract/errors.ts";
-import { OutOfTime, within } from "#contract/time-limit.ts";
-import { type Break, narrowings } from "./narrowing.ts";
-
-const MAX_BREAKS = 50;
-/** Definitions that refer to each other twice a level double the work with each; whoever calls meanwhile waits. */
-const COMPARED_MS = 1000;
+import { findBreaksApart } from "../contract-thread.ts";
+import type { Break } from "./narrowing.ts";
 
 /**
  * The contracts that a new version must not break: what its alias points at, and the greatest deployed version below it, which need not be
@@ -23,10 +19,10 @@ export function predecessors(
   return [...new Set([serving, below])].flatMap((version) => versions.get(version ?? "")?.contract ?? []);
 }
 
-/** Throws `incompatible_version` where `next` breaks `previous`'s callers without a version number that says so. */
-export function requireCompatible(previous: ControllerContract, next: ControllerContract): void {
+/** Rejects with `incompatible_version` where `next` breaks `previous`'s callers without a version number that says so. */
+export async function requireCompatible(previous: ControllerContract, next: ControllerContract): Promise<void> {
   if (!promisesCompatibility(previous.version, next.version)) return;
-  const breaks = findBreaks(previous, next);
+  const breaks = await findBreaksApart(previous, next);
   if (breaks.length === 0) return;
   const first = breaks[0] as Break;
   throw new MagicError(
@@ -34,26 +30,6 @@ export function requireCompatible(previous: ControllerContract, next: Controller
     `${next.name}@${next.version} breaks callers of ${previous.version} at ${first.pointer}: ${first.detail}; make it ${nextBreaking(previous.version)}`,
     { problems: breaks.map(({ pointer, detail }) => ({ pointer, code: "breaking_change", detail })) },
   );
-}
-
-export function findBreaks(previous: ControllerContract, next: ControllerContract): Break[] {
-  return [
-    ...inTime("/input_schema", () =>
-      narrowings(previous.input_schema, next.input_schema, "/input_schema", "input").slice(0, MAX_BREAKS),
-    ),
-    ...inTime("/output_schema", () =>
-      narrowings(next.output_schema, previous.output_schema, "/output_schema", "output").slice(0, MAX_BREAKS),
-    ),
-  ];
-}
-
-function inTime(pointer: string, compare: () => Break[]): Break[] {
-  try {
-    return within(COMPARED_MS, compare);
-  } catch (error) {
-    if (!(error instanceof OutOfTime)) throw error;
-    return [{ pointer, detail: "it changed, and what became of it cannot be told in time" }];
-  }
 }
 
 function promisesCompatibility(from: string, to: string): boolean {

@@ -37,7 +37,7 @@ export async function deployVersion(
   const entry = await catalogue.refresh(contract.name);
   const before = entry?.aliases.get(alias)?.version ?? entry?.aliases.get("latest")?.version;
   for (const previous of predecessors(entry?.versions ?? new Map(), before, contract.version))
-    requireCompatible(previous, contract);
+    await requireCompatible(previous, contract);
   const known = entry?.versions.get(contract.version);
   // It must load before anybody is sent to it; a version that is there did.
   const instance = known?.digest === digest ? null : open(artifact);

@@ -4,7 +4,6 @@ import { setImmediate as turn } from "node:timers/promises";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import Type from "typebox";
 import type { ControllerContract } from "#contract/controller.ts";
-import { readContract } from "#contract/controller-check.ts";
 import { MagicError } from "#contract/errors.ts";
 import {
   Alias,
@@ -19,6 +18,7 @@ import {
   RollbackRequest,
 } from "#contract/wire/controllers.ts";
 import { listOf } from "#contract/wire/list.ts";
+import { readContractApart } from "#daemon/controllers/contract-thread.ts";
 import type { ControllerRuntime, ControllerSummary, InvocationResult } from "#daemon/controllers/runtime.ts";
 import { isLargeOutput, type LargeOutput } from "#daemon/controllers/serving/large-output.ts";
 import { type ListOptions, pageByName, pageInMemory } from "#daemon/integrations/page.ts";
@@ -83,7 +83,7 @@ export function controllerRoutes(app: FastifyInstance, { controllers }: Controll
     },
     async (request, reply) => {
       const { contract, code, map = "", digest, alias, percent } = request.body;
-      const artifact = { contract: checked(contract), code, map, digest };
+      const artifact = { contract: await checked(contract), code, map, digest };
       const options = { ...(alias !== undefined && { alias }), ...(percent !== undefined && { percent }) };
       return reply.code(201).send({ ...(await controllers.deploy(artifact, options)), object: "controller_version" });
     },
@@ -190,8 +190,8 @@ export function controllerRoutes(app: FastifyInstance, { controllers }: Controll
 }
 
 /** A deployed contract is checked as one on disk is: the caller's tools may be older, or hostile. */
-function checked(contract: unknown): ControllerContract {
-  const reading = readContract(JSON.stringify(contract), "contract");
+async function checked(contract: unknown): Promise<ControllerContract> {
+  const reading = await readContractApart(JSON.stringify(contract), "contract");
   if (reading.contract) return reading.contract;
   throw new MagicError("contract_invalid", reading.problems[0]?.message ?? "the contract is not valid", {
     problems: reading.problems.map(({ pointer, code, message }) => ({

@@ -1,0 +1,84 @@
+// Threads for work that would hold up the daemon's own: what hostile input makes long.
+import type { Worker } from "node:worker_threads";
+
+/**
+ * One job after the other; those of each owner in their order, owners by turns: one that asks for many holds itself up. Rejects where the
+ * thread ends, and at the limit: a job that still waits is taken out, one under way ends for nobody.
+ */
+export type JobThread<Job, Answer> = (job: Job, owner: object, limit?: TimeLimit) => Promise<Answer>;
+
+export interface TimeLimit {
+  /** Milliseconds, the wait for others included. */
+  readonly ms: number;
+  /** What the job is rejected with. */
+  late(): Error;
+}
+
+interface Waiting<Job, Answer> {
+  readonly job: Job;
+  readonly answer: PromiseWithResolvers<Answer>;
+}
+
+/** `open` starts the thread, with the first job and where it has ended; its program posts one answer a job. `name` is for messages. */
+export function jobThread<Job, Answer>(name: string, open: () => Worker): JobThread<Job, Answer> {
+  /** By owner, the one whose turn is next first; of none that has nothing to do. */
+  const waiting = new Map<object, Set<Waiting<Job, Answer>>>();
+  let under: Waiting<Job, Answer> | null = null;
+  let worker: Worker | null = null;
+
+  function start(): Worker {
+    const thread = open();
+    let failure: unknown = new Error(`the thread ${name} has ended`);
+    thread.on("message", (answer: Answer) => {
+      under?.answer.resolve(answer);
+      under = null;
+      next();
+    });
+    thread.on("error", (error) => {
+      failure = error;
+    });
+    thread.on("exit", () => {
+      worker = null;
+      under?.answer.reject(failure);
+      under = null;
+      next();
+    });
+    return thread;
+  }
+
+  function next(): void {
+    const [turn] = waiting;
+    // Nothing under way keeps no process alive.
+    if (!turn) return void worker?.unref();
+    const [owner, jobs] = turn;
+    const [first] = jobs as Set<Waiting<Job, Answer>>;
+    under = first as Waiting<Job, Answer>;
+    waiting.delete(owner);
+    jobs.delete(under);
+    if (jobs.size > 0) waiting.set(owner, jobs);
+    try {
+      worker ??= start();
+      worker.ref();
+      worker.postMessage(under.job);
+    } catch (error) {
+      // No thread, or no memory for a copy: the one who asked is told, the next may fare better.
+      under.answer.reject(error);
+      under = null;
+      next();
+    }
+  }
+
+  return (job, owner, limit) => {
+    const one: Waiting<Job, Answer> = { job, answer: Promise.withResolvers<Answer>() };
+    const jobs = waiting.get(owner) ?? new Set();
+    waiting.set(owner, jobs.add(one));
+    if (!under) next();
+    const { promise, reject } = one.answer;
+    if (!limit) return promise;
+    const timer = setTimeout(() => {
+      if (jobs.delete(one) && jobs.size === 0) waiting.delete(owner);
+      reject(limit.late());
+    }, limit.ms);
+    return promise.finally(() => clearTimeout(timer));
+  };
+}
