@@ -47,6 +47,17 @@ export function timeOf(micros: bigint): string {
   return `${two(seconds / 3600n)}:${two((seconds / 60n) % 60n)}:${two(seconds % 60n)}${tail}`;
 }
 
+/** A timestamp or time that falls between two microseconds, which databases would round: they refuse this text. `nanos`: 1 to 999. */
+export const betweenMicros = (text: string, nanos: bigint): string => `${text} (and ${nanos} ns)`;
+
+/** Such a text for who keeps texts: nine digits of a second. Any other as it is. */
+export function withNanos(text: string): string {
+  const parts = text.endsWith(" ns)") ? /^(.*:\d\d)(?:\.(\d+))?(\+00)? \(and (\d+) ns\)$/.exec(text) : null;
+  if (!parts) return text;
+  const [, clock, fraction = "", zone = "", nanos = ""] = parts;
+  return `${clock}.${fraction.padEnd(6, "0")}${nanos.padStart(3, "0")}${zone}`;
+}
+
 function offsetOf(zone: string): number {
   const parts = /^([+-])(\d\d):?(\d\d)?:?(\d\d)?$/.exec(zone);
   if (!parts) return 0;

@@ -1,9 +1,11 @@
 // Parquet files: of other writers, and for other readers.
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parquetMetadata, readOffsetIndex } from "hyparquet";
+import { parquetMetadata, readOffsetIndex, type SchemaElement } from "hyparquet";
 import { type ColumnSource, parquetWriteBuffer } from "hyparquet-writer";
 import { expect, test } from "vitest";
+import { csv } from "#daemon/integrations/connectors/files/csv.ts";
+import { jsonl } from "#daemon/integrations/connectors/files/jsonl.ts";
 import { parquet } from "#daemon/integrations/connectors/files/parquet.ts";
 import { temporaryFolder } from "#test/temporary.ts";
 
@@ -38,6 +40,48 @@ test("two columns of one name are read beside each other", async () => {
   const rows = [];
   for await (const some of rowsOf(written(n, n))) rows.push(...some);
   expect(rows).toEqual(Array.from(numbers, (at) => [String(at), String(at)]));
+});
+
+test("nanoseconds are kept in files of text, as nine digits of a second", async () => {
+  const schema: SchemaElement[] = [
+    { name: "root", num_children: 2 },
+    { name: "at", type: "INT64", logical_type: { type: "TIMESTAMP", isAdjustedToUTC: true, unit: "NANOS" } },
+    { name: "clock", type: "INT64", logical_type: { type: "TIME", isAdjustedToUTC: false, unit: "NANOS" } },
+  ];
+  const columnData = [
+    { name: "at", data: [-1n, 1_500_000_000_123_456_789n, 1000n] },
+    { name: "clock", data: [1n, 86_399_999_999_999n, 1000n] },
+  ];
+  const path = join(temporaryFolder(), "nanos.parquet");
+  writeFileSync(path, Buffer.from(parquetWriteBuffer({ columnData, schema })));
+  const { columns, read, close } = await parquet.open(path);
+  const rows = (await Array.fromAsync(read())).flatMap((batch) => batch.rows);
+  await close();
+  for (const [format, lines] of [
+    [
+      csv,
+      '"at","clock"\n1969-12-31 23:59:59.999999999+00,00:00:00.000000001\n2017-07-14 02:40:00.123456789+00,23:59:59.999999999\n1970-01-01 00:00:00.000001+00,00:00:00.000001\n',
+    ],
+    [
+      jsonl,
+      '{"at":"1969-12-31T23:59:59.999999999Z","clock":"00:00:00.000000001"}\n{"at":"2017-07-14T02:40:00.123456789Z","clock":"23:59:59.999999999"}\n{"at":"1970-01-01T00:00:00.000001Z","clock":"00:00:00.000001"}\n',
+    ],
+  ] as const) {
+    const out = join(temporaryFolder(), "nanos");
+    const writer = await format.create(out, columns, out);
+    await writer.write(rows);
+    await writer.finish();
+    expect(readFileSync(out, "utf8")).toBe(lines);
+  }
+});
+
+test("a file with Parquet's encryption is called so", async () => {
+  const bytes = written(n);
+  bytes.write("PARE", bytes.length - 4);
+  await expect(rowsOf(bytes).next()).rejects.toMatchObject({
+    code: "source_failed",
+    message: expect.stringContaining("is encrypted"),
+  });
 });
 
 test("a row group is read page by page, and a page that cannot be read ends it", async () => {

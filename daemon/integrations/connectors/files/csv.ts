@@ -3,6 +3,7 @@ import { isUtf8 } from "node:buffer";
 import { Readable } from "node:stream";
 import { MagicError } from "#contract/errors.ts";
 import type { Batch, FieldCheck, RawStream } from "../../engine/source.ts";
+import { withNanos } from "../../engine/temporal.ts";
 import type { Column, Row, Value } from "../../engine/types.ts";
 import { CsvInspector } from "./csv-inspect.ts";
 import { otherEncoding } from "./encoding.ts";
@@ -20,12 +21,16 @@ export const csv: FileFormat = {
   create: (path, columns, named) => {
     const delimiter = isTsv(named) ? "\t" : ",";
     const special = isTsv(named) ? /["\t\r\n]/ : /[",\r\n]/;
-    const field = (value: Value) => fieldOf(value, special);
+    const fields = columns.map(({ type: { kind } }) =>
+      kind === "timestamp" || kind === "time"
+        ? (value: Value) => fieldOf(typeof value === "string" ? withNanos(value) : value, special)
+        : (value: Value) => fieldOf(value, special),
+    );
     return textWriter(
       path,
       // Without a column it holds nothing, not an empty line that nobody could read as a header.
       columns.length === 0 ? "" : `${columns.map(({ name }) => quoted(name)).join(delimiter)}\n`,
-      (row) => `${row.map(field).join(delimiter)}\n`,
+      (row) => `${row.map((value, at) => fields[at]?.(value)).join(delimiter)}\n`,
     );
   },
 };

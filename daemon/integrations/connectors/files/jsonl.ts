@@ -4,6 +4,7 @@ import { MagicError } from "#contract/errors.ts";
 import { isJson } from "#shared/json-text.ts";
 import { Digits, jsonText, keepDigits, literalOf } from "../../engine/convert.ts";
 import type { Batch } from "../../engine/source.ts";
+import { withNanos } from "../../engine/temporal.ts";
 import type { Column, ColumnType, Row, Value } from "../../engine/types.ts";
 import { wholeLines } from "../postgres/copy-text.ts";
 import { otherEncoding } from "./encoding.ts";
@@ -54,11 +55,13 @@ export function jsonOf(value: Value, type: ColumnType): string {
       return value === "true" || value === "false" ? value : JSON.stringify(value);
     case "json":
       return value.includes("\n") ? value.replace(/(?<!\s)\s*\n\s*/g, " ") : value;
+    case "time":
+      return JSON.stringify(withNanos(value));
     case "timestamp":
       return JSON.stringify(
         type.zone
-          ? value.replace(/^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)\+00$/, "$1T$2Z")
-          : value.replace(/^(\d{4}-\d\d-\d\d) (?=\d)(?!.* BC$)/, "$1T"),
+          ? withNanos(value).replace(/^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)\+00$/, "$1T$2Z")
+          : withNanos(value).replace(/^(\d{4}-\d\d-\d\d) (?=\d)(?!.* BC$)/, "$1T"),
       );
     default:
       return JSON.stringify(value);

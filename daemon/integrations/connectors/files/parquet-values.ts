@@ -3,7 +3,7 @@
 import { isUtf8 } from "node:buffer";
 import type { SchemaElement } from "hyparquet";
 import { floatText } from "../../engine/float-text.ts";
-import { dateOf, timeOf, timestampOf } from "../../engine/temporal.ts";
+import { betweenMicros, dateOf, timeOf, timestampOf } from "../../engine/temporal.ts";
 import type { Column, ColumnType, Value } from "../../engine/types.ts";
 import { typeOfNative } from "../postgres/types.ts";
 import { jsonOf } from "./jsonl.ts";
@@ -172,23 +172,23 @@ function objectOf(writerFor: (name: string) => ((raw: unknown) => string) | unde
   };
 }
 
-function microsFrom(value: bigint, unit: string | undefined): bigint {
-  return unit === "MILLIS" ? value * 1000n : unit === "NANOS" ? value / 1000n : value;
+// Whole microseconds, and the nanoseconds beyond them (0 to 999).
+function split(value: bigint, unit: string | undefined): [micros: bigint, nanos: bigint] {
+  if (unit !== "NANOS") return [unit === "MILLIS" ? value * 1000n : value, 0n];
+  const nanos = ((value % 1000n) + 1000n) % 1000n;
+  return [(value - nanos) / 1000n, nanos];
 }
 
-// Nanoseconds that PostgreSQL's timestamps and times cannot hold stay in the text, so that the destination refuses or keeps them.
-const nanosText = (value: bigint, unit: string | undefined) => {
-  const rest = unit === "NANOS" ? value % 1000n : 0n;
-  return rest === 0n ? "" : ` (and ${rest} ns)`;
-};
+const withRest = (text: string, nanos: bigint) => (nanos === 0n ? text : betweenMicros(text, nanos));
 
 function timestampText(value: bigint, unit: string | undefined, zone: boolean): string {
-  const more = nanosText(value, unit);
-  return `${timestampOf(microsFrom(value, unit), zone && more === "")}${more}`;
+  const [micros, nanos] = split(value, unit);
+  return withRest(timestampOf(micros, zone), nanos);
 }
 
 function timeText(value: bigint, unit: string | undefined): string {
-  return `${timeOf(microsFrom(value, unit))}${nanosText(value, unit)}`;
+  const [micros, nanos] = split(value, unit);
+  return withRest(timeOf(micros), nanos);
 }
 
 function decimalText(stored: Uint8Array | bigint | number, scale: number): string {

@@ -34,13 +34,24 @@ async function openParquet(path: string): Promise<FileReader> {
 
 async function described(file: AsyncBuffer): Promise<{ metadata: FileMetaData; plans: readonly Plan[] }> {
   const { parquetMetadataAsync } = await import("hyparquet");
+  if (await hasEncryptedFooter(file)) throw new Error(ENCRYPTED);
   const metadata = await parquetMetadataAsync(file);
+  if (metadata.row_groups.some(({ columns }) => columns.some((column) => column.crypto_metadata)))
+    throw new Error(ENCRYPTED);
   const natives = nativesIn(metadata.key_value_metadata?.find(({ key }) => key === METADATA_KEY)?.value);
   const fields = topLevel(metadata);
   checkPlaces(metadata, fields);
   const plans = fields.map((field) => planOf(field, natives.get(field.element.name)));
   if (plans.some(({ column }) => typeof column.name !== "string")) throw new Error("a column has no name");
   return { metadata, plans };
+}
+
+const ENCRYPTED = "it is encrypted, and keys of Parquet's encryption cannot be given.";
+
+// Parquet format, Encryption.md, 5.4.
+async function hasEncryptedFooter(file: AsyncBuffer): Promise<boolean> {
+  const magic = await file.slice(Math.max(0, file.byteLength - 4), file.byteLength);
+  return Buffer.from(magic).toString("latin1") === "PARE";
 }
 
 // PostgreSQL's names of the columns' types, by the columns' names. What somebody else has put there says nothing.
