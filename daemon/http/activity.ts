@@ -1,4 +1,5 @@
 // When the daemon was last used, and what must go on although nobody calls: what idle exit asks.
+import type { IncomingMessage } from "node:http";
 import type { FastifyInstance } from "fastify";
 import type { Clock } from "#shared/clock.ts";
 
@@ -7,6 +8,8 @@ export interface Activity {
   idleFor(): number;
   /** The first holder that says that it must go on. */
   heldBy(): Promise<string | undefined>;
+  /** Requests whose answer is not out yet, or that are still being sent. */
+  readonly open: ReadonlySet<IncomingMessage>;
   /** Adds a reason to go on, such as an enabled schedule. */
   hold(name: string, holds: () => boolean | Promise<boolean>): void;
 }
@@ -14,18 +17,21 @@ export interface Activity {
 export function useActivity(app: FastifyInstance, clock: Clock): Activity {
   const holders = new Map<string, () => boolean | Promise<boolean>>();
   let last = clock.monotonic();
-  let open = 0;
+  const open = new Set<IncomingMessage>();
   app.addHook("onRequest", (request, _reply, done) => {
     if (!request.route.quiet) last = clock.monotonic();
-    open++;
+    open.add(request.raw);
     done();
   });
   app.onRequestEnd((request) => {
     if (!request.route.quiet) last = clock.monotonic();
-    open--;
+    const { raw } = request;
+    if (raw.complete) open.delete(raw);
+    else raw.once("close", () => open.delete(raw));
   });
-  holders.set("open requests", () => open > 0);
+  holders.set("open requests", () => open.size > 0);
   return {
+    open,
     idleFor: () => clock.monotonic() - last,
     async heldBy() {
       for (const [name, holds] of holders) if (await holds()) return name;

@@ -1,6 +1,6 @@
 // The HTTP server with everything that every request passes, in this order: id and log, Host and Origin, draining, who calls
 // and with which scope, what it accepts; then the body, its schema, the handler. Routes are registered by app.ts.
-import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
+import type { IncomingMessage, RequestListener, Server } from "node:http";
 import type { Socket } from "node:net";
 import fastify, { type FastifyInstance } from "fastify";
 import { MagicError } from "#contract/errors.ts";
@@ -102,23 +102,21 @@ export function createHttp(options: HttpOptions): Http {
     done();
   });
   useContentGuards(app);
-  return { fastify: app, activity, hostGuard, closeIdle: idleCloser(app.server, options.tls !== undefined) };
+  const closeIdle = idleCloser(app.server, options.tls !== undefined, activity.open);
+  return { fastify: app, activity, hostGuard, closeIdle };
 }
 
 // Node takes one for busy on which nothing has come yet, as clients open them ahead, or half a head.
-export function idleCloser(server: Server, encrypted: boolean): () => void {
-  const latest = new Map<Socket, { readonly request: IncomingMessage; readonly answer: ServerResponse } | undefined>();
+export function idleCloser(server: Server, encrypted: boolean, open: Iterable<IncomingMessage>): () => void {
+  const sockets = new Set<Socket>();
   server.on(encrypted ? "secureConnection" : "connection", (socket: Socket) => {
-    latest.set(socket, undefined);
-    socket.once("close", () => latest.delete(socket));
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
   });
-  const note = (request: IncomingMessage, answer: ServerResponse) =>
-    void latest.set(request.socket, { request, answer });
-  server.on("request", note).on("checkExpectation", note);
-  server.on("upgrade", ({ socket }: IncomingMessage) => latest.delete(socket));
+  server.on("upgrade", ({ socket }: IncomingMessage) => sockets.delete(socket));
   return () => {
-    for (const [socket, last] of latest)
-      if (!last || (last.request.complete && last.answer.writableFinished)) socket.destroy();
+    const busy = new Set(Array.from(open, ({ socket }) => socket));
+    for (const socket of sockets) if (!busy.has(socket) && socket.writableLength === 0) socket.destroy();
   };
 }
 

@@ -2,9 +2,14 @@
 import { createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import fastify, { type FastifyReply } from "fastify";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { useActivity } from "#daemon/http/activity.ts";
 import { answerMalformed } from "#daemon/http/client-error.ts";
 import { idleCloser } from "#daemon/http/listener.ts";
+import { useRequestEnd } from "#daemon/http/request-end.ts";
+import { createLogger } from "#daemon/telemetry/log.ts";
+import { systemClock } from "#shared/clock.ts";
 
 const server = createServer({ headersTimeout: 50, connectionsCheckingInterval: 20 }, (_request, response) =>
   response.end("served"),
@@ -44,19 +49,27 @@ test("one that brings empty lines alone once its time is over is answered, and n
   expect(await said("", "\r\nGET / HTTP/1.1\r\nHost: localhost\r\n\r\n")).toMatch(/^HTTP\/1\.1 200 .*served$/s);
 });
 
+/** A server, what it says once a request is there, and what closes its idle connections. */
+async function closable(answer: (reply: FastifyReply) => unknown) {
+  const app = fastify();
+  useRequestEnd(app, createLogger({ sinks: [] }));
+  const { open } = useActivity(app, systemClock);
+  const closeIdle = idleCloser(app.server, false, open);
+  app.addHook("onRequest", (_request, reply) => answer(reply));
+  await app.listen({ port: 0, host: "127.0.0.1" });
+  return { app, closeIdle, port: (app.server.address() as AddressInfo).port };
+}
+
 test("silent ones and those with half a head are closed when the server is to end, one whose answer is awaited is not", async () => {
-  const slow = createServer((_request, response) => setTimeout(() => response.end("served"), 100));
-  const closeIdle = idleCloser(slow, false);
-  await new Promise<void>((resolve) => slow.listen(0, "127.0.0.1", resolve));
-  const { port } = slow.address() as AddressInfo;
+  const { app, closeIdle, port } = await closable((reply) => setTimeout(() => reply.send("served"), 100));
   const idle = ["", "GET / HTTP/1.1\r\nHost:", "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"].map((sent) => {
     const socket = connect(port, "127.0.0.1", () => socket.write(sent));
     return new Promise((resolve) => socket.once("close", resolve).resume());
   });
   await sleep(250);
   const answer = fetch(`http://127.0.0.1:${port}/`);
-  await new Promise((resolve) => slow.once("request", resolve));
-  const closed = new Promise((resolve) => slow.close(resolve));
+  await new Promise((resolve) => app.server.once("request", resolve));
+  const closed = app.close();
   closeIdle();
   await Promise.all(idle);
   expect(await (await answer).text()).toBe("served");
@@ -65,13 +78,11 @@ test("silent ones and those with half a head are closed when the server is to en
 });
 
 test("one that is still sending what was refused is not cut off from its answer", async () => {
-  const refusing = createServer((_request, response) => response.writeHead(413).end("too large"));
-  const closeIdle = idleCloser(refusing, false);
-  await new Promise<void>((resolve) => refusing.listen(0, "127.0.0.1", resolve));
-  const socket = connect((refusing.address() as AddressInfo).port, "127.0.0.1");
+  const { app, closeIdle, port } = await closable((reply) => reply.code(413).send("too large"));
+  const socket = connect(port, "127.0.0.1");
   socket.write("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf");
   await new Promise((resolve) => socket.once("data", resolve));
-  const closed = new Promise((resolve) => refusing.close(resolve));
+  const closed = app.close();
   closeIdle();
   socket.write(" more");
   await sleep(50);
