@@ -1,51 +1,30 @@
 // One deployed version: its compiled schemas, its cell, its limits. A call goes through here from admission to the checked output.
 import { type FieldProblem, MagicError } from "#contract/errors.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
-import type { AbortNotice } from "#shared/abort.ts";
 import type { Clock } from "#shared/clock.ts";
 import { cleanWithin } from "#shared/redact.ts";
-import { bundleName, type StackMapper, stackMapper } from "../bundle/stack.ts";
-import { type Cell, CellGone, type CellOutcome } from "../cell/cell.ts";
-import type { InvokeMessage, LogMessage } from "../cell/frames.ts";
-import type { BrokerSession } from "../cell/streams.ts";
+import { type StackMapper, stackMapper } from "../bundle/stack.ts";
+import type { Cell, CellGone } from "../cell/cell.ts";
 import type { TimeLimit } from "../job-thread.ts";
 import { inSource, levelOf } from "../log-line.ts";
 import type { Artifact } from "../runtime.ts";
 import { type Admission, openAdmission } from "./admission.ts";
 import { type Breaker, openBreaker } from "./breaker.ts";
-import { cellFailure, handlerFailure, ranOut } from "./failures.ts";
-import type { Holder, NestedCalls } from "./nested.ts";
+import { execute, type InstanceCall, type Running } from "./execute.ts";
+import { handlerFailure, ranOut } from "./failures.ts";
+import { type Loading, loadCell } from "./load.ts";
+import type { NestedCalls } from "./nested.ts";
 import { outputReader } from "./output.ts";
 import { schemaCheck } from "./slow-check.ts";
 import type { LiveCell, Watchdog } from "./watchdog.ts";
 
 const defaults = { timeoutMs: 30_000, memoryMb: 128, concurrency: 16 } as const;
-/** A cell may not start faster than the machine allows; beyond this it is given up. */
-export const LOAD_WITHIN_MS = 15_000;
-/** Why what an invocation has under way stops; made once, because an error with its stack costs more than the rest. */
-const ENDED = new DOMException("the invocation has ended", "AbortError");
 const GREEDY_MS = 60_000;
 /** So many answers within so many milliseconds, and its cells may run on every processor. */
 const TRUSTED_AFTER = 8;
 const SHORT_MS = 10;
 /** Waiting calls per place. */
 const QUEUE_FACTOR = 16;
-
-export interface InstanceCall {
-  readonly input: unknown;
-  readonly requestId: string;
-  readonly environment: string;
-  readonly signal: AbortNotice | undefined;
-  /** The deadline of the call that this one is nested in. */
-  readonly deadline: number | undefined;
-  /** The call that this one is nested in. */
-  readonly within: Holder | undefined;
-  /** Made when the handler first asks for something; `ended` is aborted when the call ends, by `deadline` at the latest. */
-  broker(ended: AbortSignal, deadline: number): BrokerSession;
-  onLog(line: LogMessage): void;
-  /** A secret that was handed out must not appear in what is written down. */
-  redact(text: string): string;
-}
 
 export interface InstanceResult {
   /** A LargeOutput where it is one. */
@@ -103,27 +82,29 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
   /** Until then its new cells begin behind others: what took a core in the last cell most likely does so in the next. */
   let greedyUntil = 0;
   let shortCalls = 0;
+  const loading: Loading = {
+    ...{ artifact, memoryMb, stacks, withinMs: services.loadWithinMs },
+    onGone: (why) => breaker.died(why),
+    // Lines of no invocation: what any of them has learned may be in such a line.
+    onLog(said) {
+      const { name: controller, version } = contract;
+      const line = inSource(said, stacks);
+      const clean = services.striker(instance);
+      const more =
+        typeof line.fields === "object" && line.fields !== null ? { fields: cleanWithin(line.fields, clean) } : {};
+      services.log[levelOf(line.level)](clean(line.message), { controller, version, ...more });
+    },
+  };
+  const running: Running = {
+    ...{ clock: services.clock, watchdog: services.watchdog, timeoutMs, memoryMb },
+    onOverdue: retireCell,
+    onLeft: endUnneeded,
+  };
 
   async function boot(overtaken?: AbortSignal): Promise<LiveCell> {
     breaker.pass();
     const cell = await services.takeCell();
-    const overtake = (): void => cell.kill("killed", "a newer version takes its place");
-    overtaken?.addEventListener("abort", overtake);
-    let late = false;
-    const timer = setTimeout(() => {
-      late = true;
-      cell.kill("killed", "the controller's module did not load in time");
-    }, services.loadWithinMs);
-    try {
-      await load(cell);
-    } catch (error) {
-      cell.kill("killed", "the module did not load");
-      const failure = loadFailure(error);
-      throw late ? loadTimeout() : failure;
-    } finally {
-      clearTimeout(timer);
-      overtaken?.removeEventListener("abort", overtake);
-    }
+    await loadCell(cell, loading, overtaken);
     const live: LiveCell = {
       cell,
       calls: 0,
@@ -149,34 +130,6 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
       services.onDeath(instance, reason);
     });
     return live;
-  }
-
-  async function load(cell: Cell): Promise<void> {
-    const { name: controller, version } = contract;
-    const options = { controller, version, filename: bundleName(controller), memoryBytes: memoryMb * 2 ** 20 };
-    // Lines of no invocation: what any of them has learned may be in such a line.
-    await cell.load(options, artifact.code, (said) => {
-      const line = inSource(said, stacks);
-      const clean = services.striker(instance);
-      const more =
-        typeof line.fields === "object" && line.fields !== null ? { fields: cleanWithin(line.fields, clean) } : {};
-      services.log[levelOf(line.level)](clean(line.message), { controller, version, ...more });
-    });
-  }
-
-  function loadFailure(error: unknown): Error {
-    if (error instanceof CellGone) {
-      breaker.died(error.message);
-      return cellFailure(error, memoryMb);
-    }
-    if ((error as { guest?: boolean }).guest !== true) return error as Error;
-    const { message, stack } = error as Error;
-    return new MagicError("build_failed", `${name} does not load: ${message}\n${stacks.map(stack ?? "")}`);
-  }
-
-  function loadTimeout(): MagicError {
-    const detail = `the module of ${name} did not finish loading within ${services.loadWithinMs} ms: what runs at import, before any call, must end`;
-    return new MagicError("load_timeout", detail);
   }
 
   /** The cell that takes calls now; loaded when there is none. */
@@ -209,86 +162,6 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
     if (live.calls === 0 && (live.retired || (fresh && live.late === 0))) live.cell.kill("killed", "retired");
   }
 
-  /** Runs the handler in the cell, up to its deadline. */
-  function execute(live: LiveCell, call: InstanceCall): Promise<CellOutcome> {
-    return new Promise((resolve, reject) => {
-      let ended: AbortController | null = null;
-      let over = false;
-      const signalOfEnd = (): AbortSignal => {
-        ended ??= new AbortController();
-        if (over) ended.abort(ENDED);
-        return ended.signal;
-      };
-      const deadline = Math.min(services.clock.now() + timeoutMs, call.deadline ?? Number.POSITIVE_INFINITY);
-      const message: InvokeMessage = {
-        input: call.input,
-        id: call.requestId,
-        deadline,
-        environment: call.environment,
-      };
-      let waited = true;
-      let overdue = false;
-      /** The deadline of a call whose caller has left. */
-      let rest: NodeJS.Timeout | undefined;
-      const running = live.cell.invoke({
-        message,
-        broker: () => call.broker(signalOfEnd(), deadline),
-        onLog: call.onLog,
-        onEnd(outcome) {
-          clearTimeout(rest);
-          if (waited) leave();
-          else live.late--;
-          if (overdue) live.overdue--;
-          endUnneeded(live);
-          resolve(outcome);
-        },
-        onGone(why) {
-          clearTimeout(rest);
-          if (!waited) return;
-          leave();
-          const gone = cellFailure(why, memoryMb);
-          const { code, retryAfterS } = gone;
-          reject(new MagicError(code, call.redact(gone.message), retryAfterS === undefined ? {} : { retryAfterS }));
-        },
-      });
-      live.calls++;
-      services.watchdog.stir();
-
-      const leave = (): void => {
-        waited = false;
-        clearTimeout(timer);
-        call.signal?.removeEventListener("abort", left);
-        live.calls--;
-        live.lastUsed = performance.now();
-        over = true;
-        ended?.abort(ENDED);
-      };
-      const depart = (error: MagicError, reason: string): void => {
-        if (!waited) return;
-        leave();
-        live.late++;
-        endUnneeded(live);
-        running.abort(reason);
-        reject(error);
-      };
-      const passDeadline = (): void => {
-        overdue = true;
-        live.overdue++;
-        retireCell(live);
-      };
-      const timer = setTimeout(() => {
-        depart(new MagicError("timeout", `the handler was given ${timeoutMs} ms (limits.timeout_ms)`), "deadline");
-        passDeadline();
-      }, timeoutMs);
-      const left = (): void => {
-        depart(new MagicError("client_closed"), "the caller left");
-        // Its deadline still stands.
-        rest = setTimeout(passDeadline, Math.max(0, deadline - services.clock.now())).unref();
-      };
-      call.signal?.addEventListener("abort", left, { once: true });
-    });
-  }
-
   const instance: Instance = {
     artifact,
     admission,
@@ -316,7 +189,7 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
           throw new MagicError("client_closed");
         }
         const began = performance.now();
-        const outcome = await execute(live, call);
+        const outcome = await execute(live, call, running);
         const runMs = performance.now() - began;
         breaker.worked();
         if (runMs < SHORT_MS && !live.behind && ++shortCalls === TRUSTED_AFTER) live.cell.trust();
