@@ -5,22 +5,22 @@ import type { DevelopmentEvent, SourceProblem } from "#contract/wire/controllers
 import { rfc3339 } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
 import type { Artifact, DevelopmentSession } from "../runtime.ts";
-import { type ControllerSource, openSource } from "../source.ts";
 import { eventQueue } from "./event-queue.ts";
 import {
   changedSince,
   controllersIn,
   IGNORED,
   isController,
-  isRoot,
   isStill,
   namedIn,
   savedTime,
   targetOf,
   untilWritten,
 } from "./folders.ts";
-import { installedFiles, missingFiles, resolutionFiles, whenThere } from "./missing.ts";
+import { installedFiles, missingFiles, whenThere } from "./missing.ts";
+import { openNames } from "./names.ts";
 import { loadProblem, twinProblem } from "./problems.ts";
+import { concerns, newlyWatched, type Watched } from "./watched.ts";
 import { openWatcher } from "./watcher.ts";
 
 export interface SessionHost {
@@ -29,31 +29,12 @@ export interface SessionHost {
   withdraw(name: string, session: string): Promise<void>;
 }
 
-interface Watched {
-  readonly folder: string;
-  /** Where the folder is, if it is a link. */
-  target: string | null;
-  readonly source: ControllerSource;
-  /** What serves; null while nothing good was seen. */
-  live: { name: string; version: string; digest: string } | null;
-  /** The name that it serves under or is about to. */
-  claims: string | null;
-  /** The name that another one holds. */
-  waitsFor: string | null;
-  invalid: boolean;
-  dirty: boolean;
-  running: Promise<void> | null;
-  changed: Set<string>;
-  savedAt: number;
-  inputs: readonly string[];
-  /** By which imports are resolved, inside the folder and above it; most of them do not exist. */
-  readonly resolution: readonly string[];
-  /** Gives up waiting for what the last build missed. */
-  stopWaiting: () => void;
-  /** When what a build missed was last found to have changed, by file. */
-  readonly foundAt: Map<string, number>;
-  /** Tells a module that is loading that there is a newer one, or that nobody waits for it. */
-  overtake: () => void;
+/** What a build was for: when the files were saved and when it began, in milliseconds since the epoch. */
+interface Save {
+  readonly saved: number;
+  readonly began: number;
+  readonly buildMs: number;
+  readonly changed: readonly string[];
 }
 
 /** Editors write in steps: what comes within it is one save. */
@@ -72,6 +53,10 @@ export async function openSession(
   let announced = false;
   let closed = false;
   const time = (): string => rfc3339(Date.now());
+  const names = openNames(controllers, {
+    takeUp: (one) => markDirty(one, one.folder, Date.now()),
+    withdraw: (name) => host.withdraw(name, id),
+  });
 
   const began = Date.now();
   const watcher = openWatcher({
@@ -109,14 +94,6 @@ export async function openSession(
 
   function wanted(path: string): boolean {
     return !options.only || options.only.includes(basename(path));
-  }
-
-  function concerns(one: Watched, path: string): boolean {
-    if (path === one.folder) return true;
-    if (!path.startsWith(one.folder + sep)) return one.inputs.includes(path) || one.resolution.includes(path);
-    const inside = path.slice(one.folder.length + 1);
-    // A test or a readme changes nothing that serves; a file that may be imported soon does.
-    return one.inputs.includes(path) || isRoot(inside) || /\.(ts|mts|cts|tsx|js|mjs|cjs|jsx|json)$/.test(inside);
   }
 
   function markDirty(one: Watched, path: string, savedAt: number): void {
@@ -163,14 +140,19 @@ export async function openSession(
     if (!result.ok) return invalid(one, result.problems);
     const { contract, digest } = result.artifact;
     if (one.live?.digest === digest && !one.invalid) return;
-    const twin = holderOf(contract.name, one);
+    const twin = names.holderOf(contract.name, one);
     one.waitsFor = twin ? contract.name : null;
     // A renamed folder whose former place the watcher has not told of yet: that one's end offers the name.
     if (twin && !(await isStill(twin.folder))) return markDirty(twin, twin.folder, Date.now());
-    if (twin && !inTurn(one, twin)) return invalid(one, [twinProblem(one, twin)]);
+    if (twin && !names.exchanged(one, twin)) return invalid(one, [twinProblem(one, twin)]);
     one.waitsFor = null;
     one.claims = contract.name;
     const saved = await savedTime(changed, seen);
+    await swapIn(one, result.artifact, { saved, began, buildMs, changed });
+  }
+
+  async function swapIn(one: Watched, artifact: Artifact, save: Save): Promise<void> {
+    const { contract, digest } = artifact;
     const patience = new AbortController();
     let timer: NodeJS.Timeout | undefined;
     one.overtake = () => {
@@ -178,14 +160,14 @@ export async function openSession(
     };
     if (one.dirty || closed) one.overtake();
     try {
-      const { bootMs, swapMs } = await host.serve(result.artifact, id, patience.signal);
+      const { bootMs, swapMs } = await host.serve(artifact, id, patience.signal);
       const former = one.live?.name;
       one.live = { name: contract.name, version: contract.version, digest };
       one.invalid = false;
-      giveWay(one, contract.name);
-      if (former !== undefined && former !== contract.name) await leave(former);
+      names.giveWay(one, contract.name);
+      if (former !== undefined && former !== contract.name) await names.leave(former);
       if (!announced) return;
-      const detectMs = Math.max(0, began - saved);
+      const { saved, began, buildMs, changed } = save;
       events.push({
         type: "reload",
         time: time(),
@@ -194,7 +176,7 @@ export async function openSession(
         digest,
         duration_ms: round(Date.now() - saved),
         phases: {
-          detect_ms: round(detectMs),
+          detect_ms: round(Math.max(0, began - saved)),
           build_ms: round(buildMs),
           boot_ms: round(bootMs),
           swap_ms: round(swapMs),
@@ -203,52 +185,12 @@ export async function openSession(
       });
     } catch (error) {
       one.claims = one.live?.name ?? null;
-      if (one.claims !== contract.name) await leave(contract.name);
+      if (one.claims !== contract.name) await names.leave(contract.name);
       if (!patience.signal.aborted) invalid(one, [loadProblem(one, error)]);
     } finally {
       clearTimeout(timer);
       one.overtake = () => {};
     }
-  }
-
-  function holderOf(name: string, besides: Watched): Watched | undefined {
-    return [...controllers.values()].find((other) => other !== besides && other.claims === name);
-  }
-
-  /** Whether each waits for the next one's name, and the last for that of `one`: names that were exchanged would wait for ever. */
-  function inTurn(one: Watched, twin: Watched): boolean {
-    const seen = new Set<Watched>();
-    for (let at: Watched | undefined = twin; at && !seen.has(at); ) {
-      if (at.waitsFor === null) return false;
-      if (at.waitsFor === one.claims) return true;
-      seen.add(at);
-      at = holderOf(at.waitsFor, at);
-    }
-    return false;
-  }
-
-  /** Who had the name until its turn came has none before its new one serves. */
-  function giveWay(heir: Watched, name: string): void {
-    for (const one of controllers.values()) {
-      if (one === heir || one.live?.name !== name) continue;
-      one.live = null;
-      if (one.claims === name) one.claims = null;
-    }
-  }
-
-  /** Gives up a name that served: it serves until an heir does. False where there is one. */
-  async function leave(name: string): Promise<boolean> {
-    await Promise.all(offer(name).map((heir) => heir.running));
-    if ([...controllers.values()].some(({ live, claims }) => live?.name === name || claims === name)) return false;
-    await host.withdraw(name, id);
-    return true;
-  }
-
-  /** A name that is free again goes to who waits for it. */
-  function offer(name: string): Watched[] {
-    const heirs = [...controllers.values()].filter((one) => one.waitsFor === name);
-    for (const heir of heirs) markDirty(heir, heir.folder, Date.now());
-    return heirs;
   }
 
   function invalid(one: Watched, problems: readonly SourceProblem[]): void {
@@ -265,7 +207,8 @@ export async function openSession(
   async function withdraw(one: Watched): Promise<void> {
     const name = one.live?.name;
     one.live = one.claims = null;
-    if (name !== undefined && (await leave(name))) events.push({ type: "removed", time: time(), controller: name });
+    if (name !== undefined && (await names.leave(name)))
+      events.push({ type: "removed", time: time(), controller: name });
     // It came back meanwhile: the next round takes it up.
     if (one.dirty) return;
     controllers.delete(one.folder);
@@ -353,27 +296,6 @@ export async function openSession(
       events.push({ type: "stopped", time: time(), reason });
       events.end();
     },
-  };
-}
-
-function newlyWatched(folder: string, root: string): Watched {
-  return {
-    folder,
-    target: null,
-    source: openSource(folder, root),
-    live: null,
-    claims: null,
-    waitsFor: null,
-    invalid: false,
-    dirty: false,
-    running: null,
-    changed: new Set(),
-    savedAt: 0,
-    inputs: [],
-    resolution: resolutionFiles(folder, root),
-    stopWaiting: () => {},
-    foundAt: new Map(),
-    overtake: () => {},
   };
 }
 
