@@ -16,6 +16,8 @@ export interface Job<T> {
   readonly attempt: number;
   /** Aborts when the queue stops: end soon, the job will run again. */
   readonly signal: AbortSignal;
+  /** True: it only waits, and another job may have its place; false: it goes on. */
+  rest(resting: boolean): void;
 }
 
 /** What a handler answers: nothing when the job is done, a time (ms since the epoch) to run it again. */
@@ -26,6 +28,8 @@ export interface QueueOptions<T> {
   handle(job: Job<T>): Promise<Outcome>;
   /** How many run at once in this process. */
   readonly concurrency: number;
+  /** How many may rest beside them; by default none. */
+  readonly resting?: number;
   /** After so long without a sign of life another process may take a job over. */
   readonly leaseMs?: number;
   /** How far ahead (ms) a job is put at most, but after a failure: one that lies further ahead was put before the clock was set back. */
@@ -72,10 +76,11 @@ export function createJobs({ storage, clock = systemClock, logger, presence }: J
 
   return {
     define<T>(name: string, options: QueueOptions<T>): Queue<T> {
-      const { handle, concurrency, leaseMs = 60_000 } = options;
+      const { handle, concurrency, resting: mostResting = 0, leaseMs = 60_000 } = options;
       // Their leases seem to have ended when the clock jumps ahead, as after a machine's sleep.
       const here = new Set<string>();
       let active = 0;
+      let resting = 0;
       let looking = false;
       let lookAgain = false;
       let timer: NodeJS.Timeout | undefined;
@@ -145,11 +150,19 @@ export function createJobs({ storage, clock = systemClock, logger, presence }: J
           units.extend({ id, owner, now: clock.now(), leaseMs }).catch(() => {});
         }, leaseMs / 3);
         beat.unref();
+        let rests = false;
+        const rest = (is: boolean): void => {
+          if (is === rests || (is && resting >= mostResting)) return;
+          rests = is;
+          resting += is ? 1 : -1;
+          active += is ? -1 : 1;
+          if (is) wake();
+        };
         let runAt: number | null = null;
         let failed = false;
         try {
           const payload = JSON.parse(claimed.payload) as T;
-          const outcome = await handle({ id, key, payload, attempt: attempts, signal: stopping.signal });
+          const outcome = await handle({ id, key, payload, attempt: attempts, signal: stopping.signal, rest });
           runAt = outcome?.runAgainAt ?? null;
         } catch (error) {
           failed = true;
@@ -157,6 +170,7 @@ export function createJobs({ storage, clock = systemClock, logger, presence }: J
           logger?.error("jobs.failed", { queue: name, job: id, attempt: attempts, detail: String(error) });
         } finally {
           clearInterval(beat);
+          rest(false);
         }
         // A job that could not be ended stays in this process's name, and runs again after a pause.
         try {

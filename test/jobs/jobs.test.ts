@@ -32,6 +32,27 @@ test("every job runs once, never more of them at a time than allowed", async () 
   expect(most).toBe(4);
 });
 
+test("jobs that rest leave their places to others, so many at most", async () => {
+  const begun: string[] = [];
+  const goOn = Promise.withResolvers<void>();
+  const { queue: jobs } = await queue<string>(await temporaryStorage(), {
+    ...{ concurrency: 1, resting: 2 },
+    async handle({ payload, rest }) {
+      begun.push(payload);
+      rest(true);
+      await goOn.promise;
+      rest(false);
+      return undefined;
+    },
+  });
+  for (const name of ["a", "b", "c", "d"]) await jobs.put(name);
+  await vi.waitFor(() => expect(begun).toHaveLength(3), 20_000);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(begun).toHaveLength(3);
+  goOn.resolve();
+  await vi.waitFor(() => expect(begun).toHaveLength(4), 20_000);
+});
+
 test("a job waits for its time, runs again when it asks to, and after an error", async () => {
   const attempts: number[] = [];
   const counted: number[] = [];

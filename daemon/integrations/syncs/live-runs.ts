@@ -50,6 +50,8 @@ export interface LiveRunsOptions {
 type Scheduled = Pick<SyncRecord, "environment" | "status" | "schedule" | "timezone">;
 
 const progressEveryMs = 1000;
+// Who has made no progress for so long leaves its place: a server that hangs, or asks for patience, holds up its own runs only.
+const stillMs = 10_000;
 // A realtime sync whose run has ended is looked after this often.
 const realtimePauseMs = 5_000;
 // A run that took the daemon down with it so often will not be tried again. So many, for most daemons that are killed are so by others.
@@ -69,7 +71,7 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
   const underWay = new Map<string, AbortController>();
   const endings = new EventEmitter().setMaxListeners(0);
   const runs = jobs.define<{ run: string }>("sync-run", {
-    ...{ concurrency: 8, aheadMs: () => 0 },
+    ...{ concurrency: 8, resting: 24, aheadMs: () => 0 },
     handle: (job) => handleRun(job).finally(() => endings.emit(job.payload.run)),
   });
   const schedules = jobs.define<{ sync: string }>("sync-schedule", { concurrency: 4, handle: handleSchedule });
@@ -148,7 +150,7 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
     }
   }
 
-  async function handleRun({ payload, attempt, signal }: Job<{ run: string }>): Promise<Outcome> {
+  async function handleRun({ payload, attempt, signal, rest }: Job<{ run: string }>): Promise<Outcome> {
     const run = await units.run.get({ id: payload.run, environment: "live" });
     const sync = run && (await units.sync.get({ id: run.sync_id, environment: "live" }));
     if (run === null || sync === null) return undefined;
@@ -164,10 +166,15 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
     }
     const stopped = new AbortController();
     underWay.set(run.id, stopped);
+    const still = setTimeout(() => rest(true), stillMs).unref();
+    const moves = () => {
+      rest(false);
+      still.refresh();
+    };
     try {
       const ends = await openEnds(sync);
       if (ends === null) return undefined;
-      const follow = followProgress(run.id, clock.monotonic(), stopped);
+      const follow = followProgress(run.id, clock.monotonic(), stopped, moves);
       const outcome = await execution.run({ run, sync, ...ends }, follow, AbortSignal.any([signal, stopped.signal]));
       // The daemon is stopping: the run goes on after its next start.
       if (signal.aborted && outcome.status === "canceled") return { runAgainAt: clock.now() };
@@ -191,6 +198,7 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
       if (isAway(error) && attempt < maxAttempts) throw error;
       await end(run.id, failed(describe(error)), started_at);
     } finally {
+      clearTimeout(still);
       underWay.delete(run.id);
     }
     return undefined;
@@ -211,9 +219,19 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
   }
 
   // At most one write a second; a run that was ended meanwhile (canceled, paused, deleted) is told to stop.
-  function followProgress(id: string, begun: number, stopped: AbortController): (progress: SyncProgress) => void {
+  function followProgress(
+    id: string,
+    begun: number,
+    stopped: AbortController,
+    moves: () => void,
+  ): (progress: SyncProgress) => void {
     let next = 0;
+    let place = "";
     return (progress) => {
+      const { waiting_for, records_read, bytes } = progress;
+      const reached = [waiting_for, records_read, bytes].join();
+      if (reached !== place) moves();
+      place = reached;
       if (clock.monotonic() < next) return;
       next = clock.monotonic() + progressEveryMs;
       const seconds = Math.max(0.001, (clock.monotonic() - begun) / 1000);

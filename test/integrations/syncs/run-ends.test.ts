@@ -1,4 +1,4 @@
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { MagicError } from "#contract/errors.ts";
 import { createConnections } from "#daemon/integrations/connections/connections.ts";
 import { createLiveRuns, type LiveRunsOptions } from "#daemon/integrations/syncs/live-runs.ts";
@@ -8,9 +8,9 @@ import { systemClock } from "#shared/clock.ts";
 
 /**
  * Live runs over a state that is away when it is first asked that (absent: never); answers how to do a run's job, and how it ended.
- * `fault`: the code of its failure.
+ * `fault`: the code of its failure; `records`: read by then, told every six seconds.
  */
-function overState(away?: "connection.get" | "run.end", fault?: string) {
+function overState(away?: "connection.get" | "run.end", fault?: string, records: readonly number[] = []) {
   const ended: unknown[] = [];
   const asked: unknown[] = [];
   let faults = 1;
@@ -44,7 +44,15 @@ function overState(away?: "connection.get" | "run.end", fault?: string) {
   createLiveRuns({
     storage: { units } as never,
     jobs: { define: (name: string, { handle }: { handle: never }) => void handlers.set(name, handle) } as never,
-    execution: { run: async () => ({ ...outcome, error, warnings: [], rejects: [], proof: null }) } as never,
+    execution: {
+      async run(_task: unknown, onProgress: (progress: object) => void) {
+        for (const records_read of records) {
+          onProgress({ records_read, bytes: 0, waiting_for: "rows" });
+          await vi.advanceTimersByTimeAsync(6000);
+        }
+        return { ...outcome, error, warnings: [], rejects: [], proof: null };
+      },
+    } as never,
     secrets: { open: (connection: unknown) => connection } as never,
     fresh: async (connection) => connection,
     doubt: () => new Promise(() => {}),
@@ -53,9 +61,10 @@ function overState(away?: "connection.get" | "run.end", fault?: string) {
     onEvents: () => undefined,
   } satisfies LiveRunsOptions);
   const { signal } = new AbortController();
+  const rest = vi.fn<Job<unknown>["rest"]>();
   const job = (attempt: number) =>
-    handlers.get("sync-run")?.({ id: "job_1", key: null, payload: { run: "run_1" }, attempt, signal });
-  return { job, ended, asked };
+    handlers.get("sync-run")?.({ id: "job_1", key: null, payload: { run: "run_1" }, attempt, signal, rest });
+  return { job, ended, asked, rest };
 }
 
 test("a run that has moved its records is completed, though the state is away when it ends", async () => {
@@ -77,6 +86,15 @@ test("a run that was refused its credentials has left its place when they are tr
   const { job, ended } = overState(undefined, "credentials_rejected");
   await job(1);
   expect(ended).toMatchObject([{ status: "failed" }]);
+});
+
+test("a run that makes no progress for ten seconds leaves its place, until it goes on", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const { job, rest, ended } = overState(undefined, undefined, [1, 2, 3, 3, 3, 4, 5]);
+  await job(1);
+  expect(rest.mock.calls.filter(([is], at, all) => is !== (all[at - 1]?.[0] ?? false))).toEqual([[true], [false]]);
+  expect(ended).toMatchObject([{ status: "completed" }]);
 });
 
 test("a run goes on however often its daemon was killed, but for one that seems to do it itself", async () => {
