@@ -395,6 +395,17 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     }
   });
 
+  test("texts that only a collation takes for equal are proven by their bytes, whatever the collation at either end", async () => {
+    await source.query(
+      `CREATE COLLATION no_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+       CREATE TABLE folded (k text COLLATE no_case PRIMARY KEY, v varchar(9) COLLATE no_case, a text[] COLLATE no_case);
+       INSERT INTO folded VALUES ('a', 'X', '{y,NULL}'), ('B', NULL, NULL)`,
+    );
+    const proven = { error: null, records_synced: 2, proof: { checksum: expect.any(String) } };
+    expect(await sync({ from, object: "folded", to, table: "folded" })).toMatchObject(proven);
+    expect(await target.lines("folded")).toEqual(await source.lines("folded"));
+  });
+
   test("a real is the double that its text says: as a key it has not gone, and the checksums are alike", async () => {
     await source.query(
       "CREATE TABLE reals (k real PRIMARY KEY, v int, n numeric(9,2)); INSERT INTO reals VALUES (0.1, 1, 1)",

@@ -223,7 +223,7 @@ function sessionOf(parts: Parts): WriteSession {
         await link.run("SAVEPOINT magic_checksum");
         try {
           const [row] = await link.rows<{ n: string; checksum: string }>(
-            checksumSql(resultTable(), columns, undeleted()),
+            checksumSql(resultTable(), columns, types, undeleted()),
           );
           return row ? { count: Number(row.n), checksum: row.checksum } : null;
         } catch (error) {

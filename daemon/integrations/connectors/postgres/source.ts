@@ -122,7 +122,7 @@ async function openStream(
         if (columns.some(({ native = "" }, at) => /^(character\(|bpchar|inet$)/.test(native) && types[at] !== native))
           return null;
         const values = columns.map((column, at) => castTo(column, types[at] ?? "text"));
-        return checksumBeside(connect, snapshot, checksumSql(qualified(table.object), values), request.signal);
+        return checksumBeside(connect, snapshot, checksumSql(qualified(table.object), values, types), request.signal);
       },
       keys: () => readKeys(link, table, schema.primaryKey, request),
       close: session.close,
