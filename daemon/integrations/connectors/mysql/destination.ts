@@ -13,16 +13,18 @@ import {
 } from "../../engine/destination.ts";
 import { leftNull, widened } from "../../engine/evolution.ts";
 import { formatObjectName } from "../../engine/name.ts";
-import type { StreamState } from "../../engine/source.ts";
-import type { Column, Row, TableSchema, Value } from "../../engine/types.ts";
+import type { Column, Row } from "../../engine/types.ts";
 import { killedBy } from "../killed-by.ts";
 import { describeTable, type MysqlTable } from "./catalog.ts";
-import { connectMysql, ident, literal, type MysqlLink } from "./connect.ts";
+import { connectMysql, ident, type MysqlLink } from "./connect.ts";
+import { deleteMissing } from "./delete-missing.ts";
 import { mysqlError } from "./errors.ts";
+import { checkKeys, hasUniqueKey } from "./keys.ts";
 import { hasOwnColumns, makeStage, type Stage, upsertStaged } from "./merge-stage.ts";
 import { createOrphans, type Orphans, type PlacedRow } from "./orphans.ts";
 import { prepareTable } from "./prepare.ts";
 import { deleteUnasked, type Referring, referringTo, referringToItself, settle } from "./referring.ts";
+import { lock, readState, writeState } from "./state-table.ts";
 import { type Form, formOf, type InsertTarget, insertRows } from "./write-rows.ts";
 
 export function mysqlDestination(options: { url: string; address?: string }): Destination {
@@ -98,29 +100,6 @@ async function durability(link: MysqlLink): Promise<readonly SyncFailure[]> {
   ];
 }
 
-// Held until the connection ends, however it ends.
-async function lock(link: MysqlLink, name: string): Promise<void> {
-  for (;;) {
-    const [row] = await link.rows(`SELECT GET_LOCK(${literal(`magic:${name}`.slice(0, 64))}, 1) AS got`);
-    if (row?.["got"] === "1") return;
-  }
-}
-
-async function readState(link: MysqlLink, database: string, request: OpenRequest): Promise<CommittedState> {
-  const [there] = await link.rows(
-    "SELECT 1 AS there FROM information_schema.tables WHERE table_schema = ? AND table_name = '_magic_state'",
-    [database],
-  );
-  if (!there) return { state: null, schema: null };
-  const [row] = await link.rows(
-    `SELECT state, \`schema\` AS s FROM ${ident(database)}._magic_state WHERE sync_id = ${literal(request.syncId)} AND stream = ${literal(request.stream)}`,
-  );
-  return {
-    state: row?.["state"] ? (JSON.parse(row["state"]) as StreamState) : null,
-    schema: row?.["s"] ? (JSON.parse(row["s"]) as TableSchema) : null,
-  };
-}
-
 interface Parts {
   readonly link: MysqlLink;
   readonly request: OpenRequest;
@@ -161,13 +140,6 @@ function sessionOf(parts: Parts): WriteSession {
   const begun = () => {
     if (!plan) throw new Error("the session has not begun");
     return plan;
-  };
-  const writeState = async (state: StreamState | null) => {
-    const json = (value: unknown) => (value === null ? "NULL" : literal(JSON.stringify(value)));
-    await link.run(
-      `INSERT INTO ${ident(database)}._magic_state (sync_id, stream, state, \`schema\`, updated_at) VALUES (${literal(request.syncId)}, ${literal(request.stream)}, ${json(state)}, ${json(begun().sourceSchema)}, UTC_TIMESTAMP(6)) ` +
-        "ON DUPLICATE KEY UPDATE state = VALUES(state), `schema` = VALUES(`schema`), updated_at = VALUES(updated_at)",
-    );
   };
   const insertTarget = (): InsertTarget => {
     const plan = begun();
@@ -268,7 +240,7 @@ function sessionOf(parts: Parts): WriteSession {
       }),
     checkpoint: (stateAfter) =>
       guard(async () => {
-        await writeState(stateAfter(await putHeld()));
+        await writeState(link, database, request, stateAfter(await putHeld()), begun().sourceSchema);
         await link.run("COMMIT");
         made = false;
         await link.run("START TRANSACTION");
@@ -292,7 +264,7 @@ function sessionOf(parts: Parts): WriteSession {
     commit: (state) =>
       guard(async () => {
         request.waiting("the destination's commit");
-        await writeState(state);
+        await writeState(link, database, request, state, begun().sourceSchema);
         await link.run("COMMIT");
         await parts.close();
       }),
@@ -311,69 +283,4 @@ async function dropEmpty(link: MysqlLink, table: string): Promise<void> {
   await link.run(`LOCK TABLES ${table} WRITE`);
   const rows = await link.rows(`SELECT 1 AS there FROM ${table} LIMIT 1`);
   if (rows.length === 0) await link.run(`DROP TABLE ${table}`);
-}
-
-async function hasUniqueKey(link: MysqlLink, database: string, name: string, key: readonly string[]): Promise<boolean> {
-  const rows = await link.rows(
-    "SELECT index_name AS i, GROUP_CONCAT(column_name ORDER BY seq_in_index SEPARATOR '\\0') AS c FROM information_schema.statistics WHERE table_schema = ? AND table_name = ? AND non_unique = 0 GROUP BY index_name HAVING MAX(sub_part) IS NULL",
-    [database, name],
-  );
-  const wanted = [...key].sort().join("\0");
-  return rows.some(
-    (row) =>
-      (row["c"] ?? "")
-        .split(/\0|\\0/)
-        .sort()
-        .join("\0") === wanted,
-  );
-}
-
-// An asked-for key that the table itself does not keep unique: of two rows nobody can tell which came last.
-async function checkKeys(link: MysqlLink, table: string, name: string, plan: WritePlan): Promise<void> {
-  const key = plan.columns.filter((column) => plan.primaryKey.includes(column.name));
-  const exactly = key.map((column) =>
-    column.type.kind === "string"
-      ? `CONVERT(${ident(column.name)} USING utf8mb4) COLLATE ${link.keyCollation}`
-      : ident(column.name),
-  );
-  const [row] = await link.rows(
-    `SELECT 1 AS doubled FROM ${table} GROUP BY ${exactly.join(", ")} HAVING count(*) > 1 LIMIT 1`,
-  );
-  if (row)
-    throw new MagicError(
-      "destination_refused",
-      `Records of the same primary key were read, and ${name} has no unique key over ${plan.primaryKey.join(", ")} that would tell them: add one.`,
-    );
-}
-
-/** `inward`: the table, where its rows refer to each other: one may go before those that refer to it. */
-async function deleteMissing(
-  target: InsertTarget,
-  keys: AsyncIterable<readonly Value[][]>,
-  inward: MysqlTable | null,
-): Promise<number> {
-  const { link, table, plan } = target;
-  const names = plan.primaryKey.map(ident);
-  // The key is part of the definition: an ALTER TABLE would commit the rows before the state.
-  const make = (key: string) =>
-    link.run(`CREATE TEMPORARY TABLE _magic_keys ${key} AS SELECT ${names.join(", ")} FROM ${table} LIMIT 0`);
-  await make(`(PRIMARY KEY (${names.join(", ")}))`).catch(() => make(""));
-  // A key that its column cannot hold is in no row here, and must not be cut to one that is. One that comes again is no error.
-  const columns = plan.primaryKey.flatMap((name) => plan.columns.find((column) => column.name === name) ?? []);
-  const into = { ...target, table: "_magic_keys", plan: { ...plan, columns }, left: [], marked: false };
-  for await (const rows of keys) await insertRows(into, rows, (at) => at);
-  const join = `${table} t LEFT JOIN _magic_keys k ON ${names.map((name) => `k.${name} = t.${name}`).join(" AND ")}`;
-  const gone = `k.${names[0]} IS NULL`;
-  const removal = `DELETE t FROM ${join} WHERE ${gone}`;
-  let affected: number;
-  if (plan.deletes === "soft")
-    ({ affected } = await link.run(
-      `UPDATE ${join} SET t.${ident(DELETED_AT)} = UTC_TIMESTAMP(6) WHERE ${gone} AND t.${ident(DELETED_AT)} IS NULL`,
-    ));
-  else if (inward) {
-    affected = await deleteUnasked(link, removal);
-    await settle(link, table, await referringTo(link, inward));
-  } else ({ affected } = await link.run(removal));
-  await link.run("DROP TEMPORARY TABLE _magic_keys");
-  return affected;
 }

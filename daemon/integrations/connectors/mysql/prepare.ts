@@ -6,6 +6,7 @@ import { outlived } from "../../engine/keys.ts";
 import type { Column } from "../../engine/types.ts";
 import { declare, type MysqlColumn, type MysqlTable } from "./catalog.ts";
 import { ident, type MysqlLink } from "./connect.ts";
+import { ensureStateTable } from "./state-table.ts";
 
 /** Makes the table, or what it lacks of the plan. Answers with the columns that it made wider. */
 export async function prepareTable(
@@ -15,9 +16,7 @@ export async function prepareTable(
   plan: WritePlan,
   existing: MysqlTable | null,
 ): Promise<readonly Column[]> {
-  await link.run(
-    `CREATE TABLE IF NOT EXISTS ${ident(database)}._magic_state (sync_id VARCHAR(64) NOT NULL, stream VARCHAR(255) NOT NULL, state JSON, \`schema\` LONGTEXT, updated_at DATETIME(6) NOT NULL, PRIMARY KEY (sync_id, stream)) ENGINE = InnoDB ROW_FORMAT = DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
-  );
+  await ensureStateTable(link, database);
   const mark = `${ident(DELETED_AT)} DATETIME(6) NULL`;
   const soft = plan.deletes === "soft";
   if (!existing) {
