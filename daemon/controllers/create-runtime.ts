@@ -143,14 +143,18 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
 
   /** Ends the instances that no alias points at any more, or the one of them; they would hold a process for nobody. */
   async function retireUnreferenced(name: string, only?: Instance): Promise<void> {
-    // Nobody waits for this: where storage is away they rest on until the next time.
-    const entry = await Promise.resolve(catalogue.find(name)).catch(() => undefined);
-    if (!entry) return;
+    // Nobody waits for this: where storage is away they rest on until the next time. What rested may have been removed by another replica.
+    const entry = await Promise.resolve(only ? catalogue.refresh(name) : catalogue.find(name)).catch(() => null);
+    if (entry === null) return;
     // What an alias pointed at before stays warm: a rollback is instant.
     const held = new Set(
-      [...entry.aliases.values()].flatMap(({ version, candidate, previous }) => [version, candidate, previous]),
+      [...(entry?.aliases.values() ?? [])].flatMap(({ version, candidate, previous }) => [
+        version,
+        candidate,
+        previous,
+      ]),
     );
-    const versions = only ? [only.artifact.contract.version] : entry.versions.keys();
+    const versions = only ? [only.artifact.contract.version] : (entry?.versions.keys() ?? []);
     for (const version of versions) if (!held.has(version)) void registry.retire(name, version);
   }
 

@@ -50,10 +50,17 @@ afterAll(async () => {
 export const noPorts: Ports = { llm: null, egress: null, databases: null, secrets: null, kv: null, syncs: null };
 
 export async function openBench(
-  options: { ports?: Partial<Ports>; zygotes?: number; mostCells?: number; loadWithinMs?: number } = {},
+  options: {
+    ports?: Partial<Ports>;
+    zygotes?: number;
+    mostCells?: number;
+    loadWithinMs?: number;
+    /** Told each time the runtime asks storage for something of controllers, which counts as shared then; what it throws is the answer. */
+    onStorage?: (unit: string, args: unknown) => void;
+  } = {},
 ): Promise<Bench> {
   const root = mkdtempSync(join(tmpdir(), "magic-cell-test-"));
-  const storage = await openStorage({ root });
+  const storage = overheard(await openStorage({ root }), options.onStorage);
   const logs: Record<string, unknown>[] = [];
   const log = createLogger({ sinks: [({ text }) => logs.push(JSON.parse(text) as Record<string, unknown>)] });
   const metrics = createMetrics();
@@ -120,6 +127,17 @@ export async function openBench(
   };
   open.push(bench);
   return bench;
+}
+
+function overheard(storage: Storage, onStorage: ((unit: string, args: unknown) => void) | undefined): Storage {
+  if (!onStorage) return storage;
+  const controller = new Proxy(storage.units.controller, {
+    get: (units, unit) => async (args: unknown) => {
+      onStorage(String(unit), args);
+      return await (Reflect.get(units, unit) as (args: unknown) => unknown)(args);
+    },
+  });
+  return { ...storage, dialect: "postgres", units: { ...storage.units, controller } };
 }
 
 export function contractOf(name: string, contract: Partial<ControllerContract> = {}): ControllerContract {

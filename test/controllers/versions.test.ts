@@ -26,7 +26,13 @@ test("versions are immutable, latest moves with a deploy and back with a rollbac
 });
 
 test("cells that rest are given back beyond a number, the longest rested first, and versions called by their number go with theirs", async () => {
-  const bench = await openBench({ mostCells: 1 });
+  let away = false;
+  const bench = await openBench({
+    mostCells: 1,
+    onStorage(unit) {
+      if (away && unit === "list") throw new MagicError("storage_unavailable");
+    },
+  });
   for (let n = 0; n < 3; n++) await bench.deploy("v", answer(n), { version: `1.${n}.0` });
   const cells = async (): Promise<number> => {
     const { text } = await bench.metrics.render();
@@ -34,14 +40,11 @@ test("cells that rest are given back beyond a number, the longest rested first, 
   };
   // One that is in no catalogue, while the database is away: what nobody waits for fails nobody, the daemon least of all.
   await bench.runtime.develop({ folder: bench.write("d", answer(3)) });
-  const { controller } = bench.storage.units;
-  const { list } = controller;
-  Object.assign(bench.storage, { dialect: "postgres" });
-  Object.assign(controller, { list: () => Promise.reject(new MagicError("storage_unavailable")) });
+  away = true;
   for (let n = 0; n < 3; n++) expect(await bench.invoke("v", {}, { version: `1.${n}.0` })).toBe(n);
   expect(await cells()).toBeGreaterThan(2);
   await expect.poll(cells, { timeout: 5_000, interval: 100 }).toBe(1);
-  Object.assign(controller, { list });
+  away = false;
   for (let n = 0; n < 3; n++) expect(await bench.invoke("v", {}, { version: `1.${n}.0` })).toBe(n);
 });
 
@@ -52,6 +55,24 @@ test("what another daemon removed leaves the list, and takes nobody else out of 
   Object.assign(bench.storage, { dialect: "postgres" });
   await bench.storage.units.controller.remove({ name: "gone", version: null });
   expect((await bench.runtime.list()).map(({ name }) => name)).toEqual(["stays"]);
+});
+
+test("what another daemon removed is let go of when its cell rests", async () => {
+  const asked: unknown[] = [];
+  const bench = await openBench({ mostCells: 1, onStorage: (unit, args) => asked.push([unit, args]) });
+  await bench.deploy("gone", answer(1));
+  const { controller } = bench.storage.units;
+  const id = { name: "gone", version: "1.0.0" };
+  const stored = (await controller.read(id)) as NonNullable<Awaited<ReturnType<typeof controller.read>>>;
+  await controller.remove({ name: "gone", version: null });
+  asked.length = 0;
+  await bench.deploy("stays", answer(2));
+  // Of two cells the one that rested longest is given back.
+  await expect.poll(() => asked, { timeout: 5_000 }).toContainEqual(["list", { name: "gone" }]);
+  const at = "2026-01-01T00:00:00.000Z";
+  await controller.deploy({ row: { ...id, ...stored, created_at: at }, alias: "latest", percent: 100, at });
+  await expect.poll(() => bench.outcome("gone"), { timeout: 5_000, interval: 100 }).toBe("ok");
+  expect(asked).toContainEqual(["read", id]);
 });
 
 test("a percentage rollout splits the calls, and rolling back gives the candidate up", async () => {
