@@ -17,6 +17,13 @@ const bombs: Record<string, string> = {
   "wasm that grows": "const m = new WebAssembly.Memory({ initial: 1, maximum: 65536 }); for (;;) m.grow(160);",
   "a database in memory":
     "const db = new (process.getBuiltinModule('node:sqlite').DatabaseSync)(':memory:'); db.exec('create table t (b)'); for (;;) db.exec('insert into t values (zeroblob(4000000))');",
+  "buffers that grow":
+    "const a = []; for (;;) { const b = new ArrayBuffer(1, { maxByteLength: 8 << 20 }); b.resize(8 << 20); a.push(b); }",
+  clones: "const a = []; const b = new Uint8Array(8 << 20); for (;;) a.push(structuredClone(b));",
+  "compressed data":
+    "const { zstdCompressSync, constants: c } = process.getBuiltinModule('node:zlib'); zstdCompressSync(Buffer.alloc(16 << 20), { params: { [c.ZSTD_c_windowLog]: 27, [c.ZSTD_c_compressionLevel]: 19 } });",
+  "decoded texts":
+    "const a = []; const d = new TextDecoder('utf-16le'); const b = new Uint8Array(16 << 20); for (;;) a.push(d.decode(b));",
   strings: "const a = []; for (;;) a.push(Buffer.alloc(4 << 20, 'a').toString('latin1'));",
 };
 

@@ -86,7 +86,8 @@ interface Running {
   logs: LogMeter | null;
 }
 
-const OUT_OF_MEMORY = /out of memory|Allocation failed|allocation failure|OOM|bad_alloc|Cannot allocate memory/i;
+const OUT_OF_MEMORY =
+  /out of memory|Allocation failed|allocation failure|OOM|bad_alloc|Cannot allocate memory|node::[A-Za-z]*alloc\(/i;
 const HELLO_WITHIN_MS = 20_000;
 /** Beyond what a cell keeps to (`MOST_...` of guest/invocation.ts): an end may be heard of later than the beginning that followed it. */
 const MAX_CALLS_UNDER_WAY = 384;

@@ -4,10 +4,21 @@ import type { StackMapper } from "../bundle/stack.ts";
 import type { CellGone } from "../cell/cell.ts";
 import type { GuestError } from "../cell/frames.ts";
 
-const OUT_OF_MEMORY =
-  /^(Array buffer allocation failed|Failed to allocate memory|WebAssembly\.Memory(\(\): could not allocate|\.grow\(\): Unable to grow instance) memory|out of memory$)/;
+/** As V8, structuredClone, zlib, Zstandard and SQLite say it. Brotli has the same words for broken data. */
+const OUT_OF_MEMORY = new RegExp(
+  `^(${[
+    "Array buffer allocation failed",
+    "Failed to allocate memory",
+    "WebAssembly\\.Memory(\\(\\): could not allocate|\\.grow\\(\\): Unable to grow instance) memory",
+    "(Shared)?ArrayBuffer\\.prototype\\.(resize|grow): Out of memory",
+    "Unable to deserialize cloned data\\.$",
+    "insufficient memory$",
+    "Allocation error : not enough memory$",
+    "out of memory$",
+  ].join("|")})`,
+);
 
-/** Whether the handler was refused memory, by V8, by Node or by its SQLite: what its cell holds already, it goes on holding. */
+/** Whether the handler was refused memory: what its cell holds already, it goes on holding. */
 export function ranOut({ code, message }: GuestError): boolean {
   return !(code !== undefined && allowedCode(code)) && OUT_OF_MEMORY.test(message);
 }
