@@ -1,7 +1,7 @@
 // One error, three forms on the wire: problem+json (RFC 9457) for the core API and the runtime, OpenAI's for the gateway,
 // RFC 6749's (section 5.2) for the token endpoint. All are made from the catalogue.
 
-import { type ErrorCode, errors, type FieldProblem, isMagicError, MagicError } from "#contract/errors.ts";
+import { type ErrorCode, errors, isMagicError, MagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
 import { pointerParts } from "#contract/json-pointer.ts";
 import { BODY_LIMIT, shownLimit } from "./body.ts";
@@ -20,10 +20,8 @@ const DOCS = "https://magic.dev/errors/";
 export function classify(error: unknown, bodyLimit = BODY_LIMIT): MagicError {
   if (isMagicError(error)) return error;
   const known = error as { code?: string; statusCode?: number; validation?: Parameters<typeof fieldProblems>[0] };
-  if (known.validation) {
-    const problems = fieldProblems(known.validation);
-    return new MagicError("validation_failed", listOf(problems), { problems, cause: error });
-  }
+  if (known.validation)
+    return new MagicError("validation_failed", undefined, { problems: fieldProblems(known.validation), cause: error });
   const code = fastifyCodes[known.code ?? ""];
   if (code === "payload_too_large") {
     const detail = `The body is too large: ${shownLimit(bodyLimit)} are read here at the most.`;
@@ -47,11 +45,6 @@ export function forCaller(error: MagicError, principal: Pick<Principal, "type"> 
   if (error.code !== "storage_unavailable" || (principal && principal.type !== "anonymous")) return error;
   const { extra, retryAfterS } = error;
   return new MagicError(error.code, undefined, { extra, cause: error, ...(retryAfterS && { retryAfterS }) });
-}
-
-function listOf(problems: readonly FieldProblem[]): string {
-  const list = problems.map(({ pointer, detail }) => `${pointer || "(the whole)"}: ${detail}`).join("; ");
-  return list.slice(0, 2_000);
 }
 
 /** The answer for an error in one of the three forms. */
@@ -97,8 +90,7 @@ function problem(error: MagicError, requestId: string): ErrorAnswer {
       type: DOCS + error.code,
       title: entry.title,
       status,
-      // One that says nothing of its own is as good as its problems.
-      detail: error.message === entry.title && error.problems.length > 0 ? listOf(error.problems) : error.message,
+      detail: error.message,
       instance: `urn:magic:request:${requestId}`,
       code: error.code,
       request_id: requestId,

@@ -45,7 +45,7 @@ export interface MagicErrorOptions extends ErrorOptions {
 
 const brand = Symbol.for("magic.error");
 
-/** The one error class that leaves a service: a code of the catalogue and a sentence for this case. */
+/** The one error class that leaves a service: a code of the catalogue and a sentence for this case, by default its problems'. */
 export class MagicError extends Error {
   readonly code: ErrorCode;
   readonly problems: readonly FieldProblem[];
@@ -55,7 +55,10 @@ export class MagicError extends Error {
   readonly [brand] = true;
 
   constructor(code: ErrorCode, detail?: string, options: MagicErrorOptions = {}) {
-    super(detail ?? errors[code].title, options.cause === undefined ? undefined : { cause: options.cause });
+    super(
+      detail ?? sentenceOf(code, options.problems),
+      options.cause === undefined ? undefined : { cause: options.cause },
+    );
     this.name = "MagicError";
     this.code = code;
     this.problems = options.problems ?? [];
@@ -63,6 +66,13 @@ export class MagicError extends Error {
     this.extra = options.extra ?? {};
     this.headers = options.headers;
   }
+}
+
+// One that says nothing of its own is as good as its problems.
+function sentenceOf(code: ErrorCode, problems: readonly FieldProblem[] = []): string {
+  if (problems.length === 0) return errors[code].title;
+  const list = problems.map(({ pointer, detail }) => `${pointer || "(the whole)"}: ${detail}`).join("; ");
+  return list.slice(0, 2_000);
 }
 
 /** True for a MagicError of this or of another loaded copy of this module. */

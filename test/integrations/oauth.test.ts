@@ -205,6 +205,12 @@ test("a refusal at the provider reaches the caller's callback; a sandbox caller 
     { provider: "salesforce", callback_url: "https://a.example", config: { client_id: "x" } },
     live,
   );
+  const config = { client_id: "x", token_url: "file:///etc/passwd" };
+  const elsewhere = await all.daemon.call("POST", "/v1/connections/oauth/start", { ...all.input, config }, live);
+  expect(elsewhere.body.errors).toContainEqual({
+    ...{ pointer: "/config/token_url", code: "format" },
+    detail: "must be an http or https URL without credentials",
+  });
   expect(known.body.authorization_url).toMatch(/^https:\/\/login\.salesforce\.com\/services\/oauth2\/authorize\?/);
 });
 
@@ -575,6 +581,19 @@ test("what is granted anew for a connection that is deleted meanwhile is given b
   go();
   expect((await back).to).toMatchObject({ error: "not_found" });
   expect(asked.slice(2).map((form) => form.get("token"))).toEqual(["a0", "r1"]);
+});
+
+test("a browser that comes back for a connection that was deleted is told so", async () => {
+  const { answers, start, comeBack, daemon } = await hostileServer();
+  answers.push(json({ access_token: "a0" }));
+  const { connection = "" } = (await comeBack({ state: await start(), code: "c" })).to;
+  const state = await start({}, { connection });
+  answers.push(json({}));
+  await daemon.call("DELETE", `/v1/connections/${connection}`, undefined, live);
+  expect((await comeBack({ state, code: "again" })).to).toMatchObject({
+    error: "validation_failed",
+    error_description: `/connection: there is no connection ${connection} in this environment`,
+  });
 });
 
 test("what a vendor tells of the account while it authorizes is kept, where the caller has not said it", async () => {

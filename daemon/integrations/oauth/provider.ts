@@ -39,13 +39,12 @@ type Settings = Readonly<Record<string, unknown>>;
 export function oauthProvider(definition: OAuthDefinition, config: Settings, credentials: Settings): OAuthProvider {
   const { setting, url } = readers(definition, config, credentials);
   const found = { authorize_url: url("authorize_url"), token_url: url("token_url"), client_id: setting("client_id") };
-  const problems = Object.entries(found)
-    .filter(([name, value]) => value === null || (name.endsWith("_url") && !isWeb(value)))
-    .map(([name]) => ({
-      pointer: `/config/${name}`,
-      code: "required",
-      detail: "is needed for OAuth with this provider",
-    }));
+  const problems = Object.entries(found).flatMap(([name, value]) => {
+    const pointer = `/config/${name}`;
+    if (value === null) return [{ pointer, code: "required", detail: "is needed for OAuth with this provider" }];
+    if (!name.endsWith("_url") || isWeb(value)) return [];
+    return [{ pointer, code: "format", detail: "must be an http or https URL without credentials" }];
+  });
   if (problems.length > 0) throw new MagicError("validation_failed", undefined, { problems });
   return {
     authorizeUrl: found.authorize_url ?? "",
