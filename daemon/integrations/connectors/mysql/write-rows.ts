@@ -125,9 +125,13 @@ function sqlValue(value: Value, kind: string): string {
   const truth = kind === "truth" || kind === "bits" ? truthOf(value) : undefined;
   if (truth !== undefined) return truth === "true" ? "1" : "0";
   if (kind === "moment") return literal(inUtc(value));
+  // The greatest float's shortest text is a little more than itself, which is out of range.
+  if (kind === "float32" && Math.abs(Number(value)) > MOST_FLOAT) return floatValue(value);
   if (kind === "timestamp") return literal(value.replace(/\+00$/, ""));
   return literal(value);
 }
+
+const MOST_FLOAT = 3.4028234663852886e38;
 
 const elsewhere = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(\.\d+)? ?([+-])(0\d|1[0-5])(?::?([0-5]\d))?$/;
 
