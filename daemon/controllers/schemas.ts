@@ -1,7 +1,7 @@
 // The contract's schemas, compiled once per version, and held to a time limit where checking one may take long.
 import type { ErrorObject } from "ajv/dist/2020.js";
 import type { FieldProblem } from "#contract/errors.ts";
-import { schemaErrors } from "#contract/schema-errors.ts";
+import { schemaErrors } from "#contract/json-schema/value-errors.ts";
 import { OutOfTime, within } from "#contract/time-limit.ts";
 import { costOf, isTiny } from "./schema-cost.ts";
 import { uniqueItems } from "./unique-items.ts";

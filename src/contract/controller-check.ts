@@ -2,9 +2,9 @@
 import type { ValidateFunction } from "ajv/dist/2020.js";
 import { checkAgainst, compileCheck } from "./check.ts";
 import { type Capability, ControllerContract } from "./controller.ts";
-import { checkEmbedded } from "./embedded-schema.ts";
 import { urlHost } from "./grants.ts";
 import { fields, isObject } from "./json-object.ts";
+import { checkEmbedded } from "./json-schema/embedded.ts";
 import { type Problem, sortProblems } from "./problem.ts";
 import { readSource, type Source } from "./source.ts";
 

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { expect, test, vi } from "vitest";
 import { readContract } from "#contract/controller-check.ts";
-import { checkEmbedded } from "#contract/embedded-schema.ts";
+import { checkEmbedded } from "#contract/json-schema/embedded.ts";
 import { readProject } from "#contract/project-check.ts";
 import { readSource } from "#contract/source.ts";
 import { typesOf } from "#contract/types.ts";

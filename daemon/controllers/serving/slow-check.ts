@@ -1,7 +1,7 @@
 // A schema's check as a call meets it: on the daemon's thread where it is quick. A pattern, or forms that refer to themselves, may take as
 // long as whoever sends the value wants: such a check goes on in a thread of its own, as do all of a large schema.
 import type { FieldProblem } from "#contract/errors.ts";
-import { LARGE } from "#contract/schema-errors.ts";
+import { LARGE } from "#contract/json-schema/value-errors.ts";
 import type { TimeLimit } from "../job-thread.ts";
 import { compileSchema } from "../schemas.ts";
 import type { Schema } from "../versions/schema.ts";

@@ -1,5 +1,5 @@
 // Which bounds of one schema are tighter than another's: lengths, numbers, patterns, formats.
-import { isMultiple } from "#contract/multiple-of.ts";
+import { isMultiple } from "#contract/json-schema/multiple-of.ts";
 import { canonicalJson } from "#shared/canonical-json.ts";
 import { type SchemaObject, type Side, types } from "./schema.ts";
 

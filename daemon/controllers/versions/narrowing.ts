@@ -1,8 +1,8 @@
 // Where one JSON Schema (2020-12) refuses what another accepts. Errs on the side of naming a break: what it cannot compare counts as one
 // when it changed.
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
-import { addFormats } from "#contract/formats.ts";
-import { code } from "#contract/generated-code.ts";
+import { addFormats } from "#contract/json-schema/formats.ts";
+import { code } from "#contract/json-schema/generated-code.ts";
 import { canonicalJson } from "#shared/canonical-json.ts";
 import { boundBreaks } from "./bounds.ts";
 import { asksForUnevaluated, EVALUATING, evaluatesAsMuch, isOpenEnded, othersOf } from "./evaluated.ts";

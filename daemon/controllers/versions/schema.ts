@@ -1,5 +1,5 @@
 // What one JSON Schema says by itself: its types, and its values where they can be counted.
-import { lists, maps, single } from "#contract/schema-keywords.ts";
+import { lists, maps, single } from "#contract/json-schema/keywords.ts";
 
 export type SchemaObject = Record<string, unknown>;
 export type Schema = boolean | SchemaObject;

@@ -1,7 +1,7 @@
 // JSON schemas as callers write them, whatever draft they learnt from: what every translated wire does with them.
 import { isObject, setField } from "#contract/json-object.ts";
 import { pointerParts, valueAt } from "#contract/json-pointer.ts";
-import { lists, maps, single } from "#contract/schema-keywords.ts";
+import { lists, maps, single } from "#contract/json-schema/keywords.ts";
 
 export type Schema = Readonly<Record<string, unknown>>;
 

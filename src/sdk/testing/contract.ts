@@ -5,9 +5,9 @@ import type { ControllerContract } from "#contract/controller.ts";
 import { readContract } from "#contract/controller-check.ts";
 import { CONTRACT_FILES } from "#contract/controller-files.ts";
 import { databaseMode, refusalOf, refusalText, type Wish } from "#contract/grants.ts";
+import { schemaErrors } from "#contract/json-schema/value-errors.ts";
 import { problemLine } from "#contract/problem.ts";
 import { MAX_OUTPUT } from "#contract/runtime-limits.ts";
-import { schemaErrors } from "#contract/schema-errors.ts";
 import { HandlerError } from "#sdk/errors.ts";
 import { asJson } from "./json.ts";
 

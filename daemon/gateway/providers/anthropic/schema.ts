@@ -1,7 +1,7 @@
 // JSON schemas for Anthropic's structured outputs, which keep less than OpenAI's: objects must be closed, may not refer to themselves, and have
 // few optional members; limits of numbers, strings and lists are refused. What cannot be said natively goes by a forced tool; limits are
 // told to the model in the description, since a refusal would help nobody.
-import { maps } from "#contract/schema-keywords.ts";
+import { maps } from "#contract/json-schema/keywords.ts";
 import { pointed, type Schema } from "../json-schema.ts";
 
 /** Beyond some ten optional members the service's grammar does not compile. */

@@ -1,7 +1,7 @@
 // JSON schemas for Gemini, which passes over what it does not know: `const` is among that, and is said as an `enum` of one. References it follows
 // to the root's `$defs` alone, and it refuses what stands beside them.
 import { isObject } from "#contract/json-object.ts";
-import { maps } from "#contract/schema-keywords.ts";
+import { maps } from "#contract/json-schema/keywords.ts";
 import { pointed, type Schema } from "../json-schema.ts";
 
 /** Keywords whose value is a value. */

@@ -2,7 +2,7 @@
 // on texts made from its own loops (a prefix that reaches the loop, the loop's body many times, an end that cannot match), short
 // enough that the trial ends soon even for the worst.
 import ret, { type Root, type Token } from "ret";
-import { OutOfTime, within } from "./time-limit.ts";
+import { OutOfTime, within } from "../time-limit.ts";
 
 // Its types say that the function is under `default`; in fact it is the module itself.
 const tokenize = ret as unknown as (pattern: string) => Root;

@@ -1,0 +1,50 @@
+// The two Ajvs of the checks: kept, because compiling the meta-schemas takes longer than all the rest.
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { addFormats } from "./formats.ts";
+import { readAtOnce } from "./generated-code.ts";
+import type { Schema } from "./walk.ts";
+
+let metaAjv: Ajv2020 | undefined;
+let schemaAjv: Ajv2020 | undefined;
+
+/** Validates schemas against the meta-schemas. */
+export function metaValidator(): Ajv2020 {
+  metaAjv ??= new Ajv2020({ strict: false, allErrors: true, verbose: true, logger: false });
+  return metaAjv;
+}
+
+/** The formats that schemas may name. */
+export function formatNames(): string[] {
+  return Object.keys(compiler().formats);
+}
+
+function compiler(): Ajv2020 {
+  schemaAjv ??= addFormats(
+    new Ajv2020({
+      strict: false,
+      logger: false,
+      validateSchema: false,
+      code: { optimize: false, process: readAtOnce },
+    }),
+  );
+  return schemaAjv;
+}
+
+/** Ajv's own reason not to compile a schema; null: it does. Throws a RangeError for one that is too large. */
+export function whyNotCompiled({ $schema: _dialect, $id: _id, ...schema }: Schema): string | null {
+  const ajv = compiler();
+  try {
+    ajv.compile(schema);
+    ajv.removeSchema(schema);
+    return null;
+  } catch (error) {
+    schemaAjv = undefined;
+    if (error instanceof RangeError) throw error;
+    return (error as Error).message;
+  }
+}
+
+/** Makes both anew: they may have been stopped in the middle of anything. */
+export function forgetCompilers(): void {
+  metaAjv = schemaAjv = undefined;
+}
