@@ -35,6 +35,18 @@ test("an access token of the configuration is used as long as it is known to las
   expect((await sent(given))["/items"]?.authorization).toBe("Bearer new");
 });
 
+test("a refresh token that the vendor replaces stands where the reference looks for it; nested fields go as JSON", async () => {
+  const seen = await sent(
+    (origin) => {
+      const { refresh_token: _elsewhere, ...rest } = oauth(origin);
+      return { ...rest, refresh_token_updater: {}, refresh_request_body: { claims: { a: 1 } } };
+    },
+    { credentials: { refresh_token: "theirs" } },
+  );
+  const asked = new URLSearchParams(seen["/token"]?.body);
+  expect([asked.get("refresh_token"), asked.get("claims")]).toEqual(["theirs", '{"a":1}']);
+});
+
 test("a token that ends again while a limit is waited out is renewed again", async () => {
   const answers = [401, 429, 401, 503, 401, 200];
   let issued = 0;

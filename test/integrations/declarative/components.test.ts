@@ -442,6 +442,7 @@ test("intervals are whole months, weeks or days where the manifest clamps them",
     step: string,
     more: Record<string, unknown> = {},
     from = "01-10T05:00:00Z",
+    cursor_granularity: string | undefined = "P1D",
   ) => {
     asked.length = 0;
     const sync = {
@@ -450,12 +451,12 @@ test("intervals are whole months, weeks or days where the manifest clamps them",
         start_datetime: `2026-${from}`,
         end_datetime: "2026-03-05T10:00:00Z",
         step,
-        cursor_granularity: "P1D",
+        cursor_granularity,
       },
       end_time_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "until" },
       clamping: { type: "Clamping", target, ...more },
     };
-    await read(manifest(origin, { sync }));
+    await read(manifest(origin, { sync }), { config: { target: "MONTH" } });
     return [...asked];
   };
   expect(await intervals("MONTH", "P1M")).toEqual(["2026-02-01 2026-02-28"]);
@@ -464,6 +465,9 @@ test("intervals are whole months, weeks or days where the manifest clamps them",
   expect(await intervals("DAY", "P1D", {}, "03-03T05:00:00Z")).toEqual(["2026-03-04 2026-03-04"]);
   // Still the third in UTC.
   expect(await intervals("DAY", "P1D", {}, "03-04T02:00:00+05:30")).toEqual(["2026-03-04 2026-03-04"]);
+  // Its first day stands for the whole month; without a granularity the end is where the last month ends.
+  expect(await intervals("{{ config.target }}", "P2M", {}, "02-01T05:00:00Z")).toEqual(["2026-02-01 2026-02-28"]);
+  expect(await intervals("MONTH", "", {}, "02-01T05:00:00Z", "")).toEqual(["2026-02-01 2026-03-01"]);
   expect((await intervals("DAY", "P20D")).slice(0, 2)).toEqual(["2026-01-11 2026-01-30", "2026-01-31 2026-02-19"]);
 });
 

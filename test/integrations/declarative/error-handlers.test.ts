@@ -124,6 +124,27 @@ test("an answer that is no error is read although the manifest says to ignore it
   expect((await read(manifest(origin, { requester: { error_handler } }))).records).toEqual([{ id: 1 }]);
 });
 
+test("a filter without an action says what a failure means, and decides nothing", async () => {
+  const answers: [number, unknown][] = [
+    [503, {}],
+    [200, { items: [{ id: 1 }] }],
+    [403, {}],
+    [404, {}],
+  ];
+  const origin = await vendor((_request, response) => {
+    const [status, body] = answers.shift() ?? [500, {}];
+    json(response, body, status);
+  });
+  const response_filters = [
+    { http_codes: [200, 403, 404, 503], failure_type: "config_error", error_message: "check the plan" },
+    { http_codes: [404], action: "IGNORE" },
+  ];
+  const source = manifest(origin, { requester: { error_handler: { type: "DefaultErrorHandler", response_filters } } });
+  expect((await read(source, { waits: [] })).records).toEqual([{ id: 1 }]);
+  await expect(read(source)).rejects.toThrow("check the plan");
+  expect((await read(source)).records).toEqual([]);
+});
+
 test("a wait is read from the answer, headers are found however they are written, and filters know the address", async () => {
   const answers: [number, unknown, Record<string, string>][] = [
     [503, { retry: { after: 7 } }, {}],

@@ -21,7 +21,7 @@ export type Action =
 export interface Verdict {
   readonly action: Action;
   readonly message: string;
-  /** True where a filter of the manifest said so. */
+  /** True where a filter of the manifest said what to do. */
   readonly matched: boolean;
   /** True where the manifest lays it to the configuration. */
   readonly configuration?: boolean;
@@ -88,11 +88,13 @@ function single(context: Context, component: Component): ErrorHandler {
   const retries = component["max_retries"];
   return {
     interpret(response) {
+      let described: Verdict | undefined;
       for (const filter of filters) {
         const verdict = applyFilter(context, filter, response);
-        if (verdict) return verdict;
+        if (verdict?.matched) return verdict;
+        described ??= verdict;
       }
-      return byStatus(response);
+      return described ?? byStatus(response);
     },
     backoff(response, attempt) {
       for (const strategy of strategies) {
@@ -129,22 +131,15 @@ function applyFilter(context: Context, filter: Component, response: HttpResponse
       condition(context, filter, filter["predicate"], responseVariables(response))) ||
     (Boolean(fragment) && errorMessage(response).includes(fragment));
   if (!matches) return undefined;
-  const action =
-    actions[optionalText(filter, "action") ?? ""] ??
-    byFailureType(optionalText(filter, "failure_type")) ??
-    byStatus(response).action;
+  // One without an action decides nothing, as in the reference: it says what the failure means, if it is one.
+  const action = actions[optionalText(filter, "action") ?? ""];
   const message = optionalText(filter, "error_message");
   return {
-    action,
+    action: action ?? byStatus(response).action,
     message: (message && text(context, filter, message, responseVariables(response)).trim()) || describe(response),
-    matched: true,
+    matched: action !== undefined,
     configuration: filter["failure_type"] === "config_error",
   };
-}
-
-function byFailureType(type: string | undefined): Action | undefined {
-  if (type === "transient_error") return "retry";
-  return type ? "fail" : undefined;
 }
 
 /** Asked again, they would be answered alike: the request itself is wrong. Others (409, 423, a vendor's own 430) may pass. */

@@ -18,6 +18,7 @@ import { type Authenticator, bearer } from "./authenticator.ts";
 import type { HttpRequest, HttpResponse } from "./client.ts";
 import { decoderOf } from "./decode.ts";
 import { signedToken } from "./jwt.ts";
+import { formBody } from "./options.ts";
 import { responseVariables } from "./response.ts";
 import { refreshInTurn } from "./rotation.ts";
 import { sharedToken, type Token } from "./token.ts";
@@ -45,8 +46,7 @@ export function oauth(context: Context, component: Component): Authenticator {
         }
       : undefined);
   const refreshToken =
-    (updater && stringAt(context.config, list(updater["refresh_token_config_path"]).map(String))) ??
-    value("refresh_token");
+    (updater && stringAt(context.config, configPath(updater, "refresh_token"))) ?? value("refresh_token");
   const request = async (current: string): Promise<Token & { readonly refreshToken: string }> => {
     if (!endpoint)
       throw new MagicError(
@@ -89,11 +89,15 @@ function heldToken({ oauth: authorized, access_token, expires_at }: Context["con
 // Beside a refresh token that is good once stands the access token that came with it, as long as it lasts.
 function configuredToken({ config }: Context, updater: Component | undefined): Token | undefined {
   if (!updater) return undefined;
-  const at = (field: string, otherwise: string): string | undefined =>
-    stringAt(config, list(updater[`${field}_config_path`] ?? ["credentials", otherwise]).map(String));
-  const [value, expiry] = [at("access_token", "access_token"), at("token_expiry_date", "token_expiry_date")];
+  const [value, expiry] = ["access_token", "token_expiry_date"].map((field) =>
+    stringAt(config, configPath(updater, field)),
+  );
   return value && expiry ? { value, expiresAt: expiryOf(expiry, undefined) } : undefined;
 }
+
+// Where a configuration has the token that a vendor replaces, and what came with it.
+const configPath = (updater: Component, field: string): string[] =>
+  list(updater[`${field}_config_path`] ?? ["credentials", field]).map(String);
 
 // What a configuration may lack is nothing: `{{ config.get('access_token') }}` writes None.
 function fieldText(context: Context, component: Component, field: string): string {
@@ -134,8 +138,7 @@ async function tokenAnswer(
     for (const name of ["client_id", "client_secret"]) delete body[value(`${name}_name`) || name];
   const json = sent["content-type"]?.includes("json") ?? false;
   const asQuery = component["send_refresh_request_as_query_params"] === true;
-  const pairs = Object.entries(body).flatMap(([key, each]) => list(each).map((one) => [key, String(one)]));
-  const form = new URLSearchParams(pairs).toString();
+  const form = formBody(body);
   const response = await sendPatiently(
     context,
     {

@@ -12,6 +12,7 @@ export const MAX_INTERVALS = 100_000;
 
 /** The whole periods between start and end, in steps; none where not one is over. */
 export function clamped(
+  target: string,
   clamping: Component,
   start: DateTime,
   end: DateTime,
@@ -19,15 +20,13 @@ export function clamped(
   granularity: Duration | undefined,
   strict: boolean,
 ): [DateTime, DateTime][] {
-  const { floor, unit } = periods(clamping);
+  const { floor, unit, at } = periods(target, clamping);
   const ceil = (value: DateTime): DateTime => {
     const low = floor(value);
-    return low.us === value.us ? value : floor(addDuration(low, unit));
+    return low.us === at(value).us ? low : floor(addDuration(low, unit));
   };
   const before = (value: DateTime): DateTime =>
-    granularity
-      ? addDuration(value, { months: -granularity.months, us: -granularity.us })
-      : new DateTime(value.us - 1_000_000n, 0);
+    granularity ? addDuration(value, { months: -granularity.months, us: -granularity.us }) : value;
   const last = before(floor(end));
   // One unit is a period too: the last day of all, asked for again.
   if (granularity && !strict && ceil(start).us === last.us) return [[last, last]];
@@ -51,18 +50,21 @@ interface Periods {
   floor(value: DateTime): DateTime;
   /** Its length. */
   readonly unit: Duration;
+  /** What decides whether a value is where its period begins: of weeks and months the first day is, whatever the hour. */
+  at(value: DateTime): DateTime;
 }
 
-function periods(clamping: Component): Periods {
+function periods(target: string, clamping: Component): Periods {
   const day = (value: DateTime): DateTime => {
     const { year, month, day: date } = fields(value);
     return fromFields(year, month, date);
   };
-  switch (String(clamping["target"]).toUpperCase()) {
+  switch (target.toUpperCase()) {
     case "MONTH":
       return {
         floor: (value) => fromFields(fields(value).year, fields(value).month, 1),
         unit: { months: 1, us: 0n },
+        at: day,
       };
     case "WEEK": {
       const named = String(optionalChild(clamping, "target_details")?.["weekday"] ?? "MONDAY").toUpperCase();
@@ -71,11 +73,12 @@ function periods(clamping: Component): Periods {
       return {
         floor: (value) => new DateTime(day(value).us - BigInt((fields(value).weekday - first + 7) % 7) * DAY, 0),
         unit: { months: 0, us: 7n * DAY },
+        at: day,
       };
     }
     case "DAY":
-      return { floor: day, unit: { months: 0, us: DAY } };
+      return { floor: day, unit: { months: 0, us: DAY }, at: (value) => value };
     default:
-      throw manifestError(`Clamping.target '${String(clamping["target"])}' is none of DAY, WEEK, MONTH`);
+      throw manifestError(`Clamping.target '${target}' is none of DAY, WEEK, MONTH`);
   }
 }

@@ -105,7 +105,16 @@ function datetimeCursor(context: Context, component: Component, asks: Component)
       // Who is not told of intervals answers with everything each time.
       const told = isRecord(component["start_time_option"]) || isRecord(component["end_time_option"]);
       if (clientSide && !told) return [interval(keys, format, start, end, now)];
-      const ranges = split(component, start, end, duration("step"), duration("cursor_granularity"), strict, endTold);
+      const ranges = split(
+        context,
+        component,
+        start,
+        end,
+        duration("step"),
+        duration("cursor_granularity"),
+        strict,
+        endTold,
+      );
       // What the last interval's end cuts off is read next time; no record of an earlier one may hide what comes between.
       return ranges.map(([from, to], at) => interval(keys, format, from, to, at === ranges.length - 1 ? now : to));
     },
@@ -206,6 +215,7 @@ function interval(
 }
 
 function split(
+  context: Context,
   component: Component,
   start: DateTime,
   end: DateTime,
@@ -218,7 +228,8 @@ function split(
   const clamping = optionalChild(component, "clamping");
   // A vendor's cursor may have an offset: its days are not those that were read until now.
   const [from, to] = [start, end].map(({ us }) => new DateTime(us, 0)) as [DateTime, DateTime];
-  if (clamping) return clamped(clamping, from, to, step, granularity, strict);
+  if (clamping)
+    return clamped(text(context, clamping, clamping["target"]), clamping, from, to, step, granularity, strict);
   if (!step) return [[start, end]];
   const intervals: [DateTime, DateTime][] = [];
   for (let from = start; ; ) {
