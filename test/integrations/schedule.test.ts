@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { newBody, patchedBody } from "#daemon/integrations/syncs/body.ts";
 import { nextDue } from "#daemon/integrations/syncs/schedule.ts";
 import { temporaryFolder } from "#test/temporary.ts";
@@ -62,4 +62,38 @@ test("a schedule survives a clock that stood years ahead, and a process that die
     [hourly, Date.parse("2026-05-04T11:00:00Z")],
     [lost, Date.parse("2026-05-04T11:15:00Z")],
   ]);
+});
+
+test("a clock that jumps ahead and back between two looks, and another daemon's that stood ahead, keep no schedule waiting", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const right = Date.parse("2026-05-04T10:30:00Z");
+  const clock = { ms: right, now: () => clock.ms, monotonic: () => 0 };
+  const daemon = await startDaemon({ clock });
+  const call = (method: string, path: string, body: object) => daemon.call(method, path, body, { live: true });
+  const { id: connection } = (await call("POST", "/v1/connections", { provider: "csv" })).body;
+  const ends = { source: { connection, object: "o" }, destination: { connection, table: "t" } };
+  const { id } = (await call("POST", "/v1/syncs", { ...ends, schedule: "0 * * * *" })).body;
+  const { job } = daemon.app.storage.units;
+  const due = async () =>
+    (await job.times({ queue: "sync-schedule" })).map(({ run_at }) => new Date(run_at).toISOString());
+  const next = ["2026-05-04T11:00:00.000Z"];
+  expect(await due()).toEqual(next);
+  clock.ms = Date.parse("2031-05-04T10:30:00Z");
+  // Whoever puts a job wakes the queue.
+  await call("POST", "/v1/syncs", { ...ends, schedule: "manual" });
+  await vi.waitFor(async () => expect(await due()).toEqual(["2031-05-04T11:00:00.000Z"]), 5000);
+  clock.ms = right;
+  vi.advanceTimersByTime(30_000);
+  await vi.waitFor(async () => expect(await due()).toEqual(next), 5000);
+  const wrong = { id: "job_x", queue: "sync-schedule", key: id, payload: JSON.stringify({ sync: id }) };
+  await job.put({ ...wrong, runAt: Date.parse("2031-01-01T00:00:00Z") });
+  vi.advanceTimersByTime(600_000);
+  await vi.waitFor(async () => expect(await due()).toEqual(next), 5000);
+  // Another daemon's clock goes before: there it was eleven, and the run has been.
+  clock.ms = Date.parse("2026-05-04T10:59:30Z");
+  await job.put({ ...wrong, runAt: Date.parse("2026-05-04T12:00:00Z") });
+  vi.advanceTimersByTime(600_000);
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  expect(await due()).toEqual(["2026-05-04T12:00:00.000Z"]);
 });

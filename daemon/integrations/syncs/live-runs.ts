@@ -62,8 +62,10 @@ const longestPauseMs = 10_000;
 // How long the tests of a failed run's connections may take.
 const doubtMs = 25_000;
 const clockLookMs = 30_000;
-// What a clock is set right by without anybody noticing.
-const clockSlackMs = 1000;
+// All schedules are looked at every ten minutes: a daemon whose clock was wrong may have put them, and be gone.
+const looksPerMend = 20;
+// What a clock is set right by, and those of daemons on one database differ by: what one has just run must not look late to another.
+const clockSlackMs = 60_000;
 
 export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
   const { storage, jobs, execution, secrets, fresh, doubt, clock, logger, onEvents } = options;
@@ -77,15 +79,22 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
   const schedules = jobs.define<{ sync: string }>("sync-schedule", { concurrency: 4, handle: handleSchedule });
   const now = (): string => rfc3339(clock.now());
   let watch: NodeJS.Timeout | undefined;
+  // How far the clock has stood ahead of the monotonic one since the last look.
+  let ahead = Number.NEGATIVE_INFINITY;
+  const scheduleNow = (): number => {
+    const at = clock.now();
+    ahead = Math.max(ahead, at - clock.monotonic());
+    return at;
+  };
 
   return {
     async start() {
       await mendSchedules();
-      let offset = clock.now() - clock.monotonic();
+      let looks = 0;
       watch = setInterval(() => {
-        const before = offset;
-        offset = clock.now() - clock.monotonic();
-        if (offset < before - clockSlackMs) void mendSchedules();
+        const before = ahead;
+        ahead = clock.now() - clock.monotonic();
+        if (ahead < before - clockSlackMs || ++looks % looksPerMend === 0) void mendSchedules();
       }, clockLookMs).unref();
     },
 
@@ -125,7 +134,8 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
 
   function dueAt(sync: Scheduled): number | null {
     if (sync.environment !== "live" || sync.status === "paused") return null;
-    return sync.schedule === "realtime" ? clock.now() : nextDue(sync, clock.now());
+    const at = scheduleNow();
+    return sync.schedule === "realtime" ? at : nextDue(sync, at);
   }
 
   // A run that lies later than the schedule wants it was put when the clock stood later; one that is not there, by a process that died
@@ -138,8 +148,10 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
         const { rows, more } = await units.sync.list({ environment: "live", page });
         for (const sync of rows) {
           const at = dueAt(sync);
-          const latest = sync.schedule === "realtime" ? clock.now() + realtimePauseMs : at;
-          if (at !== null && (times.get(sync.id) ?? Number.POSITIVE_INFINITY) > (latest ?? at))
+          const soon = clock.now() + clockSlackMs;
+          const latest = sync.schedule === "realtime" ? soon : (nextDue(sync, soon) ?? Number.POSITIVE_INFINITY);
+          const put = times.get(sync.id);
+          if (at !== null && (put === undefined || put > latest))
             await schedules.put({ sync: sync.id }, { key: sync.id, runAt: at });
         }
         if (!more) return;
@@ -281,7 +293,8 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
     // It has become manual, and the process ended before it took this away.
     if (sync.schedule === "manual") return undefined;
     const realtime = sync.schedule === "realtime";
-    const due = realtime ? clock.now() + realtimePauseMs : nextDue(sync, clock.now());
+    const at = scheduleNow();
+    const due = realtime ? at + realtimePauseMs : nextDue(sync, at);
     try {
       await units.run.start({
         ...{ id: sync.id, environment: "live", runId: newId("run", clock.now()), now: now() },
