@@ -68,7 +68,7 @@ test("POSTs that take an Idempotency-Key say so, and every error that an operati
   // A body is read and refused also where none is asked for.
   for (const [path, item] of Object.entries<Record<string, { responses: unknown }>>(document.paths))
     for (const [method, { responses }] of Object.entries(item))
-      for (const status of method === "get" ? [] : ["413", "415"])
+      for (const status of method === "get" ? ["408", "431"] : ["408", "413", "415", "431"])
         expect(responses, `${method} ${path}`).toHaveProperty(status);
   expect(Object.keys(document.paths["/v1/controllers/{name}"].delete.responses)).toContain("204");
 });

@@ -19,6 +19,8 @@ export function answersOf(
   const answers: Record<string, unknown> = {};
   for (const [status, answer] of Object.entries(own)) answers[status] = describe(status, answer, config);
   for (const [status, code] of errorsOf(method, url, config)) answers[status] ??= errorAnswer(status, code, config);
+  // Given before anybody knows which operation was meant: see client-error.ts.
+  for (const status of ["408", "431"]) answers[status] = errorAnswer(status, "invalid_request", {});
   return answers;
 }
 
