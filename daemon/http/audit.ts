@@ -102,9 +102,10 @@ function parameterOf(request: FastifyRequest): string | null {
 /** `GET /v1/connections/:id` -> `connections.get`, `POST /v1/syncs/:id/trigger` -> `syncs.trigger`. */
 export function actionOf(method: string | string[], url: string): string {
   const parts = url.split("/").filter((part) => part !== "" && part !== "v1");
-  const words = parts.filter((part) => !part.startsWith(":") && part !== "*");
+  const isParameter = (part = "") => /^[:*]/.test(part);
+  const words = parts.filter((part) => !isParameter(part));
   const [noun = "root", ...verbs] = words;
-  const parameterLast = parts.at(-1)?.startsWith(":") ?? false;
+  const parameterLast = isParameter(parts.at(-1));
   const [first = "GET"] = [method].flat();
   const change = { POST: "create", PUT: "update", PATCH: "update", DELETE: "delete" }[first];
   // A path that ends in a collection below a resource (`/webhooks/:id/deliveries`) is named by it; its items by the verb too.

@@ -155,6 +155,13 @@ test("every answer has one entry, refused and failed ones too, that says who, wh
       200,
       { action: "models.list", identity: { type: "token", id: "gt_local" } },
     ],
+    [
+      "GET",
+      "/v1/models/sandbox/echo",
+      daemon.app.credentials.gateway_token,
+      200,
+      { action: "models.get", resource: "sandbox/echo" },
+    ],
   ];
   for (const [index, [method, path, token, status, expected]] of cases.entries()) {
     const id = `audit-case-${index}`;
