@@ -62,7 +62,7 @@ export interface JobsOptions {
   readonly presence?: Presence;
 }
 
-const maxPauseMs = 5 * 60_000;
+const MAX_PAUSE_MS = 5 * 60_000;
 
 export function createJobs({ storage, clock = systemClock, logger, presence }: JobsOptions): Jobs {
   const owner = presence?.process ?? newId("worker");
@@ -98,7 +98,7 @@ export function createJobs({ storage, clock = systemClock, logger, presence }: J
           while (lookAgain && active < concurrency && !stopping.signal.aborted) {
             lookAgain = false;
             const limit = concurrency - active;
-            const aheadMs = options.aheadMs && Math.max(options.aheadMs(), maxPauseMs);
+            const aheadMs = options.aheadMs && Math.max(options.aheadMs(), MAX_PAUSE_MS);
             const atWork = [...here];
             const claimed = await units.claim({
               queue: name,
@@ -123,7 +123,7 @@ export function createJobs({ storage, clock = systemClock, logger, presence }: J
                   wake();
                 };
                 if (ended) free();
-                else setTimeout(free, jittered(backoff(job.attempts, 200, maxPauseMs))).unref();
+                else setTimeout(free, jittered(backoff(job.attempts, 200, MAX_PAUSE_MS))).unref();
               });
               running.add(run);
             }
@@ -166,7 +166,7 @@ export function createJobs({ storage, clock = systemClock, logger, presence }: J
           runAt = outcome?.runAgainAt ?? null;
         } catch (error) {
           failed = true;
-          runAt = clock.now() + jittered(backoff(attempts, 1_000, maxPauseMs));
+          runAt = clock.now() + jittered(backoff(attempts, 1_000, MAX_PAUSE_MS));
           logger?.error("jobs.failed", { queue: name, job: id, attempt: attempts, detail: String(error) });
         } finally {
           clearInterval(beat);

@@ -14,9 +14,8 @@ import {
 } from "node:fs";
 import { MagicError } from "#contract/errors.ts";
 import { makeFolder } from "#shared/make-folder.ts";
+import { MASTER_KEY_BYTES, masterKeyOf } from "#shared/master-key.ts";
 import { masterKeyFile } from "#shared/paths.ts";
-
-const bytes = 32;
 
 /**
  * Reads `<folder>/master.key`, making it on first use. Of two processes that make it at once, one wins and both read its key:
@@ -44,8 +43,8 @@ function read(file: string): Buffer | undefined {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw error;
   }
-  const key = Buffer.from(text.trim(), "base64url");
-  if (key.length !== bytes)
+  const key = masterKeyOf(text);
+  if (key === undefined)
     throw new MagicError("state_unusable", `the master key ${file} is damaged; restore it from a copy`);
   if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, 0o600);
   return key;
@@ -56,7 +55,7 @@ function create(folder: string, file: string): Buffer {
   const draft = `${file}.${process.pid}.${randomBytes(4).toString("hex")}`;
   const descriptor = openSync(draft, "wx", 0o600);
   try {
-    writeSync(descriptor, `${randomBytes(bytes).toString("base64url")}\n`);
+    writeSync(descriptor, `${randomBytes(MASTER_KEY_BYTES).toString("base64url")}\n`);
     fsyncSync(descriptor);
     linkSync(draft, file);
   } catch (error) {

@@ -5,7 +5,7 @@ import type { Agreement, SealedSample } from "#daemon/storage/repositories/seale
 import type { Storage } from "#daemon/storage/storage.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
-import { FINGERPRINT_SETTING, keyFingerprint } from "#shared/key-fingerprint.ts";
+import { FINGERPRINT_SETTING, keyFingerprint } from "#shared/master-key.ts";
 import { masterKeyFile } from "#shared/paths.ts";
 import { openMasterKey } from "./master-key.ts";
 import { connectionPlace, webhookPlace } from "./places.ts";

@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 
 const header = Buffer.from("SQLite format 3\0", "latin1");
 // Reading every page of a large database would hold up the start; its header and schema are read whatever its size.
-const quickCheckLimit = 128 * 1024 * 1024;
+const QUICK_CHECK_LIMIT = 128 * 1024 * 1024;
 // https://www.sqlite.org/rescode.html
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
@@ -36,7 +36,7 @@ function startOf(file: string): Buffer {
 function pagesProblem(file: string, size: number, logged: boolean): string | undefined {
   const db = openUnchanged(file, logged);
   try {
-    const pragma = size <= quickCheckLimit ? "PRAGMA quick_check(1)" : "PRAGMA schema_version";
+    const pragma = size <= QUICK_CHECK_LIMIT ? "PRAGMA quick_check(1)" : "PRAGMA schema_version";
     const verdict = db.prepare(pragma).get()?.["quick_check"];
     db.prepare("SELECT count(*) FROM sqlite_schema").all();
     return verdict === undefined || verdict === "ok" ? undefined : `${file}: ${verdict}`;

@@ -6,7 +6,7 @@ import { openSeals } from "#daemon/secrets/seals.ts";
 import type { NewConnection } from "#daemon/storage/repositories/connection.ts";
 import { createLogger } from "#daemon/telemetry/log.ts";
 import { systemClock } from "#shared/clock.ts";
-import { FINGERPRINT_SETTING } from "#shared/key-fingerprint.ts";
+import { FINGERPRINT_SETTING } from "#shared/master-key.ts";
 import { startDaemon, type TestDaemon } from "#test/identity/daemon.ts";
 import { postgresMissing, startPostgres } from "#test/postgres.ts";
 import { temporaryFolder, temporaryStorage } from "#test/temporary.ts";

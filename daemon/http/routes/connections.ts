@@ -16,8 +16,8 @@ import { type ListOptions, pageInMemory } from "#daemon/integrations/page.ts";
 import { emptyBody } from "../empty-body.ts";
 
 /** How long a test and a discovery may take: a caller waits for them, many no longer than half a minute. */
-const checkMs = 25_000;
-const discoveryMs = 45_000;
+const CHECK_MS = 25_000;
+const DISCOVERY_MS = 45_000;
 
 export function connectionRoutes(app: FastifyInstance, { connections }: { connections: Connections }): void {
   const read = { scope: "connections:read", surface: "core" } as const;
@@ -116,7 +116,7 @@ export function connectionRoutes(app: FastifyInstance, { connections }: { connec
         response: { 200: Connection },
       },
     },
-    (request) => connections.check(request.principal, request.params.id, AbortSignal.timeout(checkMs)),
+    (request) => connections.check(request.principal, request.params.id, AbortSignal.timeout(CHECK_MS)),
   );
 
   app.get<{ Params: IdParams; Querystring: ListOptions }>(
@@ -131,7 +131,7 @@ export function connectionRoutes(app: FastifyInstance, { connections }: { connec
       },
     },
     async ({ principal, params, query }) => {
-      const found = await connections.objects(principal, params.id, AbortSignal.timeout(discoveryMs));
+      const found = await connections.objects(principal, params.id, AbortSignal.timeout(DISCOVERY_MS));
       return pageInMemory(found, query, ({ name }) => name);
     },
   );

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import { type TObject, Type } from "typebox";
 import type { Scope } from "#contract/identity.ts";
-import { type CreateKey, Roll } from "#contract/wire/credentials.ts";
+import { type CreateKey, OVERLAP_S, Roll } from "#contract/wire/credentials.ts";
 import { type ListQuery, listOf, listQuery } from "#contract/wire/list.ts";
 import { IdParams } from "#contract/wire/params.ts";
 import type {
@@ -104,7 +104,7 @@ export function credentialRoutes<B>(app: FastifyInstance, credentials: Credentia
       preValidation: emptyBody,
     },
     async (request, reply) => {
-      const overlap = request.body.overlap_s ?? 86_400;
+      const overlap = request.body.overlap_s ?? OVERLAP_S;
       const made = await credentials.roll(request.principal, kind, request.params.id, overlap);
       return reply.header("cache-control", "no-store").send(documentWithSecret(made));
     },

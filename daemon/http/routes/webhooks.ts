@@ -1,6 +1,7 @@
 // /v1/webhooks.
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { DeliveryStatus } from "#contract/states.ts";
+import { OVERLAP_S } from "#contract/wire/credentials.ts";
 import { listOf } from "#contract/wire/list.ts";
 import { Deleted, IdParams } from "#contract/wire/params.ts";
 import {
@@ -120,7 +121,7 @@ export function webhookRoutes(app: FastifyInstance, { webhooks }: { webhooks: We
     async (request, reply) =>
       reply
         .header("cache-control", "no-store")
-        .send(await webhooks.roll(request.principal, request.params.id, request.body.overlap_s ?? 86_400)),
+        .send(await webhooks.roll(request.principal, request.params.id, request.body.overlap_s ?? OVERLAP_S)),
   );
 
   app.post<{ Params: IdParams }>(

@@ -3,9 +3,10 @@
 import { hash } from "node:crypto";
 import { MagicError } from "#contract/errors.ts";
 import { canonicalJson } from "#shared/canonical-json.ts";
+import { DAY_MS } from "#shared/clock.ts";
 
 /** 24 hours: how long an answer is kept for its key. */
-export const KEEP_MS = 24 * 3_600_000;
+export const KEEP_MS = DAY_MS;
 
 /** The answer of the first request with a key, as replays repeat it. */
 export interface StoredAnswer {

@@ -67,7 +67,7 @@ export interface ConnectionsOptions {
 }
 
 /** How long a deletion waits for the vendor's word that the authorization is over. */
-const revokeMs = 3_000;
+const REVOKE_MS = 3_000;
 
 export function createConnections(options: ConnectionsOptions): Connections {
   const { storage, catalogue, secrets, execution, clock, root, seed, fresh } = options;
@@ -137,7 +137,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
       options.stopRuns(removed.canceledRuns);
       // A vendor that hangs keeps nobody waiting for what is done.
       if (environment === "live")
-        await Promise.race([options.onRemoved(current), sleep(revokeMs, undefined, { ref: false })]);
+        await Promise.race([options.onRemoved(current), sleep(REVOKE_MS, undefined, { ref: false })]);
     },
 
     async check({ environment }, id, signal) {

@@ -77,9 +77,9 @@ interface Begun {
   readonly bounded: boolean;
 }
 
-const stateLifeMs = 10 * 60_000;
-const freshForMs = 60_000;
-const callbackPath = "/v1/connections/oauth/callback";
+const STATE_LIFE_MS = 10 * 60_000;
+const FRESH_FOR_MS = 60_000;
+const CALLBACK_PATH = "/v1/connections/oauth/callback";
 
 export function createOAuth(options: OAuthOptions): OAuth {
   const { storage, egress, secrets, sealer, clock, turns, definitionOf, origin, onEvents } = options;
@@ -97,10 +97,10 @@ export function createOAuth(options: OAuthOptions): OAuth {
       refuseSecrets(provider);
       const state = randomBytes(32).toString("base64url");
       const verifier = randomBytes(48).toString("base64url");
-      const redirectUri = new URL(callbackPath, origin()).href;
+      const redirectUri = new URL(CALLBACK_PATH, origin()).href;
       const begun: Begun = { input, verifier, redirectUri, limit: limitOf(principal, "connections"), bounded };
       const id = digest(state);
-      const expires = clock.now() + stateLifeMs;
+      const expires = clock.now() + STATE_LIFE_MS;
       const payload = sealer.seal(JSON.stringify(begun), { tenant: environment, row: id, field: "state" });
       await storage.units.oauth.put({ state: { id, payload, expires_at: expires }, now: clock.now() });
 
@@ -156,7 +156,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
       const expires = credentials["expires_at"];
       if (credentials["oauth"] !== true || typeof credentials["refresh_token"] !== "string")
         return Promise.resolve(connection);
-      if (typeof expires === "number" && expires > clock.now() + freshForMs) return Promise.resolve(connection);
+      if (typeof expires === "number" && expires > clock.now() + FRESH_FOR_MS) return Promise.resolve(connection);
       let under = refreshing.get(connection.id);
       if (under === undefined) {
         under = inTurn(turns, connection.id, () => refresh(connection.id)).finally(() =>
@@ -266,7 +266,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
     if (current === null) throw missing(id);
     const { config, credentials, place } = secrets.read(current);
     const expires = credentials["expires_at"];
-    if (typeof expires === "number" && expires > clock.now() + freshForMs) return current;
+    if (typeof expires === "number" && expires > clock.now() + FRESH_FOR_MS) return current;
     const provider = await providerOf(current.provider, secrets.resolve({ config, credentials }));
     try {
       const grant = { grant_type: "refresh_token", refresh_token: String(credentials["refresh_token"]) };

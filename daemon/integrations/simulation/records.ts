@@ -1,5 +1,6 @@
 // Records that a simulated system holds: made from a stream's JSON schema, valid by it, the same for the same seed, stream and place.
 import { isObject, setField } from "#contract/json-object.ts";
+import { DAY_MS } from "#shared/clock.ts";
 import { type Random, seededRandom } from "./random.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -7,7 +8,6 @@ type Json = Readonly<Record<string, unknown>>;
 const MAX_DEPTH = 6;
 /** Times of simulated records lie in the year before. */
 const END = Date.UTC(2026, 0, 1);
-const DAY = 86_400_000;
 
 /** Where in its schema's form the key and the time of the `at`th of `count` records stand; times grow with the place. */
 export interface RecordShape {
@@ -34,7 +34,7 @@ export function simulateRecord(
 
 /** When the `at`th of `count` records was changed (ms since the epoch): the later its place, the later. */
 export function timeOf(at: number, count: number): number {
-  return END - (count - at) * (DAY / 4);
+  return END - (count - at) * (DAY_MS / 4);
 }
 
 // Told apart by their place: no two records have one key.

@@ -49,23 +49,23 @@ export interface LiveRunsOptions {
 
 type Scheduled = Pick<SyncRecord, "environment" | "status" | "schedule" | "timezone">;
 
-const progressEveryMs = 1000;
+const PROGRESS_EVERY_MS = 1000;
 // Who has made no progress for so long leaves its place: a server that hangs, or asks for patience, holds up its own runs only.
-const stillMs = 10_000;
+const STILL_MS = 10_000;
 // A realtime sync whose run has ended is looked after this often.
-const realtimePauseMs = 5_000;
+const REALTIME_PAUSE_MS = 5_000;
 // A run that took the daemon down with it so often will not be tried again. So many, for most daemons that are killed are so by others.
-const maxAttempts = 200;
+const MAX_ATTEMPTS = 200;
 const refusals: readonly string[] = ["connection_missing", "conflict"];
 // How long at the most until it is tried again to store how a run ended.
-const longestPauseMs = 10_000;
+const LONGEST_PAUSE_MS = 10_000;
 // How long the tests of a failed run's connections may take.
-const doubtMs = 25_000;
-const clockLookMs = 30_000;
+const DOUBT_MS = 25_000;
+const CLOCK_LOOK_MS = 30_000;
 // All schedules are looked at every ten minutes: a daemon whose clock was wrong may have put them, and be gone.
-const looksPerMend = 20;
+const LOOKS_PER_MEND = 20;
 // What a clock is set right by, and those of daemons on one database differ by: what one has just run must not look late to another.
-const clockSlackMs = 60_000;
+const CLOCK_SLACK_MS = 60_000;
 
 export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
   const { storage, jobs, execution, secrets, fresh, doubt, clock, logger, onEvents } = options;
@@ -94,8 +94,8 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
       watch = setInterval(() => {
         const before = ahead;
         ahead = clock.now() - clock.monotonic();
-        if (ahead < before - clockSlackMs || ++looks % looksPerMend === 0) void mendSchedules();
-      }, clockLookMs).unref();
+        if (ahead < before - CLOCK_SLACK_MS || ++looks % LOOKS_PER_MEND === 0) void mendSchedules();
+      }, CLOCK_LOOK_MS).unref();
     },
 
     close: () => clearInterval(watch),
@@ -148,7 +148,7 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
         const { rows, more } = await units.sync.list({ environment: "live", page });
         for (const sync of rows) {
           const at = dueAt(sync);
-          const soon = clock.now() + clockSlackMs;
+          const soon = clock.now() + CLOCK_SLACK_MS;
           const latest = sync.schedule === "realtime" ? soon : (nextDue(sync, soon) ?? Number.POSITIVE_INFINITY);
           const put = times.get(sync.id);
           if (at !== null && (put === undefined || put > latest))
@@ -169,16 +169,16 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
     const started_at = run.started_at ?? now();
     if (!(await units.run.progress({ id: run.id, progress: { started_at, waiting_for: "its worker" } })))
       return undefined;
-    if (attempt > maxAttempts) {
+    if (attempt > MAX_ATTEMPTS) {
       await end(
         run.id,
-        failed({ code: "worker_lost", message: `the run was begun ${maxAttempts} times and never ended` }),
+        failed({ code: "worker_lost", message: `the run was begun ${MAX_ATTEMPTS} times and never ended` }),
       );
       return undefined;
     }
     const stopped = new AbortController();
     underWay.set(run.id, stopped);
-    const still = setTimeout(() => rest(true), stillMs).unref();
+    const still = setTimeout(() => rest(true), STILL_MS).unref();
     const moves = () => {
       rest(false);
       still.refresh();
@@ -194,7 +194,7 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
       const counts = { records_read, records_synced, records_rejected, bytes };
       const finished = clock.now();
       // What was moved stands in the destination: that the state is away for a while must not make a failure of it.
-      for (let pauseMs = 500; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs))
+      for (let pauseMs = 500; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS))
         try {
           await end(run.id, { ...outcome, counts }, started_at, finished);
           break;
@@ -207,7 +207,7 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
       if (outcome.error?.code === "credentials_rejected") void doubtEnds(sync, signal);
     } catch (error) {
       if (signal.aborted) return { runAgainAt: clock.now() };
-      if (isAway(error) && attempt < maxAttempts) throw error;
+      if (isAway(error) && attempt < MAX_ATTEMPTS) throw error;
       await end(run.id, failed(describe(error)), started_at);
     } finally {
       clearTimeout(still);
@@ -217,7 +217,7 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
   }
 
   async function doubtEnds({ id, source_connection, destination_connection }: SyncRecord, signal: AbortSignal) {
-    const soon = AbortSignal.any([signal, AbortSignal.timeout(doubtMs)]);
+    const soon = AbortSignal.any([signal, AbortSignal.timeout(DOUBT_MS)]);
     await doubt([source_connection, destination_connection], soon).catch((error) =>
       logger.warn("sync.test_failed", { sync: id, detail: describe(error).message }),
     );
@@ -245,7 +245,7 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
       if (reached !== place) moves();
       place = reached;
       if (clock.monotonic() < next) return;
-      next = clock.monotonic() + progressEveryMs;
+      next = clock.monotonic() + PROGRESS_EVERY_MS;
       const seconds = Math.max(0.001, (clock.monotonic() - begun) / 1000);
       units.run
         .progress({
@@ -294,7 +294,7 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
     if (sync.schedule === "manual") return undefined;
     const realtime = sync.schedule === "realtime";
     const at = scheduleNow();
-    const due = realtime ? at + realtimePauseMs : nextDue(sync, at);
+    const due = realtime ? at + REALTIME_PAUSE_MS : nextDue(sync, at);
     try {
       await units.run.start({
         ...{ id: sync.id, environment: "live", runId: newId("run", clock.now()), now: now() },

@@ -35,7 +35,7 @@ export interface DeliveriesOptions {
 /** Seconds that a receiver may ask for by Retry-After. */
 const LONGEST_WAIT_S = 86_400;
 /** Of an answer that are read, so that its connection serves again. */
-const maxResponseBytes = 64 * 1024;
+const MAX_RESPONSE_BYTES = 64 * 1024;
 
 /** Attempts at one receiver at a time; and receivers. Who does not answer holds up nobody's deliveries but its own. */
 const PARALLEL = 16;
@@ -144,7 +144,7 @@ export function createDeliveries(options: DeliveriesOptions): { wake(): void } {
         },
         body: payload,
         timeoutMs,
-        maxBytes: maxResponseBytes,
+        maxBytes: MAX_RESPONSE_BYTES,
         ignoreBody: true,
         signal,
       });

@@ -19,7 +19,7 @@ const attempts: Readonly<Record<string, number>> = { "40001": 12, "40P01": 12, "
 // Its word that a COMMIT kept nothing: those of above, and query_canceled.
 const undone: ReadonlySet<unknown> = new Set(["40001", "40P01", "57014"]);
 // Any number that is ours: the key of the advisory lock under which one replica migrates while the others wait.
-const migrationLock = 4_141_000_001;
+const MIGRATION_LOCK = 4_141_000_001;
 
 interface Bounds {
   /** How long one waits for a connection, */
@@ -132,7 +132,7 @@ async function migrateOnce(connectionString: string): Promise<void> {
     // Whatever the role's own is: a snapshot that is older than the lock would not show what its holder before made.
     const locked = db.transaction().setIsolationLevel("read committed");
     await locked.execute(async (transaction) => {
-      await sql`select pg_advisory_xact_lock(${sql.lit(migrationLock)})`.execute(transaction);
+      await sql`select pg_advisory_xact_lock(${sql.lit(MIGRATION_LOCK)})`.execute(transaction);
       await migrate(transaction, "postgres");
     });
   } catch (error) {

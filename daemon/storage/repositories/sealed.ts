@@ -1,7 +1,7 @@
 // What the master key sealed to stay: which key that was, whether there is anything, and the end of it all. What is sealed for hours
 // only (answers of Idempotency-Keys, thought signatures) does not count here.
 import type { Environment } from "#contract/protocol.ts";
-import { FINGERPRINT_SETTING } from "#shared/key-fingerprint.ts";
+import { FINGERPRINT_SETTING } from "#shared/master-key.ts";
 import type { Db } from "../schema.ts";
 import type { ConnectionBody } from "../tables/connection.ts";
 import { get as getSetting, put as putSetting } from "./setting.ts";

@@ -4,7 +4,7 @@ import { Kysely, type SqliteDatabase, SqliteDialect } from "kysely";
 import { exactInteger } from "../integers.ts";
 import type { Db } from "../schema.ts";
 
-const cachedStatements = 500;
+const CACHED_STATEMENTS = 500;
 
 export interface Connection {
   readonly raw: DatabaseSync;
@@ -32,7 +32,7 @@ function database(raw: DatabaseSync): SqliteDatabase {
       const statement = raw.prepare(sql);
       statement.setReadBigInts(true);
       prepared = { statement, reader: statement.columns().length > 0 };
-      if (cache.size >= cachedStatements) for (const oldest of cache.keys()) if (cache.delete(oldest)) break;
+      if (cache.size >= CACHED_STATEMENTS) for (const oldest of cache.keys()) if (cache.delete(oldest)) break;
       // A statement that changes the schema would outlive what it names.
       if (!/^\s*(?:create|alter|drop|pragma)\b/i.test(sql)) cache.set(sql, prepared);
     }

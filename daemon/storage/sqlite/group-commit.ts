@@ -6,7 +6,7 @@ import type { Connection } from "./connection.ts";
 import type { Call, Reply } from "./messages.ts";
 
 // A group ends after this long, so that its first caller does not wait for the thousandth.
-const groupMs = 20;
+const GROUP_MS = 20;
 
 /** Answers for the calls that were run: all of them, or the first ones when the group's time was over. */
 export type RunGroup = (calls: readonly Call[]) => Promise<Reply[]>;
@@ -31,7 +31,7 @@ export function groupCommit({ raw, db }: Connection): RunGroup {
     try {
       for (const call of calls) {
         replies.push(await runUnit(call));
-        if (performance.now() - started > groupMs) break;
+        if (performance.now() - started > GROUP_MS) break;
       }
       commit.run();
       return replies;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { errors } from "#contract/errors.ts";
 import { MIGRATION_TABLE, migrationNames } from "#contract/migrations.ts";
 import { runtimeNames } from "#contract/protocol.ts";
-import { FINGERPRINT_SETTING, keyFingerprint } from "#shared/key-fingerprint.ts";
+import { FINGERPRINT_SETTING, keyFingerprint, masterKeyOf } from "#shared/master-key.ts";
 import { credentialsFile, databaseFile, masterKeyFile, stateFolder, userStateFolder } from "#shared/paths.ts";
 import { databaseProblem, rowsIn } from "#shared/sqlite-soundness.ts";
 import type { Check, DoctorOptions } from "./check.ts";
@@ -83,14 +83,12 @@ function credentialsProblem(path: string): string | undefined {
   return `${path} is damaged`;
 }
 
-const KEY_BYTES = 32;
-
 function keyProblem(path: string): string | undefined {
-  return readKey(path).length === KEY_BYTES ? undefined : `the master key ${path} is damaged`;
+  return readKey(path) ? undefined : `the master key ${path} is damaged`;
 }
 
-function readKey(path: string): Buffer {
-  return Buffer.from(readFileSync(path, "utf8").trim(), "base64url");
+function readKey(path: string): Buffer | undefined {
+  return masterKeyOf(readFileSync(path, "utf8"));
 }
 
 /** Whether the key in place is the one that sealed what the database keeps: what a daemon would find out at its start. */
@@ -103,10 +101,12 @@ function masterKeyCheck({ root, env }: DoctorOptions): Check {
     const query = `SELECT value FROM setting WHERE key = ? AND EXISTS (${sealed})`;
     const database = databaseFile(stateFolder(root));
     const kept = rowsIn(database, ["setting", "connection", "webhook"], query, FINGERPRINT_SETTING)[0]?.["value"];
-    const own = existsSync(file) ? keyFingerprint(readKey(file)) : undefined;
+    const there = existsSync(file);
+    const key = there ? readKey(file) : undefined;
+    const own = key && keyFingerprint(key);
     if (kept === undefined || kept === own)
       return { name, status: "ok", detail: "nothing was sealed with another one" };
-    const found = own === undefined ? "is missing" : `holds ${own}`;
+    const found = own === undefined ? (there ? "is damaged" : "is missing") : `holds ${own}`;
     const detail = `what is sealed in ${database} was sealed with the master key ${kept}; ${file} ${found}`;
     return { name, status: "failed", detail, next: errors.master_key_mismatch.next };
   } catch (error) {

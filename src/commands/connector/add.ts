@@ -5,13 +5,12 @@ import { Readable } from "node:stream";
 import { CONNECTOR_NAME, nameFromFile, writeConnector } from "#client/connectors/store.ts";
 import { runConnectorWorker } from "#client/connectors/worker.ts";
 import { defineCommand } from "#commands/command.ts";
+import { MAX_MANIFEST_BYTES } from "#contract/connector-files.ts";
 import type { ConnectorSummary } from "#contract/connector-worker.ts";
 import { MagicError } from "#contract/errors.ts";
 import { shellWord } from "#output/shell-word.ts";
 import { collect } from "#shared/collect.ts";
 import { findRoot } from "#shared/paths.ts";
-
-const MAX_BYTES = 20 * 1024 * 1024;
 
 export default defineCommand<{ name?: string; force?: boolean }>({
   configure: (command) =>
@@ -65,7 +64,7 @@ function streamCount(known: number, dynamic: boolean): string {
 async function manifestText(source: string, cwd: string, signal: AbortSignal): Promise<string> {
   if (!/^https?:\/\//i.test(source)) {
     try {
-      return (await collect(createReadStream(resolve(cwd, source)), MAX_BYTES)).toString("utf8");
+      return (await collect(createReadStream(resolve(cwd, source)), MAX_MANIFEST_BYTES)).toString("utf8");
     } catch (error) {
       throw new MagicError(
         "not_found",
@@ -86,7 +85,7 @@ async function manifestText(source: string, cwd: string, signal: AbortSignal): P
       `${source} leads to ${response.url}: a manifest is fetched over https only.`,
     );
   if (!response.ok) throw new MagicError("upstream_error", `${source} answered ${response.status}`);
-  const body = await collect(response.body ?? Readable.from([]), MAX_BYTES).catch((error: Error) => {
+  const body = await collect(response.body ?? Readable.from([]), MAX_MANIFEST_BYTES).catch((error: Error) => {
     throw new MagicError("upstream_error", `${source} cannot be read: ${error.message}`);
   });
   return body.toString("utf8");

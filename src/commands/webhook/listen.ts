@@ -14,7 +14,7 @@ import { printableJson } from "#output/paint.ts";
 import { collect } from "#shared/collect.ts";
 import { signatureProblem } from "#shared/webhook-signature.ts";
 
-const maxBody = 1024 * 1024;
+const MAX_BODY = 1024 * 1024;
 
 export default defineCommand<{ port?: string; events?: string; secret?: string }>({
   handlesInterrupt: true,
@@ -27,7 +27,7 @@ export default defineCommand<{ port?: string; events?: string; secret?: string }
     const { options, output, signal } = context;
     let secret = options.secret;
     const server = createServer(async (request, response) => {
-      const body = await collect(request, maxBody).then(String, () => undefined);
+      const body = await collect(request, MAX_BODY).then(String, () => undefined);
       const problem =
         body === undefined
           ? "the body is too large"

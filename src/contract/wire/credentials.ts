@@ -125,13 +125,16 @@ export const CreateGatewayToken = Type.Object(
 );
 export type CreateGatewayToken = Static<typeof CreateGatewayToken>;
 
+/** A day: so long the secrets until now go on, where a roll does not say how long. */
+export const OVERLAP_S = 86_400;
+
 export const Roll = Type.Object(
   {
     overlap_s: Type.Optional(
       Type.Integer({
         minimum: 0,
         maximum: 31_536_000,
-        default: 86_400,
+        default: OVERLAP_S,
         description: "Seconds that the secrets until now keep working; 0 ends them at once.",
         examples: [86_400],
       }),

@@ -2,6 +2,7 @@
 import { type Static, Type } from "typebox";
 import { environments } from "../protocol.ts";
 import { deliveryStates } from "../states.ts";
+import { OVERLAP_S } from "./credentials.ts";
 import { listQuery } from "./list.ts";
 import { Nullable, Timestamp } from "./times.ts";
 
@@ -65,7 +66,7 @@ export const RollWebhook = Type.Object(
       Type.Integer({
         minimum: 0,
         maximum: 2_592_000,
-        default: 86_400,
+        default: OVERLAP_S,
         description: "How long the old secret signs too.",
       }),
     ),

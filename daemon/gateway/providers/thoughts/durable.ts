@@ -2,7 +2,7 @@
 // under way loses its reasoning. Sealed, found by a keyed digest of caller and call, written in batches beside the answer's way, kept a day.
 import type { Place, Sealer } from "#daemon/secrets/sealer.ts";
 import { errorFields, type Logger } from "#daemon/telemetry/log.ts";
-import { type Clock, rfc3339 } from "#shared/clock.ts";
+import { type Clock, DAY_MS, rfc3339 } from "#shared/clock.ts";
 import { keyOf, type ThoughtMemory, thoughtMemory } from "./memory.ts";
 
 /** daemon/storage/repositories/gateway-signature.ts satisfies it. */
@@ -28,7 +28,6 @@ const MAX_WAITING = 1_000;
 /** Characters; real ones have a few thousand. */
 const MAX_SIGNATURE = 64 * 1024;
 const MAX_BATCH = 500;
-const KEPT_MS = 24 * 3_600_000;
 const MAX_ROWS = 50_000;
 const PURGE_MS = 3_600_000;
 /** Of one request: a conversation longer than this has its oldest calls forgotten. */
@@ -61,7 +60,7 @@ export function durableMemory(store: SignatureRows, sealer: Sealer, clock: Clock
       const batch = [...waiting].slice(0, MAX_BATCH);
       for (const [key] of batch) waiting.delete(key);
       const rows = batch.map(([key, text]) => ({ key, signature: sealer.seal(text, placeOf(key)) }));
-      await store.keep({ rows, expires_at: rfc3339(clock.now() + KEPT_MS) });
+      await store.keep({ rows, expires_at: rfc3339(clock.now() + DAY_MS) });
     }
   }
 

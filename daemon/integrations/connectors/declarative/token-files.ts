@@ -7,8 +7,8 @@ import { MagicError } from "#contract/errors.ts";
 import type { KeptToken, TokenKeeper } from "#contract/tokens.ts";
 import { openMasterKey } from "#daemon/secrets/master-key.ts";
 import { createSealer } from "#daemon/secrets/sealer.ts";
-import { keyFingerprint } from "#shared/key-fingerprint.ts";
 import { makeFolder } from "#shared/make-folder.ts";
+import { keyFingerprint } from "#shared/master-key.ts";
 import { masterKeyFile } from "#shared/paths.ts";
 
 const SQLITE_BUSY = 5;

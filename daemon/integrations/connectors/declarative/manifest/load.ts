@@ -1,11 +1,11 @@
 // The text of a manifest -> a resolved one. Whatever is wrong with it is an error that says where.
 import { type Document, parseDocument, type Tags, visit } from "yaml";
+import { MAX_MANIFEST_BYTES } from "#contract/connector-files.ts";
 import { setField } from "#contract/json-object.ts";
 import { type Component, children, isRecord, manifestError } from "./component.ts";
 import { resolveManifest } from "./resolve.ts";
 import { writtenStreams } from "./streams.ts";
 
-const MAX_BYTES = 20 * 1024 * 1024;
 /** About a second of work. */
 const MAX_ALIAS_STEPS = 10_000_000;
 
@@ -20,7 +20,7 @@ export interface Manifest {
 
 /** What the text, YAML or JSON, says as it is written. Throws validation_failed. */
 export function parseManifest(source: string): Record<string, unknown> {
-  if (source.length > MAX_BYTES) throw manifestError(`larger than ${MAX_BYTES} bytes`);
+  if (source.length > MAX_MANIFEST_BYTES) throw manifestError(`larger than ${MAX_MANIFEST_BYTES} bytes`);
   const document = parseDocument(source, {
     merge: true,
     // Of a name that stands twice the last one counts, as in the reference: public manifests have such names.
