@@ -413,6 +413,10 @@ describe.each(dialects)("on $name", ({ name, open }) => {
     expect(await units.webhook.recordAttempt(failed)).toBe(true);
     expect(await units.webhook.get({ id: "wh_1", environment })).toMatchObject({ status: "disabled" });
     expect(await units.webhook.recordAttempt(failed)).toBe(false);
+    // Another daemon has delivered it while the one that began this attempt was frozen.
+    expect(await units.webhook.recordAttempt({ ...failed, status: "succeeded" })).toBe(false);
+    await units.webhook.recordAttempt({ ...failed, status: "pending", nextAttemptAt: now });
+    expect((await of("wh_1"))[0]).toMatchObject({ status: "succeeded", next_attempt_at: null });
   });
 
   test("a job is claimed by one of many, again when its lease is over, and a key names one", async () => {

@@ -274,8 +274,8 @@ export async function recordAttempt(
   if (delivery === null) return false;
   const all = attempt === null ? delivery.attempts : [...delivery.attempts, attempt];
   const attempts = all.slice(-MAX_ATTEMPTS);
-  if (delivery.queued_at !== queuedAt && status !== "succeeded") {
-    // Asked for once more while this attempt was under way: it belongs to what was before, and what was asked for is still to come.
+  if ((delivery.queued_at !== queuedAt || delivery.status !== "pending") && status !== "succeeded") {
+    // Asked for once more while this attempt was under way, or ended by another daemon that took it over: it belongs to what was before.
     const changes = { attempts: JSON.stringify(attempts), attempts_before: attempts.length };
     await db.updateTable("delivery").set(changes).where("id", "=", id).execute();
     return false;
