@@ -60,7 +60,6 @@ async function changeKey(link: MysqlLink, table: string, existing: MysqlTable, p
   const left = existing.columns.filter(
     ({ name }) => existing.primaryKey.includes(name) && plan.columns.every((column) => column.name !== name),
   );
-  if (primaryKey.length === 0 && left.length === 0) return;
   const said = left.length > 0 ? await attributesOf(link, table, existing) : null;
   const steps = [
     "DROP PRIMARY KEY",
