@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { expect, test, vi } from "vitest";
+import { digestOf } from "#daemon/controllers/bundle/digest.ts";
 import { openAdmission } from "#daemon/controllers/serving/admission.ts";
 import { openNestedCalls } from "#daemon/controllers/serving/nested.ts";
 import { startWatchdog } from "#daemon/controllers/serving/watchdog.ts";
@@ -161,6 +162,31 @@ test("a refused capability names the line to add to the contract", async () => {
   expect(fetching.message).toContain(
     "capabilities: [http:egress] and scopes: { http: [{ host: example.com, port: 443, methods: [GET] }] }",
   );
+});
+
+test("a deployed source map that says nothing, or more than anybody reads, fails no call and holds up none", async () => {
+  const artifact = await bench.runtime.build(
+    bench.write("mapped", `export default () => { throw new Error("mine"); };`),
+  );
+  const maps = [
+    { version: 3, sources: [null], names: [], mappings: "AAAA" },
+    { version: 3, sources: [5], names: [], mappings: "gggg".repeat(1_000) },
+    { version: 3, sources: ["a.ts"], names: [], mappings: `AAAA${";AACA".repeat(4_000_000)}` },
+    null,
+  ];
+  for (const [at, map] of maps.entries()) {
+    const contract = { ...artifact.contract, version: `1.0.${at}` };
+    const digest = digestOf(contract, artifact.code);
+    await bench.runtime.deploy({ ...artifact, contract, digest, map: JSON.stringify(map) });
+    const before = process.threadCpuUsage();
+    expect(await bench.failure(bench.invoke("mapped"))).toMatchObject({
+      code: "handler_error",
+      cause: { message: "mine" },
+    });
+    const { user, system } = process.threadCpuUsage(before);
+    // What would read all of the third takes twice that.
+    expect((user + system) / 1_000).toBeLessThan(400);
+  }
 });
 
 test("a stack trace shows the user's file and line", async () => {

@@ -7,6 +7,9 @@ export interface StackMapper {
   map(stack: string): string;
 }
 
+/** Characters; that of a bundle of some 6 MB. What is made of it takes 25 times as much memory, and a second for what the longest could have. */
+const MAX_MAPPINGS = 4 * 1024 * 1024;
+
 const FRAME = /^(\s+at )(?:(.*?) \()?(?:(?<file>[^()\s]+\.magic\.js):(?<line>\d+):(?<column>\d+))\)?$/;
 
 /** The file name under which a cell evaluates the bundle. */
@@ -19,7 +22,8 @@ export function stackMapper(map: string, folder: string): StackMapper {
   const sourceMap = (): SourceMap | null => {
     if (parsed === undefined) {
       try {
-        parsed = new SourceMap(JSON.parse(map) as SourceMapPayload);
+        const payload = JSON.parse(map) as SourceMapPayload;
+        parsed = payload.mappings.length > MAX_MAPPINGS ? null : new SourceMap(payload);
       } catch {
         parsed = null;
       }
@@ -31,7 +35,8 @@ export function stackMapper(map: string, folder: string): StackMapper {
     const match = FRAME.exec(line);
     if (!match?.groups) return /\(?(file:\/\/|node:internal)/.test(line) ? null : line;
     const entry = sourceMap()?.findEntry(Number(match.groups["line"]) - 1, Number(match.groups["column"]) - 1);
-    if (!entry || !("originalSource" in entry)) return line;
+    // Whoever deployed the map may have written anything into it.
+    if (!entry || !("originalSource" in entry) || typeof entry.originalSource !== "string") return line;
     const place = `${posix.join(folder, entry.originalSource)}:${entry.originalLine + 1}:${entry.originalColumn + 1}`;
     return match[2] ? `${match[1]}${match[2]} (${place})` : `${match[1]}${place}`;
   }
