@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from "fastify";
 import type { Principal } from "#contract/identity.ts";
 import type { Environment } from "#contract/protocol.ts";
+import type { Outcome } from "#daemon/identity/audit/chain.ts";
 import type { AuditedCall, AuditTrail } from "#daemon/identity/audit/trail.ts";
 import { bearerOf } from "#daemon/identity/authenticator.ts";
 import { claimsLive } from "#daemon/identity/jwt/access-token.ts";
@@ -27,6 +28,8 @@ export interface AuditNote {
   identity?: Pick<Principal, "type" | "id">;
   /** Of a call that has no credential of ours. */
   environment?: Environment;
+  /** Of an answer whose status does not say it. */
+  outcome?: Outcome;
   /** Its entry is stored already. */
   recorded?: boolean;
 }
@@ -80,6 +83,7 @@ function callOf(request: FastifyRequest, status: number): AuditedCall {
     action: request.route.action ?? "unknown",
     resource: audit?.resource ?? (request.is404 ? null : parameterOf(request)),
     status,
+    outcome: audit?.outcome,
     requestId: request.id,
   };
 }

@@ -153,7 +153,7 @@ test("a browser is sent to the provider with PKCE and comes back with a connecti
   expect(body).toMatchObject({ provider: "salesforce", name: "CRM", status: "connected", environment: "live" });
   expect(all.server.grants[0]?.get("code_verifier")).toMatch(/^[\w-]{43,128}$/);
   const audit = await all.daemon.call("GET", "/v1/audit?action=connections.oauth.callback");
-  expect(audit.body.data).toMatchObject([{ environment: "live", resource: body.id, status: 302 }]);
+  expect(audit.body.data).toMatchObject([{ environment: "live", outcome: "success", resource: body.id, status: 302 }]);
 
   const again = await fetch(callback, { redirect: "manual", headers: { accept: "text/html" } });
   expect(again.status).toBe(400);
@@ -180,6 +180,8 @@ test("a refusal at the provider reaches the caller's callback; a sandbox caller 
     { redirect: "manual" },
   );
   expect(new URL(denied.headers.get("location") ?? "").searchParams.get("error")).toBe("access_denied");
+  const audit = await all.daemon.call("GET", "/v1/audit?action=connections.oauth.callback");
+  expect(audit.body.data).toMatchObject([{ outcome: "failed", resource: null, status: 302 }]);
   expect(await all.daemon.call("POST", "/v1/connections/oauth/start", all.input)).toMatchObject({
     status: 403,
     body: { code: "not_available_in_sandbox" },

@@ -47,7 +47,9 @@ export function oauthRoutes(app: FastifyInstance, { oauth }: { oauth: OAuth }): 
     async (request, reply) => {
       request.audit = { environment: "live" };
       const { location, connection } = await oauth.callback(request.query);
-      if (connection !== null) request.audit.resource = connection;
+      // The browser is sent on either way.
+      if (connection === null) request.audit.outcome = "failed";
+      else request.audit.resource = connection;
       return reply.header("cache-control", "no-store").header("referrer-policy", "no-referrer").redirect(location, 302);
     },
   );

@@ -22,6 +22,8 @@ export interface AuditedCall {
   readonly action: string;
   readonly resource: string | null;
   readonly status: number;
+  /** By default what the status says. */
+  readonly outcome?: Outcome | undefined;
   readonly requestId: string;
 }
 
@@ -147,7 +149,7 @@ export async function openAuditTrail(options: AuditTrailOptions): Promise<AuditT
       identity_id: call.identity.id,
       action: call.action,
       resource: call.resource,
-      outcome: outcomeOf(call.status),
+      outcome: call.outcome ?? outcomeOf(call.status),
       status: call.status,
       request_id: call.requestId,
       environment: call.environment,
