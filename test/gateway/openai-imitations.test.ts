@@ -550,6 +550,44 @@ test("a server that refuses both in one word is asked once more without either",
   expect(upstream.requests.length - before).toBe(3);
 });
 
+test.each([false, true])(
+  "log probabilities without bytes or alternatives come as the specification has them (stream: %j)",
+  async (stream) => {
+    // TGI; Ollama; a server that gives nothing else.
+    const content = [
+      { token: "a", logprob: -0.1, top_logprobs: [{ token: "a", logprob: -0.1 }] },
+      { token: "b", logprob: -0.2, bytes: [98] },
+      { token: "c" },
+    ];
+    const choice = { index: 0, logprobs: { content }, finish_reason: "stop" };
+    const head = { id: "1", created: 1, model: "m" };
+    upstream.answer = (response) => {
+      response.writeHead(200, { "content-type": stream ? "text/event-stream" : "application/json" });
+      const answer = stream
+        ? { ...head, object: "chat.completion.chunk", choices: [{ ...choice, delta: { content: "abc" } }] }
+        : {
+            ...head,
+            object: "chat.completion",
+            choices: [{ ...choice, message: { role: "assistant", content: "abc" } }],
+          };
+      response.end(stream ? `data: ${JSON.stringify(answer)}\n\ndata: [DONE]\n\n` : JSON.stringify(answer));
+    };
+    const asked = callOf({ ...request, logprobs: true, top_logprobs: 1, stream });
+    const outcome = await provider.chat(asked, targetOf("openai", upstream), optionsOf());
+    const given = outcome.kind === "completion" ? JSON.parse(String(outcome.body)) : (await collect(outcome)).events[0];
+    if (stream) specification()?.chunk(given);
+    else specification()?.completion(given);
+    expect(given.choices[0].logprobs).toEqual({
+      content: [
+        { token: "a", logprob: -0.1, bytes: null, top_logprobs: [{ token: "a", logprob: -0.1, bytes: null }] },
+        { token: "b", logprob: -0.2, bytes: [98], top_logprobs: [] },
+        { token: "c", logprob: -9999, bytes: null, top_logprobs: [] },
+      ],
+      refusal: null,
+    });
+  },
+);
+
 test.each([
   ["stream_options", "user"],
   ["user", "stream_options"],
@@ -609,6 +647,17 @@ test("embeddings say in the specification's form what they cost, and an error be
     });
     expect(got.usage).toMatchObject({ input: 9 });
   }
+  const bare = await embedded({ data: [{ embedding: [0.5] }, { embedding: "AAAAPw==" }], usage: { total_tokens: 2 } });
+  if (bare?.kind !== "completion") throw new Error(JSON.stringify(bare));
+  expect(JSON.parse(String(bare.body))).toEqual({
+    object: "list",
+    model: "m",
+    data: [
+      { object: "embedding", index: 0, embedding: [0.5] },
+      { object: "embedding", index: 1, embedding: "AAAAPw==" },
+    ],
+    usage: { prompt_tokens: 2, total_tokens: 2, cost_usd: 0.5 },
+  });
   const limited = { error: { message: "slow down", code: "rate_limit_exceeded" } };
   expect(await embedded(limited)).toMatchObject({ failure: { kind: "rate_limit", message: "slow down" } });
   expect(await embedded({ object: "list" })).toMatchObject({

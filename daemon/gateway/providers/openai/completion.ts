@@ -15,17 +15,16 @@ import {
   type Fields,
   finishOf,
   mendedHead,
-  mendedLogprobs,
   mendedMessage,
   mendedUsage,
   soundFinish,
   soundHead,
-  soundLogprobs,
   soundMessage,
   soundUsage,
 } from "./conform.ts";
 import { streamFailure } from "./errors.ts";
 import { lettersOf } from "./letters.ts";
+import { mendedLogprobs, soundLogprobs } from "./logprobs.ts";
 import { mistakesStop, thoughtsInTotal } from "./services.ts";
 
 /** Throws UpstreamError for what is no completion. */

@@ -1,7 +1,7 @@
 // Where servers of OpenAI's format (vLLM, SGLang, Ollama, Mistral, Groq...) leave its specification: nulls for what may only be absent,
 // finish reasons and service tiers of their own, contents in parts, tool calls without an id, a type or a place. Looked at in every
 // answer, so each check is a few comparisons; only what fails is mended, and only then is an answer written anew.
-import { fields } from "#contract/json-object.ts";
+import { fields, isObject } from "#contract/json-object.ts";
 import type { FinishReason } from "#daemon/gateway/format/completion.ts";
 import { cachedBeside, count, countsOf, isCount } from "#daemon/gateway/format/usage.ts";
 import { list, string } from "../events.ts";
@@ -55,7 +55,8 @@ function soundDetails(details: unknown): boolean {
   return true;
 }
 
-function isWhole(value: unknown): boolean {
+/** A count as the specification has them. */
+export function isWhole(value: unknown): boolean {
   return Number.isInteger(value) && isCount(value);
 }
 
@@ -109,16 +110,6 @@ export function finishOf(reason: unknown): FinishReason {
     default:
       return "stop";
   }
-}
-
-export function soundLogprobs(logprobs: unknown): boolean {
-  if (logprobs === null) return true;
-  const given = logprobs as Fields | undefined;
-  return given?.["content"] !== undefined && given["refusal"] !== undefined;
-}
-
-export function mendedLogprobs(logprobs: unknown): unknown {
-  return typeof logprobs === "object" && logprobs !== null ? { content: null, refusal: null, ...logprobs } : null;
 }
 
 /** A whole answer's message. */
@@ -205,9 +196,9 @@ function soundPiece(piece: Fields | null): boolean {
   if (!piece || !Number.isInteger(piece["index"]) || !textOrAbsent(piece["id"])) return false;
   if (isCustom(piece)) return true;
   if (piece["type"] !== undefined && piece["type"] !== "function") return false;
-  const called = piece["function"] as Fields | null | undefined;
+  const called = piece["function"];
   if (called === undefined) return true;
-  return called !== null && textOrAbsent(called["name"]) && textOrAbsent(called["arguments"]);
+  return isObject(called) && textOrAbsent(called["name"]) && textOrAbsent(called["arguments"]);
 }
 
 function textOrAbsent(value: unknown): boolean {

@@ -2,13 +2,15 @@
 // written anew only where an imitation left out what the specification requires.
 import { fields } from "#contract/json-object.ts";
 import { forwardBody } from "#daemon/gateway/format/forward.ts";
-import { isCount, noUsage, promptTokens, type TokenUsage, usageFromWire } from "#daemon/gateway/format/usage.ts";
+import { noUsage, promptTokens, type TokenUsage, usageFromWire } from "#daemon/gateway/format/usage.ts";
 import { estimateEmbeddingTokens } from "#daemon/gateway/pricing/estimate.ts";
 import type { AttemptOptions, EmbeddingCall, Target } from "../adapter.ts";
 import { readAnswer, spliceCost } from "../cost.ts";
+import { string } from "../events.ts";
 import { failure, UpstreamError } from "../failure.ts";
 import { secretsOf } from "../secrets.ts";
 import type { Additions } from "./additions.ts";
+import { type Fields, isWhole } from "./conform.ts";
 import { streamFailure } from "./errors.ts";
 import { serviceOf } from "./services.ts";
 
@@ -31,16 +33,40 @@ export function readEmbeddings(
   const parsed = readAnswer(body);
   const { error, data, usage: shown } = parsed.answer;
   if (error) throw new UpstreamError(streamFailure(error, secretsOf(target)));
-  if (!Array.isArray(data))
+  if (!Array.isArray(data) || !data.every(isEmbedding))
     throw new UpstreamError(failure("protocol", "The provider's answer has no embeddings.", { upstreamStatus: 200 }));
   const counted = usageFromWire({ completion_tokens: 0, ...fields(shown) });
   const usage = counted ?? { ...noUsage, input: estimateEmbeddingTokens(request.input), estimated: true };
   const cost = costOf(usage);
-  const { prompt_tokens, total_tokens } = fields(shown);
-  // Servers that count nothing, or the total alone (Voyage): the specification wants both, and whoever pays wants to know.
-  if (counted && isCount(prompt_tokens) && isCount(total_tokens))
-    return { body: spliceCost(parsed, cost) ?? body, usage };
+  if (counted && isSound(parsed.answer, data)) return { body: spliceCost(parsed, cost) ?? body, usage };
+  return { body: Buffer.from(JSON.stringify(mended(parsed.answer, data, target, usage, cost))), usage };
+}
+
+function isEmbedding(one: unknown): one is Fields {
+  const { embedding } = fields(one);
+  return typeof embedding === "string" || Array.isArray(embedding);
+}
+
+function isSound({ object, model, usage }: Fields, data: readonly Fields[]): boolean {
+  const { prompt_tokens, total_tokens } = fields(usage);
+  if (object !== "list" || typeof model !== "string" || !isWhole(prompt_tokens) || !isWhole(total_tokens)) return false;
+  return data.every((one) => one["object"] === "embedding" && isWhole(one["index"]));
+}
+
+// Servers count nothing, or the total alone (Voyage): the specification wants both, and whoever pays wants to know.
+function mended(
+  answer: Fields,
+  data: readonly Fields[],
+  target: Target,
+  usage: TokenUsage,
+  cost: number | null | undefined,
+): Fields {
   const tokens = promptTokens(usage);
-  const filled = { prompt_tokens: tokens, total_tokens: tokens, ...(cost === undefined ? {} : { cost_usd: cost }) };
-  return { body: Buffer.from(JSON.stringify({ ...parsed.answer, usage: filled })), usage };
+  return {
+    ...answer,
+    object: "list",
+    data: data.map((one, at) => ({ ...one, object: "embedding", index: isWhole(one["index"]) ? one["index"] : at })),
+    model: string(answer["model"]) || target.model,
+    usage: { prompt_tokens: tokens, total_tokens: tokens, ...(cost === undefined ? {} : { cost_usd: cost }) },
+  };
 }

@@ -13,20 +13,11 @@ import { secretsOf } from "../secrets.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { callIds, type StreamedReasoning, streamedReasoning } from "../thoughts/reasoning.ts";
 import type { Emit, ReadContext, StreamDecoder } from "../wire.ts";
-import {
-  finishOf,
-  mendedDelta,
-  mendedHead,
-  mendedLogprobs,
-  mendedUsage,
-  soundDelta,
-  soundFinish,
-  soundHead,
-  soundLogprobs,
-} from "./conform.ts";
+import { finishOf, mendedDelta, mendedHead, mendedUsage, soundDelta, soundFinish, soundHead } from "./conform.ts";
 import { streamFailure } from "./errors.ts";
 import { lettersOf } from "./letters.ts";
 import { Likeness } from "./likeness.ts";
+import { mendedLogprobs, soundLogprobs } from "./logprobs.ts";
 import { mistakesStop, thoughtsInTotal } from "./services.ts";
 import { type Calls, noCalls, soundPlaces } from "./streamed-calls.ts";
 
