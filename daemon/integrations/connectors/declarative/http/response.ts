@@ -1,5 +1,6 @@
 // An answer as templates see it: `response` is the decoded body, `headers` has the Link header parsed under `link`.
-import { fromJson, HeaderDict } from "../jinja/python.ts";
+import { fromJson } from "../jinja/json.ts";
+import { HeaderDict } from "../jinja/python.ts";
 import type { HttpResponse } from "./client.ts";
 import { decoderOf } from "./decode.ts";
 

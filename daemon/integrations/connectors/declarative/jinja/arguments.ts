@@ -1,6 +1,7 @@
 // How functions, filters and methods read their arguments: by position or by name, with a default, refusing what they do not know.
 import { PythonTypeError, UndefinedError } from "./errors.ts";
-import { asNumber, isNumber, str, typeName, Undefined } from "./python.ts";
+import { asNumber, isNumber, typeName, Undefined } from "./python.ts";
+import { str } from "./repr.ts";
 
 export class Arguments {
   readonly positional: readonly unknown[];
@@ -61,3 +62,6 @@ function defined(value: unknown): unknown {
   if (value instanceof Undefined) throw new UndefinedError(`${value.what} is undefined`);
   return value;
 }
+
+/** What a value can be asked to do. */
+export type Method<T> = (self: T, args: Arguments) => unknown;

@@ -1,25 +1,13 @@
 // Syntax tree + context -> text. Only the values of the context and the functions of this folder are reachable; work and output are bounded.
 import { Arguments } from "./arguments.ts";
+import { compare, contains, equals } from "./compare.ts";
 import { EvaluationError, PythonTypeError, TemplateSyntaxError, UndefinedError } from "./errors.ts";
 import { filters } from "./filters.ts";
+import { iterate } from "./iterate.ts";
 import { member } from "./methods.ts";
 import { arithmetic, item, MAX_SIZE, slice } from "./operators.ts";
-import {
-  Callable,
-  compare,
-  contains,
-  equals,
-  Float,
-  float,
-  isDict,
-  isNumber,
-  iterate,
-  str,
-  Tuple,
-  truth,
-  typeName,
-  Undefined,
-} from "./python.ts";
+import { Callable, Float, float, isDict, isNumber, Tuple, truth, typeName, Undefined } from "./python.ts";
+import { str } from "./repr.ts";
 import type { Arguments as ArgumentNodes, Expression, Statement } from "./syntax.ts";
 import { tests } from "./tests.ts";
 import { pythonJson } from "./text-filters.ts";

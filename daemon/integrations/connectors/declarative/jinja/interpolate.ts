@@ -1,11 +1,12 @@
 // The door of this folder: a template and a context in, a native value out, as the reference (Jinja2 and ast.literal_eval) makes it.
-
 import { UndefinedError } from "./errors.ts";
 import { render } from "./evaluate.ts";
+import { fromJson, toJson } from "./json.ts";
 import { literalEval } from "./literal.ts";
 import { globals } from "./macros.ts";
 import { parse } from "./parser.ts";
-import { fromJson, Opaque, str, toJson } from "./python.ts";
+import { Opaque } from "./python.ts";
+import { str } from "./repr.ts";
 import type { Statement } from "./syntax.ts";
 
 /** Parsed templates are kept: a manifest renders the same few thousands of times. */

@@ -1,6 +1,7 @@
 // ast.literal_eval: what the reference does to every rendered text. Text that is no Python literal stays text.
 import { unescapePython } from "./lexer.ts";
-import { Float, float, int, isNumber, Opaque, repr, Tuple } from "./python.ts";
+import { Float, float, int, isNumber, Opaque, Tuple } from "./python.ts";
+import { repr } from "./repr.ts";
 
 const MAX_DEPTH = 90;
 /** Python refuses to read longer decimal integers (sys.int_info.default_max_str_digits). */

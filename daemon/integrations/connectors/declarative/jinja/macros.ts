@@ -1,10 +1,14 @@
 // The functions of the manifest language (now_utc, day_delta, format_datetime...) and Jinja's own globals.
 import { Arguments } from "./arguments.ts";
+import { compare } from "./compare.ts";
 import { parseIso, strftime, strptime } from "./date-text.ts";
 import { DateTime, PyDate, TimeDelta } from "./datetime.ts";
 import { parseDuration } from "./duration.ts";
 import { EvaluationError, PythonTypeError, UndefinedError } from "./errors.ts";
-import { asNumber, Callable, compare, float, fromJson, isNumber, iterate, pairsOf, str, Undefined } from "./python.ts";
+import { iterate, pairsOf } from "./iterate.ts";
+import { fromJson } from "./json.ts";
+import { asNumber, Callable, float, isNumber, Undefined } from "./python.ts";
+import { str } from "./repr.ts";
 import { quotePlus } from "./text-filters.ts";
 
 type Macro = (args: Arguments) => unknown;

@@ -1,24 +1,23 @@
 // Python's arithmetic, subscripts and slices over the values of python.ts, with bounds on what a template can make.
+import { equals } from "./compare.ts";
 import { DAY_US, DateTime, PyDate, TimeDelta } from "./datetime.ts";
 import { addDuration } from "./duration.ts";
 import { EvaluationError, PythonTypeError, UndefinedError } from "./errors.ts";
+import { numberText } from "./number-text.ts";
 import {
   asNumber,
   type Dict,
-  equals,
   float,
   int,
   isDict,
   isInt,
   isNumber,
   MAX_INT_BITS,
-  numberText,
-  repr,
-  str,
   Tuple,
   typeName,
   Undefined,
 } from "./python.ts";
+import { repr, str } from "./repr.ts";
 
 /** The longest text or list that a template may make. */
 export const MAX_SIZE = 10_000_000;

@@ -1,18 +1,8 @@
 // The tests behind `is`: Jinja 3.1's own.
+import { compare, contains, equals } from "./compare.ts";
 import { EvaluationError } from "./errors.ts";
-import {
-  asNumber,
-  Callable,
-  compare,
-  contains,
-  equals,
-  isDict,
-  isInt,
-  isNumber,
-  iterate,
-  Tuple,
-  Undefined,
-} from "./python.ts";
+import { iterate } from "./iterate.ts";
+import { asNumber, Callable, isDict, isInt, isNumber, Tuple, Undefined } from "./python.ts";
 
 export type Test = (value: unknown, args: readonly unknown[]) => boolean;
 

@@ -1,9 +1,12 @@
 // The filters whose result is text: JSON, hashes, regular expressions, escaping.
 import { createHash, createHmac } from "node:crypto";
 import type { Arguments } from "./arguments.ts";
+import { compare } from "./compare.ts";
 import { EvaluationError, PythonTypeError, UndefinedError } from "./errors.ts";
-import { asNumber, compare, isDict, isNumber, iterate, str, Tuple, truth, typeName, Undefined } from "./python.ts";
+import { iterate } from "./iterate.ts";
+import { asNumber, isDict, isNumber, Tuple, truth, typeName, Undefined } from "./python.ts";
 import { compileRegex } from "./regex.ts";
+import { str } from "./repr.ts";
 
 const text = (value: unknown): string => str(value);
 const MAX_INDENT = 100;

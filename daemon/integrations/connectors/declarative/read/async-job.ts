@@ -7,7 +7,7 @@ import type { RequestParts } from "../http/options.ts";
 import { type Exchange, type Requester, requesterOf, type SentRequest } from "../http/requester.ts";
 import { responseVariables } from "../http/response.ts";
 import { untilAborted } from "../http/token.ts";
-import { str } from "../jinja/python.ts";
+import { str } from "../jinja/repr.ts";
 import { type Component, child, isRecord, list, manifestError, optionalChild, typeOf } from "../manifest/component.ts";
 import { createTally, loopGuard, type Page, paginatorOf } from "./paginate.ts";
 import { type DataRecord, extractorOf, type Selector } from "./records.ts";

@@ -1,0 +1,94 @@
+// The filters whose result is a number, or a number's text.
+import type { Arguments } from "./arguments.ts";
+import { PythonTypeError, UndefinedError } from "./errors.ts";
+import { fixed } from "./number-text.ts";
+import { asNumber, Float, float, int, isInt, isNumber, typeName, Undefined } from "./python.ts";
+
+export function numeric(value: unknown): number {
+  if (!isNumber(value) && typeof value !== "boolean")
+    throw new PythonTypeError(`must be real number, not ${typeName(value)}`);
+  return asNumber(value);
+}
+
+export function defined(value: unknown): unknown {
+  if (value instanceof Undefined) throw new UndefinedError(`${value.what} is undefined`);
+  return value;
+}
+
+const MARKED: Readonly<Record<string, number>> = { b: 2, o: 8, x: 16 };
+/** As many as Python reads. */
+const MAX_DIGITS = 4_300;
+
+// Python's int(text, base): a mark of another base is digits, or nothing that can be read. Undefined where Python raises.
+function wholeIn(text: string, base: number): bigint | undefined {
+  const [, sign, mark = "", rest = ""] = /^([+-]?)(?:0([box])_?(?=[^_]))?(.*)$/is.exec(text) ?? [];
+  const marked = MARKED[mark.toLowerCase()];
+  const own = marked !== undefined && (base === 0 || base === marked);
+  const radix = own ? marked : base || 10;
+  const written = own ? rest : text.replace(/^[+-]/, "");
+  if (radix < 2 || radix > 36 || !/^[\da-z]+(?:_[\da-z]+)*$/i.test(written)) return undefined;
+  const digits = written.replaceAll("_", "");
+  if (digits.length > MAX_DIGITS) return undefined;
+  let value = 0n;
+  for (const each of digits) {
+    const digit = Number.parseInt(each, 36);
+    if (digit >= radix) return undefined;
+    value = value * BigInt(radix) + BigInt(digit);
+  }
+  return sign === "-" ? -value : value;
+}
+
+export function toInt(value: unknown, args: Arguments): unknown {
+  const otherwise = args.any(0, "default", 0);
+  const base = args.number(1, "base", 10);
+  if (typeof value === "boolean") return value ? 1 : 0;
+  if (typeof value === "string") {
+    const whole = wholeIn(value.trim(), base);
+    if (whole !== undefined) return int(whole);
+    const digits = value.trim().replace(/(?<=\d)_(?=\d)/g, "");
+    const float = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/.test(digits) ? Number(digits) : Number.NaN;
+    return Number.isFinite(float) ? int(BigInt(Math.trunc(float))) : otherwise;
+  }
+  if (isNumber(value))
+    return typeof value === "bigint"
+      ? value
+      : Number.isFinite(asNumber(value))
+        ? Math.trunc(asNumber(value)) + 0
+        : otherwise;
+  return value instanceof Undefined ? failUndefined(value) : otherwise;
+}
+
+const failUndefined = (value: Undefined): never => {
+  throw new UndefinedError(`${value.what} is undefined`);
+};
+
+export function toFloat(value: unknown, args: Arguments): unknown {
+  const otherwise = args.any(0, "default", new Float(0));
+  if (isNumber(value) || typeof value === "boolean") return float(asNumber(value));
+  if (typeof value === "string" && /^\s*[+-]?(\d+(_\d+)*(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$/.test(value))
+    return float(Number(value.replaceAll("_", "")));
+  return value instanceof Undefined ? failUndefined(value) : otherwise;
+}
+
+// Python rounds halves to the even neighbour; `method` may ask for ceil or floor.
+export function round(value: unknown, args: Arguments): unknown {
+  const precision = args.number(0, "precision", 0);
+  const method = args.text(1, "method", "common");
+  const number = numeric(defined(value));
+  if (method === "common" && (isInt(value) || typeof value === "boolean")) return isInt(value) ? value : number;
+  const scale = 10 ** precision;
+  if (method !== "common") return float((method === "ceil" ? Math.ceil : Math.floor)(number * scale) / scale);
+  return float(
+    precision < 0 ? Number(fixed(number * scale, 0)) / scale : Number(fixed(number, Math.min(precision, 99))),
+  );
+}
+
+export function fileSize(bytes: number, binary: boolean): string {
+  const base = binary ? 1024 : 1000;
+  if (bytes === 1) return "1 Byte";
+  if (bytes < base) return `${Math.trunc(bytes)} Bytes`;
+  const units = binary ? ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB"] : ["kB", "MB", "GB", "TB", "PB", "EB", "ZB"];
+  let unit = 1;
+  while (unit < units.length && bytes >= base ** (unit + 1)) unit++;
+  return `${fixed(bytes / base ** unit, 1)} ${units[unit - 1]}`;
+}
