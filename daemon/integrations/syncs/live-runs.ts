@@ -1,4 +1,4 @@
-// Live runs: started from the durable queue, followed, ended; schedules likewise. What a run does is `SyncExecution`'s.
+// Live runs: started from the durable queue, followed, ended. What a run does is `SyncExecution`'s.
 import { EventEmitter } from "node:events";
 import { isMagicError } from "#contract/errors.ts";
 import type { SyncOutcome, SyncProgress } from "#contract/sync.ts";
@@ -9,12 +9,11 @@ import type { RunBody, RunProblem, SyncRecord } from "#daemon/storage/tables/syn
 import type { Logger } from "#daemon/telemetry/log.ts";
 import { pause } from "#shared/abort.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
-import { newId } from "#shared/ids.ts";
 import { redactText } from "#shared/redact.ts";
 import { aheadOf } from "#shared/sync-progress.ts";
 import type { ConnectionSecrets } from "../connections/secret.ts";
 import type { RunTask, SyncExecution } from "../execution.ts";
-import { nextDue } from "./schedule.ts";
+import { createSchedules, type Scheduled } from "./schedules.ts";
 
 export interface LiveRuns {
   /** Sees to it that every schedule has its next run, now and whenever the clock is set back. */
@@ -47,25 +46,15 @@ export interface LiveRunsOptions {
   readonly onEvents: () => void;
 }
 
-type Scheduled = Pick<SyncRecord, "environment" | "status" | "schedule" | "timezone">;
-
 const PROGRESS_EVERY_MS = 1000;
 // Who has made no progress for so long leaves its place: a server that hangs, or asks for patience, holds up its own runs only.
 const STILL_MS = 10_000;
-// A realtime sync whose run has ended is looked after this often.
-const REALTIME_PAUSE_MS = 5_000;
 // A run that took the daemon down with it so often will not be tried again. So many, for most daemons that are killed are so by others.
 const MAX_ATTEMPTS = 200;
-const refusals: readonly string[] = ["connection_missing", "conflict"];
 // How long at the most until it is tried again to store how a run ended.
 const LONGEST_PAUSE_MS = 10_000;
 // How long the tests of a failed run's connections may take.
 const DOUBT_MS = 25_000;
-const CLOCK_LOOK_MS = 30_000;
-// All schedules are looked at every ten minutes: a daemon whose clock was wrong may have put them, and be gone.
-const LOOKS_PER_MEND = 20;
-// What a clock is set right by, and those of daemons on one database differ by: what one has just run must not look late to another.
-const CLOCK_SLACK_MS = 60_000;
 
 export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
   const { storage, jobs, execution, secrets, fresh, doubt, clock, logger, onEvents } = options;
@@ -76,36 +65,18 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
     ...{ concurrency: 8, resting: 24, aheadMs: () => 0 },
     handle: (job) => handleRun(job).finally(() => endings.emit(job.payload.run)),
   });
-  const schedules = jobs.define<{ sync: string }>("sync-schedule", { concurrency: 4, handle: handleSchedule });
+  const schedules = createSchedules({ storage, jobs, clock, logger, onStarted: () => runs.wake() });
   const now = (): string => rfc3339(clock.now());
-  let watch: NodeJS.Timeout | undefined;
-  // How far the clock has stood ahead of the monotonic one since the last look.
-  let ahead = Number.NEGATIVE_INFINITY;
-  const scheduleNow = (): number => {
-    const at = clock.now();
-    ahead = Math.max(ahead, at - clock.monotonic());
-    return at;
-  };
 
   return {
-    async start() {
-      await mendSchedules();
-      let looks = 0;
-      watch = setInterval(() => {
-        const before = ahead;
-        ahead = clock.now() - clock.monotonic();
-        if (ahead < before - CLOCK_SLACK_MS || ++looks % LOOKS_PER_MEND === 0) void mendSchedules();
-      }, CLOCK_LOOK_MS).unref();
-    },
-
-    close: () => clearInterval(watch),
+    start: schedules.start,
+    close: schedules.close,
+    dueAt: schedules.dueAt,
 
     wake() {
       runs.wake();
       schedules.wake();
     },
-
-    dueAt,
 
     stop(runIds) {
       for (const id of runIds) {
@@ -131,36 +102,6 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
       if (sync.last_run !== null) underWay.get(sync.last_run)?.abort();
     },
   };
-
-  function dueAt(sync: Scheduled): number | null {
-    if (sync.environment !== "live" || sync.status === "paused") return null;
-    const at = scheduleNow();
-    return sync.schedule === "realtime" ? at : nextDue(sync, at);
-  }
-
-  // A run that lies later than the schedule wants it was put when the clock stood later; one that is not there, by a process that died
-  // before it came to that. An earlier one has been missed and is caught up.
-  async function mendSchedules(): Promise<void> {
-    try {
-      const times = await schedules.times();
-      for (let after: string | undefined; ; ) {
-        const page = { limit: 100, ...(after === undefined ? {} : { after }) };
-        const { rows, more } = await units.sync.list({ environment: "live", page });
-        for (const sync of rows) {
-          const at = dueAt(sync);
-          const soon = clock.now() + CLOCK_SLACK_MS;
-          const latest = sync.schedule === "realtime" ? soon : (nextDue(sync, soon) ?? Number.POSITIVE_INFINITY);
-          const put = times.get(sync.id);
-          if (at !== null && (put === undefined || put > latest))
-            await schedules.put({ sync: sync.id }, { key: sync.id, runAt: at });
-        }
-        if (!more) return;
-        after = rows.at(-1)?.id;
-      }
-    } catch (error) {
-      logger.error("sync.schedules_failed", { detail: String(error) });
-    }
-  }
 
   async function handleRun({ payload, attempt, signal, rest }: Job<{ run: string }>): Promise<Outcome> {
     const run = await units.run.get({ id: payload.run, environment: "live" });
@@ -286,29 +227,6 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
     endings.emit(id);
     onEvents();
   }
-
-  async function handleSchedule({ payload, signal }: Job<{ sync: string }>): Promise<Outcome> {
-    const sync = await units.sync.get({ id: payload.sync, environment: "live" });
-    if (sync === null || sync.status === "paused" || signal.aborted) return undefined;
-    // It has become manual, and the process ended before it took this away.
-    if (sync.schedule === "manual") return undefined;
-    const realtime = sync.schedule === "realtime";
-    const at = scheduleNow();
-    const due = realtime ? at + REALTIME_PAUSE_MS : nextDue(sync, at);
-    try {
-      await units.run.start({
-        ...{ id: sync.id, environment: "live", runId: newId("run", clock.now()), now: now() },
-        ...{ trigger: realtime ? "realtime" : "schedule", fullRefresh: false, objects: null, limit: null },
-      });
-      runs.wake();
-    } catch (error) {
-      // What only its owner can mend, and a resume takes up again. Storage that is full or away for a while must not end a schedule.
-      if (!isMagicError(error) || !refusals.includes((error as { code: string }).code)) throw error;
-      logger.warn("sync.schedule_refused", { sync: sync.id, detail: describe(error).message });
-      return undefined;
-    }
-    return due === null ? undefined : { runAgainAt: due };
-  }
 }
 
 interface RunEnd {
@@ -322,7 +240,7 @@ interface RunEnd {
 
 /** Whether it is the daemon's own state that cannot be had for now. */
 function isAway(error: unknown): boolean {
-  return isMagicError(error) && ["storage_unavailable", "storage_full"].includes((error as { code: string }).code);
+  return isMagicError(error) && (error.code === "storage_unavailable" || error.code === "storage_full");
 }
 
 function failed(error: RunProblem): RunEnd {
@@ -334,7 +252,7 @@ function told({ code, message }: RunProblem): RunProblem {
 }
 
 function describe(error: unknown): RunProblem {
-  if (isMagicError(error)) return { code: (error as { code: string }).code, message: (error as Error).message };
+  if (isMagicError(error)) return { code: error.code, message: error.message };
   return { code: "internal", message: error instanceof Error ? error.message : String(error) };
 }
 
