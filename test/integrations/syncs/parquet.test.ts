@@ -6,7 +6,7 @@ import { type ColumnSource, parquetWriteBuffer } from "hyparquet-writer";
 import { expect, test } from "vitest";
 import { csv } from "#daemon/integrations/connectors/files/csv.ts";
 import { jsonl } from "#daemon/integrations/connectors/files/jsonl.ts";
-import { parquet } from "#daemon/integrations/connectors/files/parquet.ts";
+import { parquet } from "#daemon/integrations/connectors/files/parquet/format.ts";
 import { temporaryFolder } from "#test/temporary.ts";
 
 const numbers = Int32Array.from({ length: 12_000 }, (_, at) => at);

@@ -10,6 +10,6 @@ export async function formatOf(name: FormatName): Promise<FileFormat> {
     case "jsonl":
       return (await import("./jsonl.ts")).jsonl;
     case "parquet":
-      return (await import("./parquet.ts")).parquet;
+      return (await import("./parquet/format.ts")).parquet;
   }
 }

@@ -1,9 +1,9 @@
 // A Parquet column on its way to the disk: values go straight into their PLAIN encoding (Parquet format, Encodings.md), so that a row
 // costs no object of its own. One row group's worth at a time.
-import { float } from "../../engine/fit-checks.ts";
-import { microsOf } from "../../engine/temporal.ts";
-import type { Column, Value } from "../../engine/types.ts";
-import { daysIn, microsIn } from "./parquet-times.ts";
+import { float } from "../../../engine/fit-checks.ts";
+import { microsOf } from "../../../engine/temporal.ts";
+import type { Column, Value } from "../../../engine/types.ts";
+import { daysIn, microsIn } from "./times.ts";
 
 /** A value that Parquet's type cannot hold; the message says why. */
 export class NoForm extends Error {}

@@ -2,10 +2,10 @@
 // PostgreSQL's type names in the file's metadata, so that they come back. One data page a column and row group, compressed with Snappy.
 import { open } from "node:fs/promises";
 import type { ColumnChunk, FileMetaData, RowGroup, SchemaElement } from "hyparquet";
-import type { Column } from "../../engine/types.ts";
-import { nativeOf } from "../postgres/types.ts";
-import type { FileWriter } from "./format.ts";
-import { columnBuffer, NoForm } from "./parquet-columns.ts";
+import type { Column } from "../../../engine/types.ts";
+import { nativeOf } from "../../postgres/types.ts";
+import type { FileWriter } from "../format.ts";
+import { columnBuffer, NoForm } from "./columns.ts";
 
 export const METADATA_KEY = "magic.columns";
 const GROUP_ROWS = 20_000;

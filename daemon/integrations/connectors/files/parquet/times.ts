@@ -1,6 +1,6 @@
 // Dates and timestamps as numbers, the quick way for the years in which a number holds microseconds exactly; the others go the
 // exact way (engine/temporal.ts), which also judges what is no date.
-import { daysFromCivil, daysOf } from "../../engine/temporal.ts";
+import { daysFromCivil, daysOf } from "../../../engine/temporal.ts";
 
 const FIRST_YEAR = 1700;
 const LAST_YEAR = 2200;

@@ -1,17 +1,17 @@
-// Reads Parquet, one row group after another; what becomes of the values stands in parquet-values.ts. Types that Parquet lacks come back
+// Reads Parquet, one row group after another; what becomes of the values stands in values.ts. Types that Parquet lacks come back
 // by the names in the file's metadata, where we have written it.
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from "node:zlib";
 import type { AsyncBuffer, FileMetaData, RowGroup, SchemaElement } from "hyparquet";
 import { MagicError } from "#contract/errors.ts";
 import type { Reject } from "#contract/sync.ts";
-import type { Batch } from "../../engine/source.ts";
-import type { Row } from "../../engine/types.ts";
-import type { FileFormat, FileReader } from "./format.ts";
+import type { Batch } from "../../../engine/source.ts";
+import type { Row } from "../../../engine/types.ts";
+import type { FileFormat, FileReader } from "../format.ts";
+import { openSnapshot, type Snapshot } from "../snapshot.ts";
 import { lz4Block } from "./lz4-block.ts";
-import { columnReaders, type NextValue } from "./parquet-pages.ts";
-import { type Field, type Plan, parsers, planOf, Unreadable } from "./parquet-values.ts";
-import { createParquet, METADATA_KEY } from "./parquet-writer.ts";
-import { openSnapshot, type Snapshot } from "./snapshot.ts";
+import { columnReaders, type NextValue } from "./pages.ts";
+import { type Field, type Plan, parsers, planOf, Unreadable } from "./values.ts";
+import { createParquet, METADATA_KEY } from "./writer.ts";
 
 const BATCH_ROWS = 5000;
 

@@ -2,11 +2,11 @@
 // go through Number and Date, so what would start them is taken out of the schema.
 import { isUtf8 } from "node:buffer";
 import type { SchemaElement } from "hyparquet";
-import { floatText } from "../../engine/float-text.ts";
-import { betweenMicros, dateOf, timeOf, timestampOf } from "../../engine/temporal.ts";
-import type { Column, ColumnType, Value } from "../../engine/types.ts";
-import { typeOfNative } from "../postgres/types.ts";
-import { jsonOf } from "./jsonl.ts";
+import { floatText } from "../../../engine/float-text.ts";
+import { betweenMicros, dateOf, timeOf, timestampOf } from "../../../engine/temporal.ts";
+import type { Column, ColumnType, Value } from "../../../engine/types.ts";
+import { typeOfNative } from "../../postgres/types.ts";
+import { jsonOf } from "../jsonl.ts";
 
 /** A part of the schema with its children. */
 export interface Field {
