@@ -60,6 +60,8 @@ export interface Gateway {
   complete(call: GatewayCall): Promise<GatewayAnswer>;
   /** The models that this principal could call: for `GET /v1/models`. */
   models(principal: Principal): Promise<readonly ModelEntry[]>;
+  /** What this principal would be served by under a name, a bare id or `policy:NAME` too; null for what can be no name. */
+  model(principal: Principal, name: string): Promise<ModelEntry | null>;
 }
 
 /** One model of the list: priced or not, allowed or why not. Prices in US dollars per million tokens. */

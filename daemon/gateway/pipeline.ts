@@ -14,7 +14,7 @@ import type { Gateway, GatewayCall } from "./call.ts";
 import { carryOut } from "./carry-out.ts";
 import type { GatewayConfig } from "./engagement/config.ts";
 import { compileEngagement, type Engagement } from "./engagement/engagement.ts";
-import { listModels } from "./engagement/models.ts";
+import { listModels, modelNamed } from "./engagement/models.ts";
 import type { ChatRequest } from "./format/request.ts";
 import { chatRequest, embeddingRequest } from "./format/validate.ts";
 import { createKeyed } from "./idempotency/keyed.ts";
@@ -151,6 +151,10 @@ export async function createPipeline(parts: PipelineParts): Promise<GatewayPipel
     async models(principal: Principal) {
       if (hasPriced(engagement)) await catalogue.load();
       return listModels(engagement, catalogue, principal);
+    },
+    async model(principal, name) {
+      if (hasPriced(engagement)) await catalogue.load();
+      return modelNamed(engagement, catalogue, principal, name);
     },
     reconfigure(config) {
       engagement = compileEngagement(config);

@@ -326,9 +326,12 @@ test("the list has what a call would be served: by the very names that a token l
   ];
   for (const [models, expected] of cases) {
     const who = principal({}, { models });
-    const entries = (await gateway.models(who)).filter(({ id }) => id !== "auto");
-    expect(entries.flatMap(({ id, allowed }) => (allowed ? [id] : [])).sort()).toEqual(expected);
-    for (const { id, allowed } of entries) {
+    const listed = (await gateway.models(who)).filter(({ id }) => id !== "auto");
+    expect(listed.flatMap(({ id, allowed }) => (allowed ? [id] : [])).sort()).toEqual(expected);
+    for (const entry of listed) expect(await gateway.model(who, entry.id)).toEqual(entry);
+    const others = ["m2", "policy:p", "b/other", "m3", "c/m", "sandbox/none", "a/../m", "policy:none", ""];
+    const named = await Promise.all(others.map(async (id) => ({ id, ...(await gateway.model(who, id)) })));
+    for (const { id, allowed = false } of [...listed, ...named]) {
       const served = await chat({ model: id }, { principal: who }).then(
         ({ status }) => status === 200,
         () => false,

@@ -3,6 +3,7 @@
 import { isMagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
 import type { ModelEntry } from "#daemon/gateway/call.ts";
+import { modelNameProblem } from "#daemon/gateway/format/validate.ts";
 import type { Catalogue } from "#daemon/gateway/pricing/catalogue.ts";
 import { sandboxModels } from "#daemon/gateway/providers/sandbox/provider.ts";
 import { perMillion } from "#daemon/gateway/routing/explain.ts";
@@ -13,7 +14,7 @@ import { located, namedModels, resolveModel } from "./resolve.ts";
 
 /** The catalogue must be loaded. */
 export function listModels(engagement: Engagement, catalogue: Catalogue, principal: Principal): ModelEntry[] {
-  const listing = { engagement, catalogue, principal, access: accessOf(engagement, principal, null) };
+  const listing = listingFor(engagement, catalogue, principal);
   const entries = new Map<string, ModelEntry>();
   const add = (provider: ConfiguredProvider, model: string) => {
     const id = `${provider.name}/${model}`;
@@ -32,9 +33,23 @@ export function listModels(engagement: Engagement, catalogue: Catalogue, princip
   }
   return [
     ...[...engagement.policies.values()].map((policy) => policyEntry(listing, policy, policy.name)),
-    ...[...engagement.aliases.keys()].map((alias) => aliasEntry(listing, alias)),
+    ...[...engagement.aliases.keys()].map((alias) => namedEntry(listing, alias)),
     ...[...entries.values()].sort((a, b) => (a.id < b.id ? -1 : 1)),
   ];
+}
+
+/** What a request with this `model` would be served by, listed or not; null for what can be no name. The catalogue must be loaded. */
+export function modelNamed(
+  engagement: Engagement,
+  catalogue: Catalogue,
+  principal: Principal,
+  name: string,
+): ModelEntry | null {
+  return modelNameProblem(name) ? null : namedEntry(listingFor(engagement, catalogue, principal), name);
+}
+
+function listingFor(engagement: Engagement, catalogue: Catalogue, principal: Principal): Listing {
+  return { engagement, catalogue, principal, access: accessOf(engagement, principal, null) };
 }
 
 interface Listing {
@@ -50,7 +65,8 @@ function modelEntry(listing: Listing, provider: ConfiguredProvider, model: strin
   const id = `${provider.name}/${model}`;
   const price = priceFor(engagement, catalogue, provider, model);
   const unpriced = price || engagement.allowUnpriced ? null : unpricedAdvice(id);
-  const reason = access.check(asked, provider, model)?.reason ?? provider.missing ?? unpriced;
+  const reason =
+    access.check(asked, provider, model)?.reason ?? provider.missing ?? unknown(provider, model) ?? unpriced;
   return {
     id,
     kind: "model",
@@ -60,6 +76,12 @@ function modelEntry(listing: Listing, provider: ConfiguredProvider, model: strin
     allowed: reason === null,
     reason,
   };
+}
+
+// Of all providers the sandbox alone has no other models than it lists.
+function unknown({ kind }: ConfiguredProvider, model: string): string | null {
+  if (kind !== "sandbox" || (sandboxModels as readonly string[]).includes(model)) return null;
+  return `the sandbox has ${sandboxModels.join(", ")}`;
 }
 
 // A policy can be asked for when one of its candidates can serve.
@@ -79,17 +101,18 @@ function policyEntry(listing: Listing, policy: Policy, asked: string): ModelEntr
   return { ...bare(asked, "policy"), allowed, reason: allowed ? null : first };
 }
 
-function aliasEntry(listing: Listing, alias: string): ModelEntry {
+function namedEntry(listing: Listing, name: string): ModelEntry {
+  const alias = listing.engagement.aliases.has(name) ? ({ kind: "alias" } as const) : {};
   try {
-    const meant = resolveModel(listing.engagement, listing.catalogue, alias);
+    const meant = resolveModel(listing.engagement, listing.catalogue, name);
     const entry =
       meant.kind === "policy"
-        ? policyEntry(listing, meant.policy, alias)
-        : modelEntry(listing, meant.provider, meant.model, alias);
-    return { ...entry, id: alias, kind: "alias" };
+        ? policyEntry(listing, meant.policy, name)
+        : modelEntry(listing, meant.provider, meant.model, name);
+    return { ...entry, id: name, ...alias };
   } catch (error) {
     if (!isMagicError(error)) throw error;
-    return { ...bare(alias, "alias"), allowed: false, reason: error.message };
+    return { ...bare(name, "model"), ...alias, allowed: false, reason: error.message };
   }
 }
 

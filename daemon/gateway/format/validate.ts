@@ -52,14 +52,19 @@ export function embeddingRequest(body: Record<string, unknown>): EmbeddingReques
   return body as unknown as EmbeddingRequest;
 }
 
-// A model's name ends up in headers, URLs, logs and metrics: printable ASCII only.
 function checkModel(body: Record<string, unknown>): void {
   const model = body["model"];
   if (!isSet(model)) return;
   if (typeof model !== "string") invalid("model", "must be a string");
-  if (!/^[\x21-\x7e]{1,256}$/.test(model)) invalid("model", "must be 1 to 256 printable ASCII characters");
+  const problem = modelNameProblem(model);
+  if (problem) invalid("model", problem);
+}
+
+/** Why this can be no model's name, which ends up in headers, URLs, logs and metrics; null where it can. */
+export function modelNameProblem(name: string): string | null {
+  if (!/^[\x21-\x7e]{1,256}$/.test(name)) return "must be 1 to 256 printable ASCII characters";
   // In a URL such a part would lead to another model than the one that the lists were asked about.
-  if (/(?:^|\/)\.\.?(?:\/|$)/.test(model)) invalid("model", "must not have '.' or '..' between slashes");
+  return /(?:^|\/)\.\.?(?:\/|$)/.test(name) ? "must not have '.' or '..' between slashes" : null;
 }
 
 // OpenAI: a string, or 1 to 2048 strings, or token numbers, or lists of token numbers; none of them empty.

@@ -22,8 +22,8 @@ export function modelRoutes(app: FastifyInstance, { gateway }: { readonly gatewa
   const one = { operationId: "retrieveModel", summary: "One model" };
   app.get<{ Params: { "*": string } }>("/v1/models/*", { config, schema: one as object }, async (request) => {
     const id = request.params["*"];
-    const entry = (await gateway.models(request.principal)).find((model) => model.id === id && model.allowed);
-    if (!entry) throw new MagicError("model_not_found", `There is no model '${id.slice(0, 256)}'.`);
+    const entry = await gateway.model(request.principal, id);
+    if (!entry?.allowed) throw new MagicError("model_not_found", `There is no model '${id.slice(0, 256)}'.`);
     return wireModel(entry);
   });
 }
