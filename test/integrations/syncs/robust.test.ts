@@ -236,6 +236,28 @@ describe.skipIf(postgresMissing())("on the way", () => {
     receiver.close();
   });
 
+  test("a record that JSON would change goes into quarantine before an HTTP endpoint, as before a file", async () => {
+    await source.query(
+      `CREATE TABLE nothings (id int PRIMARY KEY, j jsonb); INSERT INTO nothings VALUES (1, 'null'), (2, NULL), (3, '{"n": 1}')`,
+    );
+    let got: unknown;
+    const receiver = createServer(async (request, response) => {
+      got = JSON.parse(await bodyOf(request));
+      response.end();
+    });
+    await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(receiver.address() as net.AddressInfo).port}/in`;
+    const outcome = await sync({ ...ends("nothings"), to: url });
+    receiver.close();
+    expect(outcome).toMatchObject({ error: null, records_synced: 2, rejects: [{ key: "1", column: "j" }] });
+    expect(got).toMatchObject({
+      records: [
+        { id: 2, j: null },
+        { id: 3, j: { n: 1 } },
+      ],
+    });
+  });
+
   test("an HTTP endpoint gets its URL's user; a secret that signs nothing and a state that cannot be read are told before a batch", async () => {
     const users: unknown[] = [];
     const receiver = createServer((request, response) => {

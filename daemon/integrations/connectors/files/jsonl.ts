@@ -20,19 +20,30 @@ const MOST_BLANK = 10;
 
 export const jsonl: FileFormat = {
   open: openJsonl,
-  create: (path, columns) => textWriter(path, "", (row) => objectLine(row, columns)),
+  create: (path, columns) => textWriter(path, "", lineOf(columns)),
 };
 
-function objectLine(row: Row, columns: readonly Column[]): string | { column: string; reason: string } {
+function lineOf(columns: readonly Column[]) {
+  return (row: Row) => {
+    const object = objectOf(row, columns);
+    return typeof object === "string" ? `${object}\n` : object;
+  };
+}
+
+/** A record as a JSON object, or which of its values has no form there. */
+export function objectOf(row: Row, columns: readonly Column[]): string | { column: string; reason: string } {
   const nothing = columns.findIndex(({ type }, at) => type.kind === "json" && row[at] === "null");
   if (nothing >= 0)
-    return { column: columns[nothing]?.name ?? "", reason: "a JSON null cannot be told from no value in JSON Lines" };
+    return {
+      column: columns[nothing]?.name ?? "",
+      reason: "a JSON null cannot be told from no value in a JSON object",
+    };
   const broken = columns.findIndex(
     ({ type, native }, at) => type.kind === "json" && !native && !holdsJson(row[at] ?? null),
   );
   if (broken >= 0) return { column: columns[broken]?.name ?? "", reason: "the value is no JSON" };
   const members = columns.map((column, at) => `${JSON.stringify(column.name)}:${jsonOf(row[at] ?? null, column.type)}`);
-  return `{${members.join(",")}}\n`;
+  return `{${members.join(",")}}`;
 }
 
 // PostgreSQL's do.
@@ -40,7 +51,7 @@ function holdsJson(value: Value): boolean {
   return typeof value === "string" ? isJson(value) : value === null;
 }
 
-/** A value as JSON text: numbers with all their digits, JSON as it is, timestamps in RFC 3339 where they can be, arrays as arrays. */
+/** A value as JSON text: numbers with all their digits, JSON as it is, timestamps in RFC 3339 where they can be, anything else as PostgreSQL's text. */
 export function jsonOf(value: Value, type: ColumnType): string {
   if (value === null) return "null";
   if (typeof value !== "string") return `"\\\\x${Buffer.from(value).toString("hex")}"`;

@@ -6,13 +6,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
 import { Agent, type Dispatcher, request as send } from "undici";
 import { MagicError } from "#contract/errors.ts";
-import type { SyncEnd } from "#contract/sync.ts";
+import type { Reject, SyncEnd } from "#contract/sync.ts";
 import type { Destination, OpenRequest, WritePlan, WriteSession } from "../../engine/destination.ts";
 import { formatObjectName } from "../../engine/name.ts";
+import { keyOf } from "../../engine/rejects.ts";
 import type { Source, StreamState } from "../../engine/source.ts";
-import type { Row } from "../../engine/types.ts";
 import { retryAfterSeconds } from "../../retry-after.ts";
-import { jsonOf } from "../files/jsonl.ts";
+import { objectOf } from "../files/jsonl.ts";
 import { lockFile } from "../files/lock.ts";
 import { openStateFile, type StateFile } from "../files/state.ts";
 
@@ -69,6 +69,7 @@ async function openSession(end: SyncEnd, dispatcher: Dispatcher, request: OpenRe
   let sent = 0;
   let bytes = 0;
   let batch = 0;
+  let place = 0;
   let reached = state?.committed(request.stream).state ?? null;
   const begun = () => {
     if (!plan) throw new Error("the session has not begun");
@@ -110,11 +111,20 @@ async function openSession(end: SyncEnd, dispatcher: Dispatcher, request: OpenRe
         );
       plan = wanted;
     },
-    write: async (rows) => {
+    write: async (rows, places) => {
+      const { columns } = begun();
+      const name = keyOf(begun());
+      const first = place;
+      place += rows.length;
+      const rejects: Reject[] = [];
       let records: string[] = [];
       let size = 0;
-      for (const row of rows) {
-        const record = recordOf(row, begun());
+      for (const [at, row] of rows.entries()) {
+        const record = objectOf(row, columns);
+        if (typeof record !== "string") {
+          rejects.push({ key: name(row, places?.[at] ?? first + at), ...record });
+          continue;
+        }
         records.push(record);
         size += record.length;
         if (records.length < BATCH_ROWS && size < BATCH_BYTES) continue;
@@ -123,7 +133,7 @@ async function openSession(end: SyncEnd, dispatcher: Dispatcher, request: OpenRe
         size = 0;
       }
       if (records.length > 0) await send(records);
-      return { written: rows.length, rejects: [] };
+      return { written: rows.length - rejects.length, rejects };
     },
     checkpoint: async (stateAfter) => {
       reached = stateAfter([]);
@@ -145,10 +155,6 @@ async function keep(
   reached: StreamState | null,
 ): Promise<void> {
   await state?.commit({ stream, committed: { state: reached, schema: plan.sourceSchema } });
-}
-
-function recordOf(row: Row, plan: WritePlan): string {
-  return `{${plan.columns.map((column, at) => `${JSON.stringify(column.name)}:${jsonOf(row[at] ?? null, column.type)}`).join(",")}}`;
 }
 
 interface Receiver {
