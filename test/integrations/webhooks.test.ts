@@ -279,10 +279,10 @@ test("private destinations are refused, sandbox callers too, and the secret is i
     ["GET", `/v1/webhooks/${webhook.id}`],
     ["POST", `/v1/webhooks/${webhook.id}/test`],
   ])
-    expect(await daemon.call(method ?? "", path ?? "")).toMatchObject({
-      status: 403,
-      body: { code: "not_available_in_sandbox" },
-    });
+    for (const headers of [{}, { "content-type": "text/plain" }])
+      expect(
+        await daemon.call(method ?? "", path ?? "", method === "POST" ? {} : undefined, { headers }),
+      ).toMatchObject({ status: 403, body: { code: "not_available_in_sandbox" } });
   expect((await call("DELETE", `/v1/webhooks/${webhook.id}`)).status).toBe(200);
   expect((await call("DELETE", `/v1/webhooks/${webhook.id}`)).status).toBe(404);
 });

@@ -12,7 +12,7 @@ export function oauthRoutes(app: FastifyInstance, { oauth }: { oauth: OAuth }): 
     "/v1/connections/oauth/start",
     {
       config: { scope: "connections:write", surface: "core", exactIntegersIn: ["config", "credentials", "metadata"] },
-      preValidation: liveOnly,
+      onRequest: liveOnly,
       schema: {
         ...{ tags, operationId: "startOAuth", summary: "Begin a provider's OAuth authorization" },
         body: StartOAuth,

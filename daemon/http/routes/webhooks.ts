@@ -22,10 +22,14 @@ import { liveOnly } from "../live-only.ts";
 
 export function webhookRoutes(app: FastifyInstance, { webhooks }: { webhooks: Webhooks }): void {
   const core = { surface: "core" as const };
-  const read = { config: { ...core, scope: "webhooks:read" as const }, preValidation: [liveOnly] };
-  const write = { config: { ...core, scope: "webhooks:write" as const }, preValidation: [liveOnly, emptyBody] };
+  const read = { config: { ...core, scope: "webhooks:read" as const }, onRequest: liveOnly };
+  const write = {
+    config: { ...core, scope: "webhooks:write" as const },
+    onRequest: liveOnly,
+    preValidation: emptyBody,
+  };
   const survey = ({ body }: FastifyRequest) => webhooks.survey(body);
-  const surveyed = { config: { ...write.config, survey }, preValidation: [liveOnly] };
+  const surveyed = { config: { ...write.config, survey }, onRequest: liveOnly };
   const tags = ["webhooks"];
 
   app.post<{ Body: CreateWebhook }>(
