@@ -1,5 +1,5 @@
 // magic deploy: an immutable version of a controller, to this machine's daemon or another one.
-import { readFileSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { type Artifact, buildController, deployArtifact, getController } from "#client/controllers.ts";
 import type { ApiClient } from "#client/http.ts";
@@ -8,6 +8,7 @@ import { type Context, defineCommand } from "#commands/command.ts";
 import { CONTRACT_FILES } from "#contract/controller-files.ts";
 import { MagicError } from "#contract/errors.ts";
 import { folderFor } from "#scaffold/locate.ts";
+import { readWhole } from "#shared/collect.ts";
 import { findRoot } from "#shared/paths.ts";
 import { percentOf } from "./controller/percent.ts";
 
@@ -63,9 +64,12 @@ async function artifactOf(given: string, context: Context<Options>): Promise<Art
   return buildController(await localClientOf(context), folder, signal);
 }
 
-function readArtifact(path: string): Artifact {
+/** More than the daemon takes. */
+const MAX_BYTES = 64 * 1024 * 1024;
+
+async function readArtifact(path: string): Promise<Artifact> {
   try {
-    const found = JSON.parse(readFileSync(path, "utf8")) as Partial<Artifact>;
+    const found = JSON.parse(String(await readWhole(path, MAX_BYTES))) as Partial<Artifact>;
     if (found.contract && typeof found.code === "string" && typeof found.digest === "string") return found as Artifact;
   } catch {
     // Said below: what is wrong with it does not matter.

@@ -1,7 +1,6 @@
 // Values given on the command line as JSON, as @FILE, or as - for standard input.
-import { createReadStream } from "node:fs";
 import { isMagicError, MagicError } from "#contract/errors.ts";
-import { collect } from "#shared/collect.ts";
+import { collectAwaited, readWhole } from "#shared/collect.ts";
 import type { wholeNumbers } from "#shared/json-text.ts";
 
 /** More than this is no argument. */
@@ -12,23 +11,12 @@ export async function readTextInput(given: string, flag: string): Promise<string
   if (given !== "-" && !given.startsWith("@")) return given;
   const name = given === "-" ? "standard input" : given.slice(1);
   try {
-    const content = given === "-" ? await standardInput() : await collect(createReadStream(name), MAX_BYTES);
+    // Not read at once: Ctrl-C would not be heard while nothing comes.
+    const content = await (given === "-" ? collectAwaited(process.stdin, MAX_BYTES) : readWhole(name, MAX_BYTES));
     return content.toString("utf8");
   } catch (error) {
     if (isMagicError(error)) throw error;
     throw new MagicError("usage", `${flag}: ${name} cannot be read: ${(error as Error).message}.`, { cause: error });
-  }
-}
-
-// Not at once: Ctrl-C would not be heard while nothing comes.
-async function standardInput(): Promise<Buffer> {
-  // A command that ends by itself when it is interrupted has not begun to listen for that.
-  const interrupt = () => process.stdin.destroy(new MagicError("interrupted"));
-  process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
-  try {
-    return await collect(process.stdin, MAX_BYTES);
-  } finally {
-    process.off("SIGINT", interrupt).off("SIGTERM", interrupt);
   }
 }
 

@@ -15,6 +15,7 @@ const fileErrors: Readonly<Record<string, ErrorCode>> = {
   ENOTDIR: "not_found",
   EISDIR: "not_found",
   ELOOP: "not_found",
+  ENXIO: "not_found",
   ENAMETOOLONG: "not_found",
   EACCES: "state_unusable",
   EPERM: "state_unusable",

@@ -1,8 +1,15 @@
 // Values from files: pipes are read to their end, what has none is not.
-import { expect, test } from "vitest";
+import { execFile, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, constants, openSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { promisify } from "node:util";
+import { expect, test, vi } from "vitest";
 import addConnector from "#commands/connector/add.ts";
 import { readJsonInput, readTextInput } from "#commands/json-input.ts";
 import { wholeNumbers } from "#shared/json-text.ts";
+import { createSandbox, program } from "./magic.ts";
 
 test("a file without an end is refused, not waited for", { timeout: 60_000 }, async () => {
   await expect(readTextInput("@/dev/zero", "--config")).rejects.toMatchObject({
@@ -14,6 +21,28 @@ test("a file without an end is refused, not waited for", { timeout: 60_000 }, as
     code: "not_found",
     message: expect.stringContaining("more than"),
   });
+});
+
+test("a pipe that nobody writes into is waited for, but not past an interruption; what comes late is read", async () => {
+  const box = createSandbox();
+  const pipe = join(box.folder, "pipe");
+  execFileSync("mkfifo", [pipe]);
+  for (const args of [
+    ["invoke", "hello", "--input", `@${pipe}`],
+    ["connector", "read", pipe, "customers"],
+  ]) {
+    const child = spawn(process.execPath, [program, ...args], { env: box.env, stdio: "ignore" });
+    // There is a writer, who writes nothing, as soon as there is a reader.
+    const writer = await vi.waitFor(() => openSync(pipe, constants.O_WRONLY | constants.O_NONBLOCK), 60_000);
+    child.kill("SIGTERM");
+    expect(await once(child, "exit")).toEqual([130, null]);
+    closeSync(writer);
+  }
+  const read = readJsonInput(`@${pipe}`, "--input");
+  await setTimeout(50);
+  await promisify(execFile)("sh", ["-c", `(echo '{"late":'; sleep 0.1; echo 1}) > ${pipe}`]);
+  expect(await read).toEqual({ late: 1 });
+  await box.dispose();
 });
 
 test("what cannot be read is said with the flag", async () => {

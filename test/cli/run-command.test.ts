@@ -134,6 +134,8 @@ test("a state file that mktemp has made names a sync as a missing one does; anyt
   expect(await syncIdOf(link)).toBe(await syncIdOf(empty));
   symlinkSync("/dev/null", device);
   await expect(syncIdOf(device)).rejects.toMatchObject({ code: "invalid_request" });
+  execFileSync("mkfifo", [join(folder, "pipe")]);
+  await expect(syncIdOf(join(folder, "pipe"))).rejects.toMatchObject({ code: "invalid_request" });
 });
 
 test("the line that dev offers to paste is one command, in which a key that is not known is a variable", () => {

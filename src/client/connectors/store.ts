@@ -3,8 +3,9 @@
 import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { MANIFEST_ENDINGS } from "#contract/connector-files.ts";
-import { MagicError } from "#contract/errors.ts";
+import { MANIFEST_ENDINGS, MAX_MANIFEST_BYTES } from "#contract/connector-files.ts";
+import { isMagicError, MagicError } from "#contract/errors.ts";
+import { readWhole } from "#shared/collect.ts";
 import { makeFolder } from "#shared/make-folder.ts";
 
 export const CONNECTOR_NAME = /^[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?$/;
@@ -23,12 +24,12 @@ function listConnectors(root: string): string[] {
 }
 
 /** The manifest's text: of the project's connectors, else of the catalogue. A path to a file works too. Throws not_found with the names. */
-export function readConnector(root: string, name: string): string {
+export async function readConnector(root: string, name: string): Promise<string> {
   if (/[./\\]/.test(name) && existsSync(name)) return readManifest(name);
   const file = CONNECTOR_NAME.test(name)
     ? MANIFEST_ENDINGS.map((ending) => join(connectorsFolder(root), name + ending)).find((path) => existsSync(path))
     : undefined;
-  if (file) return readFileSync(file, "utf8");
+  if (file) return readManifest(file);
   const ours = CONNECTOR_NAME.test(name) ? catalogueFile(`${name}.yaml`) : undefined;
   if (ours && existsSync(ours)) return readFileSync(ours, "utf8");
   const known = listConnectors(root);
@@ -39,13 +40,15 @@ export function readConnector(root: string, name: string): string {
   );
 }
 
-function readManifest(path: string): string {
+/** The text of the file. Throws not_found. */
+export async function readManifest(path: string): Promise<string> {
   try {
-    return readFileSync(path, "utf8");
+    return String(await readWhole(path, MAX_MANIFEST_BYTES));
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
+    if (isMagicError(error)) throw error;
+    const { code, message } = error as NodeJS.ErrnoException;
     const next = code === "EISDIR" ? "Name the manifest in it, such as manifest.yaml." : "Check the path.";
-    throw new MagicError("not_found", `${path} cannot be read: ${code}.`, { cause: error, extra: { next } });
+    throw new MagicError("not_found", `${path} cannot be read: ${code ?? message}.`, { cause: error, extra: { next } });
   }
 }
 
@@ -54,13 +57,13 @@ function catalogueFile(file: string): string {
   return fileURLToPath(new URL(file, import.meta.resolve("#catalogue/README.md")));
 }
 
-/** Writes the manifest whole or not at all. Throws exists. */
-export function writeConnector(root: string, name: string, text: string, force: boolean): string {
+/** Writes the manifest whole or not at all; resolves to its path. Throws exists. */
+export async function writeConnector(root: string, name: string, text: string, force: boolean): Promise<string> {
   const path = join(connectorsFolder(root), `${name}.yaml`);
   if (
     !force &&
     MANIFEST_ENDINGS.some((ending) => existsSync(join(connectorsFolder(root), name + ending))) &&
-    readConnector(root, name) !== text
+    (await readConnector(root, name)) !== text
   )
     throw new MagicError("exists", `There is a connector '${name}' already: pass --force to replace it, or --name.`);
   makeFolder(connectorsFolder(root));

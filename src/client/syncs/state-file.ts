@@ -5,6 +5,8 @@ import { newId } from "#shared/ids.ts";
 
 /** The id in the file; a missing or empty file (`mktemp` makes one) is made with a new one. */
 export async function syncIdOf(path: string): Promise<string> {
+  // A device (/dev/null) is as empty, and root could put a file in its place; a pipe would be waited for.
+  if ((await stat(path).catch(() => undefined))?.isFile() === false) throw notOne(path);
   const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return "";
     throw new MagicError("invalid_request", `The state file ${path} cannot be read: ${error.code}.`);
@@ -21,8 +23,7 @@ export async function syncIdOf(path: string): Promise<string> {
 }
 
 async function newIdIn(path: string): Promise<string> {
-  // A device (/dev/null) is as empty, and root could put a file in its place. A link stays one.
-  if ((await stat(path).catch(() => undefined))?.isFile() === false) throw notOne(path);
+  // A link stays one.
   const file = await realpath(path).catch(() => path);
   const sync_id = newId("sync");
   try {

@@ -1,8 +1,7 @@
 // magic connector add: takes a manifest into the project after every stream of it could be built.
-import { createReadStream } from "node:fs";
 import { relative, resolve } from "node:path";
 import { Readable } from "node:stream";
-import { CONNECTOR_NAME, nameFromFile, writeConnector } from "#client/connectors/store.ts";
+import { CONNECTOR_NAME, nameFromFile, readManifest, writeConnector } from "#client/connectors/store.ts";
 import { runConnectorWorker } from "#client/connectors/worker.ts";
 import { defineCommand } from "#commands/command.ts";
 import { MAX_MANIFEST_BYTES } from "#contract/connector-files.ts";
@@ -37,7 +36,7 @@ export default defineCommand<{ name?: string; force?: boolean }>({
         },
       },
     );
-    const path = writeConnector(findRoot(globals.root, env, cwd).path, name, text, options.force ?? false);
+    const path = await writeConnector(findRoot(globals.root, env, cwd).path, name, text, options.force ?? false);
     const streams = summary?.streams ?? [];
     for (const { name: stream, refused } of streams) if (refused) output.warn(`${stream} cannot run: ${refused}`);
     for (const missing of summary?.missing_checks ?? [])
@@ -62,17 +61,7 @@ function streamCount(known: number, dynamic: boolean): string {
 }
 
 async function manifestText(source: string, cwd: string, signal: AbortSignal): Promise<string> {
-  if (!/^https?:\/\//i.test(source)) {
-    try {
-      return (await collect(createReadStream(resolve(cwd, source)), MAX_MANIFEST_BYTES)).toString("utf8");
-    } catch (error) {
-      throw new MagicError(
-        "not_found",
-        `${source} cannot be read: ${(error as NodeJS.ErrnoException).code ?? (error as Error).message}.`,
-        { extra: { next: "Check the path." } },
-      );
-    }
-  }
+  if (!/^https?:\/\//i.test(source)) return readManifest(resolve(cwd, source));
   if (!/^https:/i.test(source)) throw new MagicError("usage", "A manifest is fetched over https only.");
   const response = await fetch(source, { signal: AbortSignal.any([signal, AbortSignal.timeout(30_000)]) }).catch(
     (error: Error) => {

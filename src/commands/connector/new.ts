@@ -79,7 +79,7 @@ export default defineCommand<Options>({
     const pagination =
       more?.pagination ?? (options.pagination === undefined ? { type: "none" as const } : (ways[0] as Pagination));
     const text = manifestText({ ...draft, pagination, schema: schemaOf(records) });
-    const file = writeConnector(findRoot(globals.root, env, cwd).path, draft.name, text, options.force ?? false);
+    const file = await writeConnector(findRoot(globals.root, env, cwd).path, draft.name, text, options.force ?? false);
     if (key.length === 0)
       output.warn("No field tells the records apart: pass --primary-key, or each sync reads everything again.");
     if (recordsPath.length === 0 && !Array.isArray(page.body))

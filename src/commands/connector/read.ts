@@ -22,7 +22,7 @@ export default defineCommand<{ config?: string; state?: string; limit?: string; 
   async run({ args, options, output, globals, env, cwd, signal }) {
     const [name, stream] = args as [string, string];
     const limit = wholeOf(options.limit, "--limit", 1);
-    const manifest = readConnector(findRoot(globals.root, env, cwd).path, name);
+    const manifest = await readConnector(findRoot(globals.root, env, cwd).path, name);
     const config = await configOf(options.config);
     const state =
       options.state === undefined ? undefined : stateOf(await readJsonInput(options.state, "--state", wholeNumbers));

@@ -12,7 +12,7 @@ export default defineCommand<{ config?: string }>({
       .option("--config <json|@file|->", "the configuration"),
   async run({ args, options, output, globals, env, cwd, signal }) {
     const name = args[0] as string;
-    const manifest = readConnector(findRoot(globals.root, env, cwd).path, name);
+    const manifest = await readConnector(findRoot(globals.root, env, cwd).path, name);
     const config = await configOf(options.config);
     await runConnectorWorker(
       { type: "check", manifest, config },
