@@ -29,28 +29,25 @@ export default defineCommand<Options>({
   handlesInterrupt: true,
   async run(context) {
     if (context.options.follow) return follow(context);
-    await list(context);
+    await context.output.events(linesOf(context), showLogLine);
     return exitCodes.ok;
   },
 });
 
-async function list(context: Context<Options>): Promise<void> {
-  const { options, output, signal } = context;
+async function* linesOf(context: Context<Options>): AsyncGenerator<LogEntry> {
+  const { options, signal } = context;
   const limit = wholeOf(options.limit, "--limit", 1);
   const query = { ...filterOf(options), limit: limit ?? 1_000 };
   const client = await clientOf(context);
-  const gathered: LogEntry[] = [];
   for (let after: string | null | undefined; ; ) {
     const page = await client.request<LogPage>("GET", "/v1/logs", {
       query: { ...query, after: after ?? undefined },
       signal,
     });
-    if (output.format === "json") gathered.push(...page.data);
-    else for (const line of page.data) output.event(line, showLogLine(line));
+    yield* page.data;
     after = page.next_cursor;
-    if (!page.has_more || limit !== undefined) break;
+    if (!page.has_more || limit !== undefined) return;
   }
-  if (output.format === "json") output.result(gathered);
 }
 
 interface LogPage {

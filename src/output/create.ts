@@ -28,6 +28,10 @@ export function createOutput(options: OutputOptions): Output {
     columns: columnsOf(streams.stdout),
     result: renderer.result,
     event: renderer.event,
+    events: async (documents, text) => {
+      if (format === "json") return renderer.result(await Array.fromAsync(documents));
+      for await (const each of documents) renderer.event(each, text(each));
+    },
     fragment: (text) => void (format === "text" && streams.stdout.write(printable(text, paint.enabled))),
     note: (text) => void (quiet || toStderr(text)),
     warn: (text) => void toStderr(`${notes.yellow("warning:")} ${text}`),

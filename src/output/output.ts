@@ -21,6 +21,8 @@ export interface Output {
   result(document: unknown, text?: TextForm): void;
   /** One of many: a line of ndjson, a line of text; with json all of them are printed as one array at the end. */
   event(document: unknown, text?: TextForm): void;
+  /** A list, each of which is an event; with json the array of them, also where there are none. */
+  events<T>(documents: Iterable<T> | AsyncIterable<T>, text: (document: T) => TextForm): Promise<void>;
   /** A piece of running text, as it comes; only text has any. */
   fragment(text: string): void;
   /** For people, on stderr; silent with --quiet. */

@@ -63,6 +63,14 @@ test("one document on stdout, or an error document on stderr's last line", async
   expect(wrong).toEqual([]);
 }, 300_000);
 
+test("a list of nothing is an empty one", async () => {
+  for (const args of [
+    ["audit", "export", "--action", "nosuch"],
+    ["logs", "--request", "nosuch"],
+  ])
+    expect((await box.magic([...args, "--json"])).stdout).toBe("[]\n");
+});
+
 function problemOf({ code, stdout, stderr }: Outcome): string | undefined {
   if (CONTROL.test(stdout)) return "control bytes on stdout";
   if (code < 0) return "it did not end";

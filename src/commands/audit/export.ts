@@ -10,9 +10,7 @@ export default defineCommand<FilterOptions>({
   },
   async run(context) {
     const client = await clientOf(context);
-    for await (const entry of eachAuditEntry(client, filtersOf(context.options))) {
-      if (context.signal.aborted) return;
-      context.output.event(entry, () => JSON.stringify(entry));
-    }
+    const entries = eachAuditEntry(client, filtersOf(context.options));
+    await context.output.events(entries, (entry) => () => JSON.stringify(entry));
   },
 });

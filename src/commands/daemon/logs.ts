@@ -20,8 +20,7 @@ export default defineCommand<Options>({
     const wanted = wholeOf(options.lines, "--lines", 1) ?? 200;
     const state = stateFolder(findRoot(globals.root, env, cwd).path);
     const lines = (await tail(join(state, runtimeNames.log), wanted)).map(parse).filter((line) => line !== undefined);
-    if (output.format === "json") output.result(lines);
-    else for (const line of lines) output.event(line, showLogLine(line));
+    await output.events(lines, showLogLine);
     // What the runtime itself printed when it died: an aborted process writes no log line.
     for (const text of await tail(join(state, runtimeNames.output), 20)) output.note(text);
   },
