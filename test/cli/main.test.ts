@@ -162,6 +162,7 @@ test("where the current folder is gone, what needs none works, and the rest says
   };
   expect(ran("connection", "list", "--url", "http://127.0.0.1:9")).toEqual([6, "daemon_unavailable"]);
   expect(ran("connection", "list")).toEqual([4, "not_found"]);
+  expect(ran("sync", "run", "--from", "a.csv", "--to", "b.csv")).toEqual([4, "not_found"]);
 });
 
 test("connector eval: answers each case as it comes; whole floats stay floats, long integers keep their digits", async () => {

@@ -18,6 +18,7 @@ import {
   syncModes,
 } from "#contract/sync.ts";
 import { newId } from "#shared/ids.ts";
+import { currentFolder } from "#shared/paths.ts";
 import { aheadOf, shareOf } from "#shared/sync-progress.ts";
 import { runInWorker } from "#shared/sync-worker.ts";
 
@@ -102,8 +103,10 @@ async function specOf(
   // The key that signs what an HTTP endpoint gets; on the command line it would be seen by everybody.
   const secret = env["MAGIC_SIGNING_SECRET"];
   const stall = Number(options.stallTimeout ?? DEFAULT_STALL_TIMEOUT_S);
-  if (!(stall > 0))
+  if (!(stall > 0 && Number.isFinite(stall)))
     throw new MagicError("usage", `--stall-timeout takes seconds, not ${JSON.stringify(options.stallTimeout)}.`);
+  // The run's process could only die of a folder that is gone.
+  if ([ends.from, ends.to, options.state ?? "/"].some((path) => !/^(\w+:)?\//.test(path))) currentFolder();
   const stateFile = options.state === undefined ? null : resolve(options.state);
   return {
     run_id: newId("run"),

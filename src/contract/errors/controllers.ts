@@ -7,7 +7,7 @@ export const controllerErrors = {
     status: 404,
     exit: "not_found",
     title: "There is no such controller",
-    next: "Deploy it with `magic deploy`, or check the name.",
+    next: "Serve it with `magic dev`, deploy it with `magic deploy`, or check the name.",
   },
   contract_invalid: {
     ...caller,

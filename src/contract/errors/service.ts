@@ -46,7 +46,7 @@ export const serviceErrors = {
     status: 507,
     exit: "internal",
     title: "The disk is full",
-    next: "Free space where the state folder is.",
+    next: "Free space where the state folder is, or where the output goes.",
   },
   storage_unavailable: {
     ...operator,
