@@ -15,7 +15,6 @@ import { changed, taught } from "../connections/bound-credentials.ts";
 import { boundedFor, refuseReferences } from "../connections/bounded.ts";
 import { changeSecret } from "../connections/change-secret.ts";
 import type { PlaceRules } from "../connections/places.ts";
-import { missing } from "../connections/refusals.ts";
 import type { ConnectionSecret, ConnectionSecrets, Settings } from "../connections/secret.ts";
 import { limitOf } from "../tier-limits.ts";
 import {
@@ -26,7 +25,8 @@ import {
   type OAuthProvider,
   oauthProvider,
 } from "./provider.ts";
-import { GrantRefused, requestTokens, revokeToken, type Tokens } from "./token-endpoint.ts";
+import { createRefresher } from "./refresh.ts";
+import { GrantRefused, grantedBy, requestTokens, revokeToken, type Tokens } from "./token-endpoint.ts";
 
 export interface OAuth {
   start(
@@ -78,13 +78,11 @@ interface Begun {
 }
 
 const STATE_LIFE_MS = 10 * 60_000;
-const FRESH_FOR_MS = 60_000;
 const CALLBACK_PATH = "/v1/connections/oauth/callback";
 
 export function createOAuth(options: OAuthOptions): OAuth {
-  const { storage, egress, secrets, sealer, clock, turns, definitionOf, origin, onEvents } = options;
+  const { storage, egress, secrets, sealer, clock, turns, definitionOf, origin } = options;
   const connections = storage.units.connection;
-  const refreshing = new Map<string, Promise<ConnectionRecord>>();
   const environment = "live" as const;
 
   return {
@@ -151,21 +149,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
       }
     },
 
-    fresh(connection) {
-      const { credentials } = secrets.read(connection);
-      const expires = credentials["expires_at"];
-      if (credentials["oauth"] !== true || typeof credentials["refresh_token"] !== "string")
-        return Promise.resolve(connection);
-      if (typeof expires === "number" && expires > clock.now() + FRESH_FOR_MS) return Promise.resolve(connection);
-      let under = refreshing.get(connection.id);
-      if (under === undefined) {
-        under = inTurn(turns, connection.id, () => refresh(connection.id)).finally(() =>
-          refreshing.delete(connection.id),
-        );
-        refreshing.set(connection.id, under);
-      }
-      return under;
-    },
+    fresh: createRefresher({ ...options, providerOf }),
 
     async revoke(connection) {
       try {
@@ -215,7 +199,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
     const all = learnedSettings(provider, { callback, token: tokens.answer });
     // The caller's own word counts.
     const told = Object.fromEntries(Object.entries(all).filter(([name]) => config[name] === undefined));
-    const credentials = { ...input.credentials, ...kept(tokens) };
+    const credentials = { ...input.credentials, ...grantedBy(tokens) };
     const now = rfc3339(clock.now());
     const health = { status: "healthy" as const, checked_at: now, latency_ms: null, message: null };
     if (input.connection !== undefined) {
@@ -259,31 +243,6 @@ export function createOAuth(options: OAuthOptions): OAuth {
   async function giveBack(provider: OAuthProvider, tokens: Tokens): Promise<void> {
     await revokeToken(egress, provider, tokens.refresh_token ?? tokens.access_token).catch(() => undefined);
   }
-
-  // The rotated token is durable before anybody gets the new access token: a crash between the two must not lose the grant.
-  async function refresh(id: string): Promise<ConnectionRecord> {
-    const current = await connections.get({ id, environment });
-    if (current === null) throw missing(id);
-    const { config, credentials, place } = secrets.read(current);
-    const expires = credentials["expires_at"];
-    if (typeof expires === "number" && expires > clock.now() + FRESH_FOR_MS) return current;
-    const provider = await providerOf(current.provider, secrets.resolve({ config, credentials }));
-    try {
-      const grant = { grant_type: "refresh_token", refresh_token: String(credentials["refresh_token"]) };
-      const tokens = await requestTokens(egress, provider, grant, clock.now());
-      return await changeSecret(options, id, (held) =>
-        held.place === place ? { ...held, credentials: { ...held.credentials, ...kept(tokens) } } : held,
-      );
-    } catch (error) {
-      if (!(error instanceof GrantRefused)) throw error;
-      const message = "The provider withdrew its authorization: authorize the connection again.";
-      const now = rfc3339(clock.now());
-      const health = { status: "unhealthy" as const, checked_at: now, latency_ms: null, message };
-      await connections.setHealth({ id, environment, status: "disabled", health, now });
-      onEvents();
-      throw new MagicError("upstream_error", message, { cause: error });
-    }
-  }
 }
 
 // What was given goes over what is held; where it leads elsewhere, the old grant goes.
@@ -298,11 +257,6 @@ function reauthorized(
     credentials: { ...credentials, ...given.credentials },
   });
   return changed(rules, { held: taught(rules, held, told), apply, authorizing: true });
-}
-
-// A provider that does not rotate sends no new refresh token: the old one stays.
-function kept({ refresh_token, answer: _, ...tokens }: Tokens): Record<string, unknown> {
-  return { oauth: true, ...tokens, ...(refresh_token ? { refresh_token } : {}) };
 }
 
 function outcome({ input }: Begun, parameters: Readonly<Record<string, string>>): string {

@@ -98,3 +98,8 @@ function readObject(body: Buffer, type: string | undefined): Record<string, unkn
     return undefined;
   }
 }
+
+/** The members of a connection's credentials that hold them. A provider that does not rotate sends no new refresh token: the old one stays. */
+export function grantedBy({ refresh_token, answer: _, ...tokens }: Tokens): Record<string, unknown> {
+  return { oauth: true, ...tokens, ...(refresh_token ? { refresh_token } : {}) };
+}

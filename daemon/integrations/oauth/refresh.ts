@@ -1,0 +1,73 @@
+// Access tokens of connections in use: refreshed before they end, by one for all who need one.
+import { MagicError } from "#contract/errors.ts";
+import type { Egress } from "#daemon/egress/egress.ts";
+import type { Storage } from "#daemon/storage/storage.ts";
+import type { ConnectionRecord } from "#daemon/storage/tables/connection.ts";
+import { type Clock, rfc3339 } from "#shared/clock.ts";
+import { inTurn, type Turns } from "#shared/turns.ts";
+import { changeSecret } from "../connections/change-secret.ts";
+import { missing } from "../connections/refusals.ts";
+import type { ConnectionSecrets, Settings } from "../connections/secret.ts";
+import type { OAuthProvider } from "./provider.ts";
+import { GrantRefused, grantedBy, requestTokens } from "./token-endpoint.ts";
+
+export interface RefreshOptions {
+  readonly storage: Storage;
+  readonly egress: Egress;
+  readonly secrets: ConnectionSecrets;
+  readonly clock: Clock;
+  readonly turns: Turns;
+  readonly onEvents: () => void;
+  providerOf(id: string, settings: Settings): Promise<OAuthProvider>;
+}
+
+const FRESH_FOR_MS = 60_000;
+
+/** What it gives answers with the connection, its access token good for a minute at least. */
+export function createRefresher(options: RefreshOptions): (connection: ConnectionRecord) => Promise<ConnectionRecord> {
+  const { egress, secrets, clock, turns, providerOf, onEvents } = options;
+  const connections = options.storage.units.connection;
+  const refreshing = new Map<string, Promise<ConnectionRecord>>();
+  const environment = "live" as const;
+
+  return (connection) => {
+    const { credentials } = secrets.read(connection);
+    const expires = credentials["expires_at"];
+    if (credentials["oauth"] !== true || typeof credentials["refresh_token"] !== "string")
+      return Promise.resolve(connection);
+    if (typeof expires === "number" && expires > clock.now() + FRESH_FOR_MS) return Promise.resolve(connection);
+    let under = refreshing.get(connection.id);
+    if (under === undefined) {
+      under = inTurn(turns, connection.id, () => refresh(connection.id)).finally(() =>
+        refreshing.delete(connection.id),
+      );
+      refreshing.set(connection.id, under);
+    }
+    return under;
+  };
+
+  // The rotated token is durable before anybody gets the new access token: a crash between the two must not lose the grant.
+  async function refresh(id: string): Promise<ConnectionRecord> {
+    const current = await connections.get({ id, environment });
+    if (current === null) throw missing(id);
+    const { config, credentials, place } = secrets.read(current);
+    const expires = credentials["expires_at"];
+    if (typeof expires === "number" && expires > clock.now() + FRESH_FOR_MS) return current;
+    const provider = await providerOf(current.provider, secrets.resolve({ config, credentials }));
+    try {
+      const grant = { grant_type: "refresh_token", refresh_token: String(credentials["refresh_token"]) };
+      const tokens = await requestTokens(egress, provider, grant, clock.now());
+      return await changeSecret(options, id, (held) =>
+        held.place === place ? { ...held, credentials: { ...held.credentials, ...grantedBy(tokens) } } : held,
+      );
+    } catch (error) {
+      if (!(error instanceof GrantRefused)) throw error;
+      const message = "The provider withdrew its authorization: authorize the connection again.";
+      const now = rfc3339(clock.now());
+      const health = { status: "unhealthy" as const, checked_at: now, latency_ms: null, message };
+      await connections.setHealth({ id, environment, status: "disabled", health, now });
+      onEvents();
+      throw new MagicError("upstream_error", message, { cause: error });
+    }
+  }
+}
