@@ -1,24 +1,15 @@
 // PostgreSQL for db:query. Each use is one transaction of a session that keeps nothing: READ ONLY where the grant says read, rolled back
 // in the end, so that no setting of it lives on. A login that could reach beyond the database is refused.
-import type { Socket } from "node:net";
 import pg from "pg";
 import { MagicError } from "#contract/errors.ts";
 import { pinnedSocket } from "#daemon/egress/pinned-socket.ts";
-import {
-  caps,
-  type Driver,
-  ENDED,
-  type Mode,
-  type QueryAnswer,
-  RELEASE_WITHIN_MS,
-  type Session,
-  STATEMENT_TIMEOUT_MS,
-} from "./driver.ts";
-import { driverValue, openMeter, refused, wireValue } from "./meter.ts";
+import { caps, type Driver, type Mode, STATEMENT_TIMEOUT_MS } from "./driver.ts";
+import { refused } from "./meter.ts";
 import { BEGIN_WITHIN_MS, patiently } from "./patience.ts";
+import { openSession, socketOf } from "./postgres-session.ts";
+import { AS_READ, types } from "./postgres-values.ts";
 import { openReaper } from "./reaper.ts";
 import { openSlots } from "./slots.ts";
-import { countBytes } from "./wire-cap.ts";
 
 const IDLE_MS = 30_000;
 
@@ -31,56 +22,6 @@ const REACH = `select exists (select from pg_roles where pg_has_role(session_use
 
 /** When the session of this number began: behind a balancer another server may have one of the same number. */
 const BEGAN = "select extract(epoch from backend_start)::text from pg_stat_activity where pid";
-
-/** Text forms that lose nothing and that READ knows, whatever the server, the database or the login has set. */
-const AS_READ = "SET LOCAL bytea_output = 'hex'; SET LOCAL extra_float_digits = 3; SET LOCAL DateStyle = 'ISO'";
-
-/** Booleans, floats and JSON as such; everything else, int8 and numeric above all, as the database writes it. */
-const READ = new Map<number, (text: string) => unknown>([
-  [16, (text) => text === "t"],
-  ...[21, 23, 26, 700, 701].map((oid) => [oid, (text: string) => wireValue(Number(text))] as const),
-  ...[114, 3802].map((oid) => [oid, (text: string) => JSON.parse(text) as unknown] as const),
-  [1184, rfc3339],
-  [17, (text) => Buffer.from(text.slice(2), "hex").toString("base64")],
-]);
-
-/** Its declaration says otherwise. */
-const arrays = pg.types.arrayParser as unknown as {
-  create(text: string, read: (member: string) => unknown): { parse(): unknown[] };
-};
-
-/** Arrays, by the type of their members. */
-const MEMBERS = new Map(
-  [
-    "1000:16 1001:17 1005:21 1007:23 1016:20 1028:26 1021:700 1022:701 1231:1700 1002:18 1003:19 1009:25 1014:1042 1015:1043",
-    "2951:2950 199:114 3807:3802 1182:1082 1183:1083 1270:1266 1115:1114 1185:1184 1187:1186 1041:869 651:650",
-  ].flatMap((line) => line.split(" ").map((pair) => pair.split(":").map(Number) as [number, number])),
-);
-
-const types = {
-  getTypeParser: (oid: number) => {
-    const member = MEMBERS.get(oid);
-    if (member === undefined) return READ.get(oid) ?? asWritten;
-    const read = READ.get(member) ?? asWritten;
-    return (text: string) => arrays.create(text, read).parse();
-  },
-};
-
-function asWritten(text: string): string {
-  return text;
-}
-
-function rolledBack(): MagicError {
-  return new MagicError("upstream_error", "the database rolled the transaction back: a statement of it had failed");
-}
-
-function rfc3339(text: string): string {
-  const time = new Date(text.replace(" ", "T").replace(/([+-]\d\d)$/, "$1:00"));
-  if (Number.isNaN(time.getTime())) return text;
-  // A Date ends at milliseconds, Postgres at microseconds: what is compared with the row's own time has to be all of it.
-  const micros = /\.(\d{4,6})/.exec(text)?.[1];
-  return micros === undefined ? time.toISOString() : time.toISOString().replace(/\.\d{3}Z$/, `.${micros}Z`);
-}
 
 /** A session at the server: its number, and when it began. */
 interface Running {
@@ -190,84 +131,19 @@ export function openPostgres(url: string, mode: Mode, address?: string): Driver 
     }
   }
 
-  function session(client: pg.Client): Session {
-    let open = true;
-    let given = false;
-    let running = 0;
-    const destroy = (): void => {
-      open = false;
-      if (given) return;
-      given = true;
-      socketOf(client).destroy();
-      const left = running > 0 ? known.get(client) : undefined;
-      if (left) void reap(left).then(slots.give);
-      else slots.give();
-    };
-    return {
-      async query(sql, params) {
-        try {
-          running++;
-          const answer = await stream(
-            client,
-            sql,
-            params.map((value) => driverValue(value)),
-            () => running--,
-          );
-          // Whatever the statement's text hid: outside the broker's transaction nothing more is sent.
-          if (client.getTransactionStatus() === "I") throw new MagicError("invalid_request", ENDED);
-          return answer;
-        } catch (error) {
-          if (error instanceof MagicError) {
-            destroy();
-            throw error;
-          }
-          throw refused(error);
-        }
-      },
-      // PostgreSQL before 16 lets large objects be written where nothing may be, and sends a NOTIFY: what reads has nothing to commit.
-      async commit() {
-        if (mode === "read") {
-          if (client.getTransactionStatus() === "E") throw rolledBack();
-          return;
-        }
-        const { command } = await patiently(
-          () => socketOf(client).destroy(),
-          () => client.query("COMMIT"),
-          STATEMENT_TIMEOUT_MS,
-        ).catch((error: unknown) => {
-          throw refused(error);
-        });
-        open = false;
-        // What failed inside of it was caught and passed over; the server says so in no other way.
-        if (command !== "COMMIT") throw rolledBack();
-      },
-      async release() {
-        if (given) return;
-        const late = setTimeout(destroy, RELEASE_WITHIN_MS);
-        try {
-          if (open) await client.query("ROLLBACK");
-          // Settings, temporary tables, advisory locks and prepared statements are the next caller's business no more.
-          await client.query("DISCARD ALL");
-          if (given) return;
-          given = true;
-          slots.give();
-          if (closed) void client.end().catch(() => {});
-          else keep(client);
-        } catch {
-          destroy();
-        } finally {
-          clearTimeout(late);
-        }
-      },
-      destroy,
-    };
-  }
-
   return {
     async begin(signal, _many, free = signal) {
       await slots.take(free);
       try {
-        return session(await open(signal));
+        const client = await open(signal);
+        return openSession(client, mode, (reusable, running) => {
+          const left = running ? known.get(client) : undefined;
+          if (left) void reap(left).then(slots.give);
+          else slots.give();
+          if (!reusable) return;
+          if (closed) void client.end().catch(() => {});
+          else keep(client);
+        });
       } catch (error) {
         slots.give();
         throw error instanceof MagicError ? error : refused(error);
@@ -283,38 +159,6 @@ export function openPostgres(url: string, mode: Mode, address?: string): Driver 
       );
     },
   };
-}
-
-/** Runs one statement (the extended protocol takes no second), its rows counted as they come. `onOver`: the server has ended it. */
-function stream(client: pg.Client, text: string, values: readonly unknown[], onOver: () => void): Promise<QueryAnswer> {
-  return new Promise((resolve, reject) => {
-    const meter = openMeter();
-    const uncounted = countBytes(socketOf(client), reject);
-    // queryMode: without it a statement without parameters would go by the simple protocol, which takes several at once.
-    const query = new pg.Query({ text, values: [...values], types, queryMode: "extended" } as never);
-    query.on("row", (row: Record<string, unknown>) => {
-      try {
-        meter.add(row);
-      } catch (error) {
-        reject(error);
-      }
-    });
-    query.on("end", (result) => {
-      uncounted();
-      onOver();
-      resolve({ rows: meter.rows, row_count: result?.rowCount ?? meter.rows.length });
-    });
-    query.on("error", (error) => {
-      uncounted();
-      onOver();
-      reject(error);
-    });
-    client.query(query as never);
-  });
-}
-
-function socketOf(client: pg.Client): Socket {
-  return (client as unknown as { connection: { stream: Socket } }).connection.stream;
 }
 
 function processOf(client: pg.Client): number {
