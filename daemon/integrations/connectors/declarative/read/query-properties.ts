@@ -1,7 +1,7 @@
 // The fields that a request asks for by name: written in the manifest or asked of the vendor, in as many requests for a page as it takes;
 // what several requests say of one record is put together again.
 import { type Context, text } from "../context.ts";
-import { isQueryProperties } from "../http/requester.ts";
+import { isQueryProperties } from "../http/request-parts.ts";
 import { type Component, child, isRecord, list, manifestError, optionalChild, typeOf } from "../manifest/component.ts";
 import { dpathOne } from "./dpath.ts";
 import { mergeFields } from "./fields.ts";

@@ -1,11 +1,12 @@
 // One slice of a stream, page after page.
 import { MagicError } from "#contract/errors.ts";
 import { type Context, emptySlice, type Slice } from "../context.ts";
+import type { Outcome } from "../http/attempt.ts";
 import type { HttpResponse } from "../http/client.ts";
 import { decoderOf } from "../http/decode.ts";
 import { type DecodeParts, rowsDecoderOf } from "../http/decode-parts.ts";
 import { emptyParts, merge, type RequestParts } from "../http/options.ts";
-import { type Outcome, requesterOf } from "../http/requester.ts";
+import { requesterOf } from "../http/requester.ts";
 import {
   type Component,
   child,

@@ -1,0 +1,45 @@
+// The addresses of requests: bases, paths below them, and whole URLs that came with the data.
+import { MagicError } from "#contract/errors.ts";
+
+// A whole one: of `https://{{ stream_partition.shop }}.example.com` nothing is left that could be compared.
+export const hasHost = (text: string): boolean => /^[^.-]+(?:\.[^.]+)*$/.test(URL.parse(text)?.hostname ?? "");
+
+export const isAtSame = (a: string, b: string): boolean =>
+  URL.canParse(a) && URL.parse(a)?.origin === URL.parse(b)?.origin;
+
+export const isWhole = (path: unknown): boolean => typeof path === "string" && /^\s*https?:\/\//i.test(path);
+
+// Servers behind a proxy take their own scheme for http: what was begun over TLS goes on over it.
+export function atServerOf(named: string, target: string): string {
+  const [from, to] = [URL.parse(named), URL.parse(target)];
+  const plain = from?.protocol === "https:" && to?.protocol === "http:" && from.host === to.host;
+  return plain ? target.replace(/^http:/i, "https:") : target;
+}
+
+/** The base and a path below it; a whole URL as path stands for itself. */
+export function joinUrl(base: string, path: string): string {
+  if (/^https?:\/\//i.test(path)) {
+    if (!URL.canParse(path)) throw noUrl(path, "path, what the server says of the next page");
+    return path;
+  }
+  if (!path) return base;
+  if (!URL.canParse(base)) throw noUrl(base, "url_base");
+  if (!/^https?:/i.test(base))
+    throw new MagicError("egress_blocked", `${base.slice(0, 20)}... is not read: only http and https URLs are`);
+  const whole = base.endsWith("/") ? base : `${base}/`;
+  // `?a=b` and `/rooted` follow RFC 3986; a colon in the first segment must not look like a scheme.
+  const relative = path.startsWith("?") || path.startsWith("/") ? path : `./${path}`;
+  if (!URL.canParse(relative, whole)) throw noUrl(path, "path, what the server says of the next page");
+  const url = new URL(relative, whole);
+  // As the reference joins them: `groups//{{ id }}` has no empty segment.
+  url.pathname = url.pathname.replace(/\/{2,}/g, "/");
+  return url.href;
+}
+
+export function urlOf(text: string): URL {
+  if (!URL.canParse(text)) throw noUrl(text, "url_base");
+  return new URL(text);
+}
+
+const noUrl = (text: string, where: string): MagicError =>
+  new MagicError("validation_failed", `'${text.slice(0, 200)}' is not a URL: check ${where} and the configuration`);
