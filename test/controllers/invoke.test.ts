@@ -189,6 +189,21 @@ test("a deployed source map that says nothing, or more than anybody reads, fails
   }
 });
 
+test("a cell whose own end was provoked is told by the error that ended it", async () => {
+  await bench.deploy(
+    "ending",
+    `export default async () => {
+       process.removeAllListeners("uncaughtException");
+       setTimeout(() => { throw new TypeError("by a timer"); }, 5);
+       await new Promise(() => {});
+     };`,
+  );
+  expect(await bench.failure(bench.invoke("ending"))).toMatchObject({
+    code: "handler_error",
+    message: "the cell died: the process ended: exit code 1: TypeError: by a timer",
+  });
+});
+
 test("a stack trace shows the user's file and line", async () => {
   await bench.outcome("triage", { mode: "throw" });
   const line = bench.logs.findLast((one) => one["event"] === "controller.invoked") as { error: { stack: string } };

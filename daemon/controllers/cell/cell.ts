@@ -88,6 +88,8 @@ interface Running {
 
 const OUT_OF_MEMORY =
   /out of memory|Allocation failed|allocation failure|OOM|bad_alloc|Cannot allocate memory|node::[A-Za-z]*alloc\(/i;
+/** What Node writes of an error that nobody catches, and of its own faults. */
+const FAULT = /^\w*Error\b|^Uncaught\b|FATAL ERROR|Assertion failed/;
 const HELLO_WITHIN_MS = 20_000;
 /** Beyond what a cell keeps to (`MOST_...` of guest/invocation.ts): an end may be heard of later than the beginning that followed it. */
 const MAX_CALLS_UNDER_WAY = 384;
@@ -309,6 +311,8 @@ function explain(exit: CellExit): CellGone {
   const how = exit.signal ?? `exit code ${exit.code}`;
   if (exit.code === UNAVAILABLE) return new CellGone("unavailable", exit.stderr.trim().slice(0, 300), exit);
   if (OUT_OF_MEMORY.test(exit.stderr)) return new CellGone("memory", `out of memory (${how})`, exit);
-  const last = exit.stderr.trim().split("\n").slice(-3).join(" ").slice(0, 300);
-  return new CellGone("crash", `the process ended: ${how}${last ? `: ${last}` : ""}`, exit);
+  const lines = exit.stderr.trim().split("\n");
+  // Around it stand the frames of the daemon's own files.
+  const said = (lines.find((line) => FAULT.test(line)) ?? lines.at(-1) ?? "").trim().slice(0, 300);
+  return new CellGone("crash", `the process ended: ${how}${said && `: ${said}`}`, exit);
 }
