@@ -41,6 +41,7 @@ export async function* eachAuditEntry(client: ApiClient, filters: AuditFilters):
   }
 }
 
+/** Has the daemon go through the whole chain: whether it holds, and what is wrong with it. */
 export function verifyAudit(client: ApiClient): Promise<AuditVerification> {
   return client.request("GET", "/v1/audit/verification");
 }

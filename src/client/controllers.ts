@@ -21,6 +21,7 @@ export interface InvokeRequest {
   readonly signal?: AbortSignal;
 }
 
+/** Runs the handler once. Throws what the invoke route answers; for a name that is not there, with the nearest one. */
 export async function invokeController(client: ApiClient, request: InvokeRequest): Promise<InvokeAnswer> {
   const { name, input, version, signal } = request;
   try {
@@ -107,6 +108,7 @@ export interface Deployed {
   readonly created_at: string;
 }
 
+/** Stores an immutable version and points the alias at it. Throws conflict, incompatible_version. */
 export function deployArtifact(client: ApiClient, artifact: Artifact, options: DeployOptions): Promise<Deployed> {
   const { contract, code, map, digest } = artifact;
   const { alias, percent, signal } = options;
@@ -134,10 +136,12 @@ export interface ControllerSummary {
 
 const at = (name: string) => `/v1/controllers/${pathPart(name)}`;
 
+/** All of them; nothing is paged. */
 export async function listControllers(client: ApiClient): Promise<readonly ControllerSummary[]> {
   return (await client.request<{ data: ControllerSummary[] }>("GET", "/v1/controllers")).data;
 }
 
+/** Throws controller_not_found. */
 export function getController(client: ApiClient, name: string): Promise<ControllerSummary> {
   return client.request("GET", at(name));
 }
@@ -159,6 +163,7 @@ export function rollbackController(client: ApiClient, name: string, alias?: stri
   return client.request("POST", `${at(name)}/rollback`, { body: alias === undefined ? {} : { alias } });
 }
 
+/** One version, or without it the controller with all of them. Throws controller_not_found. */
 export async function deleteController(client: ApiClient, name: string, version?: string): Promise<void> {
   const path = version === undefined ? at(name) : `${at(name)}/versions/${pathPart(version)}`;
   await client.request("DELETE", path);

@@ -33,10 +33,12 @@ export interface Paging {
   readonly starting_after?: string | undefined;
 }
 
+/** The only answer but a roll's that has the secret. */
 export function createCredential(client: ApiClient, noun: CredentialNoun, body: object): Promise<CredentialDocument> {
   return client.request("POST", credentialPaths[noun], { body });
 }
 
+/** Newest first; without secrets. */
 export function listCredentials(
   client: ApiClient,
   noun: CredentialNoun,
@@ -45,6 +47,7 @@ export function listCredentials(
   return client.request("GET", credentialPaths[noun], { query: { limit, starting_after } });
 }
 
+/** Without its secrets. Throws not_found. */
 export function getCredential(client: ApiClient, noun: CredentialNoun, id: string): Promise<CredentialDocument> {
   return client.request("GET", address(noun, id));
 }
@@ -61,6 +64,7 @@ export function rollCredential(
   });
 }
 
+/** Ends it at once, with all its secrets. Throws not_found. */
 export async function revokeCredential(client: ApiClient, noun: CredentialNoun, id: string): Promise<void> {
   await client.request("DELETE", address(noun, id));
 }

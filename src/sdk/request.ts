@@ -94,7 +94,9 @@ export interface ChatChunk {
 }
 
 export interface Llm {
+  /** The chunks as they come. */
   chat(request: ChatRequest & { stream: true }): Promise<AsyncIterable<ChatChunk>>;
+  /** The whole completion. */
   chat(request: ChatRequest & { stream?: false }): Promise<ChatCompletion>;
 }
 
@@ -113,6 +115,7 @@ export interface Queryable {
 }
 
 export interface Db {
+  /** One statement in a transaction of its own. `database`: its name under `databases` in magic.yaml. */
   query<R = Row>(database: string, sql: string, params?: readonly unknown[]): Promise<QueryResult<R>>;
   /** Commits when `work` resolves, rolls back when it throws; one connection throughout. */
   transaction<T>(database: string, work: (tx: Queryable) => Promise<T>): Promise<T>;
@@ -128,6 +131,7 @@ export interface Kv {
   get<T = Json>(key: string): Promise<T | null>;
   /** `ttl_s`: seconds until it expires; without it, it stays. */
   set(key: string, value: unknown, options?: { ttl_s?: number }): Promise<void>;
+  /** Whether it is there or not. */
   delete(key: string): Promise<void>;
 }
 

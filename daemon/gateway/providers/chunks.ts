@@ -13,6 +13,7 @@ import { type ChunkWriter, chunkWriter, DONE } from "#daemon/gateway/format/sse.
 import { type TokenUsage, wireUsage } from "#daemon/gateway/format/usage.ts";
 import type { Emit, ReadContext } from "./wire.ts";
 
+/** An answer's pieces as OpenAI's chunks, written as they come. `index`: the choice, 0 where a wire has but one. */
 export interface ChunkStream {
   /** Id and model as the provider says them; before anything else, or never. */
   identify(id: string | null | undefined, model: string | null | undefined): void;
@@ -27,13 +28,16 @@ export interface ChunkStream {
   image(image: DrawnImage, index?: number): void;
   /** Begins a tool call and returns its number among the choice's calls. */
   toolCall(id: string, name: string, index?: number, extra?: ExtraContent): number;
+  /** The next piece of a call's arguments; `call` as `toolCall` gave it. */
   toolArguments(call: number, text: string, index?: number): void;
   finish(reason: FinishReason, index?: number): void;
   /** The usage chunk, if asked for, and `[DONE]`. */
   end(usage: TokenUsage): void;
+  /** True from the first content on: text, reasoning, a tool call, a finish reason. */
   started(): boolean;
   /** True where more than reasoning has come. */
   answered(): boolean;
+  /** True once `[DONE]` was written. */
   finished(): boolean;
   /** Tokens by the length of what came. */
   estimate(): TokenUsage;

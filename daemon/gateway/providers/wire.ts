@@ -67,6 +67,7 @@ export type Emit = (frame: Uint8Array | string) => void;
 
 export interface Wire {
   readonly kind: ProviderKind;
+  /** What the wire cannot say of this request; the provider asks only where it does not pass through. */
   unsupported(request: ChatRequest, model: string): readonly Unsupported[];
   /** Tokens that an answer may have at most, thinking included, where the wire sets that itself. */
   longestAnswer?(request: ChatRequest, target: Target): number;
@@ -76,6 +77,7 @@ export interface Wire {
   prepare(call: ChatCall, target: Target, io: WireIo): Prepared | Promise<Prepared>;
   /** Reads a whole answer with a 2xx status. Throws UpstreamError. */
   read(body: Buffer, context: ReadContext): { readonly body: Buffer; readonly usage: TokenUsage };
+  /** Reads one streamed answer with a 2xx status; its events go to `emit`. */
   decoder(context: ReadContext, emit: Emit): StreamDecoder;
   /** Reads an answer with another status. */
   failure(status: number, headers: IncomingHttpHeaders, body: string, target: Target): Failure;

@@ -6,6 +6,7 @@ import type { PackedRows, RawStream, StreamState } from "./source.ts";
 import type { Column, Row, TableSchema, Value } from "./types.ts";
 
 export interface Destination {
+  /** Waits for another run of the same sync to end. Throws a MagicError that says what to do. */
   open(request: OpenRequest): Promise<WriteSession>;
   close(): Promise<void>;
 }
@@ -18,6 +19,7 @@ export interface OpenRequest {
   readonly stream: string;
   readonly stateFile: string | null;
   readonly signal: AbortSignal;
+  /** Says what the destination is waiting for, e.g. `the lock of public.orders`; for messages and the stall time-out. */
   waiting(what: string): void;
 }
 
@@ -77,6 +79,7 @@ export interface WriteSession {
   readonly rawFormats: readonly RawStream["format"][];
   /** The destination's PostgreSQL type for every column of the plan; only with rawFormats. */
   readonly rawTypes: readonly string[];
+  /** A whole partition in one of `rawFormats`, as its source gave it. */
   writeRaw?(raw: RawStream): Promise<{ readonly written: number; readonly bytes: number }>;
   /** `places`: the rows' numbers in reading order, from 0; without it they follow those before. */
   write(rows: readonly Row[], places?: readonly number[]): Promise<WriteResult>;

@@ -13,7 +13,9 @@ export interface StreamState {
 export interface Source {
   /** Throws a MagicError that says what to do: credentials_rejected, unreachable... */
   check(): Promise<void>;
+  /** The objects that there are to read, with their columns and keys. */
   discover(): Promise<readonly DiscoveredObject[]>;
+  /** Begins to read one object. Throws a MagicError that says what to do. */
   open(request: ReadRequest): Promise<SourceStream>;
   /** True where the state is certainly of this very source, though its address is another one now. */
   knows?(state: StreamState): Promise<boolean>;
@@ -99,6 +101,7 @@ export function readByRecord(): MagicError {
   return new MagicError("bad_record", "A record must be looked at by itself.", { cause: mustBeRead });
 }
 
+/** Whether it is that error. */
 export function isReadByRecord(error: unknown): boolean {
   return (error as { cause?: unknown } | null)?.cause === mustBeRead;
 }
@@ -126,6 +129,7 @@ export interface SourceStream {
   read(partition: Partition, types?: readonly string[]): AsyncIterable<Batch>;
   /** The formats in which `copyRaw` can give a partition, best first. */
   readonly rawFormats: readonly RawStream["format"][];
+  /** The partition's bytes in one of `rawFormats`, for a destination that takes them unread. */
   copyRaw?(partition: Partition, request: RawRequest): Promise<RawStream>;
   /** State after everything was read. */
   endState(): StreamState | null;

@@ -21,12 +21,14 @@ const verbatim: ReadonlySet<string> = new Set([
   "credentials",
 ]);
 
+/** A document of the API with TypeScript's names (`next_cursor` is `nextCursor`); what users wrote keeps its names. */
 export function camelize<T>(document: T): Camelized<T> {
   return renamed(document, (name) =>
     name.replace(/_([a-z0-9])/g, (_, next: string) => next.toUpperCase()),
   ) as Camelized<T>;
 }
 
+/** The way back, for what is sent. */
 export function snakify(document: unknown): unknown {
   return renamed(document, (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
 }

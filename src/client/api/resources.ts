@@ -42,6 +42,7 @@ export interface PostOptions {
 
 type Filtered<F> = ListOptions & { readonly [K in keyof F]?: F[K] };
 
+/** The API's nouns over one way to call it. Lists give a page; `iterate` goes through all pages. */
 export function resources(call: Call) {
   const get = async <T>(path: string, query = {}, signal?: AbortSignal) =>
     camelize(

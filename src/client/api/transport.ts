@@ -44,6 +44,7 @@ export class MagicApiError extends Error {
 
 export type Call = <T>(method: string, path: string, options?: CallOptions) => Promise<T>;
 
+/** Calls with the options' origin and key. What it gives throws MagicApiError; it throws a TypeError where there is no key. */
 export function createTransport({
   baseUrl,
   apiKey,

@@ -10,6 +10,7 @@ export interface WebhookEvent {
   readonly id: string;
 }
 
+/** The delivery is not to be believed; its message says why. */
 export class WebhookVerificationError extends Error {
   override readonly name = "WebhookVerificationError";
 }

@@ -1,5 +1,6 @@
 // What db:query needs of a database: exclusive sessions in which nothing of one caller stays for the next.
 import { MAX_ROWS } from "#contract/runtime-limits.ts";
+
 export interface QueryAnswer {
   readonly rows: Record<string, unknown>[];
   readonly row_count: number;
@@ -8,6 +9,7 @@ export interface QueryAnswer {
 export interface Session {
   /** One statement with its parameters. Throws MagicError: `limit_exceeded` beyond the caps, `upstream_error` with the database's message. */
   query(sql: string, params: readonly unknown[]): Promise<QueryAnswer>;
+  /** Throws `upstream_error` where the database has rolled back instead. */
   commit(): Promise<void>;
   /** Gives the session back; what was not committed is undone. */
   release(): Promise<void>;
@@ -21,6 +23,7 @@ export interface Driver {
    * for a free session (MagicError `timeout`), not the opening of one.
    */
   begin(signal: AbortSignal, many?: "many", free?: AbortSignal): Promise<Session>;
+  /** Ends the sessions that rest, and those in use when they are given back. */
   close(): Promise<void>;
 }
 

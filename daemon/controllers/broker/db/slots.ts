@@ -2,7 +2,9 @@
 import { MagicError } from "#contract/errors.ts";
 
 export interface Slots {
+  /** Waits for a free one. Throws MagicError `timeout` when `signal` is aborted. */
   take(signal: AbortSignal): Promise<void>;
+  /** It goes to who has waited longest. */
   give(): void;
 }
 
