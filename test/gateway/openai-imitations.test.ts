@@ -589,6 +589,20 @@ test.each([false, true])(
 );
 
 test.each([
+  ["nothing but its end", []],
+  ["Azure's prompt filters alone", [{ choices: [], prompt_filter_results: [] }]],
+])("a stream of %s is no answer, and nobody pays for it", async (_, events) => {
+  upstream.answer = (response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.end(
+      [...events.map((event) => JSON.stringify(event)), "[DONE]"].map((data) => `data: ${data}\n\n`).join(""),
+    );
+  };
+  const outcome = await provider.chat(callOf({ ...request, stream: true }), targetOf("openai", upstream), optionsOf());
+  expect(outcome).toMatchObject({ kind: "failure", failure: { kind: "protocol", upstreamStatus: 200 }, usage: null });
+});
+
+test.each([
   ["stream_options", "user"],
   ["user", "stream_options"],
 ])(

@@ -136,6 +136,9 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
   }
 
   function done(): string {
+    // An end alone is no answer, as a whole one without choices is none.
+    if (ended.size === 0)
+      throw new UpstreamError(failure("protocol", "The provider's stream has no choices.", { upstreamStatus: 200 }));
     finished = true;
     started = true;
     for (const one of reasoned.values()) one.keep(thoughts, context);
