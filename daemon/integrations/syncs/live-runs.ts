@@ -119,7 +119,7 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
     }
     const stopped = new AbortController();
     underWay.set(run.id, stopped);
-    const still = setTimeout(() => rest(true), STILL_MS).unref();
+    const still = setInterval(() => rest(true), STILL_MS).unref();
     const moves = () => {
       rest(false);
       still.refresh();
@@ -151,7 +151,7 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
       if (isAway(error) && attempt < MAX_ATTEMPTS) throw error;
       await end(run.id, failed(describe(error)), started_at);
     } finally {
-      clearTimeout(still);
+      clearInterval(still);
       underWay.delete(run.id);
     }
     return undefined;
