@@ -36,6 +36,31 @@ test("columns with pages of their own sizes, nested ones among them, are put tog
   );
 });
 
+test("lists and structs are put together page by page", async () => {
+  const schema: SchemaElement[] = [
+    { name: "root", num_children: 2 },
+    { name: "l", repetition_type: "OPTIONAL", num_children: 1, converted_type: "LIST" },
+    { name: "list", repetition_type: "REPEATED", num_children: 1 },
+    { name: "element", repetition_type: "OPTIONAL", type: "INT32" },
+    { name: "s", repetition_type: "OPTIONAL", num_children: 2 },
+    { name: "a", repetition_type: "OPTIONAL", type: "INT32" },
+    { name: "b", repetition_type: "REQUIRED", type: "BYTE_ARRAY", converted_type: "UTF8" },
+  ];
+  const lists = Array.from(numbers, (at) =>
+    at % 7 === 0 ? null : Array.from({ length: at % 5 }, (_, place) => (place === 3 ? null : at + place)),
+  );
+  const structs = Array.from(numbers, (at) => (at % 11 === 0 ? null : { a: at % 3 === 0 ? null : at, b: `t${at}` }));
+  const columnData = [
+    { name: "l", data: lists },
+    { name: "s", data: structs },
+  ];
+  const written = parquetWriteBuffer({ columnData, schema, rowGroupSize: numbers.length, pageSize: 1000 });
+  const rows = [];
+  for await (const some of rowsOf(Buffer.from(written))) rows.push(...some);
+  const json = (value: unknown) => (value === null ? null : JSON.stringify(value));
+  expect(rows).toEqual(Array.from(numbers, (at) => [json(lists[at]), json(structs[at])]));
+});
+
 test("two columns of one name are read beside each other", async () => {
   const rows = [];
   for await (const some of rowsOf(written(n, n))) rows.push(...some);

@@ -1,7 +1,7 @@
 // Reads Parquet, one row group after another; what becomes of the values stands in values.ts. Types that Parquet lacks come back
 // by the names in the file's metadata, where we have written it.
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from "node:zlib";
-import type { AsyncBuffer, FileMetaData, RowGroup, SchemaElement } from "hyparquet";
+import type { AsyncBuffer, FileMetaData, SchemaElement } from "hyparquet";
 import { MagicError } from "#contract/errors.ts";
 import type { Reject } from "#contract/sync.ts";
 import type { Batch } from "../../../engine/source.ts";
@@ -9,7 +9,7 @@ import type { Row } from "../../../engine/types.ts";
 import type { FileFormat, FileReader } from "../format.ts";
 import { openSnapshot, type Snapshot } from "../snapshot.ts";
 import { lz4Block } from "./lz4-block.ts";
-import { columnReaders, type NextValue } from "./pages.ts";
+import { flatReader, type NextValue, nestedReader } from "./pages.ts";
 import { type Field, type Plan, parsers, planOf, Unreadable } from "./values.ts";
 import { createParquet, METADATA_KEY } from "./writer.ts";
 
@@ -123,48 +123,27 @@ async function* readGroups(
 ): AsyncGenerator<Batch> {
   const broken = (error: unknown) =>
     new MagicError("source_failed", `${path} cannot be read: ${(error as Error).message}`, { cause: error });
+  const whole = { file, metadata, decoding: { parsers, compressors } };
   let start = 0;
   for (const group of metadata.row_groups) {
     const count = Number(group.num_rows);
-    const columns = await groupReaders(file, metadata, group, plans, start).catch((error: unknown) => {
-      throw broken(error);
-    });
+    const readers: NextValue[] = [];
+    for (const { column, nested } of plans) {
+      const reader = nested ? nestedReader : flatReader;
+      const next = await reader(whole, group, column.name).catch((error: unknown) => {
+        throw broken(error);
+      });
+      readers.push(next);
+    }
     for (let at = 0; at < count && plans.length > 0; at += BATCH_ROWS) {
       try {
-        yield decoded(columns, Math.min(BATCH_ROWS, count - at), plans, start + at);
+        yield decoded(readers, Math.min(BATCH_ROWS, count - at), plans, start + at);
       } catch (error) {
         throw broken(error);
       }
     }
     start += count;
   }
-}
-
-// Lists, maps and structs are put together by the library, for a whole group; the other columns come page by page.
-async function groupReaders(
-  file: AsyncBuffer,
-  metadata: FileMetaData,
-  group: RowGroup,
-  plans: readonly Plan[],
-  start: number,
-): Promise<readonly NextValue[]> {
-  const namesOf = (wanted: boolean) => plans.filter(({ nested }) => nested === wanted).map(({ column }) => column.name);
-  const [flat, columns] = [namesOf(false), namesOf(true)];
-  const readers = await columnReaders(file, metadata, group, flat, { parsers, compressors });
-  let nested: unknown[][] = [];
-  if (columns.length > 0) {
-    const { parquetRead } = await import("hyparquet");
-    const whole = { file, metadata, columns, rowStart: start, rowEnd: start + Number(group.num_rows) };
-    await parquetRead({ ...whole, utf8: false, parsers, compressors, onComplete: (rows) => (nested = rows) });
-  }
-  // One for each: two columns may have one name.
-  const own = readers.values();
-  return plans.map(({ column: { name }, nested: whole }) => {
-    if (!whole) return own.next().value as NextValue;
-    const place = columns.indexOf(name);
-    let at = 0;
-    return () => nested[at++]?.[place];
-  });
 }
 
 function decoded(columns: readonly NextValue[], count: number, plans: readonly Plan[], first: number): Batch {
