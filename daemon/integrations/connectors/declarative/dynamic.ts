@@ -25,8 +25,7 @@ import {
 import { handDown } from "./manifest/resolve.ts";
 import { copyOf, dpathOne, replaceAt, setAt } from "./read/dpath.ts";
 import { partitionsOf, type ReadParent } from "./read/partition.ts";
-import { selectorOf } from "./read/records.ts";
-import { retrieverOf } from "./read/retrieve.ts";
+import { lookupOf } from "./read/retrieve.ts";
 import { streamOf } from "./stream.ts";
 
 const MAX_STREAMS = 10_000;
@@ -61,8 +60,7 @@ async function* sources(context: Context, resolver: Component): AsyncGenerator<S
   const type = typeOf(resolver);
   if (type === "HttpComponentsResolver") {
     const component = child(resolver, "retriever");
-    const selector = selectorOf(context, child(component, "record_selector"), [], () => undefined);
-    const retriever = retrieverOf(context, component, selector);
+    const retriever = lookupOf(context, component);
     for await (const { values: partition, extra, parts } of partitionsOf(
       context,
       component["partition_router"],

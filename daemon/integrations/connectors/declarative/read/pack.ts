@@ -23,8 +23,8 @@ import {
   TRUE,
   UNWANTED,
 } from "./members.ts";
+import type { TakenPage } from "./page-reader.ts";
 import type { DataRecord } from "./records.ts";
-import type { TakenPage } from "./retrieve.ts";
 
 /** A page whose records were found, but not yet looked into. */
 export interface PackedPage extends TakenPage {

@@ -3,22 +3,13 @@ import { MagicError } from "#contract/errors.ts";
 import { type Context, emptySlice, type Slice } from "../context.ts";
 import type { Outcome } from "../http/attempt.ts";
 import type { HttpResponse } from "../http/client.ts";
-import { decoderOf } from "../http/decode.ts";
-import { type DecodeParts, rowsDecoderOf } from "../http/decode-parts.ts";
 import { emptyParts, merge, type RequestParts } from "../http/options.ts";
 import { requesterOf } from "../http/requester.ts";
-import {
-  type Component,
-  child,
-  isRecord,
-  manifestError,
-  optionalChild,
-  refuseCustom,
-  typeOf,
-} from "../manifest/component.ts";
+import { type Component, child, manifestError, optionalChild, refuseCustom, typeOf } from "../manifest/component.ts";
 import { asyncRetrieverOf } from "./async-job.ts";
+import { pageReaderOf, type Take, type TakenPage } from "./page-reader.ts";
 import { pageSizeOf } from "./page-size.ts";
-import { createTally, loopGuard, type Page, paginatorOf } from "./paginate.ts";
+import { loopGuard, paginatorOf } from "./paginate.ts";
 import { queryPropertiesOf } from "./query-properties.ts";
 import { type DataRecord, type Selector, selectorOf } from "./records.ts";
 
@@ -46,14 +37,6 @@ export interface Retriever {
   ): AsyncIterable<DataRecord[] | Taken>;
 }
 
-/** A page of which nobody made records. */
-export interface TakenPage {
-  readonly count: number;
-  readonly first: DataRecord;
-  readonly last: DataRecord;
-  records(): DataRecord[];
-}
-
 /** What a page took: one answer, or one for each group of fields that was asked for. */
 interface Answered {
   readonly responses: readonly HttpResponse[];
@@ -63,11 +46,6 @@ interface Answered {
 
 type Answers = Answered | Exclude<Outcome, { readonly response: HttpResponse }>;
 
-/** What is known of a page before its records are looked at. */
-type About = Pick<Page, "response" | "asked"> & { readonly slice: Slice };
-
-type Take<Taken> = (response: HttpResponse, path: readonly string[]) => Taken | null;
-
 /** A vendor may say so often in one slice that pages must begin anew. */
 const MAX_RESETS = 5;
 
@@ -76,14 +54,8 @@ export function retrieverOf(context: Context, component: Component, selector: Se
   if (typeOf(component) !== "SimpleRetriever") return refuseCustom(component);
   const requester = requesterOf(context, child(component, "requester"), context.answers);
   const properties = queryPropertiesOf(context, child(component, "requester"), (inner) =>
-    retrieverOf(
-      context,
-      inner,
-      selectorOf(context, child(inner, "record_selector"), [], () => undefined),
-    ).pages<never>(emptySlice, emptyParts(), undefined, () => false),
+    lookupOf(context, inner).pages<never>(emptySlice, emptyParts(), undefined, () => false),
   );
-  const decoder = optionalChild(component, "decoder");
-  const decode = decoderOf(decoder);
   const paginator = paginatorOf(context, optionalChild(component, "paginator"));
   const onlyFirst = component["ignore_stream_slicer_parameters_on_paginated_requests"] === true;
   const reset = optionalChild(component, "pagination_reset");
@@ -91,10 +63,7 @@ export function retrieverOf(context: Context, component: Component, selector: Se
   if (reduction && !paginator.resizes)
     throw manifestError("page_size_reduction is for offsets and cursors, by page_size_option");
   const split = reset?.["action"] === "SPLIT_USING_CURSOR";
-  // Fields that come in several answers, and pages that begin anew, are put together of whole ones.
-  const inRows = properties || reset ? null : rowsDecoderOf(decoder);
-  const isJson = !decoder || typeOf(decoder) === "JsonDecoder";
-  const plain = isJson && !properties && !reset ? selector.plain : null;
+  const reader = pageReaderOf(optionalChild(component, "decoder"), selector, properties, reset !== undefined);
   const most = Number((reset && optionalChild(reset, "limits")?.["number_of_records"]) ?? Number.POSITIVE_INFINITY);
 
   async function ask(
@@ -116,50 +85,6 @@ export function retrieverOf(context: Context, component: Component, selector: Se
       responses.push(outcome.response);
     }
     return { responses, asked };
-  }
-
-  // A page that goes out as it came.
-  function taken<Taken extends TakenPage>(about: About, take: Take<Taken>, path: readonly string[]) {
-    const given = take(about.response, path);
-    if (!given) return null;
-    const { count: size, first, last: lastRecord } = given;
-    return { page: { ...about, size, lastRecord }, given, came: { size, first, all: given.records } };
-  }
-
-  // All parts of a page but the last, which is told with what the page was.
-  async function* readInRows(about: About, decodeRows: DecodeParts, state: unknown) {
-    const tally = createTally();
-    let given: DataRecord[] | undefined;
-    let decoded: unknown;
-    let lastRecord: Page["lastRecord"];
-    for await (const values of decodeRows(about.response)) {
-      if (given) yield given;
-      decoded ??= values[0];
-      const raw = values.flatMap((value) => selector.extract(value));
-      tally.add(raw);
-      given = selector.select(raw, about.slice, state);
-      if (raw.length > 0) lastRecord = lastOf(raw, given);
-    }
-    const came = tally.came(about.response);
-    const page: Page = { ...about, size: came.size, lastRecord, decoded: decoded ?? {} };
-    return { page, given: given ?? [], came };
-  }
-
-  /** @param border the records that another page began with. */
-  function selected(about: About, answered: Answered, state: unknown, border: ReadonlySet<string>) {
-    const decoded = answered.responses.map(decode);
-    const extracted = decoded.map((values) => values.flatMap((value) => selector.extract(value)));
-    const came = extracted.length === 1 ? (extracted[0] ?? []) : extracted.flat();
-    const unread = border.size ? came.filter((record) => !border.has(JSON.stringify(record))) : came;
-    const wanted = selector.select(unread, about.slice, state);
-    const given = properties ? properties.join(wanted) : wanted;
-    const page: Page = {
-      ...about,
-      size: Math.max(...extracted.map(({ length }) => length)),
-      lastRecord: lastOf(came, given),
-      ...(isJson ? {} : { decoded: decoded.at(-1)?.[0] ?? {} }),
-    };
-    return { page, given, came: { size: came.length, first: came[0], all: () => came } };
   }
 
   return {
@@ -196,9 +121,7 @@ export function retrieverOf(context: Context, component: Component, selector: Se
           size.succeeded();
           const response = answers.responses.at(-1) as HttpResponse;
           const about = { slice: question.slice, asked: answers.asked, response };
-          const { page, given, came } = inRows
-            ? yield* readInRows(about, inRows, state)
-            : (plain && take && taken(about, take, plain)) || selected(about, answers, state, border);
+          const { page, given, came } = yield* reader.read(about, answers.responses, state, border, take);
           const next = Array.isArray(given) && stop(given) ? null : (paginator.next(page, token) ?? null);
           goOn(next, pages);
           yield given;
@@ -224,12 +147,13 @@ export function retrieverOf(context: Context, component: Component, selector: Se
   };
 }
 
-// Templates see the last record as it came out, and what was in it before.
-function lastOf(came: readonly unknown[], given: readonly DataRecord[]): Page["lastRecord"] {
-  const last = came.at(-1);
-  const shown = given.length === came.length ? given.at(-1) : undefined;
-  if (!isRecord(last)) return undefined;
-  return shown && shown !== last ? { ...last, ...shown } : last;
+/** The retriever of what is no stream's: names, schemas, values for templates. Its records go through its selector alone. */
+export function lookupOf(context: Context, component: Component): Retriever {
+  return retrieverOf(
+    context,
+    component,
+    selectorOf(context, child(component, "record_selector"), [], () => undefined),
+  );
 }
 
 // An answer that stands in a parent's record, as if the vendor had just given it.

@@ -13,8 +13,8 @@ import {
   typeOf,
 } from "../manifest/component.ts";
 import { dpathOne } from "./dpath.ts";
-import { type DataRecord, selectorOf } from "./records.ts";
-import { retrieverOf } from "./retrieve.ts";
+import type { DataRecord } from "./records.ts";
+import { lookupOf } from "./retrieve.ts";
 import { transformsOf } from "./transform.ts";
 
 /** undefined where the manifest has none: every field passes through. */
@@ -42,12 +42,7 @@ function loaderOf(context: Context, loader: Component): LoadSchema {
 }
 
 function dynamic(context: Context, loader: Component): LoadSchema {
-  const component = child(loader, "retriever");
-  const retrieve = retrieverOf(
-    context,
-    component,
-    selectorOf(context, child(component, "record_selector"), [], () => undefined),
-  );
+  const retrieve = lookupOf(context, child(loader, "retriever"));
   const identifier = child(loader, "schema_type_identifier");
   const path = (value: unknown): string[] => list(value).map((part) => text(context, identifier, part));
   return async () => {
