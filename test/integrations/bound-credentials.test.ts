@@ -193,6 +193,8 @@ test("which settings make an address is read off the templates; where it cannot 
   expect(of("https://api.example/", rules)).toBe("all");
   expect(of("https://api.example/", { dynamic_streams: [{}] })).toBe("all");
   expect(addressSettings("nothing of the kind")).toBe("all");
+  const read = addressSettings(manifest("https://{{ config['host'] }}/"));
+  expect(addressSettings(manifest("https://{{ config['host'] }}/")), "read once").toBe(read);
   const held = { config: { start: "1" }, credentials: { api_key: "k" } };
   expect(outcome("mine", held, { config: { start: "2" } }, manifest("https://a.example/"))).toBe("changed");
   expect(outcome("mine", held, { config: { start: "2" } }, manifest("{{ config | string }}"))).toBe(
