@@ -1,13 +1,12 @@
 // A stream of a manifest: its records, page by page, with the state after each slice.
 import { MagicError } from "#contract/errors.ts";
-import { type Context, condition, type Slice } from "./context.ts";
+import { type Context, condition } from "./context.ts";
 import { createAnswers } from "./http/answers.ts";
-import { emptyParts, merge } from "./http/options.ts";
 import { type Component, child, optionalChild, refuseCustom, requiredText, typeOf } from "./manifest/component.ts";
 import { keyPathsOf, nameOf, writtenStreams } from "./manifest/streams.ts";
-import { type Cursor, cursorOf, type Interval } from "./read/cursor.ts";
+import { cursorOf } from "./read/cursor.ts";
 import { readsWhole } from "./read/delegate.ts";
-import type { Pack, PackedPage } from "./read/pack.ts";
+import type { Pack } from "./read/pack.ts";
 import { parallel } from "./read/parallel.ts";
 import {
   isPartitioned,
@@ -17,21 +16,14 @@ import {
   type ReadParent,
   readsAgain,
 } from "./read/partition.ts";
+import { type PackedEvent, partitionReaderOf, type RecordsEvent } from "./read/partition-reader.ts";
 import { type DataRecord, selectorOf, transformationsOf } from "./read/records.ts";
-import { type Question, retrieverOf } from "./read/retrieve.ts";
+import { retrieverOf } from "./read/retrieve.ts";
 import { schemaOf } from "./read/schema.ts";
 import { type ConnectorState, keyOf, readState, stateFormOf, stateTracker } from "./read/state.ts";
 import { halvesOf } from "./read/window.ts";
 
-export type StreamEvent =
-  | { readonly type: "records"; readonly records: DataRecord[]; readonly partition: Readonly<Record<string, unknown>> }
-  | { readonly type: "state"; readonly state: ConnectorState };
-
-/** A page that was packed instead of read. */
-export interface PackedEvent {
-  readonly type: "packed";
-  readonly page: PackedPage;
-}
+export type StreamEvent = RecordsEvent | { readonly type: "state"; readonly state: ConnectorState };
 
 export interface Stream {
   readonly name: string;
@@ -66,7 +58,7 @@ export function streamOf(context: Context, component: Component, concurrency = D
     return schema;
   };
   const selector = selectorOf(context, child(retriever, "record_selector"), transformationsOf(component), () => loaded);
-  const retrieve = retrieverOf(context, retriever, selector);
+  const readPartition = partitionReaderOf(retrieverOf(context, retriever, selector), cursor, halves);
   const partitions = partitionsOf(context, retriever["partition_router"]);
   // Built with the stream: what cannot run is known before anything is read.
   const below = readsAgain(retriever["partition_router"]) ? { answers: createAnswers(), ...context } : context;
@@ -110,7 +102,9 @@ export function streamOf(context: Context, component: Component, concurrency = D
     };
     const tasks = cursor && partitioned ? distinct(partitions(readParent)) : partitions(readParent);
     try {
-      for await (const event of parallel(tasks, partitioned ? concurrency : 1, (partition) => readPartition(partition)))
+      for await (const event of parallel(tasks, partitioned ? concurrency : 1, (each) =>
+        readPartition(each, tracker, pack),
+      ))
         if (event.type !== "slice") yield event;
         else if (tracker.due()) yield { type: "state", state: tracker.snapshot() };
     } catch (error) {
@@ -121,53 +115,6 @@ export function streamOf(context: Context, component: Component, concurrency = D
       throw error;
     }
     yield { type: "state", state: tracker.snapshot(true) };
-
-    async function* readPartition(
-      partition: Partition,
-    ): AsyncGenerator<Exclude<StreamEvent, { type: "state" }> | PackedEvent | { type: "slice" }> {
-      let position = tracker.cursorOf(partition.values);
-      const begin = position;
-      for (const interval of cursor ? cursor.intervals(position) : [undefined]) yield* readInterval(interval, 0);
-
-      async function* readInterval(interval: Interval | undefined, depth: number): ReturnType<typeof readPartition> {
-        const before = position;
-        try {
-          yield* readPages(interval);
-        } catch (error) {
-          const parts = halves(error, interval, depth);
-          // What came before the refusal comes again: until then it counts as not read.
-          position = before;
-          for (const part of parts) yield* readInterval(part, depth + 1);
-          return;
-        }
-        if (cursor) tracker.done(partition.values, position);
-        yield { type: "slice" };
-      }
-
-      async function* readPages(
-        interval: Interval | undefined,
-      ): AsyncGenerator<Exclude<StreamEvent, { type: "state" }> | PackedEvent> {
-        const { slice, parts } = questionOf(partition, cursor, interval);
-        let from = interval;
-        const rest = (): Question | undefined => {
-          from = from && cursor?.narrowed(from, position);
-          return from && questionOf(partition, cursor, from);
-        };
-        const stateVariables = cursor && begin !== null ? { [cursor.field]: begin } : {};
-        const stop = (records: readonly DataRecord[]): boolean => cursor?.exhausted(records, begin) ?? false;
-        const asked = [slice, parts, stateVariables, stop, rest, partition.embedded] as const;
-        // A cursor looks at every record.
-        for await (const page of retrieve.pages(...asked, cursor ? undefined : pack)) {
-          if (!Array.isArray(page)) {
-            yield { type: "packed", page };
-            continue;
-          }
-          const records = cursor ? page.filter((record) => cursor.wanted(record, begin)) : page;
-          if (cursor && interval) position = cursor.advance(position, records, interval);
-          if (records.length) yield { type: "records", records, partition: partition.values };
-        }
-      }
-    }
   }
 }
 
@@ -179,12 +126,6 @@ async function* distinct(partitions: AsyncIterable<Partition>): AsyncGenerator<P
     if (!seen.has(key)) yield partition;
     seen.add(key);
   }
-}
-
-function questionOf(partition: Partition, cursor: Cursor | undefined, interval: Interval | undefined): Question {
-  const slice: Slice = { partition: partition.values, interval: interval?.variables ?? {}, extra: partition.extra };
-  const parts = cursor && interval ? merge(partition.parts, cursor.parts(interval)) : (partition.parts ?? emptyParts());
-  return { slice, parts };
 }
 
 // Without state the whole is read one way, with it what has changed another.
