@@ -1,7 +1,7 @@
 // magic.yaml as the daemon sees it: read, checked, `${env:NAME}` filled in, watched. An edit that is not valid changes nothing:
 // the last good configuration stays in force, and the log says what is wrong and where.
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FSWatcher } from "chokidar";
@@ -124,10 +124,15 @@ function configInvalid(found: readonly Problem[]): MagicError {
 }
 
 async function textOf(path: string): Promise<string> {
-  return readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return "";
-    throw new MagicError("config_invalid", `${path} cannot be read (${error.code}).`, { cause: error });
-  });
+  try {
+    // A pipe or a device could be waited for, or read, without end.
+    if (!(await stat(path)).isFile()) throw new Error("it is not a file");
+    return await readFile(path, "utf8");
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return "";
+    throw new MagicError("config_invalid", `${path} cannot be read: ${code ?? message}.`, { cause: error });
+  }
 }
 
 function interpret(

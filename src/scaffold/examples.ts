@@ -1,5 +1,5 @@
 // Inputs to try a controller with, and its types, both made from its contract on this machine.
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { ControllerContract } from "#contract/controller.ts";
 import { readContract } from "#contract/controller-check.ts";
@@ -25,7 +25,8 @@ function contracts(folder: string): { path: string; contract: ControllerContract
   if (!existsSync(folder)) return [];
   return controllersIn(folder).flatMap((path) => {
     const file = contractIn(path);
-    const contract = file && readContract(readFileSync(join(path, file)), file).contract;
+    if (!file || !statSync(join(path, file)).isFile()) return [];
+    const { contract } = readContract(readFileSync(join(path, file)), file);
     return contract ? [{ path, contract }] : [];
   });
 }

@@ -5,7 +5,6 @@ import {
   copyFileSync,
   existsSync,
   openSync,
-  readFileSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -18,6 +17,7 @@ import { MagicError } from "#contract/errors.ts";
 import { readProject } from "#contract/project-check.ts";
 import { makeFolder } from "#shared/make-folder.ts";
 import { PROJECT_FILE } from "#shared/paths.ts";
+import { readPlainFile } from "#shared/plain-file.ts";
 import { edited } from "./edit.ts";
 import { renderFile, type Template } from "./render.ts";
 
@@ -31,7 +31,7 @@ export interface Changes {
 export function controllersFolder(root: string): string {
   const path = join(root, PROJECT_FILE);
   if (!existsSync(path)) return "controllers";
-  const { config, problems } = readProject(readFileSync(path), PROJECT_FILE);
+  const { config, problems } = readProject(readPlainFile(path), PROJECT_FILE);
   if (!config)
     throw new MagicError("config_invalid", `${path} is not valid: \`magic validate\` lists every problem.`, {
       extra: { problems },
@@ -82,7 +82,7 @@ const SQLITE_FULL = 13;
 function addDatabase(root: string, made: string[], { undo, settle }: Changes): void {
   let added = false;
   const path = realpathSync(join(root, PROJECT_FILE));
-  const before = readFileSync(path, "utf8");
+  const before = String(readPlainFile(path));
   const after = edited(before, (document) => {
     if (document.hasIn(["databases", "main"])) return;
     document.setIn(["databases", "main"], { url: `sqlite:${EXAMPLE}`, mode: "read" });
@@ -105,7 +105,8 @@ function addDatabase(root: string, made: string[], { undo, settle }: Changes): v
 
 function exampleDatabase(root: string, made: string[], { undo }: Changes): void {
   const path = join(root, EXAMPLE);
-  const configured = readProject(readFileSync(join(root, PROJECT_FILE)), PROJECT_FILE).config?.databases?.["main"]?.url;
+  const configured = readProject(readPlainFile(join(root, PROJECT_FILE)), PROJECT_FILE).config?.databases?.["main"]
+    ?.url;
   if (existsSync(path) || configured !== `sqlite:${EXAMPLE}`) return;
   const folder = makeFolder(dirname(path));
   if (folder) undo.push(() => rmSync(folder, { recursive: true, force: true }));

@@ -13,6 +13,7 @@ import { readProject } from "#contract/project-check.ts";
 import { type Position, readSource, type Source } from "#contract/source.ts";
 import { TYPES_FILE, typesOf } from "#contract/types.ts";
 import { PROJECT_FILE } from "#shared/paths.ts";
+import { readPlainFile } from "#shared/plain-file.ts";
 import { whereWritable, writeEditorFiles, writeIfDifferent } from "./editor.ts";
 import { unservedModels } from "./unserved.ts";
 
@@ -106,7 +107,7 @@ function checkProject(root: string, work: Work): void {
 }
 
 function checkConfiguration(path: string, work: Work): void {
-  const { config, problems } = readProject(read(path), shown(path, work));
+  const { config, problems } = readProject(readPlainFile(path), shown(path, work));
   work.problems.push(...problems);
   work.checked.push({ file: shown(path, work), kind: "project" });
   work.config ??= config;
@@ -126,7 +127,7 @@ function checkController(folder: string, work: Work): void {
 }
 
 function checkContract(path: string, work: Work): void {
-  const { contract, problems } = readContract(read(path), shown(path, work));
+  const { contract, problems } = readContract(readPlainFile(path), shown(path, work));
   work.problems.push(...problems);
   work.checked.push({
     file: shown(path, work),
@@ -269,7 +270,7 @@ function projectFile({ checked }: Work): string {
 /** Where a file that was read without a problem has the value at the pointer. */
 function at(work: Work, file: string, pointer: string): Position & { file: string; pointer: string } {
   // Once: a file may have thousands of warnings.
-  if (!work.sources.has(file)) work.sources.set(file, readSource(read(resolve(work.cwd, file)), file).source);
+  if (!work.sources.has(file)) work.sources.set(file, readSource(readPlainFile(resolve(work.cwd, file)), file).source);
   return { file, ...(work.sources.get(file)?.locate(pointer) ?? { line: 1, column: 1 }), pointer };
 }
 
@@ -284,19 +285,6 @@ export function controllersIn(folder: string): string[] {
     .map((name) => join(folder, name))
     .filter((path) => contractIn(path) || HANDLER_FILES.some((file) => existsSync(join(path, file))))
     .sort();
-}
-
-function read(path: string): Uint8Array {
-  try {
-    // Anything else could be waited for, or read, without end.
-    if (!statSync(path).isFile()) throw new Error("it is not a file");
-    return readFileSync(path);
-  } catch (error) {
-    throw new MagicError("not_found", `${path} cannot be read: ${(error as Error).message}.`, {
-      cause: error,
-      extra: { next: "Check the path." },
-    });
-  }
 }
 
 function problem(work: Work, path: string, code: string, message: string, fix: string): void {

@@ -153,6 +153,30 @@ test("a path that cannot be used is said to be so, not an error of magic's own",
   }
 });
 
+test("a magic.yaml that is a folder or a pipe is said to be no file, and is not waited for", async () => {
+  for (const make of ["mkdir", "mkfifo"]) {
+    const cwd = join(box.folder, make);
+    mkdirSync(cwd);
+    execFileSync(make, [join(cwd, "magic.yaml")]);
+    for (const args of [
+      ["config", "get"],
+      ["config", "set", "daemon.port", "0"],
+      ["scaffold", "--name", "x"],
+      ["test"],
+    ]) {
+      const { code, stderr } = await box.magic([...args, "--json"], { cwd });
+      expect([code, lastLine(stderr).detail], `${make} ${args}`).toEqual([
+        4,
+        expect.stringMatching(/it is not a file/),
+      ]);
+    }
+    const start = await box.magic(["daemon", "start", "--json"], { cwd });
+    expect([start.code, lastLine(start.stderr).detail]).toEqual([3, expect.stringMatching(/it is not a file/)]);
+    const { stdout } = await box.magic(["doctor"], { cwd });
+    expect(stdout).toContain("it cannot be read: it is not a file");
+  }
+});
+
 test("where the current folder is gone, what needs none works, and the rest says so", () => {
   const line = 'mkdir gone && cd gone && rmdir ../gone && exec "$@" --json';
   const ran = (...args: string[]) => {

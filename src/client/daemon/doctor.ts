@@ -86,6 +86,7 @@ function projectCheck(root: string, unset: readonly string[]): Check {
   const next = "Correct it; until then the last good one stays in force.";
   let text = "";
   try {
+    if (!statSync(join(root, PROJECT_FILE)).isFile()) throw new Error("it is not a file");
     text = readFileSync(join(root, PROJECT_FILE), "utf8");
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;

@@ -1,6 +1,6 @@
 // Writes settings: the command line's own into the user's configuration, all others into the project's magic.yaml.
 
-import { existsSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Document, isMap, parse } from "yaml";
 import { MagicError } from "#contract/errors.ts";
@@ -8,6 +8,7 @@ import { readProject } from "#contract/project-check.ts";
 import { edited } from "#scaffold/edit.ts";
 import { makeFolder } from "#shared/make-folder.ts";
 import { PROJECT_FILE, userStateFolder } from "#shared/paths.ts";
+import { readPlainFile } from "#shared/plain-file.ts";
 import { userConfigPath } from "#shared/user-config.ts";
 import { withDraft } from "./draft.ts";
 import { pathOf, userSettings } from "./settings.ts";
@@ -81,7 +82,7 @@ async function changeProject(key: string, text: string | undefined, root: string
 // Keeps the file's comments and order; what would not be valid afterwards is refused.
 function changedText(file: string, key: string, value: unknown): string {
   const path = pathOf(key);
-  const changed = edited(readFileSync(file, "utf8"), (document) => {
+  const changed = edited(String(readPlainFile(file)), (document) => {
     if (document.errors.length > 0)
       throw new MagicError("config_invalid", `${file} is not valid: \`magic validate\` lists every problem.`);
     if (value === undefined) remove(document, path);

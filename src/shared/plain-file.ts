@@ -1,0 +1,16 @@
+// A project's own files: what stands in their place and is none could be waited for, or read, without end.
+import { readFileSync, statSync } from "node:fs";
+import { MagicError } from "#contract/errors.ts";
+
+/** The file's bytes. Throws not_found, for a folder, a pipe or a device too. */
+export function readPlainFile(path: string): Buffer {
+  try {
+    if (!statSync(path).isFile()) throw new Error("it is not a file");
+    return readFileSync(path);
+  } catch (error) {
+    throw new MagicError("not_found", `${path} cannot be read: ${(error as Error).message}.`, {
+      cause: error,
+      extra: { next: "Check the path." },
+    });
+  }
+}
