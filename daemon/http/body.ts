@@ -56,8 +56,11 @@ function strictParse(app: FastifyInstance): (text: string) => unknown {
     parser(undefined as never, text, (error, body) => {
       outcome = { error, body };
     });
-    if (!outcome || outcome.error) throw outcome?.error ?? new Error("the parser did not answer");
-    return outcome.body;
+    if (!outcome) throw new Error("the parser did not answer");
+    if (!outcome.error) return outcome.body;
+    // What is no JSON fails here too.
+    JSON.parse(text.replace(/^\ufeff/, ""));
+    throw new MagicError("invalid_request", "The body has a key __proto__ or constructor.prototype: no object may.");
   };
 }
 

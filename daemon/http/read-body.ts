@@ -1,6 +1,6 @@
 // From a body's bytes to JSON, refusing what would hurt: bad UTF-8, deep nesting, millions of containers, keys or values. For every surface.
 import { isUtf8 } from "node:buffer";
-import { MagicError } from "#contract/errors.ts";
+import { isMagicError, MagicError } from "#contract/errors.ts";
 import { jsonMeter } from "#shared/json-size.ts";
 import { nestsDeeper } from "#shared/nesting.ts";
 
@@ -25,7 +25,7 @@ export function readBody(raw: Buffer): Record<string, unknown> {
   return parsed as Record<string, unknown>;
 }
 
-/** What `parse` makes of it. Throws `invalid_request` for what is no JSON, or beyond the bounds. */
+/** What `parse` makes of it. Throws `invalid_request` for what is no JSON, or beyond the bounds, and what `parse` says of JSON that it refuses. */
 export function parseBody(raw: Buffer, levels: number, parse: (text: string) => unknown): unknown {
   // Decoded as it is, two bodies that differ could become one and the same text.
   if (!isUtf8(raw)) throw new MagicError("invalid_request", "The body is not valid UTF-8.");
@@ -34,6 +34,7 @@ export function parseBody(raw: Buffer, levels: number, parse: (text: string) => 
   try {
     parsed = parse(raw.toString("utf8"));
   } catch (cause) {
+    if (isMagicError(cause)) throw cause;
     throw new MagicError("invalid_request", "The body is not valid JSON.", { cause });
   }
   if (raw.length <= SMALL && nestsDeeper(parsed, levels)) throw tooDeep(levels);
