@@ -258,6 +258,26 @@ describe.skipIf(postgresMissing())("on the way", () => {
     });
   });
 
+  test("what an HTTP endpoint says of a batch that it refuses is told, however much it says", async () => {
+    await source.query("CREATE TABLE refused AS SELECT 1 AS id");
+    const receiver = createServer((request, response) => {
+      response.statusCode = 422;
+      response.write('{"error":\n "no field x"}');
+      if (request.url === "/long") response.end(" ".repeat(1 << 20));
+      else response.end();
+    });
+    await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(receiver.address() as net.AddressInfo).port}`;
+    for (const path of ["/", "/long"]) {
+      const { error } = await sync({ ...ends("refused"), to: url + path });
+      expect(error).toEqual({
+        code: "destination_refused",
+        message: `${url} refused a batch of records: status 422, {"error": "no field x"}.`,
+      });
+    }
+    receiver.close();
+  });
+
   test("an HTTP endpoint gets its URL's user; a secret that signs nothing and a state that cannot be read are told before a batch", async () => {
     const users: unknown[] = [];
     const receiver = createServer((request, response) => {

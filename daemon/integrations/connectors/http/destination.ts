@@ -181,13 +181,15 @@ async function deliver(receiver: Receiver, id: string, body: string, signal: Abo
         headersTimeout: TIMEOUT_MS,
         bodyTimeout: TIMEOUT_MS,
       });
-      await answer.body.dump({ limit: 65_536 });
-      if (answer.statusCode >= 200 && answer.statusCode < 300) return;
-      problem = `status ${answer.statusCode}`;
+      if (answer.statusCode >= 200 && answer.statusCode < 300) {
+        await answer.body.dump({ limit: 65_536 });
+        return;
+      }
+      problem = `status ${answer.statusCode}${await saidIn(answer.body)}`;
       if (answer.statusCode !== 429 && answer.statusCode < 500)
         throw new MagicError(
           answer.statusCode === 401 || answer.statusCode === 403 ? "credentials_rejected" : "destination_refused",
-          `${originOf(end.url)} answered ${answer.statusCode} to a batch of records.`,
+          `${originOf(end.url)} refused a batch of records: ${problem}.`,
         );
       const hint = retryAfterSeconds(String(answer.headers["retry-after"] ?? ""), Date.now()) ?? 0;
       if (hint > 0) waitS = Math.min(hint, LONGEST_WAIT_S);
@@ -202,6 +204,20 @@ async function deliver(receiver: Receiver, id: string, body: string, signal: Abo
       );
     await sleep(waitS * 1000, undefined, { signal });
   }
+}
+
+const SAID_LENGTH = 300;
+
+// What an endpoint says of a batch that it does not take: its first line or so.
+async function saidIn(body: Dispatcher.ResponseData["body"]): Promise<string> {
+  let text = "";
+  body.setEncoding("utf8");
+  for await (const chunk of body) {
+    text += chunk;
+    if (text.length > SAID_LENGTH) break;
+  }
+  const said = text.slice(0, SAID_LENGTH).replace(/\s+/g, " ").trim();
+  return said === "" ? "" : `, ${said.toWellFormed()}`;
 }
 
 // The sender of a batch, and with a secret that it is as it was sent.
