@@ -399,10 +399,11 @@ test("thousands of calls that wait inside of others are not gone through for eac
   for (let n = 0; n < 1_024; n++) full.tryEnter();
   const began = performance.now();
   const calls = Array.from({ length: 16_384 }, () => full.wait(30_000, undefined, within));
-  expect(performance.now() - began).toBeLessThan(1_000);
+  const took = performance.now() - began;
   for (let n = 0; n < 1_024 + 16_384; n++) full.leave();
   await Promise.all(calls);
   expect(full).toMatchObject({ active: 0, waiting: 0 });
+  expect(took).toBeLessThan(1_000);
 });
 
 test("a handler that goes on without its caller waits for nobody's place, and is in nobody's way", async () => {

@@ -2,14 +2,14 @@
 import { cpSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { retain } from "#daemon/gateway/ledger/retention.ts";
 import { type LedgerRow, rowText } from "#daemon/gateway/ledger/row.ts";
 import { gatewayStores } from "#daemon/gateway/stores.ts";
 import { endPredecessor, noteProcess } from "#daemon/storage/predecessor.ts";
 import { createPresence } from "#daemon/storage/presence.ts";
 import { systemClock } from "#shared/clock.ts";
-import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
+import { dialectsWith, sharedPostgres } from "#test/dialects.ts";
 import { mortal } from "#test/storage/mortal.ts";
 import { temporaryFolder, temporaryStorage } from "#test/temporary.ts";
 import { ledgerRow } from "./ledger-row.ts";
@@ -17,26 +17,13 @@ import { within } from "./patience.ts";
 import { completion, principal, type TestGateway, testGateway } from "./pipeline.ts";
 import { startUpstream } from "./upstream.ts";
 
-let server: TestPostgres | undefined;
-const noPostgres = postgresMissing();
+const postgres = sharedPostgres();
+const { missing: noPostgres } = postgres;
 const patient = { timeout: within(5_000) };
-beforeAll(async () => {
-  if (!noPostgres) server = await startPostgres();
-});
-afterAll(() => server?.stop());
-
-const dialects = [
-  { name: "sqlite", open: () => temporaryStorage(), skip: false },
-  {
-    name: "postgres",
-    open: async () => temporaryStorage({ databaseUrl: await server?.createDatabase() }),
-    skip: noPostgres,
-  },
-];
 
 const row = (more: Partial<LedgerRow>) => rowText(ledgerRow(more));
 
-describe.each(dialects.filter(({ skip }) => !skip))("on $name", ({ open }) => {
+describe.each(dialectsWith(postgres))("on $name", ({ open }) => {
   test("sums pass 2^53, keys may be null, days come in order, filters hold", async () => {
     const { ledger } = gatewayStores(await open(), systemClock);
     const large = Number.MAX_SAFE_INTEGER;
@@ -300,7 +287,7 @@ test.skipIf(noPostgres)(
   async () => {
     const upstream = await startUpstream();
     onTestFinished(() => upstream.close());
-    const storage = await temporaryStorage({ databaseUrl: await server?.createDatabase() });
+    const storage = await temporaryStorage({ databaseUrl: await postgres.server.createDatabase() });
     const daemon = () =>
       testGateway(
         {
@@ -346,7 +333,7 @@ test.skipIf(noPostgres)(
 test.skipIf(noPostgres)(
   "what is numbered first and committed last is counted as well, and nobody waits for a vacuum",
   async () => {
-    const databaseUrl = await server?.createDatabase();
+    const databaseUrl = await postgres.server.createDatabase();
     const storage = await temporaryStorage({ databaseUrl });
     const { ledger } = gatewayStores(storage, systemClock);
     await ledger.append(1, [row({ user: "first" })], []);
@@ -376,7 +363,7 @@ test.skipIf(noPostgres)(
 test.skipIf(noPostgres)("daemons on one Postgres count limits together: calls, tokens, and calls at once", async () => {
   const upstream = await startUpstream();
   onTestFinished(() => upstream.close());
-  const databaseUrl = await server?.createDatabase();
+  const databaseUrl = await postgres.server.createDatabase();
   const daemon = async (limits: object) =>
     testGateway(
       {

@@ -5,25 +5,15 @@ import { chmod, chown, copyFile, mkdir, open, readdir, readFile, rm, stat, write
 import { connect } from "node:net";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { isSameProcess } from "#shared/process-identity.ts";
-import { gone, launcher, makeProject, type Project } from "./magic.ts";
-
-const projects: Project[] = [];
-const project = async () => {
-  const made = await makeProject();
-  projects.push(made);
-  return made;
-};
-afterEach(async () => {
-  for (const made of projects.splice(0)) await made.remove();
-});
+import { gone, launcher, type Project, temporaryProject } from "./magic.ts";
 
 const start = (made: Project, ...more: string[]) => made.magic(["daemon", "start", "--json", "--port", "0", ...more]);
 const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
 
 test("two daemons started at once, 50 times: exactly one owner each time, and both commands get it", async () => {
-  const made = await project();
+  const made = await temporaryProject();
   for (let round = 0; round < 50; round++) {
     const outcomes = await Promise.all([start(made), start(made)]);
     expect([round, outcomes.map(({ code }) => code)]).toEqual([round, [0, 0]]);
@@ -38,7 +28,7 @@ test("two daemons started at once, 50 times: exactly one owner each time, and bo
 });
 
 test("kill -9 at 50 random moments under load: the next command comes back, and nothing is damaged", async () => {
-  const made = await project();
+  const made = await temporaryProject();
   for (let round = 0; round < 50; round++) {
     const started = await start(made);
     expect([round, started.code, started.stderr]).toEqual([round, 0, ""]);
@@ -63,7 +53,7 @@ test("kill -9 at 50 random moments under load: the next command comes back, and 
 });
 
 test("a wedged daemon is told from one that runs", async () => {
-  const made = await project();
+  const made = await temporaryProject();
   const { json } = await start(made);
   process.kill(Number(json["pid"]), "SIGSTOP");
   const status = await made.magic(["daemon", "status", "--json"]);
@@ -73,7 +63,7 @@ test("a wedged daemon is told from one that runs", async () => {
 }, 60_000);
 
 test("cold start is at most 500 ms, finding the daemon at most 100 ms over --help", async () => {
-  const made = await project();
+  const made = await temporaryProject();
   await start(made);
   const help: number[] = [];
   const cold: number[] = [];
@@ -93,7 +83,7 @@ test("cold start is at most 500 ms, finding the daemon at most 100 ms over --hel
 });
 
 test("a damaged database is refused, and not a byte of it is changed", async () => {
-  const made = await project();
+  const made = await temporaryProject();
   await start(made);
   await made.magic(["daemon", "stop"]);
   const path = join(made.root, ".magic", "magic.db");
@@ -111,7 +101,7 @@ describe.skipIf(process.getuid?.() !== 0)("as another user", () => {
   const nobody = 65_534;
 
   test("a state folder of somebody else is refused", async () => {
-    const made = await project();
+    const made = await temporaryProject();
     await mkdir(join(made.root, ".magic"), { mode: 0o755 });
     for (const path of [dirname(made.root), made.root, made.home]) await chown(path, nobody, nobody);
     const outcome = await made.magicAs(nobody, ["daemon", "start", "--json", "--port", "0"]);
@@ -120,7 +110,7 @@ describe.skipIf(process.getuid?.() !== 0)("as another user", () => {
   });
 
   test("a state folder that cannot be read is refused", async () => {
-    const made = await project();
+    const made = await temporaryProject();
     await mkdir(join(made.root, ".magic"), { mode: 0o700 });
     for (const path of [dirname(made.root), made.root, made.home, join(made.root, ".magic")])
       await chown(path, nobody, nobody);
@@ -131,7 +121,7 @@ describe.skipIf(process.getuid?.() !== 0)("as another user", () => {
 });
 
 test("a read-only disk is refused, and nothing is lost", async (context) => {
-  const made = await project();
+  const made = await temporaryProject();
   await start(made);
   await made.magic(["daemon", "stop"]);
   const outcome = await made.magicReadOnly(["daemon", "start", "--json", "--port", "0"]);
@@ -141,7 +131,7 @@ test("a read-only disk is refused, and nothing is lost", async (context) => {
 });
 
 test("a fresh checkout on a read-only disk is validated and tested", async (context) => {
-  const made = await project();
+  const made = await temporaryProject();
   await made.magic(["scaffold", "--name", "hello"]);
   await rm(join(made.root, ".magic"), { recursive: true });
   const validated = await made.magicReadOnly(["validate", "--json"]);
@@ -155,7 +145,7 @@ test("another Node than the pinned one is refused with what to do", async (conte
   const version = old === undefined ? "" : execFileSync(old, ["--version"], { encoding: "utf8" });
   if (old === undefined || Number(/^v(\d+)/.exec(version)?.[1]) >= 26)
     return context.skip("there is no older Node here");
-  const made = await project();
+  const made = await temporaryProject();
   // An installation without the pinned Node's package.
   await mkdir(join(made.home, "bin"));
   await copyFile(launcher, join(made.home, "bin", "magic.js"));
@@ -168,7 +158,7 @@ test("another Node than the pinned one is refused with what to do", async (conte
 });
 
 test("a daemon that is frozen is told of by whoever starts, follows or develops", async () => {
-  const made = await project();
+  const made = await temporaryProject();
   const { json } = await start(made);
   process.kill(Number(json["pid"]), "SIGSTOP");
   const outcomes = await Promise.all([
@@ -181,7 +171,7 @@ test("a daemon that is frozen is told of by whoever starts, follows or develops"
 });
 
 test("unfinished headers are cut within 15 s, unfinished bodies within 40, long answers are not", async () => {
-  const made = await project();
+  const made = await temporaryProject();
   const { json } = await start(made);
   const { hostname, port } = new URL(String(json["url"]));
   const cutAfter = (text: string) =>

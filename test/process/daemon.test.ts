@@ -3,24 +3,14 @@ import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/pr
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { afterEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { readStartingMark } from "#client/daemon/files.ts";
 import { isSameProcess } from "#shared/process-identity.ts";
 import { listen } from "#test/listen.ts";
-import { gone, launcher, makeProject, type Project, until } from "./magic.ts";
+import { gone, launcher, type Project, temporaryProject, until } from "./magic.ts";
 
 // Every test starts several processes: on a busy machine each may take seconds.
 vi.setConfig({ testTimeout: 180_000 });
-
-const projects: Project[] = [];
-const project = async () => {
-  const made = await makeProject();
-  projects.push(made);
-  return made;
-};
-afterEach(async () => {
-  for (const made of projects.splice(0)) await made.remove();
-});
 
 /** What doctor says, check by check. */
 const checks = (document: Record<string, unknown>) =>
@@ -31,7 +21,7 @@ const checks = (document: Record<string, unknown>) =>
 const start = (made: Project, ...more: string[]) => made.magic(["daemon", "start", "--json", "--port", "0", ...more]);
 
 test("start prints the document, and the same one again while it runs; tokens outlive a restart; state is the user's alone", async () => {
-  const made = await project();
+  const made = await temporaryProject();
   const first = await start(made);
   expect(first.code).toBe(0);
   expect(Object.keys(first.json).sort()).toEqual(
@@ -61,14 +51,14 @@ test("start prints the document, and the same one again while it runs; tokens ou
 });
 
 test("five commands that start a daemon at once get the same one", async () => {
-  const made = await project();
+  const made = await temporaryProject();
   const outcomes = await Promise.all(Array.from({ length: 5 }, () => start(made)));
   expect(outcomes.map(({ code, stderr }) => [code, stderr])).toEqual(outcomes.map(() => [0, ""]));
   expect(new Set(outcomes.map(({ json }) => json["pid"])).size).toBe(1);
 });
 
 test("start does not hand out the address of what is not this root's daemon", async () => {
-  const made = await project();
+  const made = await temporaryProject();
   const { json } = await start(made);
   const path = join(made.root, ".magic", "daemon.json");
   const runtime = await readFile(path, "utf8");
@@ -81,7 +71,7 @@ test("start does not hand out the address of what is not this root's daemon", as
 });
 
 test("after kill -9 the next start takes over the stale files, and no process that has the pid now is believed or signalled", async () => {
-  const made = await project();
+  const made = await temporaryProject();
   const first = await start(made);
   process.kill(Number(first.json["pid"]), "SIGKILL");
   await gone(Number(first.json["pid"]));
@@ -99,7 +89,7 @@ test("after kill -9 the next start takes over the stale files, and no process th
 });
 
 test("a port that was asked for and is taken is an error that names its holder", async () => {
-  const made = await project();
+  const made = await temporaryProject();
   const { port, close } = await listen(createServer());
   const outcome = await made.magic(["daemon", "start", "--json", "--port", String(port)]);
   await close();
@@ -109,7 +99,7 @@ test("a port that was asked for and is taken is an error that names its holder",
 });
 
 test("a default port that is taken gives way to the next free one, with a notice", async () => {
-  const made = await project();
+  const made = await temporaryProject();
   const server = createServer();
   // Where another process has the port already, that one is the holder.
   const listening = await new Promise<boolean>((resolve) => {
@@ -140,7 +130,7 @@ test.each([
     },
   ],
 ])("a state folder that %s is refused, and nothing in it is overwritten", async (_name, spoil) => {
-  const made = await project();
+  const made = await temporaryProject();
   await spoil(made.root);
   const before = await contents(made.root);
   const outcome = await start(made);
@@ -149,7 +139,7 @@ test.each([
 });
 
 test.skipIf(process.getuid?.() === 0)("a root that cannot be written to is refused", async () => {
-  const made = await project();
+  const made = await temporaryProject();
   await chmod(made.root, 0o500);
   const outcome = await start(made);
   await chmod(made.root, 0o700);
@@ -157,7 +147,7 @@ test.skipIf(process.getuid?.() === 0)("a root that cannot be written to is refus
 });
 
 test("--foreground stays, logs to stderr, and drains on a Ctrl-C, which its daemon hears as well", async () => {
-  const made = await project();
+  const made = await temporaryProject();
   const words = [launcher, "daemon", "start", "--foreground", "--port", "0", "--json"];
   const env = { PATH: process.env["PATH"] ?? "", MAGIC_ROOT: made.root, MAGIC_HOME: made.home };
   const command = spawn(process.execPath, words, { cwd: made.root, env, detached: true });
@@ -177,7 +167,7 @@ test("--foreground stays, logs to stderr, and drains on a Ctrl-C, which its daem
 });
 
 test("--foreground leaves no daemon behind when its command is killed while it comes up", async () => {
-  const made = await project();
+  const made = await temporaryProject();
   const words = [launcher, "daemon", "start", "--foreground", "--port", "0"];
   const env = { PATH: process.env["PATH"] ?? "", MAGIC_ROOT: made.root, MAGIC_HOME: made.home };
   const command = spawn(process.execPath, words, { cwd: made.root, env, stdio: "ignore" });
@@ -191,7 +181,7 @@ test("--foreground leaves no daemon behind when its command is killed while it c
 });
 
 test("a daemon that is stopped stays so while its log is followed", async () => {
-  const made = await project();
+  const made = await temporaryProject();
   await start(made);
   const env = { PATH: process.env["PATH"] ?? "", MAGIC_ROOT: made.root, MAGIC_HOME: made.home };
   const follower = spawn(process.execPath, [launcher, "logs", "--follow", "--since", "1h", "--output", "ndjson"], {
@@ -213,7 +203,7 @@ test("a daemon that is stopped stays so while its log is followed", async () => 
 });
 
 test("an uncaught error ends the daemon, is told by the next command, and leaves nothing in the way", async () => {
-  const made = await project();
+  const made = await temporaryProject();
   const first = await startWith(made, "throw new Error('out of luck')");
   expect(first.code).toBe(0);
   await gone(Number(first.json["pid"]));
@@ -226,7 +216,7 @@ test("an uncaught error ends the daemon, is told by the next command, and leaves
 });
 
 test("what the runtime printed while it died is told by the next start", async () => {
-  const made = await project();
+  const made = await temporaryProject();
   const words = "fs.writeSync(2, 'JavaScript heap out of memory'); process.kill(process.pid, 'SIGKILL')";
   const first = await startWith(made, words);
   await gone(Number(first.json["pid"]));
@@ -235,7 +225,7 @@ test("what the runtime printed while it died is told by the next start", async (
 });
 
 test("a daemon that a command started by itself ends when it is idle; one that the user started stays", async () => {
-  const made = await project();
+  const made = await temporaryProject();
   const env = { MAGIC_IDLE_EXIT_MS: "2500" };
   const logs = await made.magic(["logs", "--json"], env);
   expect([logs.code, logs.stderr]).toEqual([0, expect.stringContaining("Started the daemon")]);
@@ -249,7 +239,7 @@ test("a daemon that a command started by itself ends when it is idle; one that t
 });
 
 test("SIGTERM refuses what is new, ends what is under way, and stops within its time", async () => {
-  const made = await project();
+  const made = await temporaryProject();
   const { json } = await start(made);
   const url = String(json["url"]);
   const stream = await fetch(`${url}/v1/chat/completions`, {
@@ -270,7 +260,7 @@ test("SIGTERM refuses what is new, ends what is under way, and stops within its 
 });
 
 test("beyond loopback, plain HTTP takes no credential but the local command line's", async () => {
-  const made = await project();
+  const made = await temporaryProject();
   const { json } = await start(made, "--host", "0.0.0.0");
   const url = String(json["url"]);
   const ask = async (path: string, token: unknown) => {
@@ -289,7 +279,7 @@ test("beyond loopback, plain HTTP takes no credential but the local command line
 });
 
 test("doctor tells a stale daemon, mends it, and closes what others can read", async () => {
-  const made = await project();
+  const made = await temporaryProject();
   await writeFile(join(made.root, "magic.yaml"), `version: 1\nsecrets: { A: "\${env:MAGIC_TEST_UNSET}" }\n`);
   const { json } = await start(made);
   const well = await made.magic(["doctor", "--json"]);
@@ -329,7 +319,7 @@ test("doctor tells a stale daemon, mends it, and closes what others can read", a
 });
 
 test("a master key that was lost and made anew is told at the start, by status and by doctor, with both ways on", async () => {
-  const made = await project();
+  const made = await temporaryProject();
   await start(made);
   const config = '{"url": "postgres://u:p@127.0.0.1:1/x"}';
   expect(
@@ -357,7 +347,7 @@ test("a master key that was lost and made anew is told at the start, by status a
 });
 
 test("a root that does not exist is named, and not made", async () => {
-  const made = await project();
+  const made = await temporaryProject();
   const outcome = await made.magic(["daemon", "start", "--json", "--root", join(made.root, "nowhere")]);
   expect([outcome.code, outcome.stdout, outcome.failure["code"]]).toEqual([4, "", "not_found"]);
   const dev = await made.magic(["dev", "--output", "ndjson", "--root", join(made.root, "nowhere")]);
@@ -366,7 +356,7 @@ test("a root that does not exist is named, and not made", async () => {
 });
 
 test("outside a project the user's state folder is the root, made when it is needed", async () => {
-  const made = await project();
+  const made = await temporaryProject();
   const home = join(made.root, "not", "yet");
   const outcome = await made.magic(["daemon", "start", "--json", "--port", "0"], { MAGIC_ROOT: "", MAGIC_HOME: home });
   expect([outcome.code, outcome.json["root"]]).toEqual([0, home]);
@@ -375,7 +365,7 @@ test("outside a project the user's state folder is the root, made when it is nee
 });
 
 test("restart keeps the port and the flags of the start", async () => {
-  const made = await project();
+  const made = await temporaryProject();
   const first = await start(made, "--tls", "--host", "localhost");
   expect(first.json["url"]).toMatch(/^https:\/\/localhost:\d+$/);
   const second = await made.magic(["daemon", "restart", "--json"]);
@@ -384,7 +374,7 @@ test("restart keeps the port and the flags of the start", async () => {
 });
 
 test("a port or host that cannot be is a usage error", async () => {
-  const made = await project();
+  const made = await temporaryProject();
   const port = await made.magic(["daemon", "start", "--json", "--port", "70000"]);
   expect([port.code, port.failure["code"]]).toEqual([2, "usage"]);
   const host = await start(made, "--host", "203.0.113.1");

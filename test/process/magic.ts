@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { onTestFinished } from "vitest";
 import { readRuntimeFile, readStartingMark } from "#client/daemon/files.ts";
 import { isSameProcess } from "#shared/process-identity.ts";
 
@@ -29,6 +30,13 @@ export interface Project {
   magicReadOnly(args: readonly string[]): Promise<Outcome | undefined>;
   /** Kills what is left and removes the folders. */
   remove(): Promise<void>;
+}
+
+/** A project that is removed when the test ends. */
+export async function temporaryProject(): Promise<Project> {
+  const project = await makeProject();
+  onTestFinished(() => project.remove());
+  return project;
 }
 
 /** @param program the launcher of another clone. */

@@ -1,26 +1,13 @@
 // Jobs, connections, syncs, webhooks and OAuth states: the same behaviour on SQLite and on a real Postgres.
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { createIdempotency } from "#daemon/identity/idempotency/idempotency.ts";
 import { createPresence } from "#daemon/storage/presence.ts";
 import type { NewConnection } from "#daemon/storage/repositories/connection.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
-import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
-import { temporaryStorage } from "#test/temporary.ts";
+import { dialectsWith, sharedPostgres } from "#test/dialects.ts";
 import { mortal } from "./mortal.ts";
 
-let server: TestPostgres | undefined;
-const noPostgres = postgresMissing();
-beforeAll(async () => {
-  if (!noPostgres) server = await startPostgres();
-});
-afterAll(() => server?.stop());
-
-const dialects = [
-  { name: "sqlite", open: () => temporaryStorage() },
-  ...(noPostgres
-    ? []
-    : [{ name: "postgres", open: async () => temporaryStorage({ databaseUrl: await server?.createDatabase() }) }]),
-];
+const postgres = sharedPostgres();
 
 const now = "2026-01-01T00:00:00.000Z";
 const environment = "live" as const;
@@ -53,7 +40,7 @@ const start = (runId: string, id = "sync_1") => ({
   ...{ id, environment, runId, trigger: "manual" as const, fullRefresh: false, objects: null, now, limit: null },
 });
 
-describe.each(dialects)("on $name", ({ name, open }) => {
+describe.each(dialectsWith(postgres))("on $name", ({ name, open }) => {
   test("a NUL in a text is nobody's id; where it cannot be kept the caller is told, and what is appended goes on", async () => {
     const { units } = await open();
     const asked = units.connection.get({ id: "a\0b", environment });

@@ -2,31 +2,18 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { createServer, connect as dial, type Socket } from "node:net";
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { createSharedLimiter } from "#daemon/identity/limits/shared-limiter.ts";
 import { openStorage } from "#daemon/storage/open.ts";
 import { openPostgres } from "#daemon/storage/postgres/postgres.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
-import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
+import { dialectsWith, sharedPostgres } from "#test/dialects.ts";
 import { temporaryStorage } from "#test/temporary.ts";
 
-let server: TestPostgres | undefined;
-const noPostgres = postgresMissing();
-beforeAll(async () => {
-  if (!noPostgres) server = await startPostgres();
-});
-afterAll(() => server?.stop());
+const postgres = sharedPostgres();
+const { missing: noPostgres } = postgres;
 
-const dialects = [
-  { name: "sqlite", open: () => temporaryStorage(), skip: false },
-  {
-    name: "postgres",
-    open: async () => temporaryStorage({ databaseUrl: await server?.createDatabase() }),
-    skip: noPostgres,
-  },
-];
-
-describe.each(dialects.filter(({ skip }) => !skip))("on $name", ({ open }) => {
+describe.each(dialectsWith(postgres))("on $name", ({ open }) => {
   test("a setting is kept, replaced and removed", async () => {
     const { setting } = (await open()).units;
     expect(await setting.get({ key: "seed" })).toBeNull();
@@ -69,7 +56,7 @@ describe.each(dialects.filter(({ skip }) => !skip))("on $name", ({ open }) => {
 test.skipIf(noPostgres)(
   "replicas that start together migrate once, whatever the database's own isolation is",
   async () => {
-    const databaseUrl = await server?.createDatabase("isolated");
+    const databaseUrl = await postgres.server.createDatabase("isolated");
     const client = new pg.Client(databaseUrl);
     await client.connect();
     await client.query("alter database isolated set default_transaction_isolation = 'repeatable read'");
@@ -86,7 +73,7 @@ test.skipIf(noPostgres)(
 test.skipIf(noPostgres)(
   "daemons over one database count their calls together, and a new one goes on from there",
   async () => {
-    const databaseUrl = await server?.createDatabase();
+    const databaseUrl = await postgres.server.createDatabase();
     const limiterOf = async () => createSharedLimiter((await temporaryStorage({ databaseUrl })).units.rateWindow.take);
     const replicas = await Promise.all([limiterOf(), limiterOf()]);
     const policy = { name: "sandbox", limit: 60, windowS: 600 };
@@ -110,7 +97,7 @@ test.skipIf(noPostgres)(
 );
 
 test.skipIf(noPostgres)("connections to Postgres that break, in use or not, end nothing but their units", async () => {
-  const databaseUrl = await server?.createDatabase();
+  const databaseUrl = await postgres.server.createDatabase();
   const { units } = await temporaryStorage({ databaseUrl });
   const operator = new pg.Client(databaseUrl);
   await operator.connect();
@@ -144,15 +131,15 @@ test.skipIf(noPostgres)("connections to Postgres that break, in use or not, end 
 test.skipIf(noPostgres)(
   "a Postgres that holds a unit up, or says nothing at all, is waited for no longer than so",
   async () => {
-    const url = new URL((await server?.createDatabase()) ?? "");
-    const between = `${server?.socketFolder}/between`;
+    const url = new URL(await postgres.server.createDatabase());
+    const between = `${postgres.server.socketFolder}/between`;
     let mute = false;
     let lateMs = 0;
     let pooler = false;
     let sent = "";
     const sockets: Socket[] = [];
     const proxy = createServer((client) => {
-      const upstream = dial(`${server?.socketFolder}/.s.PGSQL.5432`);
+      const upstream = dial(`${postgres.server.socketFolder}/.s.PGSQL.5432`);
       sockets.push(client, upstream);
       client.on("error", () => {}).pipe(upstream);
       client.on("data", (data) => {
@@ -217,7 +204,7 @@ test.skipIf(noPostgres)(
 );
 
 test.skipIf(noPostgres)("a COMMIT that Postgres says it has undone is no open question", async () => {
-  const databaseUrl = await server?.createDatabase();
+  const databaseUrl = await postgres.server.createDatabase();
   const { setting } = (await temporaryStorage({ databaseUrl })).units;
   const operator = new pg.Client(databaseUrl);
   await operator.connect();
@@ -232,7 +219,7 @@ test.skipIf(noPostgres)("a COMMIT that Postgres says it has undone is no open qu
 });
 
 test.skipIf(noPostgres)("a Postgres that lets nobody in, or nobody write, says why", async () => {
-  const databaseUrl = (await server?.createDatabase("standby")) ?? "";
+  const databaseUrl = await postgres.server.createDatabase("standby");
   const stranger = openPostgres(databaseUrl.replace("postgres@", "stranger@"));
   await expect(stranger).rejects.toMatchObject({
     code: "storage_unavailable",

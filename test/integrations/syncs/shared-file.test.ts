@@ -1,17 +1,13 @@
 // A file that several write: daemons on one Postgres, and syncs. What one has appended no other one appends again.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
+import { expect, onTestFinished, test } from "vitest";
+import { sharedPostgres } from "#test/dialects.ts";
 import { temporaryFolder } from "#test/temporary.ts";
 import { startDaemon, type TestDaemon } from "../daemon.ts";
 
-const noPostgres = postgresMissing();
-let server: TestPostgres | undefined;
-beforeAll(async () => {
-  if (!noPostgres) server = await startPostgres();
-});
-afterAll(() => server?.stop());
+const postgres = sharedPostgres();
+const { missing: noPostgres } = postgres;
 
 const live = { live: true };
 
@@ -38,7 +34,7 @@ const read = (path: string) => readFileSync(path, "utf8").trim().split("\n").sli
 test.skipIf(noPostgres)("daemons on one Postgres that run a sync by turns append each record once", async () => {
   const [folder, home] = [temporaryFolder(), temporaryFolder()];
   const [from, to] = [join(folder, "from.csv"), join(folder, "to.csv")];
-  const env = { MAGIC_HOME: home, MAGIC_DATABASE_URL: await server?.createDatabase() };
+  const env = { MAGIC_HOME: home, MAGIC_DATABASE_URL: await postgres.server.createDatabase() };
   const roots = [temporaryFolder(), temporaryFolder()];
   let sync: string | undefined;
   for (const turn of [0, 1, 2]) {
