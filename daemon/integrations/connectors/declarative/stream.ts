@@ -4,8 +4,8 @@ import { type Context, condition } from "./context.ts";
 import { createAnswers } from "./http/answers.ts";
 import { type Component, child, optionalChild, refuseCustom, requiredText, typeOf } from "./manifest/component.ts";
 import { keyPathsOf, nameOf, writtenStreams } from "./manifest/streams.ts";
-import { cursorOf } from "./read/cursor.ts";
 import { readsWhole } from "./read/delegate.ts";
+import { cursorOf } from "./read/incremental-sync.ts";
 import type { Pack } from "./read/pack.ts";
 import { parallel } from "./read/parallel.ts";
 import {

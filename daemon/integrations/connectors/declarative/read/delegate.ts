@@ -2,7 +2,7 @@
 import { type Context, text } from "../context.ts";
 import { durationMs } from "../http/budget.ts";
 import { type Component, child, optionalChild } from "../manifest/component.ts";
-import { cursorOf } from "./cursor.ts";
+import { cursorOf } from "./incremental-sync.ts";
 import { readState, stateFormOf } from "./state.ts";
 
 /** Whether a read from a state is one of the whole: where there is none, or changes as old as that are kept no more. */
