@@ -402,6 +402,18 @@ test.each([
   }
 });
 
+test("entries that somebody put where numbers end keep no later ones out", async () => {
+  const own = await tamper((db) => {
+    for (const [at, place] of ["9007199254740991", "1e300", "9223372036854775807"].entries())
+      db.exec(`insert into audit_entry select ${place}, 'x${at}', ${columns} from audit_entry where sequence = 4`);
+  });
+  await own.call("GET", "/v1/keys", { headers: { "x-request-id": "behind" } });
+  const listed = async () => (await own.call("GET", "/v1/audit?request_id=behind")).body.data;
+  await expect.poll(listed, { timeout: 10_000, interval: 25 }).toHaveLength(1);
+  const { problems } = await own.app.identity.audit.verify();
+  expect(problems.map(({ code }) => code)).toEqual(["missing", "unexpected", "unexpected"]);
+});
+
 test("anchors that are written at once, as after a freeze, leave a whole one, the last", async () => {
   const folder = temporaryFolder();
   const anchors = anchorFile(join(folder, "audit", "a.json"), Buffer.alloc(32));

@@ -9,11 +9,18 @@ export interface AuditHead {
   readonly mac: string;
 }
 
+/**
+ * No log comes so far. What lies beyond was put there by somebody else: behind it numbers end, or are no longer exact, and nothing could be
+ * appended.
+ */
+const FURTHEST = 2 ** 52;
+
 /** The last entry's place; undefined in an empty log. */
 export async function head(db: Db, _args: Record<string, never>): Promise<AuditHead | undefined> {
   return db
     .selectFrom("audit_entry")
     .select(["sequence", "mac"])
+    .where("sequence", "<=", FURTHEST)
     .orderBy("sequence", "desc")
     .limit(1)
     .executeTakeFirst();
@@ -125,7 +132,7 @@ async function nearest(db: Db, side: "<" | ">", place: number): Promise<number |
     .selectFrom("audit_entry")
     .select("sequence")
     .where("sequence", side, place)
-    .where("sequence", "<=", Number.MAX_SAFE_INTEGER)
+    .where("sequence", "<=", FURTHEST)
     .orderBy("sequence", side === "<" ? "desc" : "asc")
     .limit(1)
     .executeTakeFirst();
@@ -160,7 +167,7 @@ export async function lastBefore(
     .selectFrom("audit_entry")
     .select(["sequence", "mac", "timestamp"])
     .where("sequence", ">", after)
-    .where("sequence", "<=", Number.MAX_SAFE_INTEGER)
+    .where("sequence", "<=", FURTHEST)
     .orderBy("sequence")
     .limit(limit + 1)
     .execute();
