@@ -644,6 +644,22 @@ test("a server that refuses the token's user beside texts to embed is asked with
   expect(await embed({ input: "hi", user: "u1" })).toMatchObject({ failure: { upstreamStatus: 400 } });
 });
 
+test("numbers of a server that gives no base64 come as base64 to who asks for it, as OpenAI's clients do", async () => {
+  const vector = [0.25, -1.5, 3];
+  const usage = { prompt_tokens: 1, total_tokens: 1 };
+  const data = [{ object: "embedding", index: 0, embedding: vector }];
+  upstream.answer = (response) => void response.end(JSON.stringify({ object: "list", data, model: "m", usage }));
+  for (const encoding_format of ["base64", "float", undefined] as const) {
+    const asked = { input: "hi", ...(encoding_format && { encoding_format }) };
+    const call = { request: asked, raw: null, requestId: "req_test", user: null };
+    const got = await provider.embed?.(call, targetOf("openai", upstream), optionsOf());
+    if (got?.kind !== "completion") throw new Error(JSON.stringify(got));
+    const { embedding } = JSON.parse(String(got.body)).data[0];
+    if (encoding_format !== "base64") expect(embedding).toEqual(vector);
+    else expect([...new Float32Array(new Uint8Array(Buffer.from(embedding, "base64")).buffer)]).toEqual(vector);
+  }
+});
+
 test("embeddings say in the specification's form what they cost, and an error behind a 200 is one", async () => {
   const data = [{ object: "embedding", index: 0, embedding: [0.5] }];
   const embedded = async (answer: object) => {
