@@ -36,18 +36,25 @@ export async function reference(): Promise<string> {
   return parts.join("\n\n");
 }
 
+/** Than the argument's name does. */
+const SAYS_NO_MORE = /^the [a-z]+('s id)?$/;
+
 async function section(path: string, entry: CommandEntry): Promise<string> {
   const command = new Command(path);
   (await entry.load()).default.configure?.(command);
   const args = command.registeredArguments.map((one) => {
     const name = one.variadic ? `${one.name()}...` : one.name();
-    return one.required ? `<${name}>` : `[${name}]`;
+    const text = one.argChoices ? `${one.description}: ${one.argChoices.join(", ")}` : one.description;
+    return { form: one.required ? `<${name}>` : `[${name}]`, text };
   });
-  const usage = ["magic", path, ...args].join(" ");
+  const usage = ["magic", path, ...args.map(({ form }) => form)].join(" ");
   const options = command.options
     .filter(({ hidden }) => !hidden)
-    .map((option) => `- \`${option.flags}\`: ${described(option).replaceAll("|", "\\|")}`);
-  return [`**\`${usage}\`** ${entry.summary}.`, ...(options.length > 0 ? ["", ...options] : [])].join("\n");
+    .map((option) => ({ form: option.flags, text: described(option) }));
+  const lines = [...args, ...options]
+    .filter(({ text }) => text && !SAYS_NO_MORE.test(text))
+    .map(({ form, text }) => `- \`${form}\`: ${text}`);
+  return [`**\`${usage}\`** ${entry.summary}.`, ...(lines.length > 0 ? ["", ...lines] : [])].join("\n");
 }
 
 /** The page of every error code, from the catalogue. */

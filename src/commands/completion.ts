@@ -9,7 +9,7 @@ const globalOptions = ["--json", "--output", "--live", "--url", "--root", "--qui
 export default defineCommand<{ names?: Names }>({
   configure: (command) =>
     command
-      .addArgument(new Argument("<shell>", shells.join(", ")).choices(shells))
+      .addArgument(new Argument("<shell>", "the shell").choices(shells))
       // For the scripts themselves.
       .addOption(new Option("--names <kind>").choices(nameKinds).hideHelp())
       .addHelpText(
