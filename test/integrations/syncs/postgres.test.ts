@@ -406,6 +406,20 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     expect(await target.lines("folded")).toEqual(await source.lines("folded"));
   });
 
+  test("a role that may write a table of another's exchanges its rows, and the table stays the other's", async () => {
+    await source.query("CREATE TABLE lent (id int PRIMARY KEY, t text); INSERT INTO lent VALUES (1, 'a'), (2, 'b')");
+    await target.query(
+      `CREATE SCHEMA theirs; CREATE TABLE theirs.lent (id int PRIMARY KEY, t text); INSERT INTO theirs.lent VALUES (1, 'old'), (9, 'gone');
+       CREATE ROLE borrower LOGIN; GRANT USAGE, CREATE ON SCHEMA theirs TO borrower; GRANT SELECT, INSERT, DELETE ON theirs.lent TO borrower`,
+    );
+    const borrower = to.replace("//postgres@", "//borrower@");
+    const outcome = await sync({ from, object: "lent", to: borrower, table: "theirs.lent" });
+    expect(outcome).toMatchObject({ error: null, records_synced: 2 });
+    expect(await target.lines("theirs.lent")).toEqual(["(1,a)", "(2,b)"]);
+    const owners = await target.query("SELECT relowner::regrole::text AS owner FROM pg_class WHERE relname = 'lent'");
+    expect(owners).toEqual([{ owner: "postgres" }]);
+  });
+
   test("a real is the double that its text says: as a key it has not gone, and the checksums are alike", async () => {
     await source.query(
       "CREATE TABLE reals (k real PRIMARY KEY, v int, n numeric(9,2)); INSERT INTO reals VALUES (0.1, 1, 1)",

@@ -54,7 +54,7 @@ export interface Renames {
 /** True where the table cannot simply be replaced by another one. */
 export async function mustStay(link: PostgresLink, oid: string): Promise<boolean> {
   const [row] = await link.rows<{ stay: string }>(
-    `SELECT (c.relkind <> 'r' OR c.relispartition OR c.relrowsecurity OR c.relhassubclass OR c.relhasrules OR c.relreplident <> 'd'
+    `SELECT (NOT pg_has_role(c.relowner, 'USAGE') OR c.relkind <> 'r' OR c.relispartition OR c.relrowsecurity OR c.relhassubclass OR c.relhasrules OR c.relreplident <> 'd'
         OR EXISTS (SELECT FROM pg_policy WHERE polrelid = c.oid)
         OR EXISTS (SELECT FROM pg_trigger WHERE tgrelid = c.oid AND NOT tgisinternal)
         OR EXISTS (SELECT FROM pg_constraint WHERE confrelid = c.oid)
