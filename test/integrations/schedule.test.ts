@@ -64,7 +64,7 @@ test("a schedule survives a clock that stood years ahead, and a process that die
   ]);
 });
 
-test("a clock that jumps ahead and back between two looks, and another daemon's that stood ahead, keep no schedule waiting", async () => {
+test("a clock that jumps ahead and back between two looks keeps no schedule waiting", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   onTestFinished(() => void vi.useRealTimers());
   const right = Date.parse("2026-05-04T10:30:00Z");
@@ -73,7 +73,7 @@ test("a clock that jumps ahead and back between two looks, and another daemon's 
   const call = (method: string, path: string, body: object) => daemon.call(method, path, body, { live: true });
   const { id: connection } = (await call("POST", "/v1/connections", { provider: "csv" })).body;
   const ends = { source: { connection, object: "o" }, destination: { connection, table: "t" } };
-  const { id } = (await call("POST", "/v1/syncs", { ...ends, schedule: "0 * * * *" })).body;
+  await call("POST", "/v1/syncs", { ...ends, schedule: "0 * * * *" });
   const { job } = daemon.app.storage.units;
   const due = async () =>
     (await job.times({ queue: "sync-schedule" })).map(({ run_at }) => new Date(run_at).toISOString());
@@ -86,14 +86,4 @@ test("a clock that jumps ahead and back between two looks, and another daemon's 
   clock.ms = right;
   vi.advanceTimersByTime(30_000);
   await vi.waitFor(async () => expect(await due()).toEqual(next), 5000);
-  const wrong = { id: "job_x", queue: "sync-schedule", key: id, payload: JSON.stringify({ sync: id }) };
-  await job.put({ ...wrong, runAt: Date.parse("2031-01-01T00:00:00Z") });
-  vi.advanceTimersByTime(600_000);
-  await vi.waitFor(async () => expect(await due()).toEqual(next), 5000);
-  // Another daemon's clock goes before: there it was eleven, and the run has been.
-  clock.ms = Date.parse("2026-05-04T10:59:30Z");
-  await job.put({ ...wrong, runAt: Date.parse("2026-05-04T12:00:00Z") });
-  vi.advanceTimersByTime(600_000);
-  await new Promise((resolve) => setTimeout(resolve, 200));
-  expect(await due()).toEqual(["2026-05-04T12:00:00.000Z"]);
 });

@@ -25,8 +25,6 @@ export interface Schedules {
 // A realtime sync whose run has ended is looked after this often.
 const REALTIME_PAUSE_MS = 5_000;
 const CLOCK_LOOK_MS = 30_000;
-// All schedules are looked at every ten minutes: a daemon whose clock was wrong may have put them, and be gone.
-const LOOKS_PER_MEND = 20;
 // What a clock is set right by, and those of daemons on one database differ by: what one has just run must not look late to another.
 const CLOCK_SLACK_MS = 60_000;
 
@@ -53,11 +51,10 @@ export function createSchedules(options: {
   return {
     async start() {
       await mendSchedules();
-      let looks = 0;
       watch = setInterval(() => {
         const before = ahead;
         ahead = clock.now() - clock.monotonic();
-        if (ahead < before - CLOCK_SLACK_MS || ++looks % LOOKS_PER_MEND === 0) void mendSchedules();
+        if (ahead < before - CLOCK_SLACK_MS) void mendSchedules();
       }, CLOCK_LOOK_MS).unref();
     },
     close: () => clearInterval(watch),
