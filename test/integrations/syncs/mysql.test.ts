@@ -430,10 +430,10 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
   });
 
   test("a full refresh of a source that has lost its key takes the sync's own key from the table: no row is one too many", async () => {
-    await target.query("CREATE TABLE keyless (id int PRIMARY KEY, v int); INSERT INTO keyless VALUES (1, 1), (2, 2)");
-    const ends = { from: pg, object: "keyless", to: other, table: "keyless" };
+    await target.query("CREATE TABLE lost_key (id int PRIMARY KEY, v int); INSERT INTO lost_key VALUES (1, 1), (2, 2)");
+    const ends = { from: pg, object: "lost_key", to: other, table: "lost_key" };
     expect((await sync(ends)).error).toBeNull();
-    await target.query("ALTER TABLE keyless DROP CONSTRAINT keyless_pkey; INSERT INTO keyless VALUES (1, 3)");
+    await target.query("ALTER TABLE lost_key DROP CONSTRAINT lost_key_pkey; INSERT INTO lost_key VALUES (1, 3)");
     expect(await sync(ends)).toMatchObject({ error: null, records_synced: 3, records_rejected: 0 });
   });
 
