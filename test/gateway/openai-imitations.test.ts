@@ -690,9 +690,11 @@ test("embeddings say in the specification's form what they cost, and an error be
   });
   const limited = { error: { message: "slow down", code: "rate_limit_exceeded" } };
   expect(await embedded(limited)).toMatchObject({ failure: { kind: "rate_limit", message: "slow down" } });
-  expect(await embedded({ object: "list" })).toMatchObject({
-    failure: { kind: "protocol", message: "The provider's answer has no embeddings." },
-  });
+  const none = { kind: "protocol", message: "The provider's answer has no embeddings." };
+  for (const vectors of [undefined, [], ["x"], [{ index: 0 }]])
+    expect(await embedded({ object: "list", data: vectors, model: "m", usage: { total_tokens: 1 } })).toMatchObject({
+      failure: none,
+    });
 });
 
 test.each([

@@ -33,7 +33,7 @@ export function readEmbeddings(
   const parsed = readAnswer(body);
   const { error, data, usage: shown } = parsed.answer;
   if (error) throw new UpstreamError(streamFailure(error, secretsOf(target)));
-  if (!Array.isArray(data) || !data.every(isEmbedding))
+  if (!Array.isArray(data) || data.length === 0 || !data.every(isEmbedding))
     throw new UpstreamError(failure("protocol", "The provider's answer has no embeddings.", { upstreamStatus: 200 }));
   const counted = usageFromWire({ completion_tokens: 0, ...fields(shown) });
   const usage = counted ?? { ...noUsage, input: estimateEmbeddingTokens(request.input), estimated: true };
