@@ -39,6 +39,20 @@ test("a list within a record becomes records, with what the manifest takes over 
   await expect(expanded({ truncated_list_retriever: {} })).rejects.toThrow("truncated_list_retriever");
 });
 
+test("members that are no objects become records with what is added to them; a list that is cut short is told once", async () => {
+  const answer = { items: [1, 2].map((id) => ({ id, tags: { data: ["a", "b"], more: id === 1 } })) };
+  const origin = await vendor((_request, response) => json(response, answer));
+  const record_expander = {
+    ...{ type: "RecordExpander", expand_records_from_field: ["tags", "data"], merge_parent: true },
+    truncation_indicator_path: ["tags", "more"],
+  };
+  const record_selector = { type: "RecordSelector", extractor: { ...at("items"), record_expander } };
+  const told: string[] = [];
+  const { records } = await read(manifest(origin, { retriever: { record_selector } }), { told });
+  expect(records.map(({ id, value }) => `${id}${value}`)).toEqual(["1a", "1b", "2a", "2b"]);
+  expect(told).toEqual(["of the list at tags.data the vendor shows 2, and says that there are more"]);
+});
+
 test("of lists in lists the members are records", async () => {
   const answer = { a: { x: { items: [{ id: 1 }, { id: 2 }] }, y: { items: [{ id: 3 }] }, z: { items: { id: 4 } } } };
   expect(await extracted(answer, at("a", "*", "items"))).toEqual([1, 2, 3, 4].map((id) => ({ id })));

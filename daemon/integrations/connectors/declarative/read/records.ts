@@ -6,13 +6,13 @@ import {
   children,
   isRecord,
   list,
-  manifestError,
   optionalChild,
   optionalText,
   refuseCustom,
   typeOf,
 } from "../manifest/component.ts";
-import { copyOf, dpath, dpathOne, removeAt, setAt } from "./dpath.ts";
+import { dpath, dpathOne } from "./dpath.ts";
+import { expanderOf } from "./expand.ts";
 import { normalise } from "./normalise.ts";
 import { type Transform, transformsOf } from "./transform.ts";
 
@@ -83,9 +83,7 @@ export function extractorOf(context: Context, component: Component): Extractor {
     .map((part) => text(context, component, part))
     .filter((part) => part !== "");
   const expander = optionalChild(component, "record_expander");
-  if (expander && typeOf(expander) !== "RecordExpander") refuseCustom(expander);
-  if (expander?.["truncated_list_retriever"])
-    throw manifestError("RecordExpander.truncated_list_retriever is not supported here");
+  const expand = expander && expanderOf(context, expander);
   const glob = path.some((part) => part.includes("*"));
   // Of lists in a list the records are their members.
   const members = (list: readonly unknown[]): readonly unknown[] => (list.some(Array.isArray) ? list.flat() : list);
@@ -101,7 +99,7 @@ export function extractorOf(context: Context, component: Component): Extractor {
       : found !== undefined && found !== null && (!isRecord(found) || Object.keys(found).length)
         ? [found]
         : [];
-    return expander ? records.flatMap((record) => expand(context, expander, record)) : records;
+    return expand ? records.flatMap(expand) : records;
   };
   return { extract, path: expander ? null : path };
 }
@@ -122,25 +120,6 @@ function combined(context: Context, component: Component): Extractor {
       return optionalText(component, "mode") === "first_match" ? (all.find(some) ?? []) : all.flat();
     },
   };
-}
-
-function expand(context: Context, component: Component, record: unknown): unknown[] {
-  const path = list(component["expand_records_from_field"]).map((part) => text(context, component, part));
-  const inner = dpath(record, path).flatMap((each) => (Array.isArray(each) ? each : []));
-  if (!inner.length) return optionalText(component, "on_no_records") === "emit_parent" ? [record] : [];
-  const keep = component["remain_original_record"] === true;
-  const fields = children(component, "parent_fields").map((field) =>
-    [field["parent_path"], field["record_path"]].map((each) => list(each).map((part) => text(context, field, part))),
-  );
-  const merges = component["merge_parent"] === true;
-  if (!keep && !merges && fields.length === 0) return inner.filter(isRecord);
-  return inner.filter(isRecord).map((each) => {
-    const parent = merges ? copyOf(record as DataRecord) : {};
-    if (merges) removeAt(parent, path);
-    const expanded: DataRecord = { ...parent, ...each };
-    for (const [from = [], to = []] of fields) setAt(expanded, to, copyOf(dpathOne(record, from) ?? null));
-    return keep ? { ...expanded, original_record: record } : expanded;
-  });
 }
 
 export function transformationsOf(stream: Component): Component[] {
