@@ -1,28 +1,15 @@
 // OpenAI's request as a Converse request.
 import { modern } from "#daemon/gateway/format/modern.ts";
-import type { ChatRequest, JsonSchema, ReasoningEffort } from "#daemon/gateway/format/request.ts";
+import type { ChatRequest, JsonSchema } from "#daemon/gateway/format/request.ts";
 import type { Notes, Target, Unsupported } from "../adapter.ts";
-import { type MemberNames, sentInput, withNames } from "../anthropic/member-names.ts";
+import { type MemberNames, sentInput } from "../anthropic/member-names.ts";
 import { claudeTraits } from "../anthropic/models.ts";
 import { claudeRefusals, claudeSampling } from "../anthropic/refusals.ts";
-import { inputSchema, nativeSchema, schemaKeeper } from "../anthropic/schema.ts";
-import { BINDING_BETA, claudeThinking, claudeThinks, thinkingRoom, unbound } from "../anthropic/thinking.ts";
-import {
-  answerToolName,
-  demandsCall,
-  jsonInstruction,
-  MOST_MARKS,
-  objectSchema,
-  somePrompt,
-  stopsOf,
-  type ToolPlan,
-  toolMarks,
-  toolPlan,
-  undemanding,
-} from "../content.ts";
-import { inlined } from "../json-schema.ts";
+import { nativeSchema, schemaKeeper } from "../anthropic/schema.ts";
+import { BINDING_BETA, claudeThinks, thinkingRoom, unbound } from "../anthropic/thinking.ts";
+import { demandsCall, jsonInstruction, somePrompt, stopsOf, toolPlan, undemanding } from "../content.ts";
 import { supportOf } from "../support.ts";
-import { type ClaudeThoughts, lacksThinking } from "../thoughts/claude.ts";
+import type { ClaudeThoughts } from "../thoughts/claude.ts";
 import { shortId } from "../tool-id.ts";
 import type { WireIo } from "../wire.ts";
 import { type ConverseTurn, converseId, converseMessages } from "./messages.ts";
@@ -31,14 +18,14 @@ import {
   forcesTools,
   isClaude,
   isGpt,
-  isNova,
   isNova2,
   isOpenWeight,
   keepsSchemas,
   markFor,
   mixesResults,
-  namesTools,
 } from "./models.ts";
+import { DEFAULT_ANSWER, novaEffort, reasoning } from "./reasoning.ts";
+import { forces, leaveFewMarks, toolsOf } from "./tools.ts";
 
 export interface ConverseRequest {
   readonly body: Record<string, unknown>;
@@ -90,9 +77,6 @@ function wayOf(schema: JsonSchema | undefined, model: string, keeps: (schema: Js
   if (keeps(schema)) return "native";
   return forcesTools(model) ? "tool" : "told";
 }
-
-/** What an answer may have beside the thinking where the request does not say. */
-const DEFAULT_ANSWER = 4096;
 
 /** With thinking on a budget `maxTokens` is that of the answer and of the thinking; else what the request or the model says. */
 export function converseLongest(request: ChatRequest, { model }: Target): number {
@@ -191,134 +175,7 @@ function isCall(use: unknown): use is { name: string; input: Record<string, unkn
   return use !== undefined;
 }
 
-function kindOf(block: Record<string, unknown>) {
-  if ("reasoningContent" in block) return "thinking";
-  if ("toolUse" in block) return "call";
-  return "toolResult" in block ? "result" : "other";
-}
-
 // Thinking goes back only to an answer that reasons as well.
 function leaveOutThinking(turn: ConverseTurn): void {
   turn.content = turn.content.filter((block) => !("reasoningContent" in block));
-}
-
-function toolsOf(
-  request: ChatRequest,
-  turns: readonly ConverseTurn[],
-  schema: JsonSchema | undefined,
-  model: string,
-  keeps: (schema: JsonSchema) => boolean,
-  names: Map<string, ReadonlyMap<string, string>>,
-): { tools: object[]; toolChoice?: object; jsonTool?: string; loose: boolean } {
-  const plan = toolPlan(request);
-  const spec = (name: string, description: string | undefined, json: unknown, strict = false) => ({
-    toolSpec: {
-      name,
-      ...(description?.trim() ? { description } : {}),
-      inputSchema: { json },
-      ...(strict ? { strict } : {}),
-    },
-  });
-  const inputOf = (name: string, parameters: JsonSchema | null | undefined) => {
-    const schema = objectSchema(parameters);
-    if (isClaude(model)) return withNames(name, inputSchema(schema), names);
-    return isNova(model) ? bareSchema(schema) : schema;
-  };
-  const given = plan.tools.filter(({ name }) => mayCall(name, plan.choice, model));
-  const marks = isClaude(model) ? toolMarks(request) : null;
-  let loose = false;
-  const tools = given.flatMap((tool): object[] => {
-    const input = inputOf(tool.name, tool.parameters);
-    const strict = tool.strict === true && keeps(input);
-    loose ||= tool.strict === true && !strict;
-    const made = spec(tool.name, tool.description, strict ? nativeSchema(input) : input, strict);
-    const mark = markFor(marks?.get(tool) ?? null, model);
-    return mark ? [made, { cachePoint: { type: "default", ...mark } }] : [made];
-  });
-  // Where the answer has to be a call of the caller's own tools, the schema says nothing of it.
-  if (schema && !demandsCall(plan)) {
-    const description = "Give the final answer by calling this tool.";
-    const jsonTool = answerToolName(given);
-    tools.push(spec(jsonTool, description, inputOf(jsonTool, schema)));
-    const only = given.length === 0 && namesTools(model);
-    return { tools, toolChoice: only ? { tool: { name: jsonTool } } : { any: {} }, jsonTool, loose };
-  }
-  // A conversation that has used tools is refused without any: name those of its past.
-  if (tools.length === 0) {
-    const past = new Set(
-      turns.flatMap((turn) => turn.content.map((block) => (block["toolUse"] as { name?: string })?.name)),
-    );
-    for (const name of past) if (name) tools.push(spec(name, undefined, { type: "object" }));
-    return { tools, loose };
-  }
-  const { choice } = plan;
-  if (choice?.mode === "named" && namesTools(model))
-    return { tools, toolChoice: { tool: { name: choice.name } }, loose };
-  return { tools, toolChoice: demandsCall(plan) ? { any: {} } : { auto: {} }, loose };
-}
-
-function leaveFewMarks(lists: readonly object[][]): void {
-  const isMark = (block: object) => "cachePoint" in block;
-  let extra = lists.flat().filter(isMark).length - MOST_MARKS;
-  for (const list of extra > 0 ? lists : []) {
-    const kept = list.filter((block) => !(isMark(block) && extra-- > 0));
-    list.length = 0;
-    for (const block of kept) list.push(block);
-  }
-}
-
-// Nova takes these three at the top of a tool's schema, and refuses a request for any other.
-function bareSchema(schema: JsonSchema): JsonSchema {
-  const { type, properties, required } = inlined(schema);
-  return { type, properties: properties ?? {}, ...(required === undefined ? {} : { required }) };
-}
-
-function mayCall(name: string, choice: ToolPlan["choice"], model: string): boolean {
-  if (choice?.mode === "named") return namesTools(model) || choice.name === name;
-  return choice?.mode !== "none";
-}
-
-function forces(toolConfig: { toolChoice?: object }): boolean {
-  return toolConfig.toolChoice !== undefined && !("auto" in toolConfig.toolChoice);
-}
-
-interface Reasoning {
-  readonly fields?: Record<string, unknown>;
-  /** `maxTokens`, where thinking takes of them. */
-  readonly total?: number | undefined;
-  readonly dropped: string[];
-}
-
-function reasoning(request: ChatRequest, model: string, turns: readonly ConverseTurn[], forced: boolean): Reasoning {
-  const effort = request.reasoning_effort;
-  if (!effort) return { dropped: [] };
-  if (isOpenWeight(model)) {
-    const said =
-      effort === "none" || effort === "minimal" ? "low" : effort === "xhigh" || effort === "max" ? "high" : effort;
-    return { fields: { reasoning_effort: said }, dropped: effort === "none" ? ["reasoning_effort"] : [] };
-  }
-  if (isGpt(model)) return { fields: { reasoning: { effort: effort === "minimal" ? "low" : effort } }, dropped: [] };
-  if (isNova2(model)) {
-    const said = novaEffort(effort);
-    return {
-      fields: { reasoningConfig: said ? { type: "enabled", maxReasoningEffort: said } : { type: "disabled" } },
-      dropped: [],
-    };
-  }
-  if (!isClaude(model)) return { dropped: [] };
-  const bare = lacksThinking(turns.map(({ role, content }) => ({ role, blocks: content.map(kindOf) })));
-  const answer = request.max_completion_tokens ?? request.max_tokens ?? DEFAULT_ANSWER;
-  const thinking = claudeThinking(effort, claudeTraits(model), { forced, bare }, answer);
-  const fields = {
-    ...(thinking.field ? { thinking: thinking.field } : {}),
-    ...(thinking.effort ? { output_config: { effort: thinking.effort } } : {}),
-  };
-  const some = Object.keys(fields).length > 0;
-  return { ...(some ? { fields } : {}), total: thinking.total, dropped: [...thinking.dropped] };
-}
-
-function novaEffort(effort: ReasoningEffort | null | undefined): "low" | "medium" | "high" | null {
-  if (!effort || effort === "none") return null;
-  if (effort === "minimal" || effort === "low") return "low";
-  return effort === "medium" ? "medium" : "high";
 }
