@@ -7,9 +7,9 @@ import { type Context, text } from "../context.ts";
 import { type Component, child, children, isRecord, list, manifestError, optionalText } from "../manifest/component.ts";
 import { dpathOne } from "../read/dpath.ts";
 import type { Authenticator, Destination, Login } from "./authenticator.ts";
+import { untilSeconds } from "./backoff-strategies.ts";
 import { durationMs, matcherOf } from "./budget.ts";
 import type { HttpResponse } from "./client.ts";
-import { untilSeconds } from "./errors.ts";
 import { responseVariables } from "./response.ts";
 
 /** A reset that is over already must not be asked about without end. */
