@@ -188,7 +188,8 @@ test("a candidate without an alternative is called whatever its breaker says", a
 });
 
 test("of an embeddings request each text has to fit into a candidate's context, not all together", async () => {
-  a.answer = (response) => void response.end(JSON.stringify({ object: "list", data: [], model: "m", usage: null }));
+  const data = [{ object: "embedding", index: 0, embedding: [0.5] }];
+  a.answer = (response) => void response.end(JSON.stringify({ object: "list", data, model: "m", usage: null }));
   const { chat } = await testGateway({
     providers: { openai: { api_key: "k", base_url: `${a.url}/v1` } },
     policies: { p: { candidates: ["openai/text-embedding-3-small"] } },
