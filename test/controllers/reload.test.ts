@@ -2,8 +2,10 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { MagicError } from "#contract/errors.ts";
 import type { DevelopmentEvent } from "#contract/wire/controllers.ts";
 import { whenThere } from "#daemon/controllers/reload/missing.ts";
+import { loadProblem } from "#daemon/controllers/reload/problems.ts";
 import type { DevelopmentSession } from "#daemon/controllers/runtime.ts";
 import { contractOf, openBench, put } from "./harness.ts";
 
@@ -26,6 +28,12 @@ async function start(folder: string, bench: Awaited<ReturnType<typeof openBench>
 }
 
 const handler = (n: number) => `import { n } from "./lib.ts"; export default () => ({ n: n + ${n} });`;
+
+test("where the machine refuses a cell, nothing in the module is said to be wrong", () => {
+  const refused = new MagicError("overloaded", "a cell could not be started: socketpair failed");
+  expect(loadProblem({ folder: "/nowhere/controllers/a" }, refused).fix).toContain("ulimit -n");
+  expect(loadProblem({ folder: "/nowhere/controllers/a" }, new Error("no")).fix).toContain("the module");
+});
 
 test("a save is live at once, a broken one keeps the last good version and shows its line", async () => {
   const bench = await openBench();

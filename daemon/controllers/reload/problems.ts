@@ -21,18 +21,22 @@ export function twinProblem(one: Folder, twin: Folder): SourceProblem {
   };
 }
 
+// Of the machine, not of the module.
+const REFUSED = "Raise what the machine allows the daemon (`ulimit -n`, `ulimit -u`, memory), and save it again.";
+
 /** A module that does not load, at the first of its own lines that the stack names. */
 export function loadProblem(one: Folder, error: unknown): SourceProblem {
   const message = error instanceof Error ? error.message : String(error);
+  const code = isMagicError(error) ? error.code : "build_failed";
   const [, file, line, column] = /controllers\/[^/]+\/([^\s:()]+):(\d+):(\d+)/.exec(message) ?? [];
   return {
     file: join(basename(dirname(one.folder)), basename(one.folder), file ?? handlerOf(one.folder)),
     line: Number(line ?? 1),
     column: Number(column ?? 1),
     pointer: "",
-    code: isMagicError(error) ? error.code : "build_failed",
+    code,
     message: message.split("\n")[0] ?? message,
-    fix: "Correct what the module does while it loads.",
+    fix: code === "overloaded" ? REFUSED : "Correct what the module does while it loads.",
   };
 }
 
