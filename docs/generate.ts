@@ -51,9 +51,8 @@ async function section(path: string, entry: CommandEntry): Promise<string> {
   const options = command.options
     .filter(({ hidden }) => !hidden)
     .map((option) => ({ form: option.flags, text: described(option) }));
-  const lines = [...args, ...options]
-    .filter(({ text }) => text && !SAYS_NO_MORE.test(text))
-    .map(({ form, text }) => `- \`${form}\`: ${text}`);
+  const told = args.filter(({ text }) => text && !SAYS_NO_MORE.test(text));
+  const lines = [...told, ...options].map(({ form, text }) => `- \`${form}\`: ${text}`);
   return [`**\`${usage}\`** ${entry.summary}.`, ...(lines.length > 0 ? ["", ...lines] : [])].join("\n");
 }
 

@@ -27,7 +27,7 @@ async function commandOf(path: readonly string[]): Promise<Command | undefined> 
   return command;
 }
 
-test("every documented command and option exists", async () => {
+test("every documented command, argument and option exists, and no option is missing", async () => {
   const sections = page.split(/^\*\*`magic /m).slice(1);
   expect(sections.length).toBeGreaterThan(20);
   for (const section of sections) {
@@ -38,6 +38,7 @@ test("every documented command and option exists", async () => {
       expect(command?.registeredArguments.map((one) => one.name())).toContain(name);
     for (const [, flags] of section.matchAll(/^- `(-[^`]+)`:/gm))
       expect(command?.options.map((option) => option.flags)).toContain(flags);
+    for (const { flags, hidden } of command?.options ?? []) if (!hidden) expect(section).toContain(`- \`${flags}\`: `);
   }
 });
 
