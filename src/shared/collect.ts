@@ -9,15 +9,17 @@ export async function readWhole(path: string, most: number): Promise<Buffer> {
   return statSync(path).isFIFO() ? collectAwaited(pipeFrom(path), most) : collect(createReadStream(path), most);
 }
 
+const interruptions = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
 /** The same of a stream that may stay silent for ever. Throws `interrupted` at Ctrl-C. */
 export async function collectAwaited(source: Readable, most: number): Promise<Buffer> {
   // A command that ends by itself when it is interrupted has not begun to listen for that.
   const interrupt = () => source.destroy(new MagicError("interrupted"));
-  process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
+  for (const signal of interruptions) process.once(signal, interrupt);
   try {
     return await collect(source, most);
   } finally {
-    process.off("SIGINT", interrupt).off("SIGTERM", interrupt);
+    for (const signal of interruptions) process.off(signal, interrupt);
   }
 }
 

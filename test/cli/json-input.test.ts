@@ -27,21 +27,23 @@ test("a pipe that nobody writes into is waited for, but not past an interruption
   const box = createSandbox();
   const pipe = join(box.folder, "pipe");
   execFileSync("mkfifo", [pipe]);
-  for (const args of [
-    ["invoke", "hello", "--input", `@${pipe}`],
-    ["connector", "read", pipe, "customers"],
-  ]) {
+  const read = ["connector", "read", pipe, "customers"];
+  for (const [signal, args] of [
+    ["SIGTERM", ["invoke", "hello", "--input", `@${pipe}`]],
+    ["SIGTERM", read],
+    ["SIGHUP", read],
+  ] as const) {
     const child = spawn(process.execPath, [program, ...args], { env: box.env, stdio: "ignore" });
     // There is a writer, who writes nothing, as soon as there is a reader.
     const writer = await vi.waitFor(() => openSync(pipe, constants.O_WRONLY | constants.O_NONBLOCK), 60_000);
-    child.kill("SIGTERM");
+    child.kill(signal);
     expect(await once(child, "exit")).toEqual([130, null]);
     closeSync(writer);
   }
-  const read = readJsonInput(`@${pipe}`, "--input");
+  const late = readJsonInput(`@${pipe}`, "--input");
   await setTimeout(50);
   await promisify(execFile)("sh", ["-c", `(echo '{"late":'; sleep 0.1; echo 1}) > ${pipe}`]);
-  expect(await read).toEqual({ late: 1 });
+  expect(await late).toEqual({ late: 1 });
   await box.dispose();
 });
 
