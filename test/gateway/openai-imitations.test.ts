@@ -644,6 +644,16 @@ test("a server that refuses the token's user beside texts to embed is asked with
   expect(await embed({ input: "hi", user: "u1" })).toMatchObject({ failure: { upstreamStatus: 400 } });
 });
 
+test("a refusal that repeats a long request keeps its status, of chats and of texts to embed", async () => {
+  const detail = [{ loc: ["body", "n"], msg: "Input should be a valid integer", input: "x".repeat(400_000) }];
+  upstream.answer = (response) => void response.writeHead(422).end(JSON.stringify({ detail }));
+  const target = targetOf("openai", upstream);
+  const refused = { kind: "failure", failure: { kind: "invalid", status: 422, upstreamStatus: 422 }, usage: null };
+  expect(await provider.chat(callOf(request), target, optionsOf())).toMatchObject(refused);
+  const call = { request: { input: "hi" }, raw: null, requestId: "req_test", user: null };
+  expect(await provider.embed?.(call, target, optionsOf())).toMatchObject(refused);
+});
+
 test("numbers of a server that gives no base64 come as base64 to who asks for it, as OpenAI's clients do", async () => {
   const vector = [0.25, -1.5, 3];
   const usage = { prompt_tokens: 1, total_tokens: 1 };

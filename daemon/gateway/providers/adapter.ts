@@ -150,7 +150,10 @@ export interface Provider {
   unsupported(request: ChatRequest, model: string): readonly Unsupported[];
   /** The `max_tokens` that would be sent, where that is more than what the request and the model's own limit say. */
   longestAnswer?(request: ChatRequest, target: Target): number;
-  /** One attempt: exactly one upstream request. Resolves at the whole completion or at the stream's first content. */
+  /**
+   * One attempt: one upstream request, and one more for each refusal that its wire knows a way around. Resolves at the whole completion or at the
+   * stream's first content.
+   */
   chat(call: ChatCall, target: Target, options: AttemptOptions): Promise<ChatOutcome>;
   /** Undefined where the provider's wire is not OpenAI's. */
   embed?(call: EmbeddingCall, target: Target, options: AttemptOptions): Promise<ChatOutcome>;

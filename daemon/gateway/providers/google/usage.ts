@@ -3,6 +3,7 @@ import { fields } from "#contract/json-object.ts";
 import type { FinishReason, Logprobs } from "#daemon/gateway/format/completion.ts";
 import { count, isCount, type TokenUsage, withParts } from "#daemon/gateway/format/usage.ts";
 import { list, string } from "../events.ts";
+import { UNLIKELY } from "../openai/logprobs.ts";
 
 /** Null where `usageMetadata` has no counts (Vertex sends it with nothing but the traffic's type). */
 export function googleUsage(value: unknown): TokenUsage | null {
@@ -76,7 +77,7 @@ export function googleLogprobs(value: unknown): Logprobs | null {
   const tops = list(fields(value)["topCandidates"]).map((one) => list(fields(one)["candidates"]).map(fields));
   const entry = (one: Record<string, unknown>) => ({
     token: string(one["token"]),
-    logprob: typeof one["logProbability"] === "number" ? one["logProbability"] : -9999,
+    logprob: typeof one["logProbability"] === "number" ? one["logProbability"] : UNLIKELY,
     bytes: [...Buffer.from(string(one["token"]))],
   });
   const content = chosen.map((one, at) => ({ ...entry(one), top_logprobs: (tops[at] ?? []).map(entry) }));

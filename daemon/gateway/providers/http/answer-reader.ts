@@ -58,9 +58,12 @@ export class AnswerReader implements ExchangeReader {
       return;
     }
     this.#size += chunk.length;
-    if (this.#size > (this.#status < 300 ? this.#reading.maxAnswer : MAX_ERROR))
-      throw new UpstreamError(failure("protocol", "The provider's answer is too large."));
     this.#parts.push(chunk);
+    if (this.#status >= 300) {
+      // Servers repeat what they refuse (FastAPI): the status has to do.
+      if (this.#size > MAX_ERROR) throw this.#tooLong();
+    } else if (this.#size > this.#reading.maxAnswer)
+      throw new UpstreamError(failure("protocol", "The provider's answer is too large."));
   }
 
   end(): void {
@@ -77,19 +80,27 @@ export class AnswerReader implements ExchangeReader {
 
   // Null: the request goes out once more.
   #whole(): ChatOutcome | null {
-    const { wire, target } = this.#reading;
     const body = joined(this.#parts);
     this.#parts = [];
     if (this.#status >= 300) {
       const text = body.toString("utf8");
-      if (this.#sendAgain(this.#status, text)) return null;
-      return this.#failed(wire.failure(this.#status, this.#headers, text, target), null);
+      return this.#sendAgain(this.#status, text) ? null : this.#failed(this.#refusal(text), null);
     }
     try {
       return this.#reading.whole(body);
     } catch (error) {
       return this.#failed(failureOf(error), error instanceof UpstreamError ? error.usage : null);
     }
+  }
+
+  #refusal(text: string): Failure {
+    const { wire, target } = this.#reading;
+    return wire.failure(this.#status, this.#headers, text, target);
+  }
+
+  #tooLong(): UpstreamError {
+    this.#toll.whole = true;
+    return new UpstreamError(this.#refusal(joined(this.#parts).toString("utf8")));
   }
 
   #failed(problem: Failure, usage: TokenUsage | null): FailureOutcome {

@@ -9,7 +9,7 @@ export class Toll {
   sent = false;
   /** It has begun an answer that is no refusal. */
   answering = false;
-  /** Its answer has come to its end. */
+  /** Its answer has come to its end, or as far as it is read. */
   whole = false;
 
   of({ kind }: Failure, promptTokens: () => number): TokenUsage | null {

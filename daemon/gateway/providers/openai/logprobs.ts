@@ -3,8 +3,8 @@
 import { fields, isObject } from "#contract/json-object.ts";
 import { list, string } from "../events.ts";
 
-/** As the Gemini API has it: so improbable that nobody says how much. */
-const UNKNOWN = -9999;
+/** OpenAI's word for a token that is very unlikely: how much, nobody says. */
+export const UNLIKELY = -9999;
 
 export function soundLogprobs(logprobs: unknown): boolean {
   if (logprobs === null) return true;
@@ -49,7 +49,7 @@ function mendedToken(given: unknown): object {
   return {
     ...fields(given),
     token: string(token),
-    logprob: typeof logprob === "number" ? logprob : UNKNOWN,
+    logprob: typeof logprob === "number" ? logprob : UNLIKELY,
     bytes: areBytes(bytes) ? bytes : null,
   };
 }
