@@ -1,7 +1,6 @@
 // How functions, filters and methods read their arguments: by position or by name, with a default, refusing what they do not know.
-import { PythonTypeError, UndefinedError } from "./errors.ts";
-import { asNumber, isNumber, typeName, Undefined } from "./python.ts";
-import { str } from "./repr.ts";
+import { PythonTypeError } from "./errors.ts";
+import { asNumber, defined, isNumber, typeName } from "./python.ts";
 
 export class Arguments {
   readonly positional: readonly unknown[];
@@ -53,14 +52,9 @@ export class Arguments {
   number(at: number, name: string, otherwise?: number): number {
     const value = defined(otherwise === undefined ? this.required(at, name) : this.any(at, name, otherwise));
     if (!isNumber(value) && typeof value !== "boolean")
-      throw new PythonTypeError(`${this.#who}() needs a number for '${name}', not ${str(typeName(value))}`);
+      throw new PythonTypeError(`${this.#who}() needs a number for '${name}', not ${typeName(value)}`);
     return asNumber(value);
   }
-}
-
-function defined(value: unknown): unknown {
-  if (value instanceof Undefined) throw new UndefinedError(`${value.what} is undefined`);
-  return value;
 }
 
 /** What a value can be asked to do. */

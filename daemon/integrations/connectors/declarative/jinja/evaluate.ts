@@ -1,12 +1,12 @@
 // Syntax tree + context -> text. Only the values of the context and the functions of this folder are reachable; work and output are bounded.
 import { Arguments } from "./arguments.ts";
 import { compare, contains, equals } from "./compare.ts";
-import { EvaluationError, PythonTypeError, TemplateSyntaxError, UndefinedError } from "./errors.ts";
+import { EvaluationError, PythonTypeError, TemplateSyntaxError } from "./errors.ts";
 import { filters } from "./filters.ts";
 import { iterate } from "./iterate.ts";
 import { member } from "./methods.ts";
 import { arithmetic, item, MAX_SIZE, slice } from "./operators.ts";
-import { Callable, Float, float, isDict, isNumber, Tuple, truth, typeName, Undefined } from "./python.ts";
+import { Callable, defined, Float, float, isDict, isNumber, Tuple, truth, typeName, Undefined } from "./python.ts";
 import { str } from "./repr.ts";
 import type { Arguments as ArgumentNodes, Expression, Statement } from "./syntax.ts";
 import { tests } from "./tests.ts";
@@ -171,11 +171,8 @@ function evaluate(node: Expression, scope: Scope, run: Run): unknown {
       return new Tuple(node.items.map((each) => evaluate(each, scope, run)));
     case "dict":
       return new Map(node.entries.map(([key, value]) => [evaluate(key, scope, run), evaluate(value, scope, run)]));
-    case "attribute": {
-      const object = evaluate(node.object, scope, run);
-      if (object instanceof Undefined) throw new UndefinedError(`${object.what} is undefined`);
-      return member(object, node.name);
-    }
+    case "attribute":
+      return member(defined(evaluate(node.object, scope, run)), node.name);
     case "item": {
       const object = evaluate(node.object, scope, run);
       const key = evaluate(node.key, scope, run);
@@ -227,8 +224,7 @@ function evaluateArguments(who: string, nodes: ArgumentNodes, scope: Scope, run:
 }
 
 function call(node: Expression, nodes: ArgumentNodes, scope: Scope, run: Run): unknown {
-  const callee = evaluate(node, scope, run);
-  if (callee instanceof Undefined) throw new UndefinedError(`${callee.what} is undefined`);
+  const callee = defined(evaluate(node, scope, run));
   if (!(callee instanceof Callable)) throw new PythonTypeError(`'${typeName(callee)}' object is not callable`);
   const args = evaluateArguments(callee.name, nodes, scope, run);
   return callee.call([...args.positional], args.named);
@@ -252,7 +248,7 @@ function applyTest(node: Extract<Expression, { kind: "test" }>, scope: Scope, ru
 
 function unary(operator: "not" | "-" | "+", value: unknown): unknown {
   if (operator === "not") return !truth(value);
-  if (value instanceof Undefined) throw new UndefinedError(`${value.what} is undefined`);
+  defined(value);
   if (typeof value !== "boolean" && !isNumber(value))
     throw new PythonTypeError(`bad operand type for unary ${operator}: '${typeName(value)}'`);
   if (operator === "+") return typeof value === "boolean" ? Number(value) : value;
@@ -282,8 +278,8 @@ function holds(operator: string, left: unknown, right: unknown): boolean {
   if (operator === "!=") return !equals(left, right);
   if (operator === "in") return contains(right, left);
   if (operator === "not in") return !contains(right, left);
-  for (const side of [left, right])
-    if (side instanceof Undefined) throw new UndefinedError(`${side.what} is undefined`);
+  defined(left);
+  defined(right);
   const order = compare(left, right, operator);
   if (operator === "<") return order < 0;
   if (operator === "<=") return order <= 0;

@@ -4,9 +4,20 @@ import { compare } from "./compare.ts";
 import { EvaluationError, PythonTypeError } from "./errors.ts";
 import { iterate } from "./iterate.ts";
 import { member } from "./methods.ts";
-import { defined, fileSize, numeric, round, toFloat, toInt } from "./number-filters.ts";
+import { fileSize, numeric, round, toFloat, toInt } from "./number-filters.ts";
 import { formatPercent, MAX_SIZE } from "./operators.ts";
-import { type Callable, type Dict, Float, isDict, isNumber, Tuple, truth, typeName, Undefined } from "./python.ts";
+import {
+  type Callable,
+  type Dict,
+  defined,
+  Float,
+  isDict,
+  isNumber,
+  Tuple,
+  truth,
+  typeName,
+  Undefined,
+} from "./python.ts";
 import { repr, str } from "./repr.ts";
 import { attributeOf, batch, groupBy, join, MAX_SLICES, sorted, sum, unique } from "./sequence-filters.ts";
 import { tests } from "./tests.ts";
@@ -24,8 +35,6 @@ import {
 import { capitalize, centred, replace, splitLines } from "./texts.ts";
 
 export type Filter = (value: unknown, args: Arguments) => unknown;
-
-const text = (value: unknown): string => str(value);
 
 // Jinja's lazy filters take anything false for an empty sequence.
 const sequence = (value: unknown): readonly unknown[] => (truth(value) ? iterate(value) : []);
@@ -76,13 +85,13 @@ const table: Readonly<Record<string, Filter>> = {
           : v
         : Math.abs(numeric(defined(v))),
   attr: (v, a) => member(v, a.text(0, "name")),
-  base64encode: (v) => Buffer.from(text(v), "utf8").toString("base64"),
-  base64decode: (v) => Buffer.from(text(v), "base64").toString("utf8"),
+  base64encode: (v) => Buffer.from(str(v), "utf8").toString("base64"),
+  base64decode: (v) => Buffer.from(str(v), "base64").toString("utf8"),
   // Whatever its name says: manifests are written for what the reference does.
-  base64binascii_decode: (v) => Buffer.from(text(v)).toString("base64"),
+  base64binascii_decode: (v) => Buffer.from(str(v)).toString("base64"),
   batch,
-  capitalize: (v) => capitalize(text(v)),
-  center: (v, a) => centred(text(v), Math.min(a.number(0, "width", 80), MAX_SIZE)),
+  capitalize: (v) => capitalize(str(v)),
+  center: (v, a) => centred(str(v), Math.min(a.number(0, "width", 80), MAX_SIZE)),
   count: (v) => length(v),
   default: (v, a) =>
     v instanceof Undefined || (truth(a.any(1, "boolean", false)) && !truth(v)) ? a.any(0, "default_value", "") : v,
@@ -99,7 +108,7 @@ const table: Readonly<Record<string, Filter>> = {
   first: (v) => orUndefined(iterate(v)[0], "No first item, sequence was empty."),
   float: toFloat,
   forceescape: escapeHtml,
-  format: (v, a) => formatPercent(text(v), a.named.size ? new Map(a.named) : new Tuple(a.positional)),
+  format: (v, a) => formatPercent(str(v), a.named.size ? new Map(a.named) : new Tuple(a.positional)),
   groupby: groupBy,
   hash,
   hmac,
@@ -108,7 +117,7 @@ const table: Readonly<Record<string, Filter>> = {
       typeof a.any(0, "width", 4) === "string"
         ? String(a.any(0, "width"))
         : " ".repeat(Math.min(a.number(0, "width", 4), 1000));
-    const whole = text(v);
+    const whole = str(v);
     const [head = "", ...lines] = splitLines(`${whole}\n`);
     if (whole.length + pad.length * (lines.length + 1) > MAX_SIZE)
       throw new EvaluationError("the indented text is too large");
@@ -123,7 +132,7 @@ const table: Readonly<Record<string, Filter>> = {
   last: (v) => orUndefined(iterate(v).at(-1), "No last item, sequence was empty."),
   length: (v) => length(v),
   list: (v) => [...iterate(v)],
-  lower: (v) => text(v).toLowerCase(),
+  lower: (v) => str(v).toLowerCase(),
   map,
   max: (v, a) =>
     orUndefined(
@@ -144,9 +153,9 @@ const table: Readonly<Record<string, Filter>> = {
   rejectattr: (v, a) => choose(v, a, false, true),
   replace: (v, a) =>
     replace(
-      text(v),
-      text(a.required(0, "old")),
-      text(a.required(1, "new")),
+      str(v),
+      str(a.required(0, "old")),
+      str(a.required(1, "new")),
       a.any(2, "count", null) === null ? -1 : a.number(2, "count"),
     ),
   reverse: (v) => (typeof v === "string" ? [...v].reverse().join("") : [...iterate(v)].reverse()),
@@ -167,28 +176,28 @@ const table: Readonly<Record<string, Filter>> = {
   },
   sort: (v, a) =>
     sorted(v, truth(a.any(0, "reverse", false)), truth(a.any(1, "case_sensitive", false)), a.any(2, "attribute", null)),
-  string: (v) => text(v),
+  string: (v) => str(v),
   striptags: (v) =>
-    without(without(text(v), "<!--", "-->"), "<", ">")
+    without(without(str(v), "<!--", "-->"), "<", ">")
       .replace(/\s+/g, " ")
       .trim(),
   sum,
   // Jinja's own idea of a word, which is not str.title()'s.
-  title: (v) => text(v).replace(/[^-\s({[<]+/g, (word) => word.charAt(0).toUpperCase() + word.slice(1).toLowerCase()),
+  title: (v) => str(v).replace(/[^-\s({[<]+/g, (word) => word.charAt(0).toUpperCase() + word.slice(1).toLowerCase()),
   tojson,
   trim: (v, a) =>
     a.any(0, "chars", null) === null
-      ? text(v).trim()
-      : str((member(text(v), "strip") as Callable).call([a.any(0, "chars")], new Map())),
-  truncate: (v, a) => truncate(text(v), a),
+      ? str(v).trim()
+      : str((member(str(v), "strip") as Callable).call([a.any(0, "chars")], new Map())),
+  truncate: (v, a) => truncate(str(v), a),
   unique,
-  upper: (v) => text(v).toUpperCase(),
+  upper: (v) => str(v).toUpperCase(),
   urlencode,
-  wordcount: (v) => text(v).match(/[\p{L}\p{N}_]+/gu)?.length ?? 0,
+  wordcount: (v) => str(v).match(/[\p{L}\p{N}_]+/gu)?.length ?? 0,
   xmlattr: (v) =>
     [...mapping(v)]
       .filter(([, each]) => each !== null && !(each instanceof Undefined))
-      .map(([key, each]) => ` ${text(key)}="${escapeHtml(each)}"`)
+      .map(([key, each]) => ` ${str(key)}="${escapeHtml(each)}"`)
       .join(""),
 };
 

@@ -11,7 +11,7 @@ import { repr, str } from "./repr.ts";
 
 type Member = (value: unknown, name: string) => unknown;
 
-/** str.format: `{}`, `{0}`, `{name}`, `{:05.2f}`, with attribute and item look-ups left out as the sandbox does for private names. */
+/** str.format: `{}`, `{0}`, `{name.field[key]}`, `{:05.2f}`. `member` reads attributes: no more is reachable than by `.field`. */
 export function format(template: string, args: Arguments, member: Member): string {
   let automatic = 0;
   return template.replace(

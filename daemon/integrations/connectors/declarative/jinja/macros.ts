@@ -4,10 +4,10 @@ import { compare } from "./compare.ts";
 import { parseIso, strftime, strptime } from "./date-text.ts";
 import { DateTime, PyDate, TimeDelta } from "./datetime.ts";
 import { parseDuration } from "./duration.ts";
-import { EvaluationError, PythonTypeError, UndefinedError } from "./errors.ts";
+import { EvaluationError, PythonTypeError } from "./errors.ts";
 import { iterate, pairsOf } from "./iterate.ts";
 import { fromJson } from "./json.ts";
-import { asNumber, Callable, float, isNumber, Undefined } from "./python.ts";
+import { asNumber, Callable, defined, float, isNumber } from "./python.ts";
 import { str } from "./repr.ts";
 import { quotePlus } from "./text-filters.ts";
 
@@ -114,8 +114,7 @@ function dateText(value: unknown): string {
 function extreme(args: Arguments, sign: 1 | -1): unknown {
   const items = args.positional.length === 1 ? iterate(args.positional[0]) : args.positional;
   if (!items.length) throw new EvaluationError(`${sign > 0 ? "max" : "min"}() arg is an empty sequence`);
-  const missing = items.length > 1 && items.find((item) => item instanceof Undefined);
-  if (missing) throw new UndefinedError(`${missing.what} is undefined`);
+  if (items.length > 1) for (const each of items) defined(each);
   return items.reduce((best, item) => (compare(item, best) * sign > 0 ? item : best));
 }
 

@@ -1,18 +1,13 @@
 // The filters whose result is a number, or a number's text.
 import type { Arguments } from "./arguments.ts";
-import { PythonTypeError, UndefinedError } from "./errors.ts";
+import { PythonTypeError } from "./errors.ts";
 import { fixed } from "./number-text.ts";
-import { asNumber, Float, float, int, isInt, isNumber, typeName, Undefined } from "./python.ts";
+import { asNumber, defined, Float, float, int, isInt, isNumber, typeName } from "./python.ts";
 
 export function numeric(value: unknown): number {
   if (!isNumber(value) && typeof value !== "boolean")
     throw new PythonTypeError(`must be real number, not ${typeName(value)}`);
   return asNumber(value);
-}
-
-export function defined(value: unknown): unknown {
-  if (value instanceof Undefined) throw new UndefinedError(`${value.what} is undefined`);
-  return value;
 }
 
 const MARKED: Readonly<Record<string, number>> = { b: 2, o: 8, x: 16 };
@@ -55,19 +50,17 @@ export function toInt(value: unknown, args: Arguments): unknown {
       : Number.isFinite(asNumber(value))
         ? Math.trunc(asNumber(value)) + 0
         : otherwise;
-  return value instanceof Undefined ? failUndefined(value) : otherwise;
+  defined(value);
+  return otherwise;
 }
-
-const failUndefined = (value: Undefined): never => {
-  throw new UndefinedError(`${value.what} is undefined`);
-};
 
 export function toFloat(value: unknown, args: Arguments): unknown {
   const otherwise = args.any(0, "default", new Float(0));
   if (isNumber(value) || typeof value === "boolean") return float(asNumber(value));
   if (typeof value === "string" && /^\s*[+-]?(\d+(_\d+)*(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$/.test(value))
     return float(Number(value.replaceAll("_", "")));
-  return value instanceof Undefined ? failUndefined(value) : otherwise;
+  defined(value);
+  return otherwise;
 }
 
 // Python rounds halves to the even neighbour; `method` may ask for ceil or floor.

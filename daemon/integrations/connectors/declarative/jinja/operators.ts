@@ -2,11 +2,12 @@
 import { equals } from "./compare.ts";
 import { DAY_US, DateTime, PyDate, TimeDelta } from "./datetime.ts";
 import { addDuration } from "./duration.ts";
-import { EvaluationError, PythonTypeError, UndefinedError } from "./errors.ts";
+import { EvaluationError, PythonTypeError } from "./errors.ts";
 import { numberText } from "./number-text.ts";
 import {
   asNumber,
   type Dict,
+  defined,
   float,
   int,
   isDict,
@@ -36,8 +37,8 @@ const operations: Readonly<Record<string, Arithmetic>> = {
 
 export function arithmetic(operator: string, left: unknown, right: unknown): unknown {
   const formats = operator === "%" && typeof left === "string";
-  for (const side of formats ? [left] : [left, right])
-    if (side instanceof Undefined) throw new UndefinedError(`${side.what} is undefined`);
+  defined(left);
+  if (!formats) defined(right);
   const operation = operations[operator];
   if (!operation) throw new EvaluationError(`no operator '${operator}'`);
   return operation(left, right);
@@ -216,7 +217,7 @@ function percentOne(value: unknown, kind: string, flags: string, precision: stri
 
 /** `object[key]`: an item, else Undefined as Jinja's getitem. */
 export function item(object: unknown, key: unknown): unknown {
-  if (object instanceof Undefined) throw new UndefinedError(`${object.what} is undefined`);
+  defined(object);
   if (isDict(object)) return lookup(object, key);
   const items = typeof object === "string" ? [...object] : object instanceof Tuple ? object.items : object;
   if (Array.isArray(items) && integer(key)) {
@@ -236,7 +237,7 @@ export function lookup(dict: Dict, key: unknown): unknown {
 
 /** `object[start:stop:step]`. */
 export function slice(object: unknown, parts: readonly unknown[]): unknown {
-  if (object instanceof Undefined) throw new UndefinedError(`${object.what} is undefined`);
+  defined(object);
   const items = typeof object === "string" ? [...object] : object instanceof Tuple ? [...object.items] : object;
   if (!Array.isArray(items)) throw new PythonTypeError(`'${typeName(object)}' object is not subscriptable`);
   const [start, stop, step] = parts.map((part) => (part === undefined || part === null ? undefined : asNumber(part)));

@@ -1,6 +1,6 @@
 // Python's values in JavaScript. Text is string, None is null, int is number or bigint, a list is an array, a dict is a Map or a plain
 // object of the context; what JavaScript lacks has a class here.
-import { EvaluationError } from "./errors.ts";
+import { EvaluationError, UndefinedError } from "./errors.ts";
 
 /** A missing value: prints as nothing, is false, and fails once something is asked of it. */
 export class Undefined {
@@ -8,6 +8,12 @@ export class Undefined {
   constructor(what: string) {
     this.what = what;
   }
+}
+
+/** The value itself. @throws UndefinedError for a missing one. */
+export function defined(value: unknown): unknown {
+  if (value instanceof Undefined) throw new UndefinedError(`${value.what} is undefined`);
+  return value;
 }
 
 /** A float whose value is a whole number; other floats are plain numbers. */

@@ -2,18 +2,17 @@
 import { createHash, createHmac } from "node:crypto";
 import type { Arguments } from "./arguments.ts";
 import { compare } from "./compare.ts";
-import { EvaluationError, PythonTypeError, UndefinedError } from "./errors.ts";
+import { EvaluationError, PythonTypeError } from "./errors.ts";
 import { iterate } from "./iterate.ts";
-import { asNumber, isDict, isNumber, Tuple, truth, typeName, Undefined } from "./python.ts";
+import { asNumber, defined, isDict, isNumber, Tuple, truth, typeName } from "./python.ts";
 import { compileRegex } from "./regex.ts";
 import { str } from "./repr.ts";
 
-const text = (value: unknown): string => str(value);
 const MAX_INDENT = 100;
 
 // htmlsafe_json_dumps: Python's separators, sorted keys, and the characters that end a script element escaped.
 export function tojson(value: unknown, args: Arguments): string {
-  if (value instanceof Undefined) throw new UndefinedError(`${value.what} is undefined`);
+  defined(value);
   const indent = args.any(0, "indent", null);
   if (asNumber(indent ?? 0) > MAX_INDENT)
     throw new EvaluationError(`an indent of more than ${MAX_INDENT} is too large`);
@@ -39,7 +38,7 @@ export function pythonJson(value: unknown, indent?: number, level = 0, sorted = 
   if (isDict(value)) {
     if (!value.size) return "{}";
     const keys = sorted ? [...value].sort(([a], [b]) => compare(a, b)) : [...value];
-    return `{${newline}${keys.map(([key, each]) => `${JSON.stringify(text(key))}: ${pythonJson(each, indent, level + 1, sorted)}`).join(comma)}${end}}`;
+    return `{${newline}${keys.map(([key, each]) => `${JSON.stringify(str(key))}: ${pythonJson(each, indent, level + 1, sorted)}`).join(comma)}${end}}`;
   }
   if (Array.isArray(value) || value instanceof Tuple) {
     const items = iterate(value);
@@ -56,7 +55,7 @@ export function hash(value: unknown, args: Arguments): string {
   if (!/^(md5|sha1|sha224|sha256|sha384|sha512)$/.test(kind))
     throw new EvaluationError(`No hashing function named ${kind}.`);
   return createHash(kind)
-    .update(text(value) + (salt === null ? "" : text(salt)))
+    .update(str(value) + (salt === null ? "" : str(salt)))
     .digest("hex");
 }
 
@@ -64,11 +63,11 @@ export function hmac(value: unknown, args: Arguments): string {
   const kind = args.text(1, "hash_type", "sha256");
   if (kind !== "sha256" && kind !== "sha512" && kind !== "sha1" && kind !== "md5")
     throw new EvaluationError(`Hash type ${kind} is not supported`);
-  return createHmac(kind, args.text(0, "key")).update(text(value)).digest("hex");
+  return createHmac(kind, args.text(0, "key")).update(str(value)).digest("hex");
 }
 
 export function regexSearch(value: unknown, args: Arguments): unknown {
-  const matcher = compileRegex(args.text(0, "regex")).matcher(text(value));
+  const matcher = compileRegex(args.text(0, "regex")).matcher(str(value));
   if (!matcher.find()) return "";
   // Without a group there is nothing that was looked for, as in the reference.
   return matcher.groupCount() > 0 ? (matcher.group(1) ?? "") : "";
@@ -81,7 +80,7 @@ export function regexReplace(value: unknown, args: Arguments): string {
     .replaceAll("$", "\\$")
     .replace(/\\g<(\w+)>/g, (_all, name: string) => ["$", "{", name, "}"].join(""))
     .replace(/\\(\d)/g, "$$$1");
-  return compileRegex(args.text(0, "regex")).matcher(text(value)).replaceAll(replacement);
+  return compileRegex(args.text(0, "regex")).matcher(str(value)).replaceAll(replacement);
 }
 
 export function truncate(value: string, args: Arguments): string {
@@ -101,7 +100,7 @@ const escapes: Readonly<Record<string, string>> = {
   '"': "&#34;",
 };
 export const escapeHtml = (value: unknown): string =>
-  text(value).replace(/[&<>'"]/g, (character) => escapes[character] ?? character);
+  str(value).replace(/[&<>'"]/g, (character) => escapes[character] ?? character);
 const quote = (value: string): string =>
   encodeURIComponent(value)
     .replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
@@ -112,11 +111,11 @@ export const quotePlus = (value: string): string => quote(value).replaceAll("/",
 
 export function urlencode(value: unknown): string {
   if (typeof value === "string" || isNumber(value) || typeof value === "boolean" || value === null)
-    return quote(text(value));
+    return quote(str(value));
   const pairs: readonly (readonly unknown[])[] = isDict(value)
     ? [...value]
     : iterate(value).map((each) => iterate(each));
-  return pairs.map(([key, each]) => `${quotePlus(text(key))}=${quotePlus(text(each))}`).join("&");
+  return pairs.map(([key, each]) => `${quotePlus(str(key))}=${quotePlus(str(each))}`).join("&");
 }
 
 /** The text without what stands between these marks, in one pass: a regular expression would look for each end anew. */

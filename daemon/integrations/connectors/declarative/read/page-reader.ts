@@ -30,7 +30,7 @@ interface ReadPage<Given> {
 
 export interface PageReader {
   /**
-   * All parts of a page but the last, which is told with what the page was.
+   * Yields all parts of a page but the last, which is returned with what the page was.
    * @param border the records that another page began with: they are not read again.
    */
   read<Taken extends TakenPage>(
