@@ -468,6 +468,8 @@ test("intervals are whole months, weeks or days where the manifest clamps them",
   // Its first day stands for the whole month; without a granularity the end is where the last month ends.
   expect(await intervals("{{ config.target }}", "P2M", {}, "02-01T05:00:00Z")).toEqual(["2026-02-01 2026-02-28"]);
   expect(await intervals("MONTH", "", {}, "02-01T05:00:00Z", "")).toEqual(["2026-02-01 2026-03-01"]);
+  // No step is shorter than what it is clamped to.
+  expect(await intervals("MONTH", "PT12H")).toEqual(["2026-02-01 2026-02-28"]);
   expect((await intervals("DAY", "P20D")).slice(0, 2)).toEqual(["2026-01-11 2026-01-30", "2026-01-31 2026-02-19"]);
 });
 

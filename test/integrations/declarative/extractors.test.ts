@@ -39,6 +39,14 @@ test("a list within a record becomes records, with what the manifest takes over 
   await expect(expanded({ truncated_list_retriever: {} })).rejects.toThrow("truncated_list_retriever");
 });
 
+test("a long list within a record takes no more time for each member than a short one", async () => {
+  const lines = Array.from({ length: 20_000 }, (_, line) => ({ line, of: { cents: line } }));
+  const record_expander = { type: "RecordExpander", expand_records_from_field: ["lines"], merge_parent: true };
+  const records = await extracted({ items: [{ id: 1, lines }] }, { ...at("items"), record_expander });
+  expect(records).toHaveLength(20_000);
+  expect(records.at(-1)).toEqual({ id: 1, line: 19_999, of: { cents: 19_999 } });
+}, 30_000);
+
 test("members that are no objects become records with what is added to them; a list that is cut short is told once", async () => {
   const answer = { items: [1, 2].map((id) => ({ id, tags: { data: ["a", "b"], more: id === 1 } })) };
   const origin = await vendor((_request, response) => json(response, answer));

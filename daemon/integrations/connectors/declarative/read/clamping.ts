@@ -20,24 +20,22 @@ export function clamped(
   granularity: Duration | undefined,
   strict: boolean,
 ): [DateTime, DateTime][] {
-  const { floor, unit, at } = periods(target, clamping);
+  const { floor, unit, asStart } = periods(target, clamping);
   const ceil = (value: DateTime): DateTime => {
     const low = floor(value);
-    return low.us === at(value).us ? low : floor(addDuration(low, unit));
+    return low.us === value.us ? low : floor(addDuration(low, unit));
   };
   const before = (value: DateTime): DateTime =>
     granularity ? addDuration(value, { months: -granularity.months, us: -granularity.us }) : value;
-  const last = before(floor(end));
+  const [first, last] = [ceil(asStart(start)), before(floor(end))];
   // One unit is a period too: the last day of all, asked for again.
-  if (granularity && !strict && ceil(start).us === last.us) return [[last, last]];
+  if (granularity && !strict && first.us === last.us) return [[last, last]];
   const intervals: [DateTime, DateTime][] = [];
-  for (let from = ceil(start); from.us < last.us; ) {
+  for (let from = first; from.us < last.us; ) {
     const to = step ? addDuration(from, step) : last;
     const top = to.us < last.us ? ceil(to) : last;
-    const bottom = ceil(from);
-    if (bottom.us >= top.us) break;
-    const upper = top.us < last.us ? before(top) : last;
-    intervals.push([bottom, upper]);
+    if (from.us >= top.us) break;
+    intervals.push([from, top.us < last.us ? before(top) : last]);
     if (intervals.length > MAX_INTERVALS)
       throw manifestError(`DatetimeBasedCursor.step cuts the range into more than ${MAX_INTERVALS} intervals`);
     from = top;
@@ -50,8 +48,8 @@ interface Periods {
   floor(value: DateTime): DateTime;
   /** Its length. */
   readonly unit: Duration;
-  /** What decides whether a value is where its period begins: of weeks and months the first day is, whatever the hour. */
-  at(value: DateTime): DateTime;
+  /** What a start counts as: where weeks and months are read, its day, whatever the hour. */
+  asStart(value: DateTime): DateTime;
 }
 
 function periods(target: string, clamping: Component): Periods {
@@ -64,7 +62,7 @@ function periods(target: string, clamping: Component): Periods {
       return {
         floor: (value) => fromFields(fields(value).year, fields(value).month, 1),
         unit: { months: 1, us: 0n },
-        at: day,
+        asStart: day,
       };
     case "WEEK": {
       const named = String(optionalChild(clamping, "target_details")?.["weekday"] ?? "MONDAY").toUpperCase();
@@ -73,11 +71,11 @@ function periods(target: string, clamping: Component): Periods {
       return {
         floor: (value) => new DateTime(day(value).us - BigInt((fields(value).weekday - first + 7) % 7) * DAY, 0),
         unit: { months: 0, us: 7n * DAY },
-        at: day,
+        asStart: day,
       };
     }
     case "DAY":
-      return { floor: day, unit: { months: 0, us: DAY }, at: (value) => value };
+      return { floor: day, unit: { months: 0, us: DAY }, asStart: (value) => value };
     default:
       throw manifestError(`Clamping.target '${target}' is none of DAY, WEEK, MONTH`);
   }

@@ -38,10 +38,11 @@ export function expanderOf(context: Context, component: Component): (record: unk
     tell(record, members.length);
     if (members.length === 0) return emits ? [record] : [];
     if (!adds) return members.filter(isRecord);
+    // Copied with its list once, not for each member of the list.
+    const parent = merges ? copyOf(record as Record<string, unknown>) : {};
+    if (merges) removeAt(parent, path);
     return members.map((each: unknown) => {
-      const parent = merges ? copyOf(record as Record<string, unknown>) : {};
-      if (merges) removeAt(parent, path);
-      const expanded: Record<string, unknown> = { ...parent, ...(isRecord(each) ? each : { value: each }) };
+      const expanded: Record<string, unknown> = { ...copyOf(parent), ...(isRecord(each) ? each : { value: each }) };
       for (const [from, to] of fields) setAt(expanded, to, copyOf(dpathOne(record, from) ?? null));
       return keeps ? { ...expanded, original_record: record } : expanded;
     });
