@@ -258,17 +258,19 @@ describe.skipIf(postgresMissing())("on the way", () => {
     });
   });
 
-  test("what an HTTP endpoint says of a batch that it refuses is told, however much it says", async () => {
+  test("what an HTTP endpoint says of a batch that it refuses is told, however much it says, and where it breaks off", async () => {
     await source.query("CREATE TABLE refused AS SELECT 1 AS id");
     const receiver = createServer((request, response) => {
       response.statusCode = 422;
+      if (request.url === "/broken") response.setHeader("content-length", 1000);
       response.write('{"error":\n "no field x"}');
       if (request.url === "/long") response.end(" ".repeat(1 << 20));
+      else if (request.url === "/broken") setTimeout(() => request.socket.destroy(), 200);
       else response.end();
     });
     await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
     const url = `http://127.0.0.1:${(receiver.address() as net.AddressInfo).port}`;
-    for (const path of ["/", "/long"]) {
+    for (const path of ["/", "/long", "/broken"]) {
       const { error } = await sync({ ...ends("refused"), to: url + path });
       expect(error).toEqual({
         code: "destination_refused",

@@ -212,9 +212,13 @@ const SAID_LENGTH = 300;
 async function saidIn(body: Dispatcher.ResponseData["body"]): Promise<string> {
   let text = "";
   body.setEncoding("utf8");
-  for await (const chunk of body) {
-    text += chunk;
-    if (text.length > SAID_LENGTH) break;
+  try {
+    for await (const chunk of body) {
+      text += chunk;
+      if (text.length > SAID_LENGTH) break;
+    }
+  } catch {
+    // It has refused the batch, and broken off what it said of it.
   }
   const said = text.slice(0, SAID_LENGTH).replace(/\s+/g, " ").trim();
   return said === "" ? "" : `, ${said.toWellFormed()}`;
