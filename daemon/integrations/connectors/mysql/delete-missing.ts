@@ -6,7 +6,10 @@ import { ident } from "./connect.ts";
 import { deleteUnasked, referringTo, settle } from "./referring.ts";
 import { type InsertTarget, insertRows } from "./write-rows.ts";
 
-/** `keys`: all that the source has. Gives how many rows are gone. */
+/**
+ * `keys`: all that the source has; `inward`: the table, where its rows refer to each other: one may go before those that refer to it.
+ * Gives how many rows are gone.
+ */
 export async function deleteMissing(
   target: InsertTarget,
   keys: AsyncIterable<readonly Value[][]>,

@@ -41,5 +41,3 @@ export async function checkKeys(link: MysqlLink, table: string, name: string, pl
       `Records of the same primary key were read, and ${name} has no unique key over ${plan.primaryKey.join(", ")} that would tell them: add one.`,
     );
 }
-
-/** `inward`: the table, where its rows refer to each other: one may go before those that refer to it. */

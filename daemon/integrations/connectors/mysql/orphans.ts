@@ -46,7 +46,11 @@ export function createOrphans(target: InsertTarget, keys: readonly Referring[]):
   const doubled: Reject[] = [];
 
   const valuesAt = (row: Row, places: readonly number[]) => places.map((at) => row[at] ?? null);
-  const nameOf = ({ row, place }: PlacedRow) => (keyed.length > 0 ? keyText(valuesAt(row, keyed)) : String(place));
+  // A row whose key is null is told from all others, and refused when it is written.
+  const nameOf = ({ row, place }: PlacedRow) => {
+    const key = valuesAt(row, keyed);
+    return key.length === 0 || key.includes(null) ? String(place) : keyText(key);
+  };
   /** By what its children name a row, for each of the links. */
   const namesOf = (row: Row) => links.map(({ referred }, at) => `${at}${keyText(valuesAt(row, referred))}`);
   const parentsOf = (row: Row) => {
