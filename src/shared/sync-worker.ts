@@ -58,7 +58,7 @@ export async function runInWorker(spec: SyncSpec, options: WorkerOptions): Promi
     status: canceled ? "canceled" : "failed",
     sync_id: spec.sync_id ?? "",
     records_read: last?.records_read ?? 0,
-    // Its checkpoints.
+    // What its checkpoints committed.
     records_synced: last?.records_written ?? 0,
     records_rejected: last?.records_rejected ?? 0,
     bytes: last?.bytes ?? 0,

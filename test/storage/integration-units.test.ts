@@ -267,6 +267,8 @@ describe.each(dialectsWith(postgres))("on $name", ({ name, open }) => {
     expect(await runs.end({ ...told, status: "completed" })).toBeNull();
     // Of what it failed by before it had counted anything nothing is known.
     await runs.end({ id: "run_1", status: "failed", now, result: { errors: [] } });
+    // An attempt that another daemon had taken over from comes to an end, too.
+    await runs.end({ ...told, status: "canceled", result: { ...told.result, records_read: 5, records_synced: 4 } });
     const counted = { status: "canceled", records_read: 9, records_synced: 8, records_rejected: 1, bytes: 90 };
     expect(await runs.get({ id: "run_1", environment })).toMatchObject({ ...counted, finished_at: now });
     expect(await sync.get({ id: "sync_1", environment })).toMatchObject({ status: "active", records_synced: 8 });

@@ -136,6 +136,8 @@ export async function end(db: Db, { id, status, now, result = {}, rejects = [] }
 /** Its process was at work when it was canceled, and tells only now what has been committed. */
 async function countLate(db: Db, run: RunRecord, result: Partial<RunBody>): Promise<void> {
   const { records_read, records_synced, records_rejected, bytes } = { ...run, ...result };
+  // Told by an attempt that another daemon had taken over from.
+  if (records_synced < run.records_synced) return;
   await write(db, { ...run, records_read, records_synced, records_rejected, bytes });
   await addSynced(db, run.sync_id, records_synced - run.records_synced);
 }
