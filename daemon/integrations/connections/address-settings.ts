@@ -1,5 +1,6 @@
 // Which settings a declarative manifest makes addresses of: read off its templates. What cannot be told for certain is all of them.
 
+import { hash } from "node:crypto";
 import { isObject } from "#contract/json-object.ts";
 import { loadManifest } from "../connectors/declarative/manifest/load.ts";
 
@@ -12,17 +13,21 @@ const OTHERWISE = /\bconfig\b|\bstream_\w+/;
 
 type Names = ReadonlySet<string> | "all";
 
-/** Of the manifests that were asked for last: to read one takes the daemon's thread for 25 ms, ten times as long as all else of a change. */
+/**
+ * Of the manifests that were asked for last, by their digests, for one may have 20 MB: to read one takes the daemon's thread for 25 ms, ten
+ * times as long as all else of a change.
+ */
 const known = new Map<string, Names>();
 const MOST = 100;
 
 /** The names of the configuration's members; "all": it cannot be told. */
 export function addressSettings(manifest: string): Names {
-  let found = known.get(manifest);
+  const digest = hash("sha256", manifest);
+  let found = known.get(digest);
   if (found === undefined) {
     found = readFrom(manifest);
     if (known.size >= MOST) known.clear();
-    known.set(manifest, found);
+    known.set(digest, found);
   }
   return found;
 }
