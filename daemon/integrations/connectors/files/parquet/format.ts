@@ -66,17 +66,12 @@ function nativesIn(kept: string | undefined): ReadonlyMap<string, string> {
 
 // The library's own opens the path anew for every part.
 function bufferOf({ size, slice }: Snapshot): AsyncBuffer {
-  const read = async (start: number, end: number) => {
-    if (!(start >= 0 && start <= end)) throw new Error("it names a part of itself that it does not have");
-    return (await slice(start, end)).buffer as ArrayBuffer;
-  };
   return {
     byteLength: size,
-    slice: (start, end = size) => {
-      const part = read(start, Math.min(end, size));
-      // Several are asked for at once and awaited one after another: behind one that fails nobody hears of the others.
-      part.catch(() => {});
-      return part;
+    slice: async (start, named = size) => {
+      const end = Math.min(named, size);
+      if (!(start >= 0 && start <= end)) throw new Error("it names a part of itself that it does not have");
+      return (await slice(start, end)).buffer as ArrayBuffer;
     },
   };
 }
@@ -91,7 +86,7 @@ function topLevel({ schema }: FileMetaData): readonly Field[] {
   return take().children;
 }
 
-// The library finds out when it has begun to read the columns before: what becomes of those would be nobody's, and end the process.
+// What is stored under a name that the schema does not have would be read by nobody.
 function checkPlaces({ row_groups }: FileMetaData, fields: readonly Field[]): void {
   const paths = new Set<string>();
   const visit = ({ element, children }: Field, above: string): void => {
