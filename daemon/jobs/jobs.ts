@@ -16,7 +16,7 @@ export interface Job<T> {
   readonly attempt: number;
   /** Aborts when the queue stops: end soon, the job will run again. */
   readonly signal: AbortSignal;
-  /** True: it only waits, and another job may have its place; false: it goes on. */
+  /** True: it only waits, and another job may have its place, unless too many rest already; false: it goes on. */
   rest(resting: boolean): void;
 }
 
