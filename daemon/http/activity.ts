@@ -26,8 +26,8 @@ export function useActivity(app: FastifyInstance, clock: Clock): Activity {
   app.onRequestEnd((request) => {
     if (!request.route.quiet) last = clock.monotonic();
     const { raw } = request;
-    if (raw.complete) open.delete(raw);
-    else raw.once("close", () => open.delete(raw));
+    if (raw.complete || raw.destroyed) open.delete(raw);
+    else onceSent(raw, () => open.delete(raw));
   });
   holders.set("open requests", () => open.size > 0);
   return {
@@ -39,4 +39,16 @@ export function useActivity(app: FastifyInstance, clock: Clock): Activity {
     },
     hold: (name, holds) => void holders.set(name, holds),
   };
+}
+
+/** Node tells nothing of a request that was answered before it had come whole, where its connection ends first. */
+function onceSent(raw: IncomingMessage, then: () => void): void {
+  const { socket } = raw;
+  const over = (): void => {
+    raw.off("close", over);
+    socket.off("close", over);
+    then();
+  };
+  raw.once("close", over);
+  socket.once("close", over);
 }

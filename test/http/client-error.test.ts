@@ -57,7 +57,7 @@ async function closable(answer: (reply: FastifyReply) => unknown) {
   const closeIdle = idleCloser(app.server, false, open);
   app.addHook("onRequest", (_request, reply) => answer(reply));
   await app.listen({ port: 0, host: "127.0.0.1" });
-  return { app, closeIdle, port: (app.server.address() as AddressInfo).port };
+  return { app, open, closeIdle, port: (app.server.address() as AddressInfo).port };
 }
 
 test("silent ones and those with half a head are closed when the server is to end, one whose answer is awaited is not", async () => {
@@ -89,4 +89,21 @@ test("one that is still sending what was refused is not cut off from its answer"
   expect(socket.destroyed).toBe(false);
   closeIdle();
   await closed;
+});
+
+test("what was refused before it had come whole is an open request until it has, or until its connection ends", async () => {
+  const { app, open, port } = await closable((reply) => reply.code(401).send("who are you"));
+  const socket = connect(port, "127.0.0.1");
+  const refused = async () => {
+    socket.write("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf");
+    await new Promise((resolve) => socket.once("data", resolve));
+    expect(open.size).toBe(1);
+  };
+  await refused();
+  socket.write(" more");
+  await expect.poll(() => open.size).toBe(0);
+  await refused();
+  socket.destroy();
+  await expect.poll(() => open.size).toBe(0);
+  await app.close();
 });
