@@ -22,8 +22,9 @@ export function stackMapper(map: string, folder: string): StackMapper {
   const sourceMap = (): SourceMap | null => {
     if (parsed === undefined) {
       try {
-        const payload = JSON.parse(map) as SourceMapPayload;
-        parsed = payload.mappings.length > MAX_MAPPINGS ? null : new SourceMap(payload);
+        const payload = JSON.parse(map) as SourceMapPayload & { sections?: unknown };
+        // Maps within the map: no bundle's has them.
+        parsed = payload.sections || payload.mappings.length > MAX_MAPPINGS ? null : new SourceMap(payload);
       } catch {
         parsed = null;
       }
