@@ -167,7 +167,9 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
     admission,
     stacks,
     async start(overtaken) {
-      const [live] = await Promise.all([serving(overtaken), inputCheck.ready(), outputCheck.ready()]);
+      // First: of a start that fails here no cell is left.
+      await Promise.all([inputCheck.ready(), outputCheck.ready()]);
+      const live = await serving(overtaken);
       if (fresh) live.cell.kill("killed", "the module loads");
     },
     async run(call) {
@@ -234,8 +236,12 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
   };
 
   function checkedWithin(ms: number, what: "input" | "output"): TimeLimit {
-    const message = `the ${what} was not checked against the contract by the deadline (limits.timeout_ms is ${timeoutMs})`;
-    return { ms, late: () => new MagicError("timeout", message) };
+    const late = () =>
+      new MagicError(
+        "timeout",
+        `the ${what} was not checked against the contract by the deadline (limits.timeout_ms is ${timeoutMs})`,
+      );
+    return { ms, late };
   }
 
   function refuseInput(problems: readonly FieldProblem[]): void {
