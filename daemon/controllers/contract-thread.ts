@@ -2,6 +2,7 @@
 import { Worker } from "node:worker_threads";
 import type { ControllerContract } from "#contract/controller.ts";
 import type { ContractReading } from "#contract/controller-check.ts";
+import { startFailure } from "./cell/entries.ts";
 import { jobThread } from "./job-thread.ts";
 import type { Break } from "./versions/narrowing.ts";
 
@@ -14,12 +15,25 @@ const work = jobThread<ContractJob, ContractReading | Break[]>(
   () => new Worker(new URL(import.meta.resolve("#entry/contract-worker")), { name: "contracts" }),
 );
 
+/** Without its file, a descriptor or a thread of the machine's. */
+const NOT_STARTED = /^((ERR_)?MODULE_NOT_FOUND|ERR_WORKER_INIT_FAILED|EMFILE|ENFILE)$/;
+
+/** Throws `program_replaced` or `overloaded` where the thread cannot be started. */
+async function apart<T extends ContractReading | Break[]>(job: ContractJob): Promise<T> {
+  try {
+    return (await work(job, {})) as T;
+  } catch (error) {
+    const { code = "", message } = error as NodeJS.ErrnoException;
+    throw NOT_STARTED.test(code) ? await startFailure("the contract could not be checked", message) : error;
+  }
+}
+
 /** What `readContract` answers. */
-export async function readContractApart(content: string | Uint8Array, file: string): Promise<ContractReading> {
-  return (await work({ content, file }, {})) as ContractReading;
+export function readContractApart(content: string | Uint8Array, file: string): Promise<ContractReading> {
+  return apart({ content, file });
 }
 
 /** What `findBreaks` answers. */
-export async function findBreaksApart(previous: ControllerContract, next: ControllerContract): Promise<Break[]> {
-  return (await work({ previous, next }, {})) as Break[];
+export function findBreaksApart(previous: ControllerContract, next: ControllerContract): Promise<Break[]> {
+  return apart({ previous, next });
 }

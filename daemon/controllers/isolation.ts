@@ -3,7 +3,7 @@
 import { MagicError } from "#contract/errors.ts";
 import type { Isolation } from "#contract/wire/daemon.ts";
 import { type Cell, CellGone, startCell } from "./cell/cell.ts";
-import { cellEntries } from "./cell/entries.ts";
+import { startFailure } from "./cell/entries.ts";
 import { allLayers, type Layers } from "./cell/lockdown/boot.ts";
 import { thisArchitecture } from "./cell/lockdown/syscalls.ts";
 
@@ -45,14 +45,7 @@ export function cellStarter(allowWeak: boolean): CellStarter {
 }
 
 async function cannotStart(why: unknown): Promise<unknown> {
-  if (!(why instanceof CellGone)) return why;
-  const { replaced, folder } = await cellEntries();
-  return replaced()
-    ? new MagicError(
-        "program_replaced",
-        `a cell could not be started: the files in ${folder} are no longer this daemon's`,
-      )
-    : new MagicError("overloaded", `a cell could not be started: ${why.message}`, { retryAfterS: 1 });
+  return why instanceof CellGone ? await startFailure("a cell could not be started", why.message) : why;
 }
 
 /** Where no controller may run. */

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { MagicError } from "#contract/errors.ts";
 import { lazy } from "#shared/lazy.ts";
 
 export interface CellEntries {
@@ -35,6 +36,14 @@ async function find(): Promise<CellEntries> {
     logLevel: "silent",
   });
   return entriesAt(join(folder, "cell-stage0.mjs"), join(folder, "cell-zygote.mjs"));
+}
+
+/** What to tell of something that could not be started (`failed`, a clause): an upgrade, or a build, may have exchanged this daemon's files. */
+export async function startFailure(failed: string, why: string): Promise<MagicError> {
+  const { replaced, folder } = await cellEntries();
+  return replaced()
+    ? new MagicError("program_replaced", `${failed}: the files in ${folder} are no longer this daemon's`)
+    : new MagicError("overloaded", `${failed}: ${why}`, { retryAfterS: 1 });
 }
 
 /** Two files of one folder. */
