@@ -32,10 +32,8 @@ export function createRefresher(options: RefreshOptions): (connection: Connectio
 
   return (connection) => {
     const { credentials } = secrets.read(connection);
-    const expires = credentials["expires_at"];
-    if (credentials["oauth"] !== true || typeof credentials["refresh_token"] !== "string")
-      return Promise.resolve(connection);
-    if (typeof expires === "number" && expires > clock.now() + FRESH_FOR_MS) return Promise.resolve(connection);
+    const renewable = credentials["oauth"] === true && typeof credentials["refresh_token"] === "string";
+    if (!renewable || isFresh(credentials)) return Promise.resolve(connection);
     let under = refreshing.get(connection.id);
     if (under === undefined) {
       under = inTurn(turns, connection.id, () => refresh(connection.id)).finally(() =>
@@ -46,13 +44,16 @@ export function createRefresher(options: RefreshOptions): (connection: Connectio
     return under;
   };
 
+  function isFresh({ expires_at }: Settings["credentials"]): boolean {
+    return typeof expires_at === "number" && expires_at > clock.now() + FRESH_FOR_MS;
+  }
+
   // The rotated token is durable before anybody gets the new access token: a crash between the two must not lose the grant.
   async function refresh(id: string): Promise<ConnectionRecord> {
     const current = await connections.get({ id, environment });
     if (current === null) throw missing(id);
     const { config, credentials, place } = secrets.read(current);
-    const expires = credentials["expires_at"];
-    if (typeof expires === "number" && expires > clock.now() + FRESH_FOR_MS) return current;
+    if (isFresh(credentials)) return current;
     const provider = await providerOf(current.provider, secrets.resolve({ config, credentials }));
     try {
       const grant = { grant_type: "refresh_token", refresh_token: String(credentials["refresh_token"]) };

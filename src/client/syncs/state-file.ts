@@ -1,7 +1,8 @@
 // `--state FILE`: names a sync. For destinations with transactions it holds the sync's id; their state lies beside the rows.
-import { readFile, realpath, rename, stat, writeFile } from "node:fs/promises";
+import { readFile, realpath, stat } from "node:fs/promises";
 import { MagicError } from "#contract/errors.ts";
 import { newId } from "#shared/ids.ts";
+import { replaceFile } from "#shared/replace-file.ts";
 
 /** The id in the file; a missing or empty file (`mktemp` makes one) is made with a new one. */
 export async function syncIdOf(path: string): Promise<string> {
@@ -27,8 +28,7 @@ async function newIdIn(path: string): Promise<string> {
   const file = await realpath(path).catch(() => path);
   const sync_id = newId("sync");
   try {
-    await writeFile(`${file}.new`, `${JSON.stringify({ version: 1, sync_id })}\n`, { mode: 0o600 });
-    await rename(`${file}.new`, file);
+    await replaceFile(file, `${JSON.stringify({ version: 1, sync_id })}\n`);
   } catch (error) {
     const { message } = error as Error;
     throw new MagicError("invalid_request", `The state file ${path} cannot be written: ${message}.`, { cause: error });

@@ -1,7 +1,6 @@
 // MySQL (MariaDB here) as a source and as a destination.
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import net from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import mysql from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -10,6 +9,7 @@ import { insertRows } from "#daemon/integrations/connectors/mysql/write-rows.ts"
 import type { WritePlan } from "#daemon/integrations/engine/destination.ts";
 import { mysqlMissing, startMysql, type TestMysql } from "#test/mysql.ts";
 import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
+import { temporaryFolder } from "#test/temporary.ts";
 import { cuttingProxy } from "./cuts.ts";
 import { connect, sync } from "./harness.ts";
 
@@ -131,7 +131,7 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
   });
 
   test("a file's times with offsets and words for booleans go into the columns for them; what names no day is quarantined", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "magic-told-"));
+    const folder = temporaryFolder();
     const rows = [
       "2024-03-31T02:30:00.123456Z,2024-03-31T02:30:00Z,true,F",
       "2024-03-31 00:30:00+0530,2024-03-31,0,1",
@@ -142,7 +142,6 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     writeFileSync(join(folder, "told.csv"), ["t,d,b,o", ...rows].join("\n"));
     await source.query("CREATE TABLE told (t timestamp(6) NULL, d datetime, b boolean, o bit(1))");
     const outcome = await sync({ from: join(folder, "told.csv"), object: "told", to: my, table: "told" });
-    rmSync(folder, { recursive: true });
     expect(outcome.rejects.map(({ key, column }) => [key, column]).sort()).toEqual([
       ["row 3", "t"],
       ["row 4", "d"],
@@ -288,7 +287,7 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
   });
 
   test("a key that comes again while deletions are followed is not tried alone", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "magic-again-"));
+    const folder = temporaryFolder();
     const from = join(folder, "again.csv");
     writeFileSync(from, "id,v\na,1\nb,2\na,3\nb,4\n");
     const undone = async () => (await source.query("SHOW GLOBAL STATUS LIKE 'Com_rollback_to_savepoint'"))[0];
@@ -299,7 +298,6 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
       proof: { destination_count: 2 },
     });
     expect(await undone()).toEqual(before);
-    rmSync(folder, { recursive: true });
   });
 
   test("a question mark in a name or a value is one", async () => {
@@ -539,7 +537,7 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
   });
 
   test("of a key that comes twice the last record stays, though the first one waited for its parent; a null is no key", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "magic-twice-"));
+    const folder = temporaryFolder();
     const file = join(folder, "twice.csv");
     writeFileSync(file, "id,boss,v\n,3,x\n,3,y\n1,3,first\n2,,b\n1,2,last\n3,,c\n4,2,first\n4,3,last\n");
     for (const [mode, rejected] of [
@@ -558,7 +556,6 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
         { id: 4, boss: 3, v: "last" },
       ]);
     }
-    rmSync(folder, { recursive: true });
   });
 
   test("nor does a full refresh by a user who may write that one table alone touch what refers to its rows", async () => {
@@ -710,14 +707,13 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     await source.query(
       "CREATE TABLE held (id int PRIMARY KEY, t text); INSERT INTO held SELECT seq, REPEAT('x', 2000) FROM seq_1_to_5000",
     );
-    const folder = mkdtempSync(join(tmpdir(), "magic-held-"));
+    const folder = temporaryFolder();
     const controller = new AbortController();
     const run = sync({ from: my, object: "src.held", to: join(folder, "held.csv"), table: "t" }, {}, controller.signal);
     while (readdirSync(folder).every((name) => !name.endsWith(".partial"))) await new Promise(setImmediate);
     controller.abort();
     expect(await run).toMatchObject({ status: "canceled" });
     expect(readdirSync(folder)).toEqual([]);
-    rmSync(folder, { recursive: true });
   });
 
   test("a connection that is cut while rows are read ends the run at once", async () => {
