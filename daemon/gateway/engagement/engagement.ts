@@ -2,6 +2,7 @@
 // it came, to its end, so that a reload drops nothing.
 
 import { modelPattern, type Pattern } from "#contract/model-pattern.ts";
+import { providerTypes } from "#contract/project-gateway.ts";
 import { type ServiceTier, serviceTiers } from "#daemon/gateway/format/usage.ts";
 import { maxOutputTokens } from "#daemon/gateway/pricing/output-limits.ts";
 import { flatPrice, type Price } from "#daemon/gateway/pricing/price.ts";
@@ -78,7 +79,6 @@ export interface PriceOverrides {
 export const pinned = { retries: 0, timeoutMs: 300_000, totalTimeoutMs: 1_800_000 } as const;
 const policyTimes = { retries: 0, timeoutMs: 60_000, totalTimeoutMs: 1_800_000 } as const;
 
-const kinds: ReadonlySet<string> = new Set(["openai", "azure", "anthropic", "google", "bedrock", "sandbox"]);
 /** One inexpensive model of each vendor, for an `auto` that magic.yaml does not define. */
 const usual: Readonly<Partial<Record<ProviderKind, string>>> = {
   openai: "gpt-4o-mini",
@@ -153,7 +153,7 @@ export function splitModel(name: string): { readonly provider: string; readonly 
 }
 
 function configured(name: string, config: ProviderConfig): ConfiguredProvider {
-  const kind = (config.type ?? (kinds.has(name) ? name : "openai")) as ProviderKind;
+  const kind = config.type ?? providerTypes.find((known) => known === name) ?? "openai";
   const baseUrl = config.base_url?.replace(/\/+$/, "") || null;
   const credentials: Credentials = {
     apiKey: config.api_key || undefined,

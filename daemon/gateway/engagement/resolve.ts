@@ -1,6 +1,7 @@
 // From the name in a request to what it stands for: a policy, or one provider's model. Decides nothing about who may use it.
 import { MagicError } from "#contract/errors.ts";
 import { modelPattern } from "#contract/model-pattern.ts";
+import { providerTypes } from "#contract/project-gateway.ts";
 import type { Catalogue } from "#daemon/gateway/pricing/catalogue.ts";
 import { sandboxModels } from "#daemon/gateway/providers/sandbox/provider.ts";
 import {
@@ -16,8 +17,6 @@ import { publishedFor, speaks } from "./prices.ts";
 export type Resolution =
   | { readonly kind: "pinned"; readonly asked: string; readonly provider: ConfiguredProvider; readonly model: string }
   | { readonly kind: "policy"; readonly asked: string; readonly policy: Policy };
-
-const vendorNames: ReadonlySet<string> = new Set(["openai", "anthropic", "google", "bedrock", "azure"]);
 
 /**
  * What `model` of a request means: nothing -> `gateway.default`; an alias; a policy (`auto`, `policy:<name>`); `provider/model`;
@@ -124,7 +123,7 @@ function unknownModel(
       extra,
     });
   }
-  if (prefix && vendorNames.has(prefix))
+  if (prefix && providerTypes.some((known) => known === prefix))
     return new MagicError(
       "provider_not_configured",
       `The provider ${quoted(prefix)} is not configured: add it under gateway.providers in magic.yaml.`,

@@ -1,12 +1,14 @@
 // What a provider is to the gateway. The pipeline drives `Provider` (one attempt at a time, no retries inside); an HTTP provider
 // is written as a `Wire` (pure: request out, answer in) and becomes a Provider through `providers/http/provider.ts`.
-// Adding one: a folder here, and a line in `providers/registry.ts`.
+// Adding one: its name in `providerTypes` of the contract, a folder here; the compiler then names what it lacks.
+import type { providerTypes } from "#contract/project-gateway.ts";
 import type { ChatRequest } from "#daemon/gateway/format/request.ts";
 import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
 import type { AbortNotice } from "#shared/abort.ts";
 import type { Failure } from "./failure.ts";
 
-export type ProviderKind = "openai" | "azure" | "anthropic" | "google" | "bedrock" | "sandbox";
+/** Which wire a provider of magic.yaml speaks. */
+export type ProviderKind = (typeof providerTypes)[number];
 
 /** One configured provider and the model asked of it. Credentials are resolved; the object is never logged. */
 export interface Target {

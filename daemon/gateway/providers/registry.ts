@@ -1,4 +1,4 @@
-// Every kind of provider, by name. A new one is a folder here and a line below.
+// Every kind of provider, by name.
 import type { Dispatcher } from "undici";
 import type { Provider, ProviderKind } from "./adapter.ts";
 import { anthropicWire } from "./anthropic/wire.ts";
