@@ -1,5 +1,8 @@
 // What the runtime lets a controller do at the most: the daemon and cells enforce it, and the fakes of magic/sdk/testing do alike.
 
+/** `limits` of a contract that does not name them. */
+export const defaultLimits = { timeout_ms: 30_000, memory_mb: 128, concurrency: 16 } as const;
+
 /** UTF-8 bytes of an output. */
 export const MAX_OUTPUT = 8 * 1024 * 1024;
 

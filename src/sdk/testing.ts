@@ -1,6 +1,7 @@
 // In-memory stand-ins for a handler's unit tests: `import { testHandler } from "magic/sdk/testing"`. They obey the controller's
 // contract as the daemon does: undeclared powers are refused, inputs and outputs are checked. Nothing leaves the process.
 import { AsyncLocalStorage } from "node:async_hooks";
+import { defaultLimits } from "#contract/runtime-limits.ts";
 import { HandlerError } from "./errors.ts";
 import { type Handler, isReply } from "./handler.ts";
 import { contractIn, type TestContract } from "./testing/contract.ts";
@@ -34,8 +35,6 @@ export interface TestedHandler<Output> {
   readonly kv: ReadonlyMap<string, unknown>;
 }
 
-const DEFAULT_TIMEOUT_MS = 30_000;
-
 /** Prepares a handler for tests with fakes for what it uses; what is not given answers like the sandbox. */
 export function testHandler<Input, Output>(
   handler: Handler<Input, Output>,
@@ -43,7 +42,7 @@ export function testHandler<Input, Output>(
 ): TestedHandler<Output> {
   const contract: TestContract = contractIn(options.folder);
   const kv: KvEntries = { values: new Map(), expiry: new Map() };
-  const timeoutMs = contract.contract.limits?.timeout_ms ?? DEFAULT_TIMEOUT_MS;
+  const timeoutMs = contract.contract.limits?.timeout_ms ?? defaultLimits.timeout_ms;
   cover();
   return {
     kv: kv.values,

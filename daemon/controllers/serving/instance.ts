@@ -1,5 +1,6 @@
 // One deployed version: its compiled schemas, its cell, its limits. A call goes through here from admission to the checked output.
 import { type FieldProblem, MagicError } from "#contract/errors.ts";
+import { defaultLimits } from "#contract/runtime-limits.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
 import type { Clock } from "#shared/clock.ts";
 import { cleanWithin } from "#shared/redact.ts";
@@ -18,7 +19,6 @@ import { outputReader } from "./output.ts";
 import { schemaCheck } from "./slow-check.ts";
 import type { LiveCell, Watchdog } from "./watchdog.ts";
 
-const defaults = { timeoutMs: 30_000, memoryMb: 128, concurrency: 16 } as const;
 const GREEDY_MS = 60_000;
 /** So many answers within so many milliseconds, and its cells may run on every processor. */
 const TRUSTED_AFTER = 8;
@@ -65,9 +65,7 @@ export interface InstanceServices {
 export function openInstance(artifact: Artifact, services: InstanceServices): Instance {
   const { contract } = artifact;
   const name = `${contract.name}@${contract.version}`;
-  const timeoutMs = contract.limits?.timeout_ms ?? defaults.timeoutMs;
-  const memoryMb = contract.limits?.memory_mb ?? defaults.memoryMb;
-  const places = contract.limits?.concurrency ?? defaults.concurrency;
+  const { timeout_ms: timeoutMs, memory_mb: memoryMb, concurrency: places } = { ...defaultLimits, ...contract.limits };
   const inputCheck = schemaCheck(contract.input_schema);
   const outputCheck = schemaCheck(contract.output_schema);
   const readOutput = outputReader(name, outputCheck);
