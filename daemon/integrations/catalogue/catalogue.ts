@@ -8,7 +8,7 @@ import { lazy } from "#shared/lazy.ts";
 import type { Component } from "../connectors/declarative/manifest/component.ts";
 import type { OAuthDefinition } from "../oauth/provider.ts";
 import { codeConnectors } from "./code-connectors.ts";
-import { connectorOf, factsOf } from "./manifest-connector.ts";
+import { catalogueEntry, factsOf } from "./manifest-connector.ts";
 
 export interface Catalogue {
   /** By id, in the order of ids. */
@@ -48,7 +48,7 @@ async function load(oauth: Map<string, OAuthDefinition>): Promise<ReadonlyMap<st
   const grades = JSON.parse(await readFile(join(folder, "grades.json"), "utf8")) as Grades;
   const connectors = new Map(codeConnectors(grades).map((connector) => [connector.id, connector]));
   for (const [id, manifest] of Object.entries(await manifestsIn(folder))) {
-    connectors.set(id, connectorOf(id, manifest, grades[id]));
+    connectors.set(id, catalogueEntry(id, manifest, grades[id]));
     const { oauth: definition } = factsOf(manifest);
     if (definition) oauth.set(id, definition);
   }

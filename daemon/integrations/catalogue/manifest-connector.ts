@@ -32,7 +32,7 @@ const authTypes: Readonly<Record<string, Connector["auth"]["type"]>> = {
  *
  * @throws MagicError `validation_failed` for references that lead nowhere, in circles, or to too much.
  */
-export function connectorOf(id: string, manifest: Component, grade: Connector["grade"] = "G0"): Connector {
+export function catalogueEntry(id: string, manifest: Component, grade: Connector["grade"] = "G0"): Connector {
   const facts = factsOf(manifest);
   const resolved = resolveManifest({ ...manifest });
   const spec = fields(resolved["spec"]);

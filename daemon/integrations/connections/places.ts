@@ -1,7 +1,8 @@
 // Where a connection's credentials go, as far as its settings decide it: compared before and after a change.
 import { isDeepStrictEqual } from "node:util";
+import { isInCode } from "../connectors/open.ts";
 import { readServerUrl } from "../engine/server-url.ts";
-import { isInCode, urlOf } from "../live/ends.ts";
+import { urlOf } from "../live/ends.ts";
 import { type OAuthDefinition, tokenUrls } from "../oauth/provider.ts";
 import { addressSettings } from "./address-settings.ts";
 import type { Settings } from "./secret.ts";

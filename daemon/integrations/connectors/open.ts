@@ -6,7 +6,11 @@ import type { Destination } from "../engine/destination.ts";
 import { serverUrl } from "../engine/server-url.ts";
 import type { Source } from "../engine/source.ts";
 
-export type ConnectorKind = "postgres" | "mysql" | "sqlite" | "csv" | "jsonl" | "parquet" | "http";
+const kinds = ["postgres", "mysql", "sqlite", "csv", "jsonl", "parquet", "http"] as const;
+type ConnectorKind = (typeof kinds)[number];
+
+/** True for the connectors of this folder; the others have a manifest. */
+export const isInCode = (provider: string): boolean => kinds.some((kind) => kind === provider);
 
 const byScheme: Readonly<Record<string, ConnectorKind>> = {
   "postgres:": "postgres",

@@ -3,6 +3,7 @@ import { isIPv6 } from "node:net";
 import { MagicError } from "#contract/errors.ts";
 import type { SyncEnd } from "#contract/sync.ts";
 import type { Egress } from "#daemon/egress/egress.ts";
+import { isInCode } from "../connectors/open.ts";
 import { databasePlace, serverUrl } from "../engine/server-url.ts";
 import type { OpenConnection } from "../execution.ts";
 import { checkBounded, fileOf } from "./local-files.ts";
@@ -23,11 +24,6 @@ export interface EndPorts {
   /** The project's: relative paths begin there. */
   readonly root: string;
 }
-
-const inCode = new Set(["postgres", "mysql", "sqlite", "csv", "jsonl", "parquet", "http"]);
-
-/** True for connectors that have no manifest. */
-export const isInCode = (provider: string): boolean => inCode.has(provider);
 
 /** Throws invalid_request where the connection has no URL, egress_blocked where its host must not be reached. */
 export async function endOf(

@@ -4,7 +4,7 @@ import { basename, extname, join } from "node:path";
 import { MANIFEST_ENDINGS } from "#contract/connector-files.ts";
 import type { Connector } from "#contract/wire/connectors.ts";
 import { definitionsFolder } from "../catalogue/catalogue.ts";
-import { connectorOf } from "../catalogue/manifest-connector.ts";
+import { catalogueEntry } from "../catalogue/manifest-connector.ts";
 import { parseManifest } from "../connectors/declarative/manifest/load.ts";
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/;
@@ -50,7 +50,7 @@ export function projectConnectors(root: string): () => Promise<readonly Connecto
 
 async function readConnector(id: string, path: string): Promise<Connector | null> {
   try {
-    return connectorOf(id, parseManifest(await readFile(path, "utf8")));
+    return catalogueEntry(id, parseManifest(await readFile(path, "utf8")));
   } catch {
     return null;
   }
