@@ -236,7 +236,10 @@ function streamed(
       end = { ...end, result: "failed", failure: reason };
       sink.write(errorEvent(failureBody(reason)));
     }
-    settleBreaker(journey.parts.router.breakers, attempted.candidate.name, breakerFailure(end));
+    const { breakers, measurements } = journey.parts.router;
+    settleBreaker(breakers, attempted.candidate.name, breakerFailure(end));
+    if (end.result === "failed")
+      measurements.of(attempted.candidate.name, true).failed(journey.parts.clock.monotonic());
     settle(journey, attempted, {
       result: end.result,
       status: end.result === "aborted" ? 499 : (end.failure?.status ?? 200),

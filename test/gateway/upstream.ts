@@ -38,6 +38,14 @@ export async function startUpstream(): Promise<Upstream> {
   return upstream;
 }
 
+/** Answers as OpenAI refuses. */
+export const error =
+  (status: number, code = "x", headers: Record<string, string> = {}) =>
+  (response: ServerResponse) =>
+    void response
+      .writeHead(status, { "content-type": "application/json", ...headers })
+      .end(JSON.stringify({ error: { message: "no", type: "t", code, param: null } }));
+
 export const agent = new Agent({ connections: 64 });
 
 /** A call as the pipeline would make it; the body is sent as bytes. */

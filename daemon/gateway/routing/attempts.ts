@@ -58,24 +58,24 @@ export async function attemptRoute(plan: Plan, context: AttemptContext): Promise
       breakers.released(candidate.name);
       continue;
     }
+    const pace = measurements.of(candidate.name, stream);
     for (let tried = 0; ; tried++) {
       const startedAt = clock.monotonic();
+      pace.begun(startedAt);
       const outcome = await context.attempt(candidate);
       const endedAt = clock.monotonic();
       const failed = outcome.kind === "failure" ? outcome : null;
+      pace.ended(startedAt, endedAt, failed?.failure ?? null);
       const charged = failed?.usage ?? null;
       attempts.push({ candidate, startedAt, endedAt, failure: failed?.failure ?? null, charged });
       last = { outcome, candidate, attempts };
       if (!failed) {
-        measurements.observed(candidate.name, stream, endedAt - startedAt);
         if (outcome.kind === "completion") breakers.succeeded(candidate.name);
         return last;
       }
       const wait = tried < plan.retries ? pauseBefore(failed.failure, tried, plan.timeoutMs, context.random) : null;
       if (wait !== null && (await pause(wait, context.signal)) && (await context.afford(candidate, attempts))) continue;
       settleBreaker(breakers, candidate.name, failed.failure);
-      // Slower than whatever answers in time, however fast it fails.
-      if (unwell(failed.failure)) measurements.observed(candidate.name, stream, plan.timeoutMs);
       if (!fallsThrough(failed.failure) || context.signal.aborted) return last;
       break;
     }

@@ -23,9 +23,8 @@ export function inOrder(strategy: Strategy, candidates: readonly Candidate[], co
     case "cheapest":
       return candidates.toSorted((a, b) => (a.worst ?? Infinity) - (b.worst ?? Infinity));
     case "fastest": {
-      // What was never measured goes first, so that it gets measured.
-      const latency = ({ name }: Candidate) => context.measurements.latency(name, context.stream) ?? -1;
-      return candidates.toSorted((a, b) => latency(a) - latency(b));
+      const expected = ({ name }: Candidate) => context.measurements.expected(name, context.stream);
+      return candidates.toSorted((a, b) => expected(a) - expected(b));
     }
     case "sticky":
       return candidates.toSorted((a, b) => stickiness(b, context.user) - stickiness(a, context.user));
