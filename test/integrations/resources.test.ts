@@ -57,6 +57,25 @@ test("a connection is made from its provider alone, read, patched and deleted on
   expect(slip.body).toMatchObject({ detail: expect.stringContaining("did you mean postgres?") });
 });
 
+test("changes of one resource that come at once are all kept, however many", async () => {
+  const daemon = await startDaemon();
+  const { call } = daemon;
+  const ends = await pair(daemon, true);
+  const { body: sync } = await call("POST", "/v1/syncs", ends, { live: true });
+  const hook = { url: "https://example.com", events: ["sync.completed"] };
+  const { body: webhook } = await call("POST", "/v1/webhooks", hook, { live: true });
+  const paths = [`/v1/connections/${ends.source.connection}`, `/v1/syncs/${sync.id}`];
+  const members = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`k${i}`, i]));
+  const answers = await Promise.all(
+    Object.entries(members).flatMap(([name, value]) => [
+      ...paths.map((path) => call("PATCH", path, { metadata: { [name]: value } }, { live: true })),
+      call("PATCH", `/v1/webhooks/${webhook.id}`, { description: name }, { live: true }),
+    ]),
+  );
+  expect(answers.filter(({ status }) => status !== 200)).toEqual([]);
+  for (const path of paths) expect((await call("GET", path, undefined, { live: true })).body.metadata).toEqual(members);
+});
+
 test("read-only, unknown and wrong fields are refused all at once, each by its pointer", async () => {
   const { call } = await startDaemon();
   const { body: made } = await call("POST", "/v1/connections", { provider: "postgres" });

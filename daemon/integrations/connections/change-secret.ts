@@ -1,8 +1,9 @@
-// A change to a connection's sealed part, between others' changes: read, changed, written if nobody came between, else again.
+// A change to a connection's sealed part, between others' changes.
 import type { Storage } from "#daemon/storage/storage.ts";
 import type { ConnectionRecord } from "#daemon/storage/tables/connection.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
-import { changing, missing } from "./refusals.ts";
+import { untilKept } from "../changes.ts";
+import { missing } from "./missing.ts";
 import type { ConnectionSecret, ConnectionSecrets } from "./secret.ts";
 
 export interface SecretPorts {
@@ -19,7 +20,7 @@ export async function changeSecret(
 ): Promise<ConnectionRecord> {
   const environment = "live" as const;
   const connections = storage.units.connection;
-  for (let tries = 0; tries < 50; tries++) {
+  return untilKept("connection", async () => {
     const current = await connections.get({ id, environment });
     if (current === null) throw missing(id);
     const { name, health, metadata, revision } = current;
@@ -28,7 +29,6 @@ export async function changeSecret(
       secret: secrets.seal(current, make(secrets.read(current))),
     });
     if (saved === null) throw missing(id);
-    if (saved !== "stale") return saved;
-  }
-  throw changing();
+    return saved;
+  });
 }

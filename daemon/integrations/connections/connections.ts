@@ -14,6 +14,7 @@ import type { ConnectionRecord } from "#daemon/storage/tables/connection.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
+import { changesOf } from "../changes.ts";
 import type { Checked, SyncExecution } from "../execution.ts";
 import { mergedMembers } from "../members.ts";
 import { answerPage, type ListOptions, pageOf } from "../page.ts";
@@ -21,8 +22,8 @@ import { simulateCheck, simulateObjects } from "../simulation/simulate.ts";
 import { limitOf } from "../tier-limits.ts";
 import { changed as changedSecret, sameSettings } from "./bound-credentials.ts";
 import { boundedFor, refuseReferences } from "./bounded.ts";
+import { missing } from "./missing.ts";
 import type { PlaceRules } from "./places.ts";
-import { changing, missing } from "./refusals.ts";
 import type { ConnectionSecret, ConnectionSecrets, Settings } from "./secret.ts";
 
 export interface Connections {
@@ -72,6 +73,7 @@ const REVOKE_MS = 3_000;
 export function createConnections(options: ConnectionsOptions): Connections {
   const { storage, catalogue, secrets, execution, clock, root, seed, fresh } = options;
   const units = storage.units.connection;
+  const change = changesOf("connection");
   /** Tests under way: runs that fail together do not each try the credentials, of which a server may lock out who tries often. */
   const doubted = new Map<string, Promise<void>>();
 
@@ -109,8 +111,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
     async patch(principal, id, patch) {
       const { environment } = principal;
       refuseReferences(principal, patch);
-      // Read, merge, write if nobody came between: else again.
-      for (let tries = 0; tries < 20; tries++) {
+      const kept = await change(id, async () => {
         const current = await find({ environment }, id);
         // A live connection with other settings has to be tested anew.
         const untestedNow = environment === "live" && touches(patch);
@@ -125,9 +126,9 @@ export function createConnections(options: ConnectionsOptions): Connections {
           secret: touches(patch) ? await merged(principal, current, patch) : current.secret,
         });
         if (changed === null) throw missing(id);
-        if (changed !== "stale") return connectionDocument(changed);
-      }
-      throw changing();
+        return changed;
+      });
+      return connectionDocument(kept);
     },
 
     async remove({ environment }, id) {
@@ -204,17 +205,15 @@ export function createConnections(options: ConnectionsOptions): Connections {
   /** The connection with what a test of it has found, unless it has other settings now: nothing was found out about those. */
   async function keep(current: ConnectionRecord, found: Checked): Promise<ConnectionRecord> {
     const { id, environment } = current;
-    for (let tries = 0; tries < 20; tries++) {
+    return change(id, async () => {
       const latest = await find(current, id);
       if (environment === "live" && !sameSettings(secrets.read(current), secrets.read(latest))) return latest;
       const { revision } = latest;
       const updated = await units.setHealth({ id, environment, ...found, revision, now: rfc3339(clock.now()) });
       if (updated === null) throw missing(id);
-      if (updated === "stale") continue;
-      if (environment === "live") options.onEvents();
+      if (updated !== "stale" && environment === "live") options.onEvents();
       return updated;
-    }
-    throw changing();
+    });
   }
 
   async function tested(current: ConnectionRecord, signal: AbortSignal): Promise<Checked> {

@@ -6,7 +6,7 @@ import type { ConnectionRecord } from "#daemon/storage/tables/connection.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { inTurn, type Turns } from "#shared/turns.ts";
 import { changeSecret } from "../connections/change-secret.ts";
-import { missing } from "../connections/refusals.ts";
+import { missing } from "../connections/missing.ts";
 import type { ConnectionSecrets, Settings } from "../connections/secret.ts";
 import type { OAuthProvider } from "./provider.ts";
 import { GrantRefused, grantedBy, requestTokens } from "./token-endpoint.ts";

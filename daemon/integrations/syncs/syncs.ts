@@ -10,6 +10,7 @@ import type { SyncRecord } from "#daemon/storage/tables/sync.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
+import { changesOf } from "../changes.ts";
 import { answerPage, type ListOptions, pageOf } from "../page.ts";
 import { simulateRun } from "../simulation/simulate.ts";
 import { limitOf } from "../tier-limits.ts";
@@ -60,6 +61,7 @@ export interface SyncsOptions {
 
 export function createSyncs({ storage, catalogue, live, clock, seed }: SyncsOptions): Syncs {
   const { units } = storage;
+  const change = changesOf("sync");
   const now = (): string => rfc3339(clock.now());
   const document = (sync: SyncRecord): Sync => syncDocument(sync, clock.now());
 
@@ -93,7 +95,7 @@ export function createSyncs({ storage, catalogue, live, clock, seed }: SyncsOpti
 
     async patch(principal, id, patch) {
       const { environment } = principal;
-      for (let tries = 0; tries < 20; tries++) {
+      const { sync, canceledRuns } = await change(id, async () => {
         const current = await find(principal, id);
         const body = patchedBody(bodyOf(current), patch);
         const changed = await units.sync.update({
@@ -103,12 +105,11 @@ export function createSyncs({ storage, catalogue, live, clock, seed }: SyncsOpti
           limit: limitOf(principal, "active syncs"),
         });
         if (changed === null) throw missing("sync", id);
-        if (changed === "stale") continue;
-        live.stop(changed.canceledRuns);
-        live.wake();
-        return document(changed.sync);
-      }
-      throw new MagicError("conflict", "The sync is being changed by others: send it again.");
+        return changed;
+      });
+      live.stop(canceledRuns);
+      live.wake();
+      return document(sync);
     },
 
     async remove({ environment }, id) {

@@ -13,6 +13,7 @@ import type { Storage } from "#daemon/storage/storage.ts";
 import type { DeliveryRecord, WebhookRecord } from "#daemon/storage/tables/webhook.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
+import { changesOf } from "../changes.ts";
 import { answerPage, type ListOptions, pageOf } from "../page.ts";
 import { newSecret, type SigningSecret } from "./signature.ts";
 
@@ -54,6 +55,7 @@ const MAX_SECRETS = 10;
 
 export function createWebhooks({ storage, sealer, egress, clock, wake }: WebhooksOptions): Webhooks {
   const units = storage.units.webhook;
+  const changes = changesOf("webhook");
   const now = (): string => rfc3339(clock.now());
 
   return {
@@ -135,19 +137,14 @@ export function createWebhooks({ storage, sealer, egress, clock, wake }: Webhook
 
   type Change = Parameters<typeof units.update>[0]["change"];
 
-  async function change(
-    principal: Principal,
-    id: string,
-    make: (webhook: WebhookRecord) => object,
-  ): Promise<WebhookRecord> {
-    for (let tries = 0; tries < 20; tries++) {
+  function change(principal: Principal, id: string, make: (webhook: WebhookRecord) => object): Promise<WebhookRecord> {
+    return changes(id, async () => {
       const { environment, revision, ...rest } = await find(principal, id);
       const update = make({ environment, revision, ...rest }) as Change;
       const changed = await units.update({ id, environment, revision, change: update, now: now() });
       if (changed === null) throw missing("webhook", id);
-      if (changed !== "stale") return changed;
-    }
-    throw new MagicError("conflict", "The webhook is being changed by others: send it again.");
+      return changed;
+    });
   }
 
   // A private destination is refused here already; what resolves otherwise later is refused when it is delivered.
