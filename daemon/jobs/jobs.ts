@@ -2,6 +2,7 @@
 // the rows; who needs work to outlive the process defines a queue.
 
 import type { Presence } from "#daemon/storage/presence.ts";
+import type { Claim } from "#daemon/storage/repositories/job.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
 import { backoff, jittered } from "#shared/backoff.ts";
@@ -14,6 +15,8 @@ export interface Job<T> {
   readonly payload: T;
   /** 1 for the first time that it runs; counted anew when it has run and asked to run again. */
   readonly attempt: number;
+  /** Whose it is now: for a unit that ends it in one step with its work. */
+  readonly claim: Claim;
   /** Aborts when the queue stops: end soon, the job will run again. */
   readonly signal: AbortSignal;
   /** True: it only waits, and another job may have its place, unless too many rest already; false: it goes on. */
@@ -162,7 +165,8 @@ export function createJobs({ storage, clock = systemClock, logger, presence }: J
         let failed = false;
         try {
           const payload = JSON.parse(claimed.payload) as T;
-          const outcome = await handle({ id, key, payload, attempt: attempts, signal: stopping.signal, rest });
+          const claim = { id, owner, version };
+          const outcome = await handle({ id, key, payload, attempt: attempts, claim, signal: stopping.signal, rest });
           runAt = outcome?.runAgainAt ?? null;
         } catch (error) {
           failed = true;

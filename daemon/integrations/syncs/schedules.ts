@@ -93,7 +93,7 @@ export function createSchedules(options: {
     }
   }
 
-  async function handleSchedule({ payload, signal }: Job<{ sync: string }>): Promise<Outcome> {
+  async function handleSchedule({ payload, claim, signal }: Job<{ sync: string }>): Promise<Outcome> {
     const sync = await units.sync.get({ id: payload.sync, environment: "live" });
     if (sync === null || sync.status === "paused" || signal.aborted) return undefined;
     // It has become manual, and the process ended before it took this away.
@@ -105,14 +105,14 @@ export function createSchedules(options: {
       await units.run.start({
         ...{ id: sync.id, environment: "live", runId: newId("run", clock.now()), now: rfc3339(clock.now()) },
         ...{ trigger: realtime ? "realtime" : "schedule", fullRefresh: false, objects: null, limit: null },
+        occurrence: { claim, next: due },
       });
       onStarted();
     } catch (error) {
       // What only its owner can mend, and a resume takes up again. Storage that is full or away for a while must not end a schedule.
       if (!isMagicError(error) || !(error.code === "connection_missing" || error.code === "conflict")) throw error;
       logger.warn("sync.schedule_refused", { sync: sync.id, detail: error.message });
-      return undefined;
     }
-    return due === null ? undefined : { runAgainAt: due };
+    return undefined;
   }
 }

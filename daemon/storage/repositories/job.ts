@@ -38,7 +38,7 @@ export async function cancel(db: Db, { queue, key }: { queue: string; key: strin
   await db.deleteFrom("job").where("queue", "=", queue).where("key", "=", key).execute();
 }
 
-export interface Claim {
+export interface Take {
   readonly queue: string;
   readonly owner: string;
   readonly now: number;
@@ -53,7 +53,7 @@ export interface Claim {
 /** Takes what is due, oldest first, with a lease; a job whose lease has ended is due again. */
 export async function claim(
   db: Db,
-  { queue, owner, now, leaseMs, limit, atWork, aheadMs }: Claim,
+  { queue, owner, now, leaseMs, limit, atWork, aheadMs }: Take,
 ): Promise<ClaimedJob[]> {
   const shared = await sharedNow(db, now);
   let free = db.selectFrom("job");
@@ -98,10 +98,20 @@ export async function extend(
   return numUpdatedRows > 0n;
 }
 
-export interface Finish {
+/** A job as one process took it. */
+export interface Claim {
   readonly id: string;
   readonly owner: string;
   readonly version: number;
+}
+
+/** False when another process has taken the job over meanwhile, or it has ended. */
+export async function holds(db: Db, { id, owner }: Claim): Promise<boolean> {
+  const held = db.selectFrom("job").select("id").where("id", "=", id).where("owner", "=", owner);
+  return (await held.executeTakeFirst()) !== undefined;
+}
+
+export interface Finish extends Claim {
   /** When to run it again; null: it is done. */
   readonly runAt: number | null;
   /** True: it runs again because it failed, and its attempts are counted on. */

@@ -15,7 +15,7 @@ import {
 } from "../sync-rows.ts";
 import type { ConnectionBody, Health, ResourceLimit } from "../tables/connection.ts";
 import type { RejectTable, RunBody, RunRecord, SyncRecord } from "../tables/sync.ts";
-import { put as putJob } from "./job.ts";
+import { type Claim, finish, holds, put as putJob } from "./job.ts";
 import { emit } from "./webhook.ts";
 
 export interface Start extends One {
@@ -25,19 +25,27 @@ export interface Start extends One {
   readonly objects: readonly string[] | null;
   readonly now: string;
   readonly limit: ResourceLimit | null;
+  /** By the schedule: the job that starts it, and when it is due next (ms since the epoch; null: never). */
+  readonly occurrence?: { readonly claim: Claim; readonly next: number | null };
 }
 
 /**
- * Puts a run in the queue; the run that is under way is answered instead of a second one.
+ * Puts a run in the queue; the run that is under way is answered instead of a second one. Null: the sync is gone, or another process has
+ * seen to the occurrence.
  *
  * @throws MagicError `connection_missing`, `conflict` when paused, `limit_reached`.
  */
 export async function start(
   db: Db,
-  { id, environment, runId, trigger, fullRefresh, objects, now, limit }: Start,
+  { id, environment, runId, trigger, fullRefresh, objects, now, limit, occurrence }: Start,
 ): Promise<{ run: RunRecord; sync: SyncRecord; started: boolean } | null> {
   const sync = await findSync(db, { id, environment });
   if (sync === null) return null;
+  if (occurrence) {
+    if (!(await holds(db, occurrence.claim))) return null;
+    // In one step with the run: a process that dies or stands still in between would let the same occurrence run again.
+    await finish(db, { ...occurrence.claim, runAt: occurrence.next });
+  }
   if (sync.lastRun !== null && runStates[sync.lastRun.status].length > 0)
     return { run: sync.lastRun, sync, started: false };
   await refuseMissingConnection(db, sync);
