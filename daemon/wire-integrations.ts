@@ -20,6 +20,7 @@ import { connectionSecrets } from "./integrations/connections/secret.ts";
 import { createSharedTurns } from "./integrations/connections/shared-turns.ts";
 import { type ConnectedDatabase, databaseOf } from "./integrations/live/database.ts";
 import { createExecution } from "./integrations/live/execution.ts";
+import { takeOverStates } from "./integrations/live/former-states.ts";
 import { manifestText, projectConnectors } from "./integrations/live/manifests.ts";
 import { keepSpare } from "./integrations/live/spare-worker.ts";
 import { createOAuth } from "./integrations/oauth/oauth.ts";
@@ -59,7 +60,7 @@ export function wireIntegrations(foundation: Foundation, origin: () => string): 
   const workers = keepSpare(startConnectionWorker);
   foundation.onClose(() => workers.close());
   const execution = createExecution({
-    ...{ ...ends, clock, workers, stateFolder: foundation.state },
+    ...{ ...ends, clock, workers },
     keeperOf: createKeepers({ storage, secrets, clock }, turns),
     allowPrivate: () => project.current().egress?.allow_private ?? [],
   });
@@ -128,6 +129,7 @@ export function wireIntegrations(foundation: Foundation, origin: () => string): 
       return databaseOf(secrets.open(record), ends);
     },
     start: async () => {
+      await takeOverStates(foundation.state, storage, logger);
       await live.start();
       await jobs.start();
     },

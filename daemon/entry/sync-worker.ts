@@ -3,6 +3,7 @@ import { setFlagsFromString } from "node:v8";
 import { isMagicError } from "#contract/errors.ts";
 import type { SyncWorkerQuestion, SyncWorkerReply, SyncWorkerRequest } from "#contract/sync.ts";
 import { redactText } from "#shared/redact.ts";
+import { askForState } from "#shared/state-ipc.ts";
 import { askForTokens } from "#shared/token-ipc.ts";
 import { openDestination, openEither, openSource, preload } from "../integrations/connectors/open.ts";
 import { runSync } from "../integrations/engine/run.ts";
@@ -14,6 +15,7 @@ setFlagsFromString("--external-memory-accounted-in-global-limit");
 const parent = process.ppid;
 const cancel = new AbortController();
 const { tokens, handle: tokenAnswered } = askForTokens((request) => send(request));
+const { states, handle: stateAnswered } = askForState((request) => send(request));
 let running = false;
 
 // The channel closes when the parent ends, however it ends: every open transaction is undone by its server.
@@ -28,6 +30,7 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal
 process.on("message", (message: SyncWorkerRequest) => {
   if (message.type === "cancel") cancel.abort();
   else if (message.type === "token") tokenAnswered(message);
+  else if (message.type === "state") stateAnswered(message);
   else if (message.type === "warm") void preload(message.kinds);
   else if (message.type === "check" || message.type === "discover") void answer(message);
   else if (message.type === "run" && !running) {
@@ -44,7 +47,7 @@ function leave(): void {
 async function run(spec: Extract<SyncWorkerRequest, { type: "run" }>["spec"]): Promise<void> {
   const outcome = await runSync(spec, {
     openSource: () => openSource(spec.source, allowed(spec.allow_private), tokens),
-    openDestination: () => openDestination(spec.destination),
+    openDestination: () => openDestination(spec.destination, spec.state_kept ? states : undefined),
     onProgress: (progress) => send({ type: "progress", progress }),
     signal: cancel.signal,
   });

@@ -1,7 +1,7 @@
 // What runs behind the resources. The sandbox simulates, live does it; routes, validation, storage and state machines are shared.
 
 import type { ConnectionStatus } from "#contract/states.ts";
-import type { DiscoveredObject, SyncOutcome, SyncProgress } from "#contract/sync.ts";
+import type { DiscoveredObject, StateKeeper, SyncOutcome, SyncProgress } from "#contract/sync.ts";
 import type { ConnectionRecord, Health } from "#daemon/storage/tables/connection.ts";
 import type { RunRecord, SyncRecord } from "#daemon/storage/tables/sync.ts";
 
@@ -26,6 +26,8 @@ export interface RunTask {
   readonly sync: SyncRecord;
   readonly source: OpenConnection;
   readonly destination: OpenConnection;
+  /** For a destination that cannot keep how far it has come. */
+  readonly state: StateKeeper;
 }
 
 /** Live execution: implemented by the sync engine, wired in app.ts. Every method may take long and must end when `signal` aborts. */

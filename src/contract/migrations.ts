@@ -23,6 +23,7 @@ export const migrationNames = [
   "034-oauth",
   "035-delivery-queue",
   "041-controller-listing",
+  "036-sync-state",
 ] as const;
 export type MigrationName = (typeof migrationNames)[number];
 

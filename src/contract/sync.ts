@@ -56,6 +56,8 @@ export interface SyncSpec {
   readonly skip_idle_proof?: boolean;
   /** Where destinations without transactions (files, http) keep the sync's state. */
   readonly state_file: string | null;
+  /** True: whoever started the worker keeps it for an HTTP endpoint (`StateKeeper`). */
+  readonly state_kept?: boolean;
   /** `HOST:PORT` private addresses that may be reached; "any" for what a person typed on the command line. */
   readonly allow_private: readonly string[] | "any";
 }
@@ -108,6 +110,28 @@ export interface SyncOutcome {
   readonly changed: boolean;
 }
 
+/** Keeps how far a sync has come where its destination cannot; what a state is, the engine knows. */
+export interface StateKeeper {
+  /** null: nothing is kept. */
+  read(): Promise<unknown>;
+  /** Resolves when it is durable. Throws where somebody else has kept another since it was read. */
+  save(state: unknown): Promise<void>;
+}
+
+/** Worker -> parent. */
+export type StateRequest = { readonly type: "state"; readonly id: number } & (
+  | { readonly ask: "read" }
+  | { readonly ask: "save"; readonly state: unknown }
+);
+
+/** Parent -> worker: the answer to both; `state` of a read. */
+export interface StateAnswer {
+  readonly type: "state";
+  readonly id: number;
+  readonly state: unknown;
+  readonly error?: SyncFailure;
+}
+
 /** Parent -> worker: one answer is wanted. */
 export type SyncWorkerQuestion = Extract<SyncWorkerRequest, { type: "check" | "discover" }>;
 
@@ -129,6 +153,7 @@ export type SyncWorkerRequest =
       readonly allow_private: readonly string[] | "any";
     }
   | TokenAnswer
+  | StateAnswer
   | { readonly type: "cancel" };
 
 /** Worker -> parent. */
@@ -137,6 +162,7 @@ export type SyncWorkerReply =
   | { readonly type: "progress"; readonly progress: SyncProgress }
   | { readonly type: "done"; readonly outcome: SyncOutcome }
   | TokenRequest
+  | StateRequest
   | { readonly type: "answer"; readonly id: number; readonly result?: unknown; readonly error?: SyncFailure };
 
 /** One object of a source or destination: a table, a view, a file, an API's stream. */

@@ -3,6 +3,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { knownCode, MagicError } from "#contract/errors.ts";
 import type {
+  StateKeeper,
   SyncOutcome,
   SyncProgress,
   SyncSpec,
@@ -11,6 +12,7 @@ import type {
   SyncWorkerRequest,
 } from "#contract/sync.ts";
 import type { TokenKeeper } from "#contract/tokens.ts";
+import { answerState } from "./state-ipc.ts";
 import { memoryTokens, REFRESH_GRACE_MS, serveTokens, type TokenServer } from "./token-ipc.ts";
 
 export interface WorkerOptions {
@@ -18,6 +20,8 @@ export interface WorkerOptions {
   onProgress(progress: SyncProgress): void;
   /** Keeps what the source's vendor rotates; absent: nothing does beyond this process. */
   readonly tokens?: TokenKeeper;
+  /** Keeps the run's state; only with `state_kept`. */
+  readonly states?: StateKeeper;
   /** Gives the process to run in; absent: a new one. */
   readonly start?: () => ChildProcess;
   /** How much longer than the run's own time-out its process may say nothing. */
@@ -97,6 +101,7 @@ function once(
       silentMs = 0;
       if (reply.type === "progress") options.onProgress(reply.progress);
       if (reply.type === "token") tokens.handle(reply);
+      if (reply.type === "state") void answerState(reply, options.states).then(send);
       // It has let go of everything; to take its memory down lasts longer than some runs do.
       if (reply.type === "done") resolve({ outcome: reply.outcome });
     });

@@ -160,6 +160,49 @@ describe.each(dialectsWith(postgres))("on $name", ({ name, open }) => {
     expect(await times()).toEqual([]);
   });
 
+  test("an occurrence of a schedule starts one run, whoever stood still on the way", async () => {
+    const storage = await open();
+    const { job, run: runs, sync } = storage.units;
+    const { id, revision, ...body } = await aSync(storage);
+    await sync.update({ id, environment, revision, body, status: null, due: 500, now, limit: null });
+    const take = async (owner: string) => {
+      const [taken] = await job.claim({
+        ...{ queue: "sync-schedule", owner, now: 600, leaseMs: 0, limit: 1, atWork: [] },
+      });
+      return taken && { id: taken.id, owner, version: taken.version };
+    };
+    const occur = (runId: string, claim: Awaited<ReturnType<typeof take>>) =>
+      runs.start({ ...start(runId), trigger: "schedule", ...(claim && { occurrence: { claim, next: 900 } }) });
+    const [first, second] = [await take("proc_a"), await take("proc_b")];
+    expect(await occur("run_1", second)).toMatchObject({ started: true });
+    await runs.end({ id: "run_1", status: "completed", now });
+    expect(await occur("run_2", first)).toBeNull();
+    // It stands for its next time before anybody was told that it ran.
+    expect(await job.times({ queue: "sync-schedule" })).toEqual([{ key: id, run_at: 900 }]);
+    expect(await take("proc_a")).toBeUndefined();
+    const { rows } = await runs.list({ syncId: id, page: { limit: 5 } });
+    expect(rows).toMatchObject([{ id: "run_1" }]);
+  });
+
+  test("how far a sync has come follows on what its process read, else another one has gone on", async () => {
+    const storage = await open();
+    const { sync } = storage.units;
+    await aSync(storage);
+    const kept = { sync_id: "sync_1", stream: "o" };
+    expect(await sync.state(kept)).toBeNull();
+    const keep = (body: string, revision: number, sync_id = "sync_1") =>
+      sync.keepState({ ...kept, sync_id, body, revision });
+    expect(await keep("1", 0)).toBe(true);
+    // The answer was lost.
+    expect(await keep("1", 0)).toBe(true);
+    expect(await keep("2", 0)).toBe(false);
+    expect(await keep("2", 1)).toBe(true);
+    expect(await sync.state(kept)).toMatchObject({ body: "2", revision: 2 });
+    expect(await keep("1", 0, "sync_2")).toBe(false);
+    await sync.remove({ id: "sync_1", environment });
+    expect(await sync.state(kept)).toBeNull();
+  });
+
   test("lists page both ways and filter", async () => {
     const { units } = await open();
     for (let i = 0; i < 6; i++)

@@ -1,6 +1,6 @@
 // From a URL or a path to a connector: the one place that knows them all. A driver is loaded when it is needed.
 import { MagicError } from "#contract/errors.ts";
-import type { SyncEnd } from "#contract/sync.ts";
+import type { StateKeeper, SyncEnd } from "#contract/sync.ts";
 import type { TokenKeeper } from "#contract/tokens.ts";
 import type { Destination } from "../engine/destination.ts";
 import { serverUrl } from "../engine/server-url.ts";
@@ -111,7 +111,8 @@ export async function openEither(
   return openSource(end, allowPrivate, tokens);
 }
 
-export async function openDestination(end: SyncEnd): Promise<Destination> {
+/** `states`: keeps the state where the destination cannot; absent: the spec's state file does. */
+export async function openDestination(end: SyncEnd, states?: StateKeeper): Promise<Destination> {
   if (end.connector) throw new MagicError("not_supported", `${end.connector.id} is a source only.`);
   const { kind, path } = connectorOf(end.url);
   switch (kind) {
@@ -122,7 +123,7 @@ export async function openDestination(end: SyncEnd): Promise<Destination> {
     case "parquet":
       return (await import("./files/destination.ts")).fileDestination(path, kind);
     case "http":
-      return (await import("./http/destination.ts")).httpDestination(end);
+      return (await import("./http/destination.ts")).httpDestination(end, states);
     case "mysql":
       return (await import("./mysql/destination.ts")).mysqlDestination(pinned(end));
     case "postgres":

@@ -1,22 +1,17 @@
 // Live execution: checks, discoveries and runs, each in a worker process, so that the daemon's event loop never sees a row.
-
-import { join } from "node:path";
 import { isMagicError, MagicError } from "#contract/errors.ts";
 import { DEFAULT_STALL_TIMEOUT_S, type DiscoveredObject, type SyncEnd, type SyncSpec } from "#contract/sync.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
-import { makeFolder } from "#shared/make-folder.ts";
 import { openPlaces } from "#shared/places.ts";
 import { askWorker, runInWorker } from "#shared/sync-worker.ts";
 import type { KeeperOf } from "../connections/kept-tokens.ts";
 import type { Checked, OpenConnection, RunTask, SyncExecution } from "../execution.ts";
 import { type EndPorts, endOf } from "./ends.ts";
-import { fileOf, makeDataFolder } from "./local-files.ts";
+import { makeDataFolder } from "./local-files.ts";
 import type { Workers } from "./spare-worker.ts";
 
 export interface ExecutionOptions extends EndPorts {
   readonly clock: Clock;
-  /** The root's state folder: states of syncs into HTTP endpoints lie in `syncs` below it. */
-  readonly stateFolder: string;
   /** Keeps what a connection's vendor rotates. */
   readonly keeperOf: KeeperOf;
   readonly workers: Workers;
@@ -56,7 +51,7 @@ export function createExecution(options: ExecutionOptions): SyncExecution {
     async run(task, onProgress, signal) {
       const spec = await specOf(task, options);
       const start = () => take(spec.source, spec.destination);
-      return runInWorker(spec, { signal, onProgress, start, tokens: keeper(task.source) });
+      return runInWorker(spec, { signal, onProgress, start, tokens: keeper(task.source), states: task.state });
     },
   };
 
@@ -80,8 +75,6 @@ export function createExecution(options: ExecutionOptions): SyncExecution {
 }
 
 async function specOf({ run, sync, source, destination }: RunTask, options: ExecutionOptions): Promise<SyncSpec> {
-  const folder = join(options.stateFolder, "syncs");
-  makeFolder(folder, 0o700);
   // Realtime is short polling where there is no change stream.
   const polling = sync.schedule === "realtime" && sync.mode === "cdc";
   const into = await endOf(destination, sync.destination_table, options);
@@ -102,8 +95,9 @@ async function specOf({ run, sync, source, destination }: RunTask, options: Exec
     stall_timeout_s: sync.stall_timeout_s ?? DEFAULT_STALL_TIMEOUT_S,
     reset: run.full_refresh,
     skip_idle_proof: sync.schedule === "realtime",
-    // A file has it beside itself, where whoever writes it finds it: another daemon, or a sync that replaces what this one appended.
-    state_file: fileOf(into.url, options.root) === null ? join(folder, `${sync.id}.json`) : null,
+    // A file has its state beside itself, where whoever writes it finds it: a sync too that replaces what this one appended.
+    state_file: null,
+    state_kept: true,
     allow_private: options.allowPrivate(),
   };
 }

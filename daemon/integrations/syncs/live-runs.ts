@@ -13,6 +13,7 @@ import { redactText } from "#shared/redact.ts";
 import { aheadOf } from "#shared/sync-progress.ts";
 import type { ConnectionSecrets } from "../connections/secret.ts";
 import type { RunTask, SyncExecution } from "../execution.ts";
+import { createKeptState } from "./kept-state.ts";
 import { createSchedules, type Scheduled } from "./schedules.ts";
 
 export interface LiveRuns {
@@ -51,7 +52,7 @@ const PROGRESS_EVERY_MS = 1000;
 const STILL_MS = 10_000;
 // A run that took the daemon down with it so often will not be tried again. So many, for most daemons that are killed are so by others.
 const MAX_ATTEMPTS = 200;
-// How long at the most until it is tried again to store how a run ended.
+// How long at the most until it is tried again to store how far a run has come, or how it ended.
 const LONGEST_PAUSE_MS = 10_000;
 // How long the tests of a failed run's connections may take.
 const DOUBT_MS = 25_000;
@@ -128,22 +129,15 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
       const ends = await openEnds(sync);
       if (ends === null) return undefined;
       const follow = followProgress(run.id, clock.monotonic(), stopped, moves);
-      const outcome = await execution.run({ run, sync, ...ends }, follow, AbortSignal.any([signal, stopped.signal]));
-      // The daemon is stopping: the run goes on after its next start.
-      if (signal.aborted && outcome.status === "canceled") return { runAgainAt: clock.now() };
+      const ending = AbortSignal.any([signal, stopped.signal]);
+      const state = createKeptState(units.sync, sync, (work) => whileAway(work, run.id, ending));
+      const outcome = await execution.run({ run, sync, state, ...ends }, follow, ending);
+      // The daemon is stopping: the run goes on after its next start. Or it is another daemon's, which tells its end.
+      if ((signal.aborted && outcome.status === "canceled") || state.overtaken()) return { runAgainAt: clock.now() };
       const { records_read, records_synced, records_rejected, bytes } = outcome;
       const counts = { records_read, records_synced, records_rejected, bytes };
       const finished = clock.now();
-      // What was moved stands in the destination: that the state is away for a while must not make a failure of it.
-      for (let pauseMs = 500; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS))
-        try {
-          await end(run.id, { ...outcome, counts }, started_at, finished);
-          break;
-        } catch (error) {
-          if (!isAway(error)) throw error;
-          logger.warn("sync.end_failed", { run: run.id, detail: describe(error).message });
-          if (!(await pause(pauseMs, signal))) throw error;
-        }
+      await whileAway(() => end(run.id, { ...outcome, counts }, started_at, finished), run.id, signal);
       // A test may take long: the run's place is free for the next one meanwhile.
       if (outcome.error?.code === "credentials_rejected") void doubtEnds(sync, signal);
     } catch (error) {
@@ -155,6 +149,18 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
       underWay.delete(run.id);
     }
     return undefined;
+  }
+
+  // What was moved stands in the destination: that the store is away for a while must not make a failure of it.
+  async function whileAway<T>(work: () => Promise<T>, run: string, signal: AbortSignal): Promise<T> {
+    for (let pauseMs = 500; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS))
+      try {
+        return await work();
+      } catch (error) {
+        if (!isAway(error)) throw error;
+        logger.warn("sync.state_away", { run, detail: describe(error).message });
+        if (!(await pause(pauseMs, signal))) throw error;
+      }
   }
 
   async function doubtEnds({ id, source_connection, destination_connection }: SyncRecord, signal: AbortSignal) {

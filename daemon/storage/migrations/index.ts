@@ -22,6 +22,7 @@ import * as sync from "./032-sync.ts";
 import * as webhook from "./033-webhook.ts";
 import * as oauth from "./034-oauth.ts";
 import * as deliveryQueue from "./035-delivery-queue.ts";
+import * as syncState from "./036-sync-state.ts";
 import * as controller from "./040-controller.ts";
 import * as controllerListing from "./041-controller-listing.ts";
 
@@ -52,4 +53,5 @@ export const migrations: Readonly<Record<MigrationName, MigrationStep>> = {
   "034-oauth": oauth,
   "035-delivery-queue": deliveryQueue,
   "041-controller-listing": controllerListing,
+  "036-sync-state": syncState,
 };

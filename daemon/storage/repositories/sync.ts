@@ -15,7 +15,7 @@ import {
   writeStatus,
 } from "../sync-rows.ts";
 import type { ResourceLimit } from "../tables/connection.ts";
-import type { SyncBody, SyncRecord, SyncTable } from "../tables/sync.ts";
+import type { SyncBody, SyncRecord, SyncStateTable, SyncTable } from "../tables/sync.ts";
 import { cancel as cancelJob, put as putJob } from "./job.ts";
 import { end } from "./run.ts";
 
@@ -144,6 +144,36 @@ export async function remove(db: Db, { id, environment }: One): Promise<SyncReco
   const runs = db.selectFrom("run").select("id").where("sync_id", "=", id);
   await db.deleteFrom("reject").where("run_id", "in", runs).execute();
   await db.deleteFrom("run").where("sync_id", "=", id).execute();
+  await db.deleteFrom("sync_state").where("sync_id", "=", id).execute();
   await db.deleteFrom("sync").where("id", "=", id).execute();
   return sync;
+}
+
+type Stream = Pick<SyncStateTable, "sync_id" | "stream">;
+
+/** How far it has come; null: nothing is kept. */
+export async function state(db: Db, { sync_id, stream }: Stream): Promise<SyncStateTable | null> {
+  const row = await db
+    .selectFrom("sync_state")
+    .selectAll()
+    .where("sync_id", "=", sync_id)
+    .where("stream", "=", stream)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+/** Keeps what follows on `revision` (0: on nothing); false where another one has followed on it, or the sync is gone. */
+export async function keepState(db: Db, { sync_id, stream, body, revision }: SyncStateTable): Promise<boolean> {
+  const kept = await state(db, { sync_id, stream });
+  // Kept by this very call, whose answer was lost on the way.
+  if (kept?.revision === revision + 1 && kept.body === body) return true;
+  if ((kept?.revision ?? 0) !== revision) return false;
+  if ((await db.selectFrom("sync").select("id").where("id", "=", sync_id).executeTakeFirst()) === undefined)
+    return false;
+  await db
+    .insertInto("sync_state")
+    .values({ sync_id, stream, body, revision: revision + 1 })
+    .onConflict((conflict) => conflict.columns(["sync_id", "stream"]).doUpdateSet({ body, revision: revision + 1 }))
+    .execute();
+  return true;
 }

@@ -89,8 +89,20 @@ export interface RejectTable {
   readonly reason: string;
 }
 
+/** How far a sync has come whose destination cannot keep it. */
+export interface SyncStateTable {
+  readonly sync_id: string;
+  /** The source's object. */
+  readonly stream: string;
+  /** JSON, as the engine gave it. */
+  readonly body: string;
+  /** How often it was kept. */
+  readonly revision: number;
+}
+
 export interface SyncTables {
   readonly sync: SyncTable;
+  readonly sync_state: SyncStateTable;
   readonly run: RunTable;
   readonly reject: RejectTable;
 }

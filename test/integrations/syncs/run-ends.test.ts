@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { MagicError } from "#contract/errors.ts";
 import { createConnections } from "#daemon/integrations/connections/connections.ts";
+import type { RunTask } from "#daemon/integrations/execution.ts";
 import { createLiveRuns, type LiveRunsOptions } from "#daemon/integrations/syncs/live-runs.ts";
 import type { Job, Outcome } from "#daemon/jobs/jobs.ts";
 import { silentLogger } from "#daemon/telemetry/log.ts";
@@ -8,9 +9,15 @@ import { systemClock } from "#shared/clock.ts";
 
 /**
  * Live runs over a state that is away when it is first asked that (absent: never); answers how to do a run's job, and how it ended.
- * `fault`: the code of its failure; `records`: read by then, told every six seconds.
+ * `fault`: the code of its failure; `records`: read by then, told every six seconds; `places`: kept on the way, of which another process
+ * overtakes the second.
  */
-function overState(away?: "connection.get" | "run.end", fault?: string, records: readonly number[] = []) {
+function overState(
+  away?: "connection.get" | "run.end" | "sync.keepState",
+  fault?: string,
+  records: readonly number[] = [],
+  places: readonly unknown[] = [],
+) {
   const ended: unknown[] = [];
   const asked: unknown[] = [];
   let faults = 1;
@@ -29,7 +36,12 @@ function overState(away?: "connection.get" | "run.end", fault?: string, records:
         return null;
       },
     },
-    sync: { get: async () => ({ id: "sync_1", source_connection: "a", destination_connection: "b" }) },
+    sync: {
+      get: async () => ({ id: "sync_1", source_object: "o", source_connection: "a", destination_connection: "b" }),
+      state: async () => null,
+      keepState: async (kept: { revision: number }) =>
+        unless("sync.keepState", asked.push(kept) && kept.revision === 0),
+    },
     connection: { get: async () => unless("connection.get", {}) },
   };
   const handlers = new Map<string, (job: Job<unknown>) => Promise<Outcome>>();
@@ -45,7 +57,8 @@ function overState(away?: "connection.get" | "run.end", fault?: string, records:
     storage: { units } as never,
     jobs: { define: (name: string, { handle }: { handle: never }) => void handlers.set(name, handle) } as never,
     execution: {
-      async run(_task: unknown, onProgress: (progress: object) => void) {
+      async run({ state }: RunTask, onProgress: (progress: object) => void) {
+        for (const place of places) await state.save(place).catch(() => {});
         for (const records_read of records) {
           onProgress({ records_read, bytes: 0, waiting_for: "rows" });
           await vi.advanceTimersByTimeAsync(6000);
@@ -62,8 +75,9 @@ function overState(away?: "connection.get" | "run.end", fault?: string, records:
   } satisfies LiveRunsOptions);
   const { signal } = new AbortController();
   const rest = vi.fn<Job<unknown>["rest"]>();
-  const job = (attempt: number) =>
-    handlers.get("sync-run")?.({ id: "job_1", key: null, payload: { run: "run_1" }, attempt, signal, rest });
+  const claim = { id: "job_1", owner: "me", version: 0 };
+  const claimed = { id: claim.id, key: null, payload: { run: "run_1" }, claim };
+  const job = (attempt: number) => handlers.get("sync-run")?.({ ...claimed, attempt, signal, rest });
   return { job, ended, asked, rest };
 }
 
@@ -73,6 +87,20 @@ test("a run that has moved its records is completed, though the state is away wh
   // It ended when it ended, however long nobody could be told.
   expect(asked).toEqual([ended[0], ended[0]]);
   expect(ended).toMatchObject([{ status: "completed", result: { records_synced: 7 } }]);
+});
+
+test("how far a run has come is kept again where the state was away", async () => {
+  const { job, ended, asked } = overState("sync.keepState", undefined, [], [{ cursor: "1" }]);
+  await job(1);
+  const kept = { sync_id: "sync_1", stream: "o", revision: 0, body: '{"cursor":"1"}' };
+  expect(asked.slice(0, 2)).toEqual([kept, kept]);
+  expect(ended).toMatchObject([{ status: "completed" }]);
+});
+
+test("a run that another daemon has gone on with is that one's to end", async () => {
+  const { job, ended } = overState(undefined, "conflict", [], ["1", "2"]);
+  expect(await job(1)).toMatchObject({ runAgainAt: expect.any(Number) });
+  expect(ended).toEqual([]);
 });
 
 test("a run does not fail for a state that is away when it begins: it begins again", async () => {

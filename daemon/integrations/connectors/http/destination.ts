@@ -6,15 +6,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
 import { Agent, type Dispatcher, request as send } from "undici";
 import { MagicError } from "#contract/errors.ts";
-import type { Reject, SyncEnd } from "#contract/sync.ts";
+import type { Reject, StateKeeper, SyncEnd } from "#contract/sync.ts";
 import type { Destination, OpenRequest, WritePlan, WriteSession } from "../../engine/destination.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import { keyOf } from "../../engine/rejects.ts";
-import type { Source, StreamState } from "../../engine/source.ts";
+import type { Source } from "../../engine/source.ts";
 import { retryAfterSeconds } from "../../retry-after.ts";
 import { objectOf } from "../files/jsonl.ts";
-import { lockFile } from "../files/lock.ts";
-import { openStateFile, type StateFile } from "../files/state.ts";
+import { openState } from "./state.ts";
 
 const BATCH_ROWS = 500;
 const BATCH_BYTES = 1 << 20;
@@ -23,7 +22,7 @@ const TIMEOUT_MS = 30_000;
 const LONGEST_WAIT_S = 60;
 
 /** An endpoint is no source: it is checked here. */
-export function httpDestination(end: SyncEnd): Destination & Pick<Source, "check" | "discover"> {
+export function httpDestination(end: SyncEnd, states?: StateKeeper): Destination & Pick<Source, "check" | "discover"> {
   let dispatcher: Dispatcher | undefined;
   const open = () => {
     dispatcher ??= dispatcherOf(end);
@@ -43,7 +42,7 @@ export function httpDestination(end: SyncEnd): Destination & Pick<Source, "check
       await body.dump();
     },
     discover: async () => [],
-    open: async (request) => openSession(end, open(), request),
+    open: (request) => openSession(end, open(), states, request),
     close: async () => {
       await dispatcher?.destroy();
     },
@@ -61,16 +60,20 @@ function dispatcherOf({ address }: SyncEnd): Dispatcher {
   });
 }
 
-async function openSession(end: SyncEnd, dispatcher: Dispatcher, request: OpenRequest): Promise<WriteSession> {
+async function openSession(
+  end: SyncEnd,
+  dispatcher: Dispatcher,
+  states: StateKeeper | undefined,
+  request: OpenRequest,
+): Promise<WriteSession> {
   const receiver = { end, dispatcher, signer: signerOf(end) };
-  const release = request.stateFile === null ? () => {} : await lockFile(request.stateFile, request);
-  const state = request.stateFile === null ? null : await openStateFile(request.stateFile, request.syncId, null);
+  const kept = await openState(request, states);
   let plan: WritePlan | undefined;
   let sent = 0;
   let bytes = 0;
   let batch = 0;
   let place = 0;
-  let reached = state?.committed(request.stream).state ?? null;
+  let reached = kept?.committed.state ?? null;
   const begun = () => {
     if (!plan) throw new Error("the session has not begun");
     return plan;
@@ -91,7 +94,7 @@ async function openSession(end: SyncEnd, dispatcher: Dispatcher, request: OpenRe
     bytes += body.length;
   };
   return {
-    committed: state?.committed(request.stream) ?? { state: null, schema: null },
+    committed: kept?.committed ?? { state: null, schema: null },
     existing: [],
     stateApart: true,
     warnings: [],
@@ -104,7 +107,7 @@ async function openSession(end: SyncEnd, dispatcher: Dispatcher, request: OpenRe
           "not_supported",
           "An HTTP endpoint cannot be told of deletions yet: use --deletes ignore.",
         );
-      if (wanted.cursorField !== null && wanted.kind !== "replace" && state === null)
+      if (wanted.cursorField !== null && wanted.kind !== "replace" && kept === null)
         throw new MagicError(
           "validation_failed",
           "An incremental sync into an HTTP endpoint needs --state FILE: the endpoint cannot keep the cursor.",
@@ -137,24 +140,18 @@ async function openSession(end: SyncEnd, dispatcher: Dispatcher, request: OpenRe
     },
     checkpoint: async (stateAfter) => {
       reached = stateAfter([]);
-      await keep(state, request.stream, begun(), reached);
+      await kept?.keep({ state: reached, schema: begun().sourceSchema });
       batch = 0;
     },
     deleteMissing: async () => 0,
     merge: async () => [],
     count: async () => (plan ? sent : null),
-    commit: (end) => keep(state, request.stream, begun(), end).then(release),
-    abort: async () => release(),
+    commit: async (end) => {
+      await kept?.keep({ state: end, schema: begun().sourceSchema });
+      kept?.release();
+    },
+    abort: async () => kept?.release(),
   };
-}
-
-async function keep(
-  state: StateFile | null,
-  stream: string,
-  plan: WritePlan,
-  reached: StreamState | null,
-): Promise<void> {
-  await state?.commit({ stream, committed: { state: reached, schema: plan.sourceSchema } });
 }
 
 interface Receiver {
