@@ -17,7 +17,19 @@ describe("errors", () => {
   const google = (code: number, status: string, details: object[] = []) => ({
     error: { code, message: "m", status, details },
   });
-  const anthropic = (type: string, message = "m") => ({ type: "error", error: { type, message }, request_id: "r" });
+  const depleted = {
+    error: { code: 402, message: "Your prepayment credits are depleted.", status: "RESOURCE_EXHAUSTED" },
+  };
+  const overCap = {
+    error: { code: 429, message: "Your project has exceeded its monthly spending cap.", status: "RESOURCE_EXHAUSTED" },
+  };
+  const anthropic = (type: string, message = "m", details?: object) => ({
+    type: "error",
+    error: { type, message, details },
+    request_id: "r",
+  });
+  const overLimit = { error_code: "enforced_spend_limit_reached" };
+  const openai = (type: string, code: string) => ({ error: { message: "m", type, code, param: null } });
   const spent = "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing for more.";
   const capped = "You have reached your specified API usage limits. You will regain access on 2026-12-01 at 00:00 UTC.";
   const retry = [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "34.4s" }];
@@ -38,7 +50,13 @@ describe("errors", () => {
       { "retry-after": "12" },
       { status: 429, kind: "rate_limit", retryAfterMs: 12_000 },
     ],
+    ["anthropic", 429, anthropic("rate_limit_error", "m", overLimit), {}, { status: 429, kind: "quota" }],
+    ["anthropic", 402, anthropic("billing_error"), {}, { status: 429, kind: "quota" }],
     ["anthropic", 500, anthropic("api_error"), {}, { status: 502, kind: "server" }],
+    ["openai", 429, openai("requests", "rate_limit_exceeded"), {}, { status: 429, kind: "rate_limit" }],
+    ["openai", 429, openai("insufficient_quota", "organization_usage_limit_exceeded"), {}, { kind: "quota" }],
+    ["openai", 429, openai("billing_error", "credit_balance_exhausted"), {}, { status: 429, kind: "quota" }],
+    ["openai", 429, openai("billing_error", "project_spend_limit_exceeded"), {}, { status: 429, kind: "quota" }],
     ["anthropic", 529, anthropic("overloaded_error"), {}, { status: 503, kind: "overloaded" }],
     ["google", 400, google(400, "INVALID_ARGUMENT"), {}, { status: 400, type: "invalid_request_error" }],
     ["google", 400, [google(400, "INVALID_ARGUMENT", key)], {}, { status: 401, kind: "auth" }],
@@ -46,6 +64,10 @@ describe("errors", () => {
     ["google", 404, google(404, "NOT_FOUND"), {}, { status: 404 }],
     ["google", 429, google(429, "RESOURCE_EXHAUSTED", retry), {}, { status: 429, retryAfterMs: 34_400 }],
     ["openai", 429, [google(429, "RESOURCE_EXHAUSTED", retry)], {}, { status: 429, retryAfterMs: 34_400 }],
+    ["google", 402, depleted, {}, { status: 429, kind: "quota" }],
+    ["google", 200, depleted, {}, { status: 429, kind: "quota" }],
+    ["google", 429, overCap, {}, { status: 429, kind: "quota" }],
+    ["openai", 429, [overCap], {}, { status: 429, kind: "quota" }],
     ["google", 500, google(500, "INTERNAL"), {}, { status: 502 }],
     ["google", 503, google(503, "UNAVAILABLE"), {}, { status: 503 }],
     ["google", 504, google(504, "DEADLINE_EXCEEDED"), {}, { status: 504 }],

@@ -10,7 +10,6 @@ import { secretsOf } from "../secrets.ts";
 const kinds: Readonly<Record<string, FailureKind>> = {
   invalid_request_error: "invalid",
   authentication_error: "auth",
-  billing_error: "quota",
   permission_error: "permission",
   not_found_error: "not_found",
   request_too_large: "invalid",
@@ -22,6 +21,8 @@ const kinds: Readonly<Record<string, FailureKind>> = {
 
 /** An account that has spent its credit or its own limit is told so as if the request were wrong: 400, invalid_request_error. */
 const SPENT = /^Your credit balance is too low\b|^You have reached your specified (?:workspace )?API usage limits\b/;
+/** One that has spent its tier's or its contract's limit as if it were too quick, `error.details.error_code` of a 429. */
+const SPENT_CODE = /_spend_limit_reached$/;
 
 /** What an answer with an error status means. */
 export function anthropicFailure(status: number, headers: IncomingHttpHeaders, body: string, target: Target): Failure {
@@ -31,9 +32,8 @@ export function anthropicFailure(status: number, headers: IncomingHttpHeaders, b
   } catch {
     // Proxies answer in HTML: the status has to do.
   }
-  const type = string(error["type"]);
   const message = string(error["message"]);
-  const kind = type === "billing_error" || SPENT.test(message) ? "quota" : kindOfStatus(status);
+  const kind = isSpent(error) ? "quota" : kindOfStatus(status);
   return failure(kind, message || `The provider answered ${status}.`, {
     ...statusOf(kind, status),
     upstreamStatus: status,
@@ -45,9 +45,14 @@ export function anthropicFailure(status: number, headers: IncomingHttpHeaders, b
 /** An error event of a stream, or an error document behind 200. */
 export function anthropicError(event: Readonly<Record<string, unknown>>, target: Target): Failure {
   const error = fields(event["error"]);
-  const kind = kinds[string(error["type"])] ?? "server";
+  const kind = isSpent(error) ? "quota" : (kinds[string(error["type"])] ?? "server");
   return failure(kind, string(error["message"]) || "The provider reported an error.", {
     upstreamStatus: 200,
     secrets: secretsOf(target),
   });
+}
+
+function isSpent({ type, message, details }: Readonly<Record<string, unknown>>): boolean {
+  const code = string(fields(details)["error_code"]);
+  return type === "billing_error" || SPENT.test(string(message)) || SPENT_CODE.test(code);
 }

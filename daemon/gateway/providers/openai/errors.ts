@@ -58,6 +58,13 @@ export function retryInfo(details: unknown): number | null {
   return seconds === undefined ? null : Math.ceil(Number(seconds) * 1000);
 }
 
+/** Google tells an account that has spent its credit or its limit as if it were too quick, also behind its address for OpenAI's format. */
+export function spentAtGoogle(message: string): boolean {
+  return /^Your prepayment credits are depleted\b|^Your (project|billing account) has exceeded its monthly spending cap\b/.test(
+    message,
+  );
+}
+
 /** The kind that a status alone tells. */
 export function kindOfStatus(status: number): FailureKind {
   if (status === 401) return "auth";
@@ -82,9 +89,13 @@ function kindOf(status: number, error: WireError): FailureKind {
   return kindOfStatus(status);
 }
 
+// OpenAI's own codes, and LiteLLM's. Their type is `insufficient_quota`, but OpenAI promises it no longer.
+const SPENT =
+  /insufficient_quota|billing_hard_limit|budget_exceeded|credit_balance_exhausted|(organization|project)_(usage|spend)_limit_exceeded/;
+
 function byName(error: WireError): FailureKind | null {
   const names = `${error.type ?? ""} ${error.code ?? ""}`.toLowerCase();
-  if (/insufficient_quota|billing_hard_limit|budget_exceeded/.test(names)) return "quota";
+  if (SPENT.test(names) || spentAtGoogle(error.message)) return "quota";
   if (/rate_limit|too_many_requests/.test(names)) return "rate_limit";
   if (/overloaded|unavailable/.test(names)) return "overloaded";
   if (/authentication|invalid_api_key/.test(names)) return "auth";
