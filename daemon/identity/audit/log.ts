@@ -4,8 +4,8 @@ import type { Anchor, AnchorFile } from "./anchor.ts";
 import { type AuditRecord, type ChainHead, chain, contentOf, GENESIS, idOf } from "./chain.ts";
 
 export interface AuditStore {
-  /** The last stored entry's place; undefined in an empty log. */
-  head(): Promise<ChainHead | undefined>;
+  /** The last stored entry's place, at or behind the number of a known one; undefined in an empty log. */
+  head(after: number): Promise<ChainHead | undefined>;
   /**
    * Appends rows (JSON: arrays in the columns' order) in one transaction unless the stored log already goes beyond `after`: then answers with
    * its head and the ids of those rows that are there, storing nothing.
@@ -59,10 +59,11 @@ interface Waiting {
 export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> {
   const { key, store, anchors, onError } = options;
   const found = (await anchors.read()) ?? (await options.inherited?.read());
-  const stored = (await store.head()) ?? GENESIS;
+  const known = found === undefined || found === "invalid" ? undefined : found;
+  const stored = (await store.head(known?.head.sequence ?? 0)) ?? GENESIS;
   const afresh = options.startOver ? { head: stored, base: GENESIS, lost: stored } : undefined;
   const joining = found === undefined && options.joins ? { head: stored, base: options.joins } : undefined;
-  const anchored: Anchor | undefined = found === undefined || found === "invalid" ? (afresh ?? joining) : found;
+  const anchored: Anchor | undefined = known ?? afresh ?? joining;
   let head: ChainHead = anchored && anchored.head.sequence >= stored.sequence ? anchored.head : stored;
   let base = anchored?.base ?? GENESIS;
   const lost = anchored?.lost;

@@ -77,7 +77,7 @@ export async function openAuditTrail(options: AuditTrailOptions): Promise<AuditT
     startOver: options.startOver,
     joins: storage.dialect === "postgres" ? await bases.read() : undefined,
     store: {
-      head: () => units.head({}),
+      head: (after) => units.head({ after }),
       append: (after, rows) => units.append({ after, rows }),
     },
     onError: (event, error) => logger.error(event, { error: String(error) }),

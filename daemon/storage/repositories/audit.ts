@@ -9,18 +9,20 @@ export interface AuditHead {
   readonly mac: string;
 }
 
-/**
- * No log comes so far. What lies beyond was put there by somebody else: behind it numbers end, or are no longer exact, and nothing could be
- * appended.
- */
+/** No log comes so far. What lies beyond was put there by somebody else: there numbers end, or are no longer exact. */
 const FURTHEST = 2 ** 52;
 
-/** The last entry's place; undefined in an empty log. */
-export async function head(db: Db, _args: Record<string, never>): Promise<AuditHead | undefined> {
+/** Nor does a log come so far at once. What lies further ahead was put there by somebody else too: behind it the log might have no room. */
+const STRIDE = 2 ** 40;
+
+const reachOf = (after: number): number => Math.min(after + STRIDE, FURTHEST);
+
+/** The last entry's place, which lies at or behind a known one, `after`; undefined in an empty log. */
+export async function head(db: Db, { after }: { after: number }): Promise<AuditHead | undefined> {
   return db
     .selectFrom("audit_entry")
     .select(["sequence", "mac"])
-    .where("sequence", "<=", FURTHEST)
+    .where("sequence", "<=", reachOf(after))
     .orderBy("sequence", "desc")
     .limit(1)
     .executeTakeFirst();
@@ -38,7 +40,7 @@ export async function append(
   db: Db,
   { after, rows }: { after: number; rows: string },
 ): Promise<AuditBeyond | "appended"> {
-  const found = await head(db, {});
+  const found = await head(db, { after });
   if (found && found.sequence > after) {
     const given = (JSON.parse(rows) as unknown[][]).map((row) => String(row[auditColumns.indexOf("id")]));
     const there = await db
@@ -167,7 +169,7 @@ export async function lastBefore(
     .selectFrom("audit_entry")
     .select(["sequence", "mac", "timestamp"])
     .where("sequence", ">", after)
-    .where("sequence", "<=", FURTHEST)
+    .where("sequence", "<=", reachOf(after))
     .orderBy("sequence")
     .limit(limit + 1)
     .execute();
