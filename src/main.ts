@@ -51,8 +51,8 @@ async function main(): Promise<number> {
     return exitCodes.ok;
   }
   if (!program.chosen) throw new MagicError("usage", "Name a command; `magic --help` lists them.");
-  const { module, command } = program.chosen;
-  if (module.local && program.root.opts()["url"] !== undefined)
+  const { module, command, local } = program.chosen;
+  if (local && program.root.opts()["url"] !== undefined)
     throw new MagicError(
       "usage",
       "This command is about the daemon of a root on this machine: --url has no meaning here.",

@@ -45,23 +45,26 @@ export interface CommandModule<Options = Record<string, unknown>> {
   readonly configure?: (command: Command) => unknown;
   /** True: Ctrl-C only aborts `signal`, and the command ends by itself (a second Ctrl-C ends it at once). */
   readonly handlesInterrupt?: boolean;
-  /** True: it is about the daemon of a root on this machine, and `--url` would be taken for the one that it is about. */
-  readonly local?: boolean;
   /** Does the work. Returns another exit code than 0 where the outcome is not an error of the command (e.g. invalid files). */
   readonly run: (context: Context<Options>) => Promise<ExitCode | undefined> | Promise<void>;
 }
 
-/** One line of --help and where the code is. */
-export interface CommandEntry {
+/** One line of --help. */
+interface Entry {
   readonly summary: string;
+  /** True: it is about the daemon of a root on this machine, and `--url` would be taken for the one that it is about. */
+  readonly local?: boolean;
+}
+
+/** A command and where its code is. */
+export interface CommandEntry extends Entry {
   readonly load: () => Promise<{ readonly default: CommandModule<never> }>;
 }
 
 /** A noun's verbs; `src/commands/<noun>/verbs.ts` exports it as `verbs`. */
 export type Verbs = Readonly<Record<string, CommandEntry>>;
 
-export interface NounEntry {
-  readonly summary: string;
+export interface NounEntry extends Entry {
   readonly verbs: () => Promise<{ readonly verbs: Verbs }>;
 }
 

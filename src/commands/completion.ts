@@ -5,6 +5,7 @@ import { type Completion, completionScript, type Shell, shells } from "#output/c
 import { type Names, nameKinds, namesFor, namesOf, valuesOf } from "./completion-values.ts";
 
 const globalOptions = ["--json", "--output", "--live", "--url", "--root", "--quiet", "--help"];
+const localOptions = globalOptions.filter((option) => option !== "--url");
 
 export default defineCommand<{ names?: Names }>({
   configure: (command) =>
@@ -34,12 +35,13 @@ async function everything(groups: readonly Group[]): Promise<Completion[]> {
   for (const group of groups) {
     for (const [name, entry] of Object.entries(group.commands)) {
       top.push({ name, summary: entry.summary });
-      if (!isNoun(entry)) found.push(await leaf([name], entry));
+      const shared = entry.local ? localOptions : globalOptions;
+      if (!isNoun(entry)) found.push(await leaf([name], entry, shared));
       else {
         const { verbs } = await entry.verbs();
         const words = Object.entries(verbs).map(([verb, { summary }]) => ({ name: verb, summary }));
-        found.push({ path: [name], words, options: globalOptions, values: {} });
-        for (const [verb, inner] of Object.entries(verbs)) found.push(await leaf([name, verb], inner));
+        found.push({ path: [name], words, options: shared, values: {} });
+        for (const [verb, inner] of Object.entries(verbs)) found.push(await leaf([name, verb], inner, shared));
       }
     }
   }
@@ -47,7 +49,7 @@ async function everything(groups: readonly Group[]): Promise<Completion[]> {
   return [{ path: [], words: top, options: [...globalOptions, "--version"], values }, ...found];
 }
 
-async function leaf(path: string[], entry: CommandEntry): Promise<Completion> {
+async function leaf(path: string[], entry: CommandEntry, shared: readonly string[]): Promise<Completion> {
   const command = new Command(path.at(-1));
   (await entry.load()).default.configure?.(command);
   const shown = command.options.filter(({ hidden }) => !hidden);
@@ -62,7 +64,7 @@ async function leaf(path: string[], entry: CommandEntry): Promise<Completion> {
     path,
     words: words.map((name) => ({ name, summary: "" })),
     names: namesFor(path, first?.name()),
-    options: [...options, ...globalOptions],
+    options: [...options, ...shared],
     values: Object.fromEntries(values),
   };
 }

@@ -12,7 +12,6 @@ interface Options {
 }
 
 export default defineCommand<Options>({
-  local: true,
   configure: (command) => command.option("--fix", "mend what can be mended without losing anything"),
   async run({ options, output, globals, env, cwd }) {
     const root = findRoot(globals.root, env, cwd);

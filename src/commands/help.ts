@@ -1,7 +1,8 @@
 // The layout of --help: what it is, then what can be chosen, then options; what every command takes is said once.
 import type { Command, Help, Option } from "commander";
 
-export function formatHelp(command: Command, helper: Help): string {
+/** @param local the command takes no --url. */
+export function formatHelp(command: Command, helper: Help, local: boolean): string {
   const list = (heading: string, items: string[]) => (items.length === 0 ? [] : ["", heading, ...items]);
   const width = helper.padWidth(command, helper);
   const item = (term: string, text: string) => helper.formatItem(term, width, text, helper);
@@ -40,7 +41,9 @@ export function formatHelp(command: Command, helper: Help): string {
     ),
     ...groups,
     ...optionGroups,
-    ...(top ? [] : ["", "Also --json, --output, --live, --url, --root, --quiet: see `magic --help`."]),
+    ...(top
+      ? []
+      : ["", `Also --json, --output, --live, ${local ? "" : "--url, "}--root, --quiet: see \`magic --help\`.`]),
     "",
   ].join("\n");
 }

@@ -2,13 +2,15 @@
 import { Command, type CommanderError, InvalidArgumentError, Option } from "commander";
 import { isMagicError, MagicError } from "#contract/errors.ts";
 import { formats } from "#output/output.ts";
-import { type CommandEntry, type CommandModule, isNoun } from "./command.ts";
+import { type CommandEntry, type CommandModule, isNoun, type NounEntry } from "./command.ts";
 import { formatHelp } from "./help.ts";
 import { groups } from "./registry.ts";
 
 export interface Chosen {
   readonly module: CommandModule<never>;
   readonly command: Command;
+  /** As in its entry of the registry. */
+  readonly local: boolean;
 }
 
 export interface Program {
@@ -36,11 +38,12 @@ export async function createProgram(argv: readonly string[], write: (text: strin
   for (const group of groups) {
     root.commandsGroup(group.heading);
     for (const [name, entry] of Object.entries(group.commands)) {
-      const command = root.command(name).description(entry.summary).helpOption("-h, --help", "show this help");
-      quieten(command, write);
+      const { summary, local = false } = entry;
+      const command = root.command(name).description(summary).helpOption("-h, --help", "show this help");
+      quieten(command, write, local);
       if (name !== first) continue;
-      if (!isNoun(entry)) await attach(program, command, entry);
-      else await nounVerbs(program, command, (await entry.verbs()).verbs, second, write);
+      if (!isNoun(entry)) await attach(program, command, entry, local);
+      else await nounVerbs(program, command, entry, second, write);
     }
   }
   return program;
@@ -49,24 +52,24 @@ export async function createProgram(argv: readonly string[], write: (text: strin
 async function nounVerbs(
   program: Program,
   noun: Command,
-  verbs: Readonly<Record<string, CommandEntry>>,
+  { verbs, local = false }: NounEntry,
   chosen: string | undefined,
   write: (text: string) => void,
 ): Promise<void> {
   noun.usage("<verb> [options]").helpCommand(false);
-  for (const [verb, entry] of Object.entries(verbs)) {
+  for (const [verb, entry] of Object.entries((await verbs()).verbs)) {
     const command = noun.command(verb).description(entry.summary);
-    quieten(command, write);
-    if (verb === chosen) await attach(program, command, entry);
+    quieten(command, write, local);
+    if (verb === chosen) await attach(program, command, entry, local);
   }
 }
 
-async function attach(program: Program, command: Command, entry: CommandEntry): Promise<void> {
+async function attach(program: Program, command: Command, entry: CommandEntry, local: boolean): Promise<void> {
   const module = (await entry.load()).default;
   module.configure?.(command);
   command.action(() => {
     takeOwn(program.root, command);
-    program.chosen = { module, command };
+    program.chosen = { module, command, local };
   });
 }
 
@@ -97,11 +100,11 @@ function notEmpty(value: string): string {
 }
 
 // commander prints and exits by itself unless it is told not to; help is data, errors are ours to render.
-function quieten(command: Command, write: (text: string) => void): void {
+function quieten(command: Command, write: (text: string) => void, local = false): void {
   command
     .exitOverride()
     .configureOutput({ writeOut: write, writeErr: () => {}, outputError: () => {} })
-    .configureHelp({ formatHelp })
+    .configureHelp({ formatHelp: (one, helper) => formatHelp(one, helper, local) })
     .showSuggestionAfterError(true);
 }
 

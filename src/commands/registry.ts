@@ -27,11 +27,16 @@ export const groups: readonly Group[] = [
     commands: {
       daemon: {
         summary: "Start, stop and look at the local daemon",
+        local: true,
         verbs: () => import("#commands/daemon/verbs.ts"),
       },
       logs: { summary: "Show or follow what happens", load: () => import("#commands/logs.ts") },
       open: { summary: "Open the API's documentation in a browser", load: () => import("#commands/open.ts") },
-      doctor: { summary: "Find out what is wrong, and mend it", load: () => import("#commands/doctor.ts") },
+      doctor: {
+        summary: "Find out what is wrong, and mend it",
+        local: true,
+        load: () => import("#commands/doctor.ts"),
+      },
     },
   },
   {

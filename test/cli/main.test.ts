@@ -120,6 +120,15 @@ test("an empty --root or --url, a variable that is not set, means no other proje
 test("daemon stop --url stops no other daemon than the one that it names: none", async () => {
   const { code, stdout, stderr } = await box.magic(["daemon", "stop", "--url", "https://magic.example.com", "--json"]);
   expect([code, stdout, lastLine(stderr).code]).toEqual([2, "", "usage"]);
+  for (const [line, known] of [
+    [["daemon"], false],
+    [["daemon", "stop"], false],
+    [["doctor"], false],
+    [["logs"], true],
+  ] as const)
+    expect((await box.magic([...line, "--help"])).stdout.includes("--url"), line.join(" ")).toBe(known);
+  const { stdout: script } = await box.magic(["completion", "bash"]);
+  expect(script).toMatch(/^ +"daemon stop"\) (?!.*--url)/m);
 });
 
 test("with --json a failing command writes one document, on stderr's last line", async () => {
@@ -509,7 +518,7 @@ test.skipIf(spawnSync("fish", ["-v"]).error)(
 test("names of a stranger's daemon that a shell would run are not offered", async () => {
   const data = ["good-1", "$(touch x)", "`touch x`", "a;b", "openai/gpt-5:free"].map((id) => ({ id }));
   const list = JSON.stringify({ object: "list", data });
-  const server = createServer((_, response) => response.setHeader("x-request-id", "req_1").end(list));
+  const server = createServer((_, response) => response.setHeader("magic-protocol", "1").end(list));
   const { origin, close } = await listen(server);
   const env = { MAGIC_URL: origin, MAGIC_API_KEY: "key" };
   const names = await box.magic(["completion", "bash", "--names", "models"], { env });

@@ -14,7 +14,6 @@ interface Options {
 }
 
 export default defineCommand<Options>({
-  local: true,
   configure: (command) => command.option("-n, --lines <n>", "the last lines to show", "200"),
   async run({ options, output, globals, env, cwd }) {
     const wanted = wholeOf(options.lines, "--lines", 1) ?? 200;

@@ -10,7 +10,6 @@ import { findRoot } from "#shared/paths.ts";
 import { addListenOptions, flagsOf, type ListenOptions, showDaemon } from "./listen-options.ts";
 
 export default defineCommand<ListenOptions>({
-  local: true,
   configure: addListenOptions,
   async run({ output, options, globals, env, cwd }) {
     const root = findRoot(globals.root, env, cwd).path;

@@ -16,7 +16,6 @@ interface Options extends ListenOptions {
 }
 
 export default defineCommand<Options>({
-  local: true,
   configure: (command) =>
     addListenOptions(command).option("--foreground", "stay in the terminal, log to stderr, end with Ctrl-C"),
   handlesInterrupt: true,

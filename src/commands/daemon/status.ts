@@ -7,7 +7,6 @@ import { findRoot } from "#shared/paths.ts";
 import { showDaemon } from "./listen-options.ts";
 
 export default defineCommand({
-  local: true,
   async run({ output, globals, env, cwd }) {
     const root = findRoot(globals.root, env, cwd).path;
     const { state, detail, runtime, info } = await inspectDaemon(root);

@@ -4,7 +4,6 @@ import { defineCommand } from "#commands/command.ts";
 import { findRoot } from "#shared/paths.ts";
 
 export default defineCommand({
-  local: true,
   async run({ output, globals, env, cwd }) {
     const root = findRoot(globals.root, env, cwd).path;
     const progress = output.progress("Stopping the daemon");
