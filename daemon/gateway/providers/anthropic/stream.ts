@@ -11,19 +11,13 @@ import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { freshId } from "../tool-id.ts";
 import type { Emit, ReadContext, StreamDecoder } from "../wire.ts";
 import { anthropicError } from "./errors.ts";
-import { ownText } from "./member-names.ts";
+import { type StreamedInput, streamedInput } from "./streamed-input.ts";
 import { anthropicFinish, anthropicUsage, refusalIn } from "./usage.ts";
 
 interface Block {
   readonly type: string;
-  /** The call's number in OpenAI's list; -1 for the tool that stands for the answer. */
-  readonly call: number;
-  /** Input that came with the block's start, shown if no delta follows. */
-  readonly initial: string;
-  /** Of members that go under other names: its input is held until it is whole. */
-  readonly names: ReadonlyMap<string, string> | undefined;
-  input: string;
-  written: boolean;
+  /** Of a tool's call, or of the tool that stands for the answer. */
+  readonly input: StreamedInput | undefined;
   /** Thinking so far, and its signature (or what the service has encrypted). */
   thought: string;
   signature: string;
@@ -54,37 +48,29 @@ export function anthropicDecoder(context: ReadContext, emit: Emit, thoughts: Tho
 
   function tool(block: Record<string, unknown>): Block {
     const input = block["input"];
-    const initial = input && Object.keys(fields(input)).length > 0 ? JSON.stringify(input) : "";
+    // Shown if no delta follows.
+    const initial = input && Object.keys(fields(input)).length > 0 ? JSON.stringify(input) : undefined;
     const name = string(block["name"]);
     const names = memberNames?.get(name);
     if (name === jsonTool) {
       // A second one would be no JSON behind the first.
-      if (answered) return blank("", -1, "");
+      if (answered) return blank("");
       answered = true;
       held = "";
-      return blank("tool_use", -1, initial, names);
+      return blank("tool_use", streamedInput(chunks.text, names, initial));
     }
     called = true;
     const id = string(block["id"]) || freshId();
     ids.push(id);
-    return blank("tool_use", chunks.toolCall(id, name), initial, names);
-  }
-
-  function write(block: Block, piece: string): void {
-    if (piece === "") return;
-    block.written = true;
-    if (block.names) block.input += piece;
-    else show(block, piece);
-  }
-
-  function show(block: Block, piece: string): void {
-    if (block.call < 0) chunks.text(piece);
-    else chunks.toolArguments(block.call, piece);
+    const call = chunks.toolCall(id, name);
+    return blank(
+      "tool_use",
+      streamedInput((piece) => chunks.toolArguments(call, piece), names, initial),
+    );
   }
 
   function close(block: Block, index: unknown): void {
-    if (block.type === "tool_use" && !block.written) write(block, block.initial || "{}");
-    if (block.names) show(block, ownText(block.input, block.names));
+    block.input?.close();
     if (block.signature === "") return;
     const place = typeof index === "number" ? index : details.length;
     if (block.type === "thinking") details.push(signedThought(block.thought, block.signature, place));
@@ -107,7 +93,7 @@ export function anthropicDecoder(context: ReadContext, emit: Emit, thoughts: Tho
         if (block?.type === "thinking") block.signature += string(part["signature"]);
         break;
       case "input_json_delta":
-        if (block?.type === "tool_use") write(block, string(part["partial_json"]));
+        block?.input?.write(string(part["partial_json"]));
     }
   }
 
@@ -130,7 +116,7 @@ export function anthropicDecoder(context: ReadContext, emit: Emit, thoughts: Tho
       case "content_block_start": {
         const part = fields(one["content_block"]);
         const type = string(part["type"]);
-        const block = type === "tool_use" ? tool(part) : blank(type, -1, "");
+        const block = type === "tool_use" ? tool(part) : blank(type);
         if (type === "redacted_thinking") block.signature = string(part["data"]);
         blocks.set(one["index"], block);
         if (type === "text") text(string(part["text"]));
@@ -188,6 +174,6 @@ export function anthropicDecoder(context: ReadContext, emit: Emit, thoughts: Tho
   };
 }
 
-function blank(type: string, call: number, initial: string, names?: ReadonlyMap<string, string>): Block {
-  return { type, call, initial, names, input: "", written: false, thought: "", signature: "" };
+function blank(type: string, input?: StreamedInput): Block {
+  return { type, input, thought: "", signature: "" };
 }

@@ -2,7 +2,7 @@
 import { fields } from "#contract/json-object.ts";
 import type { ReasoningDetail } from "#daemon/gateway/format/completion.ts";
 import { isCount } from "#daemon/gateway/format/usage.ts";
-import { ownText } from "../anthropic/member-names.ts";
+import { type StreamedInput, streamedInput } from "../anthropic/streamed-input.ts";
 import { chunkStream } from "../chunks.ts";
 import { jsonEvent, string } from "../events.ts";
 import { failure, givenUp, UpstreamError } from "../failure.ts";
@@ -14,15 +14,6 @@ import { exceptionFailure } from "./errors.ts";
 import { type Frame, frameReader } from "./frames.ts";
 import { thoughtFormat } from "./models.ts";
 import { converseFinish, converseUsage, isGivenUp } from "./usage.ts";
-
-interface Block {
-  /** The call's number in OpenAI's list; -1 for the tool that stands for the answer. */
-  readonly call: number;
-  written: boolean;
-  /** Of members that go under other names: its input is held until it is whole. */
-  readonly names: ReadonlyMap<string, string> | undefined;
-  input: string;
-}
 
 /** A block of thinking as it comes. */
 interface Thought {
@@ -42,7 +33,8 @@ export function bedrockDecoder(context: ReadContext, emit: Emit, memory: Thought
   const chunks = chunkStream(context, emit);
   const { jsonTool, memberNames } = context.prepared;
   const format = thoughtFormat(context.target.model);
-  const blocks = new Map<unknown, Block>();
+  /** Of the blocks that call tools. */
+  const inputs = new Map<unknown, StreamedInput>();
   const thoughts = new Map<unknown, Thought>();
   const details: ReasoningDetail[] = [];
   const ids: string[] = [];
@@ -65,14 +57,17 @@ export function bedrockDecoder(context: ReadContext, emit: Emit, memory: Thought
       if (answered) return;
       answered = true;
       held = "";
-      blocks.set(event["contentBlockIndex"], { call: -1, written: false, names, input: "" });
+      inputs.set(event["contentBlockIndex"], streamedInput(chunks.text, names));
       return;
     }
     called = true;
     const id = string(use["toolUseId"]) || freshId();
     ids.push(id);
     const call = chunks.toolCall(id, name);
-    blocks.set(event["contentBlockIndex"], { call, written: false, names, input: "" });
+    inputs.set(
+      event["contentBlockIndex"],
+      streamedInput((piece) => chunks.toolArguments(call, piece), names),
+    );
   }
 
   function delta(event: Record<string, unknown>): void {
@@ -81,7 +76,7 @@ export function bedrockDecoder(context: ReadContext, emit: Emit, memory: Thought
       if (jsonTool) held += part["text"];
       else chunks.text(part["text"]);
     } else if (part["reasoningContent"]) think(event["contentBlockIndex"], fields(part["reasoningContent"]));
-    else if (part["toolUse"]) write(blocks.get(event["contentBlockIndex"]), string(fields(part["toolUse"])["input"]));
+    else if (part["toolUse"]) inputs.get(event["contentBlockIndex"])?.write(string(fields(part["toolUse"])["input"]));
   }
 
   function think(index: unknown, part: Record<string, unknown>): void {
@@ -107,18 +102,6 @@ export function bedrockDecoder(context: ReadContext, emit: Emit, memory: Thought
     );
   }
 
-  function write(block: Block | undefined, piece: string): void {
-    if (!block || piece === "") return;
-    block.written = true;
-    if (block.names) block.input += piece;
-    else show(block, piece);
-  }
-
-  function show(block: Block, piece: string): void {
-    if (block.call < 0) chunks.text(piece);
-    else chunks.toolArguments(block.call, piece);
-  }
-
   function take(frame: Frame): void {
     if (chunks.finished()) return;
     if (frame.messageType !== "event") {
@@ -132,14 +115,11 @@ export function bedrockDecoder(context: ReadContext, emit: Emit, memory: Thought
       case "contentBlockDelta":
         delta(event);
         break;
-      case "contentBlockStop": {
+      case "contentBlockStop":
         thoughtEnds(event["contentBlockIndex"]);
-        const block = blocks.get(event["contentBlockIndex"]);
-        if (block && !block.written) write(block, "{}");
-        if (block?.names) show(block, ownText(block.input, block.names));
-        blocks.delete(event["contentBlockIndex"]);
+        inputs.get(event["contentBlockIndex"])?.close();
+        inputs.delete(event["contentBlockIndex"]);
         break;
-      }
       case "messageStop":
         stop = string(event["stopReason"]);
         more = event["additionalModelResponseFields"];
