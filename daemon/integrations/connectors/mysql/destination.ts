@@ -15,6 +15,7 @@ import { leftNull, widened } from "../../engine/evolution.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import type { Column, Row } from "../../engine/types.ts";
 import { killedBy } from "../killed-by.ts";
+import { type Translating, translating } from "../translating.ts";
 import { describeTable, type MysqlTable } from "./catalog.ts";
 import { connectMysql, ident, type MysqlLink } from "./connect.ts";
 import { deleteMissing } from "./delete-missing.ts";
@@ -44,13 +45,7 @@ export function mysqlDestination(options: { url: string; address?: string }): De
 async function openSession(link: MysqlLink, request: OpenRequest): Promise<WriteSession> {
   const doing = `writing ${formatObjectName(request.table)}`;
   const session = killedBy(request.signal, link);
-  const guard = async <T>(work: () => Promise<T>): Promise<T> => {
-    try {
-      return await work();
-    } catch (error) {
-      throw mysqlError(error, "destination", doing);
-    }
-  };
+  const inWords = (error: unknown) => mysqlError(error, "destination", doing);
   try {
     const database = request.table.schema ?? link.database;
     if (database === null)
@@ -66,10 +61,19 @@ async function openSession(link: MysqlLink, request: OpenRequest): Promise<Write
     const existing = await describeTable(link, { schema: database, name: request.table.name });
     await checkEngine(link, existing);
     const warnings = await durability(link);
-    return sessionOf({ link, request, database, committed, existing, warnings, guard, close: session.close });
+    return sessionOf({
+      link,
+      request,
+      database,
+      committed,
+      existing,
+      warnings,
+      guard: translating(inWords),
+      close: session.close,
+    });
   } catch (error) {
     session.kill();
-    throw mysqlError(error, "destination", doing);
+    throw inWords(error);
   }
 }
 
@@ -107,7 +111,7 @@ interface Parts {
   readonly committed: CommittedState;
   readonly existing: MysqlTable | null;
   readonly warnings: readonly SyncFailure[];
-  guard<T>(work: () => Promise<T>): Promise<T>;
+  readonly guard: Translating;
   close(): Promise<void>;
 }
 

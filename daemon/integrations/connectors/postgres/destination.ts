@@ -16,6 +16,7 @@ import { keyOf } from "../../engine/rejects.ts";
 import type { RawStream } from "../../engine/source.ts";
 import type { Column } from "../../engine/types.ts";
 import { killedBy } from "../killed-by.ts";
+import { type Translating, translating } from "../translating.ts";
 import { describeTable, type TableInfo } from "./catalog.ts";
 import { checksumSql } from "./checksum.ts";
 import { BEGIN, type ConnectOptions, connectPostgres, type PostgresLink } from "./connect.ts";
@@ -47,13 +48,7 @@ export function postgresDestination(options: Omit<ConnectOptions, "side">): Dest
 async function openSession(link: PostgresLink, request: OpenRequest): Promise<WriteSession> {
   const doing = `writing ${formatObjectName(request.table)}`;
   const session = killedBy(request.signal, link);
-  const guard = async <T>(work: () => Promise<T>): Promise<T> => {
-    try {
-      return await work();
-    } catch (error) {
-      throw postgresError(error, "destination", doing);
-    }
-  };
+  const inWords = (error: unknown) => postgresError(error, "destination", doing);
   try {
     const schema = request.table.schema ?? (await currentSchema(link));
     const target = { schema, name: request.table.name };
@@ -63,10 +58,10 @@ async function openSession(link: PostgresLink, request: OpenRequest): Promise<Wr
     await link.run(`ROLLBACK; ${BEGIN}`);
     const committed = await readState(link, schema, request.syncId, request.stream);
     const existing = await describeTable(link, target);
-    return sessionOf({ link, request, target, committed, existing, guard, close: session.close });
+    return sessionOf({ link, request, target, committed, existing, guard: translating(inWords), close: session.close });
   } catch (error) {
     session.kill();
-    throw postgresError(error, "destination", doing);
+    throw inWords(error);
   }
 }
 
@@ -86,7 +81,7 @@ interface Parts {
   readonly target: { readonly schema: string; readonly name: string };
   readonly committed: CommittedState;
   readonly existing: TableInfo | null;
-  guard<T>(work: () => Promise<T>): Promise<T>;
+  readonly guard: Translating;
   close(): Promise<void>;
 }
 

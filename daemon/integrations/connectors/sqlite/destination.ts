@@ -15,6 +15,7 @@ import { DOUBLED, keyedRows, outlived } from "../../engine/keys.ts";
 import { keyOf } from "../../engine/rejects.ts";
 import type { StreamState } from "../../engine/source.ts";
 import type { Column, TableSchema, Value } from "../../engine/types.ts";
+import { translating } from "../translating.ts";
 import { describeTable, quote, type SqliteTable } from "./catalog.ts";
 import { isRowError, sqliteError } from "./errors.ts";
 import { type Waits, whenFree } from "./free.ts";
@@ -110,13 +111,7 @@ function sessionOf(
     if (!plan) throw new Error("the session has not begun");
     return plan;
   };
-  const guard = async <T>(work: () => T | Promise<T>): Promise<T> => {
-    try {
-      return await work();
-    } catch (error) {
-      throw sqliteError(error, "destination", path);
-    }
-  };
+  const guard = translating((error) => sqliteError(error, "destination", path));
   const session: WriteSession = {
     committed,
     get existing() {

@@ -7,6 +7,7 @@ import { discoveredObject } from "../../engine/discovered.ts";
 import { pickColumns } from "../../engine/pick.ts";
 import type { Batch, ReadRequest, Source, SourceStream } from "../../engine/source.ts";
 import type { Row, Value } from "../../engine/types.ts";
+import { translating } from "../translating.ts";
 import { describeTable, listTables, quote, schemaOf } from "./catalog.ts";
 import { isBusy, sqliteError } from "./errors.ts";
 import { whenFree } from "./free.ts";
@@ -27,13 +28,7 @@ export function sqliteSource(path: string): Source {
     db = new DatabaseSync(path, { readOnly: true, timeout });
     return db;
   };
-  const guard = async <T>(work: () => Promise<T>): Promise<T> => {
-    try {
-      return await work();
-    } catch (error) {
-      throw sqliteError(error, "source", path);
-    }
-  };
+  const guard = translating((error) => sqliteError(error, "source", path));
   return {
     check: () =>
       guard(async () => {
