@@ -2,9 +2,9 @@
 // answer leaves; everything else follows within 50 ms.
 import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from "fastify";
+import type { Outcome } from "#contract/audit.ts";
 import type { Principal } from "#contract/identity.ts";
 import type { Environment } from "#contract/protocol.ts";
-import type { Outcome } from "#daemon/identity/audit/chain.ts";
 import type { AuditedCall, AuditTrail } from "#daemon/identity/audit/trail.ts";
 import { bearerOf } from "#daemon/identity/authenticator.ts";
 import { claimsLive } from "#daemon/identity/jwt/access-token.ts";

@@ -30,7 +30,8 @@ export type Scope = (typeof scopes)[number];
 export const tiers = ["starter", "professional", "enterprise"] as const;
 export type Tier = (typeof tiers)[number];
 
-export type PrincipalType = "key" | "client" | "token" | "local" | "admin" | "anonymous";
+export const principalTypes = ["key", "client", "token", "local", "admin", "anonymous"] as const;
+export type PrincipalType = (typeof principalTypes)[number];
 
 /** What a gateway token says about its holder; it wins over anything in the request's body. */
 export interface GatewayIdentity {

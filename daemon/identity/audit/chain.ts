@@ -1,10 +1,9 @@
 // The chain of the audit log: each entry's MAC covers its content, its number and the MAC before it, so that no entry can be
 // changed, left out, moved or added without the key. Pure; nothing here reads or writes.
 import { createHmac } from "node:crypto";
+import type { Outcome } from "#contract/audit.ts";
 import type { PrincipalType } from "#contract/identity.ts";
 import type { Environment } from "#contract/protocol.ts";
-
-export type Outcome = "success" | "refused" | "failed";
 
 /** One call, as the log keeps it. */
 export interface AuditRecord {

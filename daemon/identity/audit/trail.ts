@@ -1,4 +1,5 @@
 // The audit log of one root: the chained log over the storage units, with its anchor, its listing, its proof and its retention.
+import type { Outcome } from "#contract/audit.ts";
 import type { Principal } from "#contract/identity.ts";
 import type { Environment } from "#contract/protocol.ts";
 import { type Slice, slice } from "#daemon/storage/page.ts";
@@ -9,7 +10,7 @@ import type { Logger } from "#daemon/telemetry/log.ts";
 import { type Clock, DAY_MS, rfc3339 } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
 import { anchorFile, anchorName, anchorPath } from "./anchor.ts";
-import type { AuditRecord, ChainedRecord, Outcome } from "./chain.ts";
+import type { AuditRecord, ChainedRecord } from "./chain.ts";
 import { openAuditLog } from "./log.ts";
 import { further, sharedBase } from "./shared-base.ts";
 import { type Verification, verifyChain } from "./verify.ts";

@@ -2,6 +2,8 @@
 import { Option } from "commander";
 import type { AuditFilters } from "#client/audit.ts";
 import { betweenOf } from "#commands/option-values.ts";
+import { outcomes } from "#contract/audit.ts";
+import { principalTypes } from "#contract/identity.ts";
 
 export interface FilterOptions {
   readonly request?: string;
@@ -15,8 +17,8 @@ export interface FilterOptions {
 export function filterOptions(): Option[] {
   return [
     new Option("--request <id>", "of one request"),
-    new Option("--outcome <outcome>", "by how it ended").choices(["success", "refused", "failed"]),
-    new Option("--identity <id>", "by who called: an id, or key, client, token, local, admin, anonymous"),
+    new Option("--outcome <outcome>", "by how it ended").choices(outcomes),
+    new Option("--identity <id>", `by who called: an id, or ${principalTypes.join(", ")}`),
     new Option("--action <action>", "by what was called, e.g. connections.create"),
     new Option("--since <time>", "from here on, e.g. 2026-11-21T09:00:00Z"),
     new Option("--until <time>", "up to here"),

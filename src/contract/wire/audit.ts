@@ -1,11 +1,10 @@
 // The audit log's documents.
 import { type Static, Type } from "typebox";
+import { outcomes } from "../audit.ts";
+import { principalTypes } from "../identity.ts";
 import { environments } from "../protocol.ts";
 import { listQuery } from "./list.ts";
 import { Nullable, Timestamp } from "./times.ts";
-
-const identityTypes = ["key", "client", "token", "local", "admin", "anonymous"];
-const outcomes = ["success", "refused", "failed"];
 
 export const AuditEntry = Type.Object(
   {
@@ -13,12 +12,12 @@ export const AuditEntry = Type.Object(
     object: Type.Literal("audit_entry"),
     timestamp: Timestamp("When the call was answered."),
     identity: Type.Object({
-      type: Type.Enum(identityTypes),
+      type: Type.Enum([...principalTypes]),
       id: Nullable(Type.String()),
     }),
     action: Type.String({ examples: ["connections.create"] }),
     resource: Nullable(Type.String()),
-    outcome: Type.Enum(outcomes, { description: "refused: 401, 403 and 429. failed: every other error." }),
+    outcome: Type.Enum([...outcomes], { description: "refused: 401, 403 and 429. failed: every other error." }),
     status: Type.Integer(),
     request_id: Type.String(),
     environment: Type.Enum([...environments]),
@@ -31,7 +30,7 @@ export type AuditEntry = Static<typeof AuditEntry>;
 
 export const AuditQuery = listQuery({
   request_id: Type.Optional(Type.String({ maxLength: 128 })),
-  outcome: Type.Optional(Type.Enum(outcomes)),
+  outcome: Type.Optional(Type.Enum([...outcomes])),
   identity: Type.Optional(Type.String({ maxLength: 200, description: "An id such as `key_...`, or a type." })),
   action: Type.Optional(Type.String({ maxLength: 200 })),
   since: Type.Optional(Timestamp("Entries from here on.")),
