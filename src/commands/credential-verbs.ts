@@ -114,6 +114,6 @@ export const revokeCommand = (noun: CredentialNoun) =>
     async run(context) {
       const id = String(context.args[0]);
       await revokeCredential(await clientOf(context), noun, id);
-      context.output.result({ id, revoked: true }, (paint) => `${paint.green("✓")} Revoked ${id}.`);
+      context.output.result({ id, revoked: true }, (paint) => `${paint.green("✔")} Revoked ${id}.`);
     },
   });

@@ -88,7 +88,7 @@ export function deleteVerb(noun: string, path: (id: string) => string): CommandM
       const id = String(context.args[0]);
       const client = await clientOf(context);
       const document = await client.request("DELETE", path(pathPart(id)));
-      context.output.result(document ?? { id, deleted: true }, (paint) => `${paint.green("✓")} Deleted ${id}.`);
+      context.output.result(document ?? { id, deleted: true }, (paint) => `${paint.green("✔")} Deleted ${id}.`);
     },
   });
 }

@@ -9,9 +9,9 @@ export default defineCommand({
     const found = await verifyAudit(await clientOf(context));
     context.output.result(found, (paint) =>
       found.valid
-        ? `${paint.green("✓")} ${counted(found.entries - found.unproven)}, none changed, none missing.${before(found.unproven)}`
+        ? `${paint.green("✔")} ${counted(found.entries - found.unproven)}, none changed, none missing.${before(found.unproven)}`
         : [
-            `${paint.red("✗")} The audit log was tampered with (${counted(found.entries)}):`,
+            `${paint.red("✖")} The audit log was tampered with (${counted(found.entries)}):`,
             ...found.problems.map(({ code, sequence }) => `  ${code} at entry ${sequence}`),
           ].join("\n"),
     );

@@ -91,7 +91,7 @@ function print(output: Output, request: IncomingMessage, body: string, problem: 
   const verified = problem === undefined;
   output.event({ type: "event", id, verified, problem: problem ?? null, payload }, (paint) =>
     [
-      verified ? paint.green("✓") : `${paint.red("✗")} ${problem}`,
+      verified ? paint.green("✔") : `${paint.red("✖")} ${problem}`,
       `${(payload as { type?: string })?.type ?? ""} ${paint.dim(String(id))}`,
       printableJson(payload, 2),
     ].join(" "),
