@@ -98,14 +98,6 @@ export const integrationErrors = {
     title: "The run's process ended",
     next: "Run it again: it goes on where it was.",
   },
-  sync_running: {
-    ...caller,
-    retryable: true,
-    status: 409,
-    exit: "conflict_or_limit",
-    title: "Another run of this sync is under way",
-    next: "Wait for it to end, or cancel it.",
-  },
   not_supported: {
     ...caller,
     status: 422,
